@@ -66,18 +66,7 @@ SiteId ProfileBuilder::site(ModuleId module, std::uint64_t address) {
   return SiteId(sites_.count() - 1);
 }
 
-FunctionId ProfileBuilder::add_function(const FunctionKey& key) {
-  functions_.kind.push_back(key.kind);
-  functions_.flags.push_back(key.flags);
-  functions_.module.push_back(key.module);
-  functions_.address.push_back(key.address);
-  functions_.size.push_back(key.size);
-  functions_.name.push_back(key.name);
-  functions_.linkage_name.push_back(key.linkage_name);
-  functions_.file.push_back(key.file);
-  functions_.line.push_back(key.line);
-  return FunctionId(functions_.count() - 1);
-}
+FunctionId ProfileBuilder::add_function(const FunctionKey& key) { return functions_.add(key); }
 
 FunctionId ProfileBuilder::named_function(std::string_view name, FunctionKind kind) {
   const StringId id = string(name);

@@ -11,19 +11,6 @@
 
 namespace fbleprof::profile {
 
-// The columns that make two functions one.
-struct FunctionKey {
-  FunctionKind kind = FunctionKind::kNative;
-  ModuleId module;
-  std::uint64_t address = 0;
-  StringId name;
-  StringId file;
-  std::uint32_t line = 0;
-  std::uint16_t flags = 0;
-  std::uint32_t size = 0;
-  StringId linkage_name;
-};
-
 // NodeIds that the builder hands out are its own; build() renumbers them into preorder.
 class ProfileBuilder {
  public:

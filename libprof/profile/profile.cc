@@ -12,6 +12,19 @@ void fill_in(std::shared_ptr<const T>& part) {
 
 }  // namespace
 
+FunctionId Functions::add(const FunctionKey& row) {
+  kind.push_back(row.kind);
+  flags.push_back(row.flags);
+  module.push_back(row.module);
+  address.push_back(row.address);
+  size.push_back(row.size);
+  name.push_back(row.name);
+  linkage_name.push_back(row.linkage_name);
+  file.push_back(row.file);
+  line.push_back(row.line);
+  return FunctionId(count() - 1);
+}
+
 Profile::Profile() : Profile(Parts{}) {}
 
 Profile::Profile(Parts parts) : parts_(std::move(parts)) {

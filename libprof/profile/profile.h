@@ -99,6 +99,19 @@ struct Module {
 inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;
 inline constexpr std::uint16_t kFunctionInlined = 0x100;  // made by unfolding inlined frames
 
+// One row of Functions.
+struct FunctionKey {
+  FunctionKind kind = FunctionKind::kNative;
+  ModuleId module = {};
+  std::uint64_t address = 0;
+  StringId name = {};
+  StringId file = {};
+  std::uint32_t line = 0;
+  std::uint16_t flags = 0;
+  std::uint32_t size = 0;
+  StringId linkage_name = {};
+};
+
 // What can stand on a path. Columns of equal length, indexed by FunctionId.
 struct Functions {
   std::vector<FunctionKind> kind;
@@ -113,6 +126,7 @@ struct Functions {
   std::vector<std::uint32_t> line;     // of the function (kInstruction: of the address); 0 = none
 
   std::size_t count() const { return kind.size(); }
+  FunctionId add(const FunctionKey& row);
 };
 
 // Places that call: return addresses. Indexed by SiteId.

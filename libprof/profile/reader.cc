@@ -209,17 +209,15 @@ class Reader {
     if (const std::string_view special = special_name(record.kind); !special.empty()) {
       name = strings_.intern(special);
     }
-    functions_.kind.push_back(record.kind > FunctionKind::kInstruction ? FunctionKind::kNative
-                                                                       : record.kind);
-    functions_.flags.push_back(record.flags);
-    functions_.module.push_back(where != nullptr ? where->module : ModuleId());
-    functions_.address.push_back(where != nullptr ? record.address - where->load_bias
-                                                  : record.address);
-    functions_.size.push_back(native ? record.size : 0);
-    functions_.name.push_back(name);
-    functions_.linkage_name.push_back({});
-    functions_.file.push_back(block ? string(record.file) : StringId());
-    functions_.line.push_back(block ? record.size : 0);
+    functions_.add(
+        {.kind = record.kind > FunctionKind::kInstruction ? FunctionKind::kNative : record.kind,
+         .module = where != nullptr ? where->module : ModuleId(),
+         .address = where != nullptr ? record.address - where->load_bias : record.address,
+         .name = name,
+         .file = block ? string(record.file) : StringId(),
+         .line = block ? record.size : 0,
+         .flags = record.flags,
+         .size = native ? record.size : 0});
     return id;
   }
 
@@ -234,16 +232,8 @@ class Reader {
     const auto* record = records_.take<format::Function>(ref, RecordKind::kFunction, from);
     if (record != nullptr) return add_function(ref, *record);
     if (!unreadable_) {
-      unreadable_ = FunctionId(functions_.count());
-      functions_.kind.push_back(FunctionKind::kBlock);
-      functions_.flags.push_back(0);
-      functions_.module.push_back({});
-      functions_.address.push_back(0);
-      functions_.size.push_back(0);
-      functions_.name.push_back(strings_.intern("[unreadable]"));
-      functions_.linkage_name.push_back({});
-      functions_.file.push_back({});
-      functions_.line.push_back(0);
+      unreadable_ =
+          functions_.add({.kind = FunctionKind::kBlock, .name = strings_.intern("[unreadable]")});
     }
     return unreadable_;
   }
