@@ -104,7 +104,7 @@ struct Node {
   Ref function;               // Function
   std::uint32_t depth;        // parent's + 1; the root's is 0
   Ref extra;                  // Counters, or 0: metrics beyond the ones below
-  std::uint32_t flags;        // reserved
+  std::uint32_t number;       // of this node within its tree: the root's is 1, then in order of age
   std::uint64_t samples;      // charges to this node
   std::uint64_t cpu_ns;       // thread CPU time charged here: self time, our cost excluded
   std::uint64_t wall_ns;      // elapsed time charged here, our cost excluded

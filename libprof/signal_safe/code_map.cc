@@ -1,0 +1,320 @@
+#include "signal_safe/code_map.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include "signal_safe/session.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+// DWARF pointer encodings, as far as linkers use them in .eh_frame_hdr and .eh_frame.
+constexpr std::uint8_t kAbsolute8 = 0x00, kUdata4 = 0x03, kUdata8 = 0x04, kSdata4 = 0x0b,
+                       kSdata8 = 0x0c, kPcRelative = 0x10;
+constexpr std::uint8_t kTableOfSdata4 = 0x3b;  // data-relative
+constexpr std::uint8_t kCountUdata4 = 0x03;
+
+template <typename T>
+T load(const std::uint8_t* at) {
+  T value;
+  __builtin_memcpy(&value, at, sizeof value);
+  return value;
+}
+
+std::uint64_t read_uleb(const std::uint8_t** at) {
+  std::uint64_t value = 0;
+  for (int shift = 0; shift < 63; shift += 7) {
+    const std::uint8_t byte = *(*at)++;
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (!(byte & 0x80)) break;
+  }
+  return value;
+}
+
+// The encoding of an FDE's addresses: its CIE's augmentation 'R'.
+std::uint8_t pointer_encoding(const std::uint8_t* fde) {
+  const std::uint8_t* cie = fde + 4 - load<std::uint32_t>(fde + 4);
+  const std::uint8_t* at = cie + 8;
+  const std::uint8_t version = *at++;
+  const char* augmentation = reinterpret_cast<const char*>(at);
+  if (augmentation[0] != 'z') return kAbsolute8;
+  while (*at++) {
+  }
+  read_uleb(&at);                                         // code alignment
+  while (*at++ & 0x80) {
+  }                                                       // data alignment
+  version == 1 ? static_cast<void>(at++) : static_cast<void>(read_uleb(&at));  // return register
+  read_uleb(&at);                                         // augmentation length
+  for (const char* letter = augmentation + 1; *letter; ++letter) {
+    if (*letter == 'R') return *at;
+    if (*letter == 'L') {
+      ++at;
+    } else if (*letter == 'P') {
+      const std::uint8_t size = *at++ & 0x0f;
+      at += size == kUdata4 || size == kSdata4 ? 4 : 8;
+    } else if (*letter != 'S' && *letter != 'B') {
+      return kAbsolute8;
+    }
+  }
+  return kAbsolute8;
+}
+
+std::uint64_t code_length(const std::uint8_t* fde) {
+  switch (pointer_encoding(fde) & 0x0f) {
+    case kUdata4:
+    case kSdata4:
+      return load<std::uint32_t>(fde + 12);
+    case kAbsolute8:
+    case kUdata8:
+    case kSdata8:
+      return load<std::uint64_t>(fde + 16);
+    default:
+      return 0;
+  }
+}
+
+struct TableRow {
+  std::int32_t start, fde;  // relative to the header
+};
+
+// The code around pc in one object. `header` is its .eh_frame_hdr.
+CodeRange range_in(std::uint64_t pc, const std::uint8_t* header, std::uint64_t object_begin,
+                   std::uint64_t object_end) {
+  const auto base = reinterpret_cast<std::uint64_t>(header);
+  if (header[0] != 1 || header[2] != kCountUdata4 || header[3] != kTableOfSdata4) return {};
+  const bool pointer_is_4 = (header[1] & 0x0f) == kSdata4 || (header[1] & 0x0f) == kUdata4;
+  const std::uint8_t* count_at = header + 4 + (pointer_is_4 ? 4 : 8);
+  const std::uint32_t count = load<std::uint32_t>(count_at);
+  const std::uint8_t* rows = count_at + 4;
+  auto row = [&](std::uint32_t i) { return load<TableRow>(rows + std::uint64_t{i} * 8); };
+  auto start_of = [&](std::uint32_t i) { return base + static_cast<std::int64_t>(row(i).start); };
+
+  std::uint32_t low = 0, high = count;  // the first row that starts after pc
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (start_of(middle) <= pc) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  std::uint64_t gap_begin = object_begin;
+  if (low > 0) {
+    const std::uint64_t start = start_of(low - 1);
+    const std::uint64_t length =
+        code_length(header + static_cast<std::int64_t>(row(low - 1).fde));
+    if (pc < start + length) return {start, static_cast<std::uint32_t>(length), true};
+    gap_begin = start + length;
+  }
+  const std::uint64_t gap_end = low < count ? start_of(low) : object_end;
+  return {gap_begin, static_cast<std::uint32_t>(gap_end - gap_begin)};
+}
+
+constexpr std::uint64_t kPage = 4096;
+
+std::uint32_t hash_of(std::uint64_t key) {
+  return static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15u >> 40);
+}
+
+// How a block or an instruction is told from a native function in the table: user addresses leave
+// the top bits free.
+std::uint64_t key_of(std::uint64_t address, format::FunctionKind kind) {
+  return address | (static_cast<std::uint64_t>(kind) + 1) << 56;
+}
+
+bool is_elf(const unsigned char* at) {
+  return at[0] == 0x7f && at[1] == 'E' && at[2] == 'L' && at[3] == 'F';
+}
+
+struct BuildId {
+  const char* bytes = nullptr;
+  std::uint32_t length = 0;
+};
+
+// The build-id of a loaded object: a note in one of its segments.
+BuildId build_id_of(std::uint64_t begin, std::uint64_t end, std::uint64_t bias) {
+  const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(begin);
+  if (!is_elf(elf->e_ident) || elf->e_phentsize != sizeof(Elf64_Phdr)) return {};
+  const auto* headers = reinterpret_cast<const Elf64_Phdr*>(begin + elf->e_phoff);
+  for (int i = 0; i < elf->e_phnum; ++i) {
+    if (headers[i].p_type != PT_NOTE) continue;
+    std::uint64_t at = bias + headers[i].p_vaddr;
+    const std::uint64_t stop = at + headers[i].p_memsz;
+    const std::uint64_t align = headers[i].p_align == 8 ? 8 : 4;
+    if (at < begin || stop > end) continue;
+    while (at + sizeof(Elf64_Nhdr) <= stop) {
+      const auto* note = reinterpret_cast<const Elf64_Nhdr*>(at);
+      const std::uint64_t name = at + sizeof *note;
+      const std::uint64_t desc = name + (note->n_namesz + align - 1) / align * align;
+      const auto* text = reinterpret_cast<const char*>(name);
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && text[0] == 'G' &&
+          text[1] == 'N' && text[2] == 'U' && desc + note->n_descsz <= stop) {
+        return {reinterpret_cast<const char*>(desc), note->n_descsz};
+      }
+      at = desc + (note->n_descsz + align - 1) / align * align;
+    }
+  }
+  return {};
+}
+
+// Which loaded object holds an address; lock-free. The loader may use vector registers.
+struct ObjectQuery {
+  std::uint64_t pc;
+  dl_find_object answer;
+};
+bool find_object(ObjectQuery& query) {
+  auto ask = [](void* argument) -> long {
+    auto* q = static_cast<ObjectQuery*>(argument);
+    return _dl_find_object(reinterpret_cast<void*>(q->pc), &q->answer);
+  };
+  return fbleprof_preserving_vectors(ask, &query) == 0;
+}
+
+}  // namespace
+
+CodeRange code_range_at(std::uint64_t pc) {
+  ObjectQuery query{pc, {}};
+  if (!find_object(query)) return {pc / kPage * kPage, 0};
+  const dl_find_object& object = query.answer;
+  const auto begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
+  const auto end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
+  if (object.dlfo_eh_frame) {
+    const CodeRange range =
+        range_in(pc, static_cast<const std::uint8_t*>(object.dlfo_eh_frame), begin, end);
+    if (range.start != 0) return range;
+  }
+  return {begin, static_cast<std::uint32_t>(end - begin)};
+}
+
+void CodeMap::adopt(void* table, Arena* arena) {
+  table_ = static_cast<Item*>(table);
+  arena_ = arena;
+  epoch_.fetch_add(1, std::memory_order_relaxed);
+}
+
+format::Ref CodeMap::function_at(FunctionCache& cache, std::uint64_t pc) {
+  return remember(cache, pc, false);
+}
+
+format::Ref CodeMap::hooked_function_at(FunctionCache& cache, std::uint64_t pc) {
+  return remember(cache, pc, true);
+}
+
+format::Ref CodeMap::remember(FunctionCache& cache, std::uint64_t pc, bool from_hook) {
+  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);
+  FunctionCache::Item& item = cache.items[hash_of(pc) % FunctionCache::kItems];
+  if (item.pc == pc && item.epoch == epoch) return item.function;
+  CodeRange range = code_range_at(pc);
+  if (from_hook && !range.exact) range = {pc, 0, false};
+  const format::Ref function = find_or_add(key_of(range.start, format::FunctionKind::kNative),
+                                           range, pc, format::FunctionKind::kNative);
+  // A signal's hook may look here between any two stores: it must not believe half an answer.
+  item.epoch = 0;
+  asm volatile("" ::: "memory");
+  item.pc = pc;
+  item.function = function;
+  asm volatile("" ::: "memory");
+  item.epoch = function != 0 ? epoch : 0;
+  return function;
+}
+
+format::Ref CodeMap::function_with_key(std::uint64_t key, format::FunctionKind kind) {
+  return find_or_add(key_of(key, kind), {key, 0}, key, kind);
+}
+
+format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
+                                 format::FunctionKind kind) {
+  std::uint32_t i = hash_of(key) % kTableItems;
+  for (std::uint32_t probes = 0; probes < 256; ++probes, i = (i + 1) % kTableItems) {
+    Item& item = table_[i];
+    std::uint64_t found = item.key.load(std::memory_order_acquire);
+    if (found == 0 && !item.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) {
+      // Somebody took the place; `found` says for which key.
+    } else if (found == 0) {
+      found = key;
+    }
+    if (found != key) continue;
+    format::Ref function = item.function.load(std::memory_order_acquire);
+    if (function != 0) return function;
+    // New. Two threads may both make the record; one of them wins, the other's stays unused.
+    const format::Ref made = arena_->allocate(sizeof(format::Function), 0);
+    if (made == 0) return 0;
+    auto* record = arena_->at<format::Function>(made);
+    record->address = range.start;
+    record->size = range.size;
+    record->kind = kind;
+    const bool is_code = kind == format::FunctionKind::kNative ||
+                         kind == format::FunctionKind::kInstruction;
+    record->module = is_code ? module_of(pc) : 0;
+    if (!item.function.compare_exchange_strong(function, made, std::memory_order_acq_rel)) {
+      return function;
+    }
+    push_front(&arena_->header()->first_function, &record->next, made);
+    return made;
+  }
+  return 0;
+}
+
+format::Ref CodeMap::module_of(std::uint64_t pc) {
+  // Newest first, so that of two modules that held the address one after the other the loaded one
+  // is found; unloaded ones are passed over.
+  for (format::Ref ref = __atomic_load_n(&arena_->header()->first_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    const auto* module = arena_->at<format::Module>(ref);
+    if (pc >= module->begin && pc < module->end && module->unloaded_ns == 0) return ref;
+    ref = module->next;
+  }
+  ObjectQuery query{pc, {}};
+  if (!find_object(query)) return 0;
+  const dl_find_object& object = query.answer;
+  const link_map* map = object.dlfo_link_map;
+  return add_module(reinterpret_cast<std::uint64_t>(object.dlfo_map_start),
+                    reinterpret_cast<std::uint64_t>(object.dlfo_map_end),
+                    map ? map->l_addr : 0, map ? map->l_name : nullptr, 0,
+                    arena_->header()->end_monotonic_ns - session.start_monotonic_ns);
+}
+
+format::Ref CodeMap::add_module(std::uint64_t begin, std::uint64_t end, std::uint64_t load_bias,
+                                const char* path, std::uint32_t flags, std::uint64_t loaded_ns) {
+  const format::Ref ref = arena_->allocate(sizeof(format::Module), 0);
+  if (ref == 0) return 0;
+  auto* module = arena_->at<format::Module>(ref);
+  std::uint32_t length = 0;
+  while (path && path[length] && length < 4096) ++length;
+  module->path = length ? arena_->add_string(path, length) : 0;
+  module->load_bias = load_bias;
+  module->begin = begin;
+  module->end = end;
+  module->loaded_ns = loaded_ns;
+  module->flags = flags;
+  const BuildId build_id = build_id_of(begin, end, load_bias);
+  if (build_id.length > 0 && build_id.length <= 64) {
+    module->build_id = arena_->add_string(build_id.bytes, build_id.length);
+  }
+  push_front(&arena_->header()->first_module, &module->next, ref);
+  return ref;
+}
+
+void CodeMap::retire(std::uint64_t begin, std::uint64_t end, std::uint64_t unloaded_ns) {
+  for (format::Ref ref = __atomic_load_n(&arena_->header()->first_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    auto* module = arena_->at<format::Module>(ref);
+    if (module->begin >= begin && module->end <= end && module->unloaded_ns == 0) {
+      module->unloaded_ns = unloaded_ns > 0 ? unloaded_ns : 1;
+    }
+    ref = module->next;
+  }
+  for (std::uint32_t i = 0; i < kTableItems; ++i) {
+    const std::uint64_t key = table_[i].key.load(std::memory_order_relaxed);
+    const auto kind = static_cast<format::FunctionKind>((key >> 56) - 1);
+    const std::uint64_t address = key & ((std::uint64_t{1} << 56) - 1);
+    if (key != 0 && kind != format::FunctionKind::kBlock && address >= begin && address < end) {
+      table_[i].function.store(0, std::memory_order_release);
+    }
+  }
+  epoch_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,83 @@
+// From an address to the function that owns it, in hooks and handlers.
+//
+// Which object an address lies in, the loader tells without a lock (_dl_find_object, glibc 2.35).
+// Where its functions begin and end, the object's own unwind table tells (.eh_frame_hdr is a sorted
+// table and is there in stripped binaries). Both are reads of memory that is mapped as long as the
+// code in it can run. What was found becomes a record of the file, once for all threads, and is
+// remembered by each thread in a small cache.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/arena.h"
+
+namespace fbleprof::signal_safe {
+
+struct CodeRange {
+  std::uint64_t start = 0;
+  std::uint32_t size = 0;  // 0 = unknown
+  bool exact = false;      // an unwind entry says so; otherwise it is a gap between such, or a guess
+};
+
+// A thread's memory of recent answers.
+struct FunctionCache {
+  struct Item {
+    std::uint64_t pc;
+    format::Ref function;
+    std::uint32_t epoch;
+  };
+  static constexpr std::uint32_t kItems = 4096;
+  Item items[kItems];
+};
+
+class CodeMap {
+ public:
+  // Memory for the table of functions: kTableBytes, zeroed. Before anything else.
+  void adopt(void* table, Arena* arena);
+
+  // The function whose code holds pc; made known to the file if it is new. 0 only when the file
+  // has no space for it. Bounded; async-signal-safe; any thread.
+  format::Ref function_at(FunctionCache& cache, std::uint64_t pc);
+
+  // The function that a hook at pc was called from. Where no unwind entry tells its bounds, the
+  // hook's address is its identity: there is one hook a function.
+  format::Ref hooked_function_at(FunctionCache& cache, std::uint64_t pc);
+
+  // The record of an arbitrary key: a block (address = its number) or a sampled instruction.
+  format::Ref function_with_key(std::uint64_t key, format::FunctionKind kind);
+
+  // Registers a module that is loaded now; 0 if there is no space. `path` may be null.
+  format::Ref add_module(std::uint64_t begin, std::uint64_t end, std::uint64_t load_bias,
+                         const char* path, std::uint32_t flags, std::uint64_t loaded_ns);
+
+  // Forgets what was known of addresses in [begin, end): the module was unloaded.
+  void retire(std::uint64_t begin, std::uint64_t end, std::uint64_t unloaded_ns);
+
+  static constexpr std::uint32_t kTableItems = 1u << 18;
+  static constexpr std::uint64_t kTableBytes = kTableItems * 16ull;
+
+ private:
+  struct Item {
+    std::atomic<std::uint64_t> key;
+    std::atomic<std::uint32_t> function;  // 0 while it is being made, and after retirement
+    std::uint32_t padding;
+  };
+
+  format::Ref find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
+                          format::FunctionKind kind);
+  format::Ref remember(FunctionCache& cache, std::uint64_t pc, bool from_hook);
+  format::Ref module_of(std::uint64_t pc);
+
+  Item* table_ = nullptr;
+  Arena* arena_ = nullptr;
+  std::atomic<std::uint32_t> epoch_{1};
+};
+
+// Bounds of the function around pc by the unwind table of its object; size 0 and the page's start
+// for code that no object owns (JIT). For code without unwind entry: the gap between its
+// neighbours, so that there are only as many answers as there are functions.
+CodeRange code_range_at(std::uint64_t pc);
+
+}  // namespace fbleprof::signal_safe

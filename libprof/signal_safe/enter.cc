@@ -1,0 +1,199 @@
+// The slow path of the hooks, and the C API's calls that change the shadow stack.
+//
+// A hook comes here when its context and call site were not seen together before, when the top of
+// the shadow stack may be stale, and in every unusual state (another stack, a forked child, a
+// stopped profile). What it learns goes into the edge cache, if next time the same context and site
+// must give the same answer: that is so when the entry taken for the caller is the one that the
+// filter left on top.
+#include "signal_safe/enter.h"
+
+#include "signal_safe/live_rule.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+using format::Edge;
+using format::Ref;
+
+Ref mark_hooked(Ref function) {
+  if (function == 0) return 0;
+  auto* record = session.arena.at<format::Function>(function);
+  if (!(record->flags & format::kFunctionHooked)) {
+    __atomic_fetch_or(&record->flags, format::kFunctionHooked, __ATOMIC_RELAXED);
+  }
+  return function;
+}
+
+// Whether the direct call that returns to `site` names another function than the one entered: then
+// that one tail-called it. Indirect calls name none.
+bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) {
+  const auto* call = reinterpret_cast<const std::uint8_t*>(site - 5);
+  if (call[0] != 0xe8) return false;
+  std::int32_t distance;
+  __builtin_memcpy(&distance, call + 1, sizeof distance);
+  const std::uint64_t target = site + static_cast<std::int64_t>(distance);
+  const Ref named = session.code_map.function_at(thread.functions, target);
+  if (named == 0 || named == entered) return false;
+  // A PLT stub stands for whatever it jumps to.
+  return (session.arena.at<format::Function>(named)->flags & format::kFunctionHooked) != 0;
+}
+
+void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
+              Edge* edge, Word to) {
+  if (!is_cacheable(context) || site >> kWordShift != 0 || edge->kind == format::EdgeKind::kTail) {
+    return;
+  }
+  Slot* slot = slot_of(thread.cache, context ^ site);
+  // A signal's hook may meet the slot half written: it must not hit.
+  slot->tag = 0;
+  asm volatile("" ::: "memory");
+  slot->callee = callee;
+  slot->edge = edge;
+  slot->to = to;
+  asm volatile("" ::: "memory");
+  slot->tag = context ^ site;
+}
+
+void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
+  below[1].frame = frame;
+  below[1].word = word;
+  asm volatile("" ::: "memory");
+  thread.hot->top = below + 1;
+}
+
+// True when the state is this process's own.
+bool is_ours(ThreadState& thread) {
+  if (thread.canary->alive) return true;
+  auto adopt = [](void* state) -> long {
+    session.adopt_forked_child(static_cast<ThreadState*>(state));
+    return 0;
+  };
+  fbleprof_preserving_vectors(adopt, &thread);
+  return fbleprof_hot.top != nullptr && fbleprof_hot.self->canary->alive;
+}
+
+// What remains on the shadow stack for a call from the frame whose return-address slot is just
+// above ours.
+Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
+  while (top->frame < frame || (top->frame == frame && !equal_is_alive)) --top;
+  return top;
+}
+
+}  // namespace
+
+extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
+                                    int hook) {
+  if (!is_ours(*fbleprof_hot.self)) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  BusyGuard guard(thread);
+  if (!guard) {
+    thread.record->lost_calls += 1;
+    return;
+  }
+  if (!session.recording.load(std::memory_order_relaxed)) return;
+  const bool is_api = hook == HOOK_API;
+  Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
+  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site);
+  if (caller >= thread.hot->limit) {
+    thread.record->deep_calls += 1;
+    return;
+  }
+  const Ref function =
+      is_api ? static_cast<Ref>(callee)
+             : mark_hooked(session.code_map.hooked_function_at(thread.functions, callee));
+  const Ref from = node_of(thread, caller);
+  std::uint8_t flags = 0;
+  Edge* edge = function ? thread.tree.enter(from, function, is_api ? 0 : site, flags) : nullptr;
+  if (!edge) {
+    thread.record->lost_calls += 1;
+    return;
+  }
+  if (edge->calls == 0) {
+    // The first call by a hook on this edge, which a sample may have made before.
+    edge->flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
+    if (!is_api && reached_by_tail_call(thread, site, function)) {
+      edge->flags |= format::kEdgeByTailCall;
+    }
+    thread.record->flags |= format::kThreadHooked;
+  }
+  edge->calls += 1;
+  const Word word = thread.tree.word_of(edge->to);
+  push(thread, caller, is_api ? caller->frame : frame, word);
+  if (caller == top && !is_gate(caller)) remember(thread, caller->word, site, callee, edge, word);
+}
+
+// The block is not on top: a callee's entry lies above it, or there is no such entry.
+extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
+  if (!is_ours(*fbleprof_hot.self)) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  BusyGuard guard(thread);
+  if (!guard) return;
+  auto names_block = [&](const Entry* entry) {
+    return session.arena.at<format::Node>(node_of(thread, entry))->function == block;
+  };
+  // Blocks of one native frame may end out of order (an error that passed over some leaves).
+  int steps = 0;
+  for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
+    if (names_block(entry)) {
+      thread.hot->top = entry - 1;
+      return;
+    }
+    if (entry->frame != top->frame) break;
+  }
+  if (session.recording.load(std::memory_order_relaxed)) thread.record->unmatched += 1;
+}
+
+void replace_top(Frame frame, Ref block) {
+  if (!fbleprof_hot.top || !is_ours(*fbleprof_hot.self)) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  BusyGuard guard(thread);
+  if (!guard) {
+    thread.record->lost_calls += 1;
+    return;
+  }
+  if (!session.recording.load(std::memory_order_relaxed)) return;
+  Entry* top = filter(thread.hot->top, frame, false);
+  if (is_gate(top)) {
+    thread.record->unmatched += 1;
+    return;
+  }
+  // The cache answers here too: under a tag that no hook forms (the callee's top bit is set), with
+  // the caller's context in the callee.
+  const std::uint64_t callee = std::uint64_t{1} << 63 | (top[-1].word >> kWordShift) << 40 | block;
+  const bool cacheable = is_cacheable(top->word) && (is_cacheable(top[-1].word));
+  Slot* slot = slot_of(thread.cache, top->word ^ block);
+  if (cacheable && slot->tag == (top->word ^ block) && slot->callee == callee) {
+    slot->edge->calls += 1;
+    push(thread, top - 1, top->frame, slot->to);
+    return;
+  }
+  Edge* tail = thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), block);
+  if (!tail) {
+    thread.record->lost_calls += 1;
+    return;
+  }
+  tail->calls += 1;
+  const Word word = thread.tree.word_of(tail->to);
+  if (cacheable) {
+    slot->tag = 0;
+    asm volatile("" ::: "memory");
+    slot->callee = callee;
+    slot->edge = tail;
+    slot->to = word;
+    asm volatile("" ::: "memory");
+    slot->tag = top->word ^ block;
+  }
+  push(thread, top - 1, top->frame, word);
+}
+
+void tick(Frame frame, std::uint64_t count) {
+  if (!fbleprof_hot.top || !is_ours(*fbleprof_hot.self)) return;
+  if (!session.recording.load(std::memory_order_relaxed)) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  const Entry* top = filter(thread.hot->top, frame, false);
+  session.arena.at<format::Node>(node_of(thread, top))->ticks += count;
+}
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,38 @@
+// The live rule: which entry of a shadow stack is the context of a call or a sample.
+//
+// Two halves, a filter and a proof.
+// The filter goes by address: an entry whose frame lies below the present stack pointer is dead.
+// That leaves stale entries: f calls g, g returns, f pushes arguments for h, and h's frame lies
+// below where g's was. So the proof goes by code: the address that control will return to (or, for a
+// sample, the interrupted instruction) must lie in the function of the entry taken for live. Where
+// it does not, either its owner is further down the stack: then what is above it is stale; or its
+// owner has no hook (qsort calling back, memcpy): then the top stands.
+#pragma once
+
+#include "signal_safe/thread_state.h"
+
+namespace fbleprof::signal_safe {
+
+// The proof is sought this far down. Entries above the true caller are those of one frame's dead
+// callees, a few; the limit only bounds what a function without entry costs.
+inline constexpr int kProofDepth = 512;
+
+// The entry that `owner`, the function that owns an address, proves to be live, from `top` (which
+// the filter left) downward. Null: the owner is not on the stack, or has no hook.
+Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
+
+// The entry in whose context a hook was called whose caller will be returned to at `site`. `top` is
+// the newest entry that the filter leaves. May switch thread.current to another stack.
+Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site);
+
+// Makes the stack that `address` lies on the current one; true if that is another than before.
+bool switch_stack(ThreadState& thread, std::uint64_t address);
+
+inline bool is_gate(const Entry* entry) { return entry->word == kGateWord; }
+
+// Entries of the C API, and of inlined functions, share the frame of the entry beneath.
+inline bool shares_frame_with_below(const Entry* entry) {
+  return !is_gate(entry) && entry[-1].frame == entry->frame;
+}
+
+}  // namespace fbleprof::signal_safe

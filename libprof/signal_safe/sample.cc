@@ -1,0 +1,148 @@
+// Charging elapsed time, not counting signals: the sum of all charges is the thread's clock,
+// whatever became of the signals (a jiffy's resolution, a blocked signal, an overrun).
+//
+// Which context is live:
+//  - the interrupted instruction is ours: our own cost, charged to the context as overhead;
+//  - the shadow stack has live entries: the live rule, with the interrupted instruction as proof;
+//    code without hooks is unwound to the nearest hooked frame;
+//  - it has none: the whole stack is unwound, and walked through the tree from the root.
+#include "signal_safe/sample.h"
+
+#include "signal_safe/live_rule.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+using format::Edge;
+using format::Node;
+using format::Ref;
+
+struct Elapsed {
+  std::uint64_t cpu_ns, wall_ns;
+};
+
+Elapsed take_elapsed(ThreadState& thread) {
+  const std::uint64_t cpu = thread_cpu_ns(), wall = monotonic_ns();
+  const Elapsed elapsed{cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0,
+                        wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0};
+  thread.last_cpu_ns = cpu;
+  thread.last_wall_ns = wall;
+  format::Thread* record = thread.record;
+  record->cpu_ns += elapsed.cpu_ns;
+  record->wall_ns += elapsed.wall_ns;
+  session.arena.header()->end_monotonic_ns = wall;
+  return elapsed;
+}
+
+void charge(Ref context, Elapsed elapsed) {
+  Node* node = session.arena.at<Node>(context);
+  node->samples += 1;
+  node->cpu_ns += elapsed.cpu_ns;
+  node->wall_ns += elapsed.wall_ns;
+}
+
+void charge_overhead(Ref context, Elapsed elapsed) {
+  Node* node = session.arena.at<Node>(context);
+  node->samples += 1;
+  node->overhead_ns += elapsed.cpu_ns;
+  if (elapsed.wall_ns > elapsed.cpu_ns) node->wall_ns += elapsed.wall_ns - elapsed.cpu_ns;
+}
+
+bool is_ours(std::uint64_t pc) { return pc >= session.text_begin && pc < session.text_end; }
+
+Entry* filter(Entry* top, std::uint64_t sp) {
+  while (top->frame + FRAME_BIAS < sp) --top;
+  return top;
+}
+
+// The newest entry that is live at `at`; a gate when there is none.
+Entry* live_entry(ThreadState& thread, const Interrupted& at) {
+  Entry* top = filter(thread.hot->top, at.sp);
+  const Entry* native = top;
+  while (shares_frame_with_below(native)) --native;
+  if (is_gate(native)) return top;
+  const Ref owner = session.code_map.function_at(thread.functions, at.pc);
+  if (session.arena.at<Node>(node_of(thread, native))->function == owner) return top;
+  if (owner == 0) return top;
+  if (session.arena.at<format::Function>(owner)->flags & format::kFunctionHooked) {
+    Entry* found = find_owner(thread, top, owner);
+    return found ? found : top;
+  }
+  // Code without hooks. The top may be the stale entry of a function that returned before its
+  // caller called this code: the nearest hooked frame tells.
+  constexpr int kNearFrames = 16;
+  const int frames = unwind(thread, at, kNearFrames);
+  for (int i = 1; i < frames; ++i) {
+    const auto address = reinterpret_cast<std::uint64_t>(thread.frames[i]) - 1;
+    const Ref caller = session.code_map.function_at(thread.functions, address);
+    if (Entry* found = find_owner(thread, top, caller)) return found;
+  }
+  return top;
+}
+
+// The context of a sampled stack without hooks. Frames that libunwind cannot get beyond end under
+// [truncated]: what is known of the path is kept.
+Ref unwound_context(ThreadState& thread, const Interrupted& at) {
+  CallTree& tree = thread.tree;
+  const int frames = unwind(thread, at, kMaxFrames);
+  Ref context = thread.current->base;
+  auto step = [&](Ref function, std::uint64_t site) {
+    Edge* edge = function ? tree.enter(context, function, site, format::kEdgeSampled) : nullptr;
+    if (edge) context = edge->to;
+  };
+  if (thread.record->flags & format::kThreadHooked) step(session.unwound, 0);
+  if (frames == 0 || frames >= kMaxFrames - 8) step(session.truncated, 0);
+  if (frames == 0) {
+    step(session.code_map.function_at(thread.functions, at.pc), 0);
+    return context;
+  }
+  std::uint64_t site = 0;
+  for (int i = frames - 1; i >= 0; --i) {
+    const auto pc = reinterpret_cast<std::uint64_t>(thread.frames[i]);
+    // The end of the stack is a return address of 0; the interrupted pc is no return address.
+    if (pc != 0) step(session.code_map.function_at(thread.functions, i == 0 ? pc : pc - 1), site);
+    site = pc;
+  }
+  return context;
+}
+
+Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
+  const Ref function = session.code_map.function_with_key(pc, format::FunctionKind::kInstruction);
+  Edge* edge = function ? thread.tree.enter(context, function, 0, format::kEdgeSampled) : nullptr;
+  return edge ? edge->to : context;
+}
+
+}  // namespace
+
+void charge_sample(ThreadState& thread, const Interrupted& at) {
+  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (thread.busy) {
+    // The slow path or the API was interrupted: the tree is not ours to change, but time is.
+    thread.record->samples += 1;
+    charge_overhead(node_of(thread, thread.hot->top), take_elapsed(thread));
+    return;
+  }
+  BusyGuard guard(thread);
+  thread.record->samples += 1;
+  const Elapsed elapsed = take_elapsed(thread);
+  if (is_ours(at.pc)) {
+    charge_overhead(node_of(thread, filter(thread.hot->top, at.sp)), elapsed);
+    return;
+  }
+  const Entry* live = live_entry(thread, at);
+  Ref context = is_gate(live) ? unwound_context(thread, at) : node_of(thread, live);
+  if (session.options.leaves) context = leaf_of(thread, context, at.pc);
+  charge(context, elapsed);
+}
+
+void charge_rest(ThreadState& thread) {
+  if (!session.recording.load(std::memory_order_relaxed) || thread.busy) return;
+  BusyGuard guard(thread);
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  thread.record->samples += 1;
+  charge(node_of(thread, filter(thread.hot->top, here)), take_elapsed(thread));
+}
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,17 @@
+// What a sampling signal does: charges the time since the thread's last sample to its live context.
+#pragma once
+
+#include "signal_safe/thread_state.h"
+#include "signal_safe/unwind.h"
+
+namespace fbleprof::signal_safe {
+
+// Handler only, on the thread itself, the sampling signal blocked. Takes two clock readings; no
+// lock, no allocation, bounded by kMaxFrames.
+void charge_sample(ThreadState& thread, const Interrupted& at);
+
+// Charges what has passed since the last sample to the context of the caller: at the end of a
+// thread, of the process, of this program in it. Sampling signal blocked.
+void charge_rest(ThreadState& thread);
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,36 @@
+#include "signal_safe/session.h"
+
+#include <time.h>
+
+#include "signal_safe/thread_state.h"
+
+__thread fbleprof::signal_safe::Hot fbleprof_hot;
+extern "C" {
+std::uint8_t fbleprof_attach_lazily = 0;
+
+__attribute__((visibility("hidden"))) void fbleprof_attach_slow() {
+  auto attach = [](void*) -> long {
+    if (auto* function = fbleprof::signal_safe::session.attach_thread) function();
+    return 0;
+  };
+  fbleprof_preserving_vectors(attach, nullptr);
+}
+}
+
+namespace fbleprof::signal_safe {
+
+constinit Session session;
+
+namespace {
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+}  // namespace
+
+std::uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+}  // namespace fbleprof::signal_safe

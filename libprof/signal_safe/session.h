@@ -1,0 +1,63 @@
+// What all threads share while a program is profiled. Plain data, constant-initialised: hooks may
+// run before our constructor and after our destructor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/arena.h"
+#include "signal_safe/code_map.h"
+
+namespace fbleprof::signal_safe {
+
+struct ThreadState;
+
+struct Options {
+  format::Clock clock = format::Clock::kCpu;
+  format::Compaction compaction = format::Compaction::kPair;
+  bool call_sites = false;  // keys are joined by the return address
+  bool leaves = false;      // sampled addresses are children
+};
+
+struct Session {
+  Arena arena;
+  CodeMap code_map;
+  Options options;
+  std::uint64_t start_monotonic_ns = 0;
+
+  // Functions of the special nodes.
+  format::Ref root = 0, overflow = 0, unwound = 0, truncated = 0;
+
+  // False while stopped: the slow path then records nothing.
+  std::atomic<bool> recording{false};
+
+  // Text of this library: a sample in it is our own cost.
+  std::uint64_t text_begin = 0, text_end = 0;
+
+  // Supplied by the capture layer, which may use more of the system than this layer.
+  // A thread's first hook: gives it a state or marks it as not to be profiled.
+  void (*attach_thread)() = nullptr;
+  // First slow path in a process that was forked without our fork handler: leaves `thread` attached
+  // to a profile of the new process's own, or detached.
+  void (*adopt_forked_child)(ThreadState* thread) = nullptr;
+};
+
+extern Session session;
+
+// Nanoseconds of the calling thread's CPU clock and of the monotonic clock.
+std::uint64_t thread_cpu_ns();
+std::uint64_t monotonic_ns();
+
+}  // namespace fbleprof::signal_safe
+
+extern "C" {
+// Whether a thread that no wrapper of ours started may be attached at its first hook.
+extern std::uint8_t fbleprof_attach_lazily __attribute__((visibility("hidden")));
+// Calls function(argument) with all vector registers kept: foreign code, from a hook.
+long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
+    __attribute__((visibility("hidden")));
+// The hooks' text.
+extern const char fbleprof_hooks_begin[] __attribute__((visibility("hidden")));
+extern const char fbleprof_hooks_end[] __attribute__((visibility("hidden")));
+}

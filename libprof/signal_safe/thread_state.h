@@ -1,0 +1,88 @@
+// A thread's own memory: shadow stacks, caches, its tree, its clocks. Only the thread itself writes
+// it, from hooks, from the API and from its signal handler, which may interrupt the former anywhere.
+#pragma once
+
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/call_tree.h"
+#include "signal_safe/code_map.h"
+#include "signal_safe/shadow_stack.h"
+
+namespace fbleprof::signal_safe {
+
+// A machine stack and the shadow stack that mirrors it.
+struct Stack {
+  std::uint64_t low = 0, high = 0;  // bounds of the machine stack; 0, 0 = unknown
+  Entry* gate = nullptr;            // its bottom entry
+  Entry* limit = nullptr;           // its last entry but some slack
+  Entry* saved_top = nullptr;       // while another stack is in use
+  format::Ref base = 0;             // the context in which its first function is called
+
+  bool contains(std::uint64_t address) const { return address >= low && address < high; }
+};
+
+// In memory that the kernel wipes in a forked child (MADV_WIPEONFORK), before the cache: after a
+// fork of any kind `alive` is 0 and no cache slot hits, so that the child comes to the slow path
+// and notices before it writes anything to its parent's file.
+struct ForkCanary {
+  std::uint64_t alive;
+  std::uint64_t reserved[7];
+};
+
+inline constexpr int kMaxFrames = 1024;  // of an unwound stack; deeper ones are cut
+
+struct ThreadState {
+  Hot* hot = nullptr;
+  ForkCanary* canary = nullptr;
+  Slot* cache = nullptr;
+  Stack main_stack;
+  Stack signal_stack;  // low, high: from sigaltstack; its shadow is made when it is first used
+  Stack* current = nullptr;
+
+  CallTree tree;
+  FunctionCache functions;
+  format::Thread* record = nullptr;
+
+  // Set while the slow path, the API or the handler changes the tree or the shadow stack: whoever
+  // interrupts must not.
+  volatile bool busy = false;
+  // Set while the handler unwinds: dl_iterate_phdr then answers without the loader's lock.
+  volatile bool unwinding = false;
+
+  std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
+  std::uint32_t tid = 0;
+  void* sampling_page = nullptr;  // of the perf event
+  void* timer = nullptr;          // timer_t, where there is no perf event
+  bool has_timer = false;
+
+  void* frames[kMaxFrames];
+};
+
+// Proof that the caller holds the thread's state for itself against its own signal handlers.
+class BusyGuard {
+ public:
+  explicit BusyGuard(ThreadState& thread) : thread_(thread), held_(!thread.busy) {
+    if (held_) thread_.busy = true;
+    asm volatile("" ::: "memory");
+  }
+  ~BusyGuard() {
+    asm volatile("" ::: "memory");
+    if (held_) thread_.busy = false;
+  }
+  BusyGuard(const BusyGuard&) = delete;
+  BusyGuard& operator=(const BusyGuard&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  ThreadState& thread_;
+  bool held_;
+};
+
+// The node that an entry stands for; for a gate, its stack's base.
+inline format::Ref node_of(const ThreadState& thread, const Entry* entry) {
+  return entry->word == kGateWord ? thread.current->base
+                                  : thread.tree.node_at(node_number(entry->word));
+}
+
+}  // namespace fbleprof::signal_safe
