@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 namespace fbleprof::symbolize {
 namespace {
@@ -90,19 +91,24 @@ bool fills_slot(std::uint16_t machine, std::uint32_t type) {
   return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_IRELATIVE;
 }
 
-std::string_view name_at(const std::vector<RawSymbol>& named, std::uint64_t address) {
-  std::string_view best;
-  for (const RawSymbol& symbol : named) {
-    if (symbol.begin != address || !symbol.is_function) continue;
+// Functions by address, for the few relocations that name none.
+using NamesByAddress = std::unordered_map<std::uint64_t, std::string_view>;
+
+NamesByAddress names_by_address(const std::vector<RawSymbol>& symbols) {
+  NamesByAddress names;
+  for (const RawSymbol& symbol : symbols) {
+    if (!symbol.is_function) continue;
+    std::string_view& best = names[symbol.begin];
     if (best.empty() || symbol.name.find_first_not_of('_') < best.find_first_not_of('_')) {
       best = symbol.name;
     }
   }
-  return best;
+  return names;
 }
 
 Relocations read_relocations(const ElfObject& object, const std::vector<RawSymbol>& named) {
   Relocations found;
+  std::optional<NamesByAddress> by_address;
   for (const Section& section : object.sections()) {
     if (section.header.sh_type != SHT_RELA || (section.header.sh_flags & SHF_ALLOC) == 0) continue;
     Elf_Data* data = elf_getdata(section.scn, nullptr);
@@ -123,7 +129,9 @@ Relocations read_relocations(const ElfObject& object, const std::vector<RawSymbo
         const auto index = static_cast<int>(GELF_R_SYM(relocation.r_info));
         GElf_Sym symbol;
         if (index == 0) {
-          name = name_at(named, static_cast<std::uint64_t>(relocation.r_addend));
+          if (!by_address) by_address = names_by_address(named);
+          const auto target = by_address->find(static_cast<std::uint64_t>(relocation.r_addend));
+          if (target != by_address->end()) name = target->second;
         } else if (symbols != nullptr && gelf_getsym(symbols, index, &symbol) != nullptr) {
           const char* text = elf_strptr(object.elf(), symbols_header.sh_link, symbol.st_name);
           if (text != nullptr) name = text;
