@@ -12,6 +12,10 @@ std::uint64_t pair_key(A high, B low) {
   return std::uint64_t{high.index()} << 32 | low.index();
 }
 
+std::uint64_t name_key(StringId name, FunctionKind kind) {
+  return std::uint64_t{name.index()} << 16 | static_cast<std::uint16_t>(kind);
+}
+
 }  // namespace
 
 ProfileBuilder::ProfileBuilder() : ProfileBuilder(Profile()) {}
@@ -21,9 +25,13 @@ ProfileBuilder::ProfileBuilder(const Profile& base)
       processes_(base.processes()),
       threads_(base.threads()),
       modules_(base.modules()),
-      functions_(base.functions()) {
-  parts_.sites = base.parts().sites;
+      functions_(base.functions()),
+      sites_(base.sites()) {
   parts_.warnings = base.warnings();
+  for (std::size_t f = 0; f < functions_.count(); ++f) {
+    if (functions_.module[f] || functions_.address[f] != 0 || !functions_.name[f]) continue;
+    named_.insert(name_key(functions_.name[f], functions_.kind[f]), static_cast<std::uint32_t>(f));
+  }
   for (const Metric& metric : base.metrics()) {
     add_metric(metric.name, metric.unit, metric.aggregation);
   }
@@ -44,6 +52,20 @@ ModuleId ProfileBuilder::add_module(Module module) {
   return ModuleId(modules_.size() - 1);
 }
 
+SiteId ProfileBuilder::site(ModuleId module, std::uint64_t address) {
+  // Addresses leave the high bits free. A clash there would only store one place twice.
+  const std::uint64_t key = address ^ std::uint64_t{module.index() + 1} << 44;
+  const auto [value, added] = site_index_.insert(key, static_cast<std::uint32_t>(sites_.count()));
+  if (!added && sites_.module[value] == module && sites_.address[value] == address) {
+    return SiteId(value);
+  }
+  sites_.module.push_back(module);
+  sites_.address.push_back(address);
+  sites_.file.push_back({});
+  sites_.line.push_back(0);
+  return SiteId(sites_.count() - 1);
+}
+
 FunctionId ProfileBuilder::add_function(const FunctionKey& key) {
   functions_.kind.push_back(key.kind);
   functions_.flags.push_back(key.flags);
@@ -59,10 +81,10 @@ FunctionId ProfileBuilder::add_function(const FunctionKey& key) {
 
 FunctionId ProfileBuilder::named_function(std::string_view name, FunctionKind kind) {
   const StringId id = string(name);
-  const std::uint64_t key = std::uint64_t{id.index()} << 16 | static_cast<std::uint16_t>(kind);
-  FunctionId& function = named_[key];
-  if (!function) function = add_function({.kind = kind, .name = id});
-  return function;
+  const auto [value, added] =
+      named_.insert(name_key(id, kind), static_cast<std::uint32_t>(functions_.count()));
+  if (added) add_function({.kind = kind, .name = id});
+  return FunctionId(value);
 }
 
 MetricId ProfileBuilder::add_metric(std::string_view name, std::string_view unit,
@@ -80,10 +102,11 @@ NodeId ProfileBuilder::add_tree(FunctionId root, ProcessId process, ThreadId thr
 }
 
 NodeId ProfileBuilder::child(NodeId parent, FunctionId function) {
-  NodeId& node = children_[pair_key(parent, function)];
-  if (!node) {
+  const auto [value, added] =
+      children_.insert(pair_key(parent, function), static_cast<std::uint32_t>(nodes_.size()));
+  const NodeId node(value);
+  if (added) {
     nodes_.push_back({parent, function, static_cast<std::uint32_t>(edges_.size())});
-    node = NodeId(nodes_.size() - 1);
     edges_.push_back({parent, node, EdgeKind::kTree, 0, 0, SiteId()});
   }
   return node;
@@ -96,10 +119,10 @@ void ProfileBuilder::add_edge(NodeId from, NodeId to, EdgeKind kind, std::uint64
     index = nodes_[to.index()].tree_edge;
   } else {
     auto& known = kind == EdgeKind::kBack ? back_edges_ : tail_edges_;
-    const auto [it, added] =
-        known.try_emplace(pair_key(from, to), static_cast<std::uint32_t>(edges_.size()));
+    const auto [value, added] =
+        known.insert(pair_key(from, to), static_cast<std::uint32_t>(edges_.size()));
     if (added) edges_.push_back({from, to, kind, 0, 0, site});
-    index = it->second;
+    index = value;
   }
   NewEdge& edge = edges_[index];
   edge.calls += calls;
@@ -194,6 +217,7 @@ Profile ProfileBuilder::build() {
   parts_.threads = std::make_shared<std::vector<Thread>>(std::move(threads_));
   parts_.modules = std::make_shared<std::vector<Module>>(std::move(modules_));
   parts_.functions = std::make_shared<Functions>(std::move(functions_));
+  parts_.sites = std::make_shared<Sites>(std::move(sites_));
   parts_.trees = std::make_shared<std::vector<Tree>>(std::move(trees_));
   parts_.nodes = std::move(nodes);
   parts_.edges = std::move(edges);

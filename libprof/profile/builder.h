@@ -4,9 +4,9 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "base/flat_map.h"
 #include "profile/profile.h"
 
 namespace fbleprof::profile {
@@ -35,6 +35,8 @@ class ProfileBuilder {
   ProcessId add_process(Process process);
   ThreadId add_thread(Thread thread);
   ModuleId add_module(Module module);
+  // The place that returns to `address` of `module`: made on first use.
+  SiteId site(ModuleId module, std::uint64_t address);
   // Always a new function.
   FunctionId add_function(const FunctionKey& key);
   // The function that is nothing but a name: made on first use.
@@ -78,14 +80,16 @@ class ProfileBuilder {
   std::vector<Thread> threads_;
   std::vector<Module> modules_;
   Functions functions_;
+  Sites sites_;
   std::vector<Tree> trees_;  // begin = the root's builder id
   std::vector<NewNode> nodes_;
   std::vector<NewEdge> edges_;
   std::vector<Metric> metrics_;
   std::vector<std::vector<std::uint64_t>> values_;
-  std::unordered_map<std::uint64_t, NodeId> children_;  // parent << 32 | function
-  std::unordered_map<std::uint64_t, std::uint32_t> back_edges_, tail_edges_;  // from << 32 | to
-  std::unordered_map<std::uint64_t, FunctionId> named_;                       // name << 16 | kind
+  FlatMap children_;                 // parent << 32 | function
+  FlatMap back_edges_, tail_edges_;  // from << 32 | to
+  FlatMap site_index_;               // hash of module and address; see site()
+  FlatMap named_;                    // name << 16 | kind
 };
 
 }  // namespace fbleprof::profile
