@@ -9,11 +9,10 @@
 namespace fbleprof::symbolize {
 namespace {
 
-constexpr std::string_view kCloneWords[] = {"cold",      "part",   "isra",    "constprop",
-                                            "lto_priv",  "llvm",   "localalias", "clone",
-                                            "localpart", "unlikely", "warm",  "hot",
-                                            "resolver",  "str",    "uniq",    "__uniq",
-                                            "default",   "arch",   "avx2",    "sve"};
+constexpr std::string_view kCloneWords[] = {
+    "cold",  "part",      "isra",     "constprop", "lto_priv", "llvm",     "localalias",
+    "clone", "localpart", "unlikely", "warm",      "hot",      "resolver", "str",
+    "uniq",  "__uniq",    "default",  "arch",      "avx2",     "sve"};
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -83,8 +82,8 @@ Demangler demangler_for(std::string_view name) {
 }  // namespace
 
 SplitName split_clone_suffix(std::string_view name) {
-  // A leading dot is part of the name. In a C++ name any dot begins a suffix, as its mangling has no
-  // dots; in other languages (Go, assembler) only the words that compilers are known to use do.
+  // A leading dot is part of the name. In a C++ name any dot begins a suffix, as its mangling has
+  // no dots; in other languages (Go, assembler) only the words that compilers are known to use do.
   if (name.empty()) return {name, {}};
   for (std::size_t dot = name.find('.', 1); dot != std::string_view::npos;
        dot = name.find('.', dot + 1)) {

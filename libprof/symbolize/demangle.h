@@ -1,5 +1,5 @@
-// Linker names into names for people: C++ (Itanium ABI), Rust (legacy and v0), and the suffixes that
-// compilers add to the copies they make of a function.
+// Linker names into names for people: C++ (Itanium ABI), Rust (legacy and v0), and the suffixes
+// that compilers add to the copies they make of a function.
 //
 // A symbol table may be hostile: a C++ name of 200 bytes can expand to gigabytes, because each
 // substitution may double what stands before it. So the demangler writes through a callback that

@@ -18,7 +18,7 @@ std::optional<ElfObject> ElfObject::open(const std::string& path, OpenError* err
     *error = errno == EACCES || errno == EPERM ? OpenError::kNoPermission : OpenError::kMissing;
     return std::nullopt;
   }
-  struct stat status{};
+  struct stat status {};
   *error = OpenError::kNotElf;
   if (fstat(object.fd_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   object.modified_ns_ = status.st_mtim.tv_sec * 1'000'000'000LL + status.st_mtim.tv_nsec;

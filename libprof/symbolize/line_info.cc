@@ -32,14 +32,12 @@ struct Unit {
 // An address on its way to its functions.
 struct Wanted {
   std::uint64_t address;
-  std::size_t index;                // in the caller's list
+  std::size_t index;  // in the caller's list
   std::optional<Dwarf_Die> function;
-  std::vector<Dwarf_Die> inlined;   // outermost first
+  std::vector<Dwarf_Die> inlined;  // outermost first
 };
 
-bool holds_code(int tag) {
-  return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
-}
+bool holds_code(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
 bool is_scope(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
@@ -111,7 +109,7 @@ struct LineInfo::Impl {
   Dwarf* dwarf = nullptr;
   bool indexed = false;
   std::vector<Unit> units;
-  std::vector<UnitRange> ranges;  // sorted
+  std::vector<UnitRange> ranges;                       // sorted
   std::unordered_map<const void*, SourceFrame> names;  // by an entry's place in the file
 
   ~Impl() {

@@ -34,8 +34,9 @@ std::string not_the_same(const ElfObject& object, const ModuleFile& module,
                          const Options& options) {
   if (!module.build_id.empty()) {
     if (object.build_id() == module.build_id) return {};
-    return fmt::format("was rebuilt or replaced since the profile was recorded (build-id {}, now {})",
-                       short_id(module.build_id), short_id(object.build_id()));
+    return fmt::format(
+        "was rebuilt or replaced since the profile was recorded (build-id {}, now {})",
+        short_id(module.build_id), short_id(object.build_id()));
   }
   if (options.recorded_ns != 0 &&
       object.modified_ns() > static_cast<std::int64_t>(options.recorded_ns)) {
@@ -52,8 +53,7 @@ ModuleFiles open_module(const ModuleFile& module, const Options& options) {
   if (module.is_vdso) {
     files.object = own_vdso();
     // Without a build-id nothing says that this kernel is the one that ran.
-    if (files.object &&
-        (module.build_id.empty() || files.object->build_id() != module.build_id)) {
+    if (files.object && (module.build_id.empty() || files.object->build_id() != module.build_id)) {
       files.object.reset();
     }
     return files;
@@ -69,15 +69,14 @@ ModuleFiles open_module(const ModuleFile& module, const Options& options) {
     if (!reason.empty()) files.object.reset();
   }
   // The debug file of the build that ran tells the truth even where the program itself is gone.
-  const std::string& build_id =
-      files.object ? files.object->build_id() : module.build_id;
+  const std::string& build_id = files.object ? files.object->build_id() : module.build_id;
   files.debug = debug_file_by_build_id(build_id, options.debug_roots);
   if (!files.debug && files.object) {
     files.debug = debug_file_by_link(*files.object, options.debug_roots);
   }
   if (!files.object && !files.debug) {
-    files.warning = fmt::format("{}: {}: its functions are shown as module+0xoffset", module.path,
-                                reason);
+    files.warning =
+        fmt::format("{}: {}: its functions are shown as module+0xoffset", module.path, reason);
   }
   return files;
 }

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kOperator = "operator";
 // Longest first.
-constexpr std::string_view kSymbols[] = {"<=>", "<<=", ">>=", "->*", "()", "[]", "->", "<<", ">>",
-                                         "<=",  ">=",  "<",   ">"};
+constexpr std::string_view kSymbols[] = {"<=>", "<<=", ">>=", "->*", "()", "[]", "->",
+                                         "<<",  ">>",  "<=",  ">=",  "<",  ">"};
 
 char closer_of(char open) { return open == '<' ? '>' : open == '(' ? ')' : '}'; }
 

@@ -16,9 +16,10 @@ std::size_t columns(std::string_view text);
 std::string tidy(std::string_view name);
 
 // `name`, tidied, in at most `width` columns (0: as short as the rules make it, without cutting).
-// What does not fit loses, one after the other and only as far as needed: parameters and return type
-// (`f(…)`), template arguments (`f<…>`, the innermost first), outer namespaces (`…::f`), and at last
-// its end. Pure; linear in the length of the name.
+// What does not fit loses, one after the other and only as far as needed: parameters and return
+// type
+// (`f(…)`), template arguments (`f<…>`, the innermost first), outer namespaces (`…::f`), and at
+// last its end. Pure; linear in the length of the name.
 std::string shorten(std::string_view name, std::size_t width);
 
 }  // namespace fbleprof::symbolize

@@ -80,7 +80,7 @@ struct Slot {
 };
 
 struct Relocations {
-  std::vector<Slot> slots;                 // by address
+  std::vector<Slot> slots;                  // by address
   std::vector<std::string_view> plt_names;  // of .rela.plt, in its order
 };
 
@@ -174,9 +174,9 @@ std::string_view decode_x86_64(std::string_view stub, std::uint64_t address,
   for (std::size_t at = stub.find(kJumpThrough); at + 6 <= stub.size();
        at = stub.find(kJumpThrough, at + 1)) {
     const auto displacement = static_cast<std::int32_t>(word_at(stub, at + 2));
-    const std::string_view name =
-        name_of_slot(relocations, address + at + 6 + static_cast<std::uint64_t>(
-                                                         static_cast<std::int64_t>(displacement)));
+    const std::string_view name = name_of_slot(
+        relocations,
+        address + at + 6 + static_cast<std::uint64_t>(static_cast<std::int64_t>(displacement)));
     if (!name.empty()) return name;
   }
   if (stub.starts_with(kEndbr64)) stub.remove_prefix(kEndbr64.size());
@@ -195,8 +195,8 @@ void decode_x86_64_section(const Section& section, std::string_view code,
     const std::string_view name =
         decode_x86_64(code.substr(at, stub_bytes), begin + at, relocations);
     if (name.empty()) continue;
-    stubs->push_back({begin + at, stub_bytes, begin + code.size(), name, NameOrigin::kPlt, true,
-                      true, false});
+    stubs->push_back(
+        {begin + at, stub_bytes, begin + code.size(), name, NameOrigin::kPlt, true, true, false});
   }
 }
 
@@ -212,7 +212,8 @@ void decode_aarch64_section(const Section& section, std::string_view code,
     if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211) continue;
     const std::uint32_t immediate = ((adrp >> 29) & 3) | (((adrp >> 5) & 0x7ffff) << 2);
     const std::int64_t pages = static_cast<std::int32_t>(immediate << 11) >> 11;
-    const std::uint64_t page = ((begin + at) & ~0xfffULL) + static_cast<std::uint64_t>(pages) * 4096;
+    const std::uint64_t page =
+        ((begin + at) & ~0xfffULL) + static_cast<std::uint64_t>(pages) * 4096;
     const std::string_view name = name_of_slot(relocations, page + ((ldr >> 10) & 0xfff) * 8);
     if (name.empty()) continue;
     const std::size_t start = at >= 4 && word_at(code, at - 4) == kBtiC ? at - 4 : at;

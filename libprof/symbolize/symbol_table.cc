@@ -67,7 +67,7 @@ void bound_sizes(std::vector<RawSymbol>* symbols, const std::vector<AddressRange
     RawSymbol& symbol = (*symbols)[i];
     std::uint64_t end = symbol.limit;
     if (symbol.size != 0) {
-      end = std::min(end, symbol.begin + std::min(symbol.size, ~0ULL - symbol.begin));
+      end = std::min(end, symbol.begin + std::min(symbol.size, UINT64_MAX - symbol.begin));
     } else {
       if (i + 1 < symbols->size()) end = std::min(end, (*symbols)[i + 1].begin);
       auto next = std::upper_bound(
@@ -174,9 +174,9 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
 }
 
 const SymbolTable::Function* SymbolTable::find(std::uint64_t address) const {
-  auto next = std::upper_bound(
-      ranges_.begin(), ranges_.end(), address,
-      [](std::uint64_t value, const Range& range) { return value < range.begin; });
+  auto next =
+      std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                       [](std::uint64_t value, const Range& range) { return value < range.begin; });
   if (next == ranges_.begin() || (next - 1)->end <= address) return nullptr;
   return &functions_[(next - 1)->function];
 }

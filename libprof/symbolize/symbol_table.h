@@ -1,6 +1,6 @@
 // Which function an address of a file belongs to: everything that symbol tables, the PLT and unwind
-// tables say, laid out as ranges that do not overlap. Plain data that owns its names: it can be kept
-// beyond the file it came from, under that file's build-id.
+// tables say, laid out as ranges that do not overlap. Plain data that owns its names: it can be
+// kept beyond the file it came from, under that file's build-id.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // From addresses in object files to functions, source lines and inlined calls.
 //
-// All addresses of a file are asked for at once. Names come from the symbol tables and cost one pass
-// over them; debug info is opened only if lines or inlined calls are wanted. A file that is not the
-// one that ran gives no names, and a warning: a wrong name is worse than none.
+// All addresses of a file are asked for at once. Names come from the symbol tables and cost one
+// pass over them; debug info is opened only if lines or inlined calls are wanted. A file that is
+// not the one that ran gives no names, and a warning: a wrong name is worse than none.
 //
 // Nothing here goes to the network: DEBUGINFOD_URLS is not looked at.
 #pragma once

@@ -51,15 +51,23 @@ class Bytes {
     switch (encoding & 0x0f) {
       case DW_EH_PE_absptr:
         return is_64_bit ? read_as<std::uint64_t>(value) : read_as<std::uint32_t>(value);
-      case DW_EH_PE_uleb128: return read_leb128(false, value);
-      case DW_EH_PE_sleb128: return read_leb128(true, value);
-      case DW_EH_PE_udata2: return read_as<std::uint16_t>(value);
-      case DW_EH_PE_sdata2: return read_as<std::int16_t>(value);
-      case DW_EH_PE_udata4: return read_as<std::uint32_t>(value);
-      case DW_EH_PE_sdata4: return read_as<std::int32_t>(value);
+      case DW_EH_PE_uleb128:
+        return read_leb128(false, value);
+      case DW_EH_PE_sleb128:
+        return read_leb128(true, value);
+      case DW_EH_PE_udata2:
+        return read_as<std::uint16_t>(value);
+      case DW_EH_PE_sdata2:
+        return read_as<std::int16_t>(value);
+      case DW_EH_PE_udata4:
+        return read_as<std::uint32_t>(value);
+      case DW_EH_PE_sdata4:
+        return read_as<std::int32_t>(value);
       case DW_EH_PE_udata8:
-      case DW_EH_PE_sdata8: return read_as<std::uint64_t>(value);
-      default: return false;
+      case DW_EH_PE_sdata8:
+        return read_as<std::uint64_t>(value);
+      default:
+        return false;
     }
   }
 
@@ -80,7 +88,8 @@ std::uint8_t address_encoding(const Dwarf_CIE& cie, bool is_64_bit) {
     std::uint8_t encoding = 0;
     std::uint64_t ignored = 0;
     switch (*letter) {
-      case 'R': return data.read(&encoding) ? encoding : kUnknownEncoding;
+      case 'R':
+        return data.read(&encoding) ? encoding : kUnknownEncoding;
       case 'L':
         if (!data.read(&encoding)) return kUnknownEncoding;
         break;
@@ -90,8 +99,10 @@ std::uint8_t address_encoding(const Dwarf_CIE& cie, bool is_64_bit) {
         }
         break;
       case 'S':
-      case 'B': break;
-      default: return kUnknownEncoding;
+      case 'B':
+        break;
+      default:
+        return kUnknownEncoding;
     }
   }
   return DW_EH_PE_absptr;
@@ -120,8 +131,7 @@ std::vector<AddressRange> unwind_ranges(const ElfObject& object) {
       encodings[offset] = address_encoding(entry.cie, is_64_bit);
     } else if (outcome == 0) {
       const auto known = encodings.find(entry.fde.CIE_pointer);
-      const std::uint8_t encoding =
-          known != encodings.end() ? known->second : kUnknownEncoding;
+      const std::uint8_t encoding = known != encodings.end() ? known->second : kUnknownEncoding;
       Bytes fde(entry.fde.start, entry.fde.end);
       std::uint64_t begin = 0;
       std::uint64_t size = 0;
@@ -133,7 +143,8 @@ std::vector<AddressRange> unwind_ranges(const ElfObject& object) {
           begin += section->header.sh_addr + static_cast<std::uint64_t>(entry.fde.start - base);
         }
         if (!is_64_bit) begin &= 0xffffffffU;
-        if (size != 0 && begin != 0 && begin + size > begin) ranges.push_back({begin, begin + size});
+        if (size != 0 && begin != 0 && begin + size > begin)
+          ranges.push_back({begin, begin + size});
       }
     }
     offset = next;
@@ -141,11 +152,10 @@ std::vector<AddressRange> unwind_ranges(const ElfObject& object) {
   std::sort(ranges.begin(), ranges.end(), [](const AddressRange& a, const AddressRange& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
-  ranges.erase(std::unique(ranges.begin(), ranges.end(),
-                           [](const AddressRange& a, const AddressRange& b) {
-                             return a.begin == b.begin;
-                           }),
-               ranges.end());
+  ranges.erase(
+      std::unique(ranges.begin(), ranges.end(),
+                  [](const AddressRange& a, const AddressRange& b) { return a.begin == b.begin; }),
+      ranges.end());
   return ranges;
 }
 

@@ -1,4 +1,5 @@
-// Where functions begin and end, as far as the unwind tables tell: they are there in stripped files.
+// Where functions begin and end, as far as the unwind tables tell: they are there in stripped
+// files.
 #pragma once
 
 #include <cstdint>
