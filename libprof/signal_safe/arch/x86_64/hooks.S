@@ -332,7 +332,7 @@ fbleprof_enter:
         .cfi_endproc
         .size   fbleprof_enter, .-fbleprof_enter
 
-/* void fbleprof_leave(fbleprof_block block): the low half of an entry's word is its function. */
+/* void fbleprof_leave(fbleprof_block block): the low half of an entry's word is its block. */
         .globl  fbleprof_leave
         .type   fbleprof_leave, @function
         .p2align 6
@@ -345,7 +345,9 @@ fbleprof_leave:
         lea     -FRAME_BIAS(%rsp), %r8
         cmp     %r8, ENTRY_FRAME(%rax)
         jbe     3f
-1:      cmp     %edi, ENTRY_WORD(%rax)
+1:      test    %edi, %edi
+        jz      2f
+        cmp     %edi, ENTRY_WORD(%rax)
         jne     4f
         sub     $ENTRY_BYTES, %rax
         mov     %rax, %fs:HOT_TOP(%r11)
