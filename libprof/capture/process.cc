@@ -358,6 +358,12 @@ void remark(const char* text) {
 
 void start_process(char** environment) {
   if (getauxval(AT_SECURE) != 0) return;
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("avx")) {
+    // The hooks hash with crc32 and save vector registers with xsave.
+    say("this processor lacks SSE4.2 or AVX: not profiled");
+    return;
+  }
   const std::uint64_t cpu_at_start = signal_safe::thread_cpu_ns();
   settings = read_settings(environment);
   perf_allowed = !is_confined();

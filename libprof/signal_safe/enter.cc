@@ -45,7 +45,7 @@ void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64
   if (!is_cacheable(context) || site >> kWordShift != 0 || edge->kind == format::EdgeKind::kTail) {
     return;
   }
-  Slot* slot = slot_of(thread.cache, context ^ site);
+  Slot* slot = slot_of(thread.cache, context ^ site, callee);
   // A signal's hook may meet the slot half written: it must not hit.
   slot->tag = 0;
   asm volatile("" ::: "memory");
@@ -165,7 +165,7 @@ void replace_top(Frame frame, std::uint32_t block) {
   // the caller's context in the callee.
   const std::uint64_t callee = std::uint64_t{1} << 63 | (top[-1].word >> kWordShift) << 40 | block;
   const bool cacheable = is_cacheable(top->word) && (is_cacheable(top[-1].word));
-  Slot* slot = slot_of(thread.cache, top->word ^ block);
+  Slot* slot = slot_of(thread.cache, top->word ^ block, callee);
   if (cacheable && slot->tag == (top->word ^ block) && slot->callee == callee) {
     slot->edge->calls += 1;
     push(thread, top - 1, top->frame, slot->to);

@@ -59,10 +59,10 @@ struct Slot {
 };
 inline constexpr std::size_t kCacheSlots = std::size_t{1} << CACHE_SLOT_BITS;
 
-inline Slot* slot_of(Slot* cache, std::uint64_t tag) {
-  const auto factor = static_cast<std::uint64_t>(std::int64_t{CACHE_HASH_FACTOR});
-  return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache) +
-                                 ((tag * factor >> CACHE_HASH_SHIFT) & CACHE_HASH_MASK));
+inline Slot* slot_of(Slot* cache, std::uint64_t tag, std::uint64_t callee) {
+  std::uint64_t offset = callee;
+  asm("crc32q %1, %0" : "+r"(offset) : "r"(tag));
+  return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache) + (offset & CACHE_HASH_MASK));
 }
 
 // Thread-local, known to the assembly. All zero until the thread is attached and after it is

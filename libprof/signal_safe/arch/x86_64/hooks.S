@@ -28,10 +28,10 @@ fbleprof_hooks_begin:
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
 
-/* The slot for the tag in rdx, into rcx. r11 = TLS offset of fbleprof_hot. */
-.macro FIND_SLOT
-        imul    $CACHE_HASH_FACTOR, %rdx, %rcx
-        shr     $CACHE_HASH_SHIFT, %rcx
+/* The slot for the tag in rdx and a callee, into rcx. r11 = TLS offset of fbleprof_hot. */
+.macro FIND_SLOT callee
+        mov     \callee, %rcx
+        crc32q  %rdx, %rcx
         and     $CACHE_HASH_MASK, %ecx
         add     %fs:HOT_CACHE(%r11), %rcx
         cmp     %rdx, SLOT_TAG(%rcx)
@@ -116,7 +116,7 @@ fbleprof_hooks_begin:
   .else
         xor     FRAME_BIAS(%rsp), %rdx
   .endif
-        FIND_SLOT
+        FIND_SLOT 24(%rsp)
         jne     4f
         mov     24(%rsp), %rdx
         cmp     %rdx, SLOT_CALLEE(%rcx)
@@ -211,7 +211,7 @@ __cyg_profile_func_enter:
         jb      3f
 1:      mov     ENTRY_WORD(%rax), %rdx
         xor     %rsi, %rdx
-        FIND_SLOT
+        FIND_SLOT %rdi
         jne     4f
         cmp     %rdi, SLOT_CALLEE(%rcx)
         jne     4f
@@ -303,7 +303,7 @@ fbleprof_enter:
         jbe     3f
 1:      mov     ENTRY_WORD(%rax), %rdx
         xor     %rdi, %rdx
-        FIND_SLOT
+        FIND_SLOT %rdi
         jne     4f
         cmp     %rdi, SLOT_CALLEE(%rcx)
         jne     4f
