@@ -27,6 +27,7 @@ class Arena {
   // No space beyond what is populated now: the file is about to end there, or the program is about
   // to forbid system calls.
   void freeze() { frozen_.store(true, std::memory_order_relaxed); }
+  void thaw() { frozen_.store(false, std::memory_order_relaxed); }
 
   template <typename Record>
   Record* at(format::Ref ref) const {
