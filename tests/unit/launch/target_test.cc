@@ -83,7 +83,10 @@ TEST_F(Target, ThatGainsRightsCannot) {
 
 TEST_F(Target, ThatIsForeignCannot) {
   std::string header(64, '\0');
-  header.replace(0, 7, std::string("\x7f" "ELF\x01\x01\x01", 7));
+  header.replace(0, 7,
+                 std::string("\x7f"
+                             "ELF\x01\x01\x01",
+                             7));
   header[18] = EM_386;
   EXPECT_EQ(obstacle_of(write("i386", header)), Obstacle::kForeignElf);
 }
@@ -91,7 +94,10 @@ TEST_F(Target, ThatIsForeignCannot) {
 TEST_F(Target, ThatIsDamagedIsNoObstacle) {
   EXPECT_EQ(obstacle_of(write("empty", "")), Obstacle::kNone);
   EXPECT_EQ(obstacle_of(write("script", "#!")), Obstacle::kNone);
-  EXPECT_EQ(obstacle_of(write("half", "\x7f" "ELF")), Obstacle::kNone);
+  EXPECT_EQ(obstacle_of(write("half",
+                              "\x7f"
+                              "ELF")),
+            Obstacle::kNone);
   EXPECT_EQ(obstacle_of(write("loop", "#!" + directory_ + "/loop\n")), Obstacle::kNone);
   EXPECT_EQ(obstacle_of(directory_ + "/missing"), Obstacle::kNone);
 }

@@ -83,7 +83,8 @@ TEST(Shorten, WithoutWidthElidesEverythingButTheName) {
 
 TEST(Shorten, TellsOperatorsFromBrackets) {
   EXPECT_EQ(shorten("ns::operator<(ns::Key const&, ns::Key const&)", 20), "ns::operator<(…)");
-  EXPECT_EQ(shorten("Functor::operator()(int, int, int) const", 30), "Functor::operator()(…) const");
+  EXPECT_EQ(shorten("Functor::operator()(int, int, int) const", 30),
+            "Functor::operator()(…) const");
   EXPECT_EQ(shorten("X::operator-><int>(int, int, int)", 24), "X::operator-><int>(…)");
   EXPECT_EQ(shorten("Long::operator std::string() const", 25).find('\n'), std::string::npos);
   EXPECT_EQ(shorten("my_operator<int>(int, int)", 19), "my_operator<int>(…)");
@@ -104,8 +105,8 @@ TEST(Shorten, CountsCharactersNotBytes) {
 TEST(Shorten, NeverExceedsTheWidthWhateverTheName) {
   for (const char* name :
        {"((((", "))))", "<<<<>>", "a<b(c{d", "operator<<<<", "f(a>b)->c<d>", "::", "a::", "::a",
-        "operator", "{lambda(int)#1}::operator()(int) const", "\xff\xfe\x80", "decltype(a->b) f<c>()",
-        "<T as Trait>::method", "a<b<c<d<e<f<g>>>>>>::h(i)"}) {
+        "operator", "{lambda(int)#1}::operator()(int) const", "\xff\xfe\x80",
+        "decltype(a->b) f<c>()", "<T as Trait>::method", "a<b<c<d<e<f<g>>>>>>::h(i)"}) {
     for (std::size_t width = 1; width < 40; ++width) {
       EXPECT_LE(columns(shorten(name, width)), width) << name;
     }
@@ -114,7 +115,8 @@ TEST(Shorten, NeverExceedsTheWidthWhateverTheName) {
 }
 
 TEST(Shorten, TakesLinearTimeOnHostileNames) {
-  for (const char* part : {"a<", "<", "(", "a::", "operator<", "std::basic_", "{", "x,", "std::a<b, "}) {
+  for (const char* part :
+       {"a<", "<", "(", "a::", "operator<", "std::basic_", "{", "x,", "std::a<b, "}) {
     std::string name;
     while (name.size() < 64 * 1024) name += part;
     EXPECT_LE(columns(shorten(name, 40)), 40U) << part;

@@ -83,8 +83,7 @@ TEST_P(OfBothCompilers, AllAddressesOfAFunctionShareIt) {
 
 TEST_P(OfBothCompilers, InlinedCallsComeInnermostFirstWithTheirLines) {
   for (const char* debug : {"-g", "-gdwarf-4", "-g -gz"}) {
-    const std::string file =
-        workshop_.compile(GetParam(), std::string("-O2 ") + debug, "sample");
+    const std::string file = workshop_.compile(GetParam(), std::string("-O2 ") + debug, "sample");
     const std::uint64_t start = address_of(file, kArea);
     const FunctionSymbol area = function_at({file, ""}, start);
     const auto addresses = range(start, area.size);
@@ -131,7 +130,8 @@ TEST_P(OfBothCompilers, SplitDwarfIsRead) {
 }
 
 TEST_P(OfBothCompilers, AStrippedLibraryIsNamedByItsDynamicSymbolsAlone) {
-  const std::string file = workshop_.compile(GetParam(), "-O2 -shared -fPIC -fvisibility=hidden", "lib.so");
+  const std::string file =
+      workshop_.compile(GetParam(), "-O2 -shared -fPIC -fvisibility=hidden", "lib.so");
   const std::uint64_t hidden = address_of(file, kHidden);
   const std::uint64_t exported = address_of(file, "exported");
   ASSERT_NE(hidden, 0U);
@@ -276,14 +276,16 @@ TEST_F(SeparateDebugFile, OfAnotherBuildIsNotUsed) {
   workshop_.compile("g++", "-O1 -g", "other");
   install("other", build_id_);
   expect_unnamed();
-  ASSERT_TRUE(workshop_.run("objcopy --add-gnu-debuglink=sample.debug sample && cp other sample.debug"));
+  ASSERT_TRUE(
+      workshop_.run("objcopy --add-gnu-debuglink=sample.debug sample && cp other sample.debug"));
   expect_unnamed();
 }
 
 TEST_F(SeparateDebugFile, WithoutBuildIdMustHaveTheChecksumOfTheLink) {
-  ASSERT_TRUE(workshop_.run("objcopy -R .note.gnu.build-id sample.debug && "
-                            "objcopy -R .note.gnu.build-id sample && "
-                            "objcopy --add-gnu-debuglink=sample.debug sample"));
+  ASSERT_TRUE(
+      workshop_.run("objcopy -R .note.gnu.build-id sample.debug && "
+                    "objcopy -R .note.gnu.build-id sample && "
+                    "objcopy --add-gnu-debuglink=sample.debug sample"));
   build_id_.clear();
   expect_named();
   ASSERT_TRUE(workshop_.run("printf x >> sample.debug"));
