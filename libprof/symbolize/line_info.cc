@@ -199,6 +199,34 @@ struct LineInfo::Impl {
     return frame;
   }
 
+  // The file that an attribute of `unit` gives by number. libdw's own dwarf_decl_file denies
+  // number 0, which DWARF 5 has, and aborts on a damaged table.
+  std::string file_by_number(Dwarf_Die* unit, Dwarf_Attribute* attribute) {
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    Dwarf_Word number = 0;
+    if (dwarf_formudata(attribute, &number) != 0) return {};
+    if (dwarf_getsrcfiles(unit, &files, &count) != 0 || number >= count) return {};
+    return file_name(unit, dwarf_filesrc(files, number, nullptr, nullptr));
+  }
+
+  void set_declaration(Dwarf_Die* function, SourceLocation* location) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word line = 0;
+    if (dwarf_formudata(dwarf_attr_integrate(function, DW_AT_decl_line, &attribute), &line) != 0 ||
+        line > UINT32_MAX) {
+      return;
+    }
+    if (dwarf_attr_integrate(function, DW_AT_decl_file, &attribute) == nullptr) return;
+    Dwarf_Die unit;  // the number counts in the table of the unit that the attribute stands in
+    if (dwarf_cu_die(attribute.cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) ==
+        nullptr) {
+      return;
+    }
+    location->declared_file = file_by_number(&unit, &attribute);
+    location->declared_line = static_cast<std::uint32_t>(line);
+  }
+
   void set_line(Dwarf_Die* unit, std::uint64_t address, SourceFrame* frame) {
     Dwarf_Line* line = dwarf_getsrc_die(unit, address);
     int number = 0;
@@ -210,11 +238,9 @@ struct LineInfo::Impl {
   }
 
   void set_call(Dwarf_Die* unit, Dwarf_Die* inlined, SourceFrame* frame) {
-    Dwarf_Files* files = nullptr;
-    std::size_t count = 0;
-    const std::uint32_t file = number(inlined, DW_AT_call_file);
-    if (dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count) {
-      frame->file = file_name(unit, dwarf_filesrc(files, file, nullptr, nullptr));
+    Dwarf_Attribute attribute;
+    if (dwarf_attr(inlined, DW_AT_call_file, &attribute) != nullptr) {
+      frame->file = file_by_number(unit, &attribute);
     }
     frame->line = number(inlined, DW_AT_call_line);
   }
@@ -230,7 +256,10 @@ struct LineInfo::Impl {
     }
     for (Wanted& one : wanted) {
       SourceLocation& location = (*locations)[one.index];
-      if (one.function) location.function = names_of(&*one.function);
+      if (one.function) {
+        location.function = names_of(&*one.function);
+        set_declaration(&*one.function, &location);
+      }
       SourceFrame place;  // of the frame that comes next, going outward
       set_line(&unit->top, one.address, &place);
       if (inlines) {

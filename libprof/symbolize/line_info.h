@@ -23,6 +23,8 @@ struct SourceFrame {
 
 // What debug info says about one address.
 struct SourceLocation {
+  std::string declared_file;  // where the source defines that function
+  std::uint32_t declared_line = 0;
   SourceFrame function;              // the function that the code belongs to; its name may be ""
   std::vector<SourceFrame> inlined;  // functions inlined into it here, innermost first
 };

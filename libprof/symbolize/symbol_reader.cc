@@ -171,7 +171,8 @@ std::string_view decode_x86_64(std::string_view stub, std::uint64_t address,
   constexpr std::string_view kPushThrough("\xff\x35", 2);
   constexpr std::string_view kEndbr64("\xf3\x0f\x1e\xfa", 4);
   if (stub.starts_with(kPushThrough)) return "_dl_runtime_resolve";
-  for (std::size_t at = stub.find(kJumpThrough); at + 6 <= stub.size();
+  for (std::size_t at = stub.find(kJumpThrough);
+       at != std::string_view::npos && stub.size() - at >= 6;
        at = stub.find(kJumpThrough, at + 1)) {
     const auto displacement = static_cast<std::int32_t>(word_at(stub, at + 2));
     const std::string_view name = name_of_slot(

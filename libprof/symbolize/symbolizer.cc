@@ -92,6 +92,10 @@ void add_lines(const ElfObject& object, std::span<const std::uint64_t> addresses
     address.line = location.function.line;
     address.inlined = std::move(location.inlined);
     FunctionSymbol& function = symbols->functions[address.function];
+    if (function.line == 0) {
+      function.file = std::move(location.declared_file);
+      function.line = location.declared_line;
+    }
     if (function.name.empty() && !location.function.name.empty()) {
       function.name = location.function.name;
       function.linkage_name = location.function.linkage_name;

@@ -49,6 +49,8 @@ struct FunctionSymbol {
   std::string name;          // for people: demangled, without the suffix of a clone; "" = not known
   std::string linkage_name;  // as in the symbol table, suffix and all
   NameOrigin origin = NameOrigin::kNone;
+  std::string file;        // where the source defines it, if lines were asked for; "" = unknown
+  std::uint32_t line = 0;  // 0 = unknown
 };
 
 // What is known of one address.
