@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/costs.h"
 #include "profile/reader.h"
 #include "report/views/escape.h"
@@ -9,6 +11,7 @@
 #include "report/views/run_view.h"
 #include "report/views/tables.h"
 #include "report/views/tree_view.h"
+#include "symbolize/symbolize_profile.h"
 #include "transform/join.h"
 
 namespace fbleprof::report {
@@ -44,6 +47,23 @@ Result<std::vector<Profile>> read_all(const Options& options, Progress& progress
     profiles.push_back(std::move(read->profile));
   }
   return profiles;
+}
+
+// Whether a pattern asks for source files, which only debug info tells.
+bool names_files(const Options& options) {
+  const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
+  const transform::Filter& filter = options.filter;
+  return asks(options.block) || std::any_of(filter.select.begin(), filter.select.end(), asks) ||
+         std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
+         std::any_of(filter.fold.begin(), filter.fold.end(), asks);
+}
+
+Profile add_names(const Profile& profile, const Options& options, Progress& progress) {
+  symbolize::Options how;
+  how.lines = options.look.lines || names_files(options);
+  how.inlines = options.inlines;
+  how.progress = &progress;
+  return symbolize::symbolize(profile, how);
 }
 
 Result<const profile::Metric*> choose_metric(const Profile& profile, const std::string& wanted) {
@@ -101,11 +121,15 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     return report;
   }
 
+  // Symbolize: names for addresses, and where asked for, lines and inlined functions.
+  const Profile named = options.symbols ? add_names(joined, options, progress) : joined;
+  report.warnings = named.warnings();
+
   // Merge: one tree by path, whatever thread or process it came from.
   transform::MergeOptions how;
   how.group_by = options.group_by;
   how.keep_leaves = options.leaves;
-  const Profile merged = transform::merge(joined, how);
+  const Profile merged = transform::merge(named, how);
 
   // Filter: what the user selected, excluded, folded.
   auto filtered = transform::filter(merged, options.filter);
