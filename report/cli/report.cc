@@ -78,7 +78,8 @@ Result<const profile::Metric*> choose_metric(const Profile& profile, const std::
                "there are " + known};
 }
 
-Result<std::string> render(const Options& options, const Profile& joined, const Input& input) {
+Result<std::string> render(const Options& options, const std::string& above_tree,
+                           const Input& input) {
   switch (options.view) {
     case View::kSelf:
       return function_view(input, FunctionOrder::kSelf);
@@ -92,9 +93,7 @@ Result<std::string> render(const Options& options, const Profile& joined, const 
       break;
   }
   if (input.look.format != Format::kText) return tree_view(input);
-  return heading(joined, input.look) + "\n" +
-         process_split(joined, *joined.find_metric(input.metric.name), input.look) +
-         tree_view(input);
+  return above_tree + tree_view(input);
 }
 
 }  // namespace
@@ -106,44 +105,48 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   auto profiles = read_all(options, progress);
   if (!profiles) return profiles.error();
 
-  // Join: all runs side by side, so that a module's symbols are looked up once.
-  const Profile joined = transform::join(*profiles);
+  // Join: all runs side by side, so that a module's symbols are looked up once. From here on there
+  // is one profile, and each step replaces it: a million nodes are not kept twice.
+  Profile profile = transform::join(*profiles);
   profiles->clear();
 
   Report report;
-  report.warnings = joined.warnings();
-  if (options.view == View::kSummary) {
-    report.text = summary_view(joined, options.look);
+  if (options.view == View::kSummary || options.view == View::kThreads) {
+    report.warnings = profile.warnings();
+    report.text = options.view == View::kSummary ? summary_view(profile, options.look)
+                                                 : thread_view(profile, options.look);
     return report;
   }
-  if (options.view == View::kThreads) {
-    report.text = thread_view(joined, options.look);
-    return report;
-  }
+  const auto wanted = choose_metric(profile, options.metric);
+  if (!wanted) return wanted.error();
+  const std::string metric_name = (*wanted)->name;
+  const std::string above_tree =
+      heading(profile, options.look) + "\n" + process_split(profile, **wanted, options.look);
 
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.
-  const Profile named = options.symbols ? add_names(joined, options, progress) : joined;
-  report.warnings = named.warnings();
+  if (options.symbols) profile = add_names(profile, options, progress);
+  report.warnings = profile.warnings();
 
   // Merge: one tree by path, whatever thread or process it came from.
   transform::MergeOptions how;
   how.group_by = options.group_by;
   how.keep_leaves = options.leaves;
-  const Profile merged = transform::merge(named, how);
+  profile = transform::merge(profile, how);
+  const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
 
   // Filter: what the user selected, excluded, folded.
-  auto filtered = transform::filter(merged, options.filter);
+  auto filtered = transform::filter(profile, options.filter);
   if (!filtered) return filtered.error();
+  profile = std::move(filtered->profile);
 
-  // Show.
-  const auto metric = choose_metric(filtered->profile, options.metric);
-  if (!metric) return metric.error();
-  Input input{filtered->profile, **metric};
-  input.kept = analysis::total(filtered->profile, **metric);
-  input.total = analysis::total(merged, *merged.find_metric((*metric)->name));
+  // Analyse and show: what the view asks of the profile, it asks itself.
+  const profile::Metric& metric = *profile.find_metric(metric_name);
+  Input input{profile, metric};
+  input.kept = analysis::total(profile, metric);
+  input.total = total;
   input.kept_is_bound = filtered->is_bound;
   input.look = options.look;
-  auto text = render(options, joined, input);
+  auto text = render(options, above_tree, input);
   if (!text) return text.error();
   report.text = std::move(*text);
   return report;

@@ -298,7 +298,11 @@ std::string thread_view(const Profile& profile, const Look& look) {
     own.samples = thread.samples;
     own.cpu_ns = thread.cpu_ns;
     Cell end = time_cell(thread.end_ns);
-    if ((thread.flags & format::kThreadRunning) != 0) end.text = "running";
+    if ((thread.flags & format::kThreadRunning) != 0) {
+      const bool live = thread.process &&
+                        profile.processes()[thread.process.index()].state == ProcessState::kLive;
+      end.text = live ? "running" : "with it";  // with its process
+    }
     const std::uint64_t nodes =
         tree_of[t] == nullptr ? 0 : tree_of[t]->end.index() - tree_of[t]->begin.index();
     const std::uint32_t pid = thread.process ? profile.processes()[thread.process.index()].pid : 0;
