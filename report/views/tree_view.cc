@@ -251,14 +251,19 @@ class TreeText {
          name(nodes_.function[node], width));
     const std::string inner = prefix_below(next);
 
-    // A run of functions that only pass on what they were called for becomes one line.
-    std::vector<std::uint32_t> run;
-    Below under = below(node);
+    // A run of functions that only pass on what they were called for becomes one line, without the
+    // branches too small to count that leave it.
+    struct Passing {
+      std::uint32_t node;
+      std::uint64_t hidden_contexts, hidden_cost;
+    };
+    std::vector<Passing> run;
+    const Below under = below(node);
     if (under.shown.size() == 1 && under.back.empty() && under.tail.empty() &&
         tiny(under.hidden_cost)) {
       std::uint32_t at = under.shown[0];
       for (Below b = below(at); passes_through(at, b); b = below(at)) {
-        run.push_back(at);
+        run.push_back({at, b.hidden_contexts, b.hidden_cost});
         at = b.shown[0];
       }
     }
@@ -266,14 +271,21 @@ class TreeText {
       open_below(NodeId(node), inner, next.level + 1);
       return;
     }
+    hidden_contexts_ += under.hidden_contexts;
+    hidden_cost_ += under.hidden_cost;
+    for (std::size_t i = 0; i + 1 < run.size();
+         ++i) {  // what the last one hides, open_below counts
+      hidden_contexts_ += run[i].hidden_contexts;
+      hidden_cost_ += run[i].hidden_cost;
+    }
     in_runs_ += run.size();
-    const std::string first = name(nodes_.function[run.front()], width / 3);
-    const std::string last = name(nodes_.function[run.back()], width / 3);
+    const std::string first = name(nodes_.function[run.front().node], width / 3);
+    const std::string last = name(nodes_.function[run.back().node], width / 3);
     line(0, 0, 0, inner, Ink::kDim,
          cut(fmt::format("⋮  {} calls: {} … {}", run.size(), first, last),
              look_.width == 0 ? std::string::npos : width),
          false);
-    open_below(NodeId(run.back()), inner, next.level + 1);
+    open_below(NodeId(run.back().node), inner, next.level + 1);
   }
 
   void show_back(EdgeId edge, const std::string& prefix, std::size_t width) {
