@@ -54,7 +54,7 @@ TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
       " 98.9%   98.9%    9.89 us                 │  └─ work\n"
       "  0.9%              90 ns                 └─ … 3 more below 0.5%\n"
       "cpu 10.0 us in all.  Hidden: 5 contexts below 0.5% (1.1% in all; --min, --all), 4 that "
-      "only call\nthe next one (⋮; --all)\n");
+      "only call the\nnext one (⋮; --all)\n");
   Look all;
   all.all = true;
   const std::string whole = tree(text, all);
