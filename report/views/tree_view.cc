@@ -96,7 +96,8 @@ class TreeText {
     out_ += paint(look_, heat(share), pad_left(total, 6)) + "  " +
             paint(look_, heat(percent_of(own, input_.kept)), pad_left(self, 6)) + "  " +
             pad_left(time, 9) + "  " + pad_left(calls == 0 ? "" : count(calls), 13) + "  " +
-            paint(look_, Ink::kDim, prefix) + paint(look_, ink, text) + "\n";
+            paint(look_, Ink::kDim, prefix) +
+            paint(look_, ink, look_.width == 0 ? text : cut(text, name_width(prefix))) + "\n";
   }
 
   // --- what is below a node
@@ -281,9 +282,7 @@ class TreeText {
     in_runs_ += run.size();
     const std::string first = name(nodes_.function[run.front().node], width / 3);
     const std::string last = name(nodes_.function[run.back().node], width / 3);
-    line(0, 0, 0, inner, Ink::kDim,
-         cut(fmt::format("⋮  {} calls: {} … {}", run.size(), first, last),
-             look_.width == 0 ? std::string::npos : width),
+    line(0, 0, 0, inner, Ink::kDim, fmt::format("⋮  {} calls: {} … {}", run.size(), first, last),
          false);
     open_below(NodeId(run.back().node), inner, next.level + 1);
   }
