@@ -130,7 +130,7 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
-  if (!guard) return;
+  if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
   const Ref function = session.function_of_block(block);
   auto names_block = [&](const Entry* entry) {
     return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
@@ -144,7 +144,7 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
     }
     if (entry->frame != top->frame) break;
   }
-  if (session.recording.load(std::memory_order_relaxed)) thread.record->unmatched += 1;
+  thread.record->unmatched += 1;
 }
 
 void replace_top(Frame frame, std::uint32_t block) {
