@@ -1,0 +1,31 @@
+// One function from all sides: what goes in, what goes out.
+//
+//   In(Y -> X)   the cost of all paths that hold that pair: what you get back if Y stops calling X
+//   Out(X -> Y)  the same for X's callees; [self] is what X spends itself
+//
+// X -> X is a row on both sides. Rows of one side can add up to more than X's dominated cost when a
+// path enters X twice, from two callers: each pair holds that path.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/functions.h"
+#include "analysis/pairs.h"
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+struct Block {
+  FunctionRow totals;
+  std::vector<PairRow> in, out;  // dearest first; tail calls, which have no cost, last
+};
+
+// All about `function`. Of a function that does not stand in the tree, all is zero.
+Block block(const profile::Profile& profile, const profile::Metric& metric,
+            profile::FunctionId function);
+// The same from the tables of all functions and pairs, for whoever asks for many.
+Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
+            profile::FunctionId function);
+
+}  // namespace fbleprof::analysis

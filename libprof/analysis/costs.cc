@@ -1,0 +1,71 @@
+#include "analysis/costs.h"
+
+#include <algorithm>
+
+namespace fbleprof::analysis {
+
+using namespace profile;
+
+std::vector<std::uint64_t> inclusive(const Profile& profile, const Metric& metric) {
+  const Nodes& nodes = profile.nodes();
+  if (!metric.values) return std::vector<std::uint64_t>(nodes.count());
+  std::vector<std::uint64_t> cost = *metric.values;
+  for (std::size_t n = nodes.count(); n-- > 0;) {
+    if (!nodes.parent[n]) continue;
+    std::uint64_t& above = cost[nodes.parent[n].index()];
+    above = metric.aggregation == Aggregation::kMax ? std::max(above, cost[n]) : above + cost[n];
+  }
+  return cost;
+}
+
+std::vector<std::uint8_t> lower_bounds(const Profile& profile) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  // The depth of the highest node that a back edge from the subtree leads to.
+  std::vector<std::uint32_t> highest = nodes.depth;
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (edges.kind[e] != EdgeKind::kBack) continue;
+    std::uint32_t& depth = highest[edges.from[e].index()];
+    depth = std::min(depth, nodes.depth[edges.to[e].index()]);
+  }
+  std::vector<std::uint8_t> is_bound(nodes.count());
+  for (std::size_t n = nodes.count(); n-- > 0;) {
+    is_bound[n] = highest[n] < nodes.depth[n];
+    if (!nodes.parent[n]) continue;
+    std::uint32_t& above = highest[nodes.parent[n].index()];
+    above = std::min(above, highest[n]);
+  }
+  return is_bound;
+}
+
+std::uint64_t total(const Profile& profile, const Metric& metric) {
+  std::uint64_t sum = 0;
+  for (const Tree& tree : profile.trees()) {
+    const std::uint64_t value = total(profile, metric, tree);
+    sum = metric.aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+  }
+  return sum;
+}
+
+std::uint64_t total(const Profile&, const Metric& metric, const Tree& tree) {
+  std::uint64_t sum = 0;
+  if (!metric.values) return sum;
+  for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+    const std::uint64_t value = (*metric.values)[n];
+    sum = metric.aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+  }
+  return sum;
+}
+
+EdgesByNode::EdgesByNode(const Profile& profile, Side side) {
+  const Edges& edges = profile.edges();
+  const std::vector<NodeId>& ends = side == Side::kFrom ? edges.from : edges.to;
+  first_.assign(profile.nodes().count() + 1, 0);
+  for (const NodeId node : ends) ++first_[node.index() + 1];
+  for (std::size_t n = 1; n < first_.size(); ++n) first_[n] += first_[n - 1];
+  edges_.resize(edges.count());
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (std::size_t e = 0; e < edges.count(); ++e) edges_[next[ends[e].index()]++] = EdgeId(e);
+}
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,47 @@
+// What a context costs with everything below it, and how far that can be trusted.
+//
+// Recursion that the pair rule compacted leaves a back edge P -> N: the program went on below P,
+// but what it did there is charged below N. Every node between N (not included) and P stands on
+// those paths too, unseen: its figure is too low by an unknown part of N's. Such figures are
+// bounds, and are marked so. N itself, and all above it, hold everything: their figures are exact.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// By node: the node's own value and all below it, added up as the metric says.
+std::vector<std::uint64_t> inclusive(const profile::Profile& profile,
+                                     const profile::Metric& metric);
+
+// By node: 1 = a back edge leads from the node's subtree to above it: its inclusive value is a
+// lower bound.
+std::vector<std::uint8_t> lower_bounds(const profile::Profile& profile);
+
+// All of a metric in the profile.
+std::uint64_t total(const profile::Profile& profile, const profile::Metric& metric);
+std::uint64_t total(const profile::Profile& profile, const profile::Metric& metric,
+                    const profile::Tree& tree);
+
+// The edges that leave each node, without a search.
+class EdgesByNode {
+ public:
+  enum class Side { kFrom, kTo };
+  EdgesByNode(const profile::Profile& profile, Side side);
+
+  const profile::EdgeId* begin(profile::NodeId node) const {
+    return edges_.data() + first_[node.index()];
+  }
+  const profile::EdgeId* end(profile::NodeId node) const {
+    return edges_.data() + first_[node.index() + 1];
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<profile::EdgeId> edges_;
+};
+
+}  // namespace fbleprof::analysis

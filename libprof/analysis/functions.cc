@@ -1,0 +1,40 @@
+#include "analysis/functions.h"
+
+#include "analysis/costs.h"
+
+namespace fbleprof::analysis {
+
+using namespace profile;
+
+std::vector<FunctionRow> function_table(const Profile& profile, const Metric& metric) {
+  const Nodes& nodes = profile.nodes();
+  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
+  const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
+  const Metric* calls = profile.find_metric("calls");
+
+  constexpr std::uint32_t kNoRow = 0xffffffffu;
+  std::vector<std::uint32_t> row_of(profile.functions().count(), kNoRow);
+  std::vector<std::uint32_t> until(profile.functions().count(), 0);
+  std::vector<FunctionRow> rows;
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (!nodes.parent[n]) continue;
+    const FunctionId function = nodes.function[n];
+    std::uint32_t& index = row_of[function.index()];
+    if (index == kNoRow) {
+      index = static_cast<std::uint32_t>(rows.size());
+      rows.push_back({function});
+    }
+    FunctionRow& row = rows[index];
+    row.self += metric.value(NodeId(n));
+    if (calls != nullptr) row.calls += calls->value(NodeId(n));
+    // Preorder: inside the subtree of an outer node of this function, its cost is counted.
+    if (n >= until[function.index()]) {
+      until[function.index()] = nodes.subtree_end[n];
+      row.dominated += cost[n];
+      row.dominated_is_bound |= is_bound[n] != 0;
+    }
+  }
+  return rows;
+}
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,15 @@
+// Where to look first: the way down from the root to where the cost forks.
+#pragma once
+
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// The nodes from below the root on, each the dearest child of the one before, for as long as that
+// child holds at least half of its parent's cost.
+std::vector<profile::NodeId> hot_path(const profile::Profile& profile,
+                                      const profile::Metric& metric);
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,82 @@
+// Makes a Profile from nodes added in any order, parents first: for importers, transforms and
+// tests.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/flat_map.h"
+#include "profile/profile.h"
+
+namespace fbleprof::profile {
+
+// NodeIds that the builder hands out are its own; build() renumbers them into preorder.
+class ProfileBuilder {
+ public:
+  // A builder with nothing, or with all tables of `base` but its trees, nodes, edges and values.
+  ProfileBuilder();
+  explicit ProfileBuilder(const Profile& base);
+
+  StringId string(std::string_view text) { return strings_.intern(text); }
+  ProcessId add_process(Process process);
+  ThreadId add_thread(Thread thread);
+  ModuleId add_module(Module module);
+  // The place that returns to `address` of `module`: made on first use.
+  SiteId site(ModuleId module, std::uint64_t address);
+  // Always a new function.
+  FunctionId add_function(const FunctionKey& key);
+  // The function that is nothing but a name: made on first use.
+  FunctionId named_function(std::string_view name, FunctionKind kind = FunctionKind::kBlock);
+  MetricId add_metric(std::string_view name, std::string_view unit,
+                      Aggregation aggregation = Aggregation::kSum);
+
+  // The root of a new tree.
+  NodeId add_tree(FunctionId root, ProcessId process = {}, ThreadId thread = {});
+  // The child of `parent` for `function`: found, or made with its tree edge.
+  NodeId child(NodeId parent, FunctionId function);
+  // Adds `calls` to the edge, which is made if need be. `site` counts for a new edge only.
+  void add_edge(NodeId from, NodeId to, EdgeKind kind, std::uint64_t calls, std::uint8_t flags = 0,
+                SiteId site = {});
+  // Adds to (or, as the metric says, raises or replaces) the node's own value.
+  void charge(NodeId node, MetricId metric, std::uint64_t value);
+  void warn(std::string line) { parts_.warnings.push_back(std::move(line)); }
+
+  // Everything in preorder, children in the order they were added. `calls` is recomputed from the
+  // edges if there is such a metric, and added if there is none and any edge has calls.
+  Profile build();
+
+ private:
+  struct NewNode {
+    NodeId parent;
+    FunctionId function;
+    std::uint32_t tree_edge;  // index of the edge from the parent; kNoEdge for a root
+  };
+  struct NewEdge {
+    NodeId from, to;
+    EdgeKind kind;
+    std::uint8_t flags;
+    std::uint64_t calls;
+    SiteId site;
+  };
+  std::vector<std::uint32_t> renumber(Nodes& out) const;
+
+  Parts parts_;
+  StringInterner strings_;
+  std::vector<Process> processes_;
+  std::vector<Thread> threads_;
+  std::vector<Module> modules_;
+  Functions functions_;
+  Sites sites_;
+  std::vector<Tree> trees_;  // begin = the root's builder id
+  std::vector<NewNode> nodes_;
+  std::vector<NewEdge> edges_;
+  std::vector<Metric> metrics_;
+  std::vector<std::vector<std::uint64_t>> values_;
+  FlatMap children_;                 // parent << 32 | function
+  FlatMap back_edges_, tail_edges_;  // from << 32 | to
+  FlatMap site_index_;               // hash of module and address; see site()
+  FlatMap named_;                    // name << 16 | kind
+};
+
+}  // namespace fbleprof::profile

@@ -1,0 +1,19 @@
+// The indices of a Profile's tables.
+#pragma once
+
+#include "base/id.h"
+
+namespace fbleprof::profile {
+
+using StringId = Id<struct StringTag>;
+using ProcessId = Id<struct ProcessTag>;
+using ThreadId = Id<struct ThreadTag>;
+using TreeId = Id<struct TreeTag>;
+using ModuleId = Id<struct ModuleTag>;
+using FunctionId = Id<struct FunctionTag>;
+using SiteId = Id<struct SiteTag>;
+using NodeId = Id<struct NodeTag>;
+using EdgeId = Id<struct EdgeTag>;
+using MetricId = Id<struct MetricTag>;
+
+}  // namespace fbleprof::profile

@@ -1,0 +1,227 @@
+// The immutable profile that every view, export and analysis works on.
+//
+// A profile is a forest of calling contexts in flat arrays. Nodes stand in preorder: a parent comes
+// before its children, and a node's subtree is the index range [node, subtree_end[node]). Sums over
+// subtrees are one pass backwards over the array, walks need no stack and no child lists:
+//
+//     for (c = node + 1; c < subtree_end[node]; c = subtree_end[c]) ...  // the children of node
+//
+// A tree is a range of nodes with one root: as read, one a thread; merged, one in all. Each table
+// is held by a shared pointer to const, so that a step that changes one of them (symbolizing
+// replaces functions, sites and strings) shares all the others with the profile it came from.
+//
+// Whatever has no address (imported profiles, blocks of the C API) has module "none" and a name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/format.h"
+#include "profile/ids.h"
+#include "profile/strings.h"
+
+namespace fbleprof::profile {
+
+using Clock = format::Clock;
+using Compaction = format::Compaction;
+using SampleSource = format::SampleSource;
+using FunctionKind = format::FunctionKind;
+using EdgeKind = format::EdgeKind;
+using Aggregation = format::Aggregation;
+
+// What the process was doing when its profile was read.
+enum class ProcessState : std::uint8_t {
+  kUnknown,  // imported, or recorded on another machine
+  kLive,     // running now
+  kEnded,
+  kExeced,
+  kFatal,   // by the signal in end_code
+  kKilled,  // gone without a word: SIGKILL, the OOM killer, power
+};
+
+struct Label {
+  StringId key, value;
+};
+
+// One recorded program run (or one imported profile).
+struct Process {
+  StringId file;  // the profile it was read from, as the user named it
+  std::uint32_t pid = 0, parent_pid = 0;
+  StringId executable, command_line, working_directory, host;  // arguments joined by NUL
+  std::uint64_t start_realtime_ns = 0;                         // since 1970; 0 = unknown
+  std::uint64_t duration_ns = 0;  // from the start to the latest charge
+  ProcessState state = ProcessState::kUnknown;
+  std::uint32_t end_code = 0;  // the signal of kFatal
+  Clock clock = Clock::kCpu;
+  Compaction compaction = Compaction::kPair;
+  SampleSource source = SampleSource::kNone;
+  std::uint16_t flags = 0;    // format::kHeader...
+  std::uint32_t rate_hz = 0;  // asked for
+  std::uint32_t machine = 0;  // ELF e_machine
+  std::uint64_t used_bytes = 0, cap_bytes = 0;
+  std::uint64_t process_cpu_ns = 0;  // 0 = unknown
+  // What was lost or folded away.
+  std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
+  std::vector<StringId> notes;  // remarks of the recorder
+  std::vector<Label> labels;
+};
+
+// A thread, or a chain of threads that took over one tree (see format::Thread).
+struct Thread {
+  ProcessId process;
+  std::uint32_t tid = 0;
+  StringId name;
+  std::uint32_t flags = 0;  // format::kThread...
+  std::uint64_t threads_served = 0;
+  std::uint64_t start_ns = 0, end_ns = 0;  // since the process's start; end 0 = running
+  std::uint64_t cpu_ns = 0, wall_ns = 0;
+  std::uint64_t samples = 0, dropped = 0, lost_calls = 0, deep_calls = 0, unmatched = 0;
+};
+
+// Nodes [begin, end); `begin` is the root. Merged trees name what they are still of, if of one.
+struct Tree {
+  NodeId begin, end;
+  ProcessId process;
+  ThreadId thread;
+};
+
+// An object file. Two processes with the same path and build-id share one; addresses are relative
+// to the file, so load biases are the reader's business alone.
+struct Module {
+  StringId path;
+  StringId build_id;        // lower-case hexadecimal; none or empty = it has none
+  std::uint32_t flags = 0;  // format::kModule...
+};
+
+inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;
+inline constexpr std::uint16_t kFunctionInlined = 0x100;  // made by unfolding inlined frames
+
+// One row of Functions.
+struct FunctionKey {
+  FunctionKind kind = FunctionKind::kNative;
+  ModuleId module = {};
+  std::uint64_t address = 0;
+  StringId name = {};
+  StringId file = {};
+  std::uint32_t line = 0;
+  std::uint16_t flags = 0;
+  std::uint32_t size = 0;
+  StringId linkage_name = {};
+};
+
+// What can stand on a path. Columns of equal length, indexed by FunctionId.
+struct Functions {
+  std::vector<FunctionKind> kind;
+  std::vector<std::uint16_t> flags;    // kFunction...
+  std::vector<ModuleId> module;        // none: a block, a special, JIT code
+  std::vector<std::uint64_t> address;  // with a module: the file's virtual address (run-time
+                                       // address - load bias); else run time; kBlock: its number
+  std::vector<std::uint32_t> size;     // bytes of code; 0 = unknown
+  std::vector<StringId> name;          // for people: demangled; none = not known (yet)
+  std::vector<StringId> linkage_name;  // as in the symbol table; none = same as name
+  std::vector<StringId> file;          // source file
+  std::vector<std::uint32_t> line;     // of the function (kInstruction: of the address); 0 = none
+
+  std::size_t count() const { return kind.size(); }
+  FunctionId add(const FunctionKey& row);
+};
+
+// Places that call: return addresses. Indexed by SiteId.
+struct Sites {
+  std::vector<ModuleId> module;        // none: the address is run time
+  std::vector<std::uint64_t> address;  // of the instruction after the call, relative to the module
+  std::vector<StringId> file;          // none until symbolized
+  std::vector<std::uint32_t> line;     // 0 = unknown
+
+  std::size_t count() const { return address.size(); }
+};
+
+// Contexts, in preorder. Indexed by NodeId.
+struct Nodes {
+  std::vector<NodeId> parent;  // none: a tree's root
+  std::vector<FunctionId> function;
+  std::vector<std::uint32_t> depth;        // the root's is 0
+  std::vector<std::uint32_t> subtree_end;  // index after the last node below
+
+  std::size_t count() const { return parent.size(); }
+};
+
+// Ways from node to node. A kTree edge leads from a node's parent to it; a node has at most one. A
+// kBack edge leads to an ancestor (or to the node itself); a kTail edge leaves the function that
+// was replaced and leads to a child of its parent.
+struct Edges {
+  std::vector<NodeId> from, to;
+  std::vector<EdgeKind> kind;
+  std::vector<std::uint8_t> flags;   // format::kEdge...
+  std::vector<std::uint64_t> calls;  // exact; 0 where only sampling saw the edge
+  std::vector<SiteId> site;          // none = unknown
+
+  std::size_t count() const { return from.size(); }
+};
+
+// One measured thing, a value a node: the node's own, not its subtree's. `calls` is the sum of the
+// calls of all edges that lead to the node.
+struct Metric {
+  std::string name;  // cpu, wall, samples, overhead, ticks, calls, ...
+  std::string unit;  // ns, count, bytes
+  Aggregation aggregation = Aggregation::kSum;
+  std::shared_ptr<const std::vector<std::uint64_t>> values;  // one a node; null = all zero
+
+  std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
+};
+
+// What a Profile is made of. To derive a profile: copy the parts (pointers only), replace some,
+// make a Profile of them.
+struct Parts {
+  std::shared_ptr<const Strings> strings;
+  std::shared_ptr<const std::vector<Process>> processes;
+  std::shared_ptr<const std::vector<Thread>> threads;
+  std::shared_ptr<const std::vector<Module>> modules;
+  std::shared_ptr<const Functions> functions;
+  std::shared_ptr<const Sites> sites;
+  std::shared_ptr<const std::vector<Tree>> trees;
+  std::shared_ptr<const Nodes> nodes;
+  std::shared_ptr<const Edges> edges;
+  std::vector<Metric> metrics;
+  std::vector<std::string>
+      warnings;  // for the user, one line each: a truncated file, a stale binary
+};
+
+class Profile {
+ public:
+  // An empty profile. Absent parts of `parts` become empty tables.
+  Profile();
+  explicit Profile(Parts parts);
+
+  const Strings& strings() const { return *parts_.strings; }
+  const std::vector<Process>& processes() const { return *parts_.processes; }
+  const std::vector<Thread>& threads() const { return *parts_.threads; }
+  const std::vector<Module>& modules() const { return *parts_.modules; }
+  const Functions& functions() const { return *parts_.functions; }
+  const Sites& sites() const { return *parts_.sites; }
+  const std::vector<Tree>& trees() const { return *parts_.trees; }
+  const Nodes& nodes() const { return *parts_.nodes; }
+  const Edges& edges() const { return *parts_.edges; }
+  const std::vector<Metric>& metrics() const { return parts_.metrics; }
+  const std::vector<std::string>& warnings() const { return parts_.warnings; }
+  const Parts& parts() const { return parts_; }
+
+  // The metric called `name`, or null.
+  const Metric* find_metric(std::string_view name) const;
+
+  std::string_view text(StringId id) const { return strings().get(id); }
+
+ private:
+  Parts parts_;
+};
+
+// What people call a function: its name, or `module+0xoffset`, or `0xaddress`. Not escaped.
+std::string display_name(const Profile& profile, FunctionId function);
+
+// The last component of a path.
+std::string_view base_name(std::string_view path);
+
+}  // namespace fbleprof::profile

@@ -1,0 +1,39 @@
+// mlmon.out -> Profile.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/progress.h"
+#include "base/result.h"
+#include "profile/file_image.h"
+#include "profile/profile.h"
+#include "profile/records.h"
+
+namespace fbleprof::profile {
+
+struct ReadOptions {
+  Progress* progress = nullptr;
+  // Ask this machine whether a process that never said its end still runs. Off: such a process is
+  // kUnknown.
+  bool look_for_process = true;
+};
+
+// A profile and what had to be left out of it.
+struct ReadResult {
+  Profile profile;
+  Damage damage;
+  // Nodes whose parent or depth field disagreed with the edge that led to them.
+  std::uint64_t wrong_links = 0;
+};
+
+// Reads a file of a program that runs, ended or was killed, whole or cut short. What can be read is
+// read; a profile of a damaged or truncated file holds exactly one warning that says what is gone.
+// Fails, with one line, only where the header tells that nothing can be read.
+Result<ReadResult> read_file(const std::string& path, const ReadOptions& options = {});
+Result<ReadResult> read_bytes(std::span<const std::byte> bytes, std::string name,
+                              const ReadOptions& options = {});
+ReadResult read_image(const FileImage& image, const ReadOptions& options = {});
+
+}  // namespace fbleprof::profile

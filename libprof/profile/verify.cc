@@ -1,0 +1,183 @@
+#include "profile/verify.h"
+
+#include <fmt/format.h>
+
+#include "base/flat_map.h"
+
+namespace fbleprof::profile {
+namespace {
+
+// A process that did not end by itself may have been stopped between two stores of one charge.
+constexpr std::uint64_t kCutShortSlackNs = 100'000'000;
+
+bool ended_by_itself(const Process& process) {
+  return process.state == ProcessState::kEnded || process.state == ProcessState::kExeced;
+}
+
+std::uint64_t sum(const Metric* metric, const Tree& tree) {
+  std::uint64_t total = 0;
+  if (metric == nullptr || !metric->values) return 0;
+  for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) total += (*metric->values)[n];
+  return total;
+}
+
+std::string thread_name(const Profile& profile, const Thread& thread) {
+  return fmt::format("thread {} \"{}\"", thread.tid, profile.text(thread.name));
+}
+
+bool is_ancestor_or_self(const Nodes& nodes, NodeId above, NodeId below) {
+  return above.index() <= below.index() && below.index() < nodes.subtree_end[above.index()];
+}
+
+Check check_records(const ReadResult& read) {
+  const Damage& damage = read.damage;
+  Check check{"every reference leads to one whole record of its kind", !damage.any(), {}};
+  if (damage.other != 0) {
+    check.detail = fmt::format("{} faults, the first at offset {}: {}", damage.other,
+                               damage.first_offset.value_or(0), damage.first_what);
+  } else if (damage.beyond_end != 0) {
+    check.detail = fmt::format("{} references lead beyond the end", damage.beyond_end);
+  }
+  return check;
+}
+
+Check check_counts(const FileImage& image, const Profile& profile, bool ended) {
+  const std::uint64_t nodes = image.header().node_count, edges = image.header().edge_count;
+  const std::uint64_t found_nodes = profile.nodes().count(), found_edges = profile.edges().count();
+  // A record is counted and linked one after the other, so a process cut short may be one off.
+  const std::uint64_t slack = ended ? 0 : profile.trees().size() + 1;
+  const auto near = [&](std::uint64_t a, std::uint64_t b) {
+    return a <= b + slack && b <= a + slack;
+  };
+  return {"the header counts the nodes and edges that are there",
+          near(nodes, found_nodes) && near(edges, found_edges),
+          fmt::format("{} of {} nodes, {} of {} edges", found_nodes, nodes, found_edges, edges)};
+}
+
+Check check_clock(const Profile& profile, const Tree& tree, bool ended) {
+  const Thread& thread = profile.threads()[tree.thread.index()];
+  const std::uint64_t charged =
+      sum(profile.find_metric("cpu"), tree) + sum(profile.find_metric("overhead"), tree);
+  const std::uint64_t difference =
+      charged > thread.cpu_ns ? charged - thread.cpu_ns : thread.cpu_ns - charged;
+  const std::uint64_t slack = ended ? 0 : kCutShortSlackNs + thread.cpu_ns / 100;
+  return {
+      fmt::format("{}: self times and overhead add up to its clock", thread_name(profile, thread)),
+      difference <= slack,
+      fmt::format("{} ns charged, {} ns on the clock", charged, thread.cpu_ns)};
+}
+
+Check check_samples(const Profile& profile, const Tree& tree, bool ended) {
+  const Thread& thread = profile.threads()[tree.thread.index()];
+  const std::uint64_t charged = sum(profile.find_metric("samples"), tree);
+  const std::uint64_t difference =
+      charged > thread.samples ? charged - thread.samples : thread.samples - charged;
+  return {fmt::format("{}: every sample is charged to one node", thread_name(profile, thread)),
+          difference <= (ended ? 0u : 1u),
+          fmt::format("{} on nodes, {} taken", charged, thread.samples)};
+}
+
+Check check_roots(const Profile& profile) {
+  std::size_t wrong = 0;
+  for (const Tree& tree : profile.trees()) {
+    const FunctionId function = profile.nodes().function[tree.begin.index()];
+    wrong += profile.functions().kind[function.index()] != FunctionKind::kRoot;
+  }
+  return {"every tree starts at [root]", wrong == 0,
+          fmt::format("{} trees, {} wrong", profile.trees().size(), wrong)};
+}
+
+Check check_pairs(const Profile& profile) {
+  // Preorder: a pair is on the path of node n if it was last seen at a node whose subtree holds n.
+  const Nodes& nodes = profile.nodes();
+  FlatMap pairs;
+  std::vector<std::uint32_t> until;
+  std::size_t repeated = 0;
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (!nodes.parent[n]) continue;
+    const FunctionId caller = nodes.function[nodes.parent[n].index()];
+    const std::uint64_t key = std::uint64_t{caller.index()} << 32 | nodes.function[n].index();
+    const auto [pair, added] = pairs.insert(key, static_cast<std::uint32_t>(until.size()));
+    if (added) until.push_back(0);
+    if (n < until[pair]) {
+      ++repeated;
+    } else {
+      until[pair] = nodes.subtree_end[n];
+    }
+  }
+  return {"no pair of caller and callee stands twice on a path", repeated == 0,
+          fmt::format("{} pairs, {} repeated", until.size(), repeated)};
+}
+
+Check check_back_edges(const Profile& profile, bool pair_rule) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  std::size_t count = 0, wrong = 0;
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (edges.kind[e] != EdgeKind::kBack) continue;
+    ++count;
+    const NodeId from = edges.from[e], to = edges.to[e];
+    bool ok = is_ancestor_or_self(nodes, to, from);
+    if (ok && pair_rule) {
+      const NodeId parent = nodes.parent[to.index()];
+      ok = parent && nodes.function[parent.index()] == nodes.function[from.index()];
+    }
+    wrong += !ok;
+  }
+  return {pair_rule ? "every back edge leads to an ancestor that the same caller entered"
+                    : "every back edge leads to an ancestor",
+          wrong == 0, fmt::format("{} back edges, {} wrong", count, wrong)};
+}
+
+Check check_tail_edges(const Profile& profile) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  std::size_t count = 0, wrong = 0;
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (edges.kind[e] != EdgeKind::kTail) continue;
+    ++count;
+    // The one replaced and the one that replaces it have the same caller. The pair rule may have
+    // led the entry to an ancestor: then the callers are two nodes of one function.
+    const NodeId caller = nodes.parent[edges.from[e].index()];
+    const NodeId parent = nodes.parent[edges.to[e].index()];
+    const bool ok =
+        caller && parent &&
+        (caller == parent || (is_ancestor_or_self(nodes, edges.to[e], caller) &&
+                              nodes.function[caller.index()] == nodes.function[parent.index()]));
+    wrong += !ok;
+  }
+  return {"every tail edge leads to what the same caller called", wrong == 0,
+          fmt::format("{} tail edges, {} wrong", count, wrong)};
+}
+
+}  // namespace
+
+std::vector<Check> verify(const FileImage& image, const ReadResult& read) {
+  const Profile& profile = read.profile;
+  const Process& process = profile.processes().front();
+  const bool ended = ended_by_itself(process);
+  const bool call_sites = (process.flags & format::kHeaderCallSites) != 0;
+  const bool pair_rule = process.compaction == Compaction::kPair && !call_sites;
+
+  std::vector<Check> checks;
+  checks.push_back({"the file is whole", !image.truncated(),
+                    fmt::format("{} of {} bytes", image.size(), image.header().used_bytes)});
+  checks.push_back({"the memory limit was kept", image.header().used_bytes <= process.cap_bytes,
+                    fmt::format("{} of {} bytes", process.used_bytes, process.cap_bytes)});
+  checks.push_back(check_records(read));
+  checks.push_back({"every node is one deeper than the parent whose tree edge leads to it",
+                    read.wrong_links == 0,
+                    fmt::format("{} nodes, {} wrong", profile.nodes().count(), read.wrong_links)});
+  checks.push_back(check_counts(image, profile, ended));
+  checks.push_back(check_roots(profile));
+  if (pair_rule) checks.push_back(check_pairs(profile));
+  checks.push_back(check_back_edges(profile, pair_rule));
+  checks.push_back(check_tail_edges(profile));
+  for (const Tree& tree : profile.trees()) {
+    checks.push_back(check_clock(profile, tree, ended));
+    checks.push_back(check_samples(profile, tree, ended));
+  }
+  return checks;
+}
+
+}  // namespace fbleprof::profile

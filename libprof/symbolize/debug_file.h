@@ -1,0 +1,23 @@
+// Separate debug files: those that distributions install beside stripped programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "symbolize/elf_object.h"
+
+namespace fbleprof::symbolize {
+
+// The debug file of a build-id (raw bytes) under one of `roots` (/usr/lib/debug), as
+// .build-id/xx/yyyy.debug. A file whose own build-id differs is not it.
+std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
+                                                const std::vector<std::string>& roots);
+
+// The debug file that `object` names in .gnu_debuglink: beside it, in .debug/ beside it, and at its
+// path under each of `roots`. It must have the same build-id, or, where there is none, the checksum
+// that the link gives.
+std::optional<ElfObject> debug_file_by_link(const ElfObject& object,
+                                            const std::vector<std::string>& roots);
+
+}  // namespace fbleprof::symbolize

@@ -1,0 +1,30 @@
+// Linker names into names for people: C++ (Itanium ABI), Rust (legacy and v0), and the suffixes
+// that compilers add to the copies they make of a function.
+//
+// A symbol table may be hostile: a C++ name of 200 bytes can expand to gigabytes, because each
+// substitution may double what stands before it. So the demangler writes through a callback that
+// stops it when the output is long enough. abi::__cxa_demangle has no such brake, libiberty has.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fbleprof::symbolize {
+
+inline constexpr std::size_t kMaxMangledBytes = 32 * 1024;
+inline constexpr std::size_t kMaxDemangledBytes = 64 * 1024;
+
+// A linkage name and what the compiler appended when it cloned or split the function:
+// "_Z3foov.part.0.cold" is "_Z3foov" and ".part.0.cold".
+struct SplitName {
+  std::string_view base;
+  std::string_view suffix;  // "" or begins with a dot
+};
+SplitName split_clone_suffix(std::string_view linkage_name);
+
+// The name for people, without the suffix of a clone. What is not a mangled name, is too long, or
+// would become too long is returned as it is. Control characters are replaced by '?'.
+// Pure; does not throw but for lack of memory.
+std::string demangle(std::string_view linkage_name);
+
+}  // namespace fbleprof::symbolize

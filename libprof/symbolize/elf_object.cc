@@ -1,0 +1,94 @@
+#include "symbolize/elf_object.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace fbleprof::symbolize {
+
+std::optional<ElfObject> ElfObject::open(const std::string& path, OpenError* error) {
+  ElfObject object;
+  object.path_ = path;
+  object.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (object.fd_ < 0) {
+    *error = errno == EACCES || errno == EPERM ? OpenError::kNoPermission : OpenError::kMissing;
+    return std::nullopt;
+  }
+  struct stat status {};
+  *error = OpenError::kNotElf;
+  if (fstat(object.fd_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  object.modified_ns_ = status.st_mtim.tv_sec * 1'000'000'000LL + status.st_mtim.tv_nsec;
+  elf_version(EV_CURRENT);
+  object.elf_ = elf_begin(object.fd_, ELF_C_READ_MMAP, nullptr);
+  if (!object.load()) return std::nullopt;
+  return object;
+}
+
+std::optional<ElfObject> ElfObject::from_memory(char* image, std::size_t size) {
+  ElfObject object;
+  elf_version(EV_CURRENT);
+  object.elf_ = elf_memory(image, size);
+  if (!object.load()) return std::nullopt;
+  return object;
+}
+
+bool ElfObject::load() {
+  if (elf_ == nullptr || elf_kind(elf_) != ELF_K_ELF) return false;
+  GElf_Ehdr header;
+  if (gelf_getehdr(elf_, &header) == nullptr) return false;
+  machine_ = header.e_machine;
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf_, &names) == 0) {
+    for (Elf_Scn* scn = elf_nextscn(elf_, nullptr); scn != nullptr; scn = elf_nextscn(elf_, scn)) {
+      Section section{scn, {}, {}};
+      if (gelf_getshdr(scn, &section.header) == nullptr) continue;
+      if (const char* name = elf_strptr(elf_, names, section.header.sh_name)) section.name = name;
+      sections_.push_back(section);
+    }
+  }
+  const void* id = nullptr;
+  const ssize_t length = dwelf_elf_gnu_build_id(elf_, &id);
+  if (length > 0) build_id_.assign(static_cast<const char*>(id), static_cast<std::size_t>(length));
+  return true;
+}
+
+ElfObject::ElfObject(ElfObject&& other) noexcept { *this = std::move(other); }
+
+ElfObject& ElfObject::operator=(ElfObject&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(elf_, other.elf_);
+  std::swap(path_, other.path_);
+  std::swap(modified_ns_, other.modified_ns_);
+  std::swap(machine_, other.machine_);
+  std::swap(sections_, other.sections_);
+  std::swap(build_id_, other.build_id_);
+  return *this;
+}
+
+ElfObject::~ElfObject() {
+  if (elf_ != nullptr) elf_end(elf_);
+  if (fd_ >= 0) close(fd_);
+}
+
+const Section* ElfObject::section(std::string_view name) const {
+  for (const Section& section : sections_) {
+    if (section.name == name) return &section;
+  }
+  return nullptr;
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace fbleprof::symbolize

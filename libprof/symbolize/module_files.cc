@@ -1,0 +1,84 @@
+#include "symbolize/module_files.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/auxv.h>
+
+#include "symbolize/debug_file.h"
+
+namespace fbleprof::symbolize {
+namespace {
+
+// This process's own vDSO. Its image ends with the section headers.
+std::optional<ElfObject> own_vdso() {
+  const unsigned long address = getauxval(AT_SYSINFO_EHDR);
+  if (address == 0) return std::nullopt;
+  auto* image = reinterpret_cast<char*>(address);  // NOLINT: the kernel gives a number
+  std::size_t size = 0;
+  if (image[EI_CLASS] == ELFCLASS64) {
+    const auto* header = reinterpret_cast<const Elf64_Ehdr*>(image);
+    size = header->e_shoff + std::size_t{header->e_shnum} * header->e_shentsize;
+  } else {
+    const auto* header = reinterpret_cast<const Elf32_Ehdr*>(image);
+    size = header->e_shoff + std::size_t{header->e_shnum} * header->e_shentsize;
+  }
+  return ElfObject::from_memory(image, size);
+}
+
+std::string short_id(const std::string& build_id) {
+  return build_id.empty() ? "none" : hex(build_id).substr(0, 12);
+}
+
+// Why `object` is not the file that ran, or "".
+std::string not_the_same(const ElfObject& object, const ModuleFile& module,
+                         const Options& options) {
+  if (!module.build_id.empty()) {
+    if (object.build_id() == module.build_id) return {};
+    return fmt::format(
+        "was rebuilt or replaced since the profile was recorded (build-id {}, now {})",
+        short_id(module.build_id), short_id(object.build_id()));
+  }
+  if (options.recorded_ns != 0 &&
+      object.modified_ns() > static_cast<std::int64_t>(options.recorded_ns)) {
+    return "has no build-id and is newer than the profile";
+  }
+  return {};
+}
+
+}  // namespace
+
+ModuleFiles open_module(const ModuleFile& module, const Options& options) {
+  ModuleFiles files;
+  std::string reason;
+  if (module.is_vdso) {
+    files.object = own_vdso();
+    // Without a build-id nothing says that this kernel is the one that ran.
+    if (files.object && (module.build_id.empty() || files.object->build_id() != module.build_id)) {
+      files.object.reset();
+    }
+    return files;
+  }
+  OpenError error{};
+  files.object = ElfObject::open(module.path, &error);
+  if (!files.object) {
+    reason = error == OpenError::kMissing        ? "not found"
+             : error == OpenError::kNoPermission ? "may not be read"
+                                                 : "is no ELF file";
+  } else {
+    reason = not_the_same(*files.object, module, options);
+    if (!reason.empty()) files.object.reset();
+  }
+  // The debug file of the build that ran tells the truth even where the program itself is gone.
+  const std::string& build_id = files.object ? files.object->build_id() : module.build_id;
+  files.debug = debug_file_by_build_id(build_id, options.debug_roots);
+  if (!files.debug && files.object) {
+    files.debug = debug_file_by_link(*files.object, options.debug_roots);
+  }
+  if (!files.object && !files.debug) {
+    files.warning =
+        fmt::format("{}: {}: its functions are shown as module+0xoffset", module.path, reason);
+  }
+  return files;
+}
+
+}  // namespace fbleprof::symbolize

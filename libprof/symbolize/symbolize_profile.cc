@@ -1,0 +1,175 @@
+#include "symbolize/symbolize_profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "symbolize/unfold_inlines.h"
+
+namespace fbleprof::symbolize {
+namespace {
+
+using profile::FunctionKind;
+using profile::StringId;
+
+std::string unhex(std::string_view text) {
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return -1;
+  };
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    const int high = digit(text[i]);
+    const int low = digit(text[i + 1]);
+    if (high < 0 || low < 0) return {};
+    bytes += static_cast<char>(high * 16 + low);
+  }
+  return bytes;
+}
+
+// What is asked about one module: first its functions, then its sites.
+struct Questions {
+  std::vector<std::uint32_t> functions;
+  std::vector<std::uint32_t> sites;
+};
+
+class Pass {
+ public:
+  Pass(const profile::Profile& source, Options options)
+      : source_(source),
+        options_(std::move(options)),
+        strings_(source.strings()),
+        functions_(source.functions()),
+        sites_(source.sites()) {
+    options_.lines |= options_.inlines;
+    if (options_.recorded_ns == 0) options_.recorded_ns = start_of_earliest();
+    if (options_.inlines) {
+      inlined_.at_function.resize(functions_.count());
+      inlined_.at_site.resize(sites_.count());
+    }
+  }
+
+  profile::Profile run() && {
+    const std::vector<Questions> questions = collect();
+    for (std::size_t m = 0; m < questions.size(); ++m) answer(m, questions[m]);
+
+    profile::Parts parts = source_.parts();
+    parts.strings = std::make_shared<profile::Strings>(strings_.take());
+    parts.functions = std::make_shared<profile::Functions>(std::move(functions_));
+    parts.sites = std::make_shared<profile::Sites>(std::move(sites_));
+    parts.warnings.insert(parts.warnings.end(), warnings_.begin(), warnings_.end());
+    profile::Profile named(std::move(parts));
+    return options_.inlines ? unfold_inlines(named, inlined_) : named;
+  }
+
+ private:
+  std::uint64_t start_of_earliest() const {
+    std::uint64_t earliest = 0;
+    for (const profile::Process& process : source_.processes()) {
+      const std::uint64_t start = process.start_realtime_ns;
+      if (start != 0 && (earliest == 0 || start < earliest)) earliest = start;
+    }
+    return earliest;
+  }
+
+  bool is_set(StringId text) const { return !strings_.get(text).empty(); }
+
+  std::vector<Questions> collect() const {
+    std::vector<Questions> questions(source_.modules().size());
+    for (std::size_t f = 0; f < functions_.count(); ++f) {
+      const FunctionKind kind = functions_.kind[f];
+      const bool has_code = kind == FunctionKind::kNative || kind == FunctionKind::kInstruction;
+      const bool is_known =
+          is_set(functions_.name[f]) && (!options_.lines || is_set(functions_.file[f]));
+      const bool has_address = (functions_.flags[f] & profile::kFunctionInlined) == 0;
+      if (!has_code || is_known || !has_address || !functions_.module[f]) continue;
+      questions[functions_.module[f].index()].functions.push_back(static_cast<std::uint32_t>(f));
+    }
+    for (std::size_t s = 0; options_.lines && s < sites_.count(); ++s) {
+      if (!sites_.module[s] || sites_.address[s] == 0 || is_set(sites_.file[s])) continue;
+      questions[sites_.module[s].index()].sites.push_back(static_cast<std::uint32_t>(s));
+    }
+    return questions;
+  }
+
+  void answer(std::size_t m, const Questions& questions) {
+    std::vector<std::uint64_t> addresses;
+    for (std::uint32_t f : questions.functions) addresses.push_back(functions_.address[f]);
+    // A site is the instruction after the call; the call itself may be the last one of its line.
+    for (std::uint32_t s : questions.sites) addresses.push_back(sites_.address[s] - 1);
+    if (addresses.empty()) return;
+
+    const profile::Module& module = source_.modules()[m];
+    const ModuleFile file{std::string(source_.text(module.path)),
+                          unhex(source_.text(module.build_id)),
+                          (module.flags & format::kModuleIsVdso) != 0};
+    ModuleSymbols symbols = symbolize_module(file, addresses, options_);
+    if (!symbols.warning.empty()) warnings_.push_back(std::move(symbols.warning));
+
+    std::size_t next = 0;
+    for (std::uint32_t f : questions.functions) set_function(f, symbols, next++);
+    for (std::uint32_t s : questions.sites) set_site(s, std::move(symbols.addresses[next++]));
+  }
+
+  void set_function(std::uint32_t f, ModuleSymbols& symbols, std::size_t index) {
+    AddressSymbol& address = symbols.addresses[index];
+    const FunctionSymbol& function = symbols.functions[address.function];
+    if (!is_set(functions_.name[f]) && !function.name.empty()) {
+      functions_.name[f] = strings_.intern(function.name);
+      if (!function.linkage_name.empty() && function.linkage_name != function.name) {
+        functions_.linkage_name[f] = strings_.intern(function.linkage_name);
+      }
+    }
+    if (functions_.kind[f] == FunctionKind::kInstruction) {
+      set_innermost_line(address, &functions_.file[f], &functions_.line[f]);
+      if (options_.inlines) inlined_.at_function[f] = std::move(address.inlined);
+      return;
+    }
+    if (function.line == 0 && function.begin == functions_.address[f]) {
+      set_innermost_line(address, &functions_.file[f], &functions_.line[f]);
+    } else {
+      set_line(function.file, function.line, &functions_.file[f], &functions_.line[f]);
+    }
+    functions_.address[f] = function.begin;
+    if (function.size != 0 && function.size <= UINT32_MAX) {
+      functions_.size[f] = static_cast<std::uint32_t>(function.size);
+    }
+  }
+
+  void set_site(std::uint32_t s, AddressSymbol address) {
+    set_innermost_line(address, &sites_.file[s], &sites_.line[s]);
+    if (options_.inlines) inlined_.at_site[s] = std::move(address.inlined);
+  }
+
+  // Where an instruction stands in the source is said by the innermost function around it.
+  void set_innermost_line(const AddressSymbol& address, StringId* file, std::uint32_t* line) {
+    if (address.inlined.empty()) {
+      set_line(address.file, address.line, file, line);
+    } else {
+      set_line(address.inlined.front().file, address.inlined.front().line, file, line);
+    }
+  }
+
+  void set_line(const std::string& file, std::uint32_t line, StringId* file_id,
+                std::uint32_t* line_number) {
+    if (file.empty()) return;
+    *file_id = strings_.intern(file);
+    *line_number = line;
+  }
+
+  const profile::Profile& source_;
+  Options options_;
+  profile::StringInterner strings_;
+  profile::Functions functions_;
+  profile::Sites sites_;
+  InlinedCalls inlined_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+profile::Profile symbolize(const profile::Profile& profile, Options options) {
+  return Pass(profile, std::move(options)).run();
+}
+
+}  // namespace fbleprof::symbolize

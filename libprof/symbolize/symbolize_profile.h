@@ -1,0 +1,23 @@
+// Gives the functions and call sites of a profile their names, files and lines.
+#pragma once
+
+#include "profile/profile.h"
+#include "symbolize/symbolizer.h"
+
+namespace fbleprof::symbolize {
+
+// A profile that shares all with `profile` but functions, sites and strings, and the warnings that
+// were met. A pure step: what it reads beside the profile are the modules' files.
+//
+//  - Native functions get a name (unless they have one), their first byte as address, their size
+//    and, with options.lines, where the source defines them. Two that turn out to be one keep their
+//    two ids, but have the same module and address: merging unites them.
+//  - Sampled instructions keep their address. They get the names of the function around them and,
+//    with options.lines, the line of the instruction itself.
+//  - Sites get, with options.lines, the line of the call.
+//  - options.inlines also unfolds: see unfold_inlines.h. Then nodes, edges and metrics are new too.
+//
+// Where options.recorded_ns is 0 the start of the earliest process takes its place.
+profile::Profile symbolize(const profile::Profile& profile, Options options);
+
+}  // namespace fbleprof::symbolize

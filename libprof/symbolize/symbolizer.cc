@@ -1,0 +1,167 @@
+#include "symbolize/symbolizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "symbolize/demangle.h"
+#include "symbolize/module_files.h"
+#include "symbolize/symbol_reader.h"
+
+namespace fbleprof::symbolize {
+namespace {
+
+SymbolTable read_table(const ModuleFiles& files) {
+  std::vector<RawSymbol> symbols;
+  for (const auto* file : {&files.debug, &files.object}) {
+    if (!*file) continue;
+    const std::vector<RawSymbol> more = read_symbols(**file);
+    symbols.insert(symbols.end(), more.begin(), more.end());
+  }
+  std::vector<AddressRange> unwind;
+  if (files.object) {
+    const std::vector<RawSymbol> stubs = read_plt(*files.object, symbols);
+    symbols.insert(symbols.end(), stubs.begin(), stubs.end());
+    unwind = unwind_ranges(*files.object);
+  }
+  return SymbolTable::build(std::move(symbols), unwind);
+}
+
+// The table of the files, from those kept if there is one. Only a table made from the file that ran
+// is kept: a debug file alone lacks the PLT and the unwind tables.
+SymbolTable table_of(const ModuleFile& module, const ModuleFiles& files, const Options& options) {
+  const bool may_keep = files.object && !files.object->build_id().empty() && !module.is_vdso;
+  if (may_keep && options.find_table) {
+    if (auto kept = options.find_table(files.object->build_id())) return std::move(*kept);
+  }
+  SymbolTable table = read_table(files);
+  if (may_keep && options.keep_table) options.keep_table(files.object->build_id(), table);
+  return table;
+}
+
+std::string display_name(const SymbolTable::Function& function) {
+  if (function.origin == NameOrigin::kPlt) {
+    constexpr std::string_view kSuffix = "@plt";
+    std::string_view base = function.name;
+    base.remove_suffix(kSuffix.size());
+    return demangle(base) + std::string(kSuffix);
+  }
+  return demangle(function.name);
+}
+
+FunctionSymbol describe(const SymbolTable::Function& function) {
+  FunctionSymbol symbol;
+  symbol.begin = function.begin;
+  symbol.size = function.size;
+  symbol.origin = function.origin;
+  symbol.linkage_name = function.name;
+  if (!function.name.empty()) symbol.name = display_name(function);
+  return symbol;
+}
+
+// Says how far it is, counting names and lines as half of the work each.
+class Reporter {
+ public:
+  Reporter(const ModuleFile& module, std::size_t total, Progress* progress)
+      : step_("symbols of " + module.path), total_(total), progress_(progress) {}
+  void update(std::size_t done) {
+    if (progress_ != nullptr) progress_->update(step_, done, total_);
+  }
+
+ private:
+  std::string step_;
+  std::size_t total_;
+  Progress* progress_;
+};
+
+void add_lines(const ElfObject& object, std::span<const std::uint64_t> addresses,
+               std::span<const std::size_t> order, const Options& options, Reporter* reporter,
+               ModuleSymbols* symbols) {
+  LineInfo lines(object);
+  if (!lines.available()) return;
+  std::vector<std::uint64_t> sorted;
+  sorted.reserve(order.size());
+  for (std::size_t index : order) sorted.push_back(addresses[index]);
+  std::vector<SourceLocation> locations = lines.locate(
+      sorted, options.inlines, [&](std::size_t done) { reporter->update(sorted.size() + done); });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    AddressSymbol& address = symbols->addresses[order[i]];
+    SourceLocation& location = locations[i];
+    address.file = std::move(location.function.file);
+    address.line = location.function.line;
+    address.inlined = std::move(location.inlined);
+    FunctionSymbol& function = symbols->functions[address.function];
+    if (function.line == 0) {
+      function.file = std::move(location.declared_file);
+      function.line = location.declared_line;
+    }
+    if (function.name.empty() && !location.function.name.empty()) {
+      function.name = location.function.name;
+      function.linkage_name = location.function.linkage_name;
+      function.origin = NameOrigin::kDwarf;
+    }
+  }
+}
+
+}  // namespace
+
+ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::uint64_t> addresses,
+                               const Options& options) {
+  ModuleSymbols symbols;
+  symbols.addresses.resize(addresses.size());
+  std::vector<std::size_t> order(addresses.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return addresses[a] < addresses[b]; });
+
+  const bool lines = options.lines || options.inlines;
+  Reporter reporter(module, addresses.size() * (lines ? 2 : 1), options.progress);
+  reporter.update(0);
+  ModuleFiles files = open_module(module, options);
+  symbols.warning = std::move(files.warning);
+  SymbolTable table;
+  if (files.object || files.debug) table = table_of(module, files, options);
+
+  // Addresses come sorted, so those of one function come together, but for nested ones.
+  std::vector<std::uint32_t> known(table.functions().size(), UINT32_MAX);
+  constexpr std::size_t kReportEvery = 4096;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::uint64_t address = addresses[order[i]];
+    const auto next = static_cast<std::uint32_t>(symbols.functions.size());
+    std::uint32_t& function = symbols.addresses[order[i]].function;
+    if (const SymbolTable::Function* found = table.find(address)) {
+      std::uint32_t& id = known[static_cast<std::size_t>(found - table.functions().data())];
+      if (id == UINT32_MAX) {
+        id = next;
+        symbols.functions.push_back(describe(*found));
+      }
+      function = id;
+    } else if (i > 0 && addresses[order[i - 1]] == address) {
+      function = symbols.addresses[order[i - 1]].function;
+    } else {
+      function = next;
+      symbols.functions.push_back({.begin = address});
+    }
+    if (i % kReportEvery == 0) reporter.update(i);
+  }
+
+  if (lines) {
+    // DWARF is where the symbols were stripped to, else in the program itself.
+    for (const auto* file : {&files.debug, &files.object}) {
+      if (!*file || (*file)->section(".debug_info") == nullptr) continue;
+      add_lines(**file, addresses, order, options, &reporter, &symbols);
+      break;
+    }
+  }
+  return symbols;
+}
+
+std::string unnamed(const ModuleFile& module, std::uint64_t address) {
+  const std::size_t slash = module.path.rfind('/');
+  return fmt::format("{}+0x{:x}",
+                     slash == std::string::npos ? module.path : module.path.substr(slash + 1),
+                     address);
+}
+
+}  // namespace fbleprof::symbolize

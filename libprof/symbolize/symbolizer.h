@@ -1,0 +1,78 @@
+// From addresses in object files to functions, source lines and inlined calls.
+//
+// All addresses of a file are asked for at once. Names come from the symbol tables and cost one
+// pass over them; debug info is opened only if lines or inlined calls are wanted. A file that is
+// not the one that ran gives no names, and a warning: a wrong name is worse than none.
+//
+// Nothing here goes to the network: DEBUGINFOD_URLS is not looked at.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "symbolize/line_info.h"
+#include "symbolize/symbol_table.h"
+
+namespace fbleprof::symbolize {
+
+// An object file as the recorder saw it.
+struct ModuleFile {
+  std::string path;
+  std::string build_id;  // raw bytes, "" = it had none
+  bool is_vdso = false;  // the kernel's: read from this process, if that has the same
+};
+
+struct Options {
+  bool lines = false;    // file and line of each address
+  bool inlines = false;  // and the functions inlined there; implies lines
+  std::vector<std::string> debug_roots = {"/usr/lib/debug"};
+  // Where a file without a build-id may not have changed since: ns since 1970, 0 = don't check.
+  std::uint64_t recorded_ns = 0;
+  Progress* progress = nullptr;
+
+  // Tables kept from earlier, by build-id (raw bytes): `find_table` may know one, and
+  // `keep_table` is given each that was made. Either may be absent.
+  std::function<std::optional<SymbolTable>(const std::string& build_id)> find_table;
+  std::function<void(const std::string& build_id, const SymbolTable&)> keep_table;
+};
+
+// A function of a module.
+struct FunctionSymbol {
+  std::uint64_t begin = 0;   // its first byte; the address itself where nothing is known
+  std::uint64_t size = 0;    // bytes, 0 = unknown
+  std::string name;          // for people: demangled, without the suffix of a clone; "" = not known
+  std::string linkage_name;  // as in the symbol table, suffix and all
+  NameOrigin origin = NameOrigin::kNone;
+  std::string file;        // where the source defines it, if lines were asked for; "" = unknown
+  std::uint32_t line = 0;  // 0 = unknown
+};
+
+// What is known of one address.
+struct AddressSymbol {
+  std::uint32_t function = 0;        // index into ModuleSymbols::functions
+  std::string file;                  // "" = unknown
+  std::uint32_t line = 0;            // in `function` (where that has inlined calls: of the call)
+  std::vector<SourceFrame> inlined;  // innermost first
+};
+
+struct ModuleSymbols {
+  std::vector<FunctionSymbol> functions;  // by `begin`, each once
+  std::vector<AddressSymbol> addresses;   // one for each that was asked for, in that order
+  std::string warning;                    // one line for the user, "" = none
+};
+
+// `addresses` are virtual addresses in the file (run-time address minus load bias), in any order.
+// Of a return address ask for the byte before it.
+ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::uint64_t> addresses,
+                               const Options& options);
+
+// "libfoo.so+0x1234": a place in a module that has no name.
+std::string unnamed(const ModuleFile& module, std::uint64_t address);
+
+}  // namespace fbleprof::symbolize

@@ -1,0 +1,96 @@
+#include "transform/filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "transform/matcher.h"
+#include "transform/regroup.h"
+
+namespace fbleprof::transform {
+
+using namespace profile;
+
+namespace {
+
+Result<std::vector<std::uint8_t>> match_some(const Profile& profile, const std::string& pattern) {
+  auto matches = match(profile, pattern);
+  if (!matches) return matches;
+  // Functions that stand in the table but not in the tree don't count.
+  for (const FunctionId function : profile.nodes().function) {
+    if ((*matches)[function.index()] != 0) return matches;
+  }
+  return Error{"", std::nullopt, fmt::format("\"{}\" names no function of this profile", pattern),
+               "see --self for the names"};
+}
+
+// By node: whether its path satisfies the selection. Selected patterns are looked at one by one.
+Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::uint8_t>& kept) {
+  const Nodes& nodes = profile.nodes();
+  kept.assign(nodes.count(), 1);
+  const auto narrow = [&](const std::vector<std::uint8_t>& matches, bool wanted) {
+    std::vector<std::uint8_t> on_path(nodes.count());
+    for (std::size_t n = 0; n < nodes.count(); ++n) {
+      const NodeId parent = nodes.parent[n];
+      on_path[n] = matches[nodes.function[n].index()] | (parent ? on_path[parent.index()] : 0);
+      kept[n] &= (on_path[n] != 0) == wanted;
+    }
+  };
+  for (const std::string& pattern : filter.select) {
+    auto matches = match_some(profile, pattern);
+    if (!matches) return matches.error();
+    narrow(*matches, true);
+  }
+  for (const std::string& pattern : filter.exclude) {
+    auto matches = match_some(profile, pattern);
+    if (!matches) return matches.error();
+    narrow(*matches, false);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Filtered> filter(const Profile& profile, const Filter& filter) {
+  if (filter.empty()) return Filtered{profile, false};
+  const Nodes& nodes = profile.nodes();
+  Regrouping how;
+  Filtered result;
+
+  if (!filter.select.empty() || !filter.exclude.empty()) {
+    if (Status bad = find_kept(profile, filter, how.kept_own)) return *bad;
+    how.kept_subtree = how.kept_own;
+    for (std::size_t n = nodes.count(); n-- > 1;) {
+      if (nodes.parent[n]) how.kept_subtree[nodes.parent[n].index()] |= how.kept_subtree[n];
+    }
+    // The root stays, so that there is a tree.
+    if (nodes.count() != 0) how.kept_subtree[0] = 1;
+    const Edges& edges = profile.edges();
+    for (std::size_t e = 0; e < edges.count() && !result.is_bound; ++e) {
+      result.is_bound = edges.kind[e] == EdgeKind::kBack &&
+                        how.kept_own[edges.from[e].index()] != how.kept_own[edges.to[e].index()];
+    }
+  }
+
+  Parts parts = profile.parts();
+  if (!filter.fold.empty()) {
+    how.folded.assign(profile.functions().count(), 0);
+    for (const std::string& pattern : filter.fold) {
+      auto matches = match_some(profile, pattern);
+      if (!matches) return matches.error();
+      for (std::size_t f = 0; f < matches->size(); ++f) how.folded[f] |= (*matches)[f];
+    }
+    StringInterner strings(profile.strings());
+    auto functions = std::make_shared<Functions>(profile.functions());
+    how.folded_away =
+        functions->add({.kind = FunctionKind::kBlock, .name = strings.intern("[folded]")});
+    how.folded.push_back(0);
+    parts.strings = std::make_shared<Strings>(strings.take());
+    parts.functions = std::move(functions);
+  }
+  how.root = nodes.count() != 0 ? nodes.function[0] : FunctionId();
+  result.profile = regroup(Profile(std::move(parts)), how);
+  return result;
+}
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,34 @@
+// Select, exclude, fold: the three lists that every view and export takes.
+//
+// Selection and exclusion look at whole, unfolded paths: what is charged to a path stays if the
+// path holds a match of every selected pattern and none of an excluded one. Folding comes last: a
+// match is taken out of all paths, a -> X -> y becomes a -> y, and X's cost goes to its caller a. A
+// path that folds away entirely is charged to [folded], never dropped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+
+namespace fbleprof::transform {
+
+struct Filter {
+  std::vector<std::string> select, exclude, fold;  // patterns, see matcher.h
+
+  bool empty() const { return select.empty() && exclude.empty() && fold.empty(); }
+};
+
+struct Filtered {
+  profile::Profile profile;
+  // Recursion was compacted across the border of what was selected or excluded: some of what lies
+  // behind a back edge is charged to a path that looks different. Figures are then bounds.
+  bool is_bound = false;
+};
+
+// `profile` must be merged (one tree). Fails on a pattern that is none, or that matches nothing.
+Result<Filtered> filter(const profile::Profile& profile, const Filter& filter);
+
+}  // namespace fbleprof::transform

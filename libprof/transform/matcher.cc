@@ -1,0 +1,153 @@
+#include "transform/matcher.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <regex>
+
+namespace fbleprof::transform {
+
+using namespace profile;
+
+namespace {
+
+using Predicate = std::function<bool(std::string_view)>;
+
+bool has_wildcard(std::string_view pattern) {
+  return pattern.find_first_of("*?") != std::string_view::npos;
+}
+
+// Operators, lambdas and arrays put brackets into names, so a class alone makes no glob.
+Predicate exact_or_glob(std::string pattern) {
+  if (has_wildcard(pattern)) {
+    return
+        [pattern](std::string_view text) { return text == pattern || glob_match(pattern, text); };
+  }
+  return [pattern](std::string_view text) { return text == pattern; };
+}
+
+// Matches one "[...]" of a glob at glob[at]; sets `next` behind it. False if it is no class.
+bool parse_class(std::string_view glob, std::size_t at, unsigned char c, bool& hit,
+                 std::size_t& next) {
+  std::size_t i = at + 1;
+  const bool negated = i < glob.size() && (glob[i] == '!' || glob[i] == '^');
+  if (negated) ++i;
+  bool found = false;
+  for (bool first = true; i < glob.size() && (first || glob[i] != ']'); first = false) {
+    const auto low = static_cast<unsigned char>(glob[i]);
+    if (i + 2 < glob.size() && glob[i + 1] == '-' && glob[i + 2] != ']') {
+      found |= low <= c && c <= static_cast<unsigned char>(glob[i + 2]);
+      i += 3;
+    } else {
+      found |= low == c;
+      ++i;
+    }
+  }
+  if (i >= glob.size()) return false;
+  hit = found != negated;
+  next = i + 1;
+  return true;
+}
+
+}  // namespace
+
+bool glob_match(std::string_view glob, std::string_view text) {
+  // The classic loop with one point of return: the latest star. Never exponential.
+  std::size_t g = 0, t = 0, star = std::string_view::npos, star_text = 0;
+  while (t < text.size()) {
+    bool hit = false;
+    std::size_t next = g + 1;
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      star_text = t;
+      continue;
+    }
+    if (g < glob.size()) {
+      const bool is_class =
+          glob[g] == '[' && parse_class(glob, g, static_cast<unsigned char>(text[t]), hit, next);
+      if (!is_class) {
+        next = g + 1;
+        hit = glob[g] == '?' || glob[g] == text[t];
+      }
+    }
+    if (hit) {
+      g = next;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+std::string_view without_parameters(std::string_view name) {
+  // From the end: skip " const", " &", "[clone .cold]" up to the last ')', then to its '('.
+  const std::size_t close = name.rfind(')');
+  if (close == std::string_view::npos) return name;
+  int depth = 0;
+  for (std::size_t i = close + 1; i-- > 0;) {
+    if (name[i] == ')') ++depth;
+    if (name[i] != '(' || --depth != 0) continue;
+    const std::string_view head = name.substr(0, i);
+    // "operator()" without parameters and "(anonymous namespace)::f" are names, not lists.
+    if (head.empty() || head.ends_with("operator") || head.ends_with("::")) return name;
+    return head;
+  }
+  return name;
+}
+
+Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::string& pattern) {
+  const Functions& functions = profile.functions();
+  std::vector<std::uint8_t> matches(functions.count());
+  const auto bad = [&](const std::string& why) {
+    return Error{"", std::nullopt, fmt::format("bad pattern \"{}\"", pattern), why};
+  };
+  if (pattern.empty()) return bad("it names nothing");
+
+  for (const std::string_view prefix : {"module:", "file:"}) {
+    if (!pattern.starts_with(prefix)) continue;
+    const std::string rest = pattern.substr(prefix.size());
+    if (rest.empty())
+      return bad(fmt::format("say which {} it is", prefix.substr(0, prefix.size() - 1)));
+    const Predicate matches_path = exact_or_glob(rest);
+    for (std::size_t f = 0; f < matches.size(); ++f) {
+      const ModuleId module = functions.module[f];
+      std::string_view path;
+      if (prefix == "file:") {
+        path = profile.text(functions.file[f]);
+      } else if (module) {
+        path = profile.text(profile.modules()[module.index()].path);
+      }
+      matches[f] = !path.empty() && (matches_path(path) || matches_path(base_name(path)));
+    }
+    return matches;
+  }
+
+  Predicate matches_name;
+  if (pattern.starts_with("re:")) {
+    try {
+      matches_name = [regex = std::regex(pattern.substr(3))](std::string_view name) {
+        return std::regex_search(name.begin(), name.end(), regex);
+      };
+    } catch (const std::regex_error& error) {
+      return bad(error.what());
+    }
+  } else {
+    matches_name = exact_or_glob(pattern);
+  }
+  for (std::size_t f = 0; f < matches.size(); ++f) {
+    const std::string name = display_name(profile, FunctionId(f));
+    try {
+      matches[f] = matches_name(name) || matches_name(without_parameters(name));
+    } catch (const std::regex_error& error) {
+      return bad(fmt::format("too complex for \"{}\"", name.substr(0, 60)));
+    }
+  }
+  return matches;
+}
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,31 @@
+// Patterns that name functions, as users type them.
+//
+//     render           the function called so, exactly
+//     render*, get?    a glob: * any text, ? any character, [a-z] one of these
+//     re:^std::        a regular expression (ECMAScript), found anywhere in the name
+//     module:libc*     every function of a module: its path or the last part of it, exact or glob
+//     file:*.cc        every function of a source file: likewise
+//
+// Names match with their parameters or without ("f(int)" and "f").
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+
+namespace fbleprof::transform {
+
+// By function: 1 = the pattern names it. Fails on a pattern that is none.
+Result<std::vector<std::uint8_t>> match(const profile::Profile& profile,
+                                        const std::string& pattern);
+
+// The name up to its parameter list: "a::b(int) const" -> "a::b". Templates and operators kept.
+std::string_view without_parameters(std::string_view name);
+
+// Whether `text` matches the glob as a whole.
+bool glob_match(std::string_view glob, std::string_view text);
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,22 @@
+// From the trees of all threads and processes to one tree, by path.
+#pragma once
+
+#include "profile/profile.h"
+
+namespace fbleprof::transform {
+
+enum class GroupBy { kNothing, kProcess, kThread, kProcessAndThread };
+
+struct MergeOptions {
+  GroupBy group_by = GroupBy::kNothing;
+  // Keep sampled addresses as children of the function that was running; else they are its self.
+  bool keep_leaves = false;
+};
+
+// Functions of the same name in the same module are one, also of two builds of it, and with the
+// parts that a compiler split off. Static functions that merely share a name are not, nor are
+// nameless ones of different addresses. Then nodes of the same path are one. The result has one
+// tree; under its root, if asked for, a node a process or thread.
+profile::Profile merge(const profile::Profile& profile, const MergeOptions& options = {});
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,297 @@
+#include "transform/regroup.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace fbleprof::transform {
+
+using namespace profile;
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffffu;
+
+// A node-to-be of the result and the chain of source nodes that are its members.
+struct Group {
+  NodeId parent;
+  FunctionId function;
+  std::uint32_t first = kNone, last = kNone;  // source nodes, linked by next_
+  std::uint32_t level = kNone;                // see Level; kNone: an ordinary group
+};
+
+// The groups above the trees, as Regrouping::groups asks for them.
+struct Level {
+  FunctionId function;
+  std::vector<std::uint32_t> below;
+  std::vector<NodeId> roots;
+};
+
+class Regrouper {
+ public:
+  Regrouper(const Profile& source, const Regrouping& how)
+      : source_(source),
+        how_(how),
+        nodes_(source.nodes()),
+        place_(nodes_.count(), kNone),
+        next_(nodes_.count(), kNone),
+        slot_(source.functions().count(), kNone),
+        slot_stamp_(source.functions().count(), kNone) {
+    build_levels();
+  }
+
+  Profile run() {
+    open_all();
+    finish_nodes();
+    Parts parts = source_.parts();
+    auto edges = std::make_shared<Edges>(move_edges());
+    for (Metric& metric : parts.metrics) {
+      metric.values = metric.name == "calls" ? sum_calls(*edges) : move_values(metric);
+    }
+    parts.edges = std::move(edges);
+    const NodeId end(result_.count());
+    parts.nodes = std::make_shared<Nodes>(std::move(result_));
+    parts.trees = std::make_shared<std::vector<Tree>>(std::vector{Tree{NodeId(0), end, {}, {}}});
+    return Profile(std::move(parts));
+  }
+
+ private:
+  void build_levels() {
+    levels_.push_back({how_.root, {}, {}});
+    for (std::size_t t = 0; t < source_.trees().size(); ++t) {
+      std::uint32_t at = 0;
+      if (t < how_.groups.size()) {
+        for (const FunctionId function : how_.groups[t]) at = level_below(at, function);
+      }
+      const NodeId root = source_.trees()[t].begin;
+      if (kept(root.index())) levels_[at].roots.push_back(root);
+    }
+  }
+
+  std::uint32_t level_below(std::uint32_t at, FunctionId function) {
+    for (const std::uint32_t level : levels_[at].below) {
+      if (levels_[level].function == function) return level;
+    }
+    const auto level = static_cast<std::uint32_t>(levels_.size());
+    levels_.push_back({function, {}, {}});
+    levels_[at].below.push_back(level);
+    return level;
+  }
+
+  bool kept(std::size_t node) const {
+    return how_.kept_subtree.empty() || how_.kept_subtree[node] != 0;
+  }
+  bool kept_own(std::size_t node) const {
+    return how_.kept_own.empty() || how_.kept_own[node] != 0;
+  }
+  bool folded(std::size_t node) const {
+    return (!how_.folded.empty() && how_.folded[nodes_.function[node].index()] != 0) ||
+           (!how_.folded_node.empty() && how_.folded_node[node] != 0);
+  }
+  FunctionId class_of(std::size_t node) const {
+    const FunctionId function = nodes_.function[node];
+    return how_.class_of.empty() ? function : how_.class_of[function.index()];
+  }
+
+  void append(Group& group, std::uint32_t node) {
+    next_[node] = kNone;
+    (group.last == kNone ? group.first : next_[group.last]) = node;
+    group.last = node;
+  }
+
+  NodeId open(Group& group) {
+    const NodeId id(result_.count());
+    result_.parent.push_back(group.parent);
+    result_.function.push_back(group.function);
+    result_.depth.push_back(group.parent ? result_.depth[group.parent.index()] + 1 : 0);
+    for (std::uint32_t node = group.first; node != kNone; node = next_[node]) {
+      place_[node] = id.index();
+    }
+    return id;
+  }
+
+  // The new group among `children` for `function`, below the group being opened now.
+  Group& child_group(NodeId parent, FunctionId function) {
+    const std::uint32_t f = function.index();
+    if (slot_stamp_[f] != parent.index()) {
+      slot_stamp_[f] = parent.index();
+      slot_[f] = static_cast<std::uint32_t>(children_.size());
+      children_.push_back({parent, function});
+    }
+    return children_[slot_[f]];
+  }
+
+  void deal_out(Group& group, NodeId id) {
+    const bool at_root = result_.parent[id.index()] == NodeId() || group.level != kNone;
+    for (std::uint32_t node = group.first; node != kNone; node = next_[node]) {
+      const std::uint32_t end = nodes_.subtree_end[node];
+      for (std::uint32_t c = node + 1; c < end; c = nodes_.subtree_end[c]) {
+        if (!kept(c)) continue;
+        if (!folded(c)) {
+          append(child_group(id, class_of(c)), c);
+        } else {
+          // A member whose children are dealt out in a later turn of this very loop.
+          append(group, c);
+          place_[c] = id.index();
+          if (at_root && how_.folded_away) charge_elsewhere_.push_back(c);
+        }
+      }
+    }
+    // What was folded into nothing has a node of its own to be charged to.
+    if (at_root && how_.folded_away && !charge_elsewhere_.empty()) {
+      for (const std::uint32_t node : charge_elsewhere_) folded_members_.push_back({node, id});
+      child_group(id, how_.folded_away);
+      charge_elsewhere_.clear();
+    }
+  }
+
+  void open_all() {
+    std::vector<Group> pending;
+    pending.push_back({NodeId(), how_.root, kNone, kNone, 0});
+    while (!pending.empty()) {
+      Group group = pending.back();
+      pending.pop_back();
+      if (group.level != kNone) {
+        for (const NodeId root : levels_[group.level].roots) append(group, root.index());
+      }
+      const NodeId id = open(group);
+      children_.clear();
+      if (group.level != kNone) {
+        for (const std::uint32_t below : levels_[group.level].below) {
+          children_.push_back({id, levels_[below].function, kNone, kNone, below});
+        }
+      }
+      deal_out(group, id);
+      pending.insert(pending.end(), children_.rbegin(), children_.rend());
+    }
+  }
+
+  void finish_nodes() {
+    const std::size_t count = result_.count();
+    result_.subtree_end.resize(count);
+    for (std::size_t n = 0; n < count; ++n) {
+      result_.subtree_end[n] = static_cast<std::uint32_t>(n + 1);
+    }
+    for (std::size_t n = count; n-- > 1;) {
+      std::uint32_t& end = result_.subtree_end[result_.parent[n].index()];
+      end = std::max(end, result_.subtree_end[n]);
+    }
+    // Members that were folded away whole are charged to the [folded] child of where they were.
+    for (const auto& [node, above] : folded_members_) {
+      const std::uint32_t begin = above.index() + 1, end = result_.subtree_end[above.index()];
+      for (std::uint32_t c = begin; c < end; c = result_.subtree_end[c]) {
+        if (result_.function[c] == how_.folded_away) charged_.push_back({node, c});
+      }
+    }
+    std::sort(charged_.begin(), charged_.end());
+  }
+
+  std::shared_ptr<const std::vector<std::uint64_t>> move_values(const Metric& metric) const {
+    if (!metric.values) return nullptr;
+    auto column = std::make_shared<std::vector<std::uint64_t>>(result_.count());
+    const std::vector<std::uint64_t>& values = *metric.values;
+    const auto charge = [&](std::uint32_t at, std::uint64_t value) {
+      std::uint64_t& held = (*column)[at];
+      held = metric.aggregation == Aggregation::kMax ? std::max(held, value) : held + value;
+    };
+    std::size_t special = 0;
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      if (values[n] == 0 || place_[n] == kNone || !kept_own(n)) continue;
+      while (special < charged_.size() && charged_[special].first < n) ++special;
+      const bool elsewhere = special < charged_.size() && charged_[special].first == n;
+      charge(elsewhere ? charged_[special].second : place_[n], values[n]);
+    }
+    return column;
+  }
+
+  std::shared_ptr<const std::vector<std::uint64_t>> sum_calls(const Edges& edges) const {
+    auto column = std::make_shared<std::vector<std::uint64_t>>(result_.count());
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      (*column)[edges.to[e].index()] += edges.calls[e];
+    }
+    return column;
+  }
+
+  struct Moved {
+    std::uint32_t from, to;
+    EdgeKind kind;
+    std::uint8_t flags;
+    std::uint64_t calls;
+    SiteId site;
+  };
+
+  Edges move_edges() const {
+    const Edges& edges = source_.edges();
+    const std::size_t count = result_.count();
+    // A node has one tree edge, so it needs no search; the others are few and sorted.
+    Edges out;
+    out.from.resize(count - 1);
+    out.to.resize(count - 1);
+    out.kind.assign(count - 1, EdgeKind::kTree);
+    out.flags.assign(count - 1, 0);
+    out.calls.assign(count - 1, 0);
+    out.site.assign(count - 1, SiteId());
+    for (std::size_t n = 1; n < count; ++n) {
+      out.from[n - 1] = result_.parent[n];
+      out.to[n - 1] = NodeId(n);
+    }
+    std::vector<Moved> others;
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      const std::size_t source_from = edges.from[e].index(), source_to = edges.to[e].index();
+      const std::uint32_t from = place_[source_from], to = place_[source_to];
+      if (from == kNone || to == kNone || folded(source_to)) continue;
+      const bool leaves = edges.kind[e] == EdgeKind::kBack;
+      if (!kept_own(leaves ? source_from : source_to)) continue;
+      const bool tree = to != 0 && result_.parent[to].index() == from &&
+                        (edges.kind[e] == EdgeKind::kTree || folded(source_from));
+      if (tree) {
+        out.calls[to - 1] += edges.calls[e];
+        out.flags[to - 1] |= edges.flags[e];
+        if (!out.site[to - 1]) out.site[to - 1] = edges.site[e];
+      } else {
+        others.push_back({from, to, edges.kind[e], edges.flags[e], edges.calls[e], edges.site[e]});
+      }
+    }
+    std::stable_sort(others.begin(), others.end(), [](const Moved& a, const Moved& b) {
+      return std::tie(a.from, a.to, a.kind) < std::tie(b.from, b.to, b.kind);
+    });
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      const Moved& edge = others[i];
+      if (i > 0 && others[i - 1].from == edge.from && others[i - 1].to == edge.to &&
+          others[i - 1].kind == edge.kind) {
+        out.calls.back() += edge.calls;
+        out.flags.back() |= edge.flags;
+        continue;
+      }
+      out.from.push_back(NodeId(edge.from));
+      out.to.push_back(NodeId(edge.to));
+      out.kind.push_back(edge.kind);
+      out.flags.push_back(edge.flags);
+      out.calls.push_back(edge.calls);
+      out.site.push_back(edge.site);
+    }
+    return out;
+  }
+
+  const Profile& source_;
+  const Regrouping& how_;
+  const Nodes& nodes_;
+  std::vector<Level> levels_;
+  std::vector<std::uint32_t> place_;  // by source node: its node in the result
+  std::vector<std::uint32_t> next_;   // by source node: the next member of its group
+  std::vector<std::uint32_t> slot_,
+      slot_stamp_;               // by function: index in children_, for which parent
+  std::vector<Group> children_;  // of the group being opened
+  Nodes result_;
+  std::vector<std::uint32_t> charge_elsewhere_;
+  std::vector<std::pair<std::uint32_t, NodeId>> folded_members_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> charged_;
+};
+
+}  // namespace
+
+Profile regroup(const Profile& source, const Regrouping& how) {
+  return Regrouper(source, how).run();
+}
+
+}  // namespace fbleprof::transform

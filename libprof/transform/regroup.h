@@ -1,0 +1,36 @@
+// The one algorithm behind merging, filtering and folding: rebuild a forest as one tree.
+//
+// A node of the result is a group: all source nodes that have the same path once their functions
+// are replaced by their class, folded nodes are left out, and dropped ones are gone. Groups are
+// opened from the root down. The children of all members are dealt out by function to new groups,
+// in one array slot a function, without hashing; a folded child joins its parent's group instead,
+// where its own children are dealt out in turn. The result is in preorder as it comes.
+//
+// Calls stay exact: each edge is moved to the groups of its ends. Edges into folded nodes vanish
+// with them; edges out of them leave the caller into which they were folded.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::transform {
+
+// What to rebuild. Vectors that are empty mean "as it is".
+struct Regrouping {
+  std::vector<profile::FunctionId> class_of;  // by function: the one that stands for it
+  std::vector<std::uint8_t> folded;           // by function (before class_of): leave it out
+  std::vector<std::uint8_t> folded_node;      // by node: leave it out
+  std::vector<std::uint8_t> kept_subtree;     // by node: 0 = drop it and all below
+  std::vector<std::uint8_t> kept_own;         // by node: 0 = its own values and calls are dropped
+  // By tree: functions that stand between the root and the tree's nodes, outermost first.
+  std::vector<std::vector<profile::FunctionId>> groups;
+  profile::FunctionId root;         // function of the result's root
+  profile::FunctionId folded_away;  // child of the root for paths folded whole; none: the root
+};
+
+// The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree.
+profile::Profile regroup(const profile::Profile& source, const Regrouping& how);
+
+}  // namespace fbleprof::transform

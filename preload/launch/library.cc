@@ -1,0 +1,39 @@
+#include "launch/library.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string_view>
+
+#include "launch_paths.h"
+
+namespace fbleprof::launch {
+
+std::string find_library() {
+  std::error_code failure;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return {};
+  // launch_paths.h is generated: the way from the installed programs to the installed libraries,
+  // and from this program to the library in the tree that built both.
+  for (const char* way : {kLibraryWhenInstalled, kLibraryWhenBuilt}) {
+    const std::filesystem::path library =
+        std::filesystem::canonical(self.parent_path() / way, failure);
+    if (!failure && access(library.c_str(), R_OK) == 0) return library.string();
+  }
+  return {};
+}
+
+std::string with_preloaded(const std::string& library, const char* current) {
+  std::string value = library;
+  std::string_view rest = current != nullptr ? current : "";
+  // The dynamic linker takes colons and blanks alike.
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(": "), rest.size());
+    const std::string_view entry = rest.substr(0, end);
+    if (!entry.empty() && entry != library) value.append(":").append(entry);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return value;
+}
+
+}  // namespace fbleprof::launch

@@ -1,0 +1,15 @@
+// Where libfbleprof.so is, and how it gets into LD_PRELOAD.
+#pragma once
+
+#include <string>
+
+namespace fbleprof::launch {
+
+// The recorder's path, found from where fble-prof itself is: as installed, or as built. "" = it is
+// in neither place.
+std::string find_library();
+
+// LD_PRELOAD with `library` first and the others kept, each once. `current` may be null.
+std::string with_preloaded(const std::string& library, const char* current);
+
+}  // namespace fbleprof::launch

@@ -1,0 +1,91 @@
+// fble-prof [options] program [arguments...]: sets the recorder's environment and becomes the
+// program, whose exit status, signals and descriptors are thereby its own.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "launch/library.h"
+#include "launch/options.h"
+#include "launch/target.h"
+#include "launch_paths.h"
+
+namespace {
+
+using namespace fbleprof::launch;
+
+// As shells have it.
+constexpr int kWrongUse = 2;
+constexpr int kCannotRun = 126;
+constexpr int kNotFound = 127;
+
+void say(const std::string& line) { std::fprintf(stderr, "fble-prof: %s\n", line.c_str()); }
+
+int give_up(int status, const std::string& line) {
+  say(line);
+  return status;
+}
+
+// A profile cannot be made in a directory that is not there. Names with %e and the like are only
+// known to the recorder.
+std::string missing_directory(const Request& request) {
+  for (const auto& [variable, value] : request.environment) {
+    if (variable != "FBLEPROF_OUT") continue;
+    const std::filesystem::path directory = std::filesystem::path(value).parent_path();
+    std::error_code failure;
+    const bool known = directory.string().find('%') == std::string::npos && !directory.empty();
+    if (known && !std::filesystem::is_directory(directory, failure)) return directory.string();
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Request request = read_request({argv + 1, argv + argc});
+  if (!request.error.empty()) {
+    return give_up(kWrongUse, request.error + " (fble-prof --help explains the options)");
+  }
+  if (request.action != Action::kRun) {
+    const std::string text =
+        request.action == Action::kHelp ? help() : std::string("fble-prof ") + kVersion + "\n";
+    const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return written ? 0 : give_up(kWrongUse, std::string("stdout: ") + std::strerror(errno));
+  }
+  if (const std::string directory = missing_directory(request); !directory.empty()) {
+    return give_up(kWrongUse, "--out: " + directory + ": no such directory");
+  }
+
+  const std::string library = find_library();
+  if (library.empty()) {
+    return give_up(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
+  }
+  if (library.find_first_of(": ") != std::string::npos) {
+    return give_up(kWrongUse,
+                   library + ": LD_PRELOAD cannot hold a path with a colon or a blank: move it");
+  }
+
+  const std::string& name = request.command.front();
+  const Program program = find_program(name, std::getenv("PATH"));
+  if (program.path.empty()) return give_up(kNotFound, name + ": not found");
+  if (program.error != 0) return give_up(kCannotRun, name + ": " + std::strerror(program.error));
+
+  for (const auto& [variable, value] : request.environment) {
+    setenv(variable.c_str(), value.c_str(), 1);
+  }
+  const Obstacle obstacle = obstacle_of(program.path);
+  if (obstacle != Obstacle::kNone) say(explain(obstacle, name));
+  // The dynamic linker would complain of the recorder in a program of another class. In the others
+  // it does no harm, and their children may be profiled.
+  if (obstacle != Obstacle::kForeignElf) {
+    const std::string preload = with_preloaded(library, std::getenv("LD_PRELOAD"));
+    setenv("LD_PRELOAD", preload.c_str(), 1);
+  }
+
+  // execvp, with the name as it was typed: it runs scripts without a first line as shells do.
+  execvp(name.c_str(), argv + (argc - static_cast<int>(request.command.size())));
+  return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
+}

@@ -1,0 +1,246 @@
+#include "launch/options.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+
+namespace fbleprof::launch {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr unsigned kColumns = 80;
+constexpr unsigned kDescriptionColumns = 56;
+
+po::options_description recording_options() {
+  po::options_description options("What to record", kColumns, kDescriptionColumns);
+  auto add = options.add_options();
+  add("out,o", po::value<std::string>()->value_name("FILE"),
+      "where the profile goes. In FILE, %p is the process id, %e the program, %h the host, %t the "
+      "time, %r the MPI rank. Children of the program get FILE.PID. Default: mlmon.out");
+  add("rate,r", po::value<std::string>()->value_name("HZ"),
+      "samples a second of each thread's time, 1 to 20000. More is finer and dearer; the report "
+      "says "
+      "what was reached. Default: 1000");
+  add("clock,c", po::value<std::string>()->value_name("CLOCK"),
+      "what is measured. cpu: time that threads compute. wall: time that passes, so that waiting "
+      "counts too. ticks: calls and blocks of code instead of time, the same on each run (needs a "
+      "program built with hooks). Default: cpu");
+  add("compact", po::value<std::string>()->value_name("RULE"),
+      "how recursion is folded. pair: a caller and its callee stand once on a path, so the tree is "
+      "bounded by the code. suffix: a repeated end of the path folds. none: nothing folds, and "
+      "deep "
+      "recursion makes a deep tree. Default: pair");
+  add("memory,m", po::value<std::string>()->value_name("SIZE"),
+      "the most that a profile may take, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
+      "are counted without their callers. Default: 256M");
+  add("allocs", "record what is allocated, and where");
+  add("callsites", "keep calls from different places in one function apart");
+  add("leaves", "record the sampled addresses too, for costs by source line and instruction");
+  add("start-off", "begin with recording off, until the program calls fbleprof_start()");
+  return options;
+}
+
+po::options_description other_options() {
+  po::options_description options("Else", kColumns, kDescriptionColumns);
+  auto add = options.add_options();
+  add("verbose,v", "let the recorder say on stderr what it does and what it cannot do");
+  add("help,h", "this text");
+  add("version", "the version");
+  return options;
+}
+
+po::options_description all_options() {
+  po::options_description options;
+  options.add(recording_options()).add(other_options());
+  return options;
+}
+
+// Does this option want a value? False also for what is no option: the parser will say so.
+bool wants_value(const po::options_description& options, const std::string& name) {
+  const po::option_description* option = options.find_nothrow(name, false);
+  return option != nullptr && option->semantic()->max_tokens() > 0;
+}
+
+// How many words of `arguments` are ours: up to the program, without "--".
+std::size_t own_words(const po::options_description& options,
+                      const std::vector<std::string>& arguments) {
+  std::size_t at = 0;
+  while (at < arguments.size()) {
+    const std::string& word = arguments[at];
+    if (word == "--" || word.size() < 2 || word[0] != '-') break;
+    bool value_follows = false;
+    if (word[1] == '-') {
+      value_follows = word.find('=') == std::string::npos && wants_value(options, word.substr(2));
+    } else {
+      for (std::size_t i = 1; i < word.size(); ++i) {
+        if (!wants_value(options, std::string("-") + word[i])) continue;
+        value_follows = i + 1 == word.size();
+        break;
+      }
+    }
+    at += value_follows ? 2 : 1;
+  }
+  return std::min(at, arguments.size());
+}
+
+std::optional<std::uint64_t> whole_number(const std::string& text) {
+  if (text.empty() || text.size() > 19) return std::nullopt;
+  std::uint64_t value = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value;
+}
+
+bool is_rate(const std::string& text) {
+  constexpr std::uint64_t kMaxRateHz = 20000;
+  const auto value = whole_number(text);
+  return value && *value >= 1 && *value <= kMaxRateHz;
+}
+
+bool is_memory(const std::string& text) {
+  constexpr std::uint64_t kLeast = 1ULL << 20;
+  constexpr std::uint64_t kMost = 64ULL << 30;
+  std::string digits = text;
+  unsigned shift = 0;
+  if (!digits.empty()) {
+    switch (digits.back()) {
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        break;
+    }
+    if (shift != 0) digits.pop_back();
+  }
+  const auto value = whole_number(digits);
+  return value && *value <= kMost >> shift && *value << shift >= kLeast;
+}
+
+bool is_one_of(const std::string& text, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (text == name) return true;
+  }
+  return false;
+}
+
+bool is_clock(const std::string& text) { return is_one_of(text, {"cpu", "wall", "ticks"}); }
+bool is_rule(const std::string& text) { return is_one_of(text, {"pair", "suffix", "none"}); }
+bool is_name(const std::string& text) { return !text.empty(); }
+
+struct Valued {
+  const char* option;
+  const char* variable;
+  bool (*valid)(const std::string&);
+  const char* expected;
+};
+constexpr Valued kValued[] = {
+    {"out", "FBLEPROF_OUT", is_name, "the name of a file"},
+    {"rate", "FBLEPROF_RATE", is_rate, "1 to 20000 (Hz)"},
+    {"clock", "FBLEPROF_CLOCK", is_clock, "cpu, wall or ticks"},
+    {"compact", "FBLEPROF_COMPACT", is_rule, "pair, suffix or none"},
+    {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
+};
+
+struct Switch {
+  const char* option;
+  const char* variable;
+  const char* value;
+};
+constexpr Switch kSwitches[] = {
+    {"allocs", "FBLEPROF_ALLOCS", "1"},   {"callsites", "FBLEPROF_CALLSITES", "1"},
+    {"leaves", "FBLEPROF_LEAVES", "1"},   {"start-off", "FBLEPROF_START", "off"},
+    {"verbose", "FBLEPROF_VERBOSE", "1"},
+};
+
+void read_settings(const po::variables_map& given, Request* request) {
+  for (const Valued& setting : kValued) {
+    if (given.count(setting.option) == 0) continue;
+    const auto& value = given[setting.option].as<std::string>();
+    if (!setting.valid(value)) {
+      request->error =
+          std::string("--") + setting.option + "=" + value + ": expected " + setting.expected;
+      return;
+    }
+    request->environment.emplace_back(setting.variable, value);
+  }
+  for (const Switch& setting : kSwitches) {
+    if (given.count(setting.option) != 0) {
+      request->environment.emplace_back(setting.variable, setting.value);
+    }
+  }
+}
+
+}  // namespace
+
+Request read_request(const std::vector<std::string>& arguments) {
+  Request request;
+  const po::options_description options = all_options();
+  const std::size_t own = own_words(options, arguments);
+  std::size_t program = own;
+  if (program < arguments.size() && arguments[program] == "--") ++program;
+  request.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(program), arguments.end());
+  po::variables_map given;
+  try {
+    const std::vector<std::string> ours(arguments.begin(),
+                                        arguments.begin() + static_cast<std::ptrdiff_t>(own));
+    // Words may not be abbreviated: "--r" would mean something else once there is another option.
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(ours).options(options).style(style).run(), given);
+  } catch (const po::error& error) {
+    request.error = error.what();
+    return request;
+  }
+  if (given.count("help") != 0) {
+    request.action = Action::kHelp;
+  } else if (given.count("version") != 0) {
+    request.action = Action::kVersion;
+  } else {
+    read_settings(given, &request);
+    if (request.error.empty() && request.command.empty()) request.error = "no program is named";
+  }
+  return request;
+}
+
+std::string help() {
+  std::ostringstream text;
+  text << "fble-prof [options] program [arguments...]\n"
+          "\n"
+          "Runs a program and records where its time goes, in which calling context, in a\n"
+          "profile for fble-prof-report. The program need not be rebuilt. If it is built with\n"
+          "-pg -mfentry, -pg or -finstrument-functions, its calls are counted exactly too.\n"
+          "It runs as it would alone: its output, signals and exit status are its own.\n"
+          "\n"
+          "Examples\n"
+          "  fble-prof ./prog input.txt            profile it, then: fble-prof-report mlmon.out\n"
+          "  fble-prof -o /tmp/%e.%p.out make -j2  one profile for each process\n"
+          "  fble-prof --clock=wall ./server       waiting counts too\n"
+          "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
+          "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
+          "\n"
+       << recording_options() << "\n"
+       << other_options()
+       << "\n"
+          "Options after the program's name are the program's. Each option sets a variable that\n"
+          "the recorder reads, so \"fble-prof -r 500 ./prog\" can be spelled out as\n"
+          "  FBLEPROF_RATE=500 LD_PRELOAD=libfbleprof.so ./prog\n"
+          "\n"
+          "Exit status: the program's; 127 it was not found, 126 it could not be run,\n"
+          "2 wrong options.\n";
+  return text.str();
+}
+
+}  // namespace fbleprof::launch

@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# bash completion for fble-prof: its own options, then the program and the program's own completion.
+
+_fble_prof() {
+  local cur prev words cword split
+  _init_completion -s -n : || return
+
+  local i word
+  for ((i = 1; i < cword; i++)); do
+    word=${words[i]}
+    case $word in
+      --)
+        _command_offset $((i + 1))
+        return
+        ;;
+      --*=*) ;;
+      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory)
+        [[ ${words[i + 1]-} == = ]] && ((i++))
+        ((i++))
+        ;;
+      -*) ;;
+      *)
+        _command_offset "$i"
+        return
+        ;;
+    esac
+  done
+
+  case $prev in
+    -o | --out)
+      _filedir
+      return
+      ;;
+    -r | --rate)
+      mapfile -t COMPREPLY < <(compgen -W '100 1000 10000 20000' -- "$cur")
+      return
+      ;;
+    -c | --clock)
+      mapfile -t COMPREPLY < <(compgen -W 'cpu wall ticks' -- "$cur")
+      return
+      ;;
+    --compact)
+      mapfile -t COMPREPLY < <(compgen -W 'pair suffix none' -- "$cur")
+      return
+      ;;
+    -m | --memory)
+      mapfile -t COMPREPLY < <(compgen -W '64M 256M 1G 4G' -- "$cur")
+      return
+      ;;
+  esac
+  $split && return
+
+  if [[ $cur == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --allocs
+      --callsites --leaves --start-off --verbose --help --version' -- "$cur")
+    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
+    return
+  fi
+  _command_offset "$cword"
+}
+
+complete -F _fble_prof fble-prof

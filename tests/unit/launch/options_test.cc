@@ -1,0 +1,101 @@
+#include "launch/options.h"
+
+#include <gtest/gtest.h>
+
+namespace fbleprof::launch {
+namespace {
+
+using Words = std::vector<std::string>;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+TEST(Request, OptionsBecomeVariables) {
+  const Request request =
+      read_request({"-o", "x.out", "--rate=5000", "-cwall", "--compact", "none", "-m", "64M",
+                    "--allocs", "--callsites", "--leaves", "--start-off", "-v", "prog"});
+  EXPECT_EQ(request.error, "");
+  EXPECT_EQ(request.environment, (Environment{{"FBLEPROF_OUT", "x.out"},
+                                              {"FBLEPROF_RATE", "5000"},
+                                              {"FBLEPROF_CLOCK", "wall"},
+                                              {"FBLEPROF_COMPACT", "none"},
+                                              {"FBLEPROF_MEMORY", "64M"},
+                                              {"FBLEPROF_ALLOCS", "1"},
+                                              {"FBLEPROF_CALLSITES", "1"},
+                                              {"FBLEPROF_LEAVES", "1"},
+                                              {"FBLEPROF_START", "off"},
+                                              {"FBLEPROF_VERBOSE", "1"}}));
+  EXPECT_EQ(request.command, Words{"prog"});
+}
+
+TEST(Request, WhatIsNotAskedForIsLeftToTheEnvironment) {
+  EXPECT_TRUE(read_request({"prog"}).environment.empty());
+}
+
+TEST(Request, OptionsAfterTheProgramAreTheProgramsOwn) {
+  const Request request = read_request({"-v", "prog", "--rate", "x", "-o", "--", "--help"});
+  EXPECT_EQ(request.action, Action::kRun);
+  EXPECT_EQ(request.error, "");
+  EXPECT_EQ(request.command, (Words{"prog", "--rate", "x", "-o", "--", "--help"}));
+}
+
+TEST(Request, AProgramMayBeginWithADashBehindTwoDashes) {
+  EXPECT_EQ(read_request({"-r", "5", "--", "-odd", "--", "x"}).command, (Words{"-odd", "--", "x"}));
+  EXPECT_EQ(read_request({"-"}).command, Words{"-"});
+}
+
+TEST(Request, ValuesAreNotTakenForThePrograms) {
+  EXPECT_EQ(read_request({"--out", "file", "prog"}).command, Words{"prog"});
+  EXPECT_EQ(read_request({"-vr", "5", "prog"}).command, Words{"prog"});
+  EXPECT_EQ(read_request({"-r5", "prog"}).command, Words{"prog"});
+}
+
+TEST(Request, WrongUseGivesOneLine) {
+  for (const Words& words : std::vector<Words>{{},
+                                               {"--"},
+                                               {"-v"},
+                                               {"--rate", "0", "p"},
+                                               {"--rate", "20001", "p"},
+                                               {"--rate", "1k", "p"},
+                                               {"--rate=", "p"},
+                                               {"--rate"},
+                                               {"-r"},
+                                               {"--rate", "99999999999999999999999", "p"},
+                                               {"--clock", "utc", "p"},
+                                               {"--compact=pairs", "p"},
+                                               {"--memory", "1023K", "p"},
+                                               {"--memory", "65G", "p"},
+                                               {"--memory", "64MB", "p"},
+                                               {"--memory", "M", "p"},
+                                               {"--memory", "18446744073709551615G", "p"},
+                                               {"--bogus", "p"},
+                                               {"-x", "p"},
+                                               {"--ra", "5", "p"},
+                                               {"--leaves=1", "p"},
+                                               {"--rate", "5", "--rate", "6", "p"},
+                                               {"--out", "", "p"}}) {
+    const Request request = read_request(words);
+    EXPECT_NE(request.error, "") << testing::PrintToString(words);
+    EXPECT_EQ(request.error.find('\n'), std::string::npos);
+  }
+}
+
+TEST(Request, TheEndsOfTheRangesAreValid) {
+  for (const char* word : {"--rate=1", "--rate=20000", "--memory=1M", "--memory=64g",
+                           "--memory=1048576", "--memory=1024k"}) {
+    EXPECT_EQ(read_request({word, "p"}).error, "") << word;
+  }
+}
+
+TEST(Request, HelpExplainsEveryOption) {
+  EXPECT_EQ(read_request({"--help"}).action, Action::kHelp);
+  EXPECT_EQ(read_request({"-h", "prog"}).action, Action::kHelp);
+  EXPECT_EQ(read_request({"--version"}).action, Action::kVersion);
+  const std::string text = help();
+  for (const char* word :
+       {"--out", "--rate", "--clock", "--compact", "--memory", "--allocs", "--callsites",
+        "--leaves", "--start-off", "--verbose", "--help", "--version", "Examples", "20000"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::launch

@@ -1,0 +1,114 @@
+#include "profile/file_image.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/file_builder.h"
+
+namespace fbleprof::profile {
+namespace {
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string name = (std::filesystem::temp_directory_path() / "fbleprof-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  std::string operator/(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string error_of(const std::vector<std::byte>& bytes) {
+  auto image = FileImage::from_bytes(bytes, "f");
+  return image ? "" : image.error().line();
+}
+
+TEST(FileImage, MissingFileSaysHowToGetOne) {
+  auto image = FileImage::load("/nonexistent/mlmon.out");
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.error().line(),
+            "/nonexistent/mlmon.out: cannot open: No such file or directory: run the program with "
+            "LD_PRELOAD=libfbleprof.so first");
+}
+
+TEST(FileImage, DirectoryIsRefused) {
+  const TempDir dir;
+  auto image = FileImage::load(dir / "");
+  ASSERT_FALSE(image.ok());
+  EXPECT_NE(image.error().line().find("is a directory"), std::string::npos);
+}
+
+TEST(FileImage, FifoIsRefusedWithoutWaitingForAWriter) {
+  const TempDir dir;
+  const std::string path = dir / "fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  auto image = FileImage::load(path);
+  ASSERT_FALSE(image.ok());
+  EXPECT_NE(image.error().line().find("not a regular file"), std::string::npos);
+}
+
+TEST(FileImage, EmptyFileIsRefused) {
+  const TempDir dir;
+  std::ofstream(dir / "empty").close();
+  auto image = FileImage::load(dir / "empty");
+  ASSERT_FALSE(image.ok());
+  EXPECT_NE(image.error().line().find("empty file"), std::string::npos);
+}
+
+TEST(FileImage, ForeignFilesAreNamed) {
+  const auto bytes = [](std::string_view text) {
+    std::vector<std::byte> out(8192);
+    std::memcpy(out.data(), text.data(), text.size());
+    return out;
+  };
+  EXPECT_EQ(error_of(bytes("hello")),
+            "f: not a profile of fbleprof: give the mlmon.out that a profiled program wrote");
+  EXPECT_NE(error_of(bytes("\x7f"
+                           "ELF"))
+                .find("program or library"),
+            std::string::npos);
+  EXPECT_NE(error_of(bytes("gmon")).find("gprof"), std::string::npos);
+  EXPECT_NE(error_of(bytes("PERFILE2")).find("perf.data"), std::string::npos);
+}
+
+TEST(FileImage, NewerVersionAsksForANewerTool) {
+  test::FileBuilder file;
+  file.header().version = format::kVersion + 1;
+  EXPECT_EQ(error_of(file.bytes()),
+            "f: offset 8: format version 2, this program reads version 1: use a newer "
+            "fble-prof-report");
+}
+
+TEST(FileImage, EveryLengthOfHeaderIsRefusedOrRead) {
+  test::FileBuilder file;
+  auto bytes = file.bytes();
+  for (std::size_t length = 0; length < sizeof(format::Header); ++length) {
+    auto cut = bytes;
+    cut.resize(length);
+    EXPECT_NE(error_of(cut), "") << length;
+  }
+  bytes.resize(sizeof(format::Header));
+  EXPECT_EQ(error_of(bytes), "");
+}
+
+TEST(FileImage, SpaceInReserveIsNotRead) {
+  const TempDir dir;
+  test::FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  file.write(dir / "mlmon.out");
+  std::filesystem::resize_file(dir / "mlmon.out", 1 << 20);
+  auto image = FileImage::load(dir / "mlmon.out");
+  ASSERT_TRUE(image.ok());
+  EXPECT_EQ(image->size(), file.bytes().size());
+  EXPECT_FALSE(image->truncated());
+}
+
+}  // namespace
+}  // namespace fbleprof::profile

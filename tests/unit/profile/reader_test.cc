@@ -1,0 +1,227 @@
+#include "profile/reader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/file_builder.h"
+
+namespace fbleprof::profile {
+namespace {
+
+using test::FileBuilder;
+
+ReadResult read(const FileBuilder& file, const ReadOptions& options = {}) {
+  auto result = read_bytes(file.bytes(), "mlmon.out", options);
+  EXPECT_TRUE(result.ok());
+  return std::move(result).value();
+}
+
+// "a 1 b 2" in preorder: names and values.
+std::string tree_text(const Profile& profile, std::string_view metric) {
+  std::string text;
+  const Metric* m = profile.find_metric(metric);
+  for (std::size_t n = 0; n < profile.nodes().count(); ++n) {
+    if (!text.empty()) text += ' ';
+    text += std::string(profile.nodes().depth[n], '.') +
+            display_name(profile, profile.nodes().function[n]) + ' ' +
+            std::to_string(m->value(NodeId(n)));
+  }
+  return text;
+}
+
+TEST(Reader, TreeWithBackEdgeComesOutAsTheNotesSay) {
+  FileBuilder file;  // a b b b c
+  file.calls("a", 1);
+  file.calls("a b", 1);
+  file.calls("a b b", 1);
+  file.back("a b b", "a b b", 1);
+  file.calls("a b b c", 1);
+  const ReadResult result = read(file);
+  EXPECT_FALSE(result.damage.any());
+  EXPECT_TRUE(result.profile.warnings().empty());
+  EXPECT_EQ(tree_text(result.profile, "calls"), "[root] 0 .a 1 ..b 1 ...b 2 ....c 1");
+}
+
+TEST(Reader, AddressesBecomeRelativeToTheirModule) {
+  FileBuilder file;
+  const auto module =
+      file.module("/lib/libx.so", 0x7f0000001000, 0x7f0000009000, 0x7f0000000000, "\x01\xab");
+  file.native("f", 0x7f0000001230, 64, module);
+  file.native("jit", 0x5000, 16, 0);
+  file.calls("f jit", 3, 0x7f0000001240);
+  const Profile profile = read(file).profile;
+  ASSERT_EQ(profile.modules().size(), 1u);
+  EXPECT_EQ(profile.text(profile.modules()[0].path), "/lib/libx.so");
+  EXPECT_EQ(profile.text(profile.modules()[0].build_id), "01ab");
+  const FunctionId f = profile.nodes().function[1], jit = profile.nodes().function[2];
+  EXPECT_EQ(profile.functions().address[f.index()], 0x1230u);
+  EXPECT_EQ(display_name(profile, f), "libx.so+0x1230");
+  EXPECT_EQ(display_name(profile, jit), "0x5000");
+  ASSERT_EQ(profile.sites().count(), 1u);
+  EXPECT_EQ(profile.sites().address[0], 0x1240u);
+  EXPECT_EQ(profile.sites().module[0], ModuleId(0));
+}
+
+TEST(Reader, AModuleLoadedTwiceIsOne) {
+  FileBuilder file;
+  const auto first = file.module("/lib/p.so", 0x1000, 0x2000, 0x1000, "x");
+  const auto second = file.module("/lib/p.so", 0x8000, 0x9000, 0x8000, "x");
+  file.native("f", 0x1100, 4, first);
+  file.native("g", 0x8100, 4, second);
+  file.node("f g");
+  const Profile profile = read(file).profile;
+  EXPECT_EQ(profile.modules().size(), 1u);
+  for (const std::uint64_t address : profile.functions().address) {
+    EXPECT_TRUE(address == 0 || address == 0x100);
+  }
+}
+
+TEST(Reader, ThreadsHaveATreeEach) {
+  FileBuilder file;
+  file.thread("one", 11);
+  file.charge("a", {.cpu_ns = 5});
+  file.thread("two", 12);
+  file.charge("b", {.cpu_ns = 7, .overhead_ns = 1});
+  const Profile profile = read(file).profile;
+  ASSERT_EQ(profile.threads().size(), 2u);
+  EXPECT_EQ(profile.text(profile.threads()[0].name), "one");
+  EXPECT_EQ(profile.threads()[1].cpu_ns, 8u);
+  ASSERT_EQ(profile.trees().size(), 2u);
+  EXPECT_EQ(profile.trees()[1].thread, ThreadId(1));
+  EXPECT_EQ(tree_text(profile, "cpu"), "[root] 0 .a 5 [root] 0 .b 7");
+}
+
+TEST(Reader, MetricsItNeverHeardOfAreRead) {
+  FileBuilder file;
+  file.metric("allocated", "bytes", format::MetricPlace::kExtra, 3);
+  file.metric("cpu", "ns", format::MetricPlace::kNodeField, 32);
+  file.charge("a", {.cpu_ns = 2});
+  file.extra("a", 3, 4096);
+  const Profile profile = read(file).profile;
+  const Metric* allocated = profile.find_metric("allocated");
+  ASSERT_NE(allocated, nullptr);
+  EXPECT_EQ(allocated->unit, "bytes");
+  EXPECT_EQ(allocated->value(NodeId(1)), 4096u);
+  EXPECT_EQ(profile.find_metric("cpu")->value(NodeId(1)), 2u);
+  EXPECT_EQ(profile.find_metric("ticks")->values, nullptr);
+}
+
+TEST(Reader, MetricsThatPointOutsideTheirRecordAreDamage) {
+  FileBuilder file;
+  file.metric("evil", "ns", format::MetricPlace::kExtra, 8);
+  file.metric("evil", "ns", format::MetricPlace::kNodeField, 60);
+  file.metric("evil", "ns", format::MetricPlace::kNodeField, 0);
+  const ReadResult result = read(file);
+  EXPECT_EQ(result.damage.other, 3u);
+  EXPECT_EQ(result.profile.find_metric("evil"), nullptr);
+}
+
+TEST(Reader, ListsThatRunInACircleEnd) {
+  FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  const auto function = file.header().first_function;
+  file.record<format::Function>(function)->next = function;
+  const auto thread = file.current_thread();
+  file.record<format::Thread>(thread)->next = thread;
+  const ReadResult result = read(file);
+  EXPECT_TRUE(result.damage.any());
+  EXPECT_EQ(result.profile.threads().size(), 1u);
+  ASSERT_EQ(result.profile.warnings().size(), 1u);
+  EXPECT_NE(result.profile.warnings()[0].find("damaged"), std::string::npos);
+}
+
+TEST(Reader, ANodeThatIsItsOwnChildIsReadOnce) {
+  FileBuilder file;
+  const auto a = file.node("a"), b = file.node("a b");
+  const auto edge = file.record<format::Node>(b)->first_edge;
+  EXPECT_EQ(edge, 0u);
+  // b claims a as its child, and a claims b as its parent.
+  const auto ab = file.record<format::Node>(a)->first_edge;
+  file.record<format::Edge>(ab)->to = a;
+  file.record<format::Node>(a)->parent = a;
+  const ReadResult result = read(file);
+  EXPECT_TRUE(result.damage.any());
+  EXPECT_LE(result.profile.nodes().count(), 3u);
+}
+
+TEST(Reader, RefsOfTheWrongKindAreRefused) {
+  FileBuilder file;
+  const auto node = file.node("a");
+  file.record<format::Node>(node)->function = file.current_thread();
+  const ReadResult result = read(file);
+  EXPECT_TRUE(result.damage.any());
+  EXPECT_EQ(tree_text(result.profile, "samples"), "[root] 0 .[unreadable] 0");
+}
+
+TEST(Reader, EveryFlippedByteIsSurvived) {
+  FileBuilder file;
+  const auto module = file.module("/lib/libx.so", 0x1000, 0x9000, 0, "id");
+  file.native("f", 0x1230, 64, module);
+  file.note("a note");
+  file.label("k", "v");
+  file.metric("cpu", "ns", format::MetricPlace::kNodeField, 32);
+  file.charge("f g h", {.cpu_ns = 3});
+  file.extra("f g", 1, 5);
+  file.calls("f g", 4);
+  file.back("f g h", "f", 2);
+  file.tail("f g h", "f g", 2);
+  const auto bytes = file.bytes();
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    if (at == sizeof(format::Header)) at = format::kHeaderBytes;
+    for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
+      auto copy = bytes;
+      copy[at] ^= static_cast<std::byte>(flip);
+      auto result = read_bytes(copy, "f");
+      if (!result) continue;
+      EXPECT_LE(result->profile.nodes().count(), bytes.size() / 64) << at;
+      EXPECT_LE(result->profile.warnings().size(), 1u) << at;
+    }
+  }
+}
+
+TEST(Reader, EndedAndLiveAndKilledAreToldApart) {
+  FileBuilder file;
+  EXPECT_EQ(read(file).profile.processes()[0].state, ProcessState::kEnded);
+  file.header().state = format::State::kFatal;
+  file.header().end_code = 11;
+  EXPECT_EQ(read(file).profile.processes()[0].state, ProcessState::kFatal);
+
+  // This very process, by its pid and start time.
+  char host[256] = {};
+  ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
+  file.header().host = file.string(host);
+  std::ifstream stat("/proc/self/stat");
+  std::string line;
+  std::getline(stat, line);
+  std::istringstream fields(line.substr(line.rfind(')') + 2));
+  std::string field;
+  for (int number = 3; number <= 22; ++number) fields >> field;
+  file.header().state = format::State::kLive;
+  file.header().pid = static_cast<std::uint32_t>(getpid());
+  file.header().process_start_ticks = std::stoull(field);
+  EXPECT_EQ(read(file).profile.processes()[0].state, ProcessState::kLive);
+  file.header().process_start_ticks += 1;  // the pid was used again by another process
+  EXPECT_EQ(read(file).profile.processes()[0].state, ProcessState::kKilled);
+  file.header().pid_namespace = 1;
+  EXPECT_EQ(read(file).profile.processes()[0].state, ProcessState::kUnknown);
+}
+
+TEST(Reader, ArgumentsNotesAndLabelsAreKeptInOrder) {
+  FileBuilder file;
+  file.note("first");
+  file.note("second");
+  file.label("version", "1.2");
+  const Profile profile = read(file).profile;
+  const Process& process = profile.processes()[0];
+  EXPECT_EQ(profile.text(process.command_line), std::string_view("./prog\0--fast", 13));
+  ASSERT_EQ(process.notes.size(), 2u);
+  EXPECT_EQ(profile.text(process.notes[0]), "first");
+  EXPECT_EQ(profile.text(process.labels[0].value), "1.2");
+  EXPECT_EQ(process.duration_ns, 2'500'000'000u);
+}
+
+}  // namespace
+}  // namespace fbleprof::profile

@@ -1,0 +1,74 @@
+// Files that lack their tail: a valid prefix is a profile.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "profile/reader.h"
+#include "tests/support/file_builder.h"
+
+namespace fbleprof::profile {
+namespace {
+
+using test::FileBuilder;
+
+FileBuilder sample_file() {
+  FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  file.charge("a b", {.cpu_ns = 1});
+  file.charge("a b c", {.cpu_ns = 1});
+  file.charge("a d", {.cpu_ns = 1});
+  file.thread("worker", 5);
+  file.charge("w", {.cpu_ns = 1});
+  file.charge("w x", {.cpu_ns = 1});
+  return file;
+}
+
+std::uint64_t total_cpu(const Profile& profile) {
+  const Metric* cpu = profile.find_metric("cpu");
+  if (!cpu->values) return 0;
+  return std::accumulate(cpu->values->begin(), cpu->values->end(), std::uint64_t{0});
+}
+
+TEST(TruncatedFile, KeepsItsValidPrefix) {
+  FileBuilder file = sample_file();
+  const auto whole = file.bytes();
+  // Every node whose record, tree edge and ancestors lie before the cut must still be there.
+  for (std::size_t length = sizeof(format::Header); length < whole.size(); ++length) {
+    auto cut = whole;
+    cut.resize(length);
+    auto result = read_bytes(cut, "f");
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->profile.warnings().size(), 1u) << length;
+    EXPECT_NE(result->profile.warnings()[0].find("truncated"), std::string::npos);
+    EXPECT_EQ(result->damage.other, 0u) << length << result->damage.first_what;
+  }
+}
+
+TEST(TruncatedFile, LosesOnlyTheNewestNodes) {
+  FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  file.charge("a b", {.cpu_ns = 1});
+  const std::size_t before = file.bytes().size();
+  file.charge("a c", {.cpu_ns = 1});  // newest first: a's list now starts beyond the cut
+  file.thread("worker", 5);
+  auto cut = file.bytes();
+  cut.resize(before);
+  auto result = read_bytes(cut, "f");
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->profile.nodes().count(), 3u);
+  EXPECT_EQ(total_cpu(result->profile), 2u);
+  EXPECT_EQ(result->profile.threads().size(), 1u);
+}
+
+TEST(TruncatedFile, ThatIsWholeButForReservedSpaceIsNoDamage) {
+  FileBuilder file = sample_file();
+  auto bytes = file.bytes();
+  bytes.resize(bytes.size() + 4096);
+  auto result = read_bytes(bytes, "f");
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->profile.warnings().empty());
+  EXPECT_EQ(total_cpu(result->profile), 6u);
+}
+
+}  // namespace
+}  // namespace fbleprof::profile

@@ -1,0 +1,93 @@
+#include "profile/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/file_builder.h"
+
+namespace fbleprof::profile {
+namespace {
+
+using test::FileBuilder;
+
+FileBuilder good_file() {
+  FileBuilder file;
+  file.charge("a b", {.cpu_ns = 10, .wall_ns = 12, .samples = 2, .overhead_ns = 1});
+  file.calls("a", 1);
+  file.calls("a b", 1);
+  file.calls("a b b", 1);
+  file.back("a b b", "a b b", 5);
+  file.calls("a c", 0);
+  file.tail("a b", "a c", 3);
+  return file;
+}
+
+// The invariants that do not hold.
+std::vector<std::string> broken(const FileBuilder& file) {
+  auto image = FileImage::from_bytes(file.bytes(), "f");
+  EXPECT_TRUE(image.ok());
+  std::vector<std::string> names;
+  for (const Check& check : verify(*image, read_image(*image))) {
+    if (!check.ok) names.push_back(check.what);
+  }
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view part) {
+  for (const std::string& name : names) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(Verify, GoodFilePassesEveryCheck) { EXPECT_TRUE(broken(good_file()).empty()); }
+
+TEST(Verify, TimeThatIsNotOnTheClockIsFound) {
+  FileBuilder file = good_file();
+  file.record<format::Node>(file.node("a b"))->cpu_ns += 1;
+  EXPECT_TRUE(contains(broken(file), "add up to its clock"));
+}
+
+TEST(Verify, LostSampleIsFound) {
+  FileBuilder file = good_file();
+  file.record<format::Node>(file.node("a b"))->samples -= 1;
+  EXPECT_TRUE(contains(broken(file), "every sample"));
+}
+
+TEST(Verify, PairTwiceOnAPathIsFound) {
+  FileBuilder file = good_file();
+  file.node("x y x y");
+  EXPECT_TRUE(contains(broken(file), "stands twice"));
+}
+
+TEST(Verify, BackEdgeToTheWrongOccurrenceIsFound) {
+  FileBuilder file;
+  file.node("a b b c");
+  file.back("a b b", "a b", 1);  // entered by a, not by b
+  EXPECT_TRUE(contains(broken(file), "back edge"));
+}
+
+TEST(Verify, TailEdgeElsewhereIsFound) {
+  FileBuilder file = good_file();
+  file.tail("a b", "a b b", 1);
+  EXPECT_TRUE(contains(broken(file), "tail edge"));
+}
+
+TEST(Verify, WrongDepthAndCountsAreFound) {
+  FileBuilder file = good_file();
+  file.record<format::Node>(file.node("a c"))->depth = 7;
+  file.header().node_count += 2;
+  EXPECT_TRUE(contains(broken(file), "one deeper"));
+  EXPECT_TRUE(contains(broken(file), "header counts"));
+}
+
+TEST(Verify, TruncatedFileSaysSo) {
+  FileBuilder file = good_file();
+  auto bytes = file.bytes();
+  bytes.resize(bytes.size() - 32);
+  auto image = FileImage::from_bytes(bytes, "f");
+  ASSERT_TRUE(image.ok());
+  EXPECT_FALSE(verify(*image, read_image(*image))[0].ok);
+}
+
+}  // namespace
+}  // namespace fbleprof::profile

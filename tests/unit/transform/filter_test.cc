@@ -1,0 +1,88 @@
+#include "transform/filter.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/profile_builder.h"
+#include "transform/merge.h"
+
+namespace fbleprof::transform {
+namespace {
+
+using test::profile_of;
+using test::text_of;
+
+std::string filtered(std::string_view text, const Filter& how) {
+  auto result = filter(merge(profile_of(text)), how);
+  return result ? text_of(result->profile) : result.error().line();
+}
+
+constexpr std::string_view kTree =
+    "a = 1\n"
+    "a b = 2\n"
+    "a b c = 4\n"
+    "a b c -> 7\n"
+    "a c = 8\n"
+    "d = 16\n";
+
+TEST(Filter, SelectKeepsPathsThatHoldAllOfThem) {
+  EXPECT_EQ(filtered(kTree, {.select = {"c"}}), "[root]\n.a\n..b\n...c cpu=4 calls=7\n..c cpu=8\n");
+  EXPECT_EQ(filtered(kTree, {.select = {"c", "b"}}), "[root]\n.a\n..b\n...c cpu=4 calls=7\n");
+}
+
+TEST(Filter, ExcludeDropsPathsThatHoldAnyOfThem) {
+  EXPECT_EQ(filtered(kTree, {.exclude = {"c"}}), "[root]\n.a cpu=1\n..b cpu=2\n.d cpu=16\n");
+  EXPECT_EQ(filtered(kTree, {.exclude = {"c", "d"}}), "[root]\n.a cpu=1\n..b cpu=2\n");
+}
+
+TEST(Filter, FoldGivesTheCostToTheCaller) {
+  EXPECT_EQ(filtered(kTree, {.fold = {"b"}}), "[root]\n.a cpu=3\n..c cpu=12 calls=7\n.d cpu=16\n");
+}
+
+TEST(Filter, WhatFoldsAwayWholeIsChargedToFolded) {
+  EXPECT_EQ(filtered(kTree, {.fold = {"a", "d"}}),
+            "[root]\n.b cpu=2\n..c cpu=4 calls=7\n.c cpu=8\n.[folded] cpu=17\n");
+}
+
+TEST(Filter, SelectionLooksAtTheUnfoldedPath) {
+  EXPECT_EQ(filtered(kTree, {.select = {"b"}, .fold = {"b"}}),
+            "[root]\n.a cpu=2\n..c cpu=4 calls=7\n");
+}
+
+TEST(Filter, FoldedRecursionIsRecursionOfTheCaller) {
+  EXPECT_EQ(filtered("a b = 1\na b ~> a : 5\na b ~> a b : 6\na b c -> 2\n", {.fold = {"b"}}),
+            "[root]\n.a cpu=1 calls=5\n..c calls=2\na ~> a : 5\n");
+}
+
+TEST(Filter, TailCallOutOfAFoldedFunctionIsACallOfItsCaller) {
+  EXPECT_EQ(filtered("a x = 1\na y = 2\na x => a y : 3\n", {.fold = {"x"}}),
+            "[root]\n.a cpu=1\n..y cpu=2 calls=3\n");
+}
+
+TEST(Filter, RecursionAcrossTheSelectionIsABound) {
+  const auto profile = merge(profile_of("a b = 1\na b ~> a : 5\na c = 1\n"));
+  auto across = filter(profile, {.select = {"b"}});
+  ASSERT_TRUE(across.ok());
+  EXPECT_TRUE(across->is_bound);
+  auto inside = filter(profile, {.select = {"a"}});
+  ASSERT_TRUE(inside.ok());
+  EXPECT_FALSE(inside->is_bound);
+}
+
+TEST(Filter, PatternThatNamesNothingIsAnError) {
+  EXPECT_EQ(filtered(kTree, {.select = {"nope"}}),
+            "\"nope\" names no function of this profile: see --self for the names");
+}
+
+TEST(Filter, NothingIsLostByFolding) {
+  const auto profile = merge(profile_of(kTree));
+  for (const char* fold : {"a", "b", "c", "d", "*"}) {
+    auto result = filter(profile, {.fold = {fold}});
+    ASSERT_TRUE(result.ok());
+    std::uint64_t sum = 0;
+    for (const auto value : *result->profile.find_metric("cpu")->values) sum += value;
+    EXPECT_EQ(sum, 31u) << fold;
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::transform

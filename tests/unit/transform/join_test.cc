@@ -1,0 +1,48 @@
+#include "transform/join.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/reader.h"
+#include "tests/support/file_builder.h"
+#include "tests/support/profile_builder.h"
+#include "transform/merge.h"
+
+namespace fbleprof::transform {
+namespace {
+
+using test::profile_of;
+using test::text_of;
+
+TEST(Join, RunsAreSummedByPath) {
+  const auto joined = join({profile_of("a = 1\na b -> 2\n"), profile_of("a = 10\na c = 5\n")});
+  EXPECT_EQ(joined.processes().size(), 2u);
+  EXPECT_EQ(joined.trees()[1].process, profile::ProcessId(1));
+  EXPECT_EQ(text_of(merge(joined)), "[root]\n.a cpu=11\n..b calls=2\n..c cpu=5\n");
+}
+
+TEST(Join, RunsLoadedAtDifferentAddressesMeetByModule) {
+  const auto run = [](std::uint64_t bias) {
+    test::FileBuilder file;
+    const auto module = file.module("/bin/x", bias, bias + 0x10000, bias, "id");
+    file.native("f", bias + 0x1230, 8, module);
+    file.charge("f", {.cpu_ns = 1});
+    return profile::read_bytes(file.bytes(), "f")->profile;
+  };
+  const auto merged = merge(join({run(0x400000), run(0x555500000000)}));
+  EXPECT_EQ(text_of(merged), "[root]\n.x+0x1230 cpu=2\n");
+}
+
+TEST(Join, MetricThatOneRunLacksIsZeroThere) {
+  test::FileBuilder with;
+  with.metric("allocated", "bytes", format::MetricPlace::kExtra, 0);
+  with.extra("a", 0, 100);
+  const auto joined =
+      join({profile_of("a = 1\n"), profile::read_bytes(with.bytes(), "f")->profile});
+  const auto* allocated = joined.find_metric("allocated");
+  ASSERT_NE(allocated, nullptr);
+  EXPECT_EQ(allocated->value(profile::NodeId(1)), 0u);
+  EXPECT_EQ(allocated->value(profile::NodeId(3)), 100u);
+}
+
+}  // namespace
+}  // namespace fbleprof::transform

@@ -1,0 +1,72 @@
+#include "transform/matcher.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/builder.h"
+
+namespace fbleprof::transform {
+namespace {
+
+profile::Profile sample() {
+  profile::ProfileBuilder builder;
+  const auto libc = builder.add_module({builder.string("/lib/libc.so.6"), {}, 0});
+  builder.add_function({.module = libc, .address = 1, .name = builder.string("memcpy")});
+  builder.add_function(
+      {.name = builder.string("app::run(int, char**)"), .file = builder.string("/src/app.cc")});
+  builder.add_function({.name = builder.string("app::run_all()")});
+  builder.add_function({.name = builder.string("operator*(M const&)")});
+  return builder.build();
+}
+
+std::string matched(const std::string& pattern) {
+  auto result = match(sample(), pattern);
+  if (!result) return result.error().line();
+  std::string bits;
+  for (const auto bit : *result) bits += bit ? '1' : '0';
+  return bits;
+}
+
+TEST(Matcher, ExactNameMatchesWithAndWithoutParameters) {
+  EXPECT_EQ(matched("memcpy"), "1000");
+  EXPECT_EQ(matched("mem"), "0000");
+  EXPECT_EQ(matched("app::run"), "0100");
+  EXPECT_EQ(matched("app::run(int, char**)"), "0100");
+  EXPECT_EQ(matched("operator*"), "0001");
+}
+
+TEST(Matcher, GlobRegexModuleAndFile) {
+  EXPECT_EQ(matched("app::*"), "0110");
+  EXPECT_EQ(matched("re:^app::run\\("), "0100");
+  EXPECT_EQ(matched("module:libc*"), "1000");
+  EXPECT_EQ(matched("module:/lib/libc.so.6"), "1000");
+  EXPECT_EQ(matched("file:app.cc"), "0100");
+}
+
+TEST(Matcher, BadPatternsAreErrors) {
+  EXPECT_NE(matched("re:(").find("bad pattern"), std::string::npos);
+  EXPECT_NE(matched("").find("bad pattern"), std::string::npos);
+  EXPECT_NE(matched("module:").find("bad pattern"), std::string::npos);
+}
+
+TEST(Glob, StarsQuestionMarksAndClasses) {
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("a*b*c", "a-b-b-c"));
+  EXPECT_FALSE(glob_match("a*b*c", "a-b-b"));
+  EXPECT_TRUE(glob_match("f?", "f1"));
+  EXPECT_TRUE(glob_match("*[0-9]", "x7"));
+  EXPECT_FALSE(glob_match("*[!0-9]", "x7"));
+  EXPECT_TRUE(glob_match("[", "["));
+  // A pattern made to take for ever in a backtracking matcher.
+  EXPECT_FALSE(glob_match("a*a*a*a*a*a*a*a*a*a*b", std::string(20000, 'a')));
+}
+
+TEST(WithoutParameters, KeepsNamesThatOnlyLookLikeLists) {
+  EXPECT_EQ(without_parameters("f"), "f");
+  EXPECT_EQ(without_parameters("a::b(int) const"), "a::b");
+  EXPECT_EQ(without_parameters("f(void (*)(int))"), "f");
+  EXPECT_EQ(without_parameters("operator()"), "operator()");
+  EXPECT_EQ(without_parameters("X::operator()(int)"), "X::operator()");
+}
+
+}  // namespace
+}  // namespace fbleprof::transform

@@ -1,0 +1,105 @@
+#include "transform/merge.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/builder.h"
+#include "tests/support/profile_builder.h"
+
+namespace fbleprof::transform {
+namespace {
+
+using test::profile_of;
+using test::text_of;
+
+TEST(Merge, ThreadsBecomeOneTreeByPath) {
+  const auto merged =
+      merge(profile_of("a b = 1\n"
+                       "a b -> 2\n"
+                       "thread two\n"
+                       "a c = 10\n"
+                       "a b = 20\n"
+                       "a b -> 4\n"));
+  EXPECT_EQ(text_of(merged),
+            "[root]\n"
+            ".a\n"
+            "..b cpu=21 calls=6\n"
+            "..c cpu=10\n");
+}
+
+TEST(Merge, BackAndTailEdgesOfThreadsAreAddedUp) {
+  const auto merged =
+      merge(profile_of("a b ~> a : 3\n"
+                       "a c => a b : 1\n"
+                       "thread two\n"
+                       "a b ~> a : 4\n"));
+  EXPECT_EQ(text_of(merged),
+            "[root]\n"
+            ".a calls=7\n"
+            "..b calls=1\n"
+            "..c\n"
+            "a b ~> a : 7\n"
+            "a c => a b : 1\n");
+}
+
+TEST(Merge, ThreadsStandApartWhenGrouped) {
+  MergeOptions options;
+  options.group_by = GroupBy::kThread;
+  EXPECT_EQ(text_of(merge(profile_of("a = 1\nthread two\na = 2\n"), options)),
+            "[root]\n"
+            ".thread \"main\" (1)\n"
+            "..a cpu=1\n"
+            ".thread \"two\" (2)\n"
+            "..a cpu=2\n");
+}
+
+TEST(Merge, SampledAddressesAreTheSelfOfTheirFunction) {
+  profile::ProfileBuilder builder;
+  const auto cpu = builder.add_metric("cpu", "ns");
+  const auto root =
+      builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
+  const auto f = builder.child(root, builder.named_function("f"));
+  const auto leaf = builder.child(
+      f, builder.add_function({.kind = profile::FunctionKind::kInstruction, .address = 0x10}));
+  builder.charge(f, cpu, 1);
+  builder.charge(leaf, cpu, 2);
+  const auto profile = builder.build();
+  EXPECT_EQ(text_of(merge(profile)), "[root]\n.f cpu=3\n");
+  MergeOptions options;
+  options.keep_leaves = true;
+  EXPECT_EQ(text_of(merge(profile, options)), "[root]\n.f cpu=1\n..0x10 cpu=2\n");
+}
+
+TEST(Merge, FunctionsOfOneNameAreOneAcrossBuildsAndWithTheirParts) {
+  profile::ProfileBuilder builder;
+  const auto cpu = builder.add_metric("cpu", "ns");
+  const auto module = builder.add_module({builder.string("/bin/x"), builder.string("aa"), 0});
+  const auto rebuilt = builder.add_module({builder.string("/bin/x"), builder.string("bb"), 0});
+  const auto other = builder.add_module({builder.string("/bin/y"), {}, 0});
+  const auto root =
+      builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
+  const auto add = [&](profile::ModuleId where, std::uint64_t address, std::string_view name,
+                       std::string_view linkage = {}) {
+    const auto id = name.empty() ? profile::StringId() : builder.string(name);
+    const auto linkage_id = linkage.empty() ? profile::StringId() : builder.string(linkage);
+    const auto function = builder.add_function(
+        {.module = where, .address = address, .name = id, .linkage_name = linkage_id});
+    builder.charge(builder.child(root, function), cpu, 1);
+  };
+  add(module, 0x10, "f");
+  add(module, 0x10, "f");            // the same, seen twice
+  add(module, 0x90, "f", "f.cold");  // a part of it
+  add(rebuilt, 0x30, "f");           // and its like in another build
+  add(module, 0x20, "f");            // a static function that shares the name
+  add(other, 0x10, "f");
+  add(module, 0x40, "");
+  add(module, 0x50, "");
+  EXPECT_EQ(text_of(merge(builder.build())),
+            "[root]\n.f cpu=4\n.f cpu=1\n.f cpu=1\n.x+0x40 cpu=1\n.x+0x50 cpu=1\n");
+}
+
+TEST(Merge, ProfileWithoutTreesHasARoot) {
+  EXPECT_EQ(merge(profile::Profile()).nodes().count(), 1u);
+}
+
+}  // namespace
+}  // namespace fbleprof::transform
