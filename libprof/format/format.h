@@ -233,6 +233,8 @@ struct Header {
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children
 inline constexpr std::uint16_t kHeaderAnonymous = 4;  // built in memory, written at the end
+inline constexpr std::uint16_t kHeaderTrivial = 8;    // ended by exec before there was anything to
+                                                      // show: the next program takes the name over
 
 static_assert(sizeof(String) == 32 && sizeof(Module) == 64 && sizeof(Function) == 32);
 static_assert(sizeof(Node) == 64 && sizeof(Edge) == 32 && sizeof(Counters) == 64);

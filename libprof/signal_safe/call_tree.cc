@@ -39,7 +39,10 @@ bool CallTree::start(Ref* chunk_refs, Ref* hints) {
 
 Word CallTree::word_of(Ref ref) const {
   const Node* n = node(ref);
-  return make_word(n->number, n->function);
+  const auto* function = session.arena.at<format::Function>(n->function);
+  return make_word(n->number, function->kind == format::FunctionKind::kBlock
+                                  ? static_cast<std::uint32_t>(function->address)
+                                  : 0);
 }
 
 Edge* CallTree::enter(Ref from, Ref function, std::uint64_t site, std::uint8_t flags) {

@@ -45,7 +45,7 @@ void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64
   if (!is_cacheable(context) || site >> kWordShift != 0 || edge->kind == format::EdgeKind::kTail) {
     return;
   }
-  Slot* slot = slot_of(thread.cache, context ^ site);
+  Slot* slot = slot_of(thread.cache, context ^ site, callee);
   // A signal's hook may meet the slot half written: it must not hit.
   slot->tag = 0;
   asm volatile("" ::: "memory");
@@ -94,6 +94,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   }
   if (!session.recording.load(std::memory_order_relaxed)) return;
   const bool is_api = hook == HOOK_API;
+  if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
   Entry* caller = is_api ? top : prove_caller(thread, top, frame, site);
   if (caller >= thread.hot->limit) {
@@ -101,7 +102,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
     return;
   }
   const Ref function =
-      is_api ? static_cast<Ref>(callee)
+      is_api ? session.function_of_block(static_cast<std::uint32_t>(callee))
              : mark_hooked(session.code_map.hooked_function_at(thread.functions, callee));
   const Ref from = node_of(thread, caller);
   std::uint8_t flags = 0;
@@ -129,9 +130,10 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
-  if (!guard) return;
+  if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
+  const Ref function = session.function_of_block(block);
   auto names_block = [&](const Entry* entry) {
-    return session.arena.at<format::Node>(node_of(thread, entry))->function == block;
+    return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
   };
   // Blocks of one native frame may end out of order (an error that passed over some leaves).
   int steps = 0;
@@ -142,10 +144,10 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
     }
     if (entry->frame != top->frame) break;
   }
-  if (session.recording.load(std::memory_order_relaxed)) thread.record->unmatched += 1;
+  thread.record->unmatched += 1;
 }
 
-void replace_top(Frame frame, Ref block) {
+void replace_top(Frame frame, std::uint32_t block) {
   if (!fbleprof_hot.top || !is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
@@ -163,13 +165,15 @@ void replace_top(Frame frame, Ref block) {
   // the caller's context in the callee.
   const std::uint64_t callee = std::uint64_t{1} << 63 | (top[-1].word >> kWordShift) << 40 | block;
   const bool cacheable = is_cacheable(top->word) && (is_cacheable(top[-1].word));
-  Slot* slot = slot_of(thread.cache, top->word ^ block);
+  Slot* slot = slot_of(thread.cache, top->word ^ block, callee);
   if (cacheable && slot->tag == (top->word ^ block) && slot->callee == callee) {
     slot->edge->calls += 1;
     push(thread, top - 1, top->frame, slot->to);
     return;
   }
-  Edge* tail = thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), block);
+  const Ref function = session.function_of_block(block);
+  Edge* tail = function ? thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), function)
+                        : nullptr;
   if (!tail) {
     thread.record->lost_calls += 1;
     return;

@@ -9,7 +9,7 @@
 namespace fbleprof::signal_safe {
 
 // A tail call: the newest entry gives way to one of `block`. `frame`: the API function's own.
-void replace_top(Frame frame, format::Ref block);
+void replace_top(Frame frame, std::uint32_t block);
 
 // Charges virtual time to the live context.
 void tick(Frame frame, std::uint64_t count);

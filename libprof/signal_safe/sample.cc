@@ -137,6 +137,14 @@ void charge_sample(ThreadState& thread, const Interrupted& at) {
   charge(context, elapsed);
 }
 
+void charge_fatal(ThreadState& thread, const Interrupted& at) {
+  if (!session.recording.load(std::memory_order_relaxed)) return;
+  thread.record->samples += 1;
+  const Entry* top = thread.hot->top;
+  if (thread.current->contains(at.sp)) top = filter(thread.hot->top, at.sp);
+  charge(node_of(thread, top), take_elapsed(thread));
+}
+
 void charge_rest(ThreadState& thread) {
   if (!session.recording.load(std::memory_order_relaxed) || thread.busy) return;
   BusyGuard guard(thread);

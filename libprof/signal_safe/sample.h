@@ -10,6 +10,10 @@ namespace fbleprof::signal_safe {
 // lock, no allocation, bounded by kMaxFrames.
 void charge_sample(ThreadState& thread, const Interrupted& at);
 
+// The same for a fatal signal, which may come while the thread's state is in the middle of a change,
+// and on a stack that is no more: the shadow stack alone says where.
+void charge_fatal(ThreadState& thread, const Interrupted& at);
+
 // Charges what has passed since the last sample to the context of the caller: at the end of a
 // thread, of the process, of this program in it. Sampling signal blocked.
 void charge_rest(ThreadState& thread);

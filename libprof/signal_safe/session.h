@@ -29,6 +29,14 @@ struct Session {
   // Functions of the special nodes.
   format::Ref root = 0, overflow = 0, unwound = 0, truncated = 0;
 
+  // Functions of the C API's blocks, by number; kMaxBlocks of them, 0 = none.
+  format::Ref* blocks = nullptr;
+  std::atomic<std::uint32_t> block_count{0};
+  static constexpr std::uint32_t kMaxBlocks = 1u << 20;
+  format::Ref function_of_block(std::uint32_t block) const {
+    return block < kMaxBlocks && blocks ? __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE) : 0;
+  }
+
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
 

@@ -17,30 +17,32 @@ namespace fbleprof::signal_safe {
 
 struct ThreadState;
 
-// A node's word: its number in the tree above bit 47, its function below. User addresses end at bit
-// 47, so word ^ call_site names context and site together, and one compare checks both. Trees with
-// more nodes than numbers fit go on without the cache: kBigNode, and the number below.
+// A node's word: its number in the tree above bit 47; below, the block's number if it is one of the
+// C API's, so that `leave` can tell. User addresses end at bit 47, so word ^ call_site names context
+// and site together, and one compare checks both. Trees with more nodes than numbers fit go on
+// without the cache: kBigNode, and the number below.
 using Word = std::uint64_t;
 inline constexpr int kWordShift = 47;
 inline constexpr std::uint32_t kBigNode = 0x1ffff;
 inline constexpr std::uint32_t kGateNode = 0x1fffe;
 inline constexpr Word kGateWord = static_cast<Word>(kGateNode) << kWordShift;
 inline constexpr std::uint32_t kFirstBigNumber = kGateNode;
+inline constexpr std::uint32_t kBigMark = 1u << 31;  // no block has such a number
 
-constexpr Word make_word(std::uint32_t number, format::Ref function) {
-  return number < kFirstBigNumber ? static_cast<Word>(number) << kWordShift | function
-                                  : static_cast<Word>(kBigNode) << kWordShift | number;
+constexpr Word make_word(std::uint32_t number, std::uint32_t block) {
+  return number < kFirstBigNumber ? static_cast<Word>(number) << kWordShift | block
+                                  : static_cast<Word>(kBigNode) << kWordShift | kBigMark | number;
 }
 constexpr bool is_cacheable(Word word) { return word >> kWordShift < kFirstBigNumber; }
 // The node's number within its tree; not for the gate.
 constexpr std::uint32_t node_number(Word word) {
   const auto top = static_cast<std::uint32_t>(word >> kWordShift);
-  return top == kBigNode ? static_cast<std::uint32_t>(word) : top;
+  return top == kBigNode ? static_cast<std::uint32_t>(word) & ~kBigMark : top;
 }
 
 // A frame is the address of the function's return-address slot less FRAME_BIAS; see hooks.S.
 using Frame = std::uint64_t;
-inline constexpr Frame kNoFrame = ~Frame{0};
+inline constexpr Frame kNoFrame = ~Frame{0} << 12;  // above all, with room for the bias
 
 struct Entry {
   Frame frame;
@@ -57,10 +59,10 @@ struct Slot {
 };
 inline constexpr std::size_t kCacheSlots = std::size_t{1} << CACHE_SLOT_BITS;
 
-inline Slot* slot_of(Slot* cache, std::uint64_t tag) {
-  const auto factor = static_cast<std::uint64_t>(std::int64_t{CACHE_HASH_FACTOR});
-  return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache) +
-                                 ((tag * factor >> CACHE_HASH_SHIFT) & CACHE_HASH_MASK));
+inline Slot* slot_of(Slot* cache, std::uint64_t tag, std::uint64_t callee) {
+  std::uint64_t offset = callee;
+  asm("crc32q %1, %0" : "+r"(offset) : "r"(tag));
+  return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache) + (offset & CACHE_HASH_MASK));
 }
 
 // Thread-local, known to the assembly. All zero until the thread is attached and after it is

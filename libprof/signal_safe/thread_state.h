@@ -39,6 +39,7 @@ struct ThreadState {
   Stack main_stack;
   Stack signal_stack;  // low, high: from sigaltstack; its shadow is made when it is first used
   Stack* current = nullptr;
+  void* context = nullptr;  // the C API's context that is current, if one is
 
   CallTree tree;
   FunctionCache functions;
@@ -53,7 +54,7 @@ struct ThreadState {
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
-  void* timer = nullptr;          // timer_t, where there is no perf event
+  int timer = 0;                   // the kernel's number of the CPU-clock timer
   bool has_timer = false;
 
   void* frames[kMaxFrames];

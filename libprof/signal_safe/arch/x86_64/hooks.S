@@ -28,10 +28,10 @@ fbleprof_hooks_begin:
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
 
-/* The slot for the tag in rdx, into rcx. r11 = TLS offset of fbleprof_hot. */
-.macro FIND_SLOT
-        imul    $CACHE_HASH_FACTOR, %rdx, %rcx
-        shr     $CACHE_HASH_SHIFT, %rcx
+/* The slot for the tag in rdx and a callee, into rcx. r11 = TLS offset of fbleprof_hot. */
+.macro FIND_SLOT callee
+        mov     \callee, %rcx
+        crc32q  %rdx, %rcx
         and     $CACHE_HASH_MASK, %ecx
         add     %fs:HOT_CACHE(%r11), %rcx
         cmp     %rdx, SLOT_TAG(%rcx)
@@ -116,7 +116,7 @@ fbleprof_hooks_begin:
   .else
         xor     FRAME_BIAS(%rsp), %rdx
   .endif
-        FIND_SLOT
+        FIND_SLOT 24(%rsp)
         jne     4f
         mov     24(%rsp), %rdx
         cmp     %rdx, SLOT_CALLEE(%rcx)
@@ -211,7 +211,7 @@ __cyg_profile_func_enter:
         jb      3f
 1:      mov     ENTRY_WORD(%rax), %rdx
         xor     %rsi, %rdx
-        FIND_SLOT
+        FIND_SLOT %rdi
         jne     4f
         cmp     %rdi, SLOT_CALLEE(%rcx)
         jne     4f
@@ -303,7 +303,7 @@ fbleprof_enter:
         jbe     3f
 1:      mov     ENTRY_WORD(%rax), %rdx
         xor     %rdi, %rdx
-        FIND_SLOT
+        FIND_SLOT %rdi
         jne     4f
         cmp     %rdi, SLOT_CALLEE(%rcx)
         jne     4f
@@ -332,7 +332,7 @@ fbleprof_enter:
         .cfi_endproc
         .size   fbleprof_enter, .-fbleprof_enter
 
-/* void fbleprof_leave(fbleprof_block block): the low half of an entry's word is its function. */
+/* void fbleprof_leave(fbleprof_block block): the low half of an entry's word is its block. */
         .globl  fbleprof_leave
         .type   fbleprof_leave, @function
         .p2align 6
@@ -345,7 +345,9 @@ fbleprof_leave:
         lea     -FRAME_BIAS(%rsp), %r8
         cmp     %r8, ENTRY_FRAME(%rax)
         jbe     3f
-1:      cmp     %edi, ENTRY_WORD(%rax)
+1:      test    %edi, %edi
+        jz      2f
+        cmp     %edi, ENTRY_WORD(%rax)
         jne     4f
         sub     $ENTRY_BYTES, %rax
         mov     %rax, %fs:HOT_TOP(%r11)

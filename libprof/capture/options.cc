@@ -1,0 +1,112 @@
+#include "capture/options.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+void complain(Settings& settings, const char* name, const char* value, const char* expected) {
+  settings.complaints.add(name).add('=').add(value).add(": expected ").add(expected).add(
+      "; the default is used\n");
+}
+
+bool read_number(const char* text, std::uint64_t* value, const char** rest) {
+  std::uint64_t result = 0;
+  const char* at = text;
+  for (; *at >= '0' && *at <= '9'; ++at) {
+    if (result > (~std::uint64_t{0} - 9) / 10) return false;
+    result = result * 10 + static_cast<std::uint64_t>(*at - '0');
+  }
+  *value = result;
+  *rest = at;
+  return at != text;
+}
+
+bool read_switch(const char* text, bool* value) {
+  for (const char* on : {"1", "on", "yes", "true"}) {
+    if (equal(text, on)) return *value = true, true;
+  }
+  for (const char* off : {"0", "off", "no", "false", ""}) {
+    if (equal(text, off)) return *value = false, true;
+  }
+  return false;
+}
+
+bool read_rate(const char* text, std::uint32_t* rate) {
+  std::uint64_t value;
+  const char* rest;
+  if (!read_number(text, &value, &rest) || *rest || value < 1 || value > 20000) return false;
+  *rate = static_cast<std::uint32_t>(value);
+  return true;
+}
+
+bool read_memory(const char* text, std::uint64_t* bytes) {
+  std::uint64_t value;
+  const char* rest;
+  if (!read_number(text, &value, &rest)) return false;
+  int shift = 0;
+  switch (*rest) {
+    case 'k': case 'K': shift = 10; break;
+    case 'm': case 'M': shift = 20; break;
+    case 'g': case 'G': shift = 30; break;
+    case 0: break;
+    default: return false;
+  }
+  if (*rest && rest[1]) return false;
+  if (value > (64ull << 30 >> shift)) return false;
+  value <<= shift;
+  if (value < 1 << 20) return false;
+  *bytes = value / 4096 * 4096;
+  return true;
+}
+
+template <typename Enum, std::size_t kCount>
+bool read_name(const char* text, const char* const (&names)[kCount], Enum* value) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (equal(text, names[i])) return *value = static_cast<Enum>(i), true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Settings read_settings(char** environment) {
+  Settings settings;
+  constexpr const char* kClocks[] = {"cpu", "wall", "ticks"};
+  constexpr const char* kRules[] = {"pair", "suffix", "none"};
+  for (char** variable = environment; variable && *variable; ++variable) {
+    const char* text = *variable;
+    const char* value;
+    auto is = [&](const char* name) { return (value = value_of(text, name)) != nullptr; };
+    auto check = [&](bool valid, const char* name, const char* expected) {
+      if (!valid) complain(settings, name, value, expected);
+    };
+    if (is("FBLEPROF_OUT")) {
+      if (*value) settings.out = Path{value};
+    } else if (is("FBLEPROF_RATE")) {
+      check(read_rate(value, &settings.rate_hz), "FBLEPROF_RATE", "1 to 20000 (Hz)");
+    } else if (is("FBLEPROF_CLOCK")) {
+      check(read_name(value, kClocks, &settings.recording.clock), "FBLEPROF_CLOCK",
+            "cpu, wall or ticks");
+    } else if (is("FBLEPROF_COMPACT")) {
+      check(read_name(value, kRules, &settings.recording.compaction), "FBLEPROF_COMPACT",
+            "pair, suffix or none");
+    } else if (is("FBLEPROF_MEMORY")) {
+      check(read_memory(value, &settings.memory_bytes), "FBLEPROF_MEMORY",
+            "1M to 64G (bytes, or with K, M or G)");
+    } else if (is("FBLEPROF_CALLSITES")) {
+      check(read_switch(value, &settings.recording.call_sites), "FBLEPROF_CALLSITES", "on or off");
+    } else if (is("FBLEPROF_LEAVES")) {
+      check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
+    } else if (is("FBLEPROF_START")) {
+      check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
+    } else if (is("FBLEPROF_VERBOSE")) {
+      check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
+    } else if (is("OMPI_COMM_WORLD_RANK") || is("PMIX_RANK") || is("PMI_RANK") ||
+               is("SLURM_PROCID")) {
+      settings.mpi_rank = Text<16>{value};
+    }
+  }
+  return settings;
+}
+
+}  // namespace fbleprof::capture

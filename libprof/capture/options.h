@@ -1,0 +1,27 @@
+// The environment variables of the recorder. A bad value costs the program nothing: the default
+// stands and the reason is noted.
+#pragma once
+
+#include <cstdint>
+
+#include "capture/text.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+struct Settings {
+  signal_safe::Options recording;
+  Path out{"mlmon.out"};             // FBLEPROF_OUT
+  std::uint32_t rate_hz = 1000;      // FBLEPROF_RATE, 1 to 20000
+  std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G
+  bool start = true;                 // FBLEPROF_START
+  bool verbose = false;              // FBLEPROF_VERBOSE
+  Text<16> mpi_rank{"0"};            // of whichever launcher started us
+  // Complaints about bad values, a line each; noted once there is a file to note them in.
+  Text<1024> complaints;
+};
+
+// Reads `environment` itself rather than getenv, which some programs redefine.
+Settings read_settings(char** environment);
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,375 @@
+#include "capture/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format/format.h"
+#include "signal_safe/arch/x86_64/kernel.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+constexpr std::uint64_t kFirstPopulatedBytes = 128 * 1024;
+constexpr std::uint64_t kLeastBytes = 1 << 20;
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+std::uint32_t own_pid() {
+  return static_cast<std::uint32_t>(signal_safe::kernel_call(SYS_getpid));
+}
+
+std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = read(fd, buffer, capacity - 1);
+  close(fd);
+  buffer[got > 0 ? got : 0] = 0;
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+void add_program_name(Path& path) {
+  char target[4096];
+  const ssize_t length = readlink("/proc/self/exe", target, sizeof target - 1);
+  target[length > 0 ? length : 0] = 0;
+  const char* name = target;
+  for (const char* at = target; *at; ++at) {
+    if (*at == '/') name = at + 1;
+  }
+  path.add(*name ? name : "unknown");
+}
+
+Path expand(const Settings& settings, bool* names_process) {
+  Path path;
+  *names_process = false;
+  if (settings.out.c_str()[0] != '/') {
+    char directory[4096];
+    if (getcwd(directory, sizeof directory)) path.add(directory).add('/');
+  }
+  for (const char* at = settings.out.c_str(); *at; ++at) {
+    if (*at != '%') {
+      path.add(*at);
+      continue;
+    }
+    switch (*++at) {
+      case 'p':
+        path.add_number(own_pid());
+        *names_process = true;
+        break;
+      case 'e': add_program_name(path); break;
+      case 'h': {
+        utsname host{};
+        uname(&host);
+        path.add(host.nodename);
+        break;
+      }
+      case 't': path.add_number(static_cast<std::uint64_t>(time(nullptr))); break;
+      case 'r': path.add(settings.mpi_rank.c_str()); break;
+      case '%': path.add('%'); break;
+      case 0: --at; path.add('%'); break;
+      default: path.add('%').add(*at); break;
+    }
+  }
+  return path;
+}
+
+enum class Occupant { kNone, kLive, kFinished, kTrivial, kRefused };
+
+// Who is at the path now.
+Occupant examine(const Path& path, Text<512>& failure) {
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) {
+    if (errno == ENOENT) return Occupant::kNone;
+    failure.add(path.c_str())
+        .add(errno == ELOOP ? ": is a symbolic link, which is not followed: remove it or set "
+                              "FBLEPROF_OUT"
+                            : ": cannot be opened: set FBLEPROF_OUT to a place that can");
+    return Occupant::kRefused;
+  }
+  struct stat status{};
+  format::Header header{};
+  const bool plain = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+                     status.st_uid == geteuid();
+  const ssize_t got = plain ? pread(fd, &header, sizeof header, 0) : 0;
+  close(fd);
+  if (!plain) {
+    failure.add(path.c_str()).add(": is not a plain file of this user's alone: set FBLEPROF_OUT");
+    return Occupant::kRefused;
+  }
+  if (got == 0) return Occupant::kFinished;
+  bool is_profile = got >= 8;
+  for (int i = 0; is_profile && i < 8; ++i) is_profile = header.magic[i] == format::kMagic[i];
+  if (!is_profile) {
+    failure.add(path.c_str()).add(": is not a profile and is left alone: set FBLEPROF_OUT");
+    return Occupant::kRefused;
+  }
+  if (header.state != format::State::kLive && header.state != format::State::kStarting &&
+      header.state != format::State::kExeced) {
+    return Occupant::kFinished;
+  }
+  // In another pid namespace its process cannot be asked after: it counts as live.
+  if (header.pid_namespace != pid_namespace()) return Occupant::kLive;
+  const std::uint64_t start = process_start_ticks(header.pid);
+  if (header.pid == own_pid() && header.state == format::State::kExeced &&
+      (header.flags & format::kHeaderTrivial)) {
+    return Occupant::kTrivial;
+  }
+  return start != 0 && start == header.process_start_ticks ? Occupant::kLive : Occupant::kFinished;
+}
+
+// Exclusive use of the directory while names are looked at and changed: two processes that start at
+// once must not both move the same old profile away. Best effort: not all file systems lock.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const Path& path) {
+    Path directory = path;
+    std::size_t slash = directory.size();
+    while (slash > 0 && directory.c_str()[slash - 1] != '/') --slash;
+    directory.cut_to(slash);
+    fd_ = open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int tries = 0; fd_ >= 0 && tries < 200 && flock(fd_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+      timespec pause{0, 1'000'000};
+      signal_safe::kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+    }
+  }
+  ~DirectoryLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+int create(const Path& path) {
+  return open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+// Settles on a name and creates the file; -1 with a reason if it cannot be.
+int create_output(OutputFile& file, bool is_child, bool names_process) {
+  if (is_child && !names_process) file.path.add('.').add_number(own_pid());
+  file.is_secondary = is_child;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    switch (examine(file.path, file.failure)) {
+      case Occupant::kRefused:
+        return -1;
+      case Occupant::kLive: {
+        // Taken: the process's own number, then a count of the programs it went through.
+        file.is_secondary = true;
+        if (attempt == 0 && !is_child) {
+          file.path.add('.').add_number(own_pid());
+        } else {
+          const std::size_t length = file.path.size();
+          if (attempt > 1) {
+            std::size_t dot = length;
+            while (dot > 0 && file.path.c_str()[dot - 1] != '.') --dot;
+            file.path.cut_to(dot - 1);
+          }
+          file.path.add('.').add_number(static_cast<std::uint64_t>(attempt) + 1);
+        }
+        continue;
+      }
+      case Occupant::kFinished: {
+        Path old = file.path;
+        old.add(".old");
+        if (rename(file.path.c_str(), old.c_str()) != 0) {
+          file.failure.add(file.path.c_str()).add(": cannot be renamed to .old");
+          return -1;
+        }
+        break;
+      }
+      case Occupant::kTrivial:
+        unlink(file.path.c_str());
+        break;
+      case Occupant::kNone:
+        break;
+    }
+    const int fd = create(file.path);
+    if (fd >= 0) return fd;
+    if (errno != EEXIST) {
+      file.failure.add(file.path.c_str())
+          .add(errno == EMFILE || errno == ENFILE ? ": cannot be made: no descriptor is free"
+               : errno == ENOENT                  ? ": cannot be made: there is no such directory"
+               : errno == ENOSPC                  ? ": cannot be made: the disk is full"
+                                 : ": cannot be made: the directory cannot be written")
+          .add("; set FBLEPROF_OUT to a file that can be made");
+      return -1;
+    }
+  }
+  file.failure.add(file.path.c_str()).add(": too many profiles of this name: remove some");
+  return -1;
+}
+
+bool map_anonymous(OutputFile& file) {
+  for (; file.cap_bytes >= kLeastBytes; file.cap_bytes /= 2) {
+    void* memory = mmap(nullptr, file.cap_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    file.base = static_cast<char*>(memory);
+    file.populated_bytes = kFirstPopulatedBytes;
+    file.anonymous = true;
+    return true;
+  }
+  file.failure.add("no memory for a profile");
+  return false;
+}
+
+// Maps the new file; on failure its space is given back and the profile goes to memory.
+bool map_file(OutputFile& file, int fd) {
+  for (; file.cap_bytes >= kLeastBytes; file.cap_bytes /= 2) {
+    if (ftruncate(fd, static_cast<off_t>(file.cap_bytes)) != 0) continue;
+    void* memory = mmap(nullptr, file.cap_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (memory == MAP_FAILED) continue;
+    if (madvise(memory, kFirstPopulatedBytes, MADV_POPULATE_WRITE) != 0) {
+      munmap(memory, file.cap_bytes);
+      return false;
+    }
+    file.base = static_cast<char*>(memory);
+    file.populated_bytes = kFirstPopulatedBytes;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::uint64_t process_start_ticks(std::uint32_t pid) {
+  Text<64> path;
+  path.add("/proc/").add_number(pid).add("/stat");
+  char text[1024];
+  if (read_file(path.c_str(), text, sizeof text) == 0) return 0;
+  // The program's name, in parentheses, may hold anything: fields count from its last one.
+  const char* at = text;
+  for (const char* c = text; *c; ++c) {
+    if (*c == ')') at = c + 1;
+  }
+  for (int field = 2; field < 22 && *at; ++at) {
+    if (*at == ' ') ++field;
+  }
+  std::uint64_t ticks = 0;
+  for (; *at >= '0' && *at <= '9'; ++at) ticks = ticks * 10 + static_cast<std::uint64_t>(*at - '0');
+  return ticks;
+}
+
+std::uint64_t pid_namespace() {
+  struct stat status{};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+OutputFile open_output(const Settings& settings, const Path* parent) {
+  OutputFile file;
+  bool names_process = false;
+  file.path = expand(settings, &names_process);
+  if (parent && !names_process) file.path = *parent;
+  file.cap_bytes = settings.memory_bytes;
+  if (file.path.was_cut()) {
+    file.failure.add("FBLEPROF_OUT is too long");
+    return file;
+  }
+  // Beyond this limit a write is not an error but a signal.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < file.cap_bytes) {
+    file.cap_bytes = limit.rlim_cur / 4096 * 4096;
+    if (file.cap_bytes < kLeastBytes) {
+      file.failure.add("the limit on file size (ulimit -f) leaves no room for a profile");
+      return file;
+    }
+  }
+  int fd;
+  {
+    DirectoryLock lock(file.path);
+    fd = create_output(file, parent != nullptr, names_process);
+    if (fd < 0) return file;
+    struct stat status{};
+    fstat(fd, &status);
+    file.device = status.st_dev;
+    file.inode = status.st_ino;
+    // Who looks at the name from now on must see that it is taken.
+    format::Header header{};
+    __builtin_memcpy(header.magic, format::kMagic, sizeof header.magic);
+    header.version = format::kVersion;
+    header.header_bytes = format::kHeaderBytes;
+    header.byte_order = format::kByteOrderMark;
+    header.unit_bytes = format::kUnitBytes;
+    header.used_bytes = format::kHeaderBytes;
+    header.pid = own_pid();
+    header.process_start_ticks = process_start_ticks(header.pid);
+    header.pid_namespace = pid_namespace();
+    header.state = format::State::kStarting;
+    if (write(fd, &header, sizeof header) != static_cast<ssize_t>(sizeof header)) {
+      file.failure.add(file.path.c_str()).add(": no space is left");
+    }
+  }
+  if (!file.failure.empty() || !map_file(file, fd)) {
+    close(fd);
+    unlink(file.path.c_str());
+    file.failure.clear();
+    file.device = file.inode = 0;
+    file.cap_bytes = settings.memory_bytes;
+    if (map_anonymous(file)) {
+      file.failure.add(file.path.c_str())
+          .add(": cannot be mapped or has no space left: the profile is kept in memory and written "
+               "at the end, if it can be");
+    }
+    return file;
+  }
+  close(fd);
+  return file;
+}
+
+namespace {
+// Gives the file a new length, if the path still names it.
+bool resize(const OutputFile& file, std::uint64_t bytes) {
+  const int fd = open(file.path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  struct stat status{};
+  const bool done = fstat(fd, &status) == 0 && status.st_dev == file.device &&
+                    status.st_ino == file.inode && status.st_size > 0 &&
+                    ftruncate(fd, static_cast<off_t>(bytes)) == 0;
+  close(fd);
+  return done;
+}
+}  // namespace
+
+bool reopen_output(const OutputFile& file) {
+  return file.anonymous || resize(file, file.cap_bytes);
+}
+
+void close_output(const OutputFile& file, std::uint64_t used_bytes) {
+  if (file.path.empty()) return;
+  if (file.anonymous) {
+    const int fd = create(file.path);
+    if (fd < 0) return;
+    std::uint64_t done = 0;
+    while (done < used_bytes) {
+      const ssize_t wrote = write(fd, file.base + done, used_bytes - done);
+      if (wrote <= 0) break;
+      done += static_cast<std::uint64_t>(wrote);
+    }
+    close(fd);
+    return;
+  }
+  // A failure leaves the hole: the header says where the profile ends.
+  resize(file, used_bytes);
+}
+
+void remove_output(const OutputFile& file) {
+  struct stat status{};
+  if (!file.path.empty() && !file.anonymous && lstat(file.path.c_str(), &status) == 0 &&
+      status.st_dev == file.device && status.st_ino == file.inode) {
+    unlink(file.path.c_str());
+  }
+}
+
+}  // namespace fbleprof::capture

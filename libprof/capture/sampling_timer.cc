@@ -1,0 +1,98 @@
+#include "capture/sampling_timer.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "signal_safe/arch/x86_64/kernel.h"
+
+namespace fbleprof::capture {
+
+using signal_safe::kernel_call;
+using signal_safe::kernel_failed;
+using signal_safe::ThreadState;
+
+namespace {
+
+constexpr long kPage = 4096;
+const char timer_mark = 0;  // its address is the value of our timers' signals
+
+// Linux's, which no header of libc gives.
+struct OwnerOfDescriptor {
+  int type, pid;
+};
+constexpr int kSetOwnerEx = 15, kOwnerIsThread = 0, kSetSignal = 10;
+
+void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+  attributes.sample_period = 1'000'000'000u / rate_hz;
+  attributes.wakeup_events = 1;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.disabled = 1;
+  const long fd = kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes), 0, -1, -1,
+                              PERF_FLAG_FD_CLOEXEC);
+  if (kernel_failed(fd)) return nullptr;
+  const OwnerOfDescriptor owner{kOwnerIsThread, static_cast<int>(tid)};
+  long page = -1;
+  if (!kernel_failed(kernel_call(SYS_fcntl, fd, kSetOwnerEx, reinterpret_cast<long>(&owner))) &&
+      !kernel_failed(kernel_call(SYS_fcntl, fd, kSetSignal, signal_number)) &&
+      !kernel_failed(kernel_call(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
+    page = kernel_call(SYS_mmap, 0, kPage, PROT_READ, MAP_SHARED, fd, 0);
+    if (!kernel_failed(page)) kernel_call(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0);
+  }
+  kernel_call(SYS_close, fd);
+  return kernel_failed(page) ? nullptr : reinterpret_cast<void*>(page);
+}
+
+bool make_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal_number;
+  event.sigev_value.sival_ptr = const_cast<char*>(&timer_mark);
+  event._sigev_un._tid = static_cast<int>(thread.tid);
+  int id = 0;  // the kernel's type, not libc's timer_t
+  if (kernel_failed(kernel_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID,
+                                reinterpret_cast<long>(&event), reinterpret_cast<long>(&id)))) {
+    return false;
+  }
+  const long period_ns = 1'000'000'000 / static_cast<long>(rate_hz);
+  const itimerspec interval{{period_ns / 1'000'000'000, period_ns % 1'000'000'000},
+                            {period_ns / 1'000'000'000, period_ns % 1'000'000'000}};
+  kernel_call(SYS_timer_settime, id, 0, reinterpret_cast<long>(&interval), 0);
+  thread.timer = id;
+  thread.has_timer = true;
+  return true;
+}
+
+}  // namespace
+
+format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
+                               bool allow_perf) {
+  if (allow_perf) thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
+  const bool timer = make_timer(thread, signal_number, rate_hz);
+  return thread.sampling_page ? format::SampleSource::kTaskClock
+         : timer              ? format::SampleSource::kCpuTimer
+                              : format::SampleSource::kNone;
+}
+
+void disarm_timer(ThreadState& thread) {
+  if (thread.sampling_page) {
+    kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page), kPage);
+  }
+  if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
+  thread.sampling_page = nullptr;
+  thread.has_timer = false;
+}
+
+bool is_timer_signal(int code, const void* value) {
+  return code == POLL_IN || (code == SI_TIMER && value == &timer_mark);
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,165 @@
+#include "capture/signals.h"
+
+#include <errno.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "capture/sampling_timer.h"
+#include "signal_safe/arch/x86_64/kernel.h"
+#include "signal_safe/sample.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using signal_safe::kernel_call;
+using signal_safe::kernel_failed;
+
+namespace {
+
+constexpr std::uint64_t kSamplingBit = std::uint64_t{1} << (kSamplingSignal - 1);
+constexpr long kKernelMaskBytes = 8;
+
+struct sigaction program_action;  // all zero: SIG_DFL
+volatile bool installed = false;
+// The program's picture of the calling thread's mask, and of what came while it was blocked.
+__thread bool program_blocks __attribute__((tls_model("initial-exec"))) = false;
+__thread bool program_has_pending __attribute__((tls_model("initial-exec"))) = false;
+
+std::uint64_t change_mask(int how, std::uint64_t bits) {
+  std::uint64_t old = 0;
+  kernel_call(SYS_rt_sigprocmask, how, reinterpret_cast<long>(&bits), reinterpret_cast<long>(&old),
+              kKernelMaskBytes);
+  return old;
+}
+
+void die_of_signal() {
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  sigaction(kSamplingSignal, &action, nullptr);
+  kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
+}
+
+void deliver_to_program(int number, siginfo_t* info, void* context) {
+  auto* header = signal_safe::session.arena.base() ? signal_safe::session.arena.header() : nullptr;
+  if (header) __atomic_fetch_add(&header->foreign_signals, 1, __ATOMIC_RELAXED);
+  if (program_blocks) {
+    program_has_pending = true;
+    return;
+  }
+  const struct sigaction action = program_action;
+  if (action.sa_flags & SA_SIGINFO) {
+    if (action.sa_flags & SA_RESETHAND) program_action = {};
+    action.sa_sigaction(number, info, context);
+  } else if (action.sa_handler == SIG_DFL) {
+    die_of_signal();
+  } else if (action.sa_handler != SIG_IGN) {
+    if (action.sa_flags & SA_RESETHAND) program_action = {};
+    action.sa_handler(number);
+  }
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
+    deliver_to_program(number, info, context);
+  } else if (fbleprof_hot.top) {
+    signal_safe::ThreadState& thread = *fbleprof_hot.self;
+    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    const signal_safe::Interrupted at{static_cast<std::uint64_t>(registers[REG_RIP]),
+                                      static_cast<std::uint64_t>(registers[REG_RSP]),
+                                      static_cast<std::uint64_t>(registers[REG_RBP])};
+    if (thread.canary->alive) signal_safe::charge_sample(thread, at);
+  }
+  errno = saved_errno;
+}
+
+bool holds(const sigset_t* set) { return set && sigismember(set, kSamplingSignal) == 1; }
+
+}  // namespace
+
+void install_handler() {
+  struct sigaction action{};
+  action.sa_sigaction = on_signal;
+  // The program's other signals may interrupt us as they may interrupt it.
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigaction(kSamplingSignal, &action, &program_action);
+  installed = true;
+}
+
+bool handler_is_installed() { return installed; }
+
+int set_program_action(const struct sigaction* action, struct sigaction* old) {
+  const struct sigaction before = program_action;
+  if (action) {
+    SamplingBlocked guard;
+    program_action = *action;
+  }
+  if (old) *old = before;
+  return 0;
+}
+
+const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
+  if (!installed || !holds(set)) return set;
+  *own = *set;
+  sigdelset(own, kSamplingSignal);
+  return own;
+}
+
+int program_sigmask(int how, const sigset_t* set, sigset_t* old,
+                    int (*real)(int, const sigset_t*, sigset_t*)) {
+  const bool blocked_before = program_blocks;
+  sigset_t own;
+  const int result = real(how, without_sampling_signal(set, &own), old);
+  if (result != 0 || !installed) return result;
+  if (set) {
+    if (how == SIG_SETMASK) {
+      program_blocks = holds(set);
+    } else if (holds(set)) {
+      program_blocks = how == SIG_BLOCK;
+    }
+  }
+  if (old && blocked_before) sigaddset(old, kSamplingSignal);
+  if (!program_blocks && program_has_pending) {
+    program_has_pending = false;
+    kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
+  }
+  return result;
+}
+
+void hand_over_to_next_program() {
+  if (!installed) return;
+  if (program_action.sa_handler == SIG_IGN && !(program_action.sa_flags & SA_SIGINFO)) {
+    sigaction(kSamplingSignal, &program_action, nullptr);
+  }
+  change_mask(program_blocks ? SIG_BLOCK : SIG_UNBLOCK, kSamplingBit);
+}
+
+void take_back_from_next_program() {
+  if (!installed) return;
+  const struct sigaction kept = program_action;
+  install_handler();
+  program_action = kept;
+  change_mask(SIG_UNBLOCK, kSamplingBit);
+}
+
+SamplingBlocked::SamplingBlocked() : old_mask_(change_mask(SIG_BLOCK, kSamplingBit)) {}
+
+SamplingBlocked::~SamplingBlocked() {
+  if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);
+}
+
+void unblock_in_thread() {
+  if (change_mask(SIG_UNBLOCK, kSamplingBit) & kSamplingBit) program_blocks = true;
+}
+
+void drain_pending() {
+  const timespec none{};
+  siginfo_t info;
+  while (!kernel_failed(kernel_call(SYS_rt_sigtimedwait, reinterpret_cast<long>(&kSamplingBit),
+                                    reinterpret_cast<long>(&info), reinterpret_cast<long>(&none),
+                                    kKernelMaskBytes))) {
+    if (!is_timer_signal(info.si_code, info.si_value.sival_ptr)) program_has_pending = true;
+  }
+}
+
+}  // namespace fbleprof::capture

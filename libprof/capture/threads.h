@@ -1,0 +1,59 @@
+// Every profiled thread's memory, from the thread's first breath to its last, and beyond: the memory
+// and the tree of one that ended go to the next, so that a million short threads cost no more than
+// the most that ever ran at once.
+#pragma once
+
+#include <cstdint>
+
+#include "capture/options.h"
+#include "signal_safe/thread_state.h"
+
+namespace fbleprof::capture {
+
+// Where a thread's machine stack lies; 0, 0 = unknown.
+struct StackBounds {
+  std::uint64_t low = 0, high = 0;
+};
+
+// Gives the calling thread a state and a timer. On failure the thread is not profiled, and is
+// counted. Its CPU time is charged from the reading cpu_from_ns of its clock on.
+// Async-signal-safe; the sampling signal blocked.
+void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns);
+
+// Ends the calling thread's profile: its remaining time is charged, its memory is free for another.
+// `for_good`: hooks stay off for what the thread may still run.
+void detach_this_thread(bool for_good);
+
+// Calls `function` for every attached thread. Between start and end of other threads only.
+void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
+                       void* argument);
+
+// In a forked child: forgets all threads but the calling one, whose shadow stack it keeps. The
+// caller then attaches it anew.
+void abandon_all_threads();
+
+// What a forked child needs of the stack that it inherited from its parent.
+struct StackCopy {
+  const signal_safe::Entry* gate;
+  const signal_safe::Entry* top;
+  const signal_safe::CallTree* tree;
+};
+
+// Rebuilds it in the calling thread's new tree. `translate` gives, for a node of the parent's file,
+// the function in the new file, or 0.
+void replay_stack(const StackCopy& parent, format::Ref (*translate)(format::Ref node));
+
+// Tells that an alternate signal stack was set for this thread.
+void note_signal_stack(void* base, std::uint64_t bytes);
+
+// Remembers what threads are to be given.
+void configure_threads(const Settings& settings, bool allow_perf);
+
+// Off and on for all threads: while off, the hooks' caches are empty and time passes uncharged.
+void stop_all_threads();
+void start_all_threads();
+
+// Empties all threads' edge caches: code was unloaded, other code may come to lie there.
+void forget_code();
+
+}  // namespace fbleprof::capture

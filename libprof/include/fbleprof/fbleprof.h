@@ -1,0 +1,143 @@
+/* fbleprof: named blocks, virtual time and control, for programs and language runtimes.
+ *
+ * This header is all that a program needs: it links to nothing. When the program runs under
+ * libfbleprof.so (preloaded or linked), the calls record; otherwise each is a load and a branch. It
+ * works in PIE and non-PIE executables, in shared libraries and plugins; in a static executable,
+ * where nothing can be preloaded, the calls do nothing.
+ *
+ *     static fbleprof_block parse;
+ *     parse = fbleprof_block_new("parse", __FILE__, __LINE__);   // once
+ *     fbleprof_enter(parse);  ...  fbleprof_leave(parse);
+ *
+ * All calls: any thread. Unless said otherwise also from signal handlers; no locks, no allocation.
+ * A block is a position on the shadow stack just as a function that has hooks; both mix freely. A
+ * block ends with the native function in which it was entered, if that has hooks.
+ */
+#ifndef FBLEPROF_H
+#define FBLEPROF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FBLEPROF_API_VERSION 1
+
+/* A named block: 1 and up; 0 is none (not profiled, or no space), accepted and ignored everywhere. */
+typedef uint32_t fbleprof_block;
+
+/* A stack of its own, for a green thread of a runtime. */
+typedef struct fbleprof_context fbleprof_context;
+
+/* One context of the profile so far, as fbleprof_query shows it. */
+typedef struct fbleprof_visit {
+  uint32_t depth;         /* 0: the root of a thread's tree */
+  uint32_t thread;        /* number of the tree, from 0 */
+  const char* name;       /* a block's name, "[root]" and the like; NULL for native code */
+  size_t name_length;     /* bytes; names are not NUL-terminated */
+  const void* address;    /* a native function's start; NULL for others */
+  uint64_t calls;         /* on the tree edge that leads here */
+  uint64_t back_calls;    /* on back edges to here: recursion that was folded */
+  uint64_t tail_calls;    /* on tail edges to here */
+  uint64_t samples;       /* count */
+  uint64_t cpu_ns;        /* self, without the profiler's own cost */
+  uint64_t wall_ns;       /* self */
+  uint64_t ticks;         /* self */
+} fbleprof_visit;
+
+/* The functions, as the library exports them in one table. New ones are only added at its end. */
+struct fbleprof_api {
+  uint32_t version, size; /* FBLEPROF_API_VERSION; bytes of the table */
+  fbleprof_block (*block_new)(const char* name, const char* file, int line);
+  void (*enter)(fbleprof_block block);
+  void (*leave)(fbleprof_block block);
+  void (*replace)(fbleprof_block block);
+  void (*tick)(uint64_t count);
+  void (*start)(void);
+  void (*stop)(void);
+  void (*flush)(void);
+  int (*is_enabled)(void);
+  fbleprof_context* (*context_new)(size_t most_entries);
+  fbleprof_context* (*context_switch)(fbleprof_context* to);
+  void (*context_free)(fbleprof_context* context);
+  int (*query)(int (*visitor)(const fbleprof_visit* visit, void* argument), void* argument);
+};
+
+#ifndef FBLEPROF_BUILDING_LIBRARY
+
+#if defined(__GNUC__)
+#define FBLEPROF_INLINE_ static __inline__ __attribute__((unused, no_instrument_function))
+#define FBLEPROF_LIKELY_NULL_(p) __builtin_expect((p) == NULL, 1)
+
+/* One pointer a module (executable or library), found when the module is loaded. dlsym is weak: a
+ * static executable has none, and then there is nothing to find. */
+extern void* fbleprof_dlsym_(void*, const char*) __asm__("dlsym") __attribute__((weak));
+__attribute__((weak, visibility("hidden"))) const struct fbleprof_api* fbleprof_api_ = NULL;
+static void fbleprof_attach_(void) __attribute__((constructor(101), unused, no_instrument_function));
+static void fbleprof_attach_(void) {
+  if (fbleprof_api_ == NULL && fbleprof_dlsym_ != NULL) {
+    fbleprof_api_ = (const struct fbleprof_api*)fbleprof_dlsym_((void*)0, "fbleprof_api_table");
+  }
+}
+#define FBLEPROF_CALL_(call) \
+  do {                       \
+    if (!FBLEPROF_LIKELY_NULL_(fbleprof_api_)) fbleprof_api_->call; \
+  } while (0)
+#define FBLEPROF_CALL_OR_(call, otherwise) \
+  (FBLEPROF_LIKELY_NULL_(fbleprof_api_) ? (otherwise) : fbleprof_api_->call)
+#else
+#define FBLEPROF_INLINE_ static
+#define FBLEPROF_CALL_(call) ((void)0)
+#define FBLEPROF_CALL_OR_(call, otherwise) (otherwise)
+#endif
+
+/* Registers a block: at any time, from any thread; not from signal handlers. `name` and `file` are
+ * copied; file may be NULL, line 0. The same name may be registered again: another block. */
+FBLEPROF_INLINE_ fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) {
+  return FBLEPROF_CALL_OR_(block_new(name, file, line), 0);
+}
+/* The block becomes the newest entry: one call is counted from the context it is entered in. */
+FBLEPROF_INLINE_ void fbleprof_enter(fbleprof_block block) { FBLEPROF_CALL_(enter(block)); }
+/* Ends the newest entry of that block, and what lies above it, within the same native function. */
+FBLEPROF_INLINE_ void fbleprof_leave(fbleprof_block block) { FBLEPROF_CALL_(leave(block)); }
+/* A tail call: the newest entry ends, `block` is entered in its place, the stack does not grow. */
+FBLEPROF_INLINE_ void fbleprof_replace(fbleprof_block block) { FBLEPROF_CALL_(replace(block)); }
+/* Charges virtual time to the live context: instructions, reductions, bytes: the runtime's own. */
+FBLEPROF_INLINE_ void fbleprof_tick(uint64_t count) { FBLEPROF_CALL_(tick(count)); }
+/* Recording on and off, for all threads. With FBLEPROF_START=off a program starts with it off. Not
+ * from signal handlers. */
+FBLEPROF_INLINE_ void fbleprof_start(void) { FBLEPROF_CALL_(start()); }
+FBLEPROF_INLINE_ void fbleprof_stop(void) { FBLEPROF_CALL_(stop()); }
+/* Charges the calling thread's time up to now. The file needs no flushing to be read. */
+FBLEPROF_INLINE_ void fbleprof_flush(void) { FBLEPROF_CALL_(flush()); }
+/* 1 while a profile is being recorded, else 0. */
+FBLEPROF_INLINE_ int fbleprof_is_enabled(void) { return FBLEPROF_CALL_OR_(is_enabled(), 0); }
+/* A green thread's own shadow stack, its first entry in the present context; room for most_entries
+ * (0: 65536). NULL if there is none to be had. Not from signal handlers. */
+FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_new(size_t most_entries) {
+  return FBLEPROF_CALL_OR_(context_new(most_entries), (fbleprof_context*)0);
+}
+/* Goes on in `to` (NULL: the thread's own stack); returns what was left, to come back to. A context
+ * may go on in another thread than before. */
+FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
+  return FBLEPROF_CALL_OR_(context_switch(to), (fbleprof_context*)0);
+}
+/* Frees a context that no thread is in. Not from signal handlers. */
+FBLEPROF_INLINE_ void fbleprof_context_free(fbleprof_context* context) {
+  FBLEPROF_CALL_(context_free(context));
+}
+/* Shows every context so far to `visitor`, parents before children, until it returns nonzero; that
+ * is returned, else 0. Other threads go on counting meanwhile. Not from signal handlers. */
+FBLEPROF_INLINE_ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {
+  return FBLEPROF_CALL_OR_(query(visitor, argument), 0);
+}
+
+#endif /* FBLEPROF_BUILDING_LIBRARY */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

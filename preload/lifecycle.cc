@@ -1,0 +1,49 @@
+// Where the library starts and ends with its process.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "capture/process.h"
+#include "interposers.h"
+#include "real.h"
+
+namespace {
+using fbleprof::preload::Real;
+using Exit = void (*)(int);
+constinit Real<Exit> real__exit{"_exit"};
+constinit Real<Exit> real__Exit{"_Exit"};
+
+void end_of_process() {
+  fbleprof::capture::finish_process(fbleprof::format::State::kEnded, 0);
+}
+
+// The library asks to be initialised before all others (-z initfirst), so that their constructors
+// are counted; what it needs of libc does not depend on libc's own.
+__attribute__((constructor)) void start(int, char**, char** environment) {
+  using namespace fbleprof::preload;
+  resolve_loader();
+  resolve_processes();
+  resolve_signals();
+  resolve_threads();
+  real__exit.resolve();
+  real__Exit.resolve();
+  fbleprof::capture::start_process(environment);
+  if (!fbleprof::capture::is_profiling()) return;
+  watch_this_thread();
+  watch_forks();
+  at_quick_exit(end_of_process);
+}
+
+__attribute__((destructor)) void end() { end_of_process(); }
+}  // namespace
+
+FBLEPROF_INTERPOSE [[noreturn]] void _exit(int status) {
+  end_of_process();
+  real__exit.get()(status);
+  __builtin_unreachable();
+}
+
+FBLEPROF_INTERPOSE [[noreturn]] void _Exit(int status) noexcept {
+  end_of_process();
+  real__Exit.get()(status);
+  __builtin_unreachable();
+}

@@ -1,0 +1,151 @@
+// fork, exec, and what confines a process.
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/process.h"
+#include "interposers.h"
+#include "real.h"
+
+extern char** environ;
+
+namespace {
+using fbleprof::preload::Real;
+namespace capture = fbleprof::capture;
+using Arguments = char* const*;
+
+constinit Real<pid_t (*)()> real__Fork{"_Fork"};
+constinit Real<int (*)(const char*, Arguments, Arguments)> real_execve{"execve"};
+constinit Real<int (*)(const char*, Arguments)> real_execv{"execv"};
+constinit Real<int (*)(const char*, Arguments)> real_execvp{"execvp"};
+constinit Real<int (*)(const char*, Arguments, Arguments)> real_execvpe{"execvpe"};
+constinit Real<int (*)(int, Arguments, Arguments)> real_fexecve{"fexecve"};
+constinit Real<int (*)(int, const char*, Arguments, Arguments, int)> real_execveat{"execveat"};
+
+constinit Real<int (*)(int, ...)> real_prctl{"prctl"};
+constinit Real<long (*)(long, ...)> real_syscall{"syscall"};
+
+// The arguments of execl and its like, as an array on the stack of the caller.
+std::size_t count_arguments(va_list arguments) {
+  std::size_t count = 1;
+  while (va_arg(arguments, char*)) ++count;
+  return count;
+}
+}  // namespace
+
+FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
+  const pid_t pid = real__Fork.get()();
+  if (pid == 0) capture::after_fork_in_child();
+  return pid;
+}
+
+FBLEPROF_INTERPOSE int execve(const char* path, Arguments argv, Arguments envp) noexcept {
+  capture::Exec exec;
+  return real_execve.get()(path, argv, envp);
+}
+FBLEPROF_INTERPOSE int execv(const char* path, Arguments argv) noexcept {
+  capture::Exec exec;
+  return real_execv.get()(path, argv);
+}
+FBLEPROF_INTERPOSE int execvp(const char* file, Arguments argv) noexcept {
+  capture::Exec exec;
+  return real_execvp.get()(file, argv);
+}
+FBLEPROF_INTERPOSE int execvpe(const char* file, Arguments argv, Arguments envp) noexcept {
+  capture::Exec exec;
+  return real_execvpe.get()(file, argv, envp);
+}
+FBLEPROF_INTERPOSE int fexecve(int fd, Arguments argv, Arguments envp) noexcept {
+  capture::Exec exec;
+  return real_fexecve.get()(fd, argv, envp);
+}
+FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Arguments envp,
+                                int flags) noexcept {
+  capture::Exec exec;
+  return real_execveat.get()(fd, path, argv, envp, flags);
+}
+
+// The three with a variable number of arguments.
+#define FBLEPROF_COLLECT_ARGUMENTS(first)                       \
+  va_list list, again;                                          \
+  va_start(list, first);                                        \
+  va_copy(again, list);                                         \
+  const std::size_t count = count_arguments(again) + 1;         \
+  va_end(again);                                                \
+  char** argv = static_cast<char**>(__builtin_alloca(count * sizeof(char*))); \
+  argv[0] = const_cast<char*>(first);                           \
+  for (std::size_t i = 1; i < count; ++i) argv[i] = va_arg(list, char*)
+
+FBLEPROF_INTERPOSE int execl(const char* path, const char* first, ...) noexcept {
+  FBLEPROF_COLLECT_ARGUMENTS(first);
+  va_end(list);
+  capture::Exec exec;
+  return real_execv.get()(path, argv);
+}
+FBLEPROF_INTERPOSE int execlp(const char* file, const char* first, ...) noexcept {
+  FBLEPROF_COLLECT_ARGUMENTS(first);
+  va_end(list);
+  capture::Exec exec;
+  return real_execvp.get()(file, argv);
+}
+FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept {
+  FBLEPROF_COLLECT_ARGUMENTS(first);
+  char** envp = va_arg(list, char**);
+  va_end(list);
+  capture::Exec exec;
+  return real_execve.get()(path, argv, envp);
+}
+
+// Both are declared with `...`, and take as many arguments as the call needs; passing on all there
+// can be does no harm. Hence the other names here.
+FBLEPROF_INTERPOSE int prctl_of_program(int option, unsigned long a, unsigned long b,
+                                        unsigned long c, unsigned long d) __asm__("prctl");
+FBLEPROF_INTERPOSE long syscall_of_program(long number, long a, long b, long c, long d, long e,
+                                           long f) __asm__("syscall");
+
+int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
+                     unsigned long d) {
+  if (option == PR_SET_SECCOMP) capture::before_confinement();
+  return real_prctl.get()(option, a, b, c, d);
+}
+
+long syscall_of_program(long number, long a, long b, long c, long d, long e, long f) {
+  switch (number) {
+    case SYS_seccomp:
+      if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER) {
+        capture::before_confinement();
+      }
+      break;
+    case SYS_exit_group:
+      capture::finish_process(fbleprof::format::State::kEnded, 0);
+      break;
+    case SYS_execve: {
+      capture::Exec exec;
+      return real_syscall.get()(number, a, b, c, d, e, f);
+    }
+    default:
+      break;
+  }
+  return real_syscall.get()(number, a, b, c, d, e, f);
+}
+
+namespace fbleprof::preload {
+void resolve_processes() {
+  real_prctl.resolve();
+  real_syscall.resolve();
+  real__Fork.resolve();
+  real_execve.resolve();
+  real_execv.resolve();
+  real_execvp.resolve();
+  real_execvpe.resolve();
+  real_fexecve.resolve();
+  real_execveat.resolve();
+}
+
+void watch_forks() {
+  pthread_atfork(nullptr, nullptr, capture::after_fork_in_child);
+}
+}  // namespace fbleprof::preload

@@ -1,0 +1,154 @@
+// The program's own use of signals: it sees the actions and masks that it set, and never ours.
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+
+#include "capture/fatal_signals.h"
+#include "capture/signals.h"
+#include "capture/threads.h"
+#include "interposers.h"
+#include "real.h"
+
+namespace {
+using fbleprof::preload::Real;
+namespace capture = fbleprof::capture;
+using Handler = void (*)(int);
+using capture::without_sampling_signal;
+
+constinit Real<int (*)(int, const struct sigaction*, struct sigaction*)> real_sigaction{"sigaction"};
+constinit Real<Handler (*)(int, Handler)> real_signal{"signal"};
+constinit Real<Handler (*)(int, Handler)> real_sysv_signal{"__sysv_signal"};
+constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask{"sigprocmask"};
+constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
+constinit Real<int (*)(const sigset_t*)> real_sigsuspend{"sigsuspend"};
+constinit Real<int (*)(const sigset_t*, int*)> real_sigwait{"sigwait"};
+constinit Real<int (*)(const sigset_t*, siginfo_t*)> real_sigwaitinfo{"sigwaitinfo"};
+constinit Real<int (*)(const sigset_t*, siginfo_t*, const timespec*)> real_sigtimedwait{
+    "sigtimedwait"};
+constinit Real<int (*)(int, const sigset_t*, int)> real_signalfd{"signalfd"};
+constinit Real<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppoll{"ppoll"};
+constinit Real<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>
+    real_pselect{"pselect"};
+constinit Real<int (*)(int, epoll_event*, int, int, const sigset_t*)> real_epoll_pwait{
+    "epoll_pwait"};
+constinit Real<int (*)(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
+
+bool is_sampling_signal(int number) {
+  return number == capture::kSamplingSignal && capture::handler_is_installed();
+}
+
+// signal() in terms of sigaction, for the one signal that is not the kernel's to know.
+Handler set_handler(Handler handler, int flags) {
+  struct sigaction action{}, old{};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  capture::set_program_action(&action, &old);
+  return old.sa_handler;
+}
+}  // namespace
+
+FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
+                                 struct sigaction* old) noexcept {
+  if (is_sampling_signal(number)) return capture::set_program_action(action, old);
+  const int result = real_sigaction.get()(number, action, old);
+  if (result == 0) capture::hide_fatal_handler(old);
+  return result;
+}
+FBLEPROF_INTERPOSE Handler signal(int number, Handler handler) noexcept {
+  if (is_sampling_signal(number)) return set_handler(handler, SA_RESTART);
+  return capture::without_fatal_handler(real_signal.get()(number, handler));
+}
+FBLEPROF_INTERPOSE Handler bsd_signal(int number, Handler handler) noexcept {
+  return signal(number, handler);
+}
+FBLEPROF_INTERPOSE Handler ssignal(int number, Handler handler) noexcept {
+  return signal(number, handler);
+}
+FBLEPROF_INTERPOSE Handler __sysv_signal(int number, Handler handler) noexcept {
+  if (is_sampling_signal(number)) {
+    return set_handler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+  }
+  return capture::without_fatal_handler(real_sysv_signal.get()(number, handler));
+}
+FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
+  return __sysv_signal(number, handler);
+}
+
+FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return capture::program_sigmask(how, set, old, real_sigprocmask.get());
+}
+FBLEPROF_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return capture::program_sigmask(how, set, old, real_pthread_sigmask.get());
+}
+
+// Masks that last for one call, and sets to wait for. Each is the program's set without ours.
+FBLEPROF_INTERPOSE int sigsuspend(const sigset_t* set) {
+  sigset_t own;
+  return real_sigsuspend.get()(without_sampling_signal(set, &own));
+}
+FBLEPROF_INTERPOSE int ppoll(pollfd* fds, nfds_t count, const timespec* timeout,
+                             const sigset_t* set) {
+  sigset_t own;
+  return real_ppoll.get()(fds, count, timeout, without_sampling_signal(set, &own));
+}
+FBLEPROF_INTERPOSE int pselect(int count, fd_set* read, fd_set* write, fd_set* error,
+                               const timespec* timeout, const sigset_t* set) {
+  sigset_t own;
+  return real_pselect.get()(count, read, write, error, timeout,
+                            without_sampling_signal(set, &own));
+}
+FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int timeout,
+                                   const sigset_t* set) {
+  sigset_t own;
+  return real_epoll_pwait.get()(fd, events, most, timeout, without_sampling_signal(set, &own));
+}
+FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
+  sigset_t own;
+  return real_sigwait.get()(without_sampling_signal(set, &own), number);
+}
+FBLEPROF_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  sigset_t own;
+  return real_sigwaitinfo.get()(without_sampling_signal(set, &own), info);
+}
+FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info,
+                                    const timespec* timeout) {
+  sigset_t own;
+  return real_sigtimedwait.get()(without_sampling_signal(set, &own), info, timeout);
+}
+FBLEPROF_INTERPOSE int signalfd(int fd, const sigset_t* set, int flags) noexcept {
+  sigset_t own;
+  return real_signalfd.get()(fd, without_sampling_signal(set, &own), flags);
+}
+
+FBLEPROF_INTERPOSE int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+  const int result = real_sigaltstack.get()(stack, old);
+  if (result == 0 && stack) {
+    const bool off = (stack->ss_flags & SS_DISABLE) != 0;
+    capture::note_signal_stack(off ? nullptr : stack->ss_sp, off ? 0 : stack->ss_size);
+  }
+  return result;
+}
+
+namespace fbleprof::preload {
+void resolve_signals() {
+  real_sigaction.resolve();
+  real_signal.resolve();
+  real_sysv_signal.resolve();
+  real_sigprocmask.resolve();
+  real_pthread_sigmask.resolve();
+  real_sigsuspend.resolve();
+  real_sigwait.resolve();
+  real_sigwaitinfo.resolve();
+  real_sigtimedwait.resolve();
+  real_signalfd.resolve();
+  real_ppoll.resolve();
+  real_pselect.resolve();
+  real_epoll_pwait.resolve();
+  real_sigaltstack.resolve();
+}
+}  // namespace fbleprof::preload

@@ -1,0 +1,133 @@
+// Threads, from their first instruction to the last of their destructors; and fibers.
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <threads.h>
+#include <ucontext.h>
+
+#include "capture/fibers.h"
+#include "capture/process.h"
+#include "capture/signals.h"
+#include "capture/threads.h"
+#include "interposers.h"
+#include "real.h"
+
+namespace {
+using fbleprof::preload::Real;
+namespace capture = fbleprof::capture;
+
+constinit Real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
+    real_pthread_create{"pthread_create"};
+constinit Real<int (*)(thrd_t*, thrd_start_t, void*)> real_thrd_create{"thrd_create"};
+
+constinit Real<int (*)(ucontext_t*, const ucontext_t*)> real_swapcontext{"swapcontext"};
+constinit Real<int (*)(const ucontext_t*)> real_setcontext{"setcontext"};
+
+pthread_key_t end_key;
+bool has_end_key = false;
+
+// Runs among the thread's other destructors, in no order that is ours to choose: it puts itself off
+// until the last round, so that theirs are profiled.
+void at_thread_end(void* round) {
+  const auto n = reinterpret_cast<unsigned long>(round);
+  if (n < PTHREAD_DESTRUCTOR_ITERATIONS &&
+      pthread_setspecific(end_key, reinterpret_cast<void*>(n + 1)) == 0) {
+    return;
+  }
+  capture::detach_this_thread(true);
+}
+
+std::uint64_t stack_bytes_of(const pthread_attr_t* attributes) {
+  std::size_t bytes = 0;
+  if (attributes) {
+    pthread_attr_getstacksize(attributes, &bytes);
+  } else {
+    pthread_attr_t defaults;
+    if (pthread_getattr_default_np(&defaults) == 0) {
+      pthread_attr_getstacksize(&defaults, &bytes);
+      pthread_attr_destroy(&defaults);
+    }
+  }
+  return bytes ? bytes : std::uint64_t{8} << 20;
+}
+
+struct Start {
+  void* (*pthread_function)(void*);
+  thrd_start_t thrd_function;
+  void* argument;
+  std::uint64_t stack_bytes;
+};
+
+Start take(void* argument) {
+  auto* start = static_cast<Start*>(argument);
+  const Start copy = *start;
+  free(start);
+  {
+    capture::SamplingBlocked guard;
+    capture::attach_this_thread(capture::bounds_of_new_thread(copy.stack_bytes), 0);
+  }
+  fbleprof::preload::watch_this_thread();
+  return copy;
+}
+
+void* run_pthread(void* argument) {
+  const Start start = take(argument);
+  return start.pthread_function(start.argument);
+}
+
+int run_thrd(void* argument) {
+  const Start start = take(argument);
+  return start.thrd_function(start.argument);
+}
+
+Start* make_start(const pthread_attr_t* attributes) {
+  if (!capture::is_profiling()) return nullptr;
+  auto* start = static_cast<Start*>(malloc(sizeof(Start)));
+  if (start) start->stack_bytes = stack_bytes_of(attributes);
+  return start;
+}
+}  // namespace
+
+FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                      void* (*function)(void*), void* argument) {
+  Start* start = make_start(attributes);
+  if (!start) return real_pthread_create.get()(thread, attributes, function, argument);
+  start->pthread_function = function;
+  start->argument = argument;
+  const int result = real_pthread_create.get()(thread, attributes, run_pthread, start);
+  if (result != 0) free(start);
+  return result;
+}
+
+FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
+  Start* start = make_start(nullptr);
+  if (!start) return real_thrd_create.get()(thread, function, argument);
+  start->thrd_function = function;
+  start->argument = argument;
+  const int result = real_thrd_create.get()(thread, run_thrd, start);
+  if (result != thrd_success) free(start);
+  return result;
+}
+
+FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
+  capture::note_switch(to);
+  return real_swapcontext.get()(from, to);
+}
+FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
+  capture::note_switch(to);
+  return real_setcontext.get()(to);
+}
+
+namespace fbleprof::preload {
+void resolve_threads() {
+  real_swapcontext.resolve();
+  real_setcontext.resolve();
+  real_pthread_create.resolve();
+  real_thrd_create.resolve();
+}
+
+void watch_this_thread() {
+  if (!has_end_key) has_end_key = pthread_key_create(&end_key, at_thread_end) == 0;
+  if (has_end_key) pthread_setspecific(end_key, reinterpret_cast<void*>(1));
+}
+}  // namespace fbleprof::preload
