@@ -1,6 +1,9 @@
-// fork and exec.
+// fork, exec, and what confines a process.
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/process.h"
@@ -21,6 +24,9 @@ constinit Real<int (*)(const char*, Arguments)> real_execvp{"execvp"};
 constinit Real<int (*)(const char*, Arguments, Arguments)> real_execvpe{"execvpe"};
 constinit Real<int (*)(int, Arguments, Arguments)> real_fexecve{"fexecve"};
 constinit Real<int (*)(int, const char*, Arguments, Arguments, int)> real_execveat{"execveat"};
+
+constinit Real<int (*)(int, ...)> real_prctl{"prctl"};
+constinit Real<long (*)(long, ...)> real_syscall{"syscall"};
 
 // The arguments of execl and its like, as an array on the stack of the caller.
 std::size_t count_arguments(va_list arguments) {
@@ -93,8 +99,43 @@ FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept
   return real_execve.get()(path, argv, envp);
 }
 
+// Both are declared with `...`, and take as many arguments as the call needs; passing on all there
+// can be does no harm. Hence the other names here.
+FBLEPROF_INTERPOSE int prctl_of_program(int option, unsigned long a, unsigned long b,
+                                        unsigned long c, unsigned long d) __asm__("prctl");
+FBLEPROF_INTERPOSE long syscall_of_program(long number, long a, long b, long c, long d, long e,
+                                           long f) __asm__("syscall");
+
+int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
+                     unsigned long d) {
+  if (option == PR_SET_SECCOMP) capture::before_confinement();
+  return real_prctl.get()(option, a, b, c, d);
+}
+
+long syscall_of_program(long number, long a, long b, long c, long d, long e, long f) {
+  switch (number) {
+    case SYS_seccomp:
+      if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER) {
+        capture::before_confinement();
+      }
+      break;
+    case SYS_exit_group:
+      capture::finish_process(fbleprof::format::State::kEnded, 0);
+      break;
+    case SYS_execve: {
+      capture::Exec exec;
+      return real_syscall.get()(number, a, b, c, d, e, f);
+    }
+    default:
+      break;
+  }
+  return real_syscall.get()(number, a, b, c, d, e, f);
+}
+
 namespace fbleprof::preload {
 void resolve_processes() {
+  real_prctl.resolve();
+  real_syscall.resolve();
   real__Fork.resolve();
   real_execve.resolve();
   real_execv.resolve();
@@ -105,7 +146,6 @@ void resolve_processes() {
 }
 
 void watch_forks() {
-  pthread_atfork(capture::before_fork, capture::after_fork_in_parent,
-                 capture::after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, capture::after_fork_in_child);
 }
 }  // namespace fbleprof::preload

@@ -8,6 +8,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 
+#include "capture/fatal_signals.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "interposers.h"
@@ -54,11 +55,13 @@ Handler set_handler(Handler handler, int flags) {
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {
   if (is_sampling_signal(number)) return capture::set_program_action(action, old);
-  return real_sigaction.get()(number, action, old);
+  const int result = real_sigaction.get()(number, action, old);
+  if (result == 0) capture::hide_fatal_handler(old);
+  return result;
 }
 FBLEPROF_INTERPOSE Handler signal(int number, Handler handler) noexcept {
   if (is_sampling_signal(number)) return set_handler(handler, SA_RESTART);
-  return real_signal.get()(number, handler);
+  return capture::without_fatal_handler(real_signal.get()(number, handler));
 }
 FBLEPROF_INTERPOSE Handler bsd_signal(int number, Handler handler) noexcept {
   return signal(number, handler);
@@ -70,7 +73,7 @@ FBLEPROF_INTERPOSE Handler __sysv_signal(int number, Handler handler) noexcept {
   if (is_sampling_signal(number)) {
     return set_handler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
   }
-  return real_sysv_signal.get()(number, handler);
+  return capture::without_fatal_handler(real_sysv_signal.get()(number, handler));
 }
 FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
   return __sysv_signal(number, handler);

@@ -1,9 +1,11 @@
-// Threads, from their first instruction to the last of their destructors.
+// Threads, from their first instruction to the last of their destructors; and fibers.
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <threads.h>
+#include <ucontext.h>
 
+#include "capture/fibers.h"
 #include "capture/process.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
@@ -17,6 +19,9 @@ namespace capture = fbleprof::capture;
 constinit Real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
     real_pthread_create{"pthread_create"};
 constinit Real<int (*)(thrd_t*, thrd_start_t, void*)> real_thrd_create{"thrd_create"};
+
+constinit Real<int (*)(ucontext_t*, const ucontext_t*)> real_swapcontext{"swapcontext"};
+constinit Real<int (*)(const ucontext_t*)> real_setcontext{"setcontext"};
 
 pthread_key_t end_key;
 bool has_end_key = false;
@@ -104,8 +109,19 @@ FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* 
   return result;
 }
 
+FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
+  capture::note_switch(to);
+  return real_swapcontext.get()(from, to);
+}
+FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
+  capture::note_switch(to);
+  return real_setcontext.get()(to);
+}
+
 namespace fbleprof::preload {
 void resolve_threads() {
+  real_swapcontext.resolve();
+  real_setcontext.resolve();
   real_pthread_create.resolve();
   real_thrd_create.resolve();
 }

@@ -1,61 +1,18 @@
 #include "capture/api.h"
 
-#include <sys/mman.h>
-
 #include "capture/process.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
-#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/enter.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
-using signal_safe::Entry;
-using signal_safe::kernel_call;
 using signal_safe::session;
-using signal_safe::Stack;
-using signal_safe::ThreadState;
-
-// A stack that belongs to no machine stack: its bounds are everything, so that nothing switches away
-// from it but the program. Its entries name nodes of the tree of the thread that it last ran in.
-struct fbleprof_context {
-  Stack stack;
-  const signal_safe::CallTree* tree;
-  std::uint64_t bytes;
-};
 
 namespace {
 
-constexpr std::size_t kDefaultEntries = 65536;
-constexpr std::size_t kMostEntries = std::size_t{1} << 28;
-constexpr std::size_t kSlackEntries = 64;
-constexpr int kLongestTransplant = 4096;
-
 const format::Node* node_at(format::Ref ref) { return session.arena.at<format::Node>(ref); }
-
-// The node of the same path in another tree.
-format::Ref transplant(signal_safe::CallTree& tree, format::Ref node, int depth) {
-  const format::Node* n = node_at(node);
-  if (n->parent == 0 || depth > kLongestTransplant) return tree.root();
-  const format::Ref parent = transplant(tree, n->parent, depth + 1);
-  const format::Edge* edge = tree.enter(parent, n->function, 0, format::kEdgeSampled);
-  return edge ? edge->to : parent;
-}
-
-// The context goes on in another thread: its entries get that thread's nodes.
-void move_to_tree(fbleprof_context& context, signal_safe::CallTree& tree) {
-  const signal_safe::CallTree& from = *context.tree;
-  context.stack.base = transplant(tree, context.stack.base, 0);
-  format::Ref at = context.stack.base;
-  for (Entry* entry = context.stack.gate + 1; entry <= context.stack.saved_top; ++entry) {
-    const format::Node* node = node_at(from.node_at(signal_safe::node_number(entry->word)));
-    const format::Edge* edge = tree.enter(at, node->function, 0, format::kEdgeSampled);
-    if (edge) at = edge->to;
-    entry->word = tree.word_of(at);
-  }
-  context.tree = &tree;
-}
 
 struct Named {
   const char* text;
@@ -187,54 +144,6 @@ void fbleprof_flush() {
 
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
-}
-
-fbleprof_context* fbleprof_context_new(size_t most_entries) {
-  if (!fbleprof_hot.top) return nullptr;
-  if (most_entries == 0) most_entries = kDefaultEntries;
-  if (most_entries > kMostEntries) most_entries = kMostEntries;
-  const std::uint64_t bytes =
-      (sizeof(fbleprof_context) + (most_entries + 1 + kSlackEntries) * sizeof(Entry) + 4095) / 4096 *
-      4096;
-  const long memory = kernel_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (signal_safe::kernel_failed(memory)) return nullptr;
-  auto* context = reinterpret_cast<fbleprof_context*>(memory);
-  ThreadState& thread = *fbleprof_hot.self;
-  context->bytes = bytes;
-  context->tree = &thread.tree;
-  Stack& stack = context->stack;
-  stack.low = 0;
-  stack.high = ~std::uint64_t{0};
-  stack.gate = reinterpret_cast<Entry*>(context + 1);
-  stack.gate[0] = {signal_safe::kNoFrame, signal_safe::kGateWord};
-  stack.limit = stack.gate + most_entries;
-  stack.saved_top = stack.gate;
-  stack.base = signal_safe::node_of(thread, thread.hot->top);
-  return context;
-}
-
-fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
-  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return nullptr;
-  ThreadState& thread = *fbleprof_hot.self;
-  capture::SamplingBlocked guard;
-  signal_safe::BusyGuard busy(thread);
-  if (!busy) return nullptr;
-  auto* from = static_cast<fbleprof_context*>(thread.context);
-  if (to == from) return from;
-  if (to && to->tree != &thread.tree) move_to_tree(*to, thread.tree);
-  Stack& stack = to ? to->stack : thread.main_stack;
-  thread.current->saved_top = thread.hot->top;
-  thread.current = &stack;
-  thread.context = to;
-  thread.hot->limit = stack.limit;
-  thread.hot->top = stack.saved_top;
-  return from;
-}
-
-void fbleprof_context_free(fbleprof_context* context) {
-  if (!context || (fbleprof_hot.top && fbleprof_hot.self->context == context)) return;
-  kernel_call(SYS_munmap, reinterpret_cast<long>(context), static_cast<long>(context->bytes));
 }
 
 int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {

@@ -158,12 +158,14 @@ int create(const Path& path) {
 // Settles on a name and creates the file; -1 with a reason if it cannot be.
 int create_output(OutputFile& file, bool is_child, bool names_process) {
   if (is_child && !names_process) file.path.add('.').add_number(own_pid());
+  file.is_secondary = is_child;
   for (int attempt = 0; attempt < 100; ++attempt) {
     switch (examine(file.path, file.failure)) {
       case Occupant::kRefused:
         return -1;
       case Occupant::kLive: {
         // Taken: the process's own number, then a count of the programs it went through.
+        file.is_secondary = true;
         if (attempt == 0 && !is_child) {
           file.path.add('.').add_number(own_pid());
         } else {
@@ -333,7 +335,8 @@ bool resize(const OutputFile& file, std::uint64_t bytes) {
   if (fd < 0) return false;
   struct stat status{};
   const bool done = fstat(fd, &status) == 0 && status.st_dev == file.device &&
-                    status.st_ino == file.inode && ftruncate(fd, static_cast<off_t>(bytes)) == 0;
+                    status.st_ino == file.inode && status.st_size > 0 &&
+                    ftruncate(fd, static_cast<off_t>(bytes)) == 0;
   close(fd);
   return done;
 }
@@ -359,6 +362,14 @@ void close_output(const OutputFile& file, std::uint64_t used_bytes) {
   }
   // A failure leaves the hole: the header says where the profile ends.
   resize(file, used_bytes);
+}
+
+void remove_output(const OutputFile& file) {
+  struct stat status{};
+  if (!file.path.empty() && !file.anonymous && lstat(file.path.c_str(), &status) == 0 &&
+      status.st_dev == file.device && status.st_ino == file.inode) {
+    unlink(file.path.c_str());
+  }
 }
 
 }  // namespace fbleprof::capture

@@ -21,6 +21,7 @@ struct OutputFile {
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
   std::uint64_t device = 0, inode = 0;  // what the path must still name at the end
+  bool is_secondary = false;  // named after another profile: a child's, or its name was taken
   bool anonymous = false;  // memory only; written to `path` at the end
   Text<512> failure;       // why there is no profile, or why it is in memory
 };
@@ -30,6 +31,9 @@ OutputFile open_output(const Settings& settings, const Path* parent);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it ends.
 void close_output(const OutputFile& file, std::uint64_t used_bytes);
+
+// Takes a profile away that holds nothing.
+void remove_output(const OutputFile& file);
 
 // The program goes on after all: the hole is put back. False: the profile cannot grow any more.
 bool reopen_output(const OutputFile& file);

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/api.h"
+#include "capture/fatal_signals.h"
 #include "capture/output_file.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -28,11 +30,15 @@ using signal_safe::ThreadState;
 
 namespace {
 
+// Room for new contexts once no more memory may be asked for.
+constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
+
 Settings settings;
 OutputFile output;
 bool perf_allowed = true;
 std::uint32_t profiled_pid = 0;
 bool finished = false;
+bool confined = false;
 
 std::uint64_t clock_reading(clockid_t clock) {
   timespec now{};
@@ -234,7 +240,7 @@ void charge_from_outside(ThreadState& thread) {
 }
 
 struct Content {
-  std::uint64_t samples = 0;
+  std::uint64_t cpu_ns = 0;
   bool hooked = false;
 };
 
@@ -242,7 +248,7 @@ Content content_of_profile() {
   Content content;
   for (format::Ref ref = session.arena.header()->first_thread; ref != 0;) {
     const auto* thread = session.arena.at<format::Thread>(ref);
-    content.samples += thread->samples;
+    content.cpu_ns += thread->cpu_ns;
     content.hooked |= (thread->flags & format::kThreadHooked) != 0;
     ref = thread->next;
   }
@@ -346,6 +352,12 @@ bool is_confined() {
 
 bool is_profiling() { return session.arena.base() != nullptr && !finished; }
 
+void abandon_profile() {
+  session.recording.store(false);
+  finished = true;
+  say("the profile's file was truncated while the program ran: the profile is lost");
+}
+
 void remark(const char* text) {
   say(text);
   if (!session.arena.base()) return;
@@ -383,13 +395,22 @@ void start_process(char** environment) {
     SamplingBlocked guard;
     attach_this_thread(bounds_of_main_thread(), cpu_at_start);
   }
+  watch_fatal_signals();
   if (settings.start) start_all_threads();
   session.arena.header()->state = format::State::kLive;
   fbleprof_attach_lazily = 1;
 }
 
 void finish_process(format::State state, std::uint32_t code) {
-  if (!is_profiling() || !is_own_process()) return;
+  if (!is_profiling()) return;
+  if (confined) {
+    // A system call might end the program in another way than it ended itself.
+    finished = true;
+    session.arena.header()->end_code = code;
+    session.arena.header()->state = state;
+    return;
+  }
+  if (!is_own_process()) return;
   SamplingBlocked guard;
   finished = true;
   if (fbleprof_hot.top) {
@@ -408,24 +429,37 @@ void finish_process(format::State state, std::uint32_t code) {
   session.arena.freeze();
   header->state = state;
   const Content content = content_of_profile();
-  // A child that forked only to exec, or to exit at once, has nothing to show.
-  const bool is_trivial = state != format::State::kFatal && !content.hooked && content.samples <= 1 &&
-                          header->process_cpu_ns < 1'000'000;
+  // A child that was forked only to exec, or that ended within two sampling periods, has nothing to
+  // show: programs that start thousands of them must not leave thousands of files.
+  const bool is_trivial = state != format::State::kFatal && !content.hooked &&
+                          content.cpu_ns < std::uint64_t{2'000'000'000} / settings.rate_hz;
   if (is_trivial && state == format::State::kExeced) header->flags |= format::kHeaderTrivial;
-  if (state != format::State::kExeced || !output.anonymous) {
+  if (is_trivial && output.is_secondary && state == format::State::kEnded) {
+    remove_output(output);
+  } else if (state != format::State::kExeced || !output.anonymous) {
     close_output(output, session.arena.populated_bytes());
   }
 }
 
-void before_fork() {}
-void after_fork_in_parent() {}
+void before_confinement() {
+  if (!is_profiling() || !is_own_process() || confined) return;
+  SamplingBlocked guard;
+  fbleprof_flush();
+  for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
+  drain_pending();
+  session.arena.reserve(kBytesUnderConfinement);
+  session.arena.freeze();
+  close_output(output, session.arena.populated_bytes());
+  confined = true;
+  remark("the program confined itself with seccomp: from then on calls are counted, time is not");
+}
 
 void after_fork_in_child() {
   if (!session.arena.base() || !fbleprof_hot.top) return;
   if (!fbleprof_hot.self->canary->alive) become_own_process(fbleprof_hot.self);
 }
 
-Exec::Exec() : ours_(is_profiling() && is_own_process()) {
+Exec::Exec() : ours_(is_profiling() && !confined && is_own_process()) {
   if (!ours_) return;
   finish_process(format::State::kExeced, 0);
   hand_over_to_next_program();

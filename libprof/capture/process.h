@@ -16,10 +16,11 @@ bool is_profiling();
 // are counted. Async-signal-safe. A vfork child, which runs in its parent's memory, does nothing.
 void finish_process(format::State state, std::uint32_t code);
 
-// Around fork, in the forking thread.
-void before_fork();
-void after_fork_in_parent();
+// In a forked child, before it returns from fork.
 void after_fork_in_child();
+
+// Before the program forbids itself system calls (seccomp): nothing of ours makes one afterwards.
+void before_confinement();
 
 // Around exec. If exec returns, it failed and the profile goes on.
 class Exec {
@@ -38,6 +39,9 @@ void note_unloading();
 
 // Where a thread started by pthread_create finds its bounds: the stack below the start wrapper.
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes);
+
+// The memory of the profile is gone: nothing is recorded any more. From any handler.
+void abandon_profile();
 
 // A remark for the report; on stderr too if that is a terminal or FBLEPROF_VERBOSE=1. One line.
 void remark(const char* text);

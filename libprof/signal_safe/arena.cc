@@ -40,6 +40,11 @@ bool Arena::populate_to(std::uint64_t end) {
   return true;
 }
 
+void Arena::reserve(std::uint64_t bytes) {
+  const std::uint64_t end = __atomic_load_n(&header()->used_bytes, __ATOMIC_RELAXED) + bytes;
+  populate_to(end < cap_bytes_ ? end : cap_bytes_);
+}
+
 format::Ref Arena::allocate(std::uint64_t bytes, std::uint64_t reserve_bytes) {
   std::uint64_t* used = &header()->used_bytes;
   std::uint64_t at = __atomic_load_n(used, __ATOMIC_RELAXED);

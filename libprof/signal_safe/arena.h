@@ -24,6 +24,9 @@ class Arena {
   // `reserve_bytes` are left for those who ask with a smaller reserve.
   format::Ref allocate(std::uint64_t bytes, std::uint64_t reserve_bytes);
 
+  // Makes `bytes` more touchable without asking again; as many as can be had.
+  void reserve(std::uint64_t bytes);
+
   // No space beyond what is populated now: the file is about to end there, or the program is about
   // to forbid system calls.
   void freeze() { frozen_.store(true, std::memory_order_relaxed); }

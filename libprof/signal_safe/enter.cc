@@ -84,7 +84,7 @@ Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
 }  // namespace
 
 extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
-                                    int hook) {
+                                    int hook, const MachineState* at) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
@@ -96,7 +96,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
-  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site);
+  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site, *at);
   if (caller >= thread.hot->limit) {
     thread.record->deep_calls += 1;
     return;
@@ -130,7 +130,7 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
-  if (!guard) return;
+  if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
   const Ref function = session.function_of_block(block);
   auto names_block = [&](const Entry* entry) {
     return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
@@ -144,7 +144,7 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
     }
     if (entry->frame != top->frame) break;
   }
-  if (session.recording.load(std::memory_order_relaxed)) thread.record->unmatched += 1;
+  thread.record->unmatched += 1;
 }
 
 void replace_top(Frame frame, std::uint32_t block) {

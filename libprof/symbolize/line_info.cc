@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
-#include "symbolize/demangle.h"
+#include "symbolize/die_names.h"
 
 // All addresses of a file are asked for at once, so that each compilation unit is visited once, and
 // only those that hold one: first a list of the units' ranges (their top entries alone), then for
@@ -16,8 +15,6 @@
 
 namespace fbleprof::symbolize {
 namespace {
-
-constexpr int kMaxNesting = 256;  // entries inside entries; more is damage
 
 struct UnitRange {
   std::uint64_t begin, end;
@@ -38,11 +35,6 @@ struct Wanted {
 };
 
 bool holds_code(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
-
-bool is_scope(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
-         tag == DW_TAG_class_type || tag == DW_TAG_union_type;
-}
 
 std::uint32_t number(Dwarf_Die* die, unsigned attribute) {
   Dwarf_Attribute found;
@@ -109,8 +101,8 @@ struct LineInfo::Impl {
   Dwarf* dwarf = nullptr;
   bool indexed = false;
   std::vector<Unit> units;
-  std::vector<UnitRange> ranges;                       // sorted
-  std::unordered_map<const void*, SourceFrame> names;  // by an entry's place in the file
+  std::vector<UnitRange> ranges;  // sorted
+  DieNames names;
 
   ~Impl() {
     if (dwarf != nullptr) dwarf_end(dwarf);
@@ -166,37 +158,6 @@ struct LineInfo::Impl {
     std::string_view relative = file;
     while (relative.starts_with("./")) relative.remove_prefix(2);
     return std::string(directory) + "/" + std::string(relative);
-  }
-
-  // Names of a function's entry, without file and line.
-  const SourceFrame& names_of(Dwarf_Die* die) {
-    // Copies of an inlined function all refer to one entry: name that one once.
-    Dwarf_Die origin = *die;
-    Dwarf_Attribute attribute;
-    for (int hops = 0; hops < 4; ++hops) {
-      Dwarf_Die next;
-      if (dwarf_attr(&origin, DW_AT_abstract_origin, &attribute) == nullptr ||
-          dwarf_formref_die(&attribute, &next) == nullptr) {
-        break;
-      }
-      origin = next;
-    }
-    const auto [found, is_new] = names.try_emplace(origin.addr);
-    SourceFrame& frame = found->second;
-    if (!is_new) return frame;
-    const char* linkage = nullptr;
-    for (unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
-      if (linkage == nullptr) {
-        linkage = dwarf_formstring(dwarf_attr_integrate(&origin, kind, &attribute));
-      }
-    }
-    if (linkage != nullptr) {
-      frame.linkage_name = linkage;
-      frame.name = demangle(linkage);
-    } else if (const char* name = dwarf_diename(&origin)) {
-      frame.name = demangle(name);
-    }
-    return frame;
   }
 
   // The file that an attribute of `unit` gives by number. libdw's own dwarf_decl_file denies
@@ -257,14 +218,14 @@ struct LineInfo::Impl {
     for (Wanted& one : wanted) {
       SourceLocation& location = (*locations)[one.index];
       if (one.function) {
-        location.function = names_of(&*one.function);
+        location.function = names.of(&*one.function);
         set_declaration(&*one.function, &location);
       }
       SourceFrame place;  // of the frame that comes next, going outward
       set_line(&unit->top, one.address, &place);
       if (inlines) {
         for (auto die = one.inlined.rbegin(); die != one.inlined.rend(); ++die) {
-          SourceFrame frame = names_of(&*die);
+          SourceFrame frame = names.of(&*die);
           frame.file = std::move(place.file);
           frame.line = place.line;
           location.inlined.push_back(std::move(frame));

@@ -1,0 +1,54 @@
+#include "capture/fibers.h"
+
+#include <atomic>
+
+#include "capture/api.h"
+#include "capture/contexts.h"
+#include "signal_safe/session.h"
+#include "signal_safe/shadow_stack.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+// Machine stacks by their lowest address. Open addressing; entries stay, since a stack's memory is
+// mostly used for the next one; when the table is full, further stacks share the thread's own shadow.
+struct Fiber {
+  std::atomic<std::uint64_t> low;
+  std::atomic<fbleprof_context*> context;
+};
+constexpr std::uint32_t kFibers = 1u << 16;
+Fiber fibers[kFibers];
+
+fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
+  std::uint32_t i = static_cast<std::uint32_t>(low * 0x9e3779b97f4a7c15u >> 48);
+  for (std::uint32_t probes = 0; probes < 64; ++probes, i = (i + 1) % kFibers) {
+    std::uint64_t found = fibers[i].low.load(std::memory_order_acquire);
+    if (found == 0 && fibers[i].low.compare_exchange_strong(found, low)) {
+      // Return addresses are 8 bytes: no more entries than that can be live.
+      fbleprof_context* made = fbleprof_context_new(bytes / 8);
+      if (made) bind_to_machine_stack(made, low, bytes);
+      fibers[i].context.store(made, std::memory_order_release);
+      return made;
+    }
+    if (found == low) return fibers[i].context.load(std::memory_order_acquire);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void note_switch(const ucontext_t* to) {
+  if (!fbleprof_hot.top) return;
+  const auto sp = static_cast<std::uint64_t>(to->uc_mcontext.gregs[REG_RSP]);
+  const auto low = reinterpret_cast<std::uint64_t>(to->uc_stack.ss_sp);
+  const std::uint64_t bytes = to->uc_stack.ss_size;
+  // A context that getcontext took has no stack of its own in uc_stack: it is the thread's.
+  if (low != 0 && sp >= low && sp <= low + bytes) {
+    fbleprof_context_switch(context_of(low, bytes));
+  } else {
+    fbleprof_context_switch(nullptr);
+  }
+}
+
+}  // namespace fbleprof::capture
