@@ -7,12 +7,17 @@ namespace fbleprof::analysis {
 using namespace profile;
 
 Block block(const Profile& profile, const Metric& metric, FunctionId function) {
+  return block(function_table(profile, metric), pair_table(profile, metric), function);
+}
+
+Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
+            FunctionId function) {
   Block result;
   result.totals.function = function;
-  for (const FunctionRow& row : function_table(profile, metric)) {
+  for (const FunctionRow& row : functions) {
     if (row.function == function) result.totals = row;
   }
-  for (const PairRow& row : pair_table(profile, metric)) {
+  for (const PairRow& row : pairs) {
     if (row.callee == function) result.in.push_back(row);
     if (row.caller == function) result.out.push_back(row);
   }

@@ -24,5 +24,8 @@ struct Block {
 // All about `function`. Of a function that does not stand in the tree, all is zero.
 Block block(const profile::Profile& profile, const profile::Metric& metric,
             profile::FunctionId function);
+// The same from the tables of all functions and pairs, for whoever asks for many.
+Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
+            profile::FunctionId function);
 
 }  // namespace fbleprof::analysis

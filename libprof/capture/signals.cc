@@ -65,7 +65,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
   } else if (fbleprof_hot.top) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-    const signal_safe::Interrupted at{static_cast<std::uint64_t>(registers[REG_RIP]),
+    const signal_safe::MachineState at{static_cast<std::uint64_t>(registers[REG_RIP]),
                                       static_cast<std::uint64_t>(registers[REG_RSP]),
                                       static_cast<std::uint64_t>(registers[REG_RBP])};
     if (thread.canary->alive) signal_safe::charge_sample(thread, at);

@@ -13,7 +13,6 @@
 #include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
-#include "signal_safe/unwind.h"
 
 namespace fbleprof::capture {
 
@@ -88,7 +87,6 @@ void reset_block(ThreadBlock& block) {
   block.state.main_stack = {};
   block.state.signal_stack.low = block.state.signal_stack.high = 0;
   block.state.busy = false;
-  block.state.unwinding = false;
 }
 
 // Shadow memory for a machine stack; keeps what there is if it is enough.
@@ -213,7 +211,6 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   state.last_cpu_ns = cpu_from_ns;
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
   if (settings_copy.recording.clock != format::Clock::kTicks) {
-    signal_safe::warm_up_unwinder(state);
     unblock_in_thread();
     SamplingBlocked guard;
     const auto source = arm_timer(state, kSamplingSignal, settings_copy.rate_hz, perf_allowed);

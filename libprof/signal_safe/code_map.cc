@@ -1,118 +1,13 @@
 #include "signal_safe/code_map.h"
 
-#include <dlfcn.h>
 #include <elf.h>
-#include <link.h>
 
 #include "signal_safe/session.h"
+#include "signal_safe/unwind_table.h"
 
 namespace fbleprof::signal_safe {
 
 namespace {
-
-// DWARF pointer encodings, as far as linkers use them in .eh_frame_hdr and .eh_frame.
-constexpr std::uint8_t kAbsolute8 = 0x00, kUdata4 = 0x03, kUdata8 = 0x04, kSdata4 = 0x0b,
-                       kSdata8 = 0x0c, kPcRelative = 0x10;
-constexpr std::uint8_t kTableOfSdata4 = 0x3b;  // data-relative
-constexpr std::uint8_t kCountUdata4 = 0x03;
-
-template <typename T>
-T load(const std::uint8_t* at) {
-  T value;
-  __builtin_memcpy(&value, at, sizeof value);
-  return value;
-}
-
-std::uint64_t read_uleb(const std::uint8_t** at) {
-  std::uint64_t value = 0;
-  for (int shift = 0; shift < 63; shift += 7) {
-    const std::uint8_t byte = *(*at)++;
-    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-    if (!(byte & 0x80)) break;
-  }
-  return value;
-}
-
-// The encoding of an FDE's addresses: its CIE's augmentation 'R'.
-std::uint8_t pointer_encoding(const std::uint8_t* fde) {
-  const std::uint8_t* cie = fde + 4 - load<std::uint32_t>(fde + 4);
-  const std::uint8_t* at = cie + 8;
-  const std::uint8_t version = *at++;
-  const char* augmentation = reinterpret_cast<const char*>(at);
-  if (augmentation[0] != 'z') return kAbsolute8;
-  while (*at++) {
-  }
-  read_uleb(&at);                                         // code alignment
-  while (*at++ & 0x80) {
-  }                                                       // data alignment
-  version == 1 ? static_cast<void>(at++) : static_cast<void>(read_uleb(&at));  // return register
-  read_uleb(&at);                                         // augmentation length
-  for (const char* letter = augmentation + 1; *letter; ++letter) {
-    if (*letter == 'R') return *at;
-    if (*letter == 'L') {
-      ++at;
-    } else if (*letter == 'P') {
-      const std::uint8_t size = *at++ & 0x0f;
-      at += size == kUdata4 || size == kSdata4 ? 4 : 8;
-    } else if (*letter != 'S' && *letter != 'B') {
-      return kAbsolute8;
-    }
-  }
-  return kAbsolute8;
-}
-
-std::uint64_t code_length(const std::uint8_t* fde) {
-  switch (pointer_encoding(fde) & 0x0f) {
-    case kUdata4:
-    case kSdata4:
-      return load<std::uint32_t>(fde + 12);
-    case kAbsolute8:
-    case kUdata8:
-    case kSdata8:
-      return load<std::uint64_t>(fde + 16);
-    default:
-      return 0;
-  }
-}
-
-struct TableRow {
-  std::int32_t start, fde;  // relative to the header
-};
-
-// The code around pc in one object. `header` is its .eh_frame_hdr.
-CodeRange range_in(std::uint64_t pc, const std::uint8_t* header, std::uint64_t object_begin,
-                   std::uint64_t object_end) {
-  const auto base = reinterpret_cast<std::uint64_t>(header);
-  if (header[0] != 1 || header[2] != kCountUdata4 || header[3] != kTableOfSdata4) return {};
-  const bool pointer_is_4 = (header[1] & 0x0f) == kSdata4 || (header[1] & 0x0f) == kUdata4;
-  const std::uint8_t* count_at = header + 4 + (pointer_is_4 ? 4 : 8);
-  const std::uint32_t count = load<std::uint32_t>(count_at);
-  const std::uint8_t* rows = count_at + 4;
-  auto row = [&](std::uint32_t i) { return load<TableRow>(rows + std::uint64_t{i} * 8); };
-  auto start_of = [&](std::uint32_t i) { return base + static_cast<std::int64_t>(row(i).start); };
-
-  std::uint32_t low = 0, high = count;  // the first row that starts after pc
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    if (start_of(middle) <= pc) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  std::uint64_t gap_begin = object_begin;
-  if (low > 0) {
-    const std::uint64_t start = start_of(low - 1);
-    const std::uint64_t length =
-        code_length(header + static_cast<std::int64_t>(row(low - 1).fde));
-    if (pc < start + length) return {start, static_cast<std::uint32_t>(length), true};
-    gap_begin = start + length;
-  }
-  const std::uint64_t gap_end = low < count ? start_of(low) : object_end;
-  return {gap_begin, static_cast<std::uint32_t>(gap_end - gap_begin)};
-}
-
-constexpr std::uint64_t kPage = 4096;
 
 std::uint32_t hash_of(std::uint64_t key) {
   return static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15u >> 40);
@@ -159,34 +54,7 @@ BuildId build_id_of(std::uint64_t begin, std::uint64_t end, std::uint64_t bias) 
   return {};
 }
 
-// Which loaded object holds an address; lock-free. The loader may use vector registers.
-struct ObjectQuery {
-  std::uint64_t pc;
-  dl_find_object answer;
-};
-bool find_object(ObjectQuery& query) {
-  auto ask = [](void* argument) -> long {
-    auto* q = static_cast<ObjectQuery*>(argument);
-    return _dl_find_object(reinterpret_cast<void*>(q->pc), &q->answer);
-  };
-  return fbleprof_preserving_vectors(ask, &query) == 0;
-}
-
 }  // namespace
-
-CodeRange code_range_at(std::uint64_t pc) {
-  ObjectQuery query{pc, {}};
-  if (!find_object(query)) return {pc / kPage * kPage, 0};
-  const dl_find_object& object = query.answer;
-  const auto begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
-  const auto end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
-  if (object.dlfo_eh_frame) {
-    const CodeRange range =
-        range_in(pc, static_cast<const std::uint8_t*>(object.dlfo_eh_frame), begin, end);
-    if (range.start != 0) return range;
-  }
-  return {begin, static_cast<std::uint32_t>(end - begin)};
-}
 
 void CodeMap::adopt(void* table, Arena* arena) {
   table_ = static_cast<Item*>(table);
@@ -266,13 +134,9 @@ format::Ref CodeMap::module_of(std::uint64_t pc) {
     if (pc >= module->begin && pc < module->end && module->unloaded_ns == 0) return ref;
     ref = module->next;
   }
-  ObjectQuery query{pc, {}};
-  if (!find_object(query)) return 0;
-  const dl_find_object& object = query.answer;
-  const link_map* map = object.dlfo_link_map;
-  return add_module(reinterpret_cast<std::uint64_t>(object.dlfo_map_start),
-                    reinterpret_cast<std::uint64_t>(object.dlfo_map_end),
-                    map ? map->l_addr : 0, map ? map->l_name : nullptr, 0,
+  LoadedObject object;
+  if (!find_object(pc, &object)) return 0;
+  return add_module(object.begin, object.end, object.load_bias, object.path, 0,
                     arena_->header()->end_monotonic_ns - session.start_monotonic_ns);
 }
 

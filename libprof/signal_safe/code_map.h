@@ -12,14 +12,9 @@
 
 #include "format/format.h"
 #include "signal_safe/arena.h"
+#include "signal_safe/unwind_table.h"
 
 namespace fbleprof::signal_safe {
-
-struct CodeRange {
-  std::uint64_t start = 0;
-  std::uint32_t size = 0;  // 0 = unknown
-  bool exact = false;      // an unwind entry says so; otherwise it is a gap between such, or a guess
-};
 
 // A thread's memory of recent answers.
 struct FunctionCache {
@@ -55,6 +50,9 @@ class CodeMap {
   // Forgets what was known of addresses in [begin, end): the module was unloaded.
   void retire(std::uint64_t begin, std::uint64_t end, std::uint64_t unloaded_ns);
 
+  // Changes whenever code may have gone: what was remembered before is void.
+  std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
+
   static constexpr std::uint32_t kTableItems = 1u << 18;
   static constexpr std::uint64_t kTableBytes = kTableItems * 16ull;
 
@@ -74,10 +72,5 @@ class CodeMap {
   Arena* arena_ = nullptr;
   std::atomic<std::uint32_t> epoch_{1};
 };
-
-// Bounds of the function around pc by the unwind table of its object; size 0 and the page's start
-// for code that no object owns (JIT). For code without unwind entry: the gap between its
-// neighbours, so that there are only as many answers as there are functions.
-CodeRange code_range_at(std::uint64_t pc);
 
 }  // namespace fbleprof::signal_safe

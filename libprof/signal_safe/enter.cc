@@ -84,7 +84,7 @@ Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
 }  // namespace
 
 extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
-                                    int hook) {
+                                    int hook, const MachineState* at) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
@@ -96,7 +96,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
-  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site);
+  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site, *at);
   if (caller >= thread.hot->limit) {
     thread.record->deep_calls += 1;
     return;

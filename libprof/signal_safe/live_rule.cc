@@ -11,11 +11,53 @@ bool is_function(const ThreadState& thread, const Entry* entry, format::Ref func
   return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
 }
 
+bool has_hook(format::Ref function) {
+  return function != 0 && (session.arena.at<format::Function>(function)->flags &
+                           format::kFunctionHooked) != 0;
+}
+
+const Entry* native_below(const Entry* entry) {
+  while (shares_frame_with_below(entry)) --entry;
+  return entry;
+}
+
 }  // namespace
 
+Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
+  // Frames never rise from the gate to the top.
+  const Entry* low = gate;  // not below sp
+  const Entry* high = top + 1;
+  if (top->frame + FRAME_BIAS >= sp) return top;
+  while (high - low > 1) {
+    const Entry* middle = low + (high - low) / 2;
+    if (middle->frame + FRAME_BIAS >= sp) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return top - (top - low);
+}
+
+Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
+  StackWalk walk(thread, at);
+  Entry* entry = top;
+  for (int i = 0; i < kWalkFrames; ++i) {
+    // Entries between this frame and the one before belong to neither: they are dead.
+    entry = filter_by_address(thread.current->gate, entry, walk.state().sp);
+    if (is_gate(entry)) return entry;
+    const format::Ref owner = session.code_map.function_at(thread.functions, walk.code_address());
+    if (has_hook(owner) && entry->frame + FRAME_BIAS <= walk.return_slot() &&
+        is_function(thread, native_below(entry), owner)) {
+      return entry;
+    }
+    if (!walk.next()) break;
+  }
+  return top;
+}
+
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
-  if (owner == 0) return nullptr;
-  if (!(session.arena.at<format::Function>(owner)->flags & format::kFunctionHooked)) return nullptr;
+  if (!has_hook(owner)) return nullptr;
   Entry* newest_of_frame = top;
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
@@ -41,25 +83,26 @@ bool switch_stack(ThreadState& thread, std::uint64_t address) {
   return true;
 }
 
-Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site) {
+Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
+                    const MachineState& at) {
+  const bool same_stack = thread.current->contains(frame + FRAME_BIAS);
   if (!is_gate(top)) {
     const format::Ref owner = session.code_map.function_at(thread.functions, site - 1);
     // The function whose code the top entry runs: its own, or that of the frame it shares.
-    const Entry* native = top;
-    while (shares_frame_with_below(native)) --native;
+    const Entry* native = native_below(top);
     if (is_gate(native) || is_function(thread, native, owner) ||
         is_function(thread, top, owner)) {
       return top;
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;
-    if (thread.current->contains(frame + FRAME_BIAS)) return top;
-  } else if (thread.current->contains(frame + FRAME_BIAS)) {
+    if (same_stack) return has_hook(owner) ? top : find_by_walk(thread, top, at);
+  } else if (same_stack) {
     return top;
   }
   if (!switch_stack(thread, frame + FRAME_BIAS)) return top;
   Entry* entry = thread.hot->top;
   while (entry->frame <= frame) --entry;
-  return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site);
+  return is_gate(entry) ? entry : prove_caller(thread, entry, frame, site, at);
 }
 
 }  // namespace fbleprof::signal_safe

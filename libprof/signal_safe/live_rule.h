@@ -5,25 +5,38 @@
 // That leaves stale entries: f calls g, g returns, f pushes arguments for h, and h's frame lies
 // below where g's was. So the proof goes by code: the address that control will return to (or, for a
 // sample, the interrupted instruction) must lie in the function of the entry taken for live. Where
-// it does not, either its owner is further down the stack: then what is above it is stale; or its
-// owner has no hook (qsort calling back, memcpy): then the top stands.
+// it does not, its owner may be further down the stack: then what is above it is stale. Or its owner
+// has no hook (qsort calling back, memcpy): then the machine stack is walked to the nearest frame
+// that has an entry.
 #pragma once
 
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::signal_safe {
 
-// The proof is sought this far down. Entries above the true caller are those of one frame's dead
-// callees, a few; the limit only bounds what a function without entry costs.
+// The proof by code is sought this far down the shadow stack: above the true caller stand only the
+// dead callees of one frame, a few.
 inline constexpr int kProofDepth = 512;
+// And by walking, over so many frames without hooks.
+inline constexpr int kWalkFrames = 64;
+
+// The newest entry whose frame is not below `sp`. Entries are in the order of their frames: a binary
+// search, for however deep a stack has just returned.
+Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 
 // The entry that `owner`, the function that owns an address, proves to be live, from `top` (which
 // the filter left) downward. Null: the owner is not on the stack, or has no hook.
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 
+// The entry in whose context code without hooks runs, or calls a hook: the machine stack is walked
+// from `at` to the nearest frame that has an entry.
+Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);
+
 // The entry in whose context a hook was called whose caller will be returned to at `site`. `top` is
-// the newest entry that the filter leaves. May switch thread.current to another stack.
-Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site);
+// the newest entry that the filter leaves, `at` the state at the hook's return. May switch
+// thread.current to another stack.
+Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
+                    const MachineState& at);
 
 // Makes the stack that `address` lies on the current one; true if that is another than before.
 bool switch_stack(ThreadState& thread, std::uint64_t address);

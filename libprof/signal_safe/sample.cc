@@ -5,7 +5,7 @@
 //  - the interrupted instruction is ours: our own cost, charged to the context as overhead;
 //  - the shadow stack has live entries: the live rule, with the interrupted instruction as proof;
 //    code without hooks is unwound to the nearest hooked frame;
-//  - it has none: the whole stack is unwound, and walked through the tree from the root.
+//  - it has none: the whole machine stack is walked, and its path followed in the tree.
 #include "signal_safe/sample.h"
 
 #include "signal_safe/live_rule.h"
@@ -52,58 +52,50 @@ void charge_overhead(Ref context, Elapsed elapsed) {
 
 bool is_ours(std::uint64_t pc) { return pc >= session.text_begin && pc < session.text_end; }
 
-Entry* filter(Entry* top, std::uint64_t sp) {
-  while (top->frame + FRAME_BIAS < sp) --top;
-  return top;
+Entry* filter(const ThreadState& thread, std::uint64_t sp) {
+  return filter_by_address(thread.current->gate, thread.hot->top, sp);
 }
 
 // The newest entry that is live at `at`; a gate when there is none.
-Entry* live_entry(ThreadState& thread, const Interrupted& at) {
-  Entry* top = filter(thread.hot->top, at.sp);
+Entry* live_entry(ThreadState& thread, const MachineState& at) {
+  Entry* top = filter(thread, at.sp);
   const Entry* native = top;
   while (shares_frame_with_below(native)) --native;
   if (is_gate(native)) return top;
   const Ref owner = session.code_map.function_at(thread.functions, at.pc);
-  if (session.arena.at<Node>(node_of(thread, native))->function == owner) return top;
-  if (owner == 0) return top;
+  if (owner == 0 || session.arena.at<Node>(node_of(thread, native))->function == owner) return top;
   if (session.arena.at<format::Function>(owner)->flags & format::kFunctionHooked) {
     Entry* found = find_owner(thread, top, owner);
     return found ? found : top;
   }
   // Code without hooks. The top may be the stale entry of a function that returned before its
-  // caller called this code: the nearest hooked frame tells.
-  constexpr int kNearFrames = 16;
-  const int frames = unwind(thread, at, kNearFrames);
-  for (int i = 1; i < frames; ++i) {
-    const auto address = reinterpret_cast<std::uint64_t>(thread.frames[i]) - 1;
-    const Ref caller = session.code_map.function_at(thread.functions, address);
-    if (Entry* found = find_owner(thread, top, caller)) return found;
-  }
-  return top;
+  // caller called this code.
+  return find_by_walk(thread, top, at);
 }
 
-// The context of a sampled stack without hooks. Frames that libunwind cannot get beyond end under
-// [truncated]: what is known of the path is kept.
-Ref unwound_context(ThreadState& thread, const Interrupted& at) {
+// The context of a sampled stack without hooks. A stack that cannot be walked to its end stands
+// under [truncated]: what is known of the path is kept.
+Ref unwound_context(ThreadState& thread, const MachineState& at) {
+  StackWalk walk(thread, at);
+  int frames = 0;
+  do {
+    thread.frames[frames] = walk.code_address();
+    thread.sites[frames] = walk.state().pc;
+    ++frames;
+  } while (frames < kMaxFrames && walk.next());
+
   CallTree& tree = thread.tree;
-  const int frames = unwind(thread, at, kMaxFrames);
   Ref context = thread.current->base;
   auto step = [&](Ref function, std::uint64_t site) {
     Edge* edge = function ? tree.enter(context, function, site, format::kEdgeSampled) : nullptr;
     if (edge) context = edge->to;
   };
   if (thread.record->flags & format::kThreadHooked) step(session.unwound, 0);
-  if (frames == 0 || frames >= kMaxFrames - 8) step(session.truncated, 0);
-  if (frames == 0) {
-    step(session.code_map.function_at(thread.functions, at.pc), 0);
-    return context;
-  }
+  if (!walk.is_complete()) step(session.truncated, 0);
   std::uint64_t site = 0;
   for (int i = frames - 1; i >= 0; --i) {
-    const auto pc = reinterpret_cast<std::uint64_t>(thread.frames[i]);
-    // The end of the stack is a return address of 0; the interrupted pc is no return address.
-    if (pc != 0) step(session.code_map.function_at(thread.functions, i == 0 ? pc : pc - 1), site);
-    site = pc;
+    step(session.code_map.function_at(thread.functions, thread.frames[i]), site);
+    site = thread.sites[i];
   }
   return context;
 }
@@ -116,7 +108,7 @@ Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
 
 }  // namespace
 
-void charge_sample(ThreadState& thread, const Interrupted& at) {
+void charge_sample(ThreadState& thread, const MachineState& at) {
   if (!session.recording.load(std::memory_order_relaxed)) return;
   if (thread.busy) {
     // The slow path or the API was interrupted: the tree is not ours to change, but time is.
@@ -128,7 +120,7 @@ void charge_sample(ThreadState& thread, const Interrupted& at) {
   thread.record->samples += 1;
   const Elapsed elapsed = take_elapsed(thread);
   if (is_ours(at.pc)) {
-    charge_overhead(node_of(thread, filter(thread.hot->top, at.sp)), elapsed);
+    charge_overhead(node_of(thread, filter(thread, at.sp)), elapsed);
     return;
   }
   const Entry* live = live_entry(thread, at);
@@ -137,11 +129,11 @@ void charge_sample(ThreadState& thread, const Interrupted& at) {
   charge(context, elapsed);
 }
 
-void charge_fatal(ThreadState& thread, const Interrupted& at) {
+void charge_fatal(ThreadState& thread, const MachineState& at) {
   if (!session.recording.load(std::memory_order_relaxed)) return;
   thread.record->samples += 1;
   const Entry* top = thread.hot->top;
-  if (thread.current->contains(at.sp)) top = filter(thread.hot->top, at.sp);
+  if (thread.current->contains(at.sp)) top = filter(thread, at.sp);
   charge(node_of(thread, top), take_elapsed(thread));
 }
 
@@ -150,7 +142,7 @@ void charge_rest(ThreadState& thread) {
   BusyGuard guard(thread);
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   thread.record->samples += 1;
-  charge(node_of(thread, filter(thread.hot->top, here)), take_elapsed(thread));
+  charge(node_of(thread, filter(thread, here)), take_elapsed(thread));
 }
 
 }  // namespace fbleprof::signal_safe

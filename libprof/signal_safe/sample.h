@@ -2,17 +2,16 @@
 #pragma once
 
 #include "signal_safe/thread_state.h"
-#include "signal_safe/unwind.h"
 
 namespace fbleprof::signal_safe {
 
 // Handler only, on the thread itself, the sampling signal blocked. Takes two clock readings; no
 // lock, no allocation, bounded by kMaxFrames.
-void charge_sample(ThreadState& thread, const Interrupted& at);
+void charge_sample(ThreadState& thread, const MachineState& at);
 
 // The same for a fatal signal, which may come while the thread's state is in the middle of a change,
 // and on a stack that is no more: the shadow stack alone says where.
-void charge_fatal(ThreadState& thread, const Interrupted& at);
+void charge_fatal(ThreadState& thread, const MachineState& at);
 
 // Charges what has passed since the last sample to the context of the caller: at the end of a
 // thread, of the process, of this program in it. Sampling signal blocked.

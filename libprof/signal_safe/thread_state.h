@@ -8,6 +8,7 @@
 #include "signal_safe/call_tree.h"
 #include "signal_safe/code_map.h"
 #include "signal_safe/shadow_stack.h"
+#include "signal_safe/stack_walk.h"
 
 namespace fbleprof::signal_safe {
 
@@ -43,21 +44,20 @@ struct ThreadState {
 
   CallTree tree;
   FunctionCache functions;
+  RuleCache rules;
   format::Thread* record = nullptr;
 
   // Set while the slow path, the API or the handler changes the tree or the shadow stack: whoever
   // interrupts must not.
   volatile bool busy = false;
-  // Set while the handler unwinds: dl_iterate_phdr then answers without the loader's lock.
-  volatile bool unwinding = false;
-
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   int timer = 0;                   // the kernel's number of the CPU-clock timer
   bool has_timer = false;
 
-  void* frames[kMaxFrames];
+  std::uint64_t frames[kMaxFrames];  // of the stack being unwound: code addresses and, beside them,
+  std::uint64_t sites[kMaxFrames];   // the return addresses
 };
 
 // Proof that the caller holds the thread's state for itself against its own signal handlers.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -13,26 +14,57 @@ using namespace profile;
 
 namespace {
 
+// What tells named functions of one module and name apart: several static functions may share one.
+// By function: its place among those of the same name, by address; 0 for the first. A part that the
+// compiler split off ("f.cold") belongs to the first. Source files would tell as well, but are
+// known only where somebody asked for lines: what is one function must not depend on that.
+std::vector<std::uint32_t> namesakes(const Profile& profile) {
+  const Functions& functions = profile.functions();
+  std::map<std::pair<ModuleId, StringId>, std::vector<std::uint32_t>> by_name;
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    const bool is_native = functions.kind[f] == FunctionKind::kNative && functions.module[f] &&
+                           (functions.flags[f] & kFunctionInlined) == 0;
+    const bool is_part =
+        profile.text(functions.linkage_name[f]).find('.') != std::string_view::npos;
+    if (is_native && !is_part && functions.name[f]) {
+      by_name[{functions.module[f], functions.name[f]}].push_back(static_cast<std::uint32_t>(f));
+    }
+  }
+  std::vector<std::uint32_t> place(functions.count());
+  for (auto& [name, same] : by_name) {
+    std::sort(same.begin(), same.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return functions.address[a] < functions.address[b];
+    });
+    std::uint32_t at = 0;
+    for (std::size_t i = 0; i < same.size(); ++i) {
+      at += i > 0 && functions.address[same[i]] != functions.address[same[i - 1]];
+      place[same[i]] = at;
+    }
+  }
+  return place;
+}
+
 // By function: the first that is the same to people.
 std::vector<FunctionId> classes(const Profile& profile) {
   const Functions& functions = profile.functions();
+  const std::vector<std::uint32_t> place = namesakes(profile);
   using Key = std::tuple<FunctionKind, StringId, StringId, StringId, std::uint64_t, std::uint16_t>;
   std::map<Key, FunctionId> index;
   std::vector<FunctionId> class_of(functions.count());
   for (std::size_t f = 0; f < functions.count(); ++f) {
     const ModuleId module = functions.module[f];
-    const StringId path = module ? profile.modules()[module.index()].path : StringId();
-    const bool named =
-        !profile.text(functions.name[f]).empty() && functions.kind[f] != FunctionKind::kInstruction;
-    // Blocks of one name may stand at several lines of one file: their line tells them apart.
-    const bool block = functions.kind[f] == FunctionKind::kBlock;
-    const std::uint64_t place = !named ? functions.address[f] : block ? functions.line[f] : 0;
-    const Key key{functions.kind[f],
-                  path,
-                  named ? functions.name[f] : StringId(),
-                  named ? functions.file[f] : StringId(),
-                  place,
-                  static_cast<std::uint16_t>(functions.flags[f] & kFunctionInlined)};
+    const FunctionKind kind = functions.kind[f];
+    const auto inlined = static_cast<std::uint16_t>(functions.flags[f] & kFunctionInlined);
+    Key key{kind, module ? profile.modules()[module.index()].path : StringId(), {}, {}, 0, inlined};
+    auto& [k, path, name, file, number, i] = key;
+    if (kind == FunctionKind::kInstruction || profile.text(functions.name[f]).empty()) {
+      number = functions.address[f];
+    } else {
+      name = functions.name[f];
+      // Blocks of one name may stand at several lines of one file.
+      if (kind == FunctionKind::kBlock || inlined != 0) file = functions.file[f];
+      number = kind == FunctionKind::kBlock ? functions.line[f] : place[f];
+    }
     class_of[f] = index.try_emplace(key, FunctionId(f)).first->second;
   }
   return class_of;

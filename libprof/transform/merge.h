@@ -13,9 +13,10 @@ struct MergeOptions {
   bool keep_leaves = false;
 };
 
-// Functions of the same name in the same module and file are one (two builds of a program, two
-// copies of an inline function); nameless ones are told apart by address. Then nodes of the same
-// path are one. The result has one tree; under its root, if asked for, a node a process or thread.
+// Functions of the same name in the same module are one, also of two builds of it, and with the
+// parts that a compiler split off. Static functions that merely share a name are not, nor are
+// nameless ones of different addresses. Then nodes of the same path are one. The result has one
+// tree; under its root, if asked for, a node a process or thread.
 profile::Profile merge(const profile::Profile& profile, const MergeOptions& options = {});
 
 }  // namespace fbleprof::transform

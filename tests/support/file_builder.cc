@@ -139,6 +139,7 @@ Ref FileBuilder::add_node(Ref parent, Ref function) {
   n->parent = parent;
   n->function = function;
   n->depth = parent == 0 ? 0 : record<format::Node>(parent)->depth + 1;
+  n->number = parent == 0 ? 1 : ++numbers_[thread_];
   ++header().node_count;
   return ref;
 }
@@ -167,6 +168,7 @@ Ref FileBuilder::thread(std::string_view name, std::uint32_t tid) {
   t->threads_served = 1;
   t->next = header().first_thread;
   header().first_thread = ref;
+  numbers_[ref] = 1;
   return thread_ = ref;
 }
 

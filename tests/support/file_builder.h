@@ -77,6 +77,7 @@ class FileBuilder {
   std::map<std::string, format::Ref, std::less<>> functions_;
   std::map<std::pair<format::Ref, format::Ref>, format::Ref> children_;  // (parent, function)
   std::map<format::Ref, format::Ref> tree_edges_;                        // by node
+  std::map<format::Ref, std::uint32_t> numbers_;                         // of nodes, by thread
   std::uint64_t blocks_ = 0;
 };
 

@@ -74,7 +74,7 @@ std::string describe_layout() {
   FIELD(Node, function);
   FIELD(Node, depth);
   FIELD(Node, extra);
-  FIELD(Node, flags);
+  FIELD(Node, number);
   FIELD(Node, samples);
   FIELD(Node, cpu_ns);
   FIELD(Node, wall_ns);

@@ -69,7 +69,7 @@ TEST(Merge, SampledAddressesAreTheSelfOfTheirFunction) {
   EXPECT_EQ(text_of(merge(profile, options)), "[root]\n.f cpu=1\n..0x10 cpu=2\n");
 }
 
-TEST(Merge, FunctionsOfOneNameAndModuleAreOneAndNamelessOnesAreNot) {
+TEST(Merge, FunctionsOfOneNameAreOneAcrossBuildsAndWithTheirParts) {
   profile::ProfileBuilder builder;
   const auto cpu = builder.add_metric("cpu", "ns");
   const auto module = builder.add_module({builder.string("/bin/x"), builder.string("aa"), 0});
@@ -77,20 +77,24 @@ TEST(Merge, FunctionsOfOneNameAndModuleAreOneAndNamelessOnesAreNot) {
   const auto other = builder.add_module({builder.string("/bin/y"), {}, 0});
   const auto root =
       builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
-  const auto add = [&](profile::ModuleId where, std::uint64_t address, std::string_view name) {
+  const auto add = [&](profile::ModuleId where, std::uint64_t address, std::string_view name,
+                       std::string_view linkage = {}) {
     const auto id = name.empty() ? profile::StringId() : builder.string(name);
-    builder.charge(builder.child(root, builder.add_function(
-                                           {.module = where, .address = address, .name = id})),
-                   cpu, 1);
+    const auto linkage_id = linkage.empty() ? profile::StringId() : builder.string(linkage);
+    const auto function = builder.add_function(
+        {.module = where, .address = address, .name = id, .linkage_name = linkage_id});
+    builder.charge(builder.child(root, function), cpu, 1);
   };
   add(module, 0x10, "f");
-  add(module, 0x20, "f");
-  add(rebuilt, 0x30, "f");
+  add(module, 0x10, "f");            // the same, seen twice
+  add(module, 0x90, "f", "f.cold");  // a part of it
+  add(rebuilt, 0x30, "f");           // and its like in another build
+  add(module, 0x20, "f");            // a static function that shares the name
   add(other, 0x10, "f");
   add(module, 0x40, "");
   add(module, 0x50, "");
   EXPECT_EQ(text_of(merge(builder.build())),
-            "[root]\n.f cpu=3\n.f cpu=1\n.x+0x40 cpu=1\n.x+0x50 cpu=1\n");
+            "[root]\n.f cpu=4\n.f cpu=1\n.f cpu=1\n.x+0x40 cpu=1\n.x+0x50 cpu=1\n");
 }
 
 TEST(Merge, ProfileWithoutTreesHasARoot) {

@@ -166,6 +166,12 @@ fbleprof_hooks_begin:
   .endif
         mov     48+24(%rbp), %rcx
         mov     $HOOK_NATIVE, %r8d
+        /* the state at the hook's return: fp, sp, pc */
+        pushq   (%rbp)
+        lea     48+32(%rbp), %r9
+        push    %r9
+        push    %rcx
+        mov     %rsp, %r9
         and     $-16, %rsp
         call    fbleprof_enter_slow
         RESTORE_ALL
@@ -236,7 +242,18 @@ __cyg_profile_func_enter:
         mov     %rax, %rdi
         mov     %r8, %rsi
         mov     $HOOK_CYG, %r8d
-        jmp     fbleprof_enter_slow
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        lea     16(%rsp), %r9
+        push    %r9
+        .cfi_adjust_cfa_offset 8
+        pushq   16(%rsp)
+        .cfi_adjust_cfa_offset 8
+        mov     %rsp, %r9
+        call    fbleprof_enter_slow
+        add     $24, %rsp
+        .cfi_adjust_cfa_offset -24
+        ret
 5:      ATTACH_AND_RETRY __cyg_profile_func_enter
         .cfi_endproc
         .size   __cyg_profile_func_enter, .-__cyg_profile_func_enter
@@ -327,6 +344,7 @@ fbleprof_enter:
         mov     %rax, %rdi
         mov     %r8, %rsi
         mov     $HOOK_API, %r8d
+        xor     %r9d, %r9d
         jmp     fbleprof_enter_slow
 5:      ATTACH_AND_RETRY fbleprof_enter
         .cfi_endproc

@@ -1,0 +1,239 @@
+#include "report/cli/options.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <boost/program_options.hpp>
+#include <cstdlib>
+#include <sstream>
+
+#include "report/views/quantity.h"
+
+namespace fbleprof::report {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr unsigned kColumns = 80;
+constexpr unsigned kDescriptionColumns = 54;
+
+using Text = std::string;
+using Texts = std::vector<std::string>;
+
+po::options_description view_options() {
+  po::options_description options("What to show (default: the tree of contexts)", kColumns,
+                                  kDescriptionColumns);
+  auto add = options.add_options();
+  add("self", "a table of functions by what each costs itself");
+  add("dominated", "a table of functions by all paths that each stands on; a path counts once");
+  add("block", po::value<Text>()->value_name("NAME"),
+      "one function from all sides: who calls it and what that costs, what it calls, [self]");
+  add("edges", "every caller and callee with exact calls and cost: the call graph");
+  add("summary", "what ran, how it was recorded, what was lost");
+  add("threads", "a row a thread");
+  add("verify", "check every invariant of the file, a line each; status 1 if one is broken");
+  add("raw", "every record of the file");
+  return options;
+}
+
+po::options_description filter_options() {
+  po::options_description options(
+      "Of what (NAME: exact, a glob, re:REGEX, module:GLOB or file:GLOB; repeatable)", kColumns,
+      kDescriptionColumns);
+  auto add = options.add_options();
+  add("select", po::value<Texts>()->composing()->value_name("NAME"),
+      "only paths that hold NAME; of several, all of them");
+  add("exclude", po::value<Texts>()->composing()->value_name("NAME"), "no path that holds NAME");
+  add("fold", po::value<Texts>()->composing()->value_name("NAME"),
+      "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y");
+  add("by", po::value<Text>()->value_name("WHAT"),
+      "keep apart: thread, process, or process,thread. Default: all in one tree");
+  add("metric", po::value<Text>()->value_name("M"),
+      "cpu, wall, calls, samples, ticks, overhead or what else the file holds. Default: its clock");
+  add("inlines",
+      "show inlined functions as callees (needs debug info, and FBLEPROF_LEAVES=1 for "
+      "their cost)");
+  add("leaves", "show sampled addresses as callees, not as self time");
+  add("no-symbols", "look up no names: module+0xoffset");
+  return options;
+}
+
+po::options_description look_options() {
+  po::options_description options("How", kColumns, kDescriptionColumns);
+  auto add = options.add_options();
+  add("depth", po::value<std::size_t>()->value_name("N"), "levels of the tree. Default: what fits");
+  add("min", po::value<double>()->value_name("PERCENT"),
+      "hide branches of the tree below this share. Default: 0.5");
+  add("all", "hide nothing");
+  add("top", po::value<std::size_t>()->value_name("N"), "rows of a table. Default: 40; CSV: all");
+  add("sort", po::value<Text>()->value_name("KEY"),
+      "self, dominated, calls, per-call, name; edges: cost, calls, caller, callee");
+  add("unit", po::value<Text>()->value_name("U"), "auto, ns, us, ms, s; B, KiB, MiB, GiB");
+  add("lines", "file:line beside names");
+  add("format", po::value<Text>()->value_name("F"),
+      "text, json or csv. The last two hold raw numbers: ns, bytes, counts");
+  add("colour", po::value<Text>()->value_name("WHEN"),
+      "auto, always or never. Default: auto, and NO_COLOR is obeyed");
+  add("color", po::value<Text>(), "");
+  add("width", po::value<std::size_t>()->value_name("N"),
+      "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120");
+  add("help,h", "this text");
+  add("version", "the version");
+  return options;
+}
+
+po::options_description named_options() {
+  po::options_description options;
+  options.add(view_options()).add(filter_options()).add(look_options());
+  return options;
+}
+
+Error usage(const std::string& what) {
+  return {"fble-prof-report", std::nullopt, what, "see fble-prof-report --help"};
+}
+
+std::size_t terminal_width() {
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    const unsigned long value = std::strtoul(columns, nullptr, 10);
+    if (value >= 20 && value <= 10000) return value;
+  }
+  winsize size;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return 120;
+}
+
+bool wants_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0') &&
+         !(terminal != nullptr && std::string_view(terminal) == "dumb");
+}
+
+std::string choose_view(const po::variables_map& given, Options& options) {
+  const std::pair<const char*, View> views[] = {
+      {"self", View::kSelf},       {"dominated", View::kDominated},
+      {"block", View::kBlock},     {"edges", View::kEdges},
+      {"summary", View::kSummary}, {"threads", View::kThreads},
+      {"verify", View::kVerify},   {"raw", View::kRaw}};
+  std::string chosen;
+  for (const auto& [name, view] : views) {
+    if (given.count(name) == 0) continue;
+    if (!chosen.empty()) return "--" + chosen + " and --" + name + " are two views: take one";
+    chosen = name;
+    options.view = view;
+  }
+  if (given.count("block") != 0) options.block = given["block"].as<Text>();
+  return {};
+}
+
+std::string read_look(const po::variables_map& given, Look& look) {
+  look.width = given.count("width") != 0 ? given["width"].as<std::size_t>() : terminal_width();
+  if (look.width != 0 && look.width < 40) look.width = 40;
+  if (given.count("depth") != 0) look.depth = given["depth"].as<std::size_t>();
+  if (given.count("min") != 0) look.min_percent = given["min"].as<double>();
+  if (!(look.min_percent >= 0 && look.min_percent <= 100)) return "--min is a share: 0 to 100";
+  if (given.count("top") != 0) look.top = given["top"].as<std::size_t>();
+  look.all = given.count("all") != 0;
+  look.lines = given.count("lines") != 0;
+  if (given.count("sort") != 0) look.sort = given["sort"].as<Text>();
+  bool known_sort = look.sort.empty();
+  for (const char* key :
+       {"self", "dominated", "total", "calls", "per-call", "name", "cost", "caller", "callee"}) {
+    known_sort |= look.sort == key;
+  }
+  if (!known_sort) return "--sort " + look.sort + ": no such order";
+  if (given.count("unit") != 0) look.unit = given["unit"].as<Text>();
+  if (!is_known_unit(look.unit)) return "--unit " + look.unit + ": no such unit";
+  if (given.count("format") != 0) {
+    const Text format = given["format"].as<Text>();
+    if (format == "json") {
+      look.format = Format::kJson;
+    } else if (format == "csv") {
+      look.format = Format::kCsv;
+    } else if (format != "text") {
+      return "--format " + format + ": text, json or csv";
+    }
+  }
+  std::string colour = "auto";
+  for (const char* name : {"color", "colour"}) {
+    if (given.count(name) != 0) colour = given[name].as<Text>();
+  }
+  if (colour != "auto" && colour != "always" && colour != "never") {
+    return "--colour " + colour + ": auto, always or never";
+  }
+  look.colour = colour == "always" || (colour == "auto" && wants_colour());
+  return {};
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::ostringstream text;
+  text << "fble-prof-report [options] [mlmon.out ...]\n"
+          "Shows where a profiled program's time, calls and memory went, in which context.\n"
+          "Without a name it reads mlmon.out; several files are summed.\n\n"
+       << view_options() << "\n"
+       << filter_options() << "\n"
+       << look_options()
+       << "\n"
+          "Examples:\n"
+          "  LD_PRELOAD=libfbleprof.so ./prog      # writes mlmon.out\n"
+          "  fble-prof-report                      # the tree of contexts\n"
+          "  fble-prof-report --self --top 10\n"
+          "  fble-prof-report --block 'parse*' --select main\n"
+          "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n\n"
+          "Exit status: 0 shown, 1 --verify found a broken invariant, 2 could not be read or "
+          "done.\n";
+  return text.str();
+}
+
+Result<Options> parse_options(int argc, char** argv) {
+  Options options;
+  po::options_description all = named_options();
+  all.add_options()("file", po::value<Texts>());
+  po::positional_options_description positional;
+  positional.add("file", -1);
+  po::variables_map given;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(), given);
+    po::notify(given);
+  } catch (const po::error& error) {
+    return usage(error.what());
+  }
+  if (given.count("help") != 0) {
+    options.view = View::kHelp;
+    return options;
+  }
+  if (given.count("version") != 0) {
+    options.view = View::kVersion;
+    return options;
+  }
+  if (std::string bad = choose_view(given, options); !bad.empty()) return usage(bad);
+  if (std::string bad = read_look(given, options.look); !bad.empty()) return usage(bad);
+  const auto texts = [&](const char* name) {
+    return given.count(name) != 0 ? given[name].as<Texts>() : Texts();
+  };
+  options.files = texts("file");
+  if (options.files.empty()) options.files.push_back("mlmon.out");
+  options.filter = {texts("select"), texts("exclude"), texts("fold")};
+  if (given.count("metric") != 0) options.metric = given["metric"].as<Text>();
+  options.inlines = given.count("inlines") != 0;
+  options.leaves = given.count("leaves") != 0;
+  options.symbols = given.count("no-symbols") == 0;
+  if (given.count("by") != 0) {
+    const Text by = given["by"].as<Text>();
+    if (by == "thread") {
+      options.group_by = transform::GroupBy::kThread;
+    } else if (by == "process") {
+      options.group_by = transform::GroupBy::kProcess;
+    } else if (by == "process,thread") {
+      options.group_by = transform::GroupBy::kProcessAndThread;
+    } else {
+      return usage("--by " + by + ": thread, process or process,thread");
+    }
+  }
+  return options;
+}
+
+}  // namespace fbleprof::report

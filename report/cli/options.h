@@ -1,0 +1,46 @@
+// What the user asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/views/input.h"
+#include "transform/filter.h"
+#include "transform/merge.h"
+
+namespace fbleprof::report {
+
+enum class View {
+  kTree,
+  kSelf,
+  kDominated,
+  kBlock,
+  kEdges,
+  kSummary,
+  kThreads,
+  kRaw,
+  kVerify,
+  kHelp,  // nothing else: `help_text` is to be printed
+  kVersion,
+};
+
+struct Options {
+  View view = View::kTree;
+  std::string block;  // pattern of kBlock
+  std::vector<std::string> files;
+  std::string metric;  // "" = the profile's own clock
+  transform::Filter filter;
+  transform::GroupBy group_by = transform::GroupBy::kNothing;
+  bool inlines = false;
+  bool leaves = false;
+  bool symbols = true;
+  Look look;
+};
+
+// Reads the command line. `look` gets its width and colour from the terminal, COLUMNS and NO_COLOR.
+Result<Options> parse_options(int argc, char** argv);
+
+std::string help_text();
+
+}  // namespace fbleprof::report

@@ -1,0 +1,39 @@
+#include "report/cli/progress_bar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace fbleprof::report {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kRefresh = std::chrono::milliseconds(100);
+constexpr std::uint64_t kCells = 30;
+
+}  // namespace
+
+void ProgressBar::update(std::string_view step, std::uint64_t done, std::uint64_t total) {
+  if (!enabled_) return;
+  const auto now = Clock::now();
+  if (now - start_ < kPatience || now - last_ < kRefresh) return;
+  last_ = now;
+  visible_ = true;
+  const std::uint64_t whole = std::max<std::uint64_t>(total, 1);
+  const std::uint64_t part = std::min(done, whole);
+  const std::uint64_t filled = part * kCells / whole;
+  std::string bar;
+  for (std::uint64_t i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
+  fmt::print(stderr, "\r\x1b[K{} {:>3}% {}", bar, part * 100 / whole, step);
+  std::fflush(stderr);
+}
+
+void ProgressBar::clear() {
+  if (!visible_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  visible_ = false;
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,155 @@
+#include "report/cli/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/costs.h"
+#include "profile/reader.h"
+#include "report/views/escape.h"
+#include "report/views/file_views.h"
+#include "report/views/run_view.h"
+#include "report/views/tables.h"
+#include "report/views/tree_view.h"
+#include "symbolize/symbolize_profile.h"
+#include "transform/join.h"
+
+namespace fbleprof::report {
+
+using profile::Profile;
+
+namespace {
+
+// --raw and --verify: about files, not about profiles.
+Result<Report> report_files(const Options& options) {
+  Report report;
+  for (const std::string& file : options.files) {
+    auto image = profile::FileImage::load(file);
+    if (!image) return image.error();
+    if (options.view == View::kRaw) {
+      raw_view(*image, stdout);
+      continue;
+    }
+    bool all_hold = false;
+    report.text += verify_view(*image, profile::read_image(*image), options.look, all_hold);
+    report.broken |= !all_hold;
+  }
+  return report;
+}
+
+Result<std::vector<Profile>> read_all(const Options& options, Progress& progress) {
+  std::vector<Profile> profiles;
+  profile::ReadOptions how;
+  how.progress = &progress;
+  for (const std::string& file : options.files) {
+    auto read = profile::read_file(file, how);
+    if (!read) return read.error();
+    profiles.push_back(std::move(read->profile));
+  }
+  return profiles;
+}
+
+// Whether a pattern asks for source files, which only debug info tells.
+bool names_files(const Options& options) {
+  const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
+  const transform::Filter& filter = options.filter;
+  return asks(options.block) || std::any_of(filter.select.begin(), filter.select.end(), asks) ||
+         std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
+         std::any_of(filter.fold.begin(), filter.fold.end(), asks);
+}
+
+Profile add_names(const Profile& profile, const Options& options, Progress& progress) {
+  symbolize::Options how;
+  how.lines = options.look.lines || names_files(options);
+  how.inlines = options.inlines;
+  how.progress = &progress;
+  return symbolize::symbolize(profile, how);
+}
+
+Result<const profile::Metric*> choose_metric(const Profile& profile, const std::string& wanted) {
+  const std::string name = wanted.empty() ? default_metric(profile) : wanted;
+  const profile::Metric* metric = profile.find_metric(name);
+  if (metric != nullptr) return metric;
+  std::string known;
+  for (const profile::Metric& m : profile.metrics()) {
+    known += (known.empty() ? "" : ", ") + escape(m.name);
+  }
+  return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(name)),
+               "there are " + known};
+}
+
+Result<std::string> render(const Options& options, const std::string& above_tree,
+                           const Input& input) {
+  switch (options.view) {
+    case View::kSelf:
+      return function_view(input, FunctionOrder::kSelf);
+    case View::kDominated:
+      return function_view(input, FunctionOrder::kDominated);
+    case View::kBlock:
+      return block_view(input, options.block);
+    case View::kEdges:
+      return pair_view(input);
+    default:
+      break;
+  }
+  if (input.look.format != Format::kText) return tree_view(input);
+  return above_tree + tree_view(input);
+}
+
+}  // namespace
+
+Result<Report> make_report(const Options& options, Progress& progress) {
+  if (options.view == View::kRaw || options.view == View::kVerify) return report_files(options);
+
+  // Read: each file by itself, whatever its state.
+  auto profiles = read_all(options, progress);
+  if (!profiles) return profiles.error();
+
+  // Join: all runs side by side, so that a module's symbols are looked up once. From here on there
+  // is one profile, and each step replaces it: a million nodes are not kept twice.
+  Profile profile = transform::join(*profiles);
+  profiles->clear();
+
+  Report report;
+  if (options.view == View::kSummary || options.view == View::kThreads) {
+    report.warnings = profile.warnings();
+    report.text = options.view == View::kSummary ? summary_view(profile, options.look)
+                                                 : thread_view(profile, options.look);
+    return report;
+  }
+  const auto wanted = choose_metric(profile, options.metric);
+  if (!wanted) return wanted.error();
+  const std::string metric_name = (*wanted)->name;
+  const std::string above_tree =
+      heading(profile, options.look) + "\n" + process_split(profile, **wanted, options.look);
+
+  // Symbolize: names for addresses, and where asked for, lines and inlined functions.
+  if (options.symbols) profile = add_names(profile, options, progress);
+  report.warnings = profile.warnings();
+
+  // Merge: one tree by path, whatever thread or process it came from.
+  transform::MergeOptions how;
+  how.group_by = options.group_by;
+  how.keep_leaves = options.leaves;
+  profile = transform::merge(profile, how);
+  const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
+
+  // Filter: what the user selected, excluded, folded.
+  auto filtered = transform::filter(profile, options.filter);
+  if (!filtered) return filtered.error();
+  profile = std::move(filtered->profile);
+
+  // Analyse and show: what the view asks of the profile, it asks itself.
+  const profile::Metric& metric = *profile.find_metric(metric_name);
+  Input input{profile, metric};
+  input.kept = analysis::total(profile, metric);
+  input.total = total;
+  input.kept_is_bound = filtered->is_bound;
+  input.look = options.look;
+  auto text = render(options, above_tree, input);
+  if (!text) return text.error();
+  report.text = std::move(*text);
+  return report;
+}
+
+}  // namespace fbleprof::report

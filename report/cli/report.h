@@ -1,0 +1,22 @@
+// From files to text: the passes of fble-prof-report, each a pure step from profile to profile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/result.h"
+#include "report/cli/options.h"
+
+namespace fbleprof::report {
+
+struct Report {
+  std::string text;                   // for stdout
+  std::vector<std::string> warnings;  // for stderr, one line each
+  bool broken = false;                // --verify found a broken invariant
+};
+
+// Does what `options` ask for. --raw writes to stdout itself, because it can be long.
+Result<Report> make_report(const Options& options, Progress& progress);
+
+}  // namespace fbleprof::report

@@ -1,0 +1,75 @@
+#include "report/views/input.h"
+
+#include <fmt/format.h>
+
+#include "report/views/escape.h"
+#include "symbolize/shorten.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+
+namespace {
+
+std::string source_line(const Input& input, FunctionId function) {
+  const Functions& functions = input.profile.functions();
+  const std::string_view file = input.profile.text(functions.file[function.index()]);
+  if (!input.look.lines || file.empty()) return {};
+  const std::uint32_t line = functions.line[function.index()];
+  const std::string name = escape(base_name(file));
+  return line == 0 ? fmt::format("  {}", name) : fmt::format("  {}:{}", name, line);
+}
+
+}  // namespace
+
+std::string label(const Input& input, FunctionId function) {
+  return escape(symbolize::tidy(display_name(input.profile, function))) +
+         source_line(input, function);
+}
+
+std::string short_label(const Input& input, FunctionId function, std::size_t width) {
+  const std::string line = source_line(input, function);
+  const std::size_t line_width = width_of(line);
+  // The line is worth more than a long name's tail, but not more than the name.
+  const std::size_t name_width = line_width * 2 < width ? width - line_width : width;
+  // Escaping can make a name longer again: then it is cut.
+  const std::string name = cut(
+      escape(symbolize::shorten(display_name(input.profile, function), name_width)), name_width);
+  return name_width == width ? name : name + line;
+}
+
+std::string paint(const Look& look, Ink ink, std::string_view text) {
+  if (!look.colour || ink == Ink::kPlain) return std::string(text);
+  const char* code = "";
+  switch (ink) {
+    case Ink::kPlain:
+      break;
+    case Ink::kBold:
+      code = "1";
+      break;
+    case Ink::kDim:
+      code = "2";
+      break;
+    case Ink::kHot:
+      code = "1;31";
+      break;
+    case Ink::kWarm:
+      code = "33";
+      break;
+    case Ink::kGood:
+      code = "32";
+      break;
+    case Ink::kBad:
+      code = "1;31";
+      break;
+  }
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+Ink heat(double percent) {
+  if (percent >= 20) return Ink::kHot;
+  if (percent >= 5) return Ink::kWarm;
+  return percent >= 0.5 ? Ink::kPlain : Ink::kDim;
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,24 @@
+// Figures as people read them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fbleprof::report {
+
+// A value of a metric whose unit is ns, bytes or anything else (a count). `wanted` is what --unit
+// says: "auto", or one of ns us ms s, B KiB MiB GiB; one that does not fit the metric is ignored.
+std::string quantity(std::uint64_t value, std::string_view unit, std::string_view wanted = "auto");
+
+// 1234567 -> "1,234,567".
+std::string count(std::uint64_t value);
+
+// "12.3%"; "-" where the whole is nothing.
+std::string percent(std::uint64_t part, std::uint64_t whole);
+double percent_of(std::uint64_t part, std::uint64_t whole);
+
+bool is_known_unit(std::string_view unit);
+
+}  // namespace fbleprof::report

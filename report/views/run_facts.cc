@@ -1,0 +1,123 @@
+#include "report/views/run_facts.h"
+
+#include <algorithm>
+
+#include "analysis/costs.h"
+#include "report/views/escape.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+
+RunFacts run_facts(const Profile& profile, ProcessId process) {
+  RunFacts facts;
+  for (const Thread& thread : profile.threads()) {
+    if (process && thread.process != process) continue;
+    facts.threads += thread.threads_served;
+    facts.cpu_ns += thread.cpu_ns;
+    facts.wall_ns += thread.wall_ns;
+    facts.samples += thread.samples;
+    facts.dropped += thread.dropped;
+    facts.lost_calls += thread.lost_calls;
+    facts.deep_calls += thread.deep_calls;
+    facts.unmatched += thread.unmatched;
+    facts.hooked_threads += (thread.flags & format::kThreadHooked) != 0;
+  }
+  const auto sum = [&](const char* name, const Tree& tree) {
+    const Metric* metric = profile.find_metric(name);
+    return metric != nullptr ? analysis::total(profile, *metric, tree) : 0;
+  };
+  std::vector<bool> counted(profile.nodes().count());
+  for (const Tree& tree : profile.trees()) {
+    if (process && tree.process != process) continue;
+    ++facts.trees;
+    facts.node_count += tree.end.index() - tree.begin.index();
+    facts.overhead_ns += sum("overhead", tree);
+    facts.calls += sum("calls", tree);
+    facts.ticks += sum("ticks", tree);
+    for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+      counted[n] = true;
+      facts.deepest = std::max<std::uint64_t>(facts.deepest, profile.nodes().depth[n]);
+    }
+  }
+  for (const NodeId from : profile.edges().from) facts.edge_count += counted[from.index()];
+  return facts;
+}
+
+std::string state_name(ProcessState state) {
+  switch (state) {
+    case ProcessState::kUnknown:
+      break;
+    case ProcessState::kLive:
+      return "live";
+    case ProcessState::kEnded:
+      return "ended";
+    case ProcessState::kExeced:
+      return "replaced";
+    case ProcessState::kFatal:
+      return "fatal";
+    case ProcessState::kKilled:
+      return "killed";
+  }
+  return "unknown";
+}
+
+std::string clock_name(Clock clock) {
+  switch (clock) {
+    case Clock::kCpu:
+      return "cpu";
+    case Clock::kWall:
+      return "wall";
+    case Clock::kTicks:
+      return "ticks";
+  }
+  return "unknown";
+}
+
+std::string source_name(SampleSource source) {
+  switch (source) {
+    case SampleSource::kNone:
+      return "none";
+    case SampleSource::kTaskClock:
+      return "task-clock";
+    case SampleSource::kCpuTimer:
+      return "cpu-timer";
+  }
+  return "unknown";
+}
+
+std::string compaction_name(Compaction compaction) {
+  switch (compaction) {
+    case Compaction::kPair:
+      return "pair";
+    case Compaction::kSuffix:
+      return "suffix";
+    case Compaction::kNone:
+      return "none";
+  }
+  return "unknown";
+}
+
+std::string command_text(const Profile& profile, const Process& process) {
+  std::string_view arguments = profile.text(process.command_line);
+  if (arguments.empty()) return escape(profile.text(process.executable));
+  std::string text;
+  while (!arguments.empty()) {
+    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
+    const std::string_view word = arguments.substr(0, end);
+    if (!text.empty()) text += ' ';
+    const bool plain =
+        !word.empty() && word.find_first_of(" '\"\\$&|;<>()*?`#\t\n") == std::string_view::npos;
+    text += plain ? escape(word) : "'" + escape(word) + "'";
+    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+  }
+  return text;
+}
+
+std::uint64_t reached_hz(const RunFacts& facts) {
+  if (facts.cpu_ns == 0) return 0;
+  return static_cast<std::uint64_t>(
+      static_cast<double>(facts.samples) * 1e9 / static_cast<double>(facts.cpu_ns) + 0.5);
+}
+
+}  // namespace fbleprof::report

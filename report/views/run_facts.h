@@ -1,0 +1,38 @@
+// The figures of a run, from the records of its process and threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::report {
+
+struct RunFacts {
+  std::uint64_t threads = 0;  // all that ever ran
+  std::uint64_t trees = 0, node_count = 0, edge_count = 0;
+  std::uint64_t deepest = 0;
+  std::uint64_t cpu_ns = 0, wall_ns = 0;  // clocks of the threads, our cost included
+  std::uint64_t samples = 0, dropped = 0;
+  std::uint64_t overhead_ns = 0, calls = 0, ticks = 0;
+  std::uint64_t lost_calls = 0, deep_calls = 0, unmatched = 0;
+  std::uint64_t hooked_threads = 0;
+};
+
+// Of one process; of all of them with ProcessId::none().
+RunFacts run_facts(const profile::Profile& profile, profile::ProcessId process);
+
+// "live", "ended", "replaced", "fatal", "killed", "unknown".
+std::string state_name(profile::ProcessState state);
+std::string clock_name(profile::Clock clock);
+std::string source_name(profile::SampleSource source);
+std::string compaction_name(profile::Compaction compaction);
+
+// The command line as one would type it, escaped; the executable if there is none.
+std::string command_text(const profile::Profile& profile, const profile::Process& process);
+
+// Samples a second of CPU time that were taken; 0 = none.
+std::uint64_t reached_hz(const RunFacts& facts);
+
+}  // namespace fbleprof::report

@@ -1,0 +1,30 @@
+// The views that are tables: self, dominated, edges, block.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "report/views/input.h"
+
+namespace fbleprof::report {
+
+enum class FunctionOrder { kSelf, kDominated };
+
+// --self and --dominated: a row a function. CSV: name,self,dominated,calls,...
+std::string function_view(const Input& input, FunctionOrder order);
+
+// --edges: a row a pair of caller and callee. CSV: caller,callee,calls,cost,...
+std::string pair_view(const Input& input);
+
+// --block: all functions that `pattern` names, one after the other. Fails if it names none.
+Result<std::string> block_view(const Input& input, const std::string& pattern);
+
+// "kept 1.2 s of 3.4 s (35%)", or what percentages are of. One line, without its end.
+std::string kept_line(const Input& input);
+
+// The object of JSON views around their rows: format, version, view, metric, unit, total, kept and,
+// under `rows_name`, `rows` (which is JSON).
+std::string json_document(const Input& input, std::string_view view, std::string_view rows_name,
+                          const std::string& rows);
+
+}  // namespace fbleprof::report

@@ -1,0 +1,169 @@
+// The whole way: command line and files to text.
+#include "report/cli/report.h"
+
+#include <gtest/gtest.h>
+#include <rapidjson/document.h>
+
+#include <filesystem>
+
+#include "tests/support/file_builder.h"
+
+namespace fbleprof::report {
+namespace {
+
+class Silent : public Progress {
+  void update(std::string_view, std::uint64_t, std::uint64_t) override {}
+};
+
+class ReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "fbleprof-XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+    test::FileBuilder file;
+    file.charge("main work", {.cpu_ns = 3000, .wall_ns = 5000, .samples = 3, .overhead_ns = 10});
+    file.calls("main work", 12);
+    file.charge("main", {.cpu_ns = 1000});
+    file.note("a remark");
+    file.label("release", "7");
+    file.write(path("one"));
+    file.header().pid = 99;
+    file.charge("main other", {.cpu_ns = 4000});
+    file.write(path("two"));
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const char* name) const { return (directory_ / name).string(); }
+
+  // Runs with these arguments; %1 and %2 stand for the files.
+  Result<Report> run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "fble-prof-report");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) {
+      if (argument == "%1") argument = path("one");
+      if (argument == "%2") argument = path("two");
+      argv.push_back(argument.data());
+    }
+    auto options = parse_options(static_cast<int>(argv.size()), argv.data());
+    if (!options) return options.error();
+    Silent progress;
+    return make_report(*options, progress);
+  }
+  std::string text(const std::vector<std::string>& arguments) {
+    auto report = run(arguments);
+    return report ? report->text : report.error().line();
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(ReportTest, TreeIsTheDefault) {
+  const std::string out = text({"--width", "80", "%1"});
+  EXPECT_NE(out.find("./prog --fast  [4711, ended]"), std::string::npos);
+  EXPECT_NE(out.find(" 75.0%   75.0%    3.00 us             12  └─ work"), std::string::npos);
+  EXPECT_NE(out.find("profiling cost 10 ns"), std::string::npos);
+}
+
+TEST_F(ReportTest, SeveralFilesAreSummedAndSplit) {
+  const std::string out = text({"--width", "100", "%1", "%2"});
+  EXPECT_NE(out.find("2 profiles"), std::string::npos);
+  EXPECT_NE(out.find("4.00 us  33.3%  4711"), std::string::npos);
+  EXPECT_NE(out.find("8.00 us  66.7%    99"), std::string::npos);
+  EXPECT_NE(out.find("6.00 us             24"), std::string::npos);
+}
+
+TEST_F(ReportTest, AllMetricsCanBeShown) {
+  EXPECT_NE(text({"--self", "--format", "csv", "--metric", "wall", "%1"}).find("work,5000,5000,12"),
+            std::string::npos);
+  EXPECT_NE(text({"--self", "--format", "csv", "--metric", "calls", "%1"}).find("work,12,12,12"),
+            std::string::npos);
+  EXPECT_EQ(text({"--metric", "beer", "%1"}),
+            "no metric \"beer\" in this profile: there are cpu, wall, samples, overhead, ticks, "
+            "calls");
+}
+
+TEST_F(ReportTest, SelectionIsReported) {
+  const std::string out = text({"--select", "other", "%2"});
+  EXPECT_NE(out.find("kept 4.00 us of 8.00 us cpu (50.0%)"), std::string::npos);
+}
+
+TEST_F(ReportTest, SummaryForProgramsIsFlat) {
+  rapidjson::Document json;
+  json.Parse(text({"--summary", "--format", "json", "%1"}).c_str());
+  ASSERT_FALSE(json.HasParseError());
+  EXPECT_EQ(json["pid"].GetInt(), 4711);
+  EXPECT_STREQ(json["state"].GetString(), "ended");
+  EXPECT_EQ(json["samples"].GetInt(), 4);
+  EXPECT_EQ(json["node_count"].GetInt(), 3);
+  EXPECT_STREQ(json["labels"]["release"].GetString(), "7");
+  EXPECT_STREQ(json["notes"][0].GetString(), "a remark");
+}
+
+TEST_F(ReportTest, SummaryOfSeveralListsThem) {
+  rapidjson::Document json;
+  json.Parse(text({"--summary", "--format", "json", "%1", "%2"}).c_str());
+  ASSERT_FALSE(json.HasParseError());
+  ASSERT_EQ(json["processes"].Size(), 2u);
+  EXPECT_EQ(json["processes"][1]["pid"].GetInt(), 99);
+  EXPECT_EQ(json["samples"].GetInt(), 9);
+}
+
+TEST_F(ReportTest, EveryViewSpeaksJson) {
+  for (const char* view :
+       {"--self", "--dominated", "--edges", "--threads", "--verify", "--summary"}) {
+    rapidjson::Document json;
+    json.Parse(text({view, "--format", "json", "%1"}).c_str());
+    EXPECT_FALSE(json.HasParseError()) << view;
+    EXPECT_TRUE(json.IsObject()) << view;
+  }
+  rapidjson::Document json;
+  json.Parse(text({"--block", "*", "--format", "json", "%1"}).c_str());
+  ASSERT_FALSE(json.HasParseError());
+  EXPECT_EQ(json["blocks"].Size(), 3u);
+}
+
+TEST_F(ReportTest, VerifyTellsByStatus) {
+  auto good = run({"--verify", "%1"});
+  ASSERT_TRUE(good.ok());
+  EXPECT_FALSE(good->broken) << good->text;
+  std::filesystem::resize_file(path("one"), std::filesystem::file_size(path("one")) - 64);
+  auto bad = run({"--verify", "%1"});
+  ASSERT_TRUE(bad.ok());
+  EXPECT_TRUE(bad->broken);
+}
+
+TEST_F(ReportTest, TruncatedFileIsShownWithOneWarning) {
+  std::filesystem::resize_file(path("one"), std::filesystem::file_size(path("one")) - 64);
+  auto report = run({"%1"});
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->warnings.size(), 1u);
+  EXPECT_NE(report->warnings[0].find("truncated"), std::string::npos);
+  EXPECT_NE(report->text.find("work"), std::string::npos);
+}
+
+TEST_F(ReportTest, MistakesOnTheCommandLineAreOneClearLine) {
+  EXPECT_EQ(text({"--self", "--edges", "%1"}),
+            "fble-prof-report: --self and --edges are two views: take one: see fble-prof-report "
+            "--help");
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"--sort", "luck", "%1"},
+                                             {"--format", "xml", "%1"},
+                                             {"--unit", "ell", "%1"},
+                                             {"--min", "200", "%1"},
+                                             {"--top", "-1x", "%1"},
+                                             {"--by", "colour", "%1"},
+                                             {"--no-such-option", "%1"},
+                                             {"--select", "nothing-so-called", "%1"},
+                                             {"/nonexistent"}}) {
+    auto report = run(wrong);
+    ASSERT_FALSE(report.ok()) << wrong[0];
+    EXPECT_EQ(report.error().line().find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(ReportTest, HelpTeachesByExample) {
+  EXPECT_NE(help_text().find("Examples:"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fbleprof::report

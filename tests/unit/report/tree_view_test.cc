@@ -1,0 +1,141 @@
+#include "report/views/tree_view.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/costs.h"
+#include "report/views/escape.h"
+#include "tests/support/profile_builder.h"
+
+namespace fbleprof::report {
+namespace {
+
+using test::profile_of;
+
+std::string tree(std::string_view text, Look look = {}) {
+  const auto profile = profile_of(text);
+  const auto& metric = *profile.find_metric("cpu");
+  Input input{profile, metric};
+  input.kept = input.total = analysis::total(profile, metric);
+  input.look = look;
+  return tree_view(input);
+}
+
+TEST(TreeView, ContextsRecursionAndTailCalls) {
+  EXPECT_EQ(tree("main = 100000000\n"
+                 "main -> 1\n"
+                 "main fib = 200000000\n"
+                 "main fib -> 1\n"
+                 "main fib fib = 600000000\n"
+                 "main fib fib -> 1\n"
+                 "main fib fib ~> main fib fib : 999998\n"
+                 "main x = 60000000\n"
+                 "main y = 40000000\n"
+                 "main x => main y : 7\n"),
+            " total    self       time          calls  context\n"
+            "100.0%   10.0%     1.00 s              1  main\n"
+            " 80.0%   20.0%     800 ms              1  ├─ fib\n"
+            " 60.0%   60.0%     600 ms        999,999  │  └─ fib\n"
+            "                                 999,998  │     └─ ↻ fib  (itself)\n"
+            "  6.0%    6.0%    60.0 ms                 ├─ x\n"
+            "                                       7  │  └─ ⇒ y\n"
+            "  4.0%    4.0%    40.0 ms              7  └─ y\n"
+            "cpu 1.00 s in all\n");
+}
+
+TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
+  const std::string text =
+      "main a b c d e work = 9890\nmain a b x = 20\nmain t1 = 30\nmain t2 = 30\nmain t3 u = 30\n";
+  EXPECT_EQ(
+      tree(text),
+      " total    self       time          calls  context\n"
+      "100.0%            10.0 us                 main\n"
+      " 99.1%            9.91 us                 ├─ a\n"
+      "                                          │  ⋮  4 calls: b … e\n"
+      " 98.9%   98.9%    9.89 us                 │  └─ work\n"
+      "  0.9%              90 ns                 └─ … 3 more below 0.5%\n"
+      "cpu 10.0 us in all.  Hidden: 5 contexts below 0.5% (1.1% in all; --min, --all), 4 that "
+      "only call the\nnext one (⋮; --all)\n");
+  Look all;
+  all.all = true;
+  const std::string whole = tree(text, all);
+  for (const char* name : {"b", "c", "d", "e", "x", "work", "t1", "t2", "t3", "u"}) {
+    EXPECT_NE(whole.find(name), std::string::npos) << name;
+  }
+  EXPECT_EQ(whole.find("Hidden"), std::string::npos);
+}
+
+TEST(TreeView, DepthCutsAndSaysHowMuch) {
+  Look look;
+  look.depth = 2;
+  const std::string text = tree("a b c = 5\na b d = 5\n", look);
+  EXPECT_NE(text.find("└─ b"), std::string::npos);
+  EXPECT_NE(text.find("… 2 contexts further down"), std::string::npos);
+  EXPECT_EQ(text.find("└─ c"), std::string::npos);
+}
+
+TEST(TreeView, EveryLineFitsTheWidth) {
+  std::string path, text;
+  for (int i = 0; i < 60; ++i) {
+    path += "a_function_with_a_rather_long_name_number_" + std::to_string(i) + " ";
+    text += path + "= 1000\n";
+  }
+  for (const std::size_t width : {60u, 80u, 120u}) {
+    Look look;
+    look.width = width;
+    look.min_percent = 0;
+    const std::string out = tree(text, look);
+    for (std::size_t begin = 0, end; (end = out.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      EXPECT_LE(width_of(out.substr(begin, end - begin)), width) << out.substr(begin, end - begin);
+    }
+  }
+}
+
+TEST(TreeView, NoLineHoldsMoreThanALineOfANameFullOfTricks) {
+  const std::string out = tree("evil\x1b[2J = 1\n");
+  EXPECT_EQ(out.find('\x1b'), std::string::npos);
+  EXPECT_NE(out.find("evil\\x1b[2J"), std::string::npos);
+}
+
+TEST(TreeView, ColourIsOnlyThereWhenAskedFor) {
+  Look look;
+  look.colour = true;
+  EXPECT_NE(tree("a = 1\n", look).find("\x1b["), std::string::npos);
+  EXPECT_EQ(tree("a = 1\n").find("\x1b["), std::string::npos);
+}
+
+TEST(TreeView, CsvHasAllNodesAndRawNumbers) {
+  Look look;
+  look.format = Format::kCsv;
+  EXPECT_EQ(tree("a b,c = 5\na b,c -> 2\na b,c ~> a : 3\n", look),
+            "depth,name,total,self,calls,kind\n"
+            "0,[root],5,0,0,node\n"
+            "1,a,5,0,3,node\n"
+            "2,\"b,c\",5,5,2,node\n"
+            "3,a,,,3,back\n");
+}
+
+TEST(TreeView, JsonNamesParentsAndEdges) {
+  Look look;
+  look.format = Format::kJson;
+  EXPECT_EQ(tree("a = 5\na -> 2\na ~> a : 3\n", look),
+            "{\"format\":\"fbleprof-report\",\"version\":1,\"view\":\"tree\",\"metric\":\"cpu\","
+            "\"unit\":\"ns\",\"total\":5,\"kept\":5,\"kept_is_bound\":false,\"nodes\":["
+            "{\"name\":\"[root]\",\"parent\":null,\"total\":5,\"total_is_bound\":false,\"self\":0,"
+            "\"calls\":0},"
+            "{\"name\":\"a\",\"parent\":0,\"total\":5,\"total_is_bound\":false,\"self\":5,"
+            "\"calls\":5}],"
+            "\"edges\":[{\"from\":1,\"to\":1,\"kind\":\"back\",\"calls\":3}]}\n");
+}
+
+TEST(TreeView, DeepTreesNeedNoDeepStack) {
+  std::string path, text;
+  for (int i = 0; i < 3000; ++i) path += "f" + std::to_string(i) + " ";
+  text = path + "= 5\n";
+  Look look;
+  look.all = true;
+  EXPECT_NE(tree(text, look).find("f2999"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fbleprof::report
