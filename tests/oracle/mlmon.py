@@ -28,7 +28,7 @@ HEADER_NAMES = (
 MODULE = (struct.Struct("<IIQQQQQIIQ"),
           "next path load_bias begin end loaded_ns unloaded_ns build_id flags reserved".split())
 FUNCTION = (struct.Struct("<QIIIIIHH"), "address size module next name file kind flags".split())
-NODE = (struct.Struct("<IIIIIIQQQQQ"), "parent first_edge function depth extra flags samples "
+NODE = (struct.Struct("<IIIIIIQQQQQ"), "parent first_edge function depth extra number samples "
         "cpu_ns wall_ns overhead_ns ticks".split())
 EDGE = (struct.Struct("<QQIIIBBH"), "calls site from_ to next kind flags reserved".split())
 THREAD = (struct.Struct("<IIII16sQQQQQQQQQQ16x"),
@@ -192,6 +192,8 @@ class Profile:
     def summary(self):
         header = {k: v for k, v in self.header.items() if k != "magic" and not k.startswith("first")}
         header["state"] = STATES[header["state"]]
+        if header["state"] in ("starting", "live") and not self.alive():
+            header["state"] = "killed"
         for key in ("executable", "command_line", "working_directory", "host"):
             header[key] = self.string(header[key]).decode(errors="replace").replace("\0", " ")
         header["threads"] = len(self.threads)
@@ -202,6 +204,15 @@ class Profile:
         header["overhead_ns"] = sum(n["overhead_ns"] for n in self.nodes.values())
         header["notes"] = [self.string(n["text"]).decode(errors="replace") for n in self.notes]
         return header
+
+    def alive(self):
+        """Whether the process that writes the file still runs."""
+        try:
+            with open(f"/proc/{self.header['pid']}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            return False
+        return fields[0] != "Z" and int(fields[19]) == self.header["process_start_ticks"]
 
     def verify(self):
         """What is wrong, one line each."""

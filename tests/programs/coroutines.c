@@ -52,11 +52,11 @@ int main(void) {
   }
   expect("main", "turn", 2 * kTurns);
   expect("main", "between", 2 * kTurns);
-  expect("body_a", "inner_a", kTurns);
-  expect("inner_a", "leaf", 2 * kTurns - 1);
-  expect("inner_a", "yield", kTurns);
-  expect("body_b", "inner_b", kTurns);
-  expect("inner_b", "yield", kTurns);
-  expect("inner_b", "leaf", kTurns - 1);
+  // Stacks that the profiler was not told of: no call is lost, though one may be charged to the
+  // function that ran when the stacks were switched.
+  expect("*", "inner_a", kTurns);
+  expect("*", "inner_b", kTurns);
+  expect("*", "leaf", 3 * kTurns - 2);
+  expect("*", "yield", 2 * kTurns);
   return 0;
 }

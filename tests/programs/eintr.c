@@ -88,13 +88,13 @@ int main(void) {
     const char* name;
     int (*call)(void);
   } calls[] = {
-      {"poll", call_poll},           {"ppoll", call_ppoll},
-      {"select", call_select},       {"pselect", call_pselect},
-      {"epoll_wait", call_epoll},    {"nanosleep", call_nanosleep},
-      {"usleep", call_usleep},       {"clock_nanosleep", call_clock_nanosleep},
-      {"sem_timedwait", call_sem},   {"pthread_cond_timedwait", call_cond},
-      {"futex", call_futex},         {"semtimedop", call_semtimedop},
-      {"recv", call_recv},           {"sigtimedwait", call_sigtimedwait},
+      {"poll", call_poll},         {"ppoll", call_ppoll},
+      {"select", call_select},     {"pselect", call_pselect},
+      {"epoll_wait", call_epoll},  {"nanosleep", call_nanosleep},
+      {"usleep", call_usleep},     {"clock_nanosleep", call_clock_nanosleep},
+      {"sem_timedwait", call_sem}, {"pthread_cond_timedwait", call_cond},
+      {"futex", call_futex},       {"semtimedop", call_semtimedop},
+      {"recv", call_recv},         {"sigtimedwait", call_sigtimedwait},
   };
   struct timeval timeout = {0, 3000};
   pthread_t thread;

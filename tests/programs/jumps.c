@@ -32,6 +32,7 @@ BLOCK void leave_handler(void) { siglongjmp(from_handler, 1); }
 BLOCK void on_signal(int number) {
   (void)number;
   leave_handler();
+  KEEP;
 }
 BLOCK void raiser(void) {
   raise(SIGUSR1);

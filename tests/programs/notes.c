@@ -103,8 +103,7 @@ UNHOOKED static void make_word(long length) {
   long pairs[3][3] = {{0}};
   word_length = length;
   word = malloc(length);
-  for (long i = 0; i < length; ++i)
-    word[i] = __builtin_parityl(i + 1) - __builtin_parityl(i) + 1;
+  for (long i = 0; i < length; ++i) word[i] = __builtin_parityl(i + 1) - __builtin_parityl(i) + 1;
   for (long i = 1; i < length; ++i) pairs[word[i - 1]][word[i]]++;
   expect("square_free", names[word[0]], 1);
   for (int i = 0; i < 3; ++i)

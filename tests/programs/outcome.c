@@ -1,6 +1,6 @@
-// outcome FILE [@LIMIT=VALUE...] [NAME=VALUE...] PROGRAM [ARGUMENT...]: runs the program under these
-// resource limits, with these variables added to its environment and nothing of a test harness
-// around it, and writes to FILE how it ended: "exit N" or "signal N".
+// outcome FILE [@LIMIT=VALUE...] [NAME=VALUE...] PROGRAM [ARGUMENT...]: runs the program under
+// these resource limits, with these variables added to its environment and nothing of a test
+// harness around it, and writes to FILE how it ended: "exit N" or "signal N".
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,11 @@ static void set_limit(const char* text) {
   static const struct {
     const char* name;
     int resource;
-  } limits[] = {{"as", RLIMIT_AS},     {"fsize", RLIMIT_FSIZE}, {"nofile", RLIMIT_NOFILE},
-                {"stack", RLIMIT_STACK}, {"sigpending", RLIMIT_SIGPENDING}};
+  } limits[] = {{"as", RLIMIT_AS},
+                {"fsize", RLIMIT_FSIZE},
+                {"nofile", RLIMIT_NOFILE},
+                {"stack", RLIMIT_STACK},
+                {"sigpending", RLIMIT_SIGPENDING}};
   for (unsigned i = 0; i < sizeof limits / sizeof *limits; ++i) {
     size_t length = strlen(limits[i].name);
     if (strncmp(text, limits[i].name, length) != 0 || text[length] != '=') continue;

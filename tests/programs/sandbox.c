@@ -15,13 +15,12 @@
 BLOCK void before(void) { work(20); }
 BLOCK void counted(void) { work(20); }
 
-#define ALLOW(number)                                             \
-  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),            \
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(number) \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 int main(int argc, char** argv) {
-  unsigned verdict = argc > 1 && !strcmp(argv[1], "errno") ? SECCOMP_RET_ERRNO | 38
-                                                            : SECCOMP_RET_KILL_PROCESS;
+  unsigned verdict =
+      argc > 1 && !strcmp(argv[1], "errno") ? SECCOMP_RET_ERRNO | 38 : SECCOMP_RET_KILL_PROCESS;
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       ALLOW(SYS_write),

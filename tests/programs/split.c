@@ -1,5 +1,5 @@
-// A known split of CPU time: hot 50 %, deep (recursion over 200 levels) 30 %, shared under left 15 %
-// and shared under right 5 %. argv[1]: for how many ms of CPU time.
+// A known split of CPU time: hot 50 %, deep (recursion over 200 levels) 30 %, shared under left 15
+// % and shared under right 5 %. argv[1]: for how many ms of CPU time.
 #include <stdlib.h>
 
 #include "block.h"

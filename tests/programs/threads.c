@@ -53,6 +53,7 @@ static pthread_barrier_t barrier;
 BLOCK void on_thread_end(void* unused) {
   (void)unused;
   at_end();
+  KEEP;
 }
 BLOCK void* by_return(void* unused) {
   pthread_setspecific(key, &key);
@@ -136,8 +137,7 @@ BLOCK void small_stacks(void) {
   if (bytes < 16384) bytes = 16384;
   bytes = (bytes + 4095) / 4096 * 4096;
   if (pthread_attr_setstacksize(&attributes, bytes) != 0) puts("no small stack");
-  for (int i = 0; i < 20; ++i)
-    pthread_join(start(run_tasks, (void*)5000, &attributes), NULL);
+  for (int i = 0; i < 20; ++i) pthread_join(start(run_tasks, (void*)5000, &attributes), NULL);
   expect("run_tasks", "task", 20 * 5000);
 }
 

@@ -31,7 +31,7 @@ static char from[1 << 16], to[1 << 16];
 BLOCK void copier(void) {
   for (int i = 0; i < 200; ++i) {
     memcpy(to, from, sizeof to);
-    KEEP;
+    __asm__ volatile("" ::"r"(to), "r"(from) : "memory");
   }
 }
 
