@@ -12,9 +12,7 @@ using Exit = void (*)(int);
 constinit Real<Exit> real__exit{"_exit"};
 constinit Real<Exit> real__Exit{"_Exit"};
 
-void end_of_process() {
-  fbleprof::capture::finish_process(fbleprof::format::State::kEnded, 0);
-}
+void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::State::kEnded, 0); }
 
 // The library asks to be initialised before all others (-z initfirst), so that their constructors
 // are counted; what it needs of libc does not depend on libc's own.

@@ -14,7 +14,5 @@ FBLEPROF_INTERPOSE int dlclose(void* handle) {
 }
 
 namespace fbleprof::preload {
-void resolve_loader() {
-  real_dlclose.resolve();
-}
+void resolve_loader() { real_dlclose.resolve(); }
 }  // namespace fbleprof::preload

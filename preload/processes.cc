@@ -69,14 +69,14 @@ FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Argume
 }
 
 // The three with a variable number of arguments.
-#define FBLEPROF_COLLECT_ARGUMENTS(first)                       \
-  va_list list, again;                                          \
-  va_start(list, first);                                        \
-  va_copy(again, list);                                         \
-  const std::size_t count = count_arguments(again) + 1;         \
-  va_end(again);                                                \
+#define FBLEPROF_COLLECT_ARGUMENTS(first)                                     \
+  va_list list, again;                                                        \
+  va_start(list, first);                                                      \
+  va_copy(again, list);                                                       \
+  const std::size_t count = count_arguments(again) + 1;                       \
+  va_end(again);                                                              \
   char** argv = static_cast<char**>(__builtin_alloca(count * sizeof(char*))); \
-  argv[0] = const_cast<char*>(first);                           \
+  argv[0] = const_cast<char*>(first);                                         \
   for (std::size_t i = 1; i < count; ++i) argv[i] = va_arg(list, char*)
 
 FBLEPROF_INTERPOSE int execl(const char* path, const char* first, ...) noexcept {
@@ -145,7 +145,5 @@ void resolve_processes() {
   real_execveat.resolve();
 }
 
-void watch_forks() {
-  pthread_atfork(nullptr, nullptr, capture::after_fork_in_child);
-}
+void watch_forks() { pthread_atfork(nullptr, nullptr, capture::after_fork_in_child); }
 }  // namespace fbleprof::preload

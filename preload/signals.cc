@@ -20,7 +20,8 @@ namespace capture = fbleprof::capture;
 using Handler = void (*)(int);
 using capture::without_sampling_signal;
 
-constinit Real<int (*)(int, const struct sigaction*, struct sigaction*)> real_sigaction{"sigaction"};
+constinit Real<int (*)(int, const struct sigaction*, struct sigaction*)> real_sigaction{
+    "sigaction"};
 constinit Real<Handler (*)(int, Handler)> real_signal{"signal"};
 constinit Real<Handler (*)(int, Handler)> real_sysv_signal{"__sysv_signal"};
 constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask{"sigprocmask"};
@@ -45,7 +46,8 @@ bool is_sampling_signal(int number) {
 
 // signal() in terms of sigaction, for the one signal that is not the kernel's to know.
 Handler set_handler(Handler handler, int flags) {
-  struct sigaction action{}, old{};
+  struct sigaction action {
+  }, old{};
   action.sa_handler = handler;
   action.sa_flags = flags;
   capture::set_program_action(&action, &old);
@@ -100,18 +102,16 @@ FBLEPROF_INTERPOSE int ppoll(pollfd* fds, nfds_t count, const timespec* timeout,
 FBLEPROF_INTERPOSE int pselect(int count, fd_set* read, fd_set* write, fd_set* error,
                                const timespec* timeout, const sigset_t* set) {
   sigset_t own;
-  return real_pselect.get()(count, read, write, error, timeout,
-                            without_sampling_signal(set, &own));
+  return real_pselect.get()(count, read, write, error, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int timeout,
                                    const sigset_t* set) {
   sigset_t own;
   return real_epoll_pwait.get()(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
-// Waiting for the sampling signal itself: the kernel never has it pending, so that ours is not taken
-// for the program's. The handler notes the program's, and interrupts the wait.
-FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info,
-                                    const timespec* timeout) {
+// Waiting for the sampling signal itself: the kernel never has it pending, so that ours is not
+// taken for the program's. The handler notes the program's, and interrupts the wait.
+FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   sigset_t own;
   const sigset_t* others = without_sampling_signal(set, &own);
   if (others == set) return real_sigtimedwait.get()(set, info, timeout);

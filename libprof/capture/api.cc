@@ -26,11 +26,16 @@ Named name_of(const format::Function& function) {
       const auto* name = session.arena.at<format::String>(function.name);
       return {name->bytes, name->length};
     }
-    case format::FunctionKind::kRoot: return {"[root]", 6};
-    case format::FunctionKind::kOverflow: return {"[overflow]", 10};
-    case format::FunctionKind::kUnwound: return {"[unwound]", 9};
-    case format::FunctionKind::kTruncated: return {"[truncated]", 11};
-    default: return {nullptr, 0};
+    case format::FunctionKind::kRoot:
+      return {"[root]", 6};
+    case format::FunctionKind::kOverflow:
+      return {"[overflow]", 10};
+    case format::FunctionKind::kUnwound:
+      return {"[unwound]", 9};
+    case format::FunctionKind::kTruncated:
+      return {"[truncated]", 11};
+    default:
+      return {nullptr, 0};
   }
 }
 
@@ -99,8 +104,7 @@ fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) 
   if (!session.arena.base() || !name) return 0;
   const std::uint32_t number = session.block_count.fetch_add(1, std::memory_order_relaxed) + 1;
   if (number >= signal_safe::Session::kMaxBlocks) return 0;
-  const format::Ref ref =
-      session.code_map.function_with_key(number, format::FunctionKind::kBlock);
+  const format::Ref ref = session.code_map.function_with_key(number, format::FunctionKind::kBlock);
   if (ref == 0) return 0;
   auto* block = session.arena.at<format::Function>(ref);
   auto text = [](const char* s) -> format::Ref {
@@ -116,8 +120,7 @@ fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) 
 }
 
 // The frame of an API function: its return-address slot less the bias, as hooks.S forms it.
-#define FBLEPROF_OWN_FRAME \
-  (reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()) - 8 - FRAME_BIAS)
+#define FBLEPROF_OWN_FRAME (reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()) - 8 - FRAME_BIAS)
 
 void fbleprof_replace(fbleprof_block block) {
   if (block != 0) signal_safe::replace_top(FBLEPROF_OWN_FRAME, block);
@@ -159,19 +162,12 @@ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument)
 }
 
 FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
-    FBLEPROF_API_VERSION,
-    sizeof(struct fbleprof_api),
-    fbleprof_block_new,
-    fbleprof_enter,
-    fbleprof_leave,
-    fbleprof_replace,
-    fbleprof_tick,
-    fbleprof_start,
-    fbleprof_stop,
-    fbleprof_flush,
-    fbleprof_is_enabled,
-    fbleprof_context_new,
-    fbleprof_context_switch,
-    fbleprof_context_free,
+    FBLEPROF_API_VERSION,    sizeof(struct fbleprof_api),
+    fbleprof_block_new,      fbleprof_enter,
+    fbleprof_leave,          fbleprof_replace,
+    fbleprof_tick,           fbleprof_start,
+    fbleprof_stop,           fbleprof_flush,
+    fbleprof_is_enabled,     fbleprof_context_new,
+    fbleprof_context_switch, fbleprof_context_free,
     fbleprof_query,
 };

@@ -14,8 +14,9 @@ using signal_safe::session;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
 
-// A stack that belongs to no machine stack: its bounds are everything, so that nothing switches away
-// from it but the program. Its entries name nodes of the tree of the thread that it last ran in.
+// A stack that belongs to no machine stack: its bounds are everything, so that nothing switches
+// away from it but the program. Its entries name nodes of the tree of the thread that it last ran
+// in.
 struct fbleprof_context {
   Stack stack;
   const signal_safe::CallTree* tree;
@@ -68,8 +69,8 @@ fbleprof_context* fbleprof_context_new(size_t most_entries) {
   if (most_entries == 0) most_entries = kDefaultEntries;
   if (most_entries > kMostEntries) most_entries = kMostEntries;
   const std::uint64_t bytes =
-      (sizeof(fbleprof_context) + (most_entries + 1 + kSlackEntries) * sizeof(Entry) + 4095) / 4096 *
-      4096;
+      (sizeof(fbleprof_context) + (most_entries + 1 + kSlackEntries) * sizeof(Entry) + 4095) /
+      4096 * 4096;
   const long memory = kernel_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (signal_safe::kernel_failed(memory)) return nullptr;

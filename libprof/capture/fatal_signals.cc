@@ -17,12 +17,13 @@ using signal_safe::session;
 
 namespace {
 
-constexpr int kFatalSignals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,
-                                 SIGFPE,  SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU};
+constexpr int kFatalSignals[] = {SIGHUP, SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,
+                                 SIGFPE, SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU};
 constexpr long kPage = 4096;
 
 bool is_fault(int number, int code) {
-  return code > 0 && (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
+  return code > 0 &&
+         (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
 }
 
 // Whether the fault was ours, and is mended.
@@ -34,7 +35,8 @@ bool replace_lost_file(const siginfo_t* info) {
   const long page = address / kPage * kPage;
   abandon_profile();
   return !kernel_failed(kernel_call(SYS_mmap, page, end - page, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0));
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+                                    0));
 }
 
 void on_fatal(int number, siginfo_t* info, void* context) {
@@ -50,7 +52,7 @@ void on_fatal(int number, siginfo_t* info, void* context) {
                                                    static_cast<std::uint64_t>(registers[REG_RBP])});
   }
   finish_process(format::State::kFatal, static_cast<std::uint32_t>(number));
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(number, &action, nullptr);
   if (!is_fault(number, info->si_code)) {
@@ -64,12 +66,12 @@ void on_fatal(int number, siginfo_t* info, void* context) {
 
 void watch_fatal_signals() {
   for (const int number : kFatalSignals) {
-    struct sigaction old{};
+    struct sigaction old {};
     if (sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
         old.sa_handler != SIG_DFL) {
       continue;
     }
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_sigaction = on_fatal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigaction(number, &action, nullptr);
@@ -81,7 +83,8 @@ void hide_fatal_handler(struct sigaction* action) {
 }
 
 SignalHandler without_fatal_handler(SignalHandler handler) {
-  return handler == reinterpret_cast<SignalHandler>(reinterpret_cast<void*>(on_fatal)) ? SIG_DFL : handler;
+  return handler == reinterpret_cast<SignalHandler>(reinterpret_cast<void*>(on_fatal)) ? SIG_DFL
+                                                                                       : handler;
 }
 
 }  // namespace fbleprof::capture

@@ -1,4 +1,5 @@
-// Signals that end the process: what was not yet charged is charged, and the file says what happened.
+// Signals that end the process: what was not yet charged is charged, and the file says what
+// happened.
 //
 // A handler goes in only where the program left the default action. It hands the signal on as the
 // default action would have met it: a fault happens again at its instruction, any other signal is

@@ -12,7 +12,8 @@ namespace fbleprof::capture {
 namespace {
 
 // Machine stacks by their lowest address. Open addressing; entries stay, since a stack's memory is
-// mostly used for the next one; when the table is full, further stacks share the thread's own shadow.
+// mostly used for the next one; when the table is full, further stacks share the thread's own
+// shadow.
 struct Fiber {
   std::atomic<std::uint64_t> low;
   std::atomic<fbleprof_context*> context;

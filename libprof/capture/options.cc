@@ -5,8 +5,12 @@ namespace fbleprof::capture {
 namespace {
 
 void complain(Settings& settings, const char* name, const char* value, const char* expected) {
-  settings.complaints.add(name).add('=').add(value).add(": expected ").add(expected).add(
-      "; the default is used\n");
+  settings.complaints.add(name)
+      .add('=')
+      .add(value)
+      .add(": expected ")
+      .add(expected)
+      .add("; the default is used\n");
 }
 
 bool read_number(const char* text, std::uint64_t* value, const char** rest) {
@@ -45,11 +49,22 @@ bool read_memory(const char* text, std::uint64_t* bytes) {
   if (!read_number(text, &value, &rest)) return false;
   int shift = 0;
   switch (*rest) {
-    case 'k': case 'K': shift = 10; break;
-    case 'm': case 'M': shift = 20; break;
-    case 'g': case 'G': shift = 30; break;
-    case 0: break;
-    default: return false;
+    case 'k':
+    case 'K':
+      shift = 10;
+      break;
+    case 'm':
+    case 'M':
+      shift = 20;
+      break;
+    case 'g':
+    case 'G':
+      shift = 30;
+      break;
+    case 0:
+      break;
+    default:
+      return false;
   }
   if (*rest && rest[1]) return false;
   if (value > (64ull << 30 >> shift)) return false;
@@ -101,6 +116,8 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
     } else if (is("FBLEPROF_VERBOSE")) {
       check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
+    } else if (is("FBLEPROF_ALLOCS")) {
+      settings.complaints.add("FBLEPROF_ALLOCS: allocations are not recorded by this version\n");
     } else if (is("OMPI_COMM_WORLD_RANK") || is("PMIX_RANK") || is("PMI_RANK") ||
                is("SLURM_PROCID")) {
       settings.mpi_rank = Text<16>{value};

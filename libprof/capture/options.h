@@ -11,12 +11,12 @@ namespace fbleprof::capture {
 
 struct Settings {
   signal_safe::Options recording;
-  Path out{"mlmon.out"};             // FBLEPROF_OUT
-  std::uint32_t rate_hz = 1000;      // FBLEPROF_RATE, 1 to 20000
+  Path out{"mlmon.out"};                      // FBLEPROF_OUT
+  std::uint32_t rate_hz = 1000;               // FBLEPROF_RATE, 1 to 20000
   std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G
-  bool start = true;                 // FBLEPROF_START
-  bool verbose = false;              // FBLEPROF_VERBOSE
-  Text<16> mpi_rank{"0"};            // of whichever launcher started us
+  bool start = true;                          // FBLEPROF_START
+  bool verbose = false;                       // FBLEPROF_VERBOSE
+  Text<16> mpi_rank{"0"};                     // of whichever launcher started us
   // Complaints about bad values, a line each; noted once there is a file to note them in.
   Text<1024> complaints;
 };

@@ -24,9 +24,7 @@ constexpr std::uint64_t kLeastBytes = 1 << 20;
 #define MADV_POPULATE_WRITE 23
 #endif
 
-std::uint32_t own_pid() {
-  return static_cast<std::uint32_t>(signal_safe::kernel_call(SYS_getpid));
-}
+std::uint32_t own_pid() { return static_cast<std::uint32_t>(signal_safe::kernel_call(SYS_getpid)); }
 
 std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,18 +63,31 @@ Path expand(const Settings& settings, bool* names_process) {
         path.add_number(own_pid());
         *names_process = true;
         break;
-      case 'e': add_program_name(path); break;
+      case 'e':
+        add_program_name(path);
+        break;
       case 'h': {
         utsname host{};
         uname(&host);
         path.add(host.nodename);
         break;
       }
-      case 't': path.add_number(static_cast<std::uint64_t>(time(nullptr))); break;
-      case 'r': path.add(settings.mpi_rank.c_str()); break;
-      case '%': path.add('%'); break;
-      case 0: --at; path.add('%'); break;
-      default: path.add('%').add(*at); break;
+      case 't':
+        path.add_number(static_cast<std::uint64_t>(time(nullptr)));
+        break;
+      case 'r':
+        path.add(settings.mpi_rank.c_str());
+        break;
+      case '%':
+        path.add('%');
+        break;
+      case 0:
+        --at;
+        path.add('%');
+        break;
+      default:
+        path.add('%').add(*at);
+        break;
     }
   }
   return path;
@@ -95,7 +106,7 @@ Occupant examine(const Path& path, Text<512>& failure) {
                             : ": cannot be opened: set FBLEPROF_OUT to a place that can");
     return Occupant::kRefused;
   }
-  struct stat status{};
+  struct stat status {};
   format::Header header{};
   const bool plain = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
                      status.st_uid == geteuid();
@@ -228,8 +239,8 @@ bool map_anonymous(OutputFile& file) {
 bool map_file(OutputFile& file, int fd) {
   for (; file.cap_bytes >= kLeastBytes; file.cap_bytes /= 2) {
     if (ftruncate(fd, static_cast<off_t>(file.cap_bytes)) != 0) continue;
-    void* memory = mmap(nullptr, file.cap_bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void* memory =
+        mmap(nullptr, file.cap_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (memory == MAP_FAILED) continue;
     if (madvise(memory, kFirstPopulatedBytes, MADV_POPULATE_WRITE) != 0) {
       munmap(memory, file.cap_bytes);
@@ -263,7 +274,7 @@ std::uint64_t process_start_ticks(std::uint32_t pid) {
 }
 
 std::uint64_t pid_namespace() {
-  struct stat status{};
+  struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
@@ -291,7 +302,7 @@ OutputFile open_output(const Settings& settings, const Path* parent) {
     DirectoryLock lock(file.path);
     fd = create_output(file, parent != nullptr, names_process);
     if (fd < 0) return file;
-    struct stat status{};
+    struct stat status {};
     fstat(fd, &status);
     file.device = status.st_dev;
     file.inode = status.st_ino;
@@ -319,8 +330,9 @@ OutputFile open_output(const Settings& settings, const Path* parent) {
     file.cap_bytes = settings.memory_bytes;
     if (map_anonymous(file)) {
       file.failure.add(file.path.c_str())
-          .add(": cannot be mapped or has no space left: the profile is kept in memory and written "
-               "at the end, if it can be");
+          .add(
+              ": cannot be mapped or has no space left: the profile is kept in memory and written "
+              "at the end, if it can be");
     }
     return file;
   }
@@ -333,7 +345,7 @@ namespace {
 bool resize(const OutputFile& file, std::uint64_t bytes) {
   const int fd = open(file.path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
-  struct stat status{};
+  struct stat status {};
   const bool done = fstat(fd, &status) == 0 && status.st_dev == file.device &&
                     status.st_ino == file.inode && status.st_size > 0 &&
                     ftruncate(fd, static_cast<off_t>(bytes)) == 0;
@@ -365,7 +377,7 @@ void close_output(const OutputFile& file, std::uint64_t used_bytes) {
 }
 
 void remove_output(const OutputFile& file) {
-  struct stat status{};
+  struct stat status {};
   if (!file.path.empty() && !file.anonymous && lstat(file.path.c_str(), &status) == 0 &&
       status.st_dev == file.device && status.st_ino == file.inode) {
     unlink(file.path.c_str());

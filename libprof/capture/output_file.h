@@ -5,7 +5,8 @@
 //    So do children. A profile of the last run becomes .old.
 //  - Anything at the path that is not a plain file of ours alone, or not a profile, is refused.
 //  - The file is made 0600, mapped, and its descriptor closed at once.
-//  - Its space is in reserve only as far as it was populated: the rest is a hole, cut off at the end.
+//  - Its space is in reserve only as far as it was populated: the rest is a hole, cut off at the
+//  end.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +17,21 @@
 namespace fbleprof::capture {
 
 struct OutputFile {
-  Path path;               // absolute; empty = there is none
-  char* base = nullptr;    // the mapping; null = no profile
+  Path path;             // absolute; empty = there is none
+  char* base = nullptr;  // the mapping; null = no profile
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
   std::uint64_t device = 0, inode = 0;  // what the path must still name at the end
   bool is_secondary = false;  // named after another profile: a child's, or its name was taken
-  bool anonymous = false;  // memory only; written to `path` at the end
-  Text<512> failure;       // why there is no profile, or why it is in memory
+  bool anonymous = false;     // memory only; written to `path` at the end
+  Text<512> failure;          // why there is no profile, or why it is in memory
 };
 
 // Async-signal-safe. `child`: this process was forked from a profiled one, whose file is `parent`.
 OutputFile open_output(const Settings& settings, const Path* parent);
 
-// Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it ends.
+// Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it
+// ends.
 void close_output(const OutputFile& file, std::uint64_t used_bytes);
 
 // Takes a profile away that holds nothing.

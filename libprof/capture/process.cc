@@ -93,7 +93,8 @@ void describe_metrics(format::Header* header) {
 void describe_process(format::Header* header) {
   char text[4096];
   ssize_t length = readlink("/proc/self/exe", text, sizeof text);
-  if (length > 0) header->executable = session.arena.add_string(text, static_cast<std::uint32_t>(length));
+  if (length > 0)
+    header->executable = session.arena.add_string(text, static_cast<std::uint32_t>(length));
   if (getcwd(text, sizeof text)) header->working_directory = add_text(text);
   utsname host{};
   if (uname(&host) == 0) header->host = add_text(host.nodename);
@@ -101,7 +102,8 @@ void describe_process(format::Header* header) {
   if (fd >= 0) {
     length = read(fd, text, sizeof text);
     close(fd);
-    if (length > 0) header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));
+    if (length > 0)
+      header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));
   }
   if (!equal(settings.mpi_rank.c_str(), "0")) {
     const format::Ref ref = session.arena.allocate(sizeof(format::Label), 0);
@@ -133,10 +135,10 @@ void write_header(format::Header* header) {
   header->compaction = settings.recording.compaction;
   header->rate_hz = settings.rate_hz;
   header->machine = EM_X86_64;
-  header->flags = static_cast<std::uint16_t>(
-      (settings.recording.call_sites ? format::kHeaderCallSites : 0) |
-      (settings.recording.leaves ? format::kHeaderLeaves : 0) |
-      (output.anonymous ? format::kHeaderAnonymous : 0));
+  header->flags =
+      static_cast<std::uint16_t>((settings.recording.call_sites ? format::kHeaderCallSites : 0) |
+                                 (settings.recording.leaves ? format::kHeaderLeaves : 0) |
+                                 (output.anonymous ? format::kHeaderAnonymous : 0));
 }
 
 format::Ref special(format::FunctionKind kind) {
@@ -152,14 +154,16 @@ bool start_profile(const Path* parent) {
     return false;
   }
   static void* table = nullptr;
-  if (table) kernel_call(SYS_munmap, reinterpret_cast<long>(table), signal_safe::CodeMap::kTableBytes);
+  if (table)
+    kernel_call(SYS_munmap, reinterpret_cast<long>(table), signal_safe::CodeMap::kTableBytes);
   const std::uint64_t blocks_bytes = signal_safe::Session::kMaxBlocks * sizeof(format::Ref);
-  const long memory = kernel_call(
-      SYS_mmap, 0, static_cast<long>(signal_safe::CodeMap::kTableBytes + blocks_bytes),
-      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const long memory =
+      kernel_call(SYS_mmap, 0, static_cast<long>(signal_safe::CodeMap::kTableBytes + blocks_bytes),
+                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (kernel_failed(memory)) return false;
   table = reinterpret_cast<void*>(memory);
-  session.blocks = reinterpret_cast<format::Ref*>(memory + static_cast<long>(signal_safe::CodeMap::kTableBytes));
+  session.blocks =
+      reinterpret_cast<format::Ref*>(memory + static_cast<long>(signal_safe::CodeMap::kTableBytes));
   session.start_monotonic_ns = signal_safe::monotonic_ns();
   session.options = settings.recording;
   session.arena.adopt(output.base, output.cap_bytes, output.populated_bytes);
@@ -201,7 +205,8 @@ void find_own_text() {
 }
 
 StackBounds bounds_of_main_thread() {
-  const auto end = (reinterpret_cast<std::uint64_t>(__libc_stack_end) + 0xffff) & ~std::uint64_t{0xfff};
+  const auto end =
+      (reinterpret_cast<std::uint64_t>(__libc_stack_end) + 0xffff) & ~std::uint64_t{0xfff};
   rlimit limit{};
   std::uint64_t bytes = std::uint64_t{8} << 20;
   if (getrlimit(RLIMIT_STACK, &limit) == 0) {
@@ -289,7 +294,8 @@ format::Ref translate_function(format::Ref parent_node) {
     case format::FunctionKind::kOverflow:
       return session.overflow;
     default: {
-      const format::Ref made = session.code_map.hooked_function_at(*child_functions, function->address);
+      const format::Ref made =
+          session.code_map.hooked_function_at(*child_functions, function->address);
       if (made != 0) session.arena.at<format::Function>(made)->flags |= function->flags;
       return made;
     }
@@ -302,9 +308,9 @@ void become_own_process(ThreadState* inherited) {
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
   const ThreadState* old = inherited;
-  const StackCopy stack{old->main_stack.gate,
-                        old->current == &old->main_stack ? fbleprof_hot.top : old->main_stack.saved_top,
-                        &old->tree};
+  const StackCopy stack{
+      old->main_stack.gate,
+      old->current == &old->main_stack ? fbleprof_hot.top : old->main_stack.saved_top, &old->tree};
   const StackBounds bounds{old->main_stack.low, old->main_stack.high};
   abandon_all_threads();
   finished = false;
@@ -324,7 +330,8 @@ void become_own_process(ThreadState* inherited) {
     child_functions = &fbleprof_hot.self->functions;
     replay_stack(stack, translate_function);
   }
-  kernel_call(SYS_munmap, reinterpret_cast<long>(parent_arena.base()), static_cast<long>(parent_bytes));
+  kernel_call(SYS_munmap, reinterpret_cast<long>(parent_arena.base()),
+              static_cast<long>(parent_bytes));
   session.arena.header()->state = format::State::kLive;
   if (was_recording) start_all_threads();
 }

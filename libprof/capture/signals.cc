@@ -34,7 +34,7 @@ std::uint64_t change_mask(int how, std::uint64_t bits) {
 }
 
 void die_of_signal() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(kSamplingSignal, &action, nullptr);
   kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
@@ -68,8 +68,8 @@ void on_signal(int number, siginfo_t* info, void* context) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     const signal_safe::MachineState at{static_cast<std::uint64_t>(registers[REG_RIP]),
-                                      static_cast<std::uint64_t>(registers[REG_RSP]),
-                                      static_cast<std::uint64_t>(registers[REG_RBP])};
+                                       static_cast<std::uint64_t>(registers[REG_RSP]),
+                                       static_cast<std::uint64_t>(registers[REG_RBP])};
     if (thread.canary->alive) signal_safe::charge_sample(thread, at);
   }
   errno = saved_errno;
@@ -80,7 +80,7 @@ bool holds(const sigset_t* set) { return set && sigismember(set, kSamplingSignal
 }  // namespace
 
 void install_handler() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = on_signal;
   // The program's other signals may interrupt us as they may interrupt it.
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;

@@ -22,8 +22,8 @@ bool handler_is_installed();
 // The program's sigaction for the sampling signal: 0, or -1 with errno.
 int set_program_action(const struct sigaction* action, struct sigaction* old);
 
-// The program's view of a set it blocks or asks for. `set` (may be null) as the program gave it; the
-// result is what to give the kernel, `own` its place.
+// The program's view of a set it blocks or asks for. `set` (may be null) as the program gave it;
+// the result is what to give the kernel, `own` its place.
 const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own);
 
 // pthread_sigmask as the program sees it.

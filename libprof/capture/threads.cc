@@ -117,10 +117,10 @@ ThreadBlock* make_block() {
   if (!memory) return nullptr;
   auto* block = new (memory) ThreadBlock;
   block->wiped_in_child = reserve(kWipedBytes);
-  const bool wiped = block->wiped_in_child &&
-                     !kernel_failed(kernel_call(SYS_madvise,
-                                                reinterpret_cast<long>(block->wiped_in_child),
-                                                kWipedBytes, MADV_WIPEONFORK));
+  const bool wiped =
+      block->wiped_in_child &&
+      !kernel_failed(kernel_call(SYS_madvise, reinterpret_cast<long>(block->wiped_in_child),
+                                 kWipedBytes, MADV_WIPEONFORK));
   const format::Ref record_ref = session.arena.allocate(sizeof(format::Thread), 0);
   auto* refs = reinterpret_cast<format::Ref*>(memory + kBlockBytes);
   auto* hints = reinterpret_cast<format::Ref*>(memory + kBlockBytes + CallTree::kChunkRefBytes);
@@ -254,8 +254,8 @@ void for_each_attached(void (*function)(ThreadState& thread, void* argument), vo
 }
 
 void abandon_all_threads() {
-  // The parent's lists may have been copied in the middle of a change. Their memory is copy-on-write
-  // and stays as it is.
+  // The parent's lists may have been copied in the middle of a change. Their memory is
+  // copy-on-write and stays as it is.
   list_lock.clear();
   all_blocks = free_blocks = nullptr;
   fbleprof_hot = {};
@@ -268,10 +268,11 @@ void replay_stack(const StackCopy& parent, format::Ref (*translate)(format::Ref)
   Entry* top = state.main_stack.gate;
   for (const Entry* entry = parent.gate + 1; entry <= parent.top && top < state.main_stack.limit;
        ++entry) {
-    const format::Ref function = translate(parent.tree->node_at(signal_safe::node_number(entry->word)));
-    format::Edge* edge =
-        function ? state.tree.enter(signal_safe::node_of(state, top), function, 0, format::kEdgeSampled)
-                 : nullptr;
+    const format::Ref function =
+        translate(parent.tree->node_at(signal_safe::node_number(entry->word)));
+    format::Edge* edge = function ? state.tree.enter(signal_safe::node_of(state, top), function, 0,
+                                                     format::kEdgeSampled)
+                                  : nullptr;
     if (!edge) break;
     top[1] = {entry->frame, state.tree.word_of(edge->to)};
     ++top;

@@ -1,6 +1,6 @@
-// Every profiled thread's memory, from the thread's first breath to its last, and beyond: the memory
-// and the tree of one that ended go to the next, so that a million short threads cost no more than
-// the most that ever ran at once.
+// Every profiled thread's memory, from the thread's first breath to its last, and beyond: the
+// memory and the tree of one that ended go to the next, so that a million short threads cost no
+// more than the most that ever ran at once.
 #pragma once
 
 #include <cstdint>

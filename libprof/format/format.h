@@ -1,11 +1,11 @@
 // The layout of mlmon.out: the only thing that the recording and the reporting half share.
 //
 // The file is the arena in which the recorder builds its call trees, mapped into the profiled
-// program. It is one header page followed by records, each a multiple of kUnitBytes long and aligned
-// to it. Records refer to each other by Ref, the distance from the start of the file in units; 0 is
-// "none". Everything is little-endian. Records are only ever appended, and a record is complete
-// before anything refers to it (release stores), so that a reader may look at any moment: at a live
-// program's file, at a killed one's, at a copy that lacks its tail.
+// program. It is one header page followed by records, each a multiple of kUnitBytes long and
+// aligned to it. Records refer to each other by Ref, the distance from the start of the file in
+// units; 0 is "none". Everything is little-endian. Records are only ever appended, and a record is
+// complete before anything refers to it (release stores), so that a reader may look at any moment:
+// at a live program's file, at a killed one's, at a copy that lacks its tail.
 //
 // What a reader has to know beyond the structs:
 //  - `used_bytes` bounds what was allocated; the file may be longer (space in reserve) or shorter
@@ -37,9 +37,9 @@ using Ref = std::uint32_t;
 enum class State : std::uint32_t {
   kStarting = 0,
   kLive = 1,
-  kEnded = 2,     // exit, _exit or quick_exit
-  kExeced = 3,    // replaced by another program
-  kFatal = 4,     // a fatal signal; its number in end_code
+  kEnded = 2,   // exit, _exit or quick_exit
+  kExeced = 3,  // replaced by another program
+  kFatal = 4,   // a fatal signal; its number in end_code
 };
 
 enum class Clock : std::uint16_t { kCpu = 0, kWall = 1, kTicks = 2 };
@@ -93,7 +93,7 @@ struct Function {
   Ref name;               // String; kBlock only
   Ref file;               // String; kBlock only
   FunctionKind kind;
-  std::uint16_t flags;    // kFunction...
+  std::uint16_t flags;  // kFunction...
 };
 inline constexpr std::uint16_t kFunctionHooked = 1;  // was entered through a hook
 
@@ -126,12 +126,12 @@ struct Edge {
   Ref to;               // Node
   Ref next;             // Edge: the next one that leaves `from`
   EdgeKind kind;
-  std::uint8_t flags;   // kEdge...
+  std::uint8_t flags;  // kEdge...
   std::uint16_t reserved;
 };
-inline constexpr std::uint8_t kEdgeSampled = 1;      // seen by unwinding, not by a hook
-inline constexpr std::uint8_t kEdgeByTailCall = 2;   // the call at `site` names another function,
-                                                     // which tail-called this one
+inline constexpr std::uint8_t kEdgeSampled = 1;     // seen by unwinding, not by a hook
+inline constexpr std::uint8_t kEdgeByTailCall = 2;  // the call at `site` names another function,
+                                                    // which tail-called this one
 
 // Values of further metrics for one node; which is which, the Metric records say.
 struct Counters {
@@ -141,11 +141,11 @@ struct Counters {
 // One writer of one tree: a thread, or one after the other several threads that each took over
 // the tree of one that had ended (threads_served of them).
 struct Thread {
-  Ref next;                  // older thread
-  Ref root;                  // Node
-  std::uint32_t tid;         // of the latest thread served
-  std::uint32_t flags;       // kThread...
-  char name[16];             // of the latest thread served, NUL-padded
+  Ref next;             // older thread
+  Ref root;             // Node
+  std::uint32_t tid;    // of the latest thread served
+  std::uint32_t flags;  // kThread...
+  char name[16];        // of the latest thread served, NUL-padded
   std::uint64_t threads_served;
   std::uint64_t start_ns;    // of the first, since the start of the profile
   std::uint64_t end_ns;      // of the latest; 0: still running
@@ -170,9 +170,9 @@ enum class MetricPlace : std::uint16_t {
 
 // What is measured: a reader shows metrics that it never heard of.
 struct Metric {
-  Ref next;         // older metric
-  Ref name;         // String: cpu, wall, samples, overhead, ticks, calls, ...
-  Ref unit;         // String: ns, count, bytes
+  Ref next;  // older metric
+  Ref name;  // String: cpu, wall, samples, overhead, ticks, calls, ...
+  Ref unit;  // String: ns, count, bytes
   MetricPlace place;
   std::uint16_t offset;
   Aggregation aggregation;
@@ -198,36 +198,36 @@ struct Header {
   char magic[8];
   std::uint32_t version;
   std::uint32_t header_bytes;
-  std::uint32_t byte_order;   // kByteOrderMark
+  std::uint32_t byte_order;  // kByteOrderMark
   std::uint32_t unit_bytes;
-  std::uint64_t used_bytes;   // allocated so far, header included; grows
-  std::uint64_t cap_bytes;    // the memory limit: used_bytes never exceeds it
+  std::uint64_t used_bytes;  // allocated so far, header included; grows
+  std::uint64_t cap_bytes;   // the memory limit: used_bytes never exceeds it
   State state;
-  std::uint32_t end_code;     // signal number of kFatal
+  std::uint32_t end_code;  // signal number of kFatal
   // Who.
   std::uint32_t pid, parent_pid;
-  std::uint64_t process_start_ticks;  // field 22 of /proc/PID/stat; 0 = unknown
-  std::uint64_t pid_namespace;        // inode; 0 = unknown
+  std::uint64_t process_start_ticks;                      // field 22 of /proc/PID/stat; 0 = unknown
+  std::uint64_t pid_namespace;                            // inode; 0 = unknown
   Ref executable, command_line, working_directory, host;  // Strings; arguments joined by NUL
   // When. Clock readings in ns.
   std::uint64_t start_realtime_ns;
   std::uint64_t start_monotonic_ns;
-  std::uint64_t end_monotonic_ns;     // of the latest charge
+  std::uint64_t end_monotonic_ns;  // of the latest charge
   // How.
   Clock clock;
   Compaction compaction;
   SampleSource source;
-  std::uint16_t flags;                // kHeader...
-  std::uint32_t rate_hz;              // asked for
-  std::uint32_t machine;              // ELF e_machine
+  std::uint16_t flags;    // kHeader...
+  std::uint32_t rate_hz;  // asked for
+  std::uint32_t machine;  // ELF e_machine
   // What there is: heads of the lists.
   Ref first_thread, first_module, first_function, first_metric, first_note, first_label;
   // What was lost or folded away, over all threads.
-  std::uint64_t overflow_contexts;    // entries that the memory cap sent to [overflow]
-  std::uint64_t lost_threads;         // threads that could not be profiled
-  std::uint64_t lost_children;        // child processes beyond the limit of files
-  std::uint64_t foreign_signals;      // SIGPROF of the program itself, passed on
-  std::uint64_t process_cpu_ns;       // CPU time of the whole process at its end; 0 = unknown
+  std::uint64_t overflow_contexts;  // entries that the memory cap sent to [overflow]
+  std::uint64_t lost_threads;       // threads that could not be profiled
+  std::uint64_t lost_children;      // child processes beyond the limit of files
+  std::uint64_t foreign_signals;    // SIGPROF of the program itself, passed on
+  std::uint64_t process_cpu_ns;     // CPU time of the whole process at its end; 0 = unknown
   std::uint64_t node_count, edge_count;
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address

@@ -16,8 +16,8 @@ namespace fbleprof::signal_safe {
 
 class Arena {
  public:
-  // Takes over a mapping of cap_bytes whose header is written and whose first populated_bytes may be
-  // touched. Not thread safe: before anything else uses the arena.
+  // Takes over a mapping of cap_bytes whose header is written and whose first populated_bytes may
+  // be touched. Not thread safe: before anything else uses the arena.
   void adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_bytes);
 
   // Zeroed space for `bytes` (a multiple of kUnitBytes), or 0 when there is no more.
@@ -63,8 +63,8 @@ inline void push_front(format::Ref* head, format::Ref* next, format::Ref record)
   format::Ref old = __atomic_load_n(head, __ATOMIC_RELAXED);
   do {
     *next = old;
-  } while (!__atomic_compare_exchange_n(head, &old, record, true, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED));
+  } while (
+      !__atomic_compare_exchange_n(head, &old, record, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
 }  // namespace fbleprof::signal_safe

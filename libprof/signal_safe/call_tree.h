@@ -8,17 +8,17 @@
 //   2. Else a node N on the path from the root to P has function Y, and its parent has function X:
 //      add a back edge P→N. The pair stands on the path already.
 //   3. Else add a node.
-// So a path is at most as long as there are distinct pairs, and every call X→Y is counted on an edge
-// that leaves a node of X and leads to a node of Y whose parent is of X: summed over the tree, the
-// counts of caller→callee pairs are exact however deep the recursion went.
+// So a path is at most as long as there are distinct pairs, and every call X→Y is counted on an
+// edge that leaves a node of X and leads to a node of Y whose parent is of X: summed over the tree,
+// the counts of caller→callee pairs are exact however deep the recursion went.
 //
 // The other rules (suffix, none) fold less and are not bounded by the code. In all of them a limit
 // holds: past it a call leads to a child of [overflow], one a function, where nothing is lost but
 // the context.
 //
 // One writer: the thread that owns the tree. Whoever calls holds its BusyGuard. A node is complete
-// before the edge that leads to it is linked (release), so that readers of the file, and the handler
-// that interrupts a hook, see whole records.
+// before the edge that leads to it is linked (release), so that readers of the file, and the
+// handler that interrupts a hook, see whole records.
 #pragma once
 
 #include <cstdint>

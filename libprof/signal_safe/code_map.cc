@@ -113,8 +113,8 @@ format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64
     record->address = range.start;
     record->size = range.size;
     record->kind = kind;
-    const bool is_code = kind == format::FunctionKind::kNative ||
-                         kind == format::FunctionKind::kInstruction;
+    const bool is_code =
+        kind == format::FunctionKind::kNative || kind == format::FunctionKind::kInstruction;
     record->module = is_code ? module_of(pc) : 0;
     if (!item.function.compare_exchange_strong(function, made, std::memory_order_acq_rel)) {
       return function;

@@ -172,8 +172,9 @@ void replace_top(Frame frame, std::uint32_t block) {
     return;
   }
   const Ref function = session.function_of_block(block);
-  Edge* tail = function ? thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), function)
-                        : nullptr;
+  Edge* tail = function
+                   ? thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), function)
+                   : nullptr;
   if (!tail) {
     thread.record->lost_calls += 1;
     return;

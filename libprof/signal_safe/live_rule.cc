@@ -6,14 +6,13 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-
 bool is_function(const ThreadState& thread, const Entry* entry, format::Ref function) {
   return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
 }
 
 bool has_hook(format::Ref function) {
-  return function != 0 && (session.arena.at<format::Function>(function)->flags &
-                           format::kFunctionHooked) != 0;
+  return function != 0 &&
+         (session.arena.at<format::Function>(function)->flags & format::kFunctionHooked) != 0;
 }
 
 const Entry* native_below(const Entry* entry) {
@@ -90,8 +89,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
     const format::Ref owner = session.code_map.function_at(thread.functions, site - 1);
     // The function whose code the top entry runs: its own, or that of the frame it shares.
     const Entry* native = native_below(top);
-    if (is_gate(native) || is_function(thread, native, owner) ||
-        is_function(thread, top, owner)) {
+    if (is_gate(native) || is_function(thread, native, owner) || is_function(thread, top, owner)) {
       return top;
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;

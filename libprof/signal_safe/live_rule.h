@@ -3,11 +3,11 @@
 // Two halves, a filter and a proof.
 // The filter goes by address: an entry whose frame lies below the present stack pointer is dead.
 // That leaves stale entries: f calls g, g returns, f pushes arguments for h, and h's frame lies
-// below where g's was. So the proof goes by code: the address that control will return to (or, for a
-// sample, the interrupted instruction) must lie in the function of the entry taken for live. Where
-// it does not, its owner may be further down the stack: then what is above it is stale. Or its owner
-// has no hook (qsort calling back, memcpy): then the machine stack is walked to the nearest frame
-// that has an entry.
+// below where g's was. So the proof goes by code: the address that control will return to (or, for
+// a sample, the interrupted instruction) must lie in the function of the entry taken for live.
+// Where it does not, its owner may be further down the stack: then what is above it is stale. Or
+// its owner has no hook (qsort calling back, memcpy): then the machine stack is walked to the
+// nearest frame that has an entry.
 #pragma once
 
 #include "signal_safe/thread_state.h"
@@ -20,8 +20,8 @@ inline constexpr int kProofDepth = 512;
 // And by walking, over so many frames without hooks.
 inline constexpr int kWalkFrames = 64;
 
-// The newest entry whose frame is not below `sp`. Entries are in the order of their frames: a binary
-// search, for however deep a stack has just returned.
+// The newest entry whose frame is not below `sp`. Entries are in the order of their frames: a
+// binary search, for however deep a stack has just returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 
 // The entry that `owner`, the function that owns an address, proves to be live, from `top` (which

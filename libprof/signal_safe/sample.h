@@ -9,8 +9,8 @@ namespace fbleprof::signal_safe {
 // lock, no allocation, bounded by kMaxFrames.
 void charge_sample(ThreadState& thread, const MachineState& at);
 
-// The same for a fatal signal, which may come while the thread's state is in the middle of a change,
-// and on a stack that is no more: the shadow stack alone says where.
+// The same for a fatal signal, which may come while the thread's state is in the middle of a
+// change, and on a stack that is no more: the shadow stack alone says where.
 void charge_fatal(ThreadState& thread, const MachineState& at);
 
 // Charges what has passed since the last sample to the context of the caller: at the end of a

@@ -18,9 +18,9 @@ namespace fbleprof::signal_safe {
 struct ThreadState;
 
 // A node's word: its number in the tree above bit 47; below, the block's number if it is one of the
-// C API's, so that `leave` can tell. User addresses end at bit 47, so word ^ call_site names context
-// and site together, and one compare checks both. Trees with more nodes than numbers fit go on
-// without the cache: kBigNode, and the number below.
+// C API's, so that `leave` can tell. User addresses end at bit 47, so word ^ call_site names
+// context and site together, and one compare checks both. Trees with more nodes than numbers fit go
+// on without the cache: kBigNode, and the number below.
 using Word = std::uint64_t;
 inline constexpr int kWordShift = 47;
 inline constexpr std::uint32_t kBigNode = 0x1ffff;

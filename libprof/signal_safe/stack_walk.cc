@@ -88,13 +88,20 @@ void StackWalk::locate_frame() {
   const FrameRule& r = rule();
   const auto offset = static_cast<std::uint64_t>(std::int64_t{r.cfa_offset});
   switch (r.base) {
-    case FrameRule::Base::kSp: cfa_ = state_.sp + offset; break;
-    case FrameRule::Base::kFp: cfa_ = state_.fp + offset; break;
-    case FrameRule::Base::kPltEntry: cfa_ = state_.sp + 8 + (code_address() % 16 >= offset ? 8 : 0); break;
+    case FrameRule::Base::kSp:
+      cfa_ = state_.sp + offset;
+      break;
+    case FrameRule::Base::kFp:
+      cfa_ = state_.fp + offset;
+      break;
+    case FrameRule::Base::kPltEntry:
+      cfa_ = state_.sp + 8 + (code_address() % 16 >= offset ? 8 : 0);
+      break;
     case FrameRule::Base::kDerefFp:
       if (!read(state_.fp + offset, &cfa_)) cfa_ = 0;
       break;
-    default: break;
+    default:
+      break;
   }
   if (cfa_ != 0) return_slot_ = cfa_ - 8;
 }

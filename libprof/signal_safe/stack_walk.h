@@ -3,9 +3,9 @@
 //
 // Made for one purpose: return addresses and the extent of each frame. So a frame's rule is three
 // numbers (what the CFA is based on, its offset, where the caller's frame pointer is saved), worked
-// out once for each address and remembered by the thread. Every read of the stack is checked against
-// the stack's bounds first; unwind tables are read only of objects that the loader vouches for. No
-// lock, no allocation, no system call on stacks whose bounds are known.
+// out once for each address and remembered by the thread. Every read of the stack is checked
+// against the stack's bounds first; unwind tables are read only of objects that the loader vouches
+// for. No lock, no allocation, no system call on stacks whose bounds are known.
 //
 // libunwind is the oracle in the tests, not the engine: its fast walk (unw_backtrace) reads memory
 // unchecked and crashed in nearly every run that sampled C++ exceptions being thrown (1.6.2), its

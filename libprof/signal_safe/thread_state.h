@@ -1,5 +1,6 @@
 // A thread's own memory: shadow stacks, caches, its tree, its clocks. Only the thread itself writes
-// it, from hooks, from the API and from its signal handler, which may interrupt the former anywhere.
+// it, from hooks, from the API and from its signal handler, which may interrupt the former
+// anywhere.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,7 @@ struct ThreadState {
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
-  int timer = 0;                   // the kernel's number of the CPU-clock timer
+  int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
 
   std::uint64_t frames[kMaxFrames];  // of the stack being unwound: code addresses and, beside them,

@@ -112,9 +112,12 @@ std::uint64_t pointer_bytes(std::uint8_t encoding) {
 
 std::uint64_t code_length(const std::uint8_t* fde) {
   switch (pointer_bytes(read_cie(fde).pointer_encoding)) {
-    case 4: return load<std::uint32_t>(fde + 12);
-    case 8: return load<std::uint64_t>(fde + 16);
-    default: return 0;
+    case 4:
+      return load<std::uint32_t>(fde + 12);
+    case 8:
+      return load<std::uint64_t>(fde + 16);
+    default:
+      return 0;
   }
 }
 
@@ -172,8 +175,8 @@ struct Row {
   std::int64_t cfa_offset = 0;
   FrameRule::SavedFp saved_fp = FrameRule::SavedFp::kUnchanged;
   std::int64_t fp_offset = 0;
-  bool is_outermost = false;    // the return address is undefined
-  bool return_at_cfa = true;    // it is where calls put it: CFA - 8
+  bool is_outermost = false;  // the return address is undefined
+  bool return_at_cfa = true;  // it is where calls put it: CFA - 8
 };
 
 // The expressions that compilers and linkers emit for a CFA on x86-64; others are not handled.
@@ -188,7 +191,8 @@ void set_cfa_expression(Row& row, const std::uint8_t* expression, std::uint64_t 
       row.base = FrameRule::Base::kDerefFp;
       row.cfa_offset = offset;
     }
-  } else if (length == 11 && at[0] == kBregSp && at[1] == 8 && at[2] == 0x80 && at[4] == kLit0 + 15) {
+  } else if (length == 11 && at[0] == kBregSp && at[1] == 8 && at[2] == 0x80 &&
+             at[4] == kLit0 + 15) {
     // sp + 8 + ((pc & 15) >= n) * 8
     row.base = FrameRule::Base::kPltEntry;
     row.cfa_offset = at[6] - kLit0;
@@ -273,21 +277,34 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         break;
     }
     switch (op) {
-      case 0x00: break;  // nop
-      case 0x02: if (!advance(*at++)) return true; break;
-      case 0x03: at += 2; if (!advance(load<std::uint16_t>(at - 2))) return true; break;
-      case 0x04: at += 4; if (!advance(load<std::uint32_t>(at - 4))) return true; break;
+      case 0x00:
+        break;  // nop
+      case 0x02:
+        if (!advance(*at++)) return true;
+        break;
+      case 0x03:
+        at += 2;
+        if (!advance(load<std::uint16_t>(at - 2))) return true;
+        break;
+      case 0x04:
+        at += 4;
+        if (!advance(load<std::uint32_t>(at - 4))) return true;
+        break;
       case 0x05: {  // offset_extended
         const std::uint64_t reg = read_uleb(&at);
         set_register(reg, SavedFp::kAtCfa,
                      static_cast<std::int64_t>(read_uleb(&at)) * cie_.data_alignment);
         break;
       }
-      case 0x06: restore(read_uleb(&at)); break;
+      case 0x06:
+        restore(read_uleb(&at));
+        break;
       case 0x07:  // undefined
         if (read_uleb(&at) == kRegisterReturn) row_.is_outermost = true;
         break;
-      case 0x08: set_register(read_uleb(&at), SavedFp::kUnchanged, 0); break;  // same_value
+      case 0x08:
+        set_register(read_uleb(&at), SavedFp::kUnchanged, 0);
+        break;      // same_value
       case 0x09: {  // register
         const std::uint64_t reg = read_uleb(&at);
         read_uleb(&at);
@@ -307,8 +324,12 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         set_cfa(reg, static_cast<std::int64_t>(read_uleb(&at)));
         break;
       }
-      case 0x0d: set_cfa(read_uleb(&at), row_.cfa_offset); break;  // def_cfa_register
-      case 0x0e: row_.cfa_offset = static_cast<std::int64_t>(read_uleb(&at)); break;
+      case 0x0d:
+        set_cfa(read_uleb(&at), row_.cfa_offset);
+        break;  // def_cfa_register
+      case 0x0e:
+        row_.cfa_offset = static_cast<std::int64_t>(read_uleb(&at));
+        break;
       case 0x0f: {  // def_cfa_expression
         const std::uint64_t length = read_uleb(&at);
         set_cfa_expression(row_, at, length);
@@ -332,7 +353,9 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         set_cfa(reg, read_sleb(&at) * cie_.data_alignment);
         break;
       }
-      case 0x13: row_.cfa_offset = read_sleb(&at) * cie_.data_alignment; break;
+      case 0x13:
+        row_.cfa_offset = read_sleb(&at) * cie_.data_alignment;
+        break;
       case 0x14:    // val_offset
       case 0x15: {  // val_offset_sf
         const std::uint64_t reg = read_uleb(&at);
@@ -346,8 +369,11 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         at += length;
         break;
       }
-      case 0x2e: read_uleb(&at); break;  // GNU_args_size
-      default: return false;
+      case 0x2e:
+        read_uleb(&at);
+        break;  // GNU_args_size
+      default:
+        return false;
     }
   }
   return true;

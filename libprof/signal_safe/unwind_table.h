@@ -22,7 +22,7 @@ bool find_object(std::uint64_t address, LoadedObject* object);
 struct CodeRange {
   std::uint64_t start = 0;
   std::uint32_t size = 0;  // 0 = unknown
-  bool exact = false;      // an unwind entry says so; otherwise it is a gap between such, or a guess
+  bool exact = false;  // an unwind entry says so; otherwise it is a gap between such, or a guess
 };
 
 // Bounds of the function around an address by the unwind table of its object; size 0 and the page's

@@ -36,7 +36,6 @@ po::options_description recording_options() {
   add("memory,m", po::value<std::string>()->value_name("SIZE"),
       "the most that a profile may take, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
       "are counted without their callers. Default: 256M");
-  add("allocs", "record what is allocated, and where");
   add("callsites", "keep calls from different places in one function apart");
   add("leaves", "record the sampled addresses too, for costs by source line and instruction");
   add("start-off", "begin with recording off, until the program calls fbleprof_start()");
@@ -161,8 +160,9 @@ struct Switch {
   const char* value;
 };
 constexpr Switch kSwitches[] = {
-    {"allocs", "FBLEPROF_ALLOCS", "1"},   {"callsites", "FBLEPROF_CALLSITES", "1"},
-    {"leaves", "FBLEPROF_LEAVES", "1"},   {"start-off", "FBLEPROF_START", "off"},
+    {"callsites", "FBLEPROF_CALLSITES", "1"},
+    {"leaves", "FBLEPROF_LEAVES", "1"},
+    {"start-off", "FBLEPROF_START", "off"},
     {"verbose", "FBLEPROF_VERBOSE", "1"},
 };
 

@@ -51,7 +51,7 @@ _fble_prof() {
   $split && return
 
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --allocs
+    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= 
       --callsites --leaves --start-off --verbose --help --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return

@@ -11,14 +11,13 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 TEST(Request, OptionsBecomeVariables) {
   const Request request =
       read_request({"-o", "x.out", "--rate=5000", "-cwall", "--compact", "none", "-m", "64M",
-                    "--allocs", "--callsites", "--leaves", "--start-off", "-v", "prog"});
+                    "--callsites", "--leaves", "--start-off", "-v", "prog"});
   EXPECT_EQ(request.error, "");
   EXPECT_EQ(request.environment, (Environment{{"FBLEPROF_OUT", "x.out"},
                                               {"FBLEPROF_RATE", "5000"},
                                               {"FBLEPROF_CLOCK", "wall"},
                                               {"FBLEPROF_COMPACT", "none"},
                                               {"FBLEPROF_MEMORY", "64M"},
-                                              {"FBLEPROF_ALLOCS", "1"},
                                               {"FBLEPROF_CALLSITES", "1"},
                                               {"FBLEPROF_LEAVES", "1"},
                                               {"FBLEPROF_START", "off"},
@@ -91,7 +90,7 @@ TEST(Request, HelpExplainsEveryOption) {
   EXPECT_EQ(read_request({"--version"}).action, Action::kVersion);
   const std::string text = help();
   for (const char* word :
-       {"--out", "--rate", "--clock", "--compact", "--memory", "--allocs", "--callsites",
+       {"--out", "--rate", "--clock", "--compact", "--memory", "--callsites",
         "--leaves", "--start-off", "--verbose", "--help", "--version", "Examples", "20000"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
   }
