@@ -25,7 +25,8 @@ extern "C" {
 
 #define FBLEPROF_API_VERSION 1
 
-/* A named block: 1 and up; 0 is none (not profiled, or no space), accepted and ignored everywhere. */
+/* A named block: 1 and up; 0 is none (not profiled, or no space), accepted and ignored everywhere.
+ */
 typedef uint32_t fbleprof_block;
 
 /* A stack of its own, for a green thread of a runtime. */
@@ -33,18 +34,18 @@ typedef struct fbleprof_context fbleprof_context;
 
 /* One context of the profile so far, as fbleprof_query shows it. */
 typedef struct fbleprof_visit {
-  uint32_t depth;         /* 0: the root of a thread's tree */
-  uint32_t thread;        /* number of the tree, from 0 */
-  const char* name;       /* a block's name, "[root]" and the like; NULL for native code */
-  size_t name_length;     /* bytes; names are not NUL-terminated */
-  const void* address;    /* a native function's start; NULL for others */
-  uint64_t calls;         /* on the tree edge that leads here */
-  uint64_t back_calls;    /* on back edges to here: recursion that was folded */
-  uint64_t tail_calls;    /* on tail edges to here */
-  uint64_t samples;       /* count */
-  uint64_t cpu_ns;        /* self, without the profiler's own cost */
-  uint64_t wall_ns;       /* self */
-  uint64_t ticks;         /* self */
+  uint32_t depth;      /* 0: the root of a thread's tree */
+  uint32_t thread;     /* number of the tree, from 0 */
+  const char* name;    /* a block's name, "[root]" and the like; NULL for native code */
+  size_t name_length;  /* bytes; names are not NUL-terminated */
+  const void* address; /* a native function's start; NULL for others */
+  uint64_t calls;      /* on the tree edge that leads here */
+  uint64_t back_calls; /* on back edges to here: recursion that was folded */
+  uint64_t tail_calls; /* on tail edges to here */
+  uint64_t samples;    /* count */
+  uint64_t cpu_ns;     /* self, without the profiler's own cost */
+  uint64_t wall_ns;    /* self */
+  uint64_t ticks;      /* self */
 } fbleprof_visit;
 
 /* The functions, as the library exports them in one table. New ones are only added at its end. */
@@ -75,14 +76,15 @@ struct fbleprof_api {
  * static executable has none, and then there is nothing to find. */
 extern void* fbleprof_dlsym_(void*, const char*) __asm__("dlsym") __attribute__((weak));
 __attribute__((weak, visibility("hidden"))) const struct fbleprof_api* fbleprof_api_ = NULL;
-static void fbleprof_attach_(void) __attribute__((constructor(101), unused, no_instrument_function));
+static void fbleprof_attach_(void)
+    __attribute__((constructor(101), unused, no_instrument_function));
 static void fbleprof_attach_(void) {
   if (fbleprof_api_ == NULL && fbleprof_dlsym_ != NULL) {
     fbleprof_api_ = (const struct fbleprof_api*)fbleprof_dlsym_((void*)0, "fbleprof_api_table");
   }
 }
-#define FBLEPROF_CALL_(call) \
-  do {                       \
+#define FBLEPROF_CALL_(call)                                        \
+  do {                                                              \
     if (!FBLEPROF_LIKELY_NULL_(fbleprof_api_)) fbleprof_api_->call; \
   } while (0)
 #define FBLEPROF_CALL_OR_(call, otherwise) \
