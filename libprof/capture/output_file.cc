@@ -162,12 +162,48 @@ class DirectoryLock {
   int fd_;
 };
 
+// The header of the profile that children's are named after, mapped, as long as this lives.
+class BaseHeader {
+ public:
+  explicit BaseHeader(const Path& path) {
+    const int fd = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return;
+    struct stat status {};
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_size >= static_cast<off_t>(format::kHeaderBytes)) {
+      void* page = mmap(nullptr, format::kHeaderBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (page != MAP_FAILED) header_ = static_cast<format::Header*>(page);
+    }
+    close(fd);
+  }
+  ~BaseHeader() {
+    if (header_) munmap(header_, format::kHeaderBytes);
+  }
+  BaseHeader(const BaseHeader&) = delete;
+  BaseHeader& operator=(const BaseHeader&) = delete;
+  format::Header* get() const { return header_; }
+
+ private:
+  format::Header* header_ = nullptr;
+};
+
+// Counts one child more; false if there are too many files already.
+bool count_child(const Path& base_path) {
+  const BaseHeader base(base_path);
+  if (!base.get()) return true;
+  if (__atomic_fetch_add(&base.get()->children, 1, __ATOMIC_RELAXED) < kMostChildren) return true;
+  __atomic_fetch_sub(&base.get()->children, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&base.get()->lost_children, 1, __ATOMIC_RELAXED);
+  return false;
+}
+
 int create(const Path& path) {
   return open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 // Settles on a name and creates the file; -1 with a reason if it cannot be.
 int create_output(OutputFile& file, bool is_child, bool names_process) {
+  file.base_path = file.path;
   if (is_child && !names_process) file.path.add('.').add_number(own_pid());
   file.is_secondary = is_child;
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -204,6 +240,10 @@ int create_output(OutputFile& file, bool is_child, bool names_process) {
         break;
       case Occupant::kNone:
         break;
+    }
+    if (file.is_secondary && !names_process && !count_child(file.base_path)) {
+      file.failure.add(file.path.c_str()).add(": not made: there are 1000 profiles beside it");
+      return -1;
     }
     const int fd = create(file.path);
     if (fd >= 0) return fd;
@@ -278,11 +318,11 @@ std::uint64_t pid_namespace() {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-OutputFile open_output(const Settings& settings, const Path* parent) {
+OutputFile open_output(const Settings& settings, const Path* base_path) {
   OutputFile file;
   bool names_process = false;
   file.path = expand(settings, &names_process);
-  if (parent && !names_process) file.path = *parent;
+  if (base_path && !names_process) file.path = *base_path;
   file.cap_bytes = settings.memory_bytes;
   if (file.path.was_cut()) {
     file.failure.add("FBLEPROF_OUT is too long");
@@ -300,7 +340,7 @@ OutputFile open_output(const Settings& settings, const Path* parent) {
   int fd;
   {
     DirectoryLock lock(file.path);
-    fd = create_output(file, parent != nullptr, names_process);
+    fd = create_output(file, base_path != nullptr, names_process);
     if (fd < 0) return file;
     struct stat status {};
     fstat(fd, &status);
@@ -381,6 +421,8 @@ void remove_output(const OutputFile& file) {
   if (!file.path.empty() && !file.anonymous && lstat(file.path.c_str(), &status) == 0 &&
       status.st_dev == file.device && status.st_ino == file.inode) {
     unlink(file.path.c_str());
+    const BaseHeader base(file.base_path);
+    if (base.get()) __atomic_fetch_sub(&base.get()->children, 1, __ATOMIC_RELAXED);
   }
 }
 

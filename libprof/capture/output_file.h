@@ -2,7 +2,8 @@
 //
 //  - The template's %p %e %h %t %r %% are expanded.
 //  - A profile that a live process writes is not touched: the new one gets .PID after its name.
-//    So do children. A profile of the last run becomes .old.
+//    So do children, up to kMostChildren of them; more are counted only, in the first one's header.
+//    A profile of the last run becomes .old.
 //  - Anything at the path that is not a plain file of ours alone, or not a profile, is refused.
 //  - The file is made 0600, mapped, and its descriptor closed at once.
 //  - Its space is in reserve only as far as it was populated: the rest is a hole, cut off at the
@@ -16,8 +17,12 @@
 
 namespace fbleprof::capture {
 
+// Programs may start any number of processes; files are bounded.
+inline constexpr std::uint64_t kMostChildren = 1000;
+
 struct OutputFile {
   Path path;             // absolute; empty = there is none
+  Path base_path;        // what children's files are named after: the first one's
   char* base = nullptr;  // the mapping; null = no profile
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
@@ -27,8 +32,9 @@ struct OutputFile {
   Text<512> failure;          // why there is no profile, or why it is in memory
 };
 
-// Async-signal-safe. `child`: this process was forked from a profiled one, whose file is `parent`.
-OutputFile open_output(const Settings& settings, const Path* parent);
+// Async-signal-safe. In a process forked from a profiled one `base_path` is the parent's, else
+// null.
+OutputFile open_output(const Settings& settings, const Path* base_path);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it
 // ends.

@@ -146,9 +146,9 @@ format::Ref special(format::FunctionKind kind) {
 }
 
 // Opens the file and makes an empty profile in it. False: no profile, and the reason was said.
-bool start_profile(const Path* parent) {
+bool start_profile(const Path* base_path) {
   profiled_pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
-  output = open_output(settings, parent);
+  output = open_output(settings, base_path);
   if (!output.base) {
     say(output.failure.c_str());
     return false;
@@ -314,11 +314,11 @@ void become_own_process(ThreadState* inherited) {
   const StackBounds bounds{old->main_stack.low, old->main_stack.high};
   abandon_all_threads();
   finished = false;
-  const Path parent_path = output.path;
+  const Path base_path = output.base_path;
   const std::uint64_t parent_bytes = output.cap_bytes;
   parent_arena.adopt(session.arena.base(), parent_bytes, 0);
   const format::Ref first_function = parent_arena.header()->first_function;
-  if (!start_profile(&parent_path)) {
+  if (!start_profile(&base_path)) {
     fbleprof_attach_lazily = 0;
     fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
     return;
