@@ -173,8 +173,8 @@ class TreeText {
       if (under.hidden_children != 0) {
         hidden_contexts_ += under.hidden_contexts;
         hidden_cost_ += under.hidden_cost;
-        // Branches of no cost are not worth a line: the footer counts them.
-        if (under.hidden_cost != 0 && !under.shown.empty()) {
+        // Together they may still be worth a line; if not, the footer counts them.
+        if (!tiny(under.hidden_cost)) {
           lines.push_back({Pending::Kind::kHidden, node.index(), prefix, false, top, level,
                            under.hidden_cost, under.hidden_children});
         }
