@@ -2,6 +2,7 @@
 # bash completion for fble-prof-report: options, their values, and profiles.
 
 _fble_prof_report() {
+  # shellcheck disable=SC2034 # _init_completion sets them
   local cur prev words cword split
   _init_completion -s -n : || return
 
