@@ -30,6 +30,7 @@ constinit Real<int (*)(const sigset_t*, int*)> real_sigwait{"sigwait"};
 constinit Real<int (*)(const sigset_t*, siginfo_t*)> real_sigwaitinfo{"sigwaitinfo"};
 constinit Real<int (*)(const sigset_t*, siginfo_t*, const timespec*)> real_sigtimedwait{
     "sigtimedwait"};
+constinit Real<int (*)(sigset_t*)> real_sigpending{"sigpending"};
 constinit Real<int (*)(int, const sigset_t*, int)> real_signalfd{"signalfd"};
 constinit Real<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppoll{"ppoll"};
 constinit Real<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>
@@ -107,18 +108,41 @@ FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int ti
   sigset_t own;
   return real_epoll_pwait.get()(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
-FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
-  sigset_t own;
-  return real_sigwait.get()(without_sampling_signal(set, &own), number);
-}
-FBLEPROF_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  sigset_t own;
-  return real_sigwaitinfo.get()(without_sampling_signal(set, &own), info);
-}
+// Waiting for the sampling signal itself: the kernel never has it pending, so that ours is not taken
+// for the program's. The handler notes the program's, and interrupts the wait.
 FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info,
                                     const timespec* timeout) {
   sigset_t own;
-  return real_sigtimedwait.get()(without_sampling_signal(set, &own), info, timeout);
+  const sigset_t* others = without_sampling_signal(set, &own);
+  if (others == set) return real_sigtimedwait.get()(set, info, timeout);
+  if (capture::take_pending_signal(info)) return capture::kSamplingSignal;
+  const int result = real_sigtimedwait.get()(others, info, timeout);
+  if (result < 0 && errno == EINTR && capture::take_pending_signal(info)) {
+    return capture::kSamplingSignal;
+  }
+  return result;
+}
+FBLEPROF_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  sigset_t own;
+  if (without_sampling_signal(set, &own) == set) return real_sigwaitinfo.get()(set, info);
+  return sigtimedwait(set, info, nullptr);
+}
+FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
+  sigset_t own;
+  if (without_sampling_signal(set, &own) == set) return real_sigwait.get()(set, number);
+  int result;
+  do result = sigtimedwait(set, nullptr, nullptr);
+  while (result < 0 && errno == EINTR);
+  if (result < 0) return errno;
+  *number = result;
+  return 0;
+}
+FBLEPROF_INTERPOSE int sigpending(sigset_t* set) noexcept {
+  const int result = real_sigpending.get()(set);
+  if (result == 0 && capture::program_has_pending_signal()) {
+    sigaddset(set, capture::kSamplingSignal);
+  }
+  return result;
 }
 FBLEPROF_INTERPOSE int signalfd(int fd, const sigset_t* set, int flags) noexcept {
   sigset_t own;
@@ -145,6 +169,7 @@ void resolve_signals() {
   real_sigwait.resolve();
   real_sigwaitinfo.resolve();
   real_sigtimedwait.resolve();
+  real_sigpending.resolve();
   real_signalfd.resolve();
   real_ppoll.resolve();
   real_pselect.resolve();

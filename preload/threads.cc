@@ -56,12 +56,14 @@ struct Start {
   thrd_start_t thrd_function;
   void* argument;
   std::uint64_t stack_bytes;
+  bool signal_blocked;  // the sampling signal, as the creator sees its mask
 };
 
 Start take(void* argument) {
   auto* start = static_cast<Start*>(argument);
   const Start copy = *start;
   free(start);
+  if (capture::handler_is_installed()) capture::open_mask_of_thread(copy.signal_blocked);
   {
     capture::SamplingBlocked guard;
     capture::attach_this_thread(capture::bounds_of_new_thread(copy.stack_bytes), 0);
@@ -83,7 +85,10 @@ int run_thrd(void* argument) {
 Start* make_start(const pthread_attr_t* attributes) {
   if (!capture::is_profiling()) return nullptr;
   auto* start = static_cast<Start*>(malloc(sizeof(Start)));
-  if (start) start->stack_bytes = stack_bytes_of(attributes);
+  if (start) {
+    start->stack_bytes = stack_bytes_of(attributes);
+    start->signal_blocked = capture::program_blocks_signal();
+  }
   return start;
 }
 }  // namespace

@@ -213,6 +213,7 @@ StackBounds bounds_of_main_thread() {
 
 // A thread of which nothing is known but where it runs now.
 void attach_unknown_thread() {
+  if (handler_is_installed()) open_mask_of_thread(program_blocks_signal());
   SamplingBlocked guard;
   attach_this_thread({0, 0}, 0);
 }
@@ -390,7 +391,10 @@ void start_process(char** environment) {
     if (*line) ++line;
     remark(one.c_str());
   }
-  if (settings.recording.clock != format::Clock::kTicks) install_handler();
+  if (settings.recording.clock != format::Clock::kTicks) {
+    install_handler();
+    open_mask_of_thread(false);
+  }
   {
     SamplingBlocked guard;
     attach_this_thread(bounds_of_main_thread(), cpu_at_start);

@@ -24,6 +24,7 @@ volatile bool installed = false;
 // The program's picture of the calling thread's mask, and of what came while it was blocked.
 __thread bool program_blocks __attribute__((tls_model("initial-exec"))) = false;
 __thread bool program_has_pending __attribute__((tls_model("initial-exec"))) = false;
+__thread siginfo_t pending_info __attribute__((tls_model("initial-exec")));
 
 std::uint64_t change_mask(int how, std::uint64_t bits) {
   std::uint64_t old = 0;
@@ -43,6 +44,7 @@ void deliver_to_program(int number, siginfo_t* info, void* context) {
   auto* header = signal_safe::session.arena.base() ? signal_safe::session.arena.header() : nullptr;
   if (header) __atomic_fetch_add(&header->foreign_signals, 1, __ATOMIC_RELAXED);
   if (program_blocks) {
+    pending_info = *info;
     program_has_pending = true;
     return;
   }
@@ -120,8 +122,10 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
   }
   if (old && blocked_before) sigaddset(old, kSamplingSignal);
   if (!program_blocks && program_has_pending) {
-    program_has_pending = false;
-    kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
+    siginfo_t info;
+    take_pending_signal(&info);
+    kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
+                kSamplingSignal, reinterpret_cast<long>(&info));
   }
   return result;
 }
@@ -148,8 +152,19 @@ SamplingBlocked::~SamplingBlocked() {
   if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
-void unblock_in_thread() {
-  if (change_mask(SIG_UNBLOCK, kSamplingBit) & kSamplingBit) program_blocks = true;
+void open_mask_of_thread(bool program_blocked) {
+  program_blocks = (change_mask(SIG_UNBLOCK, kSamplingBit) & kSamplingBit) || program_blocked;
+}
+
+bool program_blocks_signal() { return program_blocks; }
+
+bool program_has_pending_signal() { return program_has_pending; }
+
+bool take_pending_signal(siginfo_t* info) {
+  if (!program_has_pending) return false;
+  program_has_pending = false;
+  if (info) *info = pending_info;
+  return true;
 }
 
 void drain_pending() {
@@ -158,7 +173,9 @@ void drain_pending() {
   while (!kernel_failed(kernel_call(SYS_rt_sigtimedwait, reinterpret_cast<long>(&kSamplingBit),
                                     reinterpret_cast<long>(&info), reinterpret_cast<long>(&none),
                                     kKernelMaskBytes))) {
-    if (!is_timer_signal(info.si_code, info.si_value.sival_ptr)) program_has_pending = true;
+    if (is_timer_signal(info.si_code, info.si_value.sival_ptr)) continue;
+    pending_info = info;
+    program_has_pending = true;
   }
 }
 

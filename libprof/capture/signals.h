@@ -47,8 +47,17 @@ class SamplingBlocked {
   std::uint64_t old_mask_;
 };
 
-// Lets the sampling signal through in this thread; what the mask said is the program's view.
-void unblock_in_thread();
+// At a thread's start, before anything here blocks: lets the sampling signal through. What the mask
+// said, or `program_blocked` (the mask that the program gave its creator), is the program's view.
+void open_mask_of_thread(bool program_blocked);
+// Whether the program, as it sees it, blocks the signal in this thread.
+bool program_blocks_signal();
+
+// A signal of the program's own that came while it was blocked: true if there is one. `info` may be
+// null. Taking it removes it.
+bool program_has_pending_signal();
+bool take_pending_signal(siginfo_t* info);
+
 // Takes pending signals of ours away. The signal must be blocked.
 void drain_pending();
 

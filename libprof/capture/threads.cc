@@ -211,7 +211,6 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   state.last_cpu_ns = cpu_from_ns;
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
   if (settings_copy.recording.clock != format::Clock::kTicks) {
-    unblock_in_thread();
     SamplingBlocked guard;
     const auto source = arm_timer(state, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
     auto* header = session.arena.header();

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 
 #include "symbolize/demangle.h"
+#include "symbolize/source_files.h"
 
 namespace fbleprof::symbolize {
 namespace {
@@ -36,6 +37,23 @@ std::string scope_name(Dwarf_Die* scope) {
   return dwarf_tag(scope) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
 }
 
+void set_declaration(Dwarf_Die* function, SourceFrame* frame) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word line = 0;
+  if (dwarf_formudata(dwarf_attr_integrate(function, DW_AT_decl_line, &attribute), &line) != 0 ||
+      line > UINT32_MAX) {
+    return;
+  }
+  if (dwarf_attr_integrate(function, DW_AT_decl_file, &attribute) == nullptr) return;
+  Dwarf_Die unit;  // the number counts in the table of the unit that the attribute stands in
+  if (dwarf_cu_die(attribute.cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) ==
+      nullptr) {
+    return;
+  }
+  frame->declared_file = file_by_number(&unit, &attribute);
+  frame->declared_line = static_cast<std::uint32_t>(line);
+}
+
 }  // namespace
 
 bool is_scope(int tag) {
@@ -62,6 +80,7 @@ const SourceFrame& DieNames::of(Dwarf_Die* die) {
   } else if (const char* name = dwarf_diename(&origin)) {
     frame.name = scope_of(origin) + demangle(name);
   }
+  set_declaration(&origin, &frame);
   return frame;
 }
 

@@ -18,7 +18,7 @@ bool is_scope(int tag);
 // Names each function once: all copies of an inlined function refer to one entry.
 class DieNames {
  public:
-  // Of a function or an inlined call; file and line are left empty. Valid as long as this is.
+  // Of a function or an inlined call: its names and where it is declared. Valid as long as this is.
   const SourceFrame& of(Dwarf_Die* die);
 
  private:

@@ -41,6 +41,7 @@ bool ElfObject::load() {
   GElf_Ehdr header;
   if (gelf_getehdr(elf_, &header) == nullptr) return false;
   machine_ = header.e_machine;
+  entry_ = header.e_entry;
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf_, &names) == 0) {
     for (Elf_Scn* scn = elf_nextscn(elf_, nullptr); scn != nullptr; scn = elf_nextscn(elf_, scn)) {
@@ -64,6 +65,7 @@ ElfObject& ElfObject::operator=(ElfObject&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(modified_ns_, other.modified_ns_);
   std::swap(machine_, other.machine_);
+  std::swap(entry_, other.entry_);
   std::swap(sections_, other.sections_);
   std::swap(build_id_, other.build_id_);
   return *this;
@@ -79,6 +81,13 @@ const Section* ElfObject::section(std::string_view name) const {
     if (section.name == name) return &section;
   }
   return nullptr;
+}
+
+std::string_view Section::bytes() const {
+  if (header.sh_type == SHT_NOBITS) return {};
+  const Elf_Data* data = elf_rawdata(scn, nullptr);
+  if (data == nullptr || data->d_buf == nullptr) return {};
+  return {static_cast<const char*>(data->d_buf), data->d_size};
 }
 
 std::string hex(std::string_view bytes) {

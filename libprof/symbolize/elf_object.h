@@ -20,6 +20,13 @@ struct Section {
   Elf_Scn* scn;
   GElf_Shdr header;
   std::string_view name;
+
+  bool is_code() const {
+    constexpr std::uint64_t kCode = SHF_ALLOC | SHF_EXECINSTR;
+    return (header.sh_flags & kCode) == kCode && header.sh_size != 0;
+  }
+  // The section's bytes in the file, "" if it has none.
+  std::string_view bytes() const;
 };
 
 class ElfObject {
@@ -38,6 +45,7 @@ class ElfObject {
   const std::string& path() const { return path_; }
   std::int64_t modified_ns() const { return modified_ns_; }
   std::uint16_t machine() const { return machine_; }
+  std::uint64_t entry() const { return entry_; }  // where the program starts; 0 = a library
 
   const std::vector<Section>& sections() const { return sections_; }
   const Section* section(std::string_view name) const;
@@ -54,6 +62,7 @@ class ElfObject {
   std::string path_;
   std::int64_t modified_ns_ = 0;
   std::uint16_t machine_ = 0;
+  std::uint64_t entry_ = 0;
   std::vector<Section> sections_;
   std::string build_id_;
 };

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "symbolize/die_names.h"
+#include "symbolize/source_files.h"
 
 // All addresses of a file are asked for at once, so that each compilation unit is visited once, and
 // only those that hold one: first a list of the units' ranges (their top entries alone), then for
@@ -149,45 +150,6 @@ struct LineInfo::Impl {
     return nullptr;
   }
 
-  std::string file_name(Dwarf_Die* unit, const char* file) {
-    if (file == nullptr || *file == '\0') return {};
-    if (*file == '/') return file;
-    Dwarf_Attribute attribute;
-    const char* directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-    if (directory == nullptr || *directory == '\0') return file;
-    std::string_view relative = file;
-    while (relative.starts_with("./")) relative.remove_prefix(2);
-    return std::string(directory) + "/" + std::string(relative);
-  }
-
-  // The file that an attribute of `unit` gives by number. libdw's own dwarf_decl_file denies
-  // number 0, which DWARF 5 has, and aborts on a damaged table.
-  std::string file_by_number(Dwarf_Die* unit, Dwarf_Attribute* attribute) {
-    Dwarf_Files* files = nullptr;
-    std::size_t count = 0;
-    Dwarf_Word number = 0;
-    if (dwarf_formudata(attribute, &number) != 0) return {};
-    if (dwarf_getsrcfiles(unit, &files, &count) != 0 || number >= count) return {};
-    return file_name(unit, dwarf_filesrc(files, number, nullptr, nullptr));
-  }
-
-  void set_declaration(Dwarf_Die* function, SourceLocation* location) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word line = 0;
-    if (dwarf_formudata(dwarf_attr_integrate(function, DW_AT_decl_line, &attribute), &line) != 0 ||
-        line > UINT32_MAX) {
-      return;
-    }
-    if (dwarf_attr_integrate(function, DW_AT_decl_file, &attribute) == nullptr) return;
-    Dwarf_Die unit;  // the number counts in the table of the unit that the attribute stands in
-    if (dwarf_cu_die(attribute.cu, &unit, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) ==
-        nullptr) {
-      return;
-    }
-    location->declared_file = file_by_number(&unit, &attribute);
-    location->declared_line = static_cast<std::uint32_t>(line);
-  }
-
   void set_line(Dwarf_Die* unit, std::uint64_t address, SourceFrame* frame) {
     Dwarf_Line* line = dwarf_getsrc_die(unit, address);
     int number = 0;
@@ -217,10 +179,7 @@ struct LineInfo::Impl {
     }
     for (Wanted& one : wanted) {
       SourceLocation& location = (*locations)[one.index];
-      if (one.function) {
-        location.function = names.of(&*one.function);
-        set_declaration(&*one.function, &location);
-      }
+      if (one.function) location.function = names.of(&*one.function);
       SourceFrame place;  // of the frame that comes next, going outward
       set_line(&unit->top, one.address, &place);
       if (inlines) {

@@ -15,10 +15,12 @@ namespace fbleprof::symbolize {
 // A function on the way to an address, and where in it the way goes on: for the innermost one the
 // address itself, for those around it the call that was inlined.
 struct SourceFrame {
-  std::string name;          // for people
-  std::string linkage_name;  // "" = same as name
-  std::string file;          // "" = unknown
-  std::uint32_t line = 0;    // 0 = unknown
+  std::string name;           // for people
+  std::string linkage_name;   // "" = same as name
+  std::string file;           // "" = unknown
+  std::uint32_t line = 0;     // 0 = unknown
+  std::string declared_file;  // where the source defines the function; "" = unknown
+  std::uint32_t declared_line = 0;
 };
 
 // What debug info says about one address.

@@ -11,8 +11,4 @@ namespace fbleprof::symbolize {
 // Symbols of code in .symtab and .dynsym. Their names point into the file.
 std::vector<RawSymbol> read_symbols(const ElfObject& object);
 
-// The stubs of the PLT, named after the function that each jumps to, told by decoding the stubs
-// (x86-64 and aarch64). `named` gives names to stubs of IFUNCs that are not exported.
-std::vector<RawSymbol> read_plt(const ElfObject& object, const std::vector<RawSymbol>& named);
-
 }  // namespace fbleprof::symbolize

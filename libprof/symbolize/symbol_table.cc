@@ -102,7 +102,7 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
   for (const RawSymbol& symbol : symbols) {
     const char* begin = table.names_.data() + table.names_.size();
     table.names_.insert(table.names_.end(), symbol.name.begin(), symbol.name.end());
-    if (symbol.origin == NameOrigin::kPlt) {
+    if (symbol.origin == NameOrigin::kPlt && symbol.name != kWholePlt) {
       constexpr std::string_view kPltSuffix = "@plt";
       table.names_.insert(table.names_.end(), kPltSuffix.begin(), kPltSuffix.end());
     }

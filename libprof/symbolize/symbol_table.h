@@ -15,11 +15,15 @@ namespace fbleprof::symbolize {
 enum class NameOrigin : std::uint8_t {
   kNone,         // nothing is known of the address
   kUnwindTable,  // bounds, but no name
+  kStartCode,    // what the program's first instructions call
   kPlt,
   kDynsym,
   kSymtab,
   kDwarf,  // a name from debug info where the symbol tables had none
 };
+
+// The name of what belongs to no single stub of a PLT. Stubs are called "target@plt".
+inline constexpr std::string_view kWholePlt = "[plt]";
 
 // A symbol as read, before the table is laid out.
 struct RawSymbol {

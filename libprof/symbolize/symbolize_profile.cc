@@ -114,13 +114,21 @@ class Pass {
   void set_function(std::uint32_t f, ModuleSymbols& symbols, std::size_t index) {
     AddressSymbol& address = symbols.addresses[index];
     const FunctionSymbol& function = symbols.functions[address.function];
-    if (!is_set(functions_.name[f]) && !function.name.empty()) {
-      functions_.name[f] = strings_.intern(function.name);
-      if (!function.linkage_name.empty() && function.linkage_name != function.name) {
-        functions_.linkage_name[f] = strings_.intern(function.linkage_name);
+    const bool is_instruction = functions_.kind[f] == FunctionKind::kInstruction;
+    // The unwind tables know a PLT as one function: what ran in it may have been any stub.
+    if (!is_instruction && function.origin == NameOrigin::kPlt &&
+        functions_.size[f] > function.size) {
+      if (!is_set(functions_.name[f])) functions_.name[f] = strings_.intern(kWholePlt);
+      return;
+    }
+    if (!is_set(functions_.name[f])) {
+      if (is_instruction && !address.inlined.empty()) {
+        set_name(f, address.inlined.front().name, address.inlined.front().linkage_name);
+      } else {
+        set_name(f, function.name, function.linkage_name);
       }
     }
-    if (functions_.kind[f] == FunctionKind::kInstruction) {
+    if (is_instruction) {
       set_innermost_line(address, &functions_.file[f], &functions_.line[f]);
       if (options_.inlines) inlined_.at_function[f] = std::move(address.inlined);
       return;
@@ -133,6 +141,14 @@ class Pass {
     functions_.address[f] = function.begin;
     if (function.size != 0 && function.size <= UINT32_MAX) {
       functions_.size[f] = static_cast<std::uint32_t>(function.size);
+    }
+  }
+
+  void set_name(std::uint32_t f, const std::string& name, const std::string& linkage_name) {
+    if (name.empty()) return;
+    functions_.name[f] = strings_.intern(name);
+    if (!linkage_name.empty() && linkage_name != name) {
+      functions_.linkage_name[f] = strings_.intern(linkage_name);
     }
   }
 

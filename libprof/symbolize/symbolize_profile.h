@@ -12,8 +12,9 @@ namespace fbleprof::symbolize {
 //  - Native functions get a name (unless they have one), their first byte as address, their size
 //    and, with options.lines, where the source defines them. Two that turn out to be one keep their
 //    two ids, but have the same module and address: merging unites them.
-//  - Sampled instructions keep their address. They get the names of the function around them and,
-//    with options.lines, the line of the instruction itself.
+//    The stubs of a PLT, which unwind tables don't tell apart, are "[plt]" together.
+//  - Sampled instructions keep their address. They get the names of the function around them (with
+//    options.inlines the innermost one) and, with options.lines, the line of the instruction.
 //  - Sites get, with options.lines, the line of the call.
 //  - options.inlines also unfolds: see unfold_inlines.h. Then nodes, edges and metrics are new too.
 //

@@ -7,6 +7,9 @@
 
 #include "symbolize/demangle.h"
 #include "symbolize/module_files.h"
+#include "symbolize/plt.h"
+#include "symbolize/relocations.h"
+#include "symbolize/start_code.h"
 #include "symbolize/symbol_reader.h"
 
 namespace fbleprof::symbolize {
@@ -21,8 +24,14 @@ SymbolTable read_table(const ModuleFiles& files) {
   }
   std::vector<AddressRange> unwind;
   if (files.object) {
-    const std::vector<RawSymbol> stubs = read_plt(*files.object, symbols);
+    const Relocations relocations = Relocations::read(*files.object, symbols);
+    const std::vector<RawSymbol> stubs = read_plt(*files.object, relocations);
+    const std::vector<RawSymbol> start = read_start_code(*files.object, relocations);
     symbols.insert(symbols.end(), stubs.begin(), stubs.end());
+    for (const RawSymbol& told : start) {
+      const auto is_there = [&](const RawSymbol& symbol) { return symbol.begin == told.begin; };
+      if (std::none_of(symbols.begin(), symbols.end(), is_there)) symbols.push_back(told);
+    }
     unwind = unwind_ranges(*files.object);
   }
   return SymbolTable::build(std::move(symbols), unwind);
@@ -41,7 +50,7 @@ SymbolTable table_of(const ModuleFile& module, const ModuleFiles& files, const O
 }
 
 std::string display_name(const SymbolTable::Function& function) {
-  if (function.origin == NameOrigin::kPlt) {
+  if (function.origin == NameOrigin::kPlt && function.name != kWholePlt) {
     constexpr std::string_view kSuffix = "@plt";
     std::string_view base = function.name;
     base.remove_suffix(kSuffix.size());
@@ -93,8 +102,8 @@ void add_lines(const ElfObject& object, std::span<const std::uint64_t> addresses
     address.inlined = std::move(location.inlined);
     FunctionSymbol& function = symbols->functions[address.function];
     if (function.line == 0) {
-      function.file = std::move(location.declared_file);
-      function.line = location.declared_line;
+      function.file = std::move(location.function.declared_file);
+      function.line = location.function.declared_line;
     }
     if (function.name.empty() && !location.function.name.empty()) {
       function.name = location.function.name;

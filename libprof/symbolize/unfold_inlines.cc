@@ -94,6 +94,10 @@ class Unfolding {
       key.name = name;
       key.linkage_name = linkage;
       key.flags = profile::kFunctionInlined;
+      if (frame.declared_line != 0) {
+        key.file = builder_.string(frame.declared_file);
+        key.line = frame.declared_line;
+      }
       found->second = builder_.add_function(key);
     }
     return found->second;

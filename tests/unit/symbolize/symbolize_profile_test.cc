@@ -141,6 +141,20 @@ TEST_F(SymbolizeProfile, InstructionsKeepTheirAddressAndGetTheirOwnLine) {
   EXPECT_GT(after.functions().line[instruction.index()], 0U);
 }
 
+TEST_F(SymbolizeProfile, StubsThatUnwindTablesTakeForOneFunctionAreThePlt) {
+  profile::FunctionKey key;
+  key.module = module_;
+  key.address = addresses_in(file_, ".plt", 16).at(0);
+  key.size = 4096;
+  const FunctionId whole = builder_.add_function(key);
+  key.address += 16;
+  key.size = 16;
+  const FunctionId stub = builder_.add_function(key);
+  const Profile after = symbolize(builder_.build(), options_);
+  EXPECT_EQ(display_name(after, whole), "[plt]");
+  EXPECT_TRUE(display_name(after, stub).ends_with("@plt"));
+}
+
 TEST_F(SymbolizeProfile, ARebuiltProgramIsAWarningOfTheProfile) {
   const FunctionId area = add(address_of(file_, kArea));
   builder_.child(root_, area);
@@ -160,11 +174,12 @@ TEST_F(SymbolizeProfile, SampledInstructionsMoveBelowInlinedFunctions) {
   const NodeId node = charged(after);
   EXPECT_EQ(path(after, node),
             "[root] > int shapes::area<int>(int) > shapes::middle(int) > shapes::leaf(int) > "
-            "int shapes::area<int>(int)");
+            "shapes::leaf(int)");
   EXPECT_EQ(after.metrics()[0].value(node), 7U);
   const NodeId leaf = after.nodes().parent[node.index()];
   const FunctionId inlined = after.nodes().function[leaf.index()];
   EXPECT_EQ(after.functions().flags[inlined.index()], profile::kFunctionInlined);
+  EXPECT_EQ(after.functions().line[inlined.index()], kLeafLine - 2);
 }
 
 TEST_F(SymbolizeProfile, CallsMoveBelowTheFunctionsInlinedAtTheirSite) {

@@ -96,6 +96,8 @@ TEST_P(OfBothCompilers, InlinedCallsComeInnermostFirstWithTheirLines) {
       EXPECT_EQ(address.inlined[0].name, "shapes::leaf(int)");
       EXPECT_EQ(address.inlined[0].linkage_name, "_ZN6shapes4leafEi");
       EXPECT_EQ(address.inlined[1].name, "shapes::middle(int)");
+      EXPECT_EQ(address.inlined[0].declared_line, kLeafLine - 2);
+      EXPECT_TRUE(address.inlined[0].declared_file.ends_with("/sample.cc"));
       EXPECT_EQ(address.inlined[1].line, kMiddleLine);
       EXPECT_EQ(address.line, kAreaLine);
       EXPECT_TRUE(address.inlined[1].file.ends_with("/sample.cc"));
@@ -162,6 +164,20 @@ TEST_P(OfBothCompilers, PltStubsAreNamedAfterTheirTarget) {
       }
     }
     EXPECT_TRUE(names.contains("puts@plt")) << flags;
+  }
+}
+
+TEST_P(OfBothCompilers, MainIsKnownInAStrippedProgram) {
+  for (const char* flags : {"-O2", "-O2 -no-pie", "-O2 -fcf-protection"}) {
+    const std::string file = workshop_.compile(GetParam(), flags, "sample");
+    const std::uint64_t main_address = address_of(file, "main");
+    const std::uint64_t start_address = address_of(file, "_start");
+    ASSERT_TRUE(workshop_.run("strip sample"));
+    const FunctionSymbol main_function = function_at({file, ""}, main_address + 2);
+    EXPECT_EQ(main_function.name, "main") << flags;
+    EXPECT_EQ(main_function.begin, main_address);
+    EXPECT_EQ(main_function.origin, NameOrigin::kStartCode);
+    EXPECT_EQ(function_at({file, ""}, start_address + 2).name, "_start");
   }
 }
 
@@ -312,11 +328,11 @@ TEST(Symbolizer, DebuginfodIsNotAsked) {
 
   Workshop workshop;
   const std::string file = workshop.compile("g++", "-O2 -g", "sample");
-  const std::uint64_t main_address = address_of(file, "main");
+  const std::uint64_t hidden = address_of(file, kHidden);
   ASSERT_TRUE(workshop.run("strip sample"));
   Options options = with_inlines();
   options.debug_roots = {"/usr/lib/debug"};
-  EXPECT_EQ(function_at({file, build_id_of(file)}, main_address, options).name, "");
+  EXPECT_EQ(function_at({file, build_id_of(file)}, hidden, options).name, "");
   EXPECT_LT(accept(listener, nullptr, nullptr), 0);
   unsetenv("DEBUGINFOD_URLS");
   close(listener);

@@ -1,0 +1,17 @@
+// The names of source files in DWARF.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <string>
+
+namespace fbleprof::symbolize {
+
+// `file` with the directory in which `unit` was compiled, where it is not absolute already.
+std::string file_name(Dwarf_Die* unit, const char* file);
+
+// The file that an attribute of `unit` gives by number, "" = none. libdw's own dwarf_decl_file
+// denies number 0, which DWARF 5 has, and aborts on a damaged table.
+std::string file_by_number(Dwarf_Die* unit, Dwarf_Attribute* attribute);
+
+}  // namespace fbleprof::symbolize

@@ -1,0 +1,61 @@
+#!/bin/bash
+# Calls that leave stale entries behind, unhooked code that calls back, jumps, exceptions,
+# coroutines, alternate stacks, running out of stack: counts and contexts stay right.
+. "$(dirname "$0")/lib.sh"
+hooked='fentry gmon mcount mcountc cyg cygclang'
+
+for mode in $hooked; do
+  for program in stale jumps throws; do
+    begin "$program $mode"
+    same "$PROGRAMS/$program.$mode"
+    expected
+  done
+  begin "unhooked callers $mode"
+  same "$PROGRAMS/unhooked.$mode" 1500
+  expected
+  # memcpy has no hook: its time is its caller's.
+  check "copier has nearly all the time ($(share copier) %)" "$(share copier | cut -d. -f1)" -ge 95
+done
+
+for mode in fentry mcountc cyg; do
+  begin "coroutines $mode"
+  same "$PROGRAMS/coroutines.$mode"
+  expected
+done
+
+for mode in fentry mcountc cyg cygclang; do
+  for stack in below above tiny; do
+    begin "alternate stack $stack $mode"
+    same "$PROGRAMS/altstack.$mode" $stack
+    expected
+    share=$(share on_alternate | cut -d. -f1)
+    check "time on the alternate stack is charged there ($share %)" "$share" -ge 90
+  done
+  begin "endless recursion $mode"
+  limits=(@stack=8388608)
+  same "$PROGRAMS/overflow.$mode"
+  check "it is killed" "$(cat "$dir/profiled.status")" = 'signal 11'
+  verified "$profile"
+  begin "endless recursion, caught $mode"
+  limits=(@stack=8388608)
+  same "$PROGRAMS/overflow.$mode" caught
+  expected
+done
+
+# Without hooks there are no counts, but the program must not notice either.
+for program in jumps throws coroutines; do
+  begin "$program without hooks"
+  same "$PROGRAMS/$program.plain"
+  verified "$profile"
+done
+for stack in below above tiny; do
+  begin "alternate stack $stack without hooks"
+  same "$PROGRAMS/altstack.plain" $stack
+  verified "$profile"
+done
+begin "endless recursion without hooks"
+limits=(@stack=8388608)
+same "$PROGRAMS/overflow.plain"
+begin "endless recursion without hooks, caught"
+limits=(@stack=8388608)
+same "$PROGRAMS/overflow.plain" caught

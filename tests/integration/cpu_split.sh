@@ -1,0 +1,16 @@
+#!/bin/bash
+# A known split of CPU time is reported within 2 percentage points, in every hook mode and without.
+. "$(dirname "$0")/lib.sh"
+milliseconds=${SPLIT_MS:-5000}
+
+for mode in fentry gmon mcount mcountc cyg cygclang plain; do
+  begin "split $mode"
+  profiled "$PROGRAMS/split.$mode" "$milliseconds"
+  check "it ends well" "$(cat "$dir/profiled.status")" = 'exit 0'
+  verified "$profile"
+  near "self of hot" "$(share hot)" 50 2
+  near "self of deep" "$(share deep)" 30 2
+  near "self of shared" "$(share shared)" 20 2
+  near "left" "$(dominated left)" 15 2
+  near "right" "$(dominated right)" 5 2
+done

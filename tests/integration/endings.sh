@@ -1,0 +1,40 @@
+#!/bin/bash
+# However a program ends, it ends that way under the profiler too, and its profile is complete.
+. "$(dirname "$0")/lib.sh"
+
+for mode in fentry gmon mcount cyg cygclang; do
+  for how in return exit _exit quick_exit abort kill term segv thread pthread_exit exec; do
+    begin "$how $mode"
+    same "$PROGRAMS/endings.$mode" $how
+    expected
+  done
+done
+
+# What is left at the end is charged: the tree's sum is the clock, but for a killed one.
+for how in return _exit quick_exit abort segv exec; do
+  begin "charged to the end: $how"
+  profiled "$PROGRAMS/endings.fentry" $how
+  verified "$profile"
+done
+
+for mode in fentry plain; do
+  begin "descriptors $mode"
+  same "$PROGRAMS/endings.$mode" descriptors
+  begin "closed descriptors $mode"
+  same "$PROGRAMS/endings.$mode" closed
+  verified "$profile"
+done
+
+begin "started without 0, 1 and 2"
+for where in plain profiled; do
+  environment=()
+  [ $where = plain ] || environment=(LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile")
+  (cd "$dir/$where" && exec "$PROGRAMS/outcome.plain" "$dir/$where.status" "${environment[@]}" \
+    "$PROGRAMS/endings.fentry" closed <&- >&- 2>&-)
+done
+check "the same end" "$(cat "$dir/plain.status")" = "$(cat "$dir/profiled.status")"
+verified "$profile"
+
+begin "the profile is the owner's alone"
+(umask 000 && profiled "$PROGRAMS/endings.fentry" return)
+check "mode" "$(stat -c %a "$profile")" = 600

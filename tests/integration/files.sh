@@ -1,0 +1,82 @@
+#!/bin/bash
+# What can go wrong with the profile's file costs the program nothing.
+. "$(dirname "$0")/lib.sh"
+program=$PROGRAMS/endings.fentry
+
+begin "read-only directory"
+mkdir "$dir/locked"
+if [ "$(id -u)" = 0 ]; then
+  mount -t tmpfs -o ro,size=64k none "$dir/locked" 2>/dev/null || skip "cannot mount"
+else
+  chmod 555 "$dir/locked"
+fi
+settings=(FBLEPROF_OUT="$dir/locked/mlmon.out")
+same "$program" return
+check "nothing is written" ! -e "$dir/locked/mlmon.out"
+umount "$dir/locked" 2>/dev/null
+
+begin "missing directory"
+settings=(FBLEPROF_OUT="$dir/not/there/mlmon.out")
+same "$program" return
+
+begin "the output is a directory"
+mkdir "$profile"
+same "$program" return
+
+begin "full disk"
+mkdir "$dir/small"
+if mount -t tmpfs -o size=64k none "$dir/small" 2>/dev/null; then
+  settings=(FBLEPROF_OUT="$dir/small/mlmon.out")
+  same "$program" return
+  umount "$dir/small"
+else
+  skip "cannot mount a small file system"
+fi
+
+begin "file size limit"
+limits=(@fsize=16384)
+same "$program" return
+begin "no file size at all"
+limits=(@fsize=0)
+same "$program" closed
+
+begin "symbolic link at the output's place"
+echo precious >"$dir/target"
+ln -s target "$profile"
+same "$program" return
+check "what it points to is left alone" "$(cat "$dir/target")" = precious
+
+begin "hard link at the output's place"
+echo precious >"$dir/target"
+ln "$dir/target" "$profile"
+same "$program" return
+check "the other name is left alone" "$(cat "$dir/target")" = precious
+
+begin "FIFO at the output's place"
+mkfifo "$profile"
+same "$program" return
+check "it is still one" -p "$profile"
+
+for how in truncate delete replace; do
+  begin "the profile is harmed: $how"
+  same "$PROGRAMS/file_harm.fentry" $how "$profile"
+  begin "the profile is harmed, no hooks: $how"
+  same "$PROGRAMS/file_harm.plain" $how "$profile"
+done
+
+# A bad setting costs a remark at the most.
+for setting in FBLEPROF_RATE=many FBLEPROF_RATE=-5 FBLEPROF_RATE=99999999999 FBLEPROF_CLOCK=sun \
+  FBLEPROF_COMPACT=all FBLEPROF_MEMORY=lots FBLEPROF_MEMORY=1 FBLEPROF_OUT= FBLEPROF_OUT=%q%; do
+  begin "bad setting $setting"
+  settings=("$setting")
+  same "$program" return
+done
+begin "started switched off"
+settings=(FBLEPROF_START=off)
+same "$program" return
+
+begin "reasons are told when asked for"
+settings=(FBLEPROF_OUT="$dir/not/there/mlmon.out" FBLEPROF_VERBOSE=1)
+profiled "$program" return
+check "one line on stderr" "$(wc -l <"$dir/profiled.err")" = 1
+grep -q fbleprof "$dir/profiled.err" || fail "the line does not say who speaks"

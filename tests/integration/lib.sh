@@ -1,0 +1,126 @@
+# shellcheck shell=bash
+# What the integration tests share. Sourced, not run.
+#
+#   begin NAME                 starts a case: its own directory, no settings
+#   settings=(FBLEPROF_...=V)  environment of the profiled run
+#   limits=(@as=N ...)         resource limits of both runs
+#   same PROGRAM ARGS...       runs it without and with the profiler; stdout, stderr and the way it
+#                              ended must be equal. $profile is the profile's path
+#   profiled PROGRAM ARGS...   only with it; plain ...: only without
+#   expected [PROFILE]         the program's "expect" lines hold in the profile
+#   calls CALLER CALLEE, share FUNCTION, fact KEY: figures of $profile, from the report
+#   check WHAT ARGS...         a test(1) expression, with a readable failure
+#
+# A failure is printed at once; the script goes on, and fails at its end.
+set -u
+: "${LIB:?path of libfbleprof.so}" "${REPORT:?path of fble-prof-report}"
+: "${PROGRAMS:?directory of the test programs}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+facts=$here/facts.py
+work=$(mktemp -d "${TMPDIR:-/tmp}/fbleprof.XXXXXX")
+name=none settings=() limits=() profile=
+unset "${!FBLEPROF_@}"
+ulimit -c 0
+cd "$work" || exit 1
+
+finish() {
+  local status=$?
+  cd /
+  if [ -s "$work/failures" ]; then
+    printf '%d failed check(s)\n' "$(wc -l <"$work/failures")"
+    status=1
+  fi
+  if [ -n "${KEEP_WORK:-}" ]; then
+    printf 'kept %s\n' "$work"
+  else
+    rm -rf "$work"
+  fi
+  exit "$status"
+}
+trap finish EXIT
+
+fail() {
+  printf 'FAIL [%s] %s\n' "$name" "$*" | tee -a "$work/failures.text"
+  echo x >>"$work/failures"
+}
+
+# For what this machine cannot do (not root, no such kernel feature): says so, fails nothing.
+skip() { printf 'skipped [%s] %s\n' "$name" "$*"; }
+
+begin() {
+  name=$*
+  dir=$work/$(tr -c 'a-zA-Z0-9\n' _ <<<"$name")
+  profile=$dir/mlmon.out
+  settings=() limits=()
+  rm -rf "$dir"
+  mkdir -p "$dir/plain" "$dir/profiled"
+}
+
+# run WHERE VARIABLE... -- PROGRAM ARGS...
+run() {
+  local where=$1 environment=()
+  shift
+  while [ "$1" != -- ]; do
+    environment+=("$1")
+    shift
+  done
+  shift
+  (cd "$dir/$where" && exec timeout -k 5 "${TIMEOUT:-120}" \
+    "$PROGRAMS/outcome.plain" "$dir/$where.status" "${limits[@]}" "${environment[@]}" "$@" \
+    >"$dir/$where.out" 2>"$dir/$where.err") </dev/null ||
+    fail "the $where run did not end (status $?)"
+}
+
+plain() { run plain -- "$@"; }
+profiled() { run profiled LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" "${settings[@]}" -- "$@"; }
+
+# same_as_plain: the profiled run looked like the plain one.
+same_as_plain() {
+  local what
+  for what in status out err; do
+    cmp -s "$dir/plain.$what" "$dir/profiled.$what" ||
+      fail "$what differs under the profiler:" \
+        "$(diff -a "$dir/plain.$what" "$dir/profiled.$what" | head -n 8)"
+  done
+}
+
+same() {
+  plain "$@"
+  profiled "$@"
+  same_as_plain
+}
+
+check() {
+  local what=$1
+  shift
+  [ "$@" ] || fail "$what: not true: $*"
+}
+
+# verified FILE...: each exists and holds every invariant of the format.
+verified() {
+  local file output
+  for file in "$@"; do
+    [ -s "$file" ] || { fail "there is no profile $file"; continue; }
+    output=$("$REPORT" --verify "$file" 2>&1) || fail "--verify $file: $(tail -n 5 <<<"$output")"
+  done
+}
+
+expected() {
+  local file=${1:-$profile} output
+  verified "$file"
+  output=$(python3 "$facts" expect "$file" <"$dir/profiled.out" 2>&1) || fail "$output"
+}
+
+calls() { python3 "$facts" calls "${3:-$profile}" "$1" "$2"; }
+share() { python3 "$facts" share "${2:-$profile}" "$1"; }
+dominated() { python3 "$facts" dominated "${2:-$profile}" "$1"; }
+fact() { python3 "$facts" fact "${2:-$profile}" "$1"; }
+
+# near WHAT VALUE EXPECTED MARGIN: numbers with decimals.
+near() {
+  awk -v a="$2" -v b="$3" -v m="$4" 'BEGIN { d = a - b; exit !(d <= m && d >= -m) }' ||
+    fail "$1 is $2, expected $3 within $4"
+}
+
+# profiles_in DIRECTORY: the profiles there, one a line.
+profiles_in() { find "$1" -maxdepth 1 -name 'mlmon.out*' -size +0 | sort; }

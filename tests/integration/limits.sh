@@ -1,0 +1,80 @@
+#!/bin/bash
+# Under resource limits, sandboxes and other users' rights the program runs as without us.
+. "$(dirname "$0")/lib.sh"
+program=$PROGRAMS/endings.fentry
+
+for megabytes in 16 40 64 200 1000; do
+  begin "address space of $megabytes MB"
+  limits=(@as=$((megabytes << 20)))
+  same "$program" return
+done
+begin "hardly any descriptors"
+limits=(@nofile=4)
+same "$program" return
+begin "hardly any descriptors, threads"
+limits=(@nofile=8)
+same "$PROGRAMS/threads.fentry" many
+begin "no pending signals"
+limits=(@sigpending=0)
+same "$program" return
+expected
+begin "no pending signals, threads"
+limits=(@sigpending=4)
+same "$PROGRAMS/threads.fentry" many
+expected
+for mode in fentry cyg plain; do
+  for how in errno kill; do
+    begin "seccomp $how $mode"
+    same "$PROGRAMS/sandbox.$mode" $how
+    verified "$profile"
+    [ $mode = plain ] || expected
+  done
+done
+
+# A set-user-id program that is linked with the library itself: LD_PRELOAD never reaches one.
+begin "set-user-id"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 "$work" "$dir"
+  mkdir "$dir/out"
+  chmod 777 "$dir/out"
+  cp "$LIB" "$dir/libfbleprof.so"
+  echo 'int main(void) { return 12; }' >"$dir/main.c"
+  gcc "$dir/main.c" -o "$dir/privileged" -Wl,--no-as-needed "$dir/libfbleprof.so" \
+    -Wl,-rpath,"$dir" || fail "cannot link with the library"
+  chmod 4755 "$dir/privileged"
+  (cd "$dir/out" && FBLEPROF_OUT="$dir/out/mlmon.out" FBLEPROF_VERBOSE=1 \
+    setpriv --reuid nobody --regid nogroup --clear-groups "$dir/privileged" 2>"$dir/err")
+  check "it runs" $? = 12
+  check "nothing is written" -z "$(ls "$dir/out")"
+  chmod 755 "$dir/privileged"
+  (cd "$dir/out" && FBLEPROF_OUT="$dir/out/mlmon.out" \
+    setpriv --reuid nobody --regid nogroup --clear-groups "$dir/privileged")
+  check "without the bit there is a profile" -s "$dir/out/mlmon.out"
+else
+  skip "needs root"
+fi
+
+begin "another user"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 "$work"
+  chmod 777 "$dir" "$dir/plain" "$dir/profiled"
+  cp "$program" "$LIB" "$dir"
+  # The tools may live where that user cannot look, so only the program runs as somebody else.
+  plain setpriv --reuid nobody --regid nogroup --clear-groups "$dir/${program##*/}" return
+  run profiled -- setpriv --reuid nobody --regid nogroup --clear-groups \
+    env LD_PRELOAD="$dir/${LIB##*/}" FBLEPROF_OUT="$profile" "$dir/${program##*/}" return
+  same_as_plain
+  check "the profile is theirs" "$(stat -c %U "$profile" 2>&1)" = nobody
+  expected
+else
+  skip "needs root"
+fi
+
+# Timers where task-clock events are forbidden: the fallback gives the same tree.
+begin "statically linked programs are left alone"
+echo 'int main(void) { return 11; }' >"$dir/static.c"
+if gcc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then
+  same "$dir/static"
+else
+  skip "no static libc"
+fi

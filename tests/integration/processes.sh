@@ -1,0 +1,118 @@
+#!/bin/bash
+# Programs that make other programs: every process keeps its own profile, nobody's is clobbered.
+. "$(dirname "$0")/lib.sh"
+
+# total CALLEE: calls of it over all profiles of this case.
+total() {
+  local file sum=0
+  while read -r file; do
+    sum=$((sum + $(calls '*' "$1" "$file")))
+  done < <(profiles_in "$dir")
+  echo "$sum"
+}
+all_verified() {
+  local file
+  while read -r file; do verified "$file"; done < <(profiles_in "$dir")
+}
+
+for mode in fentry cyg; do
+  begin "fork $mode"
+  same "$PROGRAMS/processes.$mode" fork
+  expected
+  all_verified
+  check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 12
+  check "children's calls" "$(total child_work)" = 10000
+  check "grandchild's calls" "$(total grandchild_work)" = 500
+
+  begin "vfork $mode"
+  same "$PROGRAMS/processes.$mode" vfork
+  expected
+  all_verified
+
+  for how in spawn system; do
+    begin "$how $mode"
+    same "$PROGRAMS/processes.$mode" $how
+    expected
+    all_verified
+  done
+  begin "popen $mode"
+  same "$PROGRAMS/processes.$mode" popen
+
+  begin "exec chain $mode"
+  same "$PROGRAMS/processes.$mode" execs 4
+  all_verified
+  check "one profile an image" "$(profiles_in "$dir" | wc -l)" = 5
+  check "calls of all images" "$(total parent_work)" = 5010
+
+  begin "exec from a thread $mode"
+  same "$PROGRAMS/processes.$mode" thread-exec
+  all_verified
+  check "calls before exec" "$(total child_work)" = 100
+  check "calls after exec" "$(total parent_work)" = 1000
+
+  begin "daemon $mode"
+  plain "$PROGRAMS/processes.$mode" daemon "$dir/plain/marker"
+  profiled "$PROGRAMS/processes.$mode" daemon "$dir/profiled/marker"
+  for _ in $(seq 100); do
+    [ -s "$dir/profiled/marker" ] && [ -s "$dir/plain/marker" ] && break
+    sleep 0.1
+  done
+  sleep 0.3  # its exit
+  same_as_plain
+  check "the daemon's descriptors" "$(cat "$dir/profiled/marker")" = "$(cat "$dir/plain/marker")"
+  all_verified
+  check "the daemon's calls" "$(total daemon_work)" = 5000
+done
+
+begin "many children"
+same "$PROGRAMS/processes.fentry" children 300
+all_verified
+# Some may share the limit of files; none may disturb the parent's.
+check "profiles of children" "$(profiles_in "$dir" | wc -l)" -ge 2
+
+# Shells between us and the program
+begin "bash -c"
+# shellcheck disable=SC2016  # for the inner shell
+same bash -c 'x=$(echo inner | tr a-z A-Z); echo $x; "$0" execs 0 | cat; exit 17' \
+  "$PROGRAMS/processes.fentry"
+all_verified
+check "the program's calls" "$(total parent_work)" = 1000
+begin "a cleared environment"
+same env -i "$PROGRAMS/processes.fentry" execs 0
+all_verified
+
+begin "the last run's profile is kept"
+profiled "$PROGRAMS/processes.fentry" spawn
+cp "$profile" "$dir/first"
+profiled "$PROGRAMS/processes.fentry" system
+check "there is an .old" -e "$profile.old"
+cmp -s "$dir/first" "$profile.old" || fail ".old is not the first run's profile"
+
+begin "names with places"
+settings=(FBLEPROF_OUT="$dir/%e-%p-%h.prof")
+profiled "$PROGRAMS/processes.fentry" execs 0
+found=$(find "$dir" -maxdepth 1 -name "processes.fentry-[0-9]*-$(hostname).prof")
+check "one such file ($(ls "$dir"))" "$(wc -l <<<"$found")" = 1
+verified "$found"
+
+begin "a profile that is being written is left alone"
+profiled "$PROGRAMS/endings.fentry" return
+(
+  cd "$dir" || exit 1
+  env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" "$PROGRAMS/endings.fentry" wait >"$dir/waiting" &
+  echo $! >"$dir/pid"
+  wait $! 2>/dev/null
+) &
+for _ in $(seq 100); do
+  grep -qs waiting "$dir/waiting" && break
+  sleep 0.1
+done
+check "a live program's profile says so" "$(fact state)" = live
+check "and is complete" "$(calls all_work counted)" = 12345
+profiled "$PROGRAMS/endings.fentry" return
+check "a second run writes elsewhere" "$(profiles_in "$dir" | wc -l)" -ge 2
+kill -KILL "$(cat "$dir/pid")"
+wait
+verified "$profile"
+check "the first one's profile is still its own" "$(fact pid)" = "$(cat "$dir/pid")"
+check "and says that it was killed" "$(fact state)" = killed

@@ -1,0 +1,39 @@
+#!/bin/bash
+# Signals, masks, interrupted calls and registers are for the program as without the profiler.
+. "$(dirname "$0")/lib.sh"
+
+for rate in 1000 10000; do
+  for mode in fentry plain; do
+    begin "no call is interrupted, $mode at $rate Hz"
+    settings=(FBLEPROF_RATE="$rate")
+    same "$PROGRAMS/eintr.$mode"
+    verified "$profile"
+  done
+done
+
+for mode in fentry mcountc cyg cygclang plain; do
+  begin "registers $mode"
+  settings=(FBLEPROF_RATE=10000)
+  same "$PROGRAMS/registers.$mode"
+  verified "$profile"
+done
+
+for mode in fentry plain; do
+  for how in start ignored default blocked full sigwait signalfd timer exec exec-blocked; do
+    begin "SIGPROF $how $mode"
+    same "$PROGRAMS/sigprof.$mode" "$how"
+    verified "$profile"
+    # The calls are counted whatever becomes of the signal. After exec the profile is another one.
+    case $mode-$how in
+      fentry-exec*) ;;
+      fentry-*) expected ;;
+    esac
+  done
+done
+
+# Samples come though the program blocks or ignores SIGPROF.
+for how in ignored blocked full sigwait; do
+  begin "samples while SIGPROF is $how"
+  profiled "$PROGRAMS/sigprof.fentry" "$how"
+  check "there are samples" "$(fact samples)" -gt 10
+done

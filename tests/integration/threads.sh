@@ -1,0 +1,42 @@
+#!/bin/bash
+# Threads of every kind are covered, and what they leave behind is bounded.
+. "$(dirname "$0")/lib.sh"
+
+for mode in fentry mcountc cyg; do
+  for how in many endings main-first small-stacks clone; do
+    begin "threads $how $mode"
+    same "$PROGRAMS/threads.$mode" $how
+    expected
+  done
+done
+for mode in fentry cyg; do
+  begin "openmp $mode"
+  same "$PROGRAMS/openmp.$mode"
+  expected
+done
+for mode in fentry cyg cygclang; do
+  begin "C++ threads $mode"
+  same "$PROGRAMS/cxx_threads.$mode"
+  expected
+done
+
+begin "short threads, 10,000"
+same "$PROGRAMS/threads.fentry" short 10000
+expected
+few=$(stat -c %b "$profile")
+begin "short threads, 100,000"
+same "$PROGRAMS/threads.fentry" short 100000
+expected
+many=$(stat -c %b "$profile")
+check "ten times the threads, the same size ($few and $many blocks)" "$many" -le $((few * 2))
+
+# Without hooks
+for how in many endings main-first small-stacks clone 'short 20000'; do
+  begin "threads $how without hooks"
+  # shellcheck disable=SC2086  # two arguments
+  same "$PROGRAMS/threads.plain" $how
+  verified "$profile"
+done
+begin "threads without hooks, all of them sampled"
+profiled "$PROGRAMS/openmp.plain"
+check "item has the time" "$(share item | cut -d. -f1)" -ge 80

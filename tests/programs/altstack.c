@@ -1,0 +1,101 @@
+// A handler on an alternate stack that lies below or above the thread's own stack, or is small.
+// The handler calls blocks and burns CPU time, so that samples hit it there.
+// argv[1]: below | above | tiny.
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "block.h"
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+static volatile long sink;
+static char *alternate, *alternate_end;
+static volatile int off_stack;
+
+BLOCK void on_alternate(void) {
+  char here;
+  if (&here < alternate || &here >= alternate_end) off_stack = 1;
+  work(2000);
+}
+BLOCK void on_signal(int number) {
+  (void)number;
+  on_alternate();
+  KEEP;
+}
+BLOCK void leaf(void) { sink = sink + 1; }
+BLOCK void raiser(int depth) {
+  if (depth > 1)
+    raiser(depth - 1);
+  else
+    raise(SIGUSR1);
+  leaf();
+  KEEP;
+}
+BLOCK void after(void) { sink = sink + 1; }
+
+enum { kTimes = 100 };
+BLOCK void* run(void* unused) {
+  (void)unused;
+  stack_t stack;
+  memset(&stack, 0, sizeof stack);
+  stack.ss_sp = alternate;
+  stack.ss_size = alternate_end - alternate;
+  if (sigaltstack(&stack, NULL) != 0) abort();
+  for (int i = 0; i < kTimes; ++i) {
+    raiser(5);
+    after();
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const char* where = argc > 1 ? argv[1] : "below";
+  const size_t stack_bytes = 1 << 20, space = 1 << 16;
+  size_t alternate_bytes = space;
+  if (!strcmp(where, "tiny")) {
+    // The smallest stack on which the program's own handler and one more signal fit.
+    alternate_bytes = 2 * getauxval(AT_MINSIGSTKSZ) + 1024;
+    if (alternate_bytes < 8192) alternate_bytes = 8192;
+    alternate_bytes = (alternate_bytes + 4095) / 4096 * 4096;
+  }
+  // [alternate below] [guard] [thread's stack] [guard] [alternate above]
+  char* area = mmap(NULL, 2 * space + stack_bytes + 2 * 4096, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* stack = area + space + 4096;
+  mprotect(area + space, 4096, PROT_NONE);
+  mprotect(stack + stack_bytes, 4096, PROT_NONE);
+  alternate = !strcmp(where, "above") ? stack + stack_bytes + 4096 : area;
+  if (!strcmp(where, "tiny")) {  // a guard page at its end: overflow is death
+    alternate = area + space - alternate_bytes;
+    mprotect(alternate - 4096, 4096, PROT_NONE);
+  }
+  alternate_end = alternate + alternate_bytes;
+
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, NULL);
+
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstack(&attributes, stack, stack_bytes) != 0) return 1;
+  if (pthread_create(&thread, &attributes, run, NULL) != 0) return 1;
+  pthread_join(thread, NULL);
+  printf("off the alternate stack: %d\n", off_stack);
+  expect("run", "raiser", kTimes);
+  expect("raiser", "raiser", 4 * kTimes);
+  expect("on_signal", "on_alternate", kTimes);
+  expect("raiser", "leaf", 5 * kTimes);
+  expect("run", "after", kTimes);
+  expect("raiser", "after", 0);
+  return 0;
+}

@@ -1,0 +1,33 @@
+// std::thread, std::async and an exception that a future carries between threads.
+#include <future>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "block.h"
+
+BLOCK void item(void) { work(10); }
+BLOCK void worker(void) {
+  for (int i = 0; i < 100; ++i) item();
+}
+BLOCK int failing(void) {
+  item();
+  throw std::runtime_error("carried");
+}
+
+int main() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 20; ++i) threads.emplace_back(worker);
+  for (auto& thread : threads) thread.join();
+  for (int i = 0; i < 20; ++i) {
+    auto result = std::async(std::launch::async, failing);
+    try {
+      result.get();
+    } catch (const std::exception& error) {
+      if (i == 0) puts(error.what());
+    }
+  }
+  expect("worker", "item", 20 * 100);
+  expect("failing", "item", 20);
+  return 0;
+}

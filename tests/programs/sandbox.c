@@ -1,0 +1,40 @@
+// Forbids itself, by seccomp, everything but the calls it makes itself, then works and ends.
+// argv[1]: kill (the forbidden kills) | errno (it fails with ENOSYS)
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "block.h"
+
+BLOCK void before(void) { work(20); }
+BLOCK void counted(void) { work(20); }
+
+#define ALLOW(number) \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+int main(int argc, char** argv) {
+  unsigned verdict =
+      argc > 1 && !strcmp(argv[1], "errno") ? SECCOMP_RET_ERRNO | 38 : SECCOMP_RET_KILL_PROCESS;
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      ALLOW(SYS_write),
+      ALLOW(SYS_rt_sigreturn),
+      ALLOW(SYS_exit_group),
+      BPF_STMT(BPF_RET | BPF_K, verdict),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  for (int i = 0; i < 1000; ++i) before();
+  expect("main", "before", 1000), expect("main", "counted", 10000);
+  fflush(stdout);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 1;
+  for (int i = 0; i < 10000; ++i) counted();
+  if (write(1, "still alive\n", 12) != 12) return 1;
+  exit(9);
+}

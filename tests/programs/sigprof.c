@@ -1,0 +1,172 @@
+// Programs that use SIGPROF, or all signals, themselves. argv[1] says how.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "block.h"
+
+static volatile sig_atomic_t ticks;
+static void on_tick(int number) {
+  (void)number;
+  ++ticks;
+}
+
+BLOCK void counted(void) { work(20); }
+BLOCK void burn(void) {
+  for (int i = 0; i < 10000; ++i) counted();
+  expect("burn", "counted", 10000);
+}
+
+static const char* disposition(void) {
+  struct sigaction action;
+  sigaction(SIGPROF, NULL, &action);
+  if (action.sa_handler == SIG_DFL) return "default";
+  if (action.sa_handler == SIG_IGN) return "ignored";
+  return action.sa_handler == on_tick ? "on_tick" : "foreign";
+}
+
+static void show_mask(void) {
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, NULL, &mask);
+  printf("mask:");
+  for (int i = 1; i < 65; ++i)
+    if (sigismember(&mask, i) == 1) printf(" %d", i);
+  printf("\n");
+}
+
+// Its own profiling timer, as `node --cpu-prof` has.
+BLOCK void own_timer(void) {
+  struct sigaction action, old;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_tick;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGPROF, &action, &old);
+  printf("was %s, is %s\n", old.sa_handler == SIG_DFL ? "default" : "other", disposition());
+  struct itimerval timer = {{0, 10000}, {0, 10000}}, was;
+  setitimer(ITIMER_PROF, &timer, NULL);
+  burn();
+  getitimer(ITIMER_PROF, &was);
+  printf("ticks came: %d, interval %ld\n", ticks > 3, (long)was.it_interval.tv_usec);
+  memset(&timer, 0, sizeof timer);
+  setitimer(ITIMER_PROF, &timer, NULL);
+  int before = ticks;
+  raise(SIGPROF);
+  printf("raised: %d\n", ticks - before);
+  signal(SIGPROF, SIG_DFL);
+  printf("now %s\n", disposition());
+}
+
+BLOCK void* sender(void* target) {
+  for (int i = 0; i < 200; ++i) counted();
+  pthread_kill(*(pthread_t*)target, SIGUSR2);
+  return NULL;
+}
+
+// Waits for any signal; only the one that was sent may come.
+BLOCK void wait_for_all(void) {
+  sigset_t all;
+  pthread_t self = pthread_self(), thread;
+  int number = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, NULL);
+  show_mask();
+  pthread_create(&thread, NULL, sender, &self);
+  for (int i = 0; i < 2000; ++i) counted();  // something of ours would be pending by now
+  sigset_t pending;
+  pthread_join(thread, NULL);
+  sigpending(&pending);
+  printf("pending SIGPROF: %d\n", sigismember(&pending, SIGPROF));
+  sigwait(&all, &number);
+  printf("sigwait: %d\n", number);
+  struct timespec none = {0, 0};
+  printf("more: %d\n", sigtimedwait(&all, NULL, &none));
+  expect("sender", "counted", 200);
+  expect("wait_for_all", "counted", 2000);
+}
+
+BLOCK void read_signalfd(void) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, NULL);
+  int fd = signalfd(-1, &all, SFD_NONBLOCK);
+  for (int i = 0; i < 2000; ++i) counted();
+  struct signalfd_siginfo info;
+  printf("read: %d\n", (int)read(fd, &info, sizeof info));
+  raise(SIGUSR1);
+  if (read(fd, &info, sizeof info) == sizeof info) printf("signal: %d\n", info.ssi_signo);
+  printf("read: %d\n", (int)read(fd, &info, sizeof info));
+  expect("read_signalfd", "counted", 2000);
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "timer";
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGPROF);
+  if (!strcmp(how, "timer")) {
+    own_timer();
+  } else if (!strcmp(how, "start")) {  // what a program sees that does nothing
+    printf("%s\n", disposition());
+    show_mask();
+    burn();
+  } else if (!strcmp(how, "ignored")) {
+    signal(SIGPROF, SIG_IGN);
+    printf("%s\n", disposition());
+    raise(SIGPROF);
+    burn();
+  } else if (!strcmp(how, "default")) {
+    signal(SIGPROF, SIG_DFL);
+    printf("%s\n", disposition());
+    burn();
+    fflush(stdout);
+    kill(getpid(), SIGPROF);  // dies of it, as any program would
+    pause();
+  } else if (!strcmp(how, "blocked")) {
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    show_mask();
+    burn();
+    raise(SIGPROF);
+    sigset_t pending;
+    sigpending(&pending);
+    printf("pending: %d\n", sigismember(&pending, SIGPROF));
+    struct timespec none = {0, 0};
+    printf("taken: %d\n", sigtimedwait(&set, NULL, &none));
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    show_mask();
+  } else if (!strcmp(how, "full")) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    show_mask();
+    burn();
+  } else if (!strcmp(how, "sigwait")) {
+    wait_for_all();
+  } else if (!strcmp(how, "signalfd")) {
+    read_signalfd();
+  } else if (!strcmp(how, "exec")) {  // burns right up to exec; the new image must live
+    burn();
+    fflush(stdout);
+    char* next[] = {argv[0], (char*)"start", NULL};
+    execv(argv[0], next);
+  } else if (!strcmp(how, "exec-blocked")) {  // nothing of ours pending in the new image
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    burn();
+    fflush(stdout);
+    char* next[] = {argv[0], (char*)"unblock", NULL};
+    execv(argv[0], next);
+  } else if (!strcmp(how, "unblock")) {
+    show_mask();
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    burn();
+  } else {
+    return 2;
+  }
+  return 0;
+}
