@@ -64,7 +64,7 @@ po::options_description look_options() {
   auto add = options.add_options();
   add("depth", po::value<std::size_t>()->value_name("N"), "levels of the tree. Default: what fits");
   add("min", po::value<double>()->value_name("PERCENT"),
-      "hide branches of the tree below this share. Default: 0.5");
+      "hide branches of the tree below this share. Default: 1");
   add("all", "hide nothing");
   add("top", po::value<std::size_t>()->value_name("N"), "rows of a table. Default: 40; CSV: all");
   add("sort", po::value<Text>()->value_name("KEY"),

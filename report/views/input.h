@@ -20,7 +20,7 @@ struct Look {
   bool all = false;           // hide nothing
   bool lines = false;         // file:line beside names
   std::size_t depth = 0;      // levels of the tree; 0 = as many as fit
-  double min_percent = 0.5;   // branches of the tree below this share are hidden
+  double min_percent = 1;     // branches of the tree below this share are hidden
 };
 
 struct Input {

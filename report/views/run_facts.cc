@@ -98,6 +98,23 @@ std::string compaction_name(Compaction compaction) {
   return "unknown";
 }
 
+namespace {
+
+// As a shell would take it: in single quotes, those within it escaped.
+std::string quoted(std::string_view word) {
+  std::string text = "'";
+  for (const char c : escape(word)) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
+}
+
+}  // namespace
+
 std::string command_text(const Profile& profile, const Process& process) {
   std::string_view arguments = profile.text(process.command_line);
   if (arguments.empty()) return escape(profile.text(process.executable));
@@ -108,7 +125,7 @@ std::string command_text(const Profile& profile, const Process& process) {
     if (!text.empty()) text += ' ';
     const bool plain =
         !word.empty() && word.find_first_of(" '\"\\$&|;<>()*?`#\t\n") == std::string_view::npos;
-    text += plain ? escape(word) : "'" + escape(word) + "'";
+    text += plain ? escape(word) : quoted(word);
     arguments.remove_prefix(std::min(end + 1, arguments.size()));
   }
   return text;

@@ -173,8 +173,8 @@ class TreeText {
       if (under.hidden_children != 0) {
         hidden_contexts_ += under.hidden_contexts;
         hidden_cost_ += under.hidden_cost;
-        // Branches of no cost are not worth a line: the footer counts them.
-        if (under.hidden_cost != 0 && !under.shown.empty()) {
+        // Together they may still be worth a line; if not, the footer counts them.
+        if (!tiny(under.hidden_cost)) {
           lines.push_back({Pending::Kind::kHidden, node.index(), prefix, false, top, level,
                            under.hidden_cost, under.hidden_children});
         }
@@ -290,8 +290,12 @@ class TreeText {
   void show_back(EdgeId edge, const std::string& prefix, std::size_t width) {
     const std::size_t e = edge.index();
     const NodeId from = profile_.edges().from[e], to = profile_.edges().to[e];
-    const std::uint32_t up = nodes_.depth[from.index()] - nodes_.depth[to.index()];
-    const std::string where = up == 0 ? "  (itself)" : fmt::format("  ({} up)", up);
+    // In a damaged file it may lead anywhere.
+    const bool is_above = to <= from && from.index() < nodes_.subtree_end[to.index()];
+    const std::uint32_t up = is_above ? nodes_.depth[from.index()] - nodes_.depth[to.index()] : 0;
+    const std::string where = to == from ? "  (itself)"
+                              : is_above ? fmt::format("  ({} up)", up)
+                                         : "  (elsewhere)";
     const std::size_t rest = width > width_of(where) + 2 ? width - width_of(where) - 2 : width;
     line(0, 0, profile_.edges().calls[e], prefix, Ink::kPlain,
          "↻ " + name(nodes_.function[to.index()], rest) + where, false);

@@ -11,7 +11,7 @@ namespace {
 
 using test::profile_of;
 
-std::string tree(std::string_view text, Look look = {}) {
+std::string tree(std::string_view text, Look look = {.min_percent = 0.5}) {
   const auto profile = profile_of(text);
   const auto& metric = *profile.find_metric("cpu");
   Input input{profile, metric};
@@ -55,7 +55,7 @@ TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
       "  0.9%              90 ns                 └─ … 3 more below 0.5%\n"
       "cpu 10.0 us in all.  Hidden: 5 contexts below 0.5% (1.1% in all; --min, --all), 4 that "
       "only call the\nnext one (⋮; --all)\n");
-  Look all;
+  Look all{.min_percent = 0.5};
   all.all = true;
   const std::string whole = tree(text, all);
   for (const char* name : {"b", "c", "d", "e", "x", "work", "t1", "t2", "t3", "u"}) {
@@ -65,7 +65,7 @@ TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
 }
 
 TEST(TreeView, DepthCutsAndSaysHowMuch) {
-  Look look;
+  Look look{.min_percent = 0.5};
   look.depth = 2;
   const std::string text = tree("a b c = 5\na b d = 5\n", look);
   EXPECT_NE(text.find("└─ b"), std::string::npos);
@@ -80,7 +80,7 @@ TEST(TreeView, EveryLineFitsTheWidth) {
     text += path + "= 1000\n";
   }
   for (const std::size_t width : {60u, 80u, 120u}) {
-    Look look;
+    Look look{.min_percent = 0.5};
     look.width = width;
     look.min_percent = 0;
     const std::string out = tree(text, look);
@@ -98,14 +98,14 @@ TEST(TreeView, NoLineHoldsMoreThanALineOfANameFullOfTricks) {
 }
 
 TEST(TreeView, ColourIsOnlyThereWhenAskedFor) {
-  Look look;
+  Look look{.min_percent = 0.5};
   look.colour = true;
   EXPECT_NE(tree("a = 1\n", look).find("\x1b["), std::string::npos);
   EXPECT_EQ(tree("a = 1\n").find("\x1b["), std::string::npos);
 }
 
 TEST(TreeView, CsvHasAllNodesAndRawNumbers) {
-  Look look;
+  Look look{.min_percent = 0.5};
   look.format = Format::kCsv;
   EXPECT_EQ(tree("a b,c = 5\na b,c -> 2\na b,c ~> a : 3\n", look),
             "depth,name,total,self,calls,kind\n"
@@ -116,7 +116,7 @@ TEST(TreeView, CsvHasAllNodesAndRawNumbers) {
 }
 
 TEST(TreeView, JsonNamesParentsAndEdges) {
-  Look look;
+  Look look{.min_percent = 0.5};
   look.format = Format::kJson;
   EXPECT_EQ(tree("a = 5\na -> 2\na ~> a : 3\n", look),
             "{\"format\":\"fbleprof-report\",\"version\":1,\"view\":\"tree\",\"metric\":\"cpu\","
@@ -132,7 +132,7 @@ TEST(TreeView, DeepTreesNeedNoDeepStack) {
   std::string path, text;
   for (int i = 0; i < 3000; ++i) path += "f" + std::to_string(i) + " ";
   text = path + "= 5\n";
-  Look look;
+  Look look{.min_percent = 0.5};
   look.all = true;
   EXPECT_NE(tree(text, look).find("f2999"), std::string::npos);
 }
