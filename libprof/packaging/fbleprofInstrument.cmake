@@ -1,0 +1,51 @@
+# fbleprof_instrument(TARGET...): compiles each target with the hooks that suit the compiler best.
+#
+# gcc: -pg -mfentry: one call at the start of each function that is not inlined, and tail calls stay.
+#   The target is not linked with -pg: glibc's own profiler would only be told to keep quiet.
+# clang: -finstrument-functions-after-inlining: likewise only functions that are left after inlining.
+# others: -finstrument-functions, which hooks inlined functions too: those of system headers, where
+#   the compiler can tell, are left out, or a loop over a std::vector calls millions of hooks.
+include(CheckCCompilerFlag)
+include(CheckCXXCompilerFlag)
+
+# The first of some lists of flags that the compiler of LANGUAGE takes; each a string.
+function(_fbleprof_hook_flags language result)
+  set(${result} "" PARENT_SCOPE)
+  foreach(flags IN ITEMS
+      "-pg -mfentry"
+      "-finstrument-functions-after-inlining"
+      "-finstrument-functions -finstrument-functions-exclude-file-list=/usr/include,/usr/lib/gcc"
+      "-finstrument-functions")
+    # clang takes -mfentry but keeps frame pointers for it and loses tail calls.
+    if(flags MATCHES "mfentry" AND NOT CMAKE_${language}_COMPILER_ID STREQUAL "GNU")
+      continue()
+    endif()
+    string(MAKE_C_IDENTIFIER "FBLEPROF_${language}${flags}" variable)
+    set(CMAKE_REQUIRED_QUIET ON)
+    if(language STREQUAL "C")
+      check_c_compiler_flag("${flags}" ${variable})
+    else()
+      check_cxx_compiler_flag("${flags}" ${variable})
+    endif()
+    if(${variable})
+      separate_arguments(list UNIX_COMMAND "${flags}")
+      set(${result} "${list}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(WARNING "fbleprof_instrument: ${CMAKE_${language}_COMPILER} has no hooks that we know of")
+endfunction()
+
+function(fbleprof_instrument)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  foreach(language IN ITEMS C CXX)
+    if(language IN_LIST languages)
+      _fbleprof_hook_flags(${language} flags)
+      foreach(target IN LISTS ARGN)
+        foreach(flag IN LISTS flags)
+          target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:${language}>:${flag}>")
+        endforeach()
+      endforeach()
+    endif()
+  endforeach()
+endfunction()
