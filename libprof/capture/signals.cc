@@ -49,6 +49,12 @@ void deliver_to_program(int number, siginfo_t* info, void* context) {
     return;
   }
   const struct sigaction action = program_action;
+  // Our handler runs with all signals held back; the program's, with those that it asked for.
+  const auto* interrupted =
+      reinterpret_cast<const std::uint64_t*>(&static_cast<const ucontext_t*>(context)->uc_sigmask);
+  const auto* asked = reinterpret_cast<const std::uint64_t*>(&action.sa_mask);
+  change_mask(SIG_SETMASK,
+              *interrupted | *asked | (action.sa_flags & SA_NODEFER ? 0 : kSamplingBit));
   if (action.sa_flags & SA_SIGINFO) {
     if (action.sa_flags & SA_RESETHAND) program_action = {};
     action.sa_sigaction(number, info, context);
@@ -82,8 +88,14 @@ bool holds(const sigset_t* set) { return set && sigismember(set, kSamplingSignal
 void install_handler() {
   struct sigaction action {};
   action.sa_sigaction = on_signal;
-  // The program's other signals may interrupt us as they may interrupt it.
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  // Nothing interrupts the few microseconds of a sample but faults. The bits are set by hand:
+  // sigfillset leaves out the one by which threads are cancelled.
+  std::uint64_t all = ~std::uint64_t{0};
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
+    all &= ~(std::uint64_t{1} << (fault - 1));
+  }
+  __builtin_memcpy(&action.sa_mask, &all, sizeof all);
   sigaction(kSamplingSignal, &action, &program_action);
   installed = true;
 }

@@ -86,7 +86,7 @@ void release(void* at, std::uint64_t bytes) {
 void reset_block(ThreadBlock& block) {
   block.state.main_stack = {};
   block.state.signal_stack.low = block.state.signal_stack.high = 0;
-  block.state.busy = false;
+  block.state.busy = 0;
 }
 
 // Shadow memory for a machine stack; keeps what there is if it is enough.

@@ -15,9 +15,28 @@ bool has_hook(format::Ref function) {
          (session.arena.at<format::Function>(function)->flags & format::kFunctionHooked) != 0;
 }
 
+format::Ref module_of(format::Ref function) {
+  return session.arena.at<format::Function>(function)->module;
+}
+
 const Entry* native_below(const Entry* entry) {
   while (shares_frame_with_below(entry)) --entry;
   return entry;
+}
+
+// Whether the walk's frame, whose code is `owner`'s, is the one that the entry was pushed for.
+bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
+                 const StackWalk& walk) {
+  const std::uint64_t slot = entry->frame + FRAME_BIAS;
+  const Entry* native = native_below(entry);
+  if (owner == 0 || is_gate(native)) return false;
+  if (has_hook(owner)) return slot <= walk.return_slot() && is_function(thread, native, owner);
+  // A part of a function that the compiler put elsewhere (.cold: catch blocks) has an unwind entry
+  // of its own and no hook. It is known by its frame; a function of another module without hooks,
+  // which calls as deep as a dead entry did, is not mistaken for it.
+  const format::Ref function = session.arena.at<format::Node>(node_of(thread, native))->function;
+  return (slot == walk.return_slot() || slot == walk.state().sp) &&
+         module_of(function) == module_of(owner);
 }
 
 }  // namespace
@@ -46,10 +65,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
     entry = filter_by_address(thread.current->gate, entry, walk.state().sp);
     if (is_gate(entry)) return entry;
     const format::Ref owner = session.code_map.function_at(thread.functions, walk.code_address());
-    if (has_hook(owner) && entry->frame + FRAME_BIAS <= walk.return_slot() &&
-        is_function(thread, native_below(entry), owner)) {
-      return entry;
-    }
+    if (is_frame_of(thread, entry, owner, walk)) return entry;
     if (!walk.next()) break;
   }
   return top;

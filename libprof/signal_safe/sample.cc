@@ -110,7 +110,7 @@ Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
 
 void charge_sample(ThreadState& thread, const MachineState& at) {
   if (!session.recording.load(std::memory_order_relaxed)) return;
-  if (thread.busy) {
+  if (is_busy(thread, at.sp)) {
     // The slow path or the API was interrupted: the tree is not ours to change, but time is.
     thread.record->samples += 1;
     charge_overhead(node_of(thread, thread.hot->top), take_elapsed(thread));
@@ -138,8 +138,9 @@ void charge_fatal(ThreadState& thread, const MachineState& at) {
 }
 
 void charge_rest(ThreadState& thread) {
-  if (!session.recording.load(std::memory_order_relaxed) || thread.busy) return;
+  if (!session.recording.load(std::memory_order_relaxed)) return;
   BusyGuard guard(thread);
+  if (!guard) return;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   thread.record->samples += 1;
   charge(node_of(thread, filter(thread, here)), take_elapsed(thread));

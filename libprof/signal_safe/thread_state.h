@@ -48,9 +48,11 @@ struct ThreadState {
   RuleCache rules;
   format::Thread* record = nullptr;
 
-  // Set while the slow path, the API or the handler changes the tree or the shadow stack: whoever
-  // interrupts must not.
-  volatile bool busy = false;
+  // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack: whoever
+  // interrupts must not. It is a stack address of the holder: a holder whose frame is gone
+  // (cancelled, or jumped out of) holds nothing.
+  volatile std::uint64_t busy = 0;
+
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
@@ -61,22 +63,37 @@ struct ThreadState {
   std::uint64_t sites[kMaxFrames];   // the return addresses
 };
 
+// Whether somebody else is changing the thread's state, seen from the stack address `here`.
+inline bool is_busy(ThreadState& thread, std::uint64_t here) {
+  const std::uint64_t holder = thread.busy;
+  if (holder == 0) return false;
+  if (holder < here && thread.current->contains(holder) && thread.current->contains(here)) {
+    thread.busy = 0;
+    return false;
+  }
+  return true;
+}
+
 // Proof that the caller holds the thread's state for itself against its own signal handlers.
 class BusyGuard {
  public:
-  explicit BusyGuard(ThreadState& thread) : thread_(thread), held_(!thread.busy) {
-    if (held_) thread_.busy = true;
+  explicit BusyGuard(ThreadState& thread) : thread_(thread), held_(!is_busy(thread, own_frame())) {
+    if (held_) thread_.busy = own_frame();
     asm volatile("" ::: "memory");
   }
   ~BusyGuard() {
     asm volatile("" ::: "memory");
-    if (held_) thread_.busy = false;
+    if (held_) thread_.busy = 0;
   }
   BusyGuard(const BusyGuard&) = delete;
   BusyGuard& operator=(const BusyGuard&) = delete;
   explicit operator bool() const { return held_; }
 
  private:
+  static std::uint64_t own_frame() {
+    return reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  }
+
   ThreadState& thread_;
   bool held_;
 };

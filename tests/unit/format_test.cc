@@ -165,6 +165,7 @@ std::string describe_layout() {
   FIELD(Header, process_cpu_ns);
   FIELD(Header, node_count);
   FIELD(Header, edge_count);
+  FIELD(Header, children);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
   NUMBER(kFunctionHooked);
@@ -175,6 +176,7 @@ std::string describe_layout() {
   NUMBER(kHeaderCallSites);
   NUMBER(kHeaderLeaves);
   NUMBER(kHeaderAnonymous);
+  NUMBER(kHeaderTrivial);
   NUMBER(State::kStarting);
   NUMBER(State::kLive);
   NUMBER(State::kEnded);
