@@ -202,7 +202,7 @@ std::string pair_view(const Input& input) {
                                        (row.is_tail ? " ⇒ " : " → ") +
                                        short_label(input, row.callee, half);
     Cell pair = text_cell("");
-    pair.text = both;
+    pair.text = both + (row.by_tail_call ? kThroughTailCall : "");
     Cell cost = cost_cell(input, row.cost, row.cost_is_bound);
     Cell share = percent_cell(row.cost, input.kept);
     if (row.is_tail) cost.text = share.text = "";
@@ -239,7 +239,7 @@ void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_i
     const Cell name = name_cell(input, other);
     std::string text = name.text;
     if (row.caller == row.callee) text += "  (itself)";
-    if (row.by_tail_call) text += "  (through a tail call)";
+    if (row.by_tail_call) text += kThroughTailCall;
     add(name.raw, text, row.is_tail, row.cost, row.cost_is_bound, row.calls);
   }
 }

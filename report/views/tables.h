@@ -19,6 +19,10 @@ std::string pair_view(const Input& input);
 // --block: all functions that `pattern` names, one after the other. Fails if it names none.
 Result<std::string> block_view(const Input& input, const std::string& pattern);
 
+// Behind the name of what was reached by a jump of the function that was called: the machine's
+// caller is not the source's.
+inline constexpr char kThroughTailCall[] = "  (through a tail call)";
+
 // "kept 1.2 s of 3.4 s (35%)", or what percentages are of. One line, without its end.
 std::string kept_line(const Input& input);
 

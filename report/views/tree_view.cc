@@ -36,6 +36,13 @@ class TreeText {
         cost_(analysis::inclusive(input.profile, input.metric)),
         calls_(input.profile.find_metric("calls")),
         edges_from_(input.profile, EdgesByNode::Side::kFrom) {
+    by_tail_call_.resize(nodes_.count());
+    const Edges& edges = profile_.edges();
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      if (edges.kind[e] == EdgeKind::kTree && (edges.flags[e] & format::kEdgeByTailCall) != 0) {
+        by_tail_call_[edges.to[e].index()] = 1;
+      }
+    }
     deepest_ = look_.depth;
     if (deepest_ == 0) {
       deepest_ = look_.width > kFigureColumns + kNameColumns
@@ -248,8 +255,11 @@ class TreeText {
 
   void show_node(const Pending& next, const std::string& prefix, std::size_t width) {
     std::uint32_t node = next.index;
+    const std::string how = by_tail_call_[node] != 0 ? kThroughTailCall : "";
+    const std::size_t rest =
+        width > width_of(how) + kNameColumns / 2 ? width - width_of(how) : width;
     line(cost_[node], own(node), calls_of(node), prefix, Ink::kPlain,
-         name(nodes_.function[node], width));
+         name(nodes_.function[node], rest) + how);
     const std::string inner = prefix_below(next);
 
     // A run of functions that only pass on what they were called for becomes one line, without the
@@ -336,6 +346,7 @@ class TreeText {
   const std::vector<std::uint64_t> cost_;
   const Metric* calls_;
   const EdgesByNode edges_from_;
+  std::vector<std::uint8_t> by_tail_call_;  // by node
   std::size_t deepest_ = 0;
   std::vector<Pending> pending_;
   std::string out_;
