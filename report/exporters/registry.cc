@@ -13,6 +13,16 @@ constexpr std::array kExporters = {
              write_folded},
     Exporter{"callgrind", "all metrics and exact calls: KCachegrind, callgrind_annotate", false,
              true, write_callgrind},
+    Exporter{"speedscope", "a flame graph a metric: speedscope.app", false, true, write_speedscope},
+    Exporter{"firefox", "profiler.firefox.com (its timeline means nothing)", false, true,
+             write_firefox},
+    Exporter{"dot", "the call graph for graphviz; --min and --all choose how much of it", false,
+             false, write_dot},
+    Exporter{"svg", "the same, drawn by graphviz's dot", false, false, write_svg},
+    Exporter{"json", "everything, in a documented form", false, true, write_json},
+    Exporter{"csv", "a row a context, all metrics", false, true, write_csv},
+    Exporter{"html", "one page with a flame graph and tables; needs no network", false, true,
+             write_html},
 };
 
 }  // namespace
