@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 
 #include "report/cli/options.h"
+#include "report/cli/output.h"
 #include "report/cli/progress_bar.h"
 #include "report/cli/report.h"
 #include "report/views/escape.h"
@@ -17,14 +17,11 @@ namespace {
 
 constexpr int kShown = 0, kBroken = 1, kFailed = 2;
 
-// A reader that went away (| head) is no failure.
-int write_out(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 && errno != EPIPE) {
-    fmt::print(stderr, "fble-prof-report: cannot write the report\n");
-    return kFailed;
-  }
-  return kShown;
+int write_out(const std::string& file, const std::string& text) {
+  const auto failure = fbleprof::report::write_output(file, text);
+  if (!failure) return kShown;
+  fmt::print(stderr, "{}\n", fbleprof::report::escape(failure->line()));
+  return kFailed;
 }
 
 int run(int argc, char** argv) {
@@ -34,9 +31,9 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "{}\n", report::escape(options.error().line()));
     return kFailed;
   }
-  if (options->view == report::View::kHelp) return write_out(report::help_text());
+  if (options->view == report::View::kHelp) return write_out("", report::help_text());
   if (options->view == report::View::kVersion) {
-    return write_out("fble-prof-report " FBLEPROF_VERSION "\n");
+    return write_out("", "fble-prof-report " FBLEPROF_VERSION "\n");
   }
   report::ProgressBar progress(isatty(STDERR_FILENO) != 0);
   const auto made = report::make_report(*options, progress);
@@ -48,7 +45,7 @@ int run(int argc, char** argv) {
   for (const std::string& warning : made->warnings) {
     fmt::print(stderr, "{}\n", report::escape(warning));
   }
-  const int status = write_out(made->text);
+  const int status = write_out(options->output, made->text);
   return status == kShown && made->broken ? kBroken : status;
 }
 

@@ -5,8 +5,10 @@
 
 #include <boost/program_options.hpp>
 #include <cstdlib>
+#include <iomanip>
 #include <sstream>
 
+#include "report/exporters/exporter.h"
 #include "report/views/quantity.h"
 
 namespace fbleprof::report {
@@ -34,6 +36,8 @@ po::options_description view_options() {
   add("threads", "a row a thread");
   add("verify", "check every invariant of the file, a line each; status 1 if one is broken");
   add("raw", "every record of the file");
+  add("export", po::value<Text>()->value_name("FORMAT"),
+      "for other tools, see below; with all filters");
   return options;
 }
 
@@ -78,6 +82,7 @@ po::options_description look_options() {
   add("color", po::value<Text>(), "");
   add("width", po::value<std::size_t>()->value_name("N"),
       "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120");
+  add("output,o", po::value<Text>()->value_name("FILE"), "write there. Default: stdout");
   add("help,h", "this text");
   add("version", "the version");
   return options;
@@ -115,7 +120,8 @@ std::string choose_view(const po::variables_map& given, Options& options) {
       {"self", View::kSelf},       {"dominated", View::kDominated},
       {"block", View::kBlock},     {"edges", View::kEdges},
       {"summary", View::kSummary}, {"threads", View::kThreads},
-      {"verify", View::kVerify},   {"raw", View::kRaw}};
+      {"verify", View::kVerify},   {"raw", View::kRaw},
+      {"export", View::kExport}};
   std::string chosen;
   for (const auto& [name, view] : views) {
     if (given.count(name) == 0) continue;
@@ -124,6 +130,11 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     options.view = view;
   }
   if (given.count("block") != 0) options.block = given["block"].as<Text>();
+  if (given.count("output") != 0) options.output = given["output"].as<Text>();
+  if (given.count("export") != 0) {
+    options.export_format = given["export"].as<Text>();
+    if (auto found = find_exporter(options.export_format); !found) return found.error().line();
+  }
   return {};
 }
 
@@ -175,14 +186,18 @@ std::string help_text() {
           "Without a name it reads mlmon.out; several files are summed.\n\n"
        << view_options() << "\n"
        << filter_options() << "\n"
-       << look_options()
-       << "\n"
+       << look_options() << "\nFormats of --export:\n";
+  for (const Exporter& exporter : exporters()) {
+    text << "  " << std::left << std::setw(12) << exporter.name << exporter.description << "\n";
+  }
+  text << "\n"
           "Examples:\n"
           "  LD_PRELOAD=libfbleprof.so ./prog      # writes mlmon.out\n"
           "  fble-prof-report                      # the tree of contexts\n"
           "  fble-prof-report --self --top 10\n"
           "  fble-prof-report --block 'parse*' --select main\n"
-          "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n\n"
+          "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n"
+          "  fble-prof-report --export pprof -o prog.pb.gz\n\n"
           "Exit status: 0 shown, 1 --verify found a broken invariant, 2 could not be read or "
           "done.\n";
   return text.str();

@@ -21,6 +21,7 @@ enum class View {
   kThreads,
   kRaw,
   kVerify,
+  kExport,
   kHelp,  // nothing else: `help_text` is to be printed
   kVersion,
 };
@@ -28,6 +29,8 @@ enum class View {
 struct Options {
   View view = View::kTree;
   std::string block;  // pattern of kBlock
+  std::string export_format;  // of kExport
+  std::string output;         // file; "" = stdout
   std::vector<std::string> files;
   std::string metric;  // "" = the profile's own clock
   transform::Filter filter;

@@ -6,6 +6,8 @@
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
+#include "report/cli/output.h"
+#include "report/exporters/exporter.h"
 #include "report/views/escape.h"
 #include "report/views/file_views.h"
 #include "report/views/run_view.h"
@@ -49,6 +51,10 @@ Result<std::vector<Profile>> read_all(const Options& options, Progress& progress
   return profiles;
 }
 
+const Exporter* chosen_exporter(const Options& options) {
+  return options.view == View::kExport ? find_exporter(options.export_format).value() : nullptr;
+}
+
 // Whether a pattern asks for source files, which only debug info tells.
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
@@ -60,7 +66,9 @@ bool names_files(const Options& options) {
 
 Profile add_names(const Profile& profile, const Options& options, Progress& progress) {
   symbolize::Options how;
-  how.lines = options.look.lines || names_files(options);
+  const Exporter* exporter = chosen_exporter(options);
+  how.lines = options.look.lines || names_files(options) ||
+              (exporter != nullptr && exporter->wants_lines);
   how.inlines = options.inlines;
   how.progress = &progress;
   return symbolize::symbolize(profile, how);
@@ -89,6 +97,10 @@ Result<std::string> render(const Options& options, const std::string& above_tree
       return block_view(input, options.block);
     case View::kEdges:
       return pair_view(input);
+    case View::kExport:
+      return chosen_exporter(options)->write({input.profile, input.metric, input.total,
+                                              input.kept_is_bound, options.group_by,
+                                              input.look.min_percent, input.look.all});
     default:
       break;
   }
@@ -100,6 +112,10 @@ Result<std::string> render(const Options& options, const std::string& above_tree
 
 Result<Report> make_report(const Options& options, Progress& progress) {
   if (options.view == View::kRaw || options.view == View::kVerify) return report_files(options);
+
+  if (const Exporter* exporter = chosen_exporter(options)) {
+    if (Status bad = check_output(options.output, exporter->is_binary)) return *bad;
+  }
 
   // Read: each file by itself, whatever its state.
   auto profiles = read_all(options, progress);

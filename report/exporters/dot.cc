@@ -1,0 +1,154 @@
+// DOT: the call graph of functions, with exact calls and the cost of each way.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/costs.h"
+#include "analysis/functions.h"
+#include "analysis/pairs.h"
+#include "report/exporters/exporter.h"
+#include "report/exporters/tree.h"
+#include "report/views/escape.h"
+#include "report/views/quantity.h"
+#include "symbolize/shorten.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+
+namespace {
+
+constexpr std::size_t kNameColumns = 60;
+constexpr double kWidestLine = 5;  // points
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// From white to red. HSV, as dot takes it.
+std::string heat_colour(double share) {
+  return fmt::format("0.02 {:.3f} 1.0", std::clamp(std::sqrt(share), 0.0, 1.0) * 0.6);
+}
+
+class DotWriter {
+ public:
+  explicit DotWriter(const Export& input)
+      : input_(input),
+        profile_(input.profile),
+        kept_(analysis::total(input.profile, input.metric)),
+        shown_(input.profile.functions().count()) {}
+
+  std::string write() {
+    auto functions = analysis::function_table(profile_, input_.metric);
+    auto pairs = analysis::pair_table(profile_, input_.metric);
+    std::sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) {
+      return a.dominated != b.dominated ? a.dominated > b.dominated : a.function < b.function;
+    });
+    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.caller, a.callee, a.is_tail) < std::tie(b.caller, b.callee, b.is_tail);
+    });
+    std::string body;
+    std::size_t hidden = 0, hidden_pairs = 0;
+    for (const auto& row : functions) {
+      shown_[row.function.index()] = input_.all || !is_small(row.dominated);
+      if (shown_[row.function.index()]) {
+        body += node(row);
+      } else {
+        ++hidden;
+      }
+    }
+    for (const auto& pair : pairs) {
+      if (!shown_[pair.callee.index()] || !shown_[pair.caller.index()]) {
+        // Calls by the root are what starts threads, and no line of the graph.
+        hidden_pairs += pair.caller != profile_.nodes().function[0];
+      } else {
+        body += edge(pair);
+      }
+    }
+    return head(hidden, hidden_pairs) + body + "}\n";
+  }
+
+ private:
+  bool is_small(std::uint64_t cost) const { return percent_of(cost, kept_) < input_.min_percent; }
+  double share(std::uint64_t cost) const { return percent_of(cost, kept_) / 100; }
+
+  std::string figure(std::uint64_t cost, bool is_bound) const {
+    return fmt::format("{}{} ({})", is_bound ? "≥ " : "", quantity(cost, input_.metric.unit),
+                       percent(cost, kept_));
+  }
+
+  std::string head(std::size_t hidden, std::size_t hidden_pairs) const {
+    std::string caption =
+        fmt::format("{}\n{} {} in all ({})", command_line(profile_), escape(input_.metric.name),
+                    quantity(kept_, input_.metric.unit), kept_);
+    if (kept_ != input_.total) {
+      caption += fmt::format(", kept of {}", quantity(input_.total, input_.metric.unit));
+    }
+    if (hidden != 0 || hidden_pairs != 0) {
+      caption += fmt::format("\n{} functions and {} calls below {}% are hidden (--min, --all)",
+                             hidden, hidden_pairs, input_.min_percent);
+    }
+    return fmt::format(
+        "digraph \"fbleprof\" {{\n"
+        "  label={} labelloc=t labeljust=l fontname=\"Helvetica\"\n"
+        "  node [shape=box style=filled fillcolor=white fontname=\"Helvetica\" fontsize=11]\n"
+        "  edge [fontname=\"Helvetica\" fontsize=9 color=\"#555555\"]\n",
+        lines(caption));
+  }
+
+  // Line ends become dot's own, for text that is aligned to the left.
+  static std::string lines(const std::string& text) {
+    std::string out;
+    for (const char c : quoted(text)) {
+      if (c == '\n') {
+        out += "\\l";
+      } else {
+        out += c;
+      }
+    }
+    return out;
+  }
+
+  std::string node(const analysis::FunctionRow& row) const {
+    const std::string full = escape(display_name(profile_, row.function));
+    const std::string name =
+        escape(symbolize::shorten(display_name(profile_, row.function), kNameColumns));
+    std::string label = quoted(name);
+    label.pop_back();
+    label += "\\ntotal " + figure(row.dominated, row.dominated_is_bound) + "\\nself " +
+             figure(row.self, false) + "\"";
+    return fmt::format("  n{} [label={} tooltip={} fillcolor=\"{}\"]\n", row.function.index(),
+                       label, quoted(full), heat_colour(share(row.dominated)));
+  }
+
+  std::string edge(const analysis::PairRow& pair) const {
+    std::string label = pair.calls != 0 ? count(pair.calls) + "×" : std::string();
+    if (!pair.is_tail) {
+      label += (label.empty() ? "" : "\\n") + figure(pair.cost, pair.cost_is_bound);
+    }
+    const double width = 0.5 + share(pair.cost) * kWidestLine;
+    return fmt::format("  n{} -> n{} [label=\"{}\" penwidth={:.2f}{}]\n", pair.caller.index(),
+                       pair.callee.index(), label, width,
+                       pair.is_tail ? " style=dashed arrowhead=empty" : "");
+  }
+
+  const Export& input_;
+  const Profile& profile_;
+  const std::uint64_t kept_;
+  std::vector<bool> shown_;  // by function
+};
+
+}  // namespace
+
+Result<std::string> write_dot(const Export& input) {
+  if (Status bad = check_additive(input, "dot")) return *bad;
+  return DotWriter(input).write();
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,65 @@
+// Folded stacks: "a;b;c 123" a line, as flamegraph.pl, inferno and speedscope read them.
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "report/exporters/exporter.h"
+#include "report/exporters/tree.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+
+namespace {
+
+// A name that cannot be taken for anything else: no ';', and no blank before digits at its end,
+// which readers of "before and after" files take for a second value. Line ends are escaped already.
+std::string folded_name(std::string name) {
+  for (char& c : name) {
+    if (c == ';') c = ':';
+  }
+  std::size_t digits = name.size();
+  while (digits > 0 && (std::isdigit(static_cast<unsigned char>(name[digits - 1])) != 0 ||
+                        name[digits - 1] == '.')) {
+    --digits;
+  }
+  if (digits > 0 && digits < name.size() && name[digits - 1] == ' ') name[digits - 1] = '_';
+  return name;
+}
+
+}  // namespace
+
+Result<std::string> write_folded(const Export& input) {
+  if (Status bad = check_additive(input, "folded")) return *bad;
+  const Nodes& nodes = input.profile.nodes();
+  std::vector<std::string> names = function_names(input.profile);
+  for (std::string& name : names) name = folded_name(std::move(name));
+  std::string out;
+  // The path of the node in hand, and where in it each level ends.
+  std::string path;
+  std::vector<std::size_t> ends;
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    const std::size_t depth = nodes.depth[n];
+    const std::string& name = names[nodes.function[n].index()];
+    if (depth == 0) {
+      // The root stands on a line of its own only: it is on every path.
+      if (const std::uint64_t own = input.metric.value(NodeId(n))) {
+        out += fmt::format("{} {}\n", name, own);
+      }
+      ends.assign(1, 0);
+      continue;
+    }
+    path.resize(ends[depth - 1]);
+    ends.resize(depth);
+    if (!path.empty()) path += ';';
+    path += name;
+    ends.push_back(path.size());
+    if (const std::uint64_t own = input.metric.value(NodeId(n))) {
+      out += path;
+      out += fmt::format(" {}\n", own);
+    }
+  }
+  return out;
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,170 @@
+// speedscope: a flame graph a metric, as https://www.speedscope.app reads it.
+//
+// A tree has no time axis. Walking it depth first, with each node's own value first and then its
+// children, gives events that open and close frames; where a tree is so deep that readers of events
+// overflow, the same walk gives stacks with weights instead.
+#include <algorithm>
+
+#include "analysis/costs.h"
+#include "report/exporters/exporter.h"
+#include "report/exporters/json_writer.h"
+#include "report/exporters/tree.h"
+#include "report/views/escape.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+
+namespace {
+
+constexpr std::uint32_t kDeepestEvented = 1000;
+
+const char* unit_name(const std::string& unit) {
+  if (unit == "ns") return "nanoseconds";
+  return unit == "bytes" ? "bytes" : "none";
+}
+
+class SpeedscopeWriter {
+ public:
+  explicit SpeedscopeWriter(const Export& input)
+      : input_(input),
+        profile_(input.profile),
+        nodes_(input.profile.nodes()),
+        frame_(input.profile.functions().count()) {}
+
+  std::string write() {
+    json_.StartObject();
+    json_.member("$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_.member("exporter", "fble-prof-report");
+    json_.member("name", command_line(profile_));
+    json_.member("activeProfileIndex", std::uint64_t{0});
+    frames();
+    json_.key("profiles");
+    json_.StartArray();
+    const auto metrics = additive_metrics(input_);
+    for (const Metric* metric : metrics) {
+      // What was not measured is no profile, except the one asked for.
+      const std::vector<std::uint64_t> cost = analysis::inclusive(profile_, *metric);
+      if (metric == metrics.front() || (!cost.empty() && cost[0] != 0)) one(*metric, cost);
+    }
+    json_.EndArray();
+    json_.EndObject();
+    return json_.take();
+  }
+
+ private:
+  void frames() {
+    const Functions& functions = profile_.functions();
+    json_.key("shared");
+    json_.StartObject();
+    json_.key("frames");
+    json_.StartArray();
+    std::uint32_t met = 0;
+    for (const FunctionId function : nodes_.function) {
+      const std::size_t f = function.index();
+      if (frame_[f] != 0) continue;
+      frame_[f] = ++met;
+      json_.StartObject();
+      json_.member("name", escape(display_name(profile_, function)));
+      const std::string file = escape(profile_.text(functions.file[f]));
+      if (!file.empty()) json_.member("file", file);
+      if (functions.line[f] != 0) json_.member("line", std::uint64_t{functions.line[f]});
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_.EndObject();
+  }
+
+  std::uint32_t frame(std::size_t node) const { return frame_[nodes_.function[node].index()] - 1; }
+
+  void one(const Metric& metric, const std::vector<std::uint64_t>& cost) {
+    const std::uint32_t deepest =
+        nodes_.depth.empty() ? 0 : *std::max_element(nodes_.depth.begin(), nodes_.depth.end());
+    const bool evented = deepest <= kDeepestEvented;
+    json_.StartObject();
+    json_.member("type", evented ? "evented" : "sampled");
+    json_.member("name", escape(metric.name));
+    json_.member("unit", unit_name(metric.unit));
+    json_.member("startValue", std::uint64_t{0});
+    json_.member("endValue", cost.empty() ? 0 : cost[0]);
+    if (evented) {
+      events(metric, cost);
+    } else {
+      samples(metric);
+    }
+    json_.EndObject();
+  }
+
+  void event(const char* type, std::uint64_t at, std::size_t node) {
+    json_.StartObject();
+    json_.member("type", type);
+    json_.member("frame", std::uint64_t{frame(node)});
+    json_.member("at", at);
+    json_.EndObject();
+  }
+
+  void events(const Metric& metric, const std::vector<std::uint64_t>& cost) {
+    json_.key("events");
+    json_.StartArray();
+    std::uint64_t now = 0;
+    std::vector<std::size_t> open;
+    for (std::size_t n = 0; n < nodes_.count();) {
+      if (cost[n] == 0) {
+        n = nodes_.subtree_end[n];
+        continue;
+      }
+      while (!open.empty() && nodes_.subtree_end[open.back()] <= n) {
+        event("C", now, open.back());
+        open.pop_back();
+      }
+      const std::uint64_t own = metric.value(NodeId(n));
+      if (nodes_.parent[n]) {
+        event("O", now, n);
+        open.push_back(n);
+        now += own;
+      } else if (own != 0) {
+        // The root is on every path: it is shown for its own value alone.
+        event("O", now, n);
+        now += own;
+        event("C", now, n);
+      }
+      ++n;
+    }
+    for (; !open.empty(); open.pop_back()) event("C", now, open.back());
+    json_.EndArray();
+  }
+
+  void samples(const Metric& metric) {
+    std::vector<std::size_t> charged;
+    for (std::size_t n = 0; n < nodes_.count(); ++n) {
+      if (metric.value(NodeId(n)) != 0) charged.push_back(n);
+    }
+    json_.column("samples", charged.size(), [&](std::size_t i) {
+      std::vector<std::uint32_t> stack;
+      for (NodeId at(charged[i]); nodes_.parent[at.index()]; at = nodes_.parent[at.index()]) {
+        stack.push_back(frame(at.index()));
+      }
+      if (stack.empty()) stack.push_back(frame(charged[i]));
+      json_.StartArray();
+      for (auto f = stack.rbegin(); f != stack.rend(); ++f) json_.Uint(*f);
+      json_.EndArray();
+    });
+    json_.column("weights", charged.size(),
+                 [&](std::size_t i) { json_.Uint64(metric.value(NodeId(charged[i]))); });
+  }
+
+  const Export& input_;
+  const Profile& profile_;
+  const Nodes& nodes_;
+  std::vector<std::uint32_t> frame_;  // by function: number from 1; 0 = not met
+  JsonWriter json_;
+};
+
+}  // namespace
+
+Result<std::string> write_speedscope(const Export& input) {
+  if (Status bad = check_additive(input, "speedscope")) return *bad;
+  return SpeedscopeWriter(input).write();
+}
+
+}  // namespace fbleprof::report

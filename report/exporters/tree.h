@@ -1,0 +1,39 @@
+// What several exporters ask of a profile's tree.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+#include "report/exporters/exporter.h"
+
+namespace fbleprof::report {
+
+// By function, for those that stand in the tree: what people call it, escaped (see escape.h).
+// Functions that don't stand in it have no name here.
+std::vector<std::string> function_names(const profile::Profile& profile);
+
+// The metrics that may be added up over paths, which is what every other tool does: peaks may not.
+// The one chosen by the user is the first of them, if it is one.
+std::vector<const profile::Metric*> additive_metrics(const Export& input);
+
+// An error if the chosen metric may not be added up.
+Status check_additive(const Export& input, std::string_view format);
+
+// The command line of the first process, escaped; "" if unknown.
+std::string command_line(const profile::Profile& profile);
+
+// The start of the earliest process, in ns since 1970; 0 = unknown.
+std::uint64_t start_realtime_ns(const profile::Profile& profile);
+// From the start to the end of the longest process.
+std::uint64_t duration_ns(const profile::Profile& profile);
+
+// Whether a sampled address lies in the function that its context is of already: then it says
+// where in that function time went, and is no call.
+bool is_place_in_parent(const profile::Profile& profile, profile::NodeId node);
+
+// The nearest function above `node`, or `node` itself, that was not inlined into its caller.
+profile::NodeId physical_frame(const profile::Profile& profile, profile::NodeId node);
+
+}  // namespace fbleprof::report
