@@ -17,6 +17,7 @@ enum class View {
   kDominated,
   kBlock,
   kEdges,
+  kCallSites,
   kSummary,
   kThreads,
   kRaw,
@@ -27,7 +28,8 @@ enum class View {
 
 struct Options {
   View view = View::kTree;
-  std::string block;  // pattern of kBlock
+  std::string block;       // pattern of kBlock
+  std::string call_sites;  // pattern of kCallSites
   std::vector<std::string> files;
   std::string metric;  // "" = the profile's own clock
   transform::Filter filter;

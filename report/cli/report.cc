@@ -6,6 +6,7 @@
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
+#include "report/views/call_sites_view.h"
 #include "report/views/escape.h"
 #include "report/views/file_views.h"
 #include "report/views/run_view.h"
@@ -53,14 +54,15 @@ Result<std::vector<Profile>> read_all(const Options& options, Progress& progress
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
   const transform::Filter& filter = options.filter;
-  return asks(options.block) || std::any_of(filter.select.begin(), filter.select.end(), asks) ||
+  return asks(options.block) || asks(options.call_sites) ||
+         std::any_of(filter.select.begin(), filter.select.end(), asks) ||
          std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
          std::any_of(filter.fold.begin(), filter.fold.end(), asks);
 }
 
 Profile add_names(const Profile& profile, const Options& options, Progress& progress) {
   symbolize::Options how;
-  how.lines = options.look.lines || names_files(options);
+  how.lines = options.look.lines || options.view == View::kCallSites || names_files(options);
   how.inlines = options.inlines;
   how.progress = &progress;
   return symbolize::symbolize(profile, how);
@@ -89,6 +91,8 @@ Result<std::string> render(const Options& options, const std::string& above_tree
       return block_view(input, options.block);
     case View::kEdges:
       return pair_view(input);
+    case View::kCallSites:
+      return call_sites_view(input, options.call_sites);
     default:
       break;
   }
@@ -131,11 +135,14 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   transform::MergeOptions how;
   how.group_by = options.group_by;
   how.keep_leaves = options.leaves;
+  how.keep_sites = options.view == View::kCallSites;
   profile = transform::merge(profile, how);
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
 
   // Filter: what the user selected, excluded, folded.
-  auto filtered = transform::filter(profile, options.filter);
+  transform::Filter filter = options.filter;
+  filter.keep_sites = how.keep_sites;
+  auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
   profile = std::move(filtered->profile);
 
