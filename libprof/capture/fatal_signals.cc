@@ -9,6 +9,9 @@
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
+// libc's own: the name without underscores is the program's, and comes to us.
+extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
+
 namespace fbleprof::capture {
 
 using signal_safe::kernel_call;
@@ -54,7 +57,7 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   finish_process(format::State::kFatal, static_cast<std::uint32_t>(number));
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  sigaction(number, &action, nullptr);
+  __sigaction(number, &action, nullptr);
   if (!is_fault(number, info->si_code)) {
     kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid), number,
                 reinterpret_cast<long>(info));
@@ -67,14 +70,14 @@ void on_fatal(int number, siginfo_t* info, void* context) {
 void watch_fatal_signals() {
   for (const int number : kFatalSignals) {
     struct sigaction old {};
-    if (sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
+    if (__sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
         old.sa_handler != SIG_DFL) {
       continue;
     }
     struct sigaction action {};
     action.sa_sigaction = on_fatal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    sigaction(number, &action, nullptr);
+    __sigaction(number, &action, nullptr);
   }
 }
 

@@ -9,6 +9,9 @@
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
+// libc's own: the name without underscores is the program's, and comes to us.
+extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
+
 namespace fbleprof::capture {
 
 using signal_safe::kernel_call;
@@ -36,7 +39,7 @@ std::uint64_t change_mask(int how, std::uint64_t bits) {
 void die_of_signal() {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  sigaction(kSamplingSignal, &action, nullptr);
+  __sigaction(kSamplingSignal, &action, nullptr);
   kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
 }
 
@@ -96,7 +99,7 @@ void install_handler() {
     all &= ~(std::uint64_t{1} << (fault - 1));
   }
   __builtin_memcpy(&action.sa_mask, &all, sizeof all);
-  sigaction(kSamplingSignal, &action, &program_action);
+  __sigaction(kSamplingSignal, &action, &program_action);
   installed = true;
 }
 
@@ -145,7 +148,7 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
 void hand_over_to_next_program() {
   if (!installed) return;
   if (program_action.sa_handler == SIG_IGN && !(program_action.sa_flags & SA_SIGINFO)) {
-    sigaction(kSamplingSignal, &program_action, nullptr);
+    __sigaction(kSamplingSignal, &program_action, nullptr);
   }
   change_mask(program_blocks ? SIG_BLOCK : SIG_UNBLOCK, kSamplingBit);
 }

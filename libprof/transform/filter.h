@@ -18,6 +18,9 @@ namespace fbleprof::transform {
 struct Filter {
   std::vector<std::string> select, exclude, fold;  // patterns, see matcher.h
 
+  // What was merged with its call sites apart stays so.
+  bool keep_sites = false;
+
   bool empty() const { return select.empty() && exclude.empty() && fold.empty(); }
 };
 

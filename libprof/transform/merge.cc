@@ -126,6 +126,7 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
     how.folded[f] = !options.keep_leaves && functions->kind[f] == FunctionKind::kInstruction;
     functions->flags[how.class_of[f].index()] |= functions->flags[f];
   }
+  how.keep_sites = options.keep_sites;
   return regroup(extended, how);
 }
 

@@ -11,6 +11,8 @@ struct MergeOptions {
   GroupBy group_by = GroupBy::kNothing;
   // Keep sampled addresses as children of the function that was running; else they are its self.
   bool keep_leaves = false;
+  // Keep contexts that were entered from different call sites apart.
+  bool keep_sites = false;
 };
 
 // Functions of the same name in the same module are one, also of two builds of it, and with the

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/flat_map.h"
+
 namespace fbleprof::transform {
 
 using namespace profile;
@@ -16,6 +18,7 @@ constexpr std::uint32_t kNone = 0xffffffffu;
 struct Group {
   NodeId parent;
   FunctionId function;
+  SiteId site = {};  // of the call that entered it, where sites are kept apart
   std::uint32_t first = kNone, last = kNone;  // source nodes, linked by next_
   std::uint32_t level = kNone;                // see Level; kNone: an ordinary group
 };
@@ -34,9 +37,11 @@ class Regrouper {
         how_(how),
         nodes_(source.nodes()),
         place_(nodes_.count(), kNone),
-        next_(nodes_.count(), kNone),
-        slot_(source.functions().count(), kNone),
-        slot_stamp_(source.functions().count(), kNone) {
+        next_(nodes_.count(), kNone) {
+    if (how.keep_sites) find_sites();
+    const std::size_t slots = source.functions().count() + sites_.size();
+    slot_.assign(slots, kNone);
+    slot_stamp_.assign(slots, kNone);
     build_levels();
   }
 
@@ -112,13 +117,37 @@ class Regrouper {
 
   // The new group among `children` for `function`, below the group being opened now.
   Group& child_group(NodeId parent, FunctionId function) {
-    const std::uint32_t f = function.index();
-    if (slot_stamp_[f] != parent.index()) {
-      slot_stamp_[f] = parent.index();
-      slot_[f] = static_cast<std::uint32_t>(children_.size());
-      children_.push_back({parent, function});
+    return child_group(parent, function, SiteId(), function.index());
+  }
+  Group& child_group(NodeId parent, FunctionId function, SiteId site, std::uint32_t slot) {
+    if (slot_stamp_[slot] != parent.index()) {
+      slot_stamp_[slot] = parent.index();
+      slot_[slot] = static_cast<std::uint32_t>(children_.size());
+      children_.push_back({parent, function, site});
     }
-    return children_[slot_[f]];
+    return children_[slot_[slot]];
+  }
+  Group& child_group_of(NodeId parent, std::uint32_t node) {
+    const FunctionId function = class_of(node);
+    if (site_slot_.empty() || site_slot_[node] == kNone) return child_group(parent, function);
+    const auto after_functions = static_cast<std::uint32_t>(source_.functions().count());
+    return child_group(parent, function, sites_[site_slot_[node]],
+                       after_functions + site_slot_[node]);
+  }
+
+  // Numbers the pairs of function and site by which nodes are entered: a slot each.
+  void find_sites() {
+    site_slot_.assign(nodes_.count(), kNone);
+    FlatMap slots;
+    const Edges& edges = source_.edges();
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      if (edges.kind[e] != EdgeKind::kTree || !edges.site[e]) continue;
+      const std::uint32_t to = edges.to[e].index();
+      const std::uint64_t key = std::uint64_t{class_of(to).index()} << 32 | edges.site[e].index();
+      const auto [slot, added] = slots.insert(key, static_cast<std::uint32_t>(sites_.size()));
+      if (added) sites_.push_back(edges.site[e]);
+      site_slot_[to] = slot;
+    }
   }
 
   void deal_out(Group& group, NodeId id) {
@@ -128,7 +157,7 @@ class Regrouper {
       for (std::uint32_t c = node + 1; c < end; c = nodes_.subtree_end[c]) {
         if (!kept(c)) continue;
         if (!folded(c)) {
-          append(child_group(id, class_of(c)), c);
+          append(child_group_of(id, c), c);
         } else {
           // A member whose children are dealt out in a later turn of this very loop.
           append(group, c);
@@ -147,7 +176,7 @@ class Regrouper {
 
   void open_all() {
     std::vector<Group> pending;
-    pending.push_back({NodeId(), how_.root, kNone, kNone, 0});
+    pending.push_back({NodeId(), how_.root, SiteId(), kNone, kNone, 0});
     while (!pending.empty()) {
       Group group = pending.back();
       pending.pop_back();
@@ -158,7 +187,7 @@ class Regrouper {
       children_.clear();
       if (group.level != kNone) {
         for (const std::uint32_t below : levels_[group.level].below) {
-          children_.push_back({id, levels_[below].function, kNone, kNone, below});
+          children_.push_back({id, levels_[below].function, SiteId(), kNone, kNone, below});
         }
       }
       deal_out(group, id);
@@ -252,13 +281,17 @@ class Regrouper {
         others.push_back({from, to, edges.kind[e], edges.flags[e], edges.calls[e], edges.site[e]});
       }
     }
-    std::stable_sort(others.begin(), others.end(), [](const Moved& a, const Moved& b) {
+    std::stable_sort(others.begin(), others.end(), [&](const Moved& a, const Moved& b) {
+      if (how_.keep_sites) {
+        return std::tie(a.from, a.to, a.kind, a.site) < std::tie(b.from, b.to, b.kind, b.site);
+      }
       return std::tie(a.from, a.to, a.kind) < std::tie(b.from, b.to, b.kind);
     });
     for (std::size_t i = 0; i < others.size(); ++i) {
       const Moved& edge = others[i];
       if (i > 0 && others[i - 1].from == edge.from && others[i - 1].to == edge.to &&
-          others[i - 1].kind == edge.kind) {
+          others[i - 1].kind == edge.kind &&
+          (!how_.keep_sites || others[i - 1].site == edge.site)) {
         out.calls.back() += edge.calls;
         out.flags.back() |= edge.flags;
         continue;
@@ -282,6 +315,9 @@ class Regrouper {
   std::vector<std::uint32_t> slot_,
       slot_stamp_;               // by function: index in children_, for which parent
   std::vector<Group> children_;  // of the group being opened
+  // Where sites are kept apart: by source node, the place of its function and site in sites_.
+  std::vector<std::uint32_t> site_slot_;
+  std::vector<SiteId> sites_;
   Nodes result_;
   std::vector<std::uint32_t> charge_elsewhere_;
   std::vector<std::pair<std::uint32_t, NodeId>> folded_members_;

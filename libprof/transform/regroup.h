@@ -28,6 +28,7 @@ struct Regrouping {
   std::vector<std::vector<profile::FunctionId>> groups;
   profile::FunctionId root;         // function of the result's root
   profile::FunctionId folded_away;  // child of the root for paths folded whole; none: the root
+  bool keep_sites = false;          // calls from different places lead to different nodes
 };
 
 // The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree.

@@ -32,6 +32,9 @@ po::options_description view_options() {
   add("block", po::value<Text>()->value_name("NAME"),
       "one function from all sides: who calls it and what that costs, what it calls, [self]");
   add("edges", "every caller and callee with exact calls and cost: the call graph");
+  add("call-sites", po::value<Text>()->value_name("[=NAME]"),
+      "every place that calls, with file:line, calls and cost (all with FBLEPROF_CALLSITES=1); "
+      "with =NAME only calls of and by NAME");
   add("summary", "what ran, how it was recorded, what was lost");
   add("threads", "a row a thread");
   add("verify", "check every invariant of the file, a line each; status 1 if one is broken");
@@ -117,11 +120,11 @@ bool wants_colour() {
 
 std::string choose_view(const po::variables_map& given, Options& options) {
   const std::pair<const char*, View> views[] = {
-      {"self", View::kSelf},       {"dominated", View::kDominated},
-      {"block", View::kBlock},     {"edges", View::kEdges},
-      {"summary", View::kSummary}, {"threads", View::kThreads},
-      {"verify", View::kVerify},   {"raw", View::kRaw},
-      {"export", View::kExport}};
+      {"self", View::kSelf},       {"dominated", View::kDominated},  {"block", View::kBlock},
+      {"edges", View::kEdges},     {"call-sites", View::kCallSites}, {"summary", View::kSummary},
+      {"threads", View::kThreads}, {"verify", View::kVerify},        {"raw", View::kRaw},
+      {"export", View::kExport},
+  };
   std::string chosen;
   for (const auto& [name, view] : views) {
     if (given.count(name) == 0) continue;
@@ -129,6 +132,7 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     chosen = name;
     options.view = view;
   }
+  if (given.count("call-sites") != 0) options.call_sites = given["call-sites"].as<Text>();
   if (given.count("block") != 0) options.block = given["block"].as<Text>();
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
   if (given.count("export") != 0) {
@@ -177,6 +181,16 @@ std::string read_look(const po::variables_map& given, Look& look) {
   return {};
 }
 
+// Options whose value may be left out take it behind "=" alone: what follows may be a file.
+std::vector<std::string> with_optional_values(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument == "--call-sites") argument += "=*";
+  }
+  return arguments;
+}
+
 }  // namespace
 
 std::string help_text() {
@@ -211,7 +225,11 @@ Result<Options> parse_options(int argc, char** argv) {
   positional.add("file", -1);
   po::variables_map given;
   try {
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(), given);
+    po::store(po::command_line_parser(with_optional_values(argc, argv))
+                  .options(all)
+                  .positional(positional)
+                  .run(),
+              given);
     po::notify(given);
   } catch (const po::error& error) {
     return usage(error.what());

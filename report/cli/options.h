@@ -17,6 +17,7 @@ enum class View {
   kDominated,
   kBlock,
   kEdges,
+  kCallSites,
   kSummary,
   kThreads,
   kRaw,
@@ -28,9 +29,10 @@ enum class View {
 
 struct Options {
   View view = View::kTree;
-  std::string block;  // pattern of kBlock
+  std::string block;          // pattern of kBlock
   std::string export_format;  // of kExport
   std::string output;         // file; "" = stdout
+  std::string call_sites;     // pattern of kCallSites
   std::vector<std::string> files;
   std::string metric;  // "" = the profile's own clock
   transform::Filter filter;

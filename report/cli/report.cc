@@ -8,6 +8,7 @@
 #include "profile/reader.h"
 #include "report/cli/output.h"
 #include "report/exporters/exporter.h"
+#include "report/views/call_sites_view.h"
 #include "report/views/escape.h"
 #include "report/views/file_views.h"
 #include "report/views/run_view.h"
@@ -59,7 +60,8 @@ const Exporter* chosen_exporter(const Options& options) {
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
   const transform::Filter& filter = options.filter;
-  return asks(options.block) || std::any_of(filter.select.begin(), filter.select.end(), asks) ||
+  return asks(options.block) || asks(options.call_sites) ||
+         std::any_of(filter.select.begin(), filter.select.end(), asks) ||
          std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
          std::any_of(filter.fold.begin(), filter.fold.end(), asks);
 }
@@ -67,7 +69,7 @@ bool names_files(const Options& options) {
 Profile add_names(const Profile& profile, const Options& options, Progress& progress) {
   symbolize::Options how;
   const Exporter* exporter = chosen_exporter(options);
-  how.lines = options.look.lines || names_files(options) ||
+  how.lines = options.look.lines || options.view == View::kCallSites || names_files(options) ||
               (exporter != nullptr && exporter->wants_lines);
   how.inlines = options.inlines;
   how.progress = &progress;
@@ -101,6 +103,8 @@ Result<std::string> render(const Options& options, const std::string& above_tree
       return chosen_exporter(options)->write({input.profile, input.metric, input.total,
                                               input.kept_is_bound, options.group_by,
                                               input.look.min_percent, input.look.all});
+    case View::kCallSites:
+      return call_sites_view(input, options.call_sites);
     default:
       break;
   }
@@ -147,11 +151,14 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   transform::MergeOptions how;
   how.group_by = options.group_by;
   how.keep_leaves = options.leaves;
+  how.keep_sites = options.view == View::kCallSites;
   profile = transform::merge(profile, how);
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
 
   // Filter: what the user selected, excluded, folded.
-  auto filtered = transform::filter(profile, options.filter);
+  transform::Filter filter = options.filter;
+  filter.keep_sites = how.keep_sites;
+  auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
   profile = std::move(filtered->profile);
 

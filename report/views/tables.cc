@@ -26,8 +26,18 @@ namespace {
 
 constexpr std::size_t kRowsForPeople = 40;
 
-// The rows to show of `size`, and a note about the others.
-std::size_t limit(const Look& look, std::size_t size, std::vector<std::string>& notes) {
+std::string module_name(const Input& input, FunctionId function) {
+  const ModuleId module = input.profile.functions().module[function.index()];
+  if (!module) return {};
+  return std::string(base_name(input.profile.text(input.profile.modules()[module.index()].path)));
+}
+
+constexpr auto kLeft = Column::Align::kLeft;
+constexpr auto kRight = Column::Align::kRight;
+
+}  // namespace
+
+std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes) {
   std::size_t rows = look.top;
   if (rows == 0) rows = look.format == Format::kText && !look.all ? kRowsForPeople : size;
   if (rows >= size) return size;
@@ -35,7 +45,7 @@ std::size_t limit(const Look& look, std::size_t size, std::vector<std::string>& 
   return rows;
 }
 
-std::string render(const Input& input, const Table& table, std::string_view view) {
+std::string render_table(const Input& input, const Table& table, std::string_view view) {
   switch (input.look.format) {
     case Format::kCsv:
       return csv_of(table);
@@ -45,12 +55,6 @@ std::string render(const Input& input, const Table& table, std::string_view view
       break;
   }
   return text_of(table, input.look);
-}
-
-std::string module_name(const Input& input, FunctionId function) {
-  const ModuleId module = input.profile.functions().module[function.index()];
-  if (!module) return {};
-  return std::string(base_name(input.profile.text(input.profile.modules()[module.index()].path)));
 }
 
 Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls) {
@@ -64,11 +68,6 @@ Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls) {
 std::string bound_note() {
   return "≥ at least: recursion is folded, and part of what it cost is charged to an outer call";
 }
-
-constexpr auto kLeft = Column::Align::kLeft;
-constexpr auto kRight = Column::Align::kRight;
-
-}  // namespace
 
 std::string kept_line(const Input& input) {
   const auto value = [&](std::uint64_t v) {
@@ -148,7 +147,7 @@ std::string function_view(const Input& input, FunctionOrder order) {
                    {"", "per call", kRight},
                    {"", "name", kLeft}};
   table.notes.push_back(kept_line(input));
-  const std::size_t shown = limit(input.look, rows.size(), table.notes);
+  const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
   bool any_bound = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const FunctionRow& row = rows[i];
@@ -167,7 +166,7 @@ std::string function_view(const Input& input, FunctionOrder order) {
                average_cell(input, row.dominated, row.calls), name});
   }
   if (any_bound) table.notes.push_back(bound_note());
-  return render(input, table, order == FunctionOrder::kSelf ? "self" : "dominated");
+  return render_table(input, table, order == FunctionOrder::kSelf ? "self" : "dominated");
 }
 
 std::string pair_view(const Input& input) {
@@ -188,7 +187,7 @@ std::string pair_view(const Input& input) {
       {"by_tail_call", "", kRight}, {"", "cost", kRight},          {"", "%", kRight},
       {"", "calls", kRight},        {"", "caller → callee", kLeft}};
   table.notes.push_back(kept_line(input));
-  const std::size_t shown = limit(input.look, rows.size(), table.notes);
+  const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
   bool any_bound = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const PairRow& row = rows[i];
@@ -211,7 +210,7 @@ std::string pair_view(const Input& input) {
                flag_cell(row.by_tail_call), cost, share, count_cell(row.calls), pair});
   }
   if (any_bound) table.notes.push_back(bound_note());
-  return render(input, table, "edges");
+  return render_table(input, table, "edges");
 }
 
 namespace {

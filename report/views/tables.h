@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "report/views/input.h"
+#include "report/views/table.h"
 
 namespace fbleprof::report {
 
@@ -22,6 +23,14 @@ Result<std::string> block_view(const Input& input, const std::string& pattern);
 // Behind the name of what was reached by a jump of the function that was called: the machine's
 // caller is not the source's.
 inline constexpr char kThroughTailCall[] = "  (through a tail call)";
+// What tables of figures share. Rows to show of `size`, and a note about the others.
+std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes);
+// The table as the look wants it; JSON within json_document.
+std::string render_table(const Input& input, const Table& table, std::string_view view);
+// Cost a call, for people; empty without calls.
+Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls);
+// What "≥" means.
+std::string bound_note();
 
 // "kept 1.2 s of 3.4 s (35%)", or what percentages are of. One line, without its end.
 std::string kept_line(const Input& input);

@@ -1,0 +1,91 @@
+#include "analysis/call_sites.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/builder.h"
+#include "tests/support/profile_builder.h"
+#include "transform/filter.h"
+#include "transform/merge.h"
+
+namespace fbleprof::analysis {
+namespace {
+
+using namespace profile;
+
+// main calls work at two places: 3 times for 10 ns each, 1 time for 5 ns. The recorder keeps them
+// apart as two functions of the same name, as it does for two return addresses.
+Profile recorded(bool with_sites) {
+  ProfileBuilder builder;
+  Process process;
+  process.flags = with_sites ? format::kHeaderCallSites : 0;
+  const ProcessId run = builder.add_process(process);
+  const ModuleId module = builder.add_module({builder.string("/bin/prog"), {}, 0});
+  const MetricId cpu = builder.add_metric("cpu", "ns");
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot), run);
+  const NodeId main = builder.child(root, builder.named_function("main"));
+  const auto add = [&](std::uint64_t site, std::uint64_t calls, std::uint64_t cost) {
+    const FunctionId work = builder.add_function({.kind = FunctionKind::kNative,
+                                                  .module = module,
+                                                  .address = 64,
+                                                  .name = builder.string("work")});
+    const NodeId node = builder.child(main, work);
+    builder.charge(node, cpu, cost);
+    builder.add_edge(main, node, EdgeKind::kTree, calls, 0, builder.site(module, site));
+  };
+  add(100, 3, 30);
+  add(200, 1, 5);
+  return builder.build();
+}
+
+std::vector<CallSiteRow> rows_of(const Profile& profile) {
+  std::vector<CallSiteRow> rows = call_site_table(profile, *profile.find_metric("cpu"));
+  std::erase_if(rows, [](const CallSiteRow& row) { return !row.site; });
+  return rows;
+}
+
+transform::MergeOptions apart() {
+  transform::MergeOptions options;
+  options.keep_sites = true;
+  return options;
+}
+
+TEST(CallSites, EachPlaceHasItsCallsAndCost) {
+  const auto rows = rows_of(transform::merge(recorded(true), apart()));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].calls, 3u);
+  EXPECT_EQ(rows[0].cost, 30u);
+  EXPECT_EQ(rows[1].calls, 1u);
+  EXPECT_EQ(rows[1].cost, 5u);
+  EXPECT_EQ(rows[0].callee, rows[1].callee);
+  EXPECT_FALSE(rows[0].is_first_only);
+}
+
+TEST(CallSites, WithoutThemOneNodeHoldsAllAndMergingKeepsTheFirst) {
+  const auto rows = rows_of(transform::merge(recorded(false)));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].calls, 4u);
+  EXPECT_EQ(rows[0].cost, 35u);
+  EXPECT_TRUE(rows[0].is_first_only);
+}
+
+TEST(CallSites, SurviveAFilter) {
+  const Profile merged = transform::merge(recorded(true), apart());
+  transform::Filter filter;
+  filter.select = {"work"};
+  filter.keep_sites = true;
+  const auto filtered = transform::filter(merged, filter);
+  ASSERT_TRUE(filtered.ok());
+  EXPECT_EQ(rows_of(filtered->profile).size(), 2u);
+}
+
+TEST(CallSites, TotalsAreThoseOfTheMergedTree) {
+  const Profile merged = transform::merge(recorded(true), apart());
+  std::uint64_t calls = 0;
+  for (const CallSiteRow& row : call_site_table(merged, *merged.find_metric("cpu"))) {
+    calls += row.calls;
+  }
+  EXPECT_EQ(calls, 4u);
+}
+
+}  // namespace
+}  // namespace fbleprof::analysis
