@@ -49,7 +49,8 @@ format::Ref Arena::allocate(std::uint64_t bytes, std::uint64_t reserve_bytes) {
   std::uint64_t* used = &header()->used_bytes;
   std::uint64_t at = __atomic_load_n(used, __ATOMIC_RELAXED);
   do {
-    if (at + bytes + reserve_bytes > cap_bytes_) return 0;
+    // Less than the header is in use: the file was truncated, and zeros stand where it was.
+    if (at < format::kHeaderBytes || at + bytes + reserve_bytes > cap_bytes_) return 0;
     if (!populate_to(at + bytes)) return 0;
   } while (!__atomic_compare_exchange_n(used, &at, at + bytes, true, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
