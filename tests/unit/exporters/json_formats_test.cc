@@ -43,15 +43,19 @@ TEST(Speedscope, AProfileForEachMetricThatWasMeasured) {
   EXPECT_EQ(parsed(export_of("speedscope", "a = 1\n"))["profiles"].Size(), 1u);
 }
 
-TEST(Speedscope, DeepTreesAreStacksWithWeights) {
+TEST(Speedscope, WhatItsReaderCannotWalkIsOneFrame) {
   std::string path;
   for (int i = 0; i < 3000; ++i) path += "f" + std::to_string(i) + " ";
-  const auto json = parsed(export_of("speedscope", path + "= 9\n"));
+  const auto json = parsed(export_of("speedscope", "f0 = 1\n" + path + "= 9\n"));
   const auto& profile = json["profiles"][0];
-  EXPECT_STREQ(profile["type"].GetString(), "sampled");
-  EXPECT_EQ(profile["samples"][0].Size(), 3000u);
-  EXPECT_EQ(profile["samples"][0][0].GetUint(), 1u);  // 0 is the root, which is left out
-  EXPECT_EQ(profile["weights"][0].GetUint64(), 9u);
+  EXPECT_EQ(profile["endValue"].GetUint64(), 10u);
+  const auto& events = profile["events"];
+  ASSERT_EQ(events.Size(), 2002u);
+  const auto& deepest = events[1000];
+  EXPECT_STREQ(json["shared"]["frames"][deepest["frame"].GetUint()]["name"].GetString(),
+               "[deeper]");
+  EXPECT_EQ(deepest["at"].GetUint64(), 1u);
+  EXPECT_EQ(events[1001]["at"].GetUint64(), 10u);
 }
 
 TEST(Firefox, ParentsComeBeforeChildrenAndPidIsText) {
