@@ -61,8 +61,12 @@ class CallgrindWriter {
   std::string write() {
     gather_costs();
     header();
-    for (std::size_t f = 0; f < functions_.count(); ++f) {
-      if (first_[f] != kNone || first_call_[f] != kNone) function(f);
+    // Callers before callees, as they stand in the tree.
+    std::vector<bool> told(functions_.count());
+    for (const FunctionId f : nodes_.function) {
+      if (told[f.index()]) continue;
+      told[f.index()] = true;
+      if (first_[f.index()] != kNone || first_call_[f.index()] != kNone) function(f.index());
     }
     return std::move(out_);
   }

@@ -1,10 +1,9 @@
 // speedscope: a flame graph a metric, as https://www.speedscope.app reads it.
 //
 // A tree has no time axis. Walking it depth first, with each node's own value first and then its
-// children, gives events that open and close frames; where a tree is so deep that readers of events
-// overflow, the same walk gives stacks with weights instead.
-#include <algorithm>
-
+// children, gives events that open and close frames. speedscope 1.25 walks call trees by recursion
+// and fails to load 4000 levels, whether they come as events or as samples; so what lies below
+// level 1000 is one frame, [deeper].
 #include "analysis/costs.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/json_writer.h"
@@ -17,7 +16,7 @@ using namespace profile;
 
 namespace {
 
-constexpr std::uint32_t kDeepestEvented = 1000;
+constexpr std::uint32_t kDeepest = 1000;  // the root is level 0
 
 const char* unit_name(const std::string& unit) {
   if (unit == "ns") return "nanoseconds";
@@ -71,6 +70,10 @@ class SpeedscopeWriter {
       if (functions.line[f] != 0) json_.member("line", std::uint64_t{functions.line[f]});
       json_.EndObject();
     }
+    deeper_ = met;
+    json_.StartObject();
+    json_.member("name", "[deeper]");
+    json_.EndObject();
     json_.EndArray();
     json_.EndObject();
   }
@@ -78,27 +81,20 @@ class SpeedscopeWriter {
   std::uint32_t frame(std::size_t node) const { return frame_[nodes_.function[node].index()] - 1; }
 
   void one(const Metric& metric, const std::vector<std::uint64_t>& cost) {
-    const std::uint32_t deepest =
-        nodes_.depth.empty() ? 0 : *std::max_element(nodes_.depth.begin(), nodes_.depth.end());
-    const bool evented = deepest <= kDeepestEvented;
     json_.StartObject();
-    json_.member("type", evented ? "evented" : "sampled");
+    json_.member("type", "evented");
     json_.member("name", escape(metric.name));
     json_.member("unit", unit_name(metric.unit));
     json_.member("startValue", std::uint64_t{0});
     json_.member("endValue", cost.empty() ? 0 : cost[0]);
-    if (evented) {
-      events(metric, cost);
-    } else {
-      samples(metric);
-    }
+    events(metric, cost);
     json_.EndObject();
   }
 
-  void event(const char* type, std::uint64_t at, std::size_t node) {
+  void event(const char* type, std::uint64_t at, std::uint32_t frame) {
     json_.StartObject();
     json_.member("type", type);
-    json_.member("frame", std::uint64_t{frame(node)});
+    json_.member("frame", std::uint64_t{frame});
     json_.member("at", at);
     json_.EndObject();
   }
@@ -114,49 +110,38 @@ class SpeedscopeWriter {
         continue;
       }
       while (!open.empty() && nodes_.subtree_end[open.back()] <= n) {
-        event("C", now, open.back());
+        event("C", now, frame(open.back()));
         open.pop_back();
+      }
+      if (nodes_.depth[n] > kDeepest) {
+        event("O", now, deeper_);
+        now += cost[n];
+        event("C", now, deeper_);
+        n = nodes_.subtree_end[n];
+        continue;
       }
       const std::uint64_t own = metric.value(NodeId(n));
       if (nodes_.parent[n]) {
-        event("O", now, n);
+        event("O", now, frame(n));
         open.push_back(n);
         now += own;
       } else if (own != 0) {
         // The root is on every path: it is shown for its own value alone.
-        event("O", now, n);
+        event("O", now, frame(n));
         now += own;
-        event("C", now, n);
+        event("C", now, frame(n));
       }
       ++n;
     }
-    for (; !open.empty(); open.pop_back()) event("C", now, open.back());
+    for (; !open.empty(); open.pop_back()) event("C", now, frame(open.back()));
     json_.EndArray();
-  }
-
-  void samples(const Metric& metric) {
-    std::vector<std::size_t> charged;
-    for (std::size_t n = 0; n < nodes_.count(); ++n) {
-      if (metric.value(NodeId(n)) != 0) charged.push_back(n);
-    }
-    json_.column("samples", charged.size(), [&](std::size_t i) {
-      std::vector<std::uint32_t> stack;
-      for (NodeId at(charged[i]); nodes_.parent[at.index()]; at = nodes_.parent[at.index()]) {
-        stack.push_back(frame(at.index()));
-      }
-      if (stack.empty()) stack.push_back(frame(charged[i]));
-      json_.StartArray();
-      for (auto f = stack.rbegin(); f != stack.rend(); ++f) json_.Uint(*f);
-      json_.EndArray();
-    });
-    json_.column("weights", charged.size(),
-                 [&](std::size_t i) { json_.Uint64(metric.value(NodeId(charged[i]))); });
   }
 
   const Export& input_;
   const Profile& profile_;
   const Nodes& nodes_;
   std::vector<std::uint32_t> frame_;  // by function: number from 1; 0 = not met
+  std::uint32_t deeper_ = 0;          // the frame for what is too deep
   JsonWriter json_;
 };
 

@@ -114,8 +114,10 @@ function children(frame) {
 // --- the flame graph
 
 const kRow = 18, kLeast = 0.7;  // CSS pixels; narrower frames are not drawn
+const kAbove = 20;              // rows above what is zoomed in on
+const kMostRows = 1500;         // browsers limit the height of a canvas
 const canvas = $("flame");
-let root = null, drawn = [];
+let root = null, drawn = [], skipped = 0;  // rows
 
 const hash = (fn) => {
   let h = 2166136261;
@@ -152,8 +154,8 @@ function draw() {
       x += wide;
     }
   }
-  // Browsers limit the height of a canvas.
-  const rows = Math.min(deepest + 1, 1500);
+  skipped = Math.max(0, zoom.depth - kAbove);
+  const rows = Math.min(deepest + 1 - skipped, kMostRows);
   const scale = Math.min(window.devicePixelRatio || 1, 30000 / (rows * kRow));
   canvas.style.height = rows * kRow + "px";
   canvas.width = Math.round(width * scale);
@@ -163,7 +165,7 @@ function draw() {
   pen.font = "12px system-ui, sans-serif";
   pen.textBaseline = "middle";
   for (const { frame, x, width: wide, faded } of drawn) {
-    const y = frame.depth * kRow;
+    const y = (frame.depth - skipped) * kRow;
     pen.globalAlpha = faded ? 0.5 : 1;
     pen.fillStyle = colour(frame.fn);
     pen.fillRect(x, y, Math.max(wide - 0.5, 0.5), kRow - 1);
@@ -190,7 +192,7 @@ function path(frame) {
 
 function frameAt(event) {
   const box = canvas.getBoundingClientRect();
-  const x = event.clientX - box.left, row = Math.floor((event.clientY - box.top) / kRow);
+  const x = event.clientX - box.left, row = Math.floor((event.clientY - box.top) / kRow) + skipped;
   return drawn.find((d) => d.frame.depth === row && x >= d.x && x < d.x + d.width)?.frame;
 }
 

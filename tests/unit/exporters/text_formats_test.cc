@@ -1,0 +1,127 @@
+// Folded stacks, callgrind, DOT, CSV.
+#include "profile/builder.h"
+#include "tests/unit/exporters/export_of.h"
+
+namespace fbleprof::report {
+namespace {
+
+using namespace profile;
+
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Registry, UnknownFormatNamesTheKnownOnes) {
+  const auto found = find_exporter("xml");
+  ASSERT_FALSE(found.ok());
+  for (const Exporter& exporter : exporters()) {
+    EXPECT_TRUE(holds(found.error().line(), exporter.name)) << exporter.name;
+    EXPECT_EQ(find_exporter(exporter.name).value(), &exporter);
+  }
+}
+
+TEST(Registry, EveryFormatTakesAnEmptyProfile) {
+  ProfileBuilder builder;
+  builder.add_metric("cpu", "ns");
+  builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  const Profile empty = builder.build();
+  for (const Exporter& exporter : exporters()) {
+    if (exporter.name == "svg") continue;  // needs graphviz
+    const std::string out = export_of(exporter.name, empty);
+    EXPECT_TRUE(exporter.name == "folded" || !out.empty()) << exporter.name;
+  }
+}
+
+TEST(Registry, PeaksAreNotAddedUp) {
+  ProfileBuilder builder;
+  const MetricId peak = builder.add_metric("peak", "bytes", Aggregation::kMax);
+  const MetricId cpu = builder.add_metric("cpu", "ns");
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  builder.charge(builder.child(root, builder.named_function("a")), peak, 7);
+  builder.charge(builder.child(root, builder.named_function("a")), cpu, 5);
+  const Profile profile = builder.build();
+  for (const char* format : {"folded", "speedscope", "firefox", "dot"}) {
+    const std::string out = export_of(format, profile, transform::GroupBy::kNothing, "peak");
+    EXPECT_TRUE(holds(out, "no sums")) << format;
+  }
+  EXPECT_TRUE(holds(export_of("callgrind", profile, {}, "peak"), "events: cpu\n"));
+  EXPECT_TRUE(holds(export_of("json", profile, {}, "peak"), "\"aggregation\":\"max\""));
+}
+
+TEST(Folded, OneLineAStackWithItsOwnValue) {
+  EXPECT_EQ(export_of("folded", "a = 1\na b = 2\na b c = 3\na d e = 4\nf = 5\n"),
+            "a 1\na;b 2\na;b;c 3\na;d;e 4\nf 5\n");
+}
+
+TEST(Folded, RootIsThereForItsOwnValueOnly) {
+  EXPECT_EQ(export_of("folded", " = 7\na = 1\n"), "[root] 7\na 1\n");
+}
+
+TEST(Folded, NamesCannotBreakTheFormat) {
+  ProfileBuilder builder;
+  const MetricId cpu = builder.add_metric("cpu", "ns");
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  std::uint64_t value = 1;
+  for (const char* name : {"a;b", "line\nend", "ends in 12", "version 1.5", "f(1, 2)", "x2"}) {
+    builder.charge(builder.child(root, builder.named_function(name)), cpu, value++);
+  }
+  EXPECT_EQ(export_of("folded", builder.build()),
+            "a:b 1\nline\\nend 2\nends in_12 3\nversion_1.5 4\nf(1, 2) 5\nx2 6\n");
+}
+
+TEST(Callgrind, CallsAreExactAndCostsAreOfTheOutermostCallee) {
+  const std::string out = export_of("callgrind",
+                                    "main = 1\nmain -> 1\n"
+                                    "main f = 10\nmain f -> 3\n"
+                                    "main f g = 20\nmain f g -> 4\n"
+                                    "main f g f = 30\nmain f g f -> 5\n"
+                                    "main f g f ~> main f g : 6\n");
+  EXPECT_TRUE(holds(out, "events: cpu calls\nsummary: 61 19\n")) << out;
+  // main calls f: all that f and what is below cost. g calls f: counted, paid for already.
+  EXPECT_TRUE(holds(out, "fn=(2)\n0 1 1\ncob=(1)\ncfi=(1)\ncfn=(3) f\ncalls=3 0\n0 60 18\n"))
+      << out;
+  EXPECT_TRUE(holds(out, "fn=(4)\n0 20 10\ncob=(1)\ncfi=(1)\ncfn=(3)\ncalls=5 0\n0 0 0\n")) << out;
+  // f calls g: once down the tree, once back up.
+  EXPECT_TRUE(holds(out, "fn=(3)\n0 40 8\ncob=(1)\ncfi=(1)\ncfn=(4) g\ncalls=10 0\n0 50 15\n"))
+      << out;
+}
+
+TEST(Callgrind, TailCallsAreCountedWithoutCost) {
+  const std::string out =
+      export_of("callgrind", "a = 1\na -> 1\na x = 2\na x -> 7\na y = 4\na x => a y : 7\n");
+  EXPECT_TRUE(holds(out, "calls=7 0\n0 0 0\n")) << out;
+}
+
+TEST(Callgrind, NumbersAreDenseAndToldOnce) {
+  const std::string out = export_of("callgrind", "a = 1\nb = 1\na b = 1\n");
+  for (const char* name : {"(1) [root]", "(2) ", "(3) "}) {
+    const std::size_t first = out.find(std::string("fn=") + name);
+    ASSERT_NE(first, std::string::npos) << name << out;
+    EXPECT_EQ(out.find(std::string("fn=") + name, first + 1), std::string::npos);
+  }
+  EXPECT_FALSE(holds(out, "fn=(4)"));
+}
+
+TEST(Dot, ShowsExactCallsAndQuotesNames) {
+  const std::string out = export_of("dot", "a\"b\\c = 100\na\"b\\c d = 900\na\"b\\c d -> 12345\n");
+  EXPECT_TRUE(holds(out, "label=\"a\\\"b\\\\c\\ntotal 1.00 us (100.0%)")) << out;
+  EXPECT_TRUE(holds(out, "12,345×")) << out;
+  EXPECT_TRUE(holds(out, "(1000)")) << out;
+}
+
+TEST(Dot, HidesWhatIsSmallAndSaysSo) {
+  const std::string out = export_of("dot", "a = 100000\na b = 1\n");
+  EXPECT_FALSE(holds(out, "label=\"b")) << out;
+  EXPECT_TRUE(holds(out, "1 functions and 1 calls below 0.5% are hidden")) << out;
+}
+
+TEST(Csv, HoldsEveryContextWithSelfAndTotal) {
+  EXPECT_EQ(export_of("csv", "a b,c = 5\na = 2\na -> 3\n"),
+            "id,parent,depth,function,module,file,line,cpu_self,cpu_total,calls_self,calls_total\n"
+            "0,,0,[root],,,0,0,7,0,3\n"
+            "1,0,1,a,,,0,2,7,3,3\n"
+            "2,1,2,\"b,c\",,,0,5,5,0,0\n");
+}
+
+}  // namespace
+}  // namespace fbleprof::report
