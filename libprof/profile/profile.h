@@ -46,6 +46,11 @@ struct Label {
   StringId key, value;
 };
 
+struct MetricTotal {
+  std::string metric;
+  std::uint64_t value = 0;
+};
+
 // One recorded program run (or one imported profile).
 struct Process {
   StringId file;  // the profile it was read from, as the user named it
@@ -67,6 +72,10 @@ struct Process {
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   std::vector<StringId> notes;  // remarks of the recorder
   std::vector<Label> labels;
+  // Of another profiler: the first of its metrics is the one it is about.
+  bool is_imported = false;
+  // What its trees held before they were merged with those of other processes.
+  std::vector<MetricTotal> totals;
 };
 
 // A thread, or a chain of threads that took over one tree (see format::Thread).
@@ -79,6 +88,7 @@ struct Thread {
   std::uint64_t start_ns = 0, end_ns = 0;  // since the process's start; end 0 = running
   std::uint64_t cpu_ns = 0, wall_ns = 0;
   std::uint64_t samples = 0, dropped = 0, lost_calls = 0, deep_calls = 0, unmatched = 0;
+  std::vector<Label> labels;  // imported: what its samples were labelled with
 };
 
 // Nodes [begin, end); `begin` is the root. Merged trees name what they are still of, if of one.

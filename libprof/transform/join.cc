@@ -68,8 +68,9 @@ class Joiner {
     }
     for (Thread thread : profile.threads()) {
       thread.name = text(thread.name);
+      for (Label& label : thread.labels) label = {text(label.key), text(label.value)};
       if (thread.process) thread.process = ProcessId(thread.process.index() + first_process);
-      threads_.push_back(thread);
+      threads_.push_back(std::move(thread));
     }
 
     std::vector<ModuleId> modules;

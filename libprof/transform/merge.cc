@@ -70,22 +70,18 @@ std::vector<FunctionId> classes(const Profile& profile) {
   return class_of;
 }
 
-std::string process_name(const Profile& profile, const Process& process) {
-  const std::string_view executable = profile.text(process.executable);
-  return fmt::format("{} ({})",
-                     executable.empty() ? profile.text(process.file) : base_name(executable),
-                     process.pid);
-}
-
-std::string thread_name(const Profile& profile, const Thread& thread) {
-  if (thread.threads_served > 1) {
-    return fmt::format("thread \"{}\" (and {} before it)", profile.text(thread.name),
-                       thread.threads_served - 1);
-  }
-  return fmt::format("thread \"{}\" ({})", profile.text(thread.name), thread.tid);
-}
-
 }  // namespace
+
+std::vector<Split> all_splits(const MergeOptions& options) {
+  std::vector<Split> splits = options.splits;
+  if (options.group_by == GroupBy::kProcess || options.group_by == GroupBy::kProcessAndThread) {
+    splits.push_back({Split::By::kProcess, {}});
+  }
+  if (options.group_by == GroupBy::kThread || options.group_by == GroupBy::kProcessAndThread) {
+    splits.push_back({Split::By::kThread, {}});
+  }
+  return splits;
+}
 
 Profile merge(const Profile& profile, const MergeOptions& options) {
   StringInterner strings(profile.strings());
@@ -96,23 +92,14 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
 
   Regrouping how;
   how.root = add_function("[root]", FunctionKind::kRoot);
-  const bool by_process =
-      options.group_by == GroupBy::kProcess || options.group_by == GroupBy::kProcessAndThread;
-  const bool by_thread =
-      options.group_by == GroupBy::kThread || options.group_by == GroupBy::kProcessAndThread;
+  const std::vector<Split> splits = all_splits(options);
   std::map<std::string, FunctionId> group_functions;
   for (const Tree& tree : profile.trees()) {
     std::vector<FunctionId>& groups = how.groups.emplace_back();
-    const auto add_group = [&](const std::string& name) {
+    for (const std::string& name : group_names(profile, tree, splits)) {
       const auto [it, added] = group_functions.try_emplace(name, FunctionId());
       if (added) it->second = add_function(name, FunctionKind::kBlock);
       groups.push_back(it->second);
-    };
-    if (by_process && tree.process) {
-      add_group(process_name(profile, profile.processes()[tree.process.index()]));
-    }
-    if (by_thread && tree.thread) {
-      add_group(thread_name(profile, profile.threads()[tree.thread.index()]));
     }
   }
 
@@ -121,6 +108,9 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
   parts.functions = functions;
   const Profile extended{parts};
   how.class_of = classes(extended);
+  for (std::vector<FunctionId>& groups : how.groups) {
+    for (FunctionId& group : groups) group = how.class_of[group.index()];
+  }
   how.folded.resize(functions->count());
   for (std::size_t f = 0; f < functions->count(); ++f) {
     how.folded[f] = !options.keep_leaves && functions->kind[f] == FunctionKind::kInstruction;

@@ -187,7 +187,7 @@ class Regrouper {
       children_.clear();
       if (group.level != kNone) {
         for (const std::uint32_t below : levels_[group.level].below) {
-          children_.push_back({id, levels_[below].function, SiteId(), kNone, kNone, below});
+          child_group(id, levels_[below].function).level = below;
         }
       }
       deal_out(group, id);

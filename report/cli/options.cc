@@ -66,6 +66,21 @@ po::options_description filter_options() {
   return options;
 }
 
+po::options_description input_options() {
+  po::options_description options("From what (- is stdin)", kColumns, kDescriptionColumns);
+  auto add = options.add_options();
+  add("tolerant", "skip files that cannot be read, with a line each");
+  add("split-by", po::value<Texts>()->composing()->value_name("WHAT"),
+      "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first");
+  add("diff", po::value<Texts>()->composing()->value_name("BASE"),
+      "compare with this profile; the tree, or with --self or --dominated a table");
+  add("normalize", "scale the base to the same total");
+  add("fail-if", po::value<Texts>()->composing()->value_name("RULE"),
+      "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
+      "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable");
+  return options;
+}
+
 po::options_description look_options() {
   po::options_description options("How", kColumns, kDescriptionColumns);
   auto add = options.add_options();
@@ -93,7 +108,7 @@ po::options_description look_options() {
 
 po::options_description named_options() {
   po::options_description options;
-  options.add(view_options()).add(filter_options()).add(look_options());
+  options.add(view_options()).add(filter_options()).add(input_options()).add(look_options());
   return options;
 }
 
@@ -197,9 +212,11 @@ std::string help_text() {
   std::ostringstream text;
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
-          "Without a name it reads mlmon.out; several files are summed.\n\n"
+          "Without a name it reads mlmon.out; several files are summed. Profiles of others are\n"
+          "read as well: perf script's text, folded stacks, pprof, gmon.out with its program.\n\n"
        << view_options() << "\n"
        << filter_options() << "\n"
+       << input_options() << "\n"
        << look_options() << "\nFormats of --export:\n";
   for (const Exporter& exporter : exporters()) {
     text << "  " << std::left << std::setw(12) << exporter.name << exporter.description << "\n";
@@ -211,9 +228,12 @@ std::string help_text() {
           "  fble-prof-report --self --top 10\n"
           "  fble-prof-report --block 'parse*' --select main\n"
           "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n"
-          "  fble-prof-report --export pprof -o prog.pb.gz\n\n"
-          "Exit status: 0 shown, 1 --verify found a broken invariant, 2 could not be read or "
-          "done.\n";
+          "  fble-prof-report --export pprof -o prog.pb.gz\n"
+          "  perf script | fble-prof-report -\n"
+          "  fble-prof-report gmon.out ./prog\n"
+          "  fble-prof-report --diff old.out --fail-if '+5% ticks in parse*' new.out\n\n"
+          "Exit status: 0 shown, 1 --verify found a broken invariant or --fail-if a broken rule,\n"
+          "2 could not be read or done, or was asked for wrongly.\n";
   return text.str();
 }
 
@@ -250,6 +270,27 @@ Result<Options> parse_options(int argc, char** argv) {
   options.files = texts("file");
   if (options.files.empty()) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
+  options.tolerant = given.count("tolerant") != 0;
+  options.normalize = given.count("normalize") != 0;
+  options.baselines = texts("diff");
+  for (const Text& text : texts("split-by")) {
+    auto split = transform::parse_split(text);
+    if (!split) return usage(split.error().line());
+    options.splits.push_back(std::move(*split));
+  }
+  for (const Text& text : texts("fail-if")) {
+    auto limit = parse_limit(text);
+    if (!limit) return limit.error();
+    options.limits.push_back(std::move(*limit));
+  }
+  if (options.baselines.empty() && (options.normalize || !options.limits.empty())) {
+    return usage("--normalize and --fail-if compare: say with what by --diff BASE");
+  }
+  const bool compares = options.view == View::kTree || options.view == View::kSelf ||
+                        options.view == View::kDominated;
+  if (!options.baselines.empty() && !compares) {
+    return usage("--diff shows the tree, --self or --dominated");
+  }
   if (given.count("metric") != 0) options.metric = given["metric"].as<Text>();
   options.inlines = given.count("inlines") != 0;
   options.leaves = given.count("leaves") != 0;

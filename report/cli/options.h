@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "report/cli/gate.h"
 #include "report/views/input.h"
 #include "transform/filter.h"
 #include "transform/merge.h"
@@ -37,6 +38,11 @@ struct Options {
   std::string metric;  // "" = the profile's own clock
   transform::Filter filter;
   transform::GroupBy group_by = transform::GroupBy::kNothing;
+  std::vector<transform::Split> splits;
+  bool tolerant = false;
+  std::vector<std::string> baselines;  // --diff: what `files` are compared with
+  bool normalize = false;
+  std::vector<Limit> limits;
   bool inlines = false;
   bool leaves = false;
   bool symbols = true;

@@ -6,15 +6,19 @@
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
+#include "report/cli/inputs.h"
 #include "report/cli/output.h"
 #include "report/exporters/exporter.h"
 #include "report/views/call_sites_view.h"
+#include "report/views/diff_view.h"
 #include "report/views/escape.h"
 #include "report/views/file_views.h"
 #include "report/views/run_view.h"
 #include "report/views/tables.h"
 #include "report/views/tree_view.h"
 #include "symbolize/symbolize_profile.h"
+#include "transform/accumulate.h"
+#include "transform/baseline.h"
 #include "transform/join.h"
 
 namespace fbleprof::report {
@@ -22,6 +26,15 @@ namespace fbleprof::report {
 using profile::Profile;
 
 namespace {
+
+transform::MergeOptions merge_options(const Options& options) {
+  transform::MergeOptions how;
+  how.group_by = options.group_by;
+  how.splits = options.splits;
+  how.keep_leaves = options.leaves;
+  how.keep_sites = options.view == View::kCallSites;
+  return how;
+}
 
 // --raw and --verify: about files, not about profiles.
 Result<Report> report_files(const Options& options) {
@@ -40,16 +53,23 @@ Result<Report> report_files(const Options& options) {
   return report;
 }
 
-Result<std::vector<Profile>> read_all(const Options& options, Progress& progress) {
-  std::vector<Profile> profiles;
-  profile::ReadOptions how;
-  how.progress = &progress;
-  for (const std::string& file : options.files) {
-    auto read = profile::read_file(file, how);
-    if (!read) return read.error();
-    profiles.push_back(std::move(read->profile));
+// All of `files` in one profile. Views of single threads and processes want all trees as they were;
+// for the others many files become one tree while they are read.
+Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
+                         Progress& progress, std::vector<std::string>& warnings) {
+  transform::AccumulateOptions how;
+  how.splits = transform::all_splits(merge_options(options));
+  how.keep_leaves = options.leaves || options.inlines;
+  how.keep_sites = options.view == View::kCallSites;
+  if (options.view == View::kSummary || options.view == View::kThreads) {
+    how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
   }
-  return profiles;
+  transform::Accumulator all(how);
+  const Status bad = read_inputs(
+      files, {options.tolerant, &progress}, [&](Profile profile) { all.add(std::move(profile)); },
+      warnings);
+  if (bad) return *bad;
+  return all.take();
 }
 
 const Exporter* chosen_exporter(const Options& options) {
@@ -88,8 +108,28 @@ Result<const profile::Metric*> choose_metric(const Profile& profile, const std::
                "there are " + known};
 }
 
+std::string diff_view(const Input& input, const Options& options) {
+  if (options.view == View::kTree) return diff_tree(input, options.normalize);
+  return diff_table(input,
+                    options.view == View::kSelf ? FunctionOrder::kSelf : FunctionOrder::kDominated,
+                    options.normalize);
+}
+
+// What --fail-if says to the whole, unfiltered comparison.
+Status check_limits(const Profile& profile, const Options& options, Report& report) {
+  for (const Limit& limit : options.limits) {
+    auto broken = check_limit(profile, limit, options.normalize);
+    if (!broken) return broken.error();
+    if (broken->empty()) continue;
+    report.broken = true;
+    report.warnings.push_back(std::move(*broken));
+  }
+  return {};
+}
+
 Result<std::string> render(const Options& options, const std::string& above_tree,
                            const Input& input) {
+  if (!options.baselines.empty()) return diff_view(input, options);
   switch (options.view) {
     case View::kSelf:
       return function_view(input, FunctionOrder::kSelf);
@@ -121,18 +161,19 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     if (Status bad = check_output(options.output, exporter->is_binary)) return *bad;
   }
 
-  // Read: each file by itself, whatever its state.
-  auto profiles = read_all(options, progress);
-  if (!profiles) return profiles.error();
-
-  // Join: all runs side by side, so that a module's symbols are looked up once. From here on there
-  // is one profile, and each step replaces it: a million nodes are not kept twice.
-  Profile profile = transform::join(*profiles);
-  profiles->clear();
-
+  // Read: each file by itself, whatever its state and kind; all runs side by side, so that a
+  // module's symbols are looked up once. From here on there is one profile, and each step replaces
+  // it: a million nodes are not kept twice.
   Report report;
+  std::vector<std::string> skipped;
+  auto read = read_all(options.files, options, progress, skipped);
+  if (!read) return read.error();
+  Profile profile = std::move(*read);
+  *read = Profile();
+
   if (options.view == View::kSummary || options.view == View::kThreads) {
     report.warnings = profile.warnings();
+    report.warnings.insert(report.warnings.end(), skipped.begin(), skipped.end());
     report.text = options.view == View::kSummary ? summary_view(profile, options.look)
                                                  : thread_view(profile, options.look);
     return report;
@@ -143,16 +184,27 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   const std::string above_tree =
       heading(profile, options.look) + "\n" + process_split(profile, **wanted, options.look);
 
+  // Compare: the baseline's figures join the new ones, as metrics of their own.
+  if (!options.baselines.empty()) {
+    auto base = read_all(options.baselines, options, progress, skipped);
+    if (!base) return base.error();
+    if (base->find_metric(metric_name) == nullptr) {
+      return Error{options.baselines[0],
+                   {},
+                   fmt::format("no metric \"{}\" in it", escape(metric_name)),
+                   "choose one that both have: --metric"};
+    }
+    profile = transform::join({profile, transform::as_baseline(*base)});
+  }
+
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.
   if (options.symbols) profile = add_names(profile, options, progress);
   report.warnings = profile.warnings();
+  report.warnings.insert(report.warnings.end(), skipped.begin(), skipped.end());
 
   // Merge: one tree by path, whatever thread or process it came from.
-  transform::MergeOptions how;
-  how.group_by = options.group_by;
-  how.keep_leaves = options.leaves;
-  how.keep_sites = options.view == View::kCallSites;
-  profile = transform::merge(profile, how);
+  profile = transform::merge(profile, merge_options(options));
+  if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
 
   // Filter: what the user selected, excluded, folded.

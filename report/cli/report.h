@@ -13,7 +13,7 @@ namespace fbleprof::report {
 struct Report {
   std::string text;                   // for stdout
   std::vector<std::string> warnings;  // for stderr, one line each
-  bool broken = false;                // --verify found a broken invariant
+  bool broken = false;                // --verify found a broken invariant, --fail-if a broken rule
 };
 
 // Does what `options` ask for. --raw writes to stdout itself, because it can be long.

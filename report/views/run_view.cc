@@ -90,7 +90,8 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("duration_ns", "recorded for", process.duration_ns, time_text(process.duration_ns));
   text("clock", "clock", clock_name(process.clock));
   text("sample_source", "samples from", source_name(process.source),
-       process.source == SampleSource::kTaskClock ? "task-clock events, a timer a thread"
+       process.is_imported                          ? "another profiler"
+       : process.source == SampleSource::kTaskClock ? "task-clock events, a timer a thread"
        : process.source == SampleSource::kCpuTimer
            ? "CPU timers: the kernel delivers one a tick of its own at the most"
            : "nowhere: hooks only");
@@ -336,8 +337,10 @@ std::string heading(const Profile& profile, const Look& look) {
   const RunFacts run = run_facts(profile, ProcessId());
   if (profile.processes().size() == 1) {
     const Process& process = profile.processes()[0];
-    put(Ink::kBold, fmt::format("{}  [{}, {}]", command_text(profile, process), process.pid,
-                                state_name(process.state)));
+    const std::string facts =
+        process.is_imported ? fmt::format("imported from {}", escape(profile.text(process.file)))
+                            : fmt::format("{}, {}", process.pid, state_name(process.state));
+    put(Ink::kBold, fmt::format("{}  [{}]", command_text(profile, process), facts));
   } else {
     put(Ink::kBold, fmt::format("{} profiles", profile.processes().size()));
   }
@@ -372,9 +375,18 @@ std::string process_split(const Profile& profile, const Metric& metric, const Lo
   table.columns = {
       {"", metric.name, kRight}, {"", "%", kRight}, {"", "pid", kRight}, {"", "profile", kLeft}};
   const std::uint64_t all = analysis::total(profile, metric);
-  for (std::size_t p = 0; p < profile.processes().size(); ++p) {
+  constexpr std::size_t kForPeople = 20;
+  std::size_t shown = profile.processes().size();
+  if (shown > kForPeople && !look.all) {
+    table.notes.push_back(fmt::format("… {} more profiles (--all)", count(shown - kForPeople)));
+    shown = kForPeople;
+  }
+  for (std::size_t p = 0; p < shown; ++p) {
     const Process& process = profile.processes()[p];
     std::uint64_t own = 0;
+    for (const MetricTotal& merged : process.totals) {
+      if (merged.metric == metric.name) own += merged.value;
+    }
     for (const Tree& tree : profile.trees()) {
       if (tree.process == ProcessId(p)) own += analysis::total(profile, metric, tree);
     }
@@ -389,9 +401,11 @@ std::string process_split(const Profile& profile, const Metric& metric, const Lo
 std::string default_metric(const Profile& profile) {
   const std::string preferred =
       profile.processes().empty() ? "cpu" : clock_name(profile.processes()[0].clock);
+  const bool is_imported = !profile.processes().empty() && profile.processes()[0].is_imported;
   for (const std::string& name :
        {preferred, std::string("cpu"), std::string("wall"), std::string("ticks"),
         std::string("samples"), std::string("calls")}) {
+    if (is_imported) break;
     const Metric* metric = profile.find_metric(name);
     if (metric != nullptr && analysis::total(profile, *metric) != 0) return name;
   }

@@ -19,6 +19,12 @@ import subprocess
 import sys
 
 
+def source_name(symbol):
+    """The function that a symbol is of: the compiler's copies and parts of one share its name, as
+    they do in the report."""
+    return re.sub(r"\.(isra|constprop|part|cold)(\.\d+)?", "", symbol)
+
+
 def output_of(*command):
     run = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if run.returncode != 0:
@@ -34,11 +40,11 @@ def read_code(binary):
         if start:
             function = start.group(1)
         elif re.search(r"call.*<(__fentry__|mcount|_mcount|__cyg_profile_func_enter)\b", line):
-            hooked.add(function)
+            hooked.add(source_name(function))
         else:
             jump = re.search(r"\tj[a-z]+ +[0-9a-f]+ <([^>+]+)>", line)
             if jump and jump.group(1) != function:
-                jumped_to.add(jump.group(1))
+                jumped_to.add(source_name(jump.group(1)))
     return hooked, jumped_to
 
 
@@ -109,7 +115,10 @@ def main():
     for argument in arguments[1:]:
         kind, path = argument.split(":", 1)
         calls = readers[kind](path, binary)
-        sources.append((kind, {pair: n for pair, n in calls.items()
+        by_source = collections.Counter()
+        for (caller, callee), n in calls.items():
+            by_source[source_name(caller), source_name(callee)] += n
+        sources.append((kind, {pair: n for pair, n in by_source.items()
                                if n and pair[0] in hooked and pair[1] in callees}))
     (kind_a, a), (kind_b, b) = sources
     differing = [pair for pair in a.keys() | b.keys() if a.get(pair, 0) != b.get(pair, 0)]

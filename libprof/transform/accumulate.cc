@@ -1,0 +1,95 @@
+#include "transform/accumulate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "transform/join.h"
+#include "transform/regroup.h"
+
+namespace fbleprof::transform {
+
+using namespace profile;
+
+namespace {
+
+// Each process's part of each metric, noted with the process while its trees still tell.
+std::shared_ptr<const std::vector<Process>> with_totals(const Profile& profile) {
+  auto processes = std::make_shared<std::vector<Process>>(profile.processes());
+  for (const Tree& tree : profile.trees()) {
+    if (!tree.process) continue;
+    std::vector<MetricTotal>& totals = (*processes)[tree.process.index()].totals;
+    for (const Metric& metric : profile.metrics()) {
+      auto it = std::find_if(totals.begin(), totals.end(),
+                             [&](const MetricTotal& t) { return t.metric == metric.name; });
+      if (it == totals.end()) it = totals.insert(it, {metric.name, 0});
+      for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+        const std::uint64_t value = metric.value(NodeId(n));
+        it->value = metric.aggregation == Aggregation::kMax ? std::max(it->value, value)
+                                                            : it->value + value;
+      }
+    }
+  }
+  return processes;
+}
+
+}  // namespace
+
+void Accumulator::add(Profile profile) {
+  nodes_ += profile.nodes().count();
+  held_.push_back(std::move(profile));
+  // Joining copies what is there: let as much come in between as there is.
+  const std::size_t allowed = std::max(options_.most_nodes, 2 * collapsed_nodes_);
+  if (held_.size() > options_.most_profiles || (held_.size() > 1 && nodes_ > allowed)) collapse();
+}
+
+void Accumulator::collapse() {
+  Profile all = join(held_);
+  held_.clear();
+
+  Regrouping how;
+  StringInterner strings(all.strings());
+  auto functions = std::make_shared<Functions>(all.functions());
+  how.root = functions->add({.kind = FunctionKind::kRoot, .name = strings.intern("[root]")});
+  // Groups of an earlier turn are functions already.
+  std::map<StringId, FunctionId> blocks;
+  for (std::size_t f = 0; f < functions->count(); ++f) {
+    if (functions->kind[f] != FunctionKind::kBlock || functions->module[f] || functions->file[f] ||
+        functions->line[f] != 0 || functions->flags[f] != 0) {
+      continue;
+    }
+    blocks.try_emplace(functions->name[f], FunctionId(f));
+  }
+  for (const Tree& tree : all.trees()) {
+    std::vector<FunctionId>& groups = how.groups.emplace_back();
+    for (const std::string& name : group_names(all, tree, options_.splits)) {
+      const StringId id = strings.intern(name);
+      const auto [it, added] = blocks.try_emplace(id, FunctionId());
+      if (added) it->second = functions->add({.kind = FunctionKind::kBlock, .name = id});
+      groups.push_back(it->second);
+    }
+  }
+  how.folded.resize(functions->count());
+  for (std::size_t f = 0; f < functions->count() && !options_.keep_leaves; ++f) {
+    how.folded[f] = functions->kind[f] == FunctionKind::kInstruction;
+  }
+
+  how.keep_sites = options_.keep_sites;
+
+  Parts parts = all.parts();
+  parts.processes = with_totals(all);
+  parts.strings = std::make_shared<Strings>(strings.take());
+  parts.functions = std::move(functions);
+  all = Profile();
+  held_.push_back(regroup(Profile(std::move(parts)), how));
+  nodes_ = collapsed_nodes_ = held_.front().nodes().count();
+}
+
+Profile Accumulator::take() {
+  if (held_.empty()) return Profile();
+  Profile all = join(held_);
+  held_.clear();
+  nodes_ = collapsed_nodes_ = 0;
+  return all;
+}
+
+}  // namespace fbleprof::transform

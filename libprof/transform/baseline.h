@@ -1,0 +1,19 @@
+// A profile made ready to stand beside the one that is compared with it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "profile/profile.h"
+
+namespace fbleprof::transform {
+
+// The name of a metric of the baseline.
+std::string baseline_name(std::string_view metric);
+
+// The same profile, its metrics renamed so that joining (join.h) and merging (merge.h) it with
+// another one keeps the values of both apart, node by node. The calls of its edges become a metric
+// like the others; its edges, then, have none.
+profile::Profile as_baseline(const profile::Profile& profile);
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,179 @@
+#include "report/cli/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "report/views/escape.h"
+#include "report/views/quantity.h"
+#include "transform/baseline.h"
+#include "transform/matcher.h"
+
+namespace fbleprof::report {
+
+using analysis::Change;
+using analysis::Extent;
+using profile::Metric;
+using profile::Profile;
+
+namespace {
+
+using Wide = unsigned __int128;
+
+struct Unit {
+  std::string_view name, of;
+  std::uint64_t factor;
+};
+constexpr Unit kUnits[] = {{"ns", "ns", 1},
+                           {"us", "ns", 1000},
+                           {"ms", "ns", 1'000'000},
+                           {"s", "ns", 1'000'000'000},
+                           {"B", "bytes", 1},
+                           {"KiB", "bytes", 1u << 10},
+                           {"MiB", "bytes", 1u << 20},
+                           {"GiB", "bytes", 1u << 30}};
+
+Error wrong(const std::string& text, std::string what) {
+  return {"--fail-if \"" + text + "\"",
+          {},
+          std::move(what),
+          "[+|-]NUMBER[%|UNIT] METRIC [self|dominated] [in PATTERN], e.g. '+5% ticks in parse*'"};
+}
+
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(word.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return word;
+}
+
+// Digits with at most one point among them; moves `word` behind them.
+bool take_number(std::string_view& word, Limit& limit) {
+  bool any = false, after_point = false;
+  constexpr std::uint64_t kMost = 1'000'000'000'000'000;
+  while (!word.empty()) {
+    const char c = word.front();
+    if (c == '.' && !after_point) {
+      after_point = true;
+    } else if (c >= '0' && c <= '9') {
+      if (limit.digits > kMost || limit.power_of_ten > kMost) return false;
+      any = true;
+      limit.digits = limit.digits * 10 + static_cast<std::uint64_t>(c - '0');
+      if (after_point) limit.power_of_ten *= 10;
+    } else {
+      break;
+    }
+    word.remove_prefix(1);
+  }
+  return any;
+}
+
+// Whether the change exceeds what is allowed: size > digits / power * factor, or for percents
+// size * 100 > base * digits / power. Multiplied out; no product here exceeds 128 bits for figures
+// below 2^60, and beyond that long double decides.
+bool exceeds(const Change& change, const Limit& limit) {
+  constexpr std::uint64_t kExact = std::uint64_t{1} << 60;
+  const std::uint64_t size = change.size();
+  const std::uint64_t left_factor = limit.is_percent ? 100 : 1;
+  const std::uint64_t right_factor = limit.is_percent ? change.base : limit.factor;
+  if (size < kExact && right_factor < kExact) {
+    return Wide{size} * left_factor * limit.power_of_ten > Wide{limit.digits} * right_factor;
+  }
+  return static_cast<long double>(size) * left_factor * limit.power_of_ten >
+         static_cast<long double>(limit.digits) * right_factor;
+}
+
+std::string change_text(const Change& change, const std::string& unit) {
+  const std::string sign = change.grew() ? "+" : change.size() != 0 ? "-" : "";
+  std::string share = change.base == 0 ? std::string("new")
+                                       : fmt::format("{}{:.2f}%", sign,
+                                                     100.0 * static_cast<double>(change.size()) /
+                                                         static_cast<double>(change.base));
+  return fmt::format("{} -> {} ({}{}, {})", quantity(change.base, unit), quantity(change.now, unit),
+                     sign, quantity(change.size(), unit), share);
+}
+
+}  // namespace
+
+Result<Limit> parse_limit(const std::string& text) {
+  Limit limit;
+  limit.text = text;
+  std::string_view rest = text;
+  std::string_view word = take_word(rest);
+  if (word.starts_with('+') || word.starts_with('-')) {
+    limit.direction = word[0] == '+' ? Limit::Direction::kUp : Limit::Direction::kDown;
+    word.remove_prefix(1);
+  }
+  if (!take_number(word, limit)) return wrong(text, "does not begin with a number");
+  if (word == "%") {
+    limit.is_percent = true;
+  } else if (!word.empty()) {
+    const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                    [&](const Unit& u) { return u.name == word; });
+    if (unit == std::end(kUnits)) return wrong(text, fmt::format("no unit \"{}\"", word));
+    limit.unit = unit->of;
+    limit.factor = unit->factor;
+  }
+  limit.metric = take_word(rest);
+  if (limit.metric.empty()) return wrong(text, "names no metric");
+  // A metric's name may hold blanks if it was imported; those are not for rules.
+  std::string_view before = rest;
+  word = take_word(rest);
+  if (word == "self" || word == "dominated") {
+    limit.extent = word == "self" ? Extent::kSelf : Extent::kDominated;
+    before = rest;
+    word = take_word(rest);
+  }
+  if (before.empty()) return limit;
+  if (word != "in") return wrong(text, fmt::format("\"{}\" where \"in\" is expected", word));
+  limit.pattern = rest.substr(0, rest.find_last_not_of(' ') + 1);
+  if (limit.pattern.empty()) return wrong(text, "no pattern after \"in\"");
+  return limit;
+}
+
+Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool normalize) {
+  const Metric* now = profile.find_metric(limit.metric);
+  const Metric* base = profile.find_metric(transform::baseline_name(limit.metric));
+  if (now == nullptr || base == nullptr) {
+    return wrong(limit.text, fmt::format("no metric \"{}\" in {}", limit.metric,
+                                         now == nullptr ? "the profile" : "the baseline"));
+  }
+  if (!limit.unit.empty() && limit.unit != now->unit) {
+    return wrong(limit.text, fmt::format("{} is not of that unit but of {}", now->name, now->unit));
+  }
+  const bool is_calls = limit.metric == "calls";
+  const Extent extent = limit.extent.value_or(is_calls ? Extent::kSelf : Extent::kDominated);
+  std::vector<std::uint8_t> matches;
+  if (!limit.pattern.empty()) {
+    auto matched = transform::match(profile, limit.pattern);
+    if (!matched) return wrong(limit.text, matched.error().line());
+    matches = std::move(*matched);
+    // A rule about nothing would hold for ever.
+    bool any = false;
+    for (const profile::FunctionId f : profile.nodes().function) any |= matches[f.index()] != 0;
+    if (!any) {
+      return wrong(limit.text,
+                   fmt::format("\"{}\" names no function of either profile", limit.pattern));
+    }
+  }
+  Change change;
+  change.now = analysis::cost_of(profile, *now, matches, extent);
+  change.base = analysis::cost_of(profile, *base, matches, extent);
+  if (normalize && !is_calls) {
+    const std::vector<std::uint8_t> all;
+    change.base = analysis::scaled(change.base, analysis::cost_of(profile, *now, all, extent),
+                                   analysis::cost_of(profile, *base, all, extent));
+  }
+  const bool counts = limit.direction == Limit::Direction::kBoth ||
+                      (limit.direction == Limit::Direction::kUp) == change.grew();
+  if (!counts || !exceeds(change, limit)) return std::string();
+  return fmt::format("failed: {}: {}{}{} {}", limit.text, limit.metric,
+                     matches.empty()           ? ""
+                     : extent == Extent::kSelf ? " self"
+                                               : " dominated",
+                     matches.empty() ? "" : " in " + limit.pattern, change_text(change, now->unit));
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,280 @@
+#include "report/cli/inputs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "profile/reader.h"
+#include "report/importers/file_kind.h"
+#include "report/importers/folded.h"
+#include "report/importers/gmon.h"
+#include "report/importers/gzip.h"
+#include "report/importers/perf_script.h"
+#include "report/importers/pprof.h"
+#include "symbolize/symbolizer.h"
+
+namespace fbleprof::report {
+
+using importers::FileKind;
+using profile::Profile;
+
+namespace {
+
+constexpr std::size_t kStepBytes = 1u << 20;
+
+// A file or pipe, read once from its beginning.
+class Source {
+ public:
+  static Result<Source> open(const std::string& name) {
+    if (name == "-") return Source("stdin", STDIN_FILENO, false);
+    // Non-blocking: a FIFO that nobody writes to is empty, and not a wait for ever.
+    const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+      const int error = errno;
+      return Error{name,
+                   {},
+                   fmt::format("cannot open: {}", std::strerror(error)),
+                   error == ENOENT ? "run the program with LD_PRELOAD=libfbleprof.so first" : ""};
+    }
+    Source source(name, fd, true);
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+      return Error{name, {}, "is a directory", "name the mlmon.out in it"};
+    }
+    source.is_regular_ = S_ISREG(status.st_mode);
+    if (!source.is_regular_ && !S_ISFIFO(status.st_mode)) {
+      return Error{name, {}, "is not a regular file", "nor a pipe"};
+    }
+    fcntl(fd, F_SETFL, 0);
+    return source;
+  }
+  Source(Source&& other) noexcept
+      : name_(std::move(other.name_)),
+        fd_(other.fd_),
+        is_mine_(std::exchange(other.is_mine_, false)),
+        is_regular_(other.is_regular_),
+        taken_(other.taken_) {}
+  ~Source() {
+    if (is_mine_) close(fd_);
+  }
+
+  const std::string& name() const { return name_; }
+  bool is_regular() const { return is_regular_; }
+
+  // Appends up to `most` bytes; fewer only at the end.
+  Status read(std::size_t most, std::string& out) {
+    const std::size_t begin = out.size();
+    std::size_t done = 0;
+    while (done < most) {
+      const std::size_t step = std::min(kStepBytes, most - done);
+      out.resize(begin + done + step);
+      const ssize_t got = ::read(fd_, out.data() + begin + done, step);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) {
+        return Error{name_, taken_, fmt::format("cannot read: {}", std::strerror(errno)), {}};
+      }
+      done += static_cast<std::size_t>(got);
+      taken_ += static_cast<std::size_t>(got);
+      if (got == 0) break;
+    }
+    out.resize(begin + done);
+    return {};
+  }
+
+ private:
+  Source(std::string name, int fd, bool is_mine)
+      : name_(std::move(name)), fd_(fd), is_mine_(is_mine) {}
+
+  std::string name_;
+  int fd_;
+  bool is_mine_;
+  bool is_regular_ = false;
+  std::uint64_t taken_ = 0;
+};
+
+std::unique_ptr<importers::TextParser> text_parser(FileKind kind, const std::string& name) {
+  if (kind == FileKind::kPerfScript) return std::make_unique<importers::PerfScriptParser>(name);
+  if (kind == FileKind::kFolded) return std::make_unique<importers::FoldedParser>(name);
+  return nullptr;
+}
+
+// Feeds lines as they come; only what is behind the last line's end is kept.
+Result<Profile> stream_text(importers::TextParser& parser, Source& source, std::string held) {
+  for (;;) {
+    std::size_t begin = 0;
+    for (std::size_t end; (end = held.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      if (Status bad = parser.line(std::string_view(held).substr(begin, end - begin))) return *bad;
+    }
+    held.erase(0, begin);
+    const std::size_t before = held.size();
+    if (Status bad = source.read(std::max(kStepBytes, before), held)) return *bad;
+    if (held.size() == before) break;
+  }
+  if (!held.empty()) {
+    if (Status bad = parser.line(held)) return *bad;
+  }
+  return parser.finish();
+}
+
+class Inputs {
+ public:
+  Inputs(const std::vector<std::string>& files, const InputOptions& options)
+      : files_(files), options_(options) {}
+
+  // Nothing, without an error: the file is a program that another one needs.
+  Result<std::optional<Profile>> read(const std::string& file) {
+    auto source = Source::open(file);
+    if (!source) return source.error();
+    std::string head;
+    if (Status bad = source->read(importers::kDetectBytes, head)) return *bad;
+    const FileKind kind = importers::detect(head);
+    // The reader of mlmon.out takes the file of a live program in an order of its own.
+    if (kind == FileKind::kNative && source->is_regular()) return native(file);
+    if (auto parser = text_parser(kind, source->name())) {
+      return wrap(stream_text(*parser, *source, std::move(head)));
+    }
+    if (kind == FileKind::kElf) {
+      if (any_is(FileKind::kGmon)) return std::optional<Profile>();
+      return Error{source->name(),
+                   {},
+                   "this is a program or library, not its profile",
+                   "name the profile, or gmon.out and then the program"};
+    }
+    const bool is_whole_needed = kind == FileKind::kNative || kind == FileKind::kGzip ||
+                                 kind == FileKind::kPprof || kind == FileKind::kGmon;
+    if (is_whole_needed) {
+      if (Status bad = source->read(std::string::npos - head.size(), head)) return *bad;
+    }
+    return wrap(parse(kind, head, source->name()));
+  }
+
+ private:
+  static Result<std::optional<Profile>> wrap(Result<Profile> profile) {
+    if (!profile) return profile.error();
+    return std::optional<Profile>(std::move(*profile));
+  }
+
+  Result<std::optional<Profile>> native(const std::string& file) const {
+    profile::ReadOptions how;
+    how.progress = options_.progress;
+    auto read = profile::read_file(file, how);
+    if (!read) return read.error();
+    return std::optional<Profile>(std::move(read->profile));
+  }
+
+  Result<Profile> parse(FileKind kind, std::string_view bytes, const std::string& name,
+                        bool was_compressed = false) const {
+    switch (kind) {
+      case FileKind::kNative: {
+        auto read = profile::read_bytes(std::as_bytes(std::span(bytes)), name);
+        if (!read) return read.error();
+        return std::move(read->profile);
+      }
+      case FileKind::kGzip: {
+        if (was_compressed) break;
+        auto expanded = importers::gunzip(bytes, name);
+        if (!expanded) return expanded.error();
+        return parse(
+            importers::detect(std::string_view(*expanded).substr(0, importers::kDetectBytes)),
+            *expanded, name, true);
+      }
+      case FileKind::kPprof:
+        return importers::parse_pprof(bytes, name);
+      case FileKind::kPerfScript:
+      case FileKind::kFolded:
+        return importers::parse_text(*text_parser(kind, name), bytes);
+      case FileKind::kGmon:
+        return gmon(bytes, name);
+      case FileKind::kEmpty:
+        return Error{name, {}, "empty file", "was it written by a program that never ran?"};
+      case FileKind::kPerfData:
+        return Error{name,
+                     {},
+                     "this is perf.data, of perf record",
+                     fmt::format("perf script -i {} | fble-prof-report -", name)};
+      default:
+        break;
+    }
+    return Error{name,
+                 {},
+                 "not a profile of any kind known here",
+                 "known are mlmon.out, `perf script` text, folded stacks, pprof and gmon.out"};
+  }
+
+  bool any_is(FileKind kind) const { return !first_of(kind).empty(); }
+
+  // Only regular files can be looked into without taking something away.
+  std::string first_of(FileKind kind) const {
+    for (const std::string& file : files_) {
+      if (file == "-") continue;
+      auto source = Source::open(file);
+      std::string head;
+      if (!source || !source->is_regular() || source->read(16, head)) continue;
+      if (importers::detect(head) == kind) return file;
+    }
+    return {};
+  }
+
+  Result<Profile> gmon(std::string_view bytes, const std::string& name) const {
+    const std::string program = first_of(FileKind::kElf);
+    if (program.empty()) {
+      return Error{name,
+                   {},
+                   "gmon.out has addresses only",
+                   fmt::format("name its program as well: fble-prof-report {} PROGRAM", name)};
+    }
+    const auto read = importers::read_gmon(bytes, name);
+    if (!read) return read.error();
+    const std::vector<std::uint64_t> addresses = importers::gmon_addresses(*read);
+    const symbolize::ModuleSymbols symbols =
+        symbolize::symbolize_module({program, {}, false}, addresses, {});
+    std::vector<importers::GmonFunction> functions;
+    functions.reserve(addresses.size());
+    for (const symbolize::AddressSymbol& address : symbols.addresses) {
+      const symbolize::FunctionSymbol& f = symbols.functions[address.function];
+      functions.push_back({f.begin, f.size, f.name, f.linkage_name});
+    }
+    return importers::gmon_profile(*read, functions, name, program);
+  }
+
+  const std::vector<std::string>& files_;
+  const InputOptions& options_;
+};
+
+}  // namespace
+
+Status read_inputs(const std::vector<std::string>& files, const InputOptions& options,
+                   const std::function<void(Profile)>& take, std::vector<std::string>& warnings) {
+  Inputs inputs(files, options);
+  bool any = false;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (options.progress != nullptr && files.size() > 1) {
+      options.progress->update("reading files", i, files.size());
+    }
+    auto profile = inputs.read(files[i]);
+    if (!profile) {
+      if (!options.tolerant) return profile.error();
+      warnings.push_back(profile.error().line() + " (skipped)");
+      continue;
+    }
+    if (!*profile) continue;
+    any = true;
+    take(std::move(**profile));
+  }
+  if (!any) {
+    return Error{"fble-prof-report",
+                 {},
+                 "none of these files could be read",
+                 warnings.empty() ? "" : warnings.back()};
+  }
+  return {};
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,64 @@
+#include "report/importers/file_kind.h"
+
+#include <cstdint>
+
+#include "report/importers/folded.h"
+#include "report/importers/perf_script.h"
+
+namespace fbleprof::importers {
+namespace {
+
+// Text has no control characters but those that lay it out. Bytes from 0x80 on may be any encoding.
+bool is_text(std::string_view head) {
+  for (const unsigned char c : head) {
+    if (c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b) return false;
+  }
+  return true;
+}
+
+// The first field of a pprof profile: one of its numbers, with the wire type that belongs to it.
+bool looks_like_pprof(std::string_view head) {
+  const auto tag = static_cast<unsigned char>(head[0]);
+  const unsigned field = tag >> 3, wire_type = tag & 7;
+  constexpr unsigned kVarint = 0, kLengthDelimited = 2;
+  const bool is_message = (field >= 1 && field <= 6) || field == 11;
+  const bool is_number = (field >= 7 && field <= 10) || (field >= 12 && field <= 14);
+  if (is_message && wire_type == kLengthDelimited) {
+    // Messages of the head of a profile are short, but a sample may be long.
+    return head.size() < 2 || field == 2 || static_cast<unsigned char>(head[1]) < 0x80 ||
+           head.size() < 3 || static_cast<unsigned char>(head[2]) < 0x80;
+  }
+  return is_number && (wire_type == kVarint || (field == 13 && wire_type == kLengthDelimited));
+}
+
+FileKind detect_text(std::string_view head) {
+  while (!head.empty()) {
+    const std::size_t end = head.find('\n');
+    const std::string_view line = head.substr(0, end);
+    head.remove_prefix(end == std::string_view::npos ? head.size() : end + 1);
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#'))
+      continue;
+    if (is_perf_script_header(line)) return FileKind::kPerfScript;
+    if (is_folded_line(line)) return FileKind::kFolded;
+    return FileKind::kUnknown;
+  }
+  return FileKind::kUnknown;
+}
+
+}  // namespace
+
+FileKind detect(std::string_view head) {
+  if (head.empty()) return FileKind::kEmpty;
+  if (head.starts_with("FBLEPROF")) return FileKind::kNative;
+  if (head.starts_with("\x1f\x8b")) return FileKind::kGzip;
+  if (head.starts_with("\x7f"
+                       "ELF")) {
+    return FileKind::kElf;
+  }
+  if (head.starts_with("PERFILE2")) return FileKind::kPerfData;
+  if (head.starts_with("gmon")) return FileKind::kGmon;
+  if (is_text(head)) return detect_text(head);
+  return looks_like_pprof(head) ? FileKind::kPprof : FileKind::kUnknown;
+}
+
+}  // namespace fbleprof::importers

@@ -1,0 +1,38 @@
+#include "report/importers/folded.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/costs.h"
+#include "tests/support/profile_builder.h"
+
+namespace fbleprof::importers {
+namespace {
+
+using namespace profile;
+
+Result<Profile> parse(std::string_view text) {
+  FoldedParser parser("f.txt");
+  return parse_text(parser, text);
+}
+
+TEST(Folded, SameStacksAreSummed) {
+  const auto profile = parse("main;a b;c 2\nmain;a b 3\r\n\nmain;a b;c 40");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  const Metric* samples = profile->find_metric("samples");
+  EXPECT_EQ(profile->nodes().count(), 4u);
+  EXPECT_EQ(samples->value(NodeId(3)), 42u);
+  EXPECT_EQ(samples->value(NodeId(2)), 3u);
+  EXPECT_TRUE(test::function_called(*profile, "a b").valid());
+}
+
+TEST(Folded, DamageIsOneLineWithItsPlace) {
+  EXPECT_EQ(parse("a;b 1\na;b\n").error().line(),
+            "f.txt: line 2: no number after the stack: folded stacks look so: main;work;inner 12");
+  EXPECT_NE(parse("a;b 1.5\n").error().line().find("line 1: no whole number"), std::string::npos);
+  EXPECT_NE(parse("a 99999999999999999999\n").error().line().find("beyond 64 bits"),
+            std::string::npos);
+  EXPECT_FALSE(parse("\n").ok());
+}
+
+}  // namespace
+}  // namespace fbleprof::importers

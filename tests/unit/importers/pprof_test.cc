@@ -1,0 +1,212 @@
+#include "report/importers/pprof.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "analysis/costs.h"
+#include "report/importers/gzip.h"
+#include "tests/support/profile_builder.h"
+
+namespace fbleprof::importers {
+namespace {
+
+using namespace profile;
+using protozero::pbf_writer;
+
+// Writes profiles field by field. Strings get their index on first use.
+class Writer {
+ public:
+  std::uint64_t string(const std::string& text) {
+    for (std::size_t i = 0; i < strings_.size(); ++i) {
+      if (strings_[i] == text) return i;
+    }
+    strings_.push_back(text);
+    return strings_.size() - 1;
+  }
+  template <class Fill>
+  void message(int field, Fill fill) {
+    pbf_writer outer(out_);
+    pbf_writer inner(outer, static_cast<protozero::pbf_tag_type>(field));
+    fill(inner);
+  }
+  void type(const std::string& name, const std::string& unit) {
+    const auto n = string(name), u = string(unit);
+    message(1, [&](pbf_writer& w) {
+      w.add_int64(1, static_cast<std::int64_t>(n));
+      w.add_int64(2, static_cast<std::int64_t>(u));
+    });
+  }
+  void mapping(std::uint64_t id, const std::string& file, const std::string& build_id) {
+    const auto f = string(file), b = string(build_id);
+    message(3, [&](pbf_writer& w) {
+      w.add_uint64(1, id);
+      w.add_uint64(2, 0x1000);
+      w.add_uint64(4, 0x500);
+      w.add_uint64(5, f);
+      w.add_uint64(6, b);
+    });
+  }
+  void function(std::uint64_t id, const std::string& name, const std::string& file) {
+    const auto n = string(name), f = string(file);
+    message(5, [&](pbf_writer& w) {
+      w.add_uint64(1, id);
+      w.add_uint64(2, n);
+      w.add_uint64(4, f);
+      w.add_uint64(5, 7);
+    });
+  }
+  void location(std::uint64_t id, std::uint64_t address,
+                std::vector<std::pair<std::uint64_t, int>> lines) {
+    message(4, [&](pbf_writer& w) {
+      w.add_uint64(1, id);
+      w.add_uint64(2, 1);
+      w.add_uint64(3, address);
+      for (const auto& [function, line] : lines) {
+        pbf_writer l(w, 4);
+        l.add_uint64(1, function);
+        l.add_int64(2, line);
+      }
+    });
+  }
+  void sample(std::vector<std::uint64_t> locations, std::vector<std::int64_t> values,
+              const std::string& label = {}) {
+    const auto key = label.empty() ? 0 : string("job"), value = label.empty() ? 0 : string(label);
+    message(2, [&](pbf_writer& w) {
+      w.add_packed_uint64(1, locations.begin(), locations.end());
+      w.add_packed_int64(2, values.begin(), values.end());
+      if (label.empty()) return;
+      pbf_writer l(w, 3);
+      l.add_uint64(1, key);
+      l.add_uint64(2, value);
+    });
+  }
+  std::string bytes() {
+    std::string all = out_;
+    pbf_writer writer(all);
+    for (const std::string& text : strings_) writer.add_string(6, text);
+    return all;
+  }
+
+ private:
+  std::string out_;
+  std::vector<std::string> strings_ = {""};
+};
+
+Writer sample_profile() {
+  Writer writer;
+  writer.type("samples", "count");
+  writer.type("cpu", "microseconds");
+  writer.type("calls", "count");
+  writer.mapping(1, "/bin/prog", "abcd");
+  writer.function(1, "main", "main.cc");
+  writer.function(2, "work", "work.cc");
+  writer.function(3, "tiny", "tiny.h");
+  writer.location(1, 0x1100, {{1, 10}});
+  writer.location(2, 0x1200, {{3, 30}, {2, 20}});  // tiny, inlined into work
+  writer.location(3, 0x1300, {});
+  writer.sample({2, 1}, {2, 20, 4});
+  writer.sample({3, 1}, {1, 10, 0}, "big");
+  return writer;
+}
+
+std::uint64_t total(const Profile& profile, std::string_view metric) {
+  const Metric* found = profile.find_metric(metric);
+  return found != nullptr ? analysis::total(profile, *found) : 0;
+}
+
+TEST(Pprof, AllSampleTypesBecomeMetrics) {
+  const auto profile = parse_pprof(sample_profile().bytes(), "p");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  EXPECT_EQ(profile->metrics()[0].name, "calls");  // the last type is pprof's default
+  EXPECT_EQ(total(*profile, "samples"), 3u);
+  EXPECT_EQ(total(*profile, "cpu"), 30'000u);
+  EXPECT_EQ(profile->find_metric("cpu")->unit, "ns");
+  EXPECT_EQ(total(*profile, "calls"), 4u);
+}
+
+TEST(Pprof, InlinesLinesMappingsAndLabelsAreKept) {
+  const auto profile = parse_pprof(sample_profile().bytes(), "p");
+  ASSERT_TRUE(profile.ok());
+  const FunctionId tiny = test::function_called(*profile, "tiny");
+  const FunctionId work = test::function_called(*profile, "work");
+  ASSERT_TRUE(tiny && work);
+  const Functions& functions = profile->functions();
+  EXPECT_NE(functions.flags[tiny.index()] & kFunctionInlined, 0);
+  EXPECT_EQ(functions.flags[work.index()] & kFunctionInlined, 0);
+  EXPECT_EQ(profile->text(functions.file[work.index()]), "work.cc");
+  EXPECT_EQ(functions.line[work.index()], 7u);
+  EXPECT_EQ(profile->text(profile->modules()[0].build_id), "abcd");
+  EXPECT_TRUE(test::function_called(*profile, "prog+0x800"));  // 0x1300 - 0x1000 + 0x500
+  ASSERT_EQ(profile->threads().size(), 2u);
+  ASSERT_EQ(profile->threads()[1].labels.size(), 1u);
+  EXPECT_EQ(profile->text(profile->threads()[1].labels[0].value), "big");
+  ASSERT_EQ(profile->sites().count(), 1u);  // leaves call nothing
+  EXPECT_EQ(profile->sites().line[0], 10u);
+}
+
+TEST(Pprof, DamageIsOneLine) {
+  const std::string whole = sample_profile().bytes();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    const auto cut = parse_pprof(std::string_view(whole).substr(0, length), "p");
+    if (cut.ok()) continue;
+    EXPECT_EQ(cut.error().line().find('\n'), std::string::npos);
+    EXPECT_EQ(cut.error().line().find("p: "), 0u);
+  }
+  Writer negative = sample_profile();
+  negative.sample({1}, {-1, 0, 0});
+  EXPECT_NE(parse_pprof(negative.bytes(), "p").error().line().find("difference"),
+            std::string::npos);
+  Writer dangling = sample_profile();
+  dangling.sample({99}, {1, 0, 0});
+  EXPECT_NE(parse_pprof(dangling.bytes(), "p").error().line().find("location 99"),
+            std::string::npos);
+  Writer odd = sample_profile();
+  odd.sample({1}, {1});
+  EXPECT_NE(parse_pprof(odd.bytes(), "p").error().line().find("1 values, not 3"),
+            std::string::npos);
+}
+
+TEST(Pprof, SmallFileCannotAskForManyFrames) {
+  Writer writer;
+  writer.type("samples", "count");
+  writer.function(1, "f", "");
+  writer.location(1, 0, std::vector<std::pair<std::uint64_t, int>>(10'000, {1, 1}));
+  writer.sample(std::vector<std::uint64_t>(10'000, 1), {1});
+  const auto profile = parse_pprof(writer.bytes(), "p");
+  ASSERT_FALSE(profile.ok());
+  EXPECT_NE(profile.error().line().find("more frames"), std::string::npos);
+}
+
+std::string gzip(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(Gzip, MembersFollowEachOther) {
+  EXPECT_EQ(*gunzip(gzip("one ") + gzip("two"), "z"), "one two");
+  const std::string large(5'000'000, 'x');
+  EXPECT_EQ(*gunzip(gzip(large), "z"), large);
+}
+
+TEST(Gzip, CutOffOrHugeIsOneLine) {
+  const std::string whole = gzip(std::string(1000, 'x') + "y");
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_FALSE(gunzip(std::string_view(whole).substr(0, length), "z").ok()) << length;
+  }
+  EXPECT_NE(gunzip(gzip(std::string(100u << 20, 'x')), "z").error().line().find("expands to"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace fbleprof::importers
