@@ -94,7 +94,7 @@ def check_pprof():
     expect("pprof: sample types", sorted(metrics), sorted(types))
     sums = [0] * len(types)
     for line in raw[start + 2:raw.index("Locations")]:
-        match = re.match(r"^((?: *\d+)+):", line)
+        match = re.match(r"^ *(\d+(?: +\d+)*):", line)
         if match:
             sums = [a + int(b) for a, b in zip(sums, match.group(1).split())]
     expect("pprof -raw: totals", totals, dict(zip(types, sums)))
@@ -148,7 +148,7 @@ def check_callgrind():
     self_out = run("callgrind_annotate", "--threshold=100", "--show-percs=no", "--auto=no", path)
     sums = [0] * len(events)
     for line in self_out[self_out.index("file:function"):].splitlines()[2:]:
-        match = re.match(r"^((?:\s*[\d,]+)+)  \S", line)
+        match = re.match(r"^ *([\d,]+(?: +[\d,]+)*)  \S", line)
         if match:
             columns = [int(v.replace(",", "")) for v in match.group(1).split()]
             sums = [a + b for a, b in zip(sums, columns)]
@@ -158,7 +158,7 @@ def check_callgrind():
     calls, caller = Counter(), None
     strip = lambda text: re.sub(r" \[[^\[\]]*\]$", "", text)
     for line in out.splitlines():
-        match = re.match(r"^(?:\s*[\d,]+)+  (\*|>)\s+(.*)$", line)
+        match = re.match(r"^ *[\d,]+(?: +[\d,]+)*  (\*|>)\s+(.*)$", line)
         if not match:
             continue
         if match.group(1) == "*":
