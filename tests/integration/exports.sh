@@ -41,7 +41,7 @@ compare deep.out
 
 # Without graphviz there is one clear line.
 mkdir nothing
-PATH=$work/nothing "$REPORT" --export svg plain.out >svg 2>err
+PATH=$work/nothing "$REPORT" --export svg -o drawn plain.out 2>err
 if [ $? != 2 ] || [ "$(wc -l <err)" != 1 ] || ! grep -q graphviz err; then
   echo "FAIL svg without dot: $(cat err)"
   failures=$((failures + 1))
