@@ -209,7 +209,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
 
   // Filter: what the user selected, excluded, folded.
   transform::Filter filter = options.filter;
-  filter.keep_sites = merge_options(options).keep_sites;
+  filter.keep_sites = options.view == View::kCallSites;
   auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
   profile = std::move(filtered->profile);

@@ -1,0 +1,52 @@
+// Replays the corpus: what the fuzzers found stays found.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "tests/fuzz/fuzz_targets.h"
+
+namespace fbleprof::fuzz {
+namespace {
+
+std::vector<std::uint8_t> bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(Corpus, IsReadWithoutACrash) {
+  for (const NamedTarget& target : kTargets) {
+    const auto folder = std::filesystem::path(FBLEPROF_CORPUS) / target.name;
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      SCOPED_TRACE(entry.path().string());
+      target.run(bytes_of(entry.path()));
+      ++count;
+    }
+    EXPECT_GT(count, 0u) << folder;
+  }
+}
+
+// Flips that no fuzzer need look for.
+TEST(Corpus, IsReadWithAnyByteChanged) {
+  for (const NamedTarget& target : kTargets) {
+    const auto folder = std::filesystem::path(FBLEPROF_CORPUS) / target.name;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      auto bytes = bytes_of(entry.path());
+      if (bytes.size() > 16384) continue;
+      SCOPED_TRACE(entry.path().string());
+      const std::size_t step = 1 + bytes.size() / 512;
+      for (std::size_t i = 0; i < bytes.size(); i += step) {
+        const std::uint8_t before = bytes[i];
+        bytes[i] = static_cast<std::uint8_t>(before ^ (1u << (i % 8)));
+        target.run(bytes);
+        bytes[i] = before;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::fuzz

@@ -1,0 +1,28 @@
+// What is fuzzed: each takes any bytes, and must neither crash nor use memory out of proportion.
+// The fuzzers (preset `fuzz`) and the replay of the corpus in the unit tests call the same.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace fbleprof::fuzz {
+
+using Target = void(std::span<const std::uint8_t> bytes);
+
+Target native;       // mlmon.out: the reader, --verify's questions, joining and merging
+Target perf_script;  // what `perf script` prints
+Target folded;
+Target pprof;  // plain protobuf or gzip
+Target gmon;
+
+struct NamedTarget {
+  const char* name;  // and the folder of its corpus
+  Target* run;
+};
+inline constexpr NamedTarget kTargets[] = {{"native", native},
+                                           {"perf_script", perf_script},
+                                           {"folded", folded},
+                                           {"pprof", pprof},
+                                           {"gmon", gmon}};
+
+}  // namespace fbleprof::fuzz
