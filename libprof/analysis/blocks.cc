@@ -2,9 +2,29 @@
 
 #include <algorithm>
 
+#include "analysis/costs.h"
+
 namespace fbleprof::analysis {
 
 using namespace profile;
+
+std::vector<std::vector<NodeId>> outermost_contexts(const Profile& profile, const Metric& metric,
+                                                    const std::vector<std::uint8_t>& wanted) {
+  const Nodes& nodes = profile.nodes();
+  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
+  std::vector<std::vector<NodeId>> contexts(wanted.size());
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    const std::size_t f = nodes.function[n].index();
+    if (wanted[f] == 0 || !nodes.parent[n]) continue;
+    std::vector<NodeId>& found = contexts[f];
+    if (found.empty() || n >= nodes.subtree_end[found.back().index()]) found.push_back(NodeId(n));
+  }
+  for (std::vector<NodeId>& found : contexts) {
+    std::stable_sort(found.begin(), found.end(),
+                     [&](NodeId a, NodeId b) { return cost[a.index()] > cost[b.index()]; });
+  }
+  return contexts;
+}
 
 Block block(const Profile& profile, const Metric& metric, FunctionId function) {
   return block(function_table(profile, metric), pair_table(profile, metric), function);

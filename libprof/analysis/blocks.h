@@ -21,6 +21,12 @@ struct Block {
   std::vector<PairRow> in, out;  // dearest first; tail calls, which have no cost, last
 };
 
+// By function that `wanted` marks (1, by function): the contexts in which it stands, dearest first;
+// of nested ones the outermost alone. Paths of their own, each of them.
+std::vector<std::vector<profile::NodeId>> outermost_contexts(
+    const profile::Profile& profile, const profile::Metric& metric,
+    const std::vector<std::uint8_t>& wanted);
+
 // All about `function`. Of a function that does not stand in the tree, all is zero.
 Block block(const profile::Profile& profile, const profile::Metric& metric,
             profile::FunctionId function);

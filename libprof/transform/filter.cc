@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "transform/matcher.h"
+#include "transform/query.h"
 #include "transform/regroup.h"
 
 namespace fbleprof::transform {
@@ -46,6 +47,13 @@ Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::
     if (!matches) return matches.error();
     narrow(*matches, false);
   }
+  for (const std::string& text : filter.keep) {
+    auto query = parse_query(text);
+    if (!query) return query.error();
+    auto wanted = evaluate(profile, *query, profile.find_metric(filter.metric));
+    if (!wanted) return wanted.error();
+    for (std::size_t n = 0; n < nodes.count(); ++n) kept[n] &= (*wanted)[n];
+  }
   return {};
 }
 
@@ -57,7 +65,7 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
   Regrouping how;
   Filtered result;
 
-  if (!filter.select.empty() || !filter.exclude.empty()) {
+  if (!filter.select.empty() || !filter.exclude.empty() || !filter.keep.empty()) {
     if (Status bad = find_kept(profile, filter, how.kept_own)) return *bad;
     how.kept_subtree = how.kept_own;
     for (std::size_t n = nodes.count(); n-- > 1;) {

@@ -1,4 +1,4 @@
-// Select, exclude, fold: the three lists that every view and export takes.
+// Select, exclude, fold: the three lists that every view and export takes; and the query language.
 //
 // Selection and exclusion look at whole, unfolded paths: what is charged to a path stays if the
 // path holds a match of every selected pattern and none of an excluded one. Folding comes last: a
@@ -17,11 +17,13 @@ namespace fbleprof::transform {
 
 struct Filter {
   std::vector<std::string> select, exclude, fold;  // patterns, see matcher.h
+  std::vector<std::string> keep;                   // queries, see query.h; all of them must hold
+  std::string metric;                              // what thresholds in queries are of
 
   // What was merged with its call sites apart stays so.
   bool keep_sites = false;
 
-  bool empty() const { return select.empty() && exclude.empty() && fold.empty(); }
+  bool empty() const { return select.empty() && exclude.empty() && fold.empty() && keep.empty(); }
 };
 
 struct Filtered {
@@ -31,7 +33,8 @@ struct Filtered {
   bool is_bound = false;
 };
 
-// `profile` must be merged (one tree). Fails on a pattern that is none, or that matches nothing.
+// `profile` must be merged (one tree). Fails on a pattern or query that is none, or that
+// names what is not there.
 Result<Filtered> filter(const profile::Profile& profile, const Filter& filter);
 
 }  // namespace fbleprof::transform

@@ -31,6 +31,13 @@ po::options_description view_options() {
   add("dominated", "a table of functions by all paths that each stands on; a path counts once");
   add("block", po::value<Text>()->value_name("NAME"),
       "one function from all sides: who calls it and what that costs, what it calls, [self]");
+  add("path", po::value<Text>()->value_name("A,B,C"),
+      "a sequence of calls: the cost of each step, what goes in, what goes out");
+  add("hot", "the dearest path, down to where it forks");
+  add("overview", "one screen: what ran, where the cost is, recursion, threads, losses");
+  add("cliques", po::value<Text>()->value_name("[=context]"),
+      "recursion: functions that call each other in a circle as one entry, its members inside; "
+      "=context: calls by the chain of cliques above them");
   add("edges", "every caller and callee with exact calls and cost: the call graph");
   add("call-sites", po::value<Text>()->value_name("[=NAME]"),
       "every place that calls, with file:line, calls and cost (all with FBLEPROF_CALLSITES=1); "
@@ -52,6 +59,9 @@ po::options_description filter_options() {
   add("select", po::value<Texts>()->composing()->value_name("NAME"),
       "only paths that hold NAME; of several, all of them");
   add("exclude", po::value<Texts>()->composing()->value_name("NAME"), "no path that holds NAME");
+  add("keep", po::value<Texts>()->composing()->value_name("QUERY"),
+      "only what the query says: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
+      "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)");
   add("fold", po::value<Texts>()->composing()->value_name("NAME"),
       "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y");
   add("by", po::value<Text>()->value_name("WHAT"),
@@ -135,10 +145,20 @@ bool wants_colour() {
 
 std::string choose_view(const po::variables_map& given, Options& options) {
   const std::pair<const char*, View> views[] = {
-      {"self", View::kSelf},       {"dominated", View::kDominated},  {"block", View::kBlock},
-      {"edges", View::kEdges},     {"call-sites", View::kCallSites}, {"summary", View::kSummary},
-      {"threads", View::kThreads}, {"verify", View::kVerify},        {"raw", View::kRaw},
+      {"self", View::kSelf},
+      {"dominated", View::kDominated},
+      {"block", View::kBlock},
+      {"edges", View::kEdges},
+      {"call-sites", View::kCallSites},
+      {"summary", View::kSummary},
+      {"threads", View::kThreads},
+      {"verify", View::kVerify},
+      {"raw", View::kRaw},
       {"export", View::kExport},
+      {"path", View::kPath},
+      {"cliques", View::kCliques},
+      {"hot", View::kHot},
+      {"overview", View::kOverview},
   };
   std::string chosen;
   for (const auto& [name, view] : views) {
@@ -153,6 +173,15 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   if (given.count("export") != 0) {
     options.export_format = given["export"].as<Text>();
     if (auto found = find_exporter(options.export_format); !found) return found.error().line();
+  }
+  if (given.count("path") != 0) options.path = given["path"].as<Text>();
+  if (given.count("cliques") != 0) {
+    const Text how = given["cliques"].as<Text>();
+    if (how == "context") {
+      options.view = View::kCliqueContexts;
+    } else if (how != "whole") {
+      return "--cliques=" + how + ": nothing, or context";
+    }
   }
   return {};
 }
@@ -202,6 +231,7 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   for (std::string& argument : arguments) {
     if (argument == "--") break;
     if (argument == "--call-sites") argument += "=*";
+    if (argument == "--cliques") argument += "=whole";
   }
   return arguments;
 }
@@ -227,6 +257,8 @@ std::string help_text() {
           "  fble-prof-report                      # the tree of contexts\n"
           "  fble-prof-report --self --top 10\n"
           "  fble-prof-report --block 'parse*' --select main\n"
+          "  fble-prof-report --keep 'parse and not path(main, load)' --hot\n"
+          "  fble-prof-report --path main,eval,lookup\n"
           "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n"
           "  fble-prof-report --export pprof -o prog.pb.gz\n"
           "  perf script | fble-prof-report -\n"
@@ -270,6 +302,7 @@ Result<Options> parse_options(int argc, char** argv) {
   options.files = texts("file");
   if (options.files.empty()) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
+  options.filter.keep = texts("keep");
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");

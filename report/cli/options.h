@@ -24,6 +24,11 @@ enum class View {
   kRaw,
   kVerify,
   kExport,
+  kPath,
+  kCliques,
+  kCliqueContexts,
+  kHot,
+  kOverview,
   kHelp,  // nothing else: `help_text` is to be printed
   kVersion,
 };
@@ -34,6 +39,7 @@ struct Options {
   std::string export_format;  // of kExport
   std::string output;         // file; "" = stdout
   std::string call_sites;     // pattern of kCallSites
+  std::string path;           // patterns of kPath, separated by commas
   std::vector<std::string> files;
   std::string metric;  // "" = the profile's own clock
   transform::Filter filter;

@@ -10,10 +10,14 @@
 #include "report/cli/output.h"
 #include "report/exporters/exporter.h"
 #include "report/views/call_sites_view.h"
+#include "report/views/clique_view.h"
 #include "report/views/diff_view.h"
 #include "report/views/escape.h"
 #include "report/views/file_views.h"
+#include "report/views/hot_view.h"
+#include "report/views/overview.h"
 #include "report/views/run_view.h"
+#include "report/views/sequence_view.h"
 #include "report/views/tables.h"
 #include "report/views/tree_view.h"
 #include "symbolize/symbolize_profile.h"
@@ -80,7 +84,11 @@ const Exporter* chosen_exporter(const Options& options) {
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
   const transform::Filter& filter = options.filter;
-  return asks(options.block) || asks(options.call_sites) ||
+  const auto mentions = [](const std::string& text) {
+    return text.find("file:") != std::string::npos;
+  };
+  return asks(options.block) || asks(options.call_sites) || mentions(options.path) ||
+         std::any_of(filter.keep.begin(), filter.keep.end(), mentions) ||
          std::any_of(filter.select.begin(), filter.select.end(), asks) ||
          std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
          std::any_of(filter.fold.begin(), filter.fold.end(), asks);
@@ -127,8 +135,13 @@ Status check_limits(const Profile& profile, const Options& options, Report& repo
   return {};
 }
 
-Result<std::string> render(const Options& options, const std::string& above_tree,
-                           const Input& input) {
+// What stands above a view, from the profile as read: threads and processes still apart.
+struct Above {
+  std::string tree;
+  RunOverview overview;
+};
+
+Result<std::string> render(const Options& options, const Above& above, const Input& input) {
   if (!options.baselines.empty()) return diff_view(input, options);
   switch (options.view) {
     case View::kSelf:
@@ -145,11 +158,21 @@ Result<std::string> render(const Options& options, const std::string& above_tree
                                               input.look.min_percent, input.look.all});
     case View::kCallSites:
       return call_sites_view(input, options.call_sites);
+    case View::kPath:
+      return sequence_view(input, options.path);
+    case View::kCliques:
+      return clique_view(input);
+    case View::kCliqueContexts:
+      return clique_context_view(input);
+    case View::kHot:
+      return hot_view(input);
+    case View::kOverview:
+      return overview(input, above.overview);
     default:
       break;
   }
   if (input.look.format != Format::kText) return tree_view(input);
-  return above_tree + tree_view(input);
+  return above.tree + tree_view(input);
 }
 
 }  // namespace
@@ -181,8 +204,13 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   const auto wanted = choose_metric(profile, options.metric);
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
-  const std::string above_tree =
-      heading(profile, options.look) + "\n" + process_split(profile, **wanted, options.look);
+  Above above;
+  if (options.view == View::kOverview) {
+    above.overview = run_overview(profile, **wanted, options.look);
+  } else {
+    above.tree =
+        heading(profile, options.look) + "\n" + process_split(profile, **wanted, options.look);
+  }
 
   // Compare: the baseline's figures join the new ones, as metrics of their own.
   if (!options.baselines.empty()) {
@@ -199,8 +227,15 @@ Result<Report> make_report(const Options& options, Progress& progress) {
 
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.
   if (options.symbols) profile = add_names(profile, options, progress);
-  report.warnings = profile.warnings();
-  report.warnings.insert(report.warnings.end(), skipped.begin(), skipped.end());
+  if (options.view == View::kOverview) {
+    for (const std::string& warning : profile.warnings()) {
+      above.overview.warnings.push_back(escape(warning));
+    }
+    for (const std::string& line : skipped) above.overview.warnings.push_back(escape(line));
+  } else {
+    report.warnings = profile.warnings();
+    report.warnings.insert(report.warnings.end(), skipped.begin(), skipped.end());
+  }
 
   // Merge: one tree by path, whatever thread or process it came from.
   profile = transform::merge(profile, merge_options(options));
@@ -209,7 +244,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
 
   // Filter: what the user selected, excluded, folded.
   transform::Filter filter = options.filter;
-  filter.keep_sites = options.view == View::kCallSites;
+  filter.keep_sites = merge_options(options).keep_sites;
+  filter.metric = metric_name;
   auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
   profile = std::move(filtered->profile);
@@ -221,7 +257,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   input.total = total;
   input.kept_is_bound = filtered->is_bound;
   input.look = options.look;
-  auto text = render(options, above_tree, input);
+  auto text = render(options, above, input);
   if (!text) return text.error();
   report.text = std::move(*text);
   return report;

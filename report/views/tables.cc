@@ -8,9 +8,12 @@
 #include <functional>
 
 #include "analysis/blocks.h"
+#include "analysis/compact_path.h"
+#include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pairs.h"
 #include "report/views/escape.h"
+#include "report/views/path_text.h"
 #include "report/views/quantity.h"
 #include "report/views/table.h"
 #include "transform/matcher.h"
@@ -25,6 +28,7 @@ using analysis::PairRow;
 namespace {
 
 constexpr std::size_t kRowsForPeople = 40;
+constexpr std::size_t kPathsForPeople = 5;
 
 std::string module_name(const Input& input, FunctionId function) {
   const ModuleId module = input.profile.functions().module[function.index()];
@@ -253,19 +257,48 @@ Table side_table(std::string title) {
   return table;
 }
 
-void put_block(const Input& input, const Block& block, std::string& out) {
+// The paths by which a function is reached, dearest first.
+Table path_table(const Input& input, const std::vector<NodeId>& contexts,
+                 const std::vector<std::uint64_t>& cost, const std::vector<std::uint8_t>& is_bound,
+                 bool& any_bound) {
+  Table table = side_table("hottest full paths");
+  std::size_t shown = input.look.top != 0 ? input.look.top : kPathsForPeople;
+  if (input.look.all) shown = contexts.size();
+  const Metric* calls = input.profile.find_metric("calls");
+  const std::size_t width = input.look.width > 60 ? input.look.width - 36 : input.look.width;
+  for (std::size_t i = 0; i < std::min(shown, contexts.size()); ++i) {
+    const std::size_t n = contexts[i].index();
+    const auto path = analysis::path_to(input.profile, contexts[i]);
+    const Cell name{
+        .text = path_text(input, path, width), .number = {}, .raw = raw_path(input, path)};
+    Cell direction = text_cell("path");
+    direction.text = "";
+    const std::uint64_t count = calls != nullptr ? calls->value(contexts[i]) : 0;
+    any_bound |= is_bound[n] != 0;
+    table.add({direction, name, count_cell(count), count_cell(cost[n]), text_cell("context"),
+               flag_cell(is_bound[n] != 0), cost_cell(input, cost[n], is_bound[n] != 0),
+               percent_cell(cost[n], input.kept), count_cell(count), direction, name});
+  }
+  if (shown < contexts.size()) {
+    table.notes.push_back(
+        fmt::format("… {} more contexts (--top N, --all)", count(contexts.size() - shown)));
+  }
+  return table;
+}
+
+void put_block(const Input& input, const Block& block, Table paths, bool any_bound,
+               std::string& out) {
   const FunctionRow& totals = block.totals;
   const auto value = [&](std::uint64_t v) {
     return quantity(v, input.metric.unit, input.look.unit);
   };
-  bool any_bound = false;
   Table in = side_table("going in"), going_out = side_table("going out");
   add_side(input, block.in, true, nullptr, in, any_bound);
   add_side(input, block.out, false, &totals, going_out, any_bound);
 
   if (input.look.format == Format::kCsv) {
-    const std::string rows = csv_of(in) + csv_of(going_out);
-    // One header for both sides; the block's name in front of each row.
+    const std::string rows = csv_of(in) + csv_of(going_out) + csv_of(paths);
+    // One header for all; the block's name in front of each row.
     std::size_t begin = 0;
     const std::string header = rows.substr(0, rows.find('\n'));
     if (out.empty()) out += "name," + header + "\n";
@@ -297,6 +330,9 @@ void put_block(const Input& input, const Block& block, std::string& out) {
     json.RawValue(in_rows.data(), in_rows.size(), rapidjson::kArrayType);
     json.Key("out");
     json.RawValue(out_rows.data(), out_rows.size(), rapidjson::kArrayType);
+    const std::string path_rows = json_of(paths);
+    json.Key("paths");
+    json.RawValue(path_rows.data(), path_rows.size(), rapidjson::kArrayType);
     json.EndObject();
     out += (out.empty() ? "" : ",") + std::string(buffer.GetString());
     return;
@@ -312,7 +348,8 @@ void put_block(const Input& input, const Block& block, std::string& out) {
     out +=
         fmt::format("   per call {}", value((totals.dominated + totals.calls / 2) / totals.calls));
   }
-  out += "\n\n" + text_of(in, input.look) + "\n" + text_of(going_out, input.look);
+  out += "\n\n" + text_of(in, input.look) + "\n" + text_of(going_out, input.look) + "\n" +
+         text_of(paths, input.look);
   if (any_bound || totals.dominated_is_bound) {
     out += paint(input.look, Ink::kDim, bound_note()) + "\n";
   }
@@ -325,13 +362,18 @@ Result<std::string> block_view(const Input& input, const std::string& pattern) {
   if (!matches) return matches.error();
   const auto functions = analysis::function_table(input.profile, input.metric);
   const auto pairs = analysis::pair_table(input.profile, input.metric);
+  const auto contexts = analysis::outermost_contexts(input.profile, input.metric, *matches);
+  const auto cost = analysis::inclusive(input.profile, input.metric);
+  const auto is_bound = analysis::lower_bounds(input.profile);
   std::string out;
   std::vector<std::uint8_t> seen(input.profile.functions().count());
   bool any = false;
   for (const FunctionId function : input.profile.nodes().function) {
     if ((*matches)[function.index()] == 0 || seen[function.index()]++ != 0) continue;
     any = true;
-    put_block(input, analysis::block(functions, pairs, function), out);
+    bool any_bound = false;
+    Table paths = path_table(input, contexts[function.index()], cost, is_bound, any_bound);
+    put_block(input, analysis::block(functions, pairs, function), std::move(paths), any_bound, out);
   }
   if (!any) {
     return Error{"", std::nullopt,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "report/views/input.h"
@@ -23,6 +24,7 @@ Result<std::string> block_view(const Input& input, const std::string& pattern);
 // Behind the name of what was reached by a jump of the function that was called: the machine's
 // caller is not the source's.
 inline constexpr char kThroughTailCall[] = "  (through a tail call)";
+
 // What tables of figures share. Rows to show of `size`, and a note about the others.
 std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes);
 // The table as the look wants it; JSON within json_document.

@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kFigureColumns = 6 + 2 + 6 + 2 + 9 + 2 + 13 + 2;
 constexpr std::size_t kNameColumns = 24;    // what a name must have left at the deepest level
 constexpr std::size_t kShortestRun = 3;     // of functions that are collapsed to one line
+constexpr std::size_t kShortestCutRun = 5;  // of those that don't fit it
 constexpr std::size_t kEdgesOfANode = 4;    // back and tail edges shown of each kind
 constexpr std::size_t kWidestIndent = 120;  // beyond, levels are told by a number
 
@@ -278,7 +279,14 @@ class TreeText {
         at = b.shown[0];
       }
     }
-    if (run.size() < kShortestRun || next.level + 1 >= deepest_) {
+    const Pending drawn{
+        .prefix = inner, .is_last = true, .level = next.level + 1, .cost = 0, .contexts = 0};
+    const std::string to_run = branch(drawn);
+    std::string names;
+    if (run.size() >= kShortestRun && next.level + 2 < deepest_) {
+      names = run_text(run.front().node, run.back().node, run.size(), name_width(to_run));
+    }
+    if (names.empty()) {
       open_below(NodeId(node), inner, next.level + 1);
       return;
     }
@@ -290,11 +298,33 @@ class TreeText {
       hidden_cost_ += run[i].hidden_cost;
     }
     in_runs_ += run.size();
-    const std::string first = name(nodes_.function[run.front().node], width / 3);
-    const std::string last = name(nodes_.function[run.back().node], width / 3);
-    line(0, 0, 0, inner, Ink::kDim, fmt::format("⋮  {} calls: {} … {}", run.size(), first, last),
-         false);
-    open_below(NodeId(run.back().node), inner, next.level + 1);
+    // The run is a level of its own, so that what it leads to stands below it, not beside it.
+    const std::uint32_t front = run.front().node;
+    line(cost_[front], 0, calls_of(front), to_run, Ink::kDim, names);
+    open_below(NodeId(run.back().node), prefix_below(drawn), next.level + 2);
+  }
+
+  // "a → b → c": each calls the next. Of a long run that does not fit the ones in the middle are
+  // counted; of a short one nothing is left, it is worth its lines.
+  std::string run_text(std::uint32_t first, std::uint32_t last, std::size_t size,
+                       std::size_t width) const {
+    std::vector<std::string> names;
+    std::size_t used = 0;
+    for (std::uint32_t at = last; names.size() < size && (look_.width == 0 || used <= width);
+         at = nodes_.parent[at].index()) {
+      names.push_back(label(input_, nodes_.function[at]));
+      used += width_of(names.back()) + (names.size() > 1 ? 3 : 0);
+    }
+    if (look_.width == 0 || used <= width) {
+      std::reverse(names.begin(), names.end());
+      return fmt::format("{}", fmt::join(names, " → "));
+    }
+    if (size < kShortestCutRun) return {};
+    const std::string middle = fmt::format(" → {} more → ", size - 2);
+    const std::size_t half = width > width_of(middle) ? (width - width_of(middle)) / 2 : 1;
+    const std::string head = name(nodes_.function[first], half);
+    const std::size_t taken = width_of(head) + width_of(middle);
+    return head + middle + name(nodes_.function[last], width > taken ? width - taken : 1);
   }
 
   void show_back(EdgeId edge, const std::string& prefix, std::size_t width) {
@@ -319,7 +349,8 @@ class TreeText {
                                   percent(hidden_cost_, input_.kept)));
     }
     if (in_runs_ != 0) {
-      parts.push_back(fmt::format("{} that only call the next one (⋮; --all)", count(in_runs_)));
+      parts.push_back(
+          fmt::format("{} that only call the next one, drawn as a → b (--all)", count(in_runs_)));
     }
     if (too_deep_ != 0) {
       parts.push_back(fmt::format("{} further down (--depth)", count(too_deep_)));

@@ -101,13 +101,18 @@ TEST(BlockView, BothSidesWithSelf) {
             "100 ns  10.0%     10  →  b\n"
             "                   2  ⇒  b\n"
             "\n"
+            "hottest full paths\n"
+            "  cost      %  calls     name\n"
+            "400 ns  40.0%      3     main → a\n"
+            "\n"
             "cpu 1.00 us in all\n");
   EXPECT_EQ(shown(view, csv()),
             "name,side,other,calls,cost,kind,cost_is_bound\n"
             "a,in,main,3,400,call,0\n"
             "a,out,[self],0,300,call,0\n"
             "a,out,b,10,100,call,0\n"
-            "a,out,b,2,0,tail,0\n");
+            "a,out,b,2,0,tail,0\n"
+            "a,path,main → a,3,400,context,0\n");
 }
 
 TEST(BlockView, NameThatIsNotThereIsAnError) {

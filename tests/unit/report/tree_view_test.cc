@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <sstream>
+
 #include "analysis/costs.h"
 #include "report/views/escape.h"
 #include "tests/support/profile_builder.h"
@@ -50,11 +54,11 @@ TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
       " total    self       time          calls  context\n"
       "100.0%            10.0 us                 main\n"
       " 99.1%            9.91 us                 ├─ a\n"
-      "                                          │  ⋮  4 calls: b … e\n"
-      " 98.9%   98.9%    9.89 us                 │  └─ work\n"
+      " 99.1%            9.91 us                 │  └─ b → c → d → e\n"
+      " 98.9%   98.9%    9.89 us                 │     └─ work\n"
       "  0.9%              90 ns                 └─ … 3 more below 0.5%\n"
       "cpu 10.0 us in all.  Hidden: 5 contexts below 0.5% (1.1% in all; --min, --all), 4 that "
-      "only call the\nnext one (⋮; --all)\n");
+      "only call the\nnext one, drawn as a → b (--all)\n");
   Look all{.min_percent = 0.5};
   all.all = true;
   const std::string whole = tree(text, all);
@@ -71,6 +75,74 @@ TEST(TreeView, DepthCutsAndSaysHowMuch) {
   EXPECT_NE(text.find("└─ b"), std::string::npos);
   EXPECT_NE(text.find("… 2 contexts further down"), std::string::npos);
   EXPECT_EQ(text.find("└─ c"), std::string::npos);
+}
+
+// What the drawing says: a line "parent>child" for each, runs unfolded.
+std::vector<std::string> pairs_drawn(const std::string& drawing) {
+  std::vector<std::string> pairs, above;  // `above`: by column of the branch, the last name there
+  std::istringstream lines(drawing);
+  std::string line;
+  std::getline(lines, line);
+  const std::size_t begin = line.find("context");
+  while (std::getline(lines, line) && !line.starts_with("cpu")) {
+    // Past the figures, whose columns are all ASCII.
+    std::string_view text = std::string_view(line).substr(begin);
+    std::size_t level = 0;
+    for (const std::string_view branch : {"│  ", "   ", "├─ ", "└─ "}) {
+      EXPECT_EQ(width_of(branch), 3u);
+    }
+    for (bool is_branch = true; is_branch;) {
+      is_branch = false;
+      for (const std::string_view branch : {"│  ", "   ", "├─ ", "└─ "}) {
+        if (!text.starts_with(branch)) continue;
+        text.remove_prefix(branch.size());
+        ++level;
+        is_branch = true;
+      }
+    }
+    above.resize(level);
+    std::string caller = level == 0 ? "" : above.back();
+    while (true) {
+      const std::size_t arrow = text.find(" → ");
+      const std::string name(text.substr(0, arrow));
+      pairs.push_back(caller + ">" + name);
+      caller = name;
+      if (arrow == std::string_view::npos) break;
+      text.remove_prefix(arrow + std::string_view(" → ").size());
+    }
+    above.push_back(caller);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+TEST(TreeView, WhatHangsFromALineIsCalledByIt) {
+  // Random trees of distinct names, in which long runs are common.
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> paths{"n0"};
+    std::vector<std::string> expected{">n0"};
+    std::string text = "n0 = 1000000\n";
+    for (int n = 1; n < 14; ++n) {
+      const std::size_t from = random() % 4 == 0 ? random() % paths.size() : paths.size() - 1;
+      const std::string name = "n" + std::to_string(n);
+      expected.push_back(paths[from].substr(paths[from].rfind(' ') + 1) + ">" + name);
+      paths.push_back(paths[from] + " " + name);
+      text += paths.back() + (n == 13 || random() % 3 == 0 ? " = 1000000\n" : " = 1\n");
+    }
+    std::sort(expected.begin(), expected.end());
+    Look look{.min_percent = 0};
+    look.width = 0;
+    EXPECT_EQ(pairs_drawn(tree(text, look)), expected) << text << tree(text, look);
+    // Nor does what is left out change it.
+    look.min_percent = 1;
+    for (const std::string& pair : pairs_drawn(tree(text, look))) {
+      if (pair.find("…") != std::string::npos) continue;
+      EXPECT_TRUE(std::binary_search(expected.begin(), expected.end(), pair))
+          << pair << "\n"
+          << text << tree(text, look);
+    }
+  }
 }
 
 TEST(TreeView, EveryLineFitsTheWidth) {

@@ -1,0 +1,78 @@
+// Recursion as a whole: the strongly connected components of the call graph, as one entry each.
+//
+// Functions that can call each other round in a circle are a clique; a function that calls nobody
+// back is a clique of its own. Seen from outside, a clique is entered and costs something; the cost
+// belongs to its entry. It is exact, folded recursion or not: whatever folding moved, it moved
+// inside the clique. Inside, each member has its own cost and that of its own children, which are
+// what it calls outside the clique: together they are the clique's cost.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+enum class Recursion {
+  kNone,     // does not call itself, not even by way of others
+  kSelf,     // calls itself; calls were not counted, so nothing more is known
+  kSingle,   // calls itself at most once a call, on average, as far as can be seen
+  kSeveral,  // calls itself more than once a call somewhere: a tree of calls
+  kMutual,   // several functions take turns
+};
+
+struct CliqueMember {
+  profile::FunctionId function;
+  std::uint64_t self = 0;
+  std::uint64_t children = 0;      // what it calls outside the clique
+  std::uint64_t entry_cost = 0;    // of the paths that enter the clique here
+  std::uint64_t entries = 0;       // calls from outside
+  std::uint64_t inside_calls = 0;  // calls from members, tail calls included
+};
+
+struct Clique {
+  std::vector<CliqueMember> members;  // dearest (self + children) first
+  Recursion recursion = Recursion::kNone;
+  std::uint64_t cost = 0;  // of all paths that enter it
+  std::uint64_t self = 0;
+  std::uint64_t entries = 0, inside_calls = 0;
+  // Members that stand on one path at most; with folding they can have been more.
+  std::uint64_t depth = 0;
+  bool depth_is_bound = false;
+};
+
+struct Cliques {
+  std::vector<Clique> cliques;  // dearest first; the root is in none
+  // By function: index into cliques. kNoClique: the root, or what does not stand in the tree.
+  std::vector<std::uint32_t> of;
+};
+inline constexpr std::uint32_t kNoClique = 0xffffffffu;
+
+Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric);
+
+// A call, told apart by the chain of cliques from the root to the caller: "h called i ten times
+// when its ancestors were main -> f -> h".
+struct CliqueCall {
+  std::uint32_t chain;  // index into CliqueContexts::chains
+  profile::FunctionId caller, callee;
+  bool is_tail = false;
+  bool is_inside = false;  // stays in the clique: its cost is that of the entry
+  std::uint64_t calls = 0;
+  std::uint64_t cost = 0;  // exact: of a call that leaves the clique
+};
+
+struct CliqueContexts {
+  struct Chain {
+    std::uint32_t parent;  // kNoClique: none
+    std::uint32_t clique;
+  };
+  std::vector<Chain> chains;      // parents before children
+  std::vector<CliqueCall> calls;  // dearest first
+};
+
+// Calls from the root are left out: nobody makes them.
+CliqueContexts clique_contexts(const profile::Profile& profile, const profile::Metric& metric,
+                               const Cliques& cliques);
+
+}  // namespace fbleprof::analysis

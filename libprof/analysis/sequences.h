@@ -1,0 +1,43 @@
+// A sequence of functions a -> b -> c, each called by the one before: what goes in, what goes out.
+//
+// As blocks.h has it for one function. The sequence stands wherever a path holds its functions side
+// by side; its cost is that of all paths that hold it, each counted once.
+//
+// How far the figures can be trusted: a back edge that leads from inside the sequence to a context
+// that looks different hides the rest of it (costs are then lower bounds), and a context in the
+// middle of a sequence that back edges enter mixes calls of different origin (calls of sequences of
+// four and more are then about right). Of two and three functions calls are exact: that is the pair
+// rule. Tail calls have no cost of their own and end a sequence: they are counted apart.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/pairs.h"
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// The sequence's first functions, up to and with one of them.
+struct SequenceStep {
+  std::uint64_t calls = 0;  // of the last of them, by the one before
+  bool calls_are_about = false;
+  std::uint64_t tail_calls = 0;  // the same by a jump
+  std::uint64_t cost = 0;        // of all paths that hold them
+  bool cost_is_bound = false;    // at least
+};
+
+struct Sequence {
+  std::vector<SequenceStep> steps;
+  std::uint64_t self = 0;  // of the last function, in the sequence
+  // in: PairRow::caller calls the first function, PairRow::callee is none, calls are those of the
+  // last function; out: the last function calls PairRow::callee. Dearest first, tail calls last.
+  std::vector<PairRow> in, out;
+  std::vector<profile::NodeId> contexts;  // of the last function, outermost ones, dearest first
+};
+
+// `matches[i]`, by function: 1 = it can be the i-th of the sequence. At most 64 steps.
+Sequence sequence(const profile::Profile& profile, const profile::Metric& metric,
+                  const std::vector<std::vector<std::uint8_t>>& matches);
+
+}  // namespace fbleprof::analysis
