@@ -42,7 +42,7 @@ class Pass {
         functions_(source.functions()),
         sites_(source.sites()) {
     options_.lines |= options_.inlines;
-    if (options_.recorded_ns == 0) options_.recorded_ns = start_of_earliest();
+    if (options_.recorded_ns == 0) options_.recorded_ns = start_of_earliest(source_);
     if (options_.inlines) {
       inlined_.at_function.resize(functions_.count());
       inlined_.at_site.resize(sites_.count());
@@ -63,15 +63,6 @@ class Pass {
   }
 
  private:
-  std::uint64_t start_of_earliest() const {
-    std::uint64_t earliest = 0;
-    for (const profile::Process& process : source_.processes()) {
-      const std::uint64_t start = process.start_realtime_ns;
-      if (start != 0 && (earliest == 0 || start < earliest)) earliest = start;
-    }
-    return earliest;
-  }
-
   bool is_set(StringId text) const { return !strings_.get(text).empty(); }
 
   std::vector<Questions> collect() const {
@@ -99,10 +90,7 @@ class Pass {
     for (std::uint32_t s : questions.sites) addresses.push_back(sites_.address[s] - 1);
     if (addresses.empty()) return;
 
-    const profile::Module& module = source_.modules()[m];
-    const ModuleFile file{std::string(source_.text(module.path)),
-                          unhex(source_.text(module.build_id)),
-                          (module.flags & format::kModuleIsVdso) != 0};
+    const ModuleFile file = module_file(source_, profile::ModuleId(m));
     ModuleSymbols symbols = symbolize_module(file, addresses, options_);
     if (!symbols.warning.empty()) warnings_.push_back(std::move(symbols.warning));
 
@@ -183,6 +171,21 @@ class Pass {
 };
 
 }  // namespace
+
+ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module) {
+  const profile::Module& row = profile.modules()[module.index()];
+  return {std::string(profile.text(row.path)), unhex(profile.text(row.build_id)),
+          (row.flags & format::kModuleIsVdso) != 0};
+}
+
+std::uint64_t start_of_earliest(const profile::Profile& profile) {
+  std::uint64_t earliest = 0;
+  for (const profile::Process& process : profile.processes()) {
+    const std::uint64_t start = process.start_realtime_ns;
+    if (start != 0 && (earliest == 0 || start < earliest)) earliest = start;
+  }
+  return earliest;
+}
 
 profile::Profile symbolize(const profile::Profile& profile, Options options) {
   return Pass(profile, std::move(options)).run();

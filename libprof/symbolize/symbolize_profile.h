@@ -21,4 +21,10 @@ namespace fbleprof::symbolize {
 // Where options.recorded_ns is 0 the start of the earliest process takes its place.
 profile::Profile symbolize(const profile::Profile& profile, Options options);
 
+// The file of a module, for asking about more of its addresses.
+ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module);
+
+// When the earliest process started, ns since 1970; 0 = unknown.
+std::uint64_t start_of_earliest(const profile::Profile& profile);
+
 }  // namespace fbleprof::symbolize

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "launch/library.h"
 #include "launch/options.h"
@@ -42,9 +43,20 @@ std::string missing_directory(const Request& request) {
   return {};
 }
 
+// `fble-prof push ...` is another program, beside this one: this one must not depend on what reads
+// profiles. A program that is called push is run by `fble-prof -- push`.
+int become_push(char** argv) {
+  std::error_code failure;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  const std::string push = (self.parent_path() / "fble-prof-push").string();
+  execv(push.c_str(), argv + 1);
+  return give_up(kCannotRun, push + ": " + std::strerror(errno));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
   const Request request = read_request({argv + 1, argv + argc});
   if (!request.error.empty()) {
     return give_up(kWrongUse, request.error + " (fble-prof --help explains the options)");

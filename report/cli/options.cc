@@ -39,6 +39,14 @@ po::options_description view_options() {
       "recursion: functions that call each other in a circle as one entry, its members inside; "
       "=context: calls by the chain of cliques above them");
   add("edges", "every caller and callee with exact calls and cost: the call graph");
+  add("by", po::value<Text>()->value_name("WHAT"),
+      "a table of modules: module, file, namespace or class; or of runs: thread, process, host, "
+      "rank or label:KEY");
+  add("annotate", po::value<Text>()->value_name("NAME"),
+      "the self cost of a function by source line and by instruction, inlined functions unfolded "
+      "(needs FBLEPROF_LEAVES=1)");
+  add("source", "with --annotate: lines only");
+  add("asm", "with --annotate: instructions only");
   add("call-sites", po::value<Text>()->value_name("[=NAME]"),
       "every place that calls, with file:line, calls and cost (all with FBLEPROF_CALLSITES=1); "
       "with =NAME only calls of and by NAME");
@@ -64,8 +72,6 @@ po::options_description filter_options() {
       "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)");
   add("fold", po::value<Texts>()->composing()->value_name("NAME"),
       "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y");
-  add("by", po::value<Text>()->value_name("WHAT"),
-      "keep apart: thread, process, or process,thread. Default: all in one tree");
   add("metric", po::value<Text>()->value_name("M"),
       "cpu, wall, calls, samples, ticks, overhead or what else the file holds. Default: its clock");
   add("inlines",
@@ -150,6 +156,8 @@ std::string choose_view(const po::variables_map& given, Options& options) {
       {"block", View::kBlock},
       {"edges", View::kEdges},
       {"call-sites", View::kCallSites},
+      {"annotate", View::kAnnotate},
+      {"by", View::kRollup},
       {"summary", View::kSummary},
       {"threads", View::kThreads},
       {"verify", View::kVerify},
@@ -168,6 +176,12 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     options.view = view;
   }
   if (given.count("call-sites") != 0) options.call_sites = given["call-sites"].as<Text>();
+  if (given.count("annotate") != 0) options.annotate = given["annotate"].as<Text>();
+  if (given.count("source") + given.count("asm") != 0) {
+    if (options.view != View::kAnnotate) return "--source and --asm belong to --annotate";
+    if (given.count("asm") == 0) options.annotate_by = AnnotateBy::kSource;
+    if (given.count("source") == 0) options.annotate_by = AnnotateBy::kInstructions;
+  }
   if (given.count("block") != 0) options.block = given["block"].as<Text>();
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
   if (given.count("export") != 0) {
@@ -329,15 +343,13 @@ Result<Options> parse_options(int argc, char** argv) {
   options.leaves = given.count("leaves") != 0;
   options.symbols = given.count("no-symbols") == 0;
   if (given.count("by") != 0) {
-    const Text by = given["by"].as<Text>();
-    if (by == "thread") {
-      options.group_by = transform::GroupBy::kThread;
-    } else if (by == "process") {
-      options.group_by = transform::GroupBy::kProcess;
-    } else if (by == "process,thread") {
-      options.group_by = transform::GroupBy::kProcessAndThread;
-    } else {
-      return usage("--by " + by + ": thread, process or process,thread");
+    options.rollup = given["by"].as<Text>();
+    if (!is_rollup(options.rollup)) {
+      return usage("--by " + options.rollup +
+                   ": module, file, namespace, class, thread, process, host, rank or label:KEY");
+    }
+    if (!options.splits.empty()) {
+      return usage("--by is a table, --split-by splits the tree: take one");
     }
   }
   return options;

@@ -6,7 +6,9 @@
 
 #include "base/result.h"
 #include "report/cli/gate.h"
+#include "report/views/annotate_view.h"
 #include "report/views/input.h"
+#include "report/views/rollup_view.h"
 #include "transform/filter.h"
 #include "transform/merge.h"
 
@@ -19,6 +21,8 @@ enum class View {
   kBlock,
   kEdges,
   kCallSites,
+  kAnnotate,
+  kRollup,
   kSummary,
   kThreads,
   kRaw,
@@ -35,15 +39,17 @@ enum class View {
 
 struct Options {
   View view = View::kTree;
-  std::string block;          // pattern of kBlock
+  std::string block;       // pattern of kBlock
+  std::string call_sites;  // pattern of kCallSites
+  std::string annotate;    // pattern of kAnnotate
+  AnnotateBy annotate_by = AnnotateBy::kBoth;
+  std::string rollup;         // of kRollup, see is_rollup
   std::string export_format;  // of kExport
   std::string output;         // file; "" = stdout
-  std::string call_sites;     // pattern of kCallSites
   std::string path;           // patterns of kPath, separated by commas
   std::vector<std::string> files;
   std::string metric;  // "" = the profile's own clock
   transform::Filter filter;
-  transform::GroupBy group_by = transform::GroupBy::kNothing;
   std::vector<transform::Split> splits;
   bool tolerant = false;
   std::vector<std::string> baselines;  // --diff: what `files` are compared with

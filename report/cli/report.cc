@@ -33,11 +33,22 @@ namespace {
 
 transform::MergeOptions merge_options(const Options& options) {
   transform::MergeOptions how;
-  how.group_by = options.group_by;
-  how.splits = options.splits;
-  how.keep_leaves = options.leaves;
+  how.splits = options.view == View::kRollup ? rollup_splits(options.rollup) : options.splits;
+  how.keep_leaves = options.leaves || options.view == View::kAnnotate;
   how.keep_sites = options.view == View::kCallSites;
   return how;
+}
+
+// What the levels below the root are, for exports that can say so.
+transform::GroupBy group_by_of(const std::vector<transform::Split>& splits) {
+  using By = transform::Split::By;
+  const auto is = [&](std::size_t i, By by) { return i < splits.size() && splits[i].by == by; };
+  if (splits.size() == 1 && is(0, By::kProcess)) return transform::GroupBy::kProcess;
+  if (splits.size() == 1 && is(0, By::kThread)) return transform::GroupBy::kThread;
+  if (splits.size() == 2 && is(0, By::kProcess) && is(1, By::kThread)) {
+    return transform::GroupBy::kProcessAndThread;
+  }
+  return transform::GroupBy::kNothing;
 }
 
 // --raw and --verify: about files, not about profiles.
@@ -63,7 +74,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
                          Progress& progress, std::vector<std::string>& warnings) {
   transform::AccumulateOptions how;
   how.splits = transform::all_splits(merge_options(options));
-  how.keep_leaves = options.leaves || options.inlines;
+  how.keep_leaves = options.leaves || options.inlines || options.view == View::kAnnotate;
   how.keep_sites = options.view == View::kCallSites;
   if (options.view == View::kSummary || options.view == View::kThreads) {
     how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
@@ -87,8 +98,8 @@ bool names_files(const Options& options) {
   const auto mentions = [](const std::string& text) {
     return text.find("file:") != std::string::npos;
   };
-  return asks(options.block) || asks(options.call_sites) || mentions(options.path) ||
-         std::any_of(filter.keep.begin(), filter.keep.end(), mentions) ||
+  return asks(options.block) || asks(options.call_sites) || asks(options.annotate) ||
+         mentions(options.path) || std::any_of(filter.keep.begin(), filter.keep.end(), mentions) ||
          std::any_of(filter.select.begin(), filter.select.end(), asks) ||
          std::any_of(filter.exclude.begin(), filter.exclude.end(), asks) ||
          std::any_of(filter.fold.begin(), filter.fold.end(), asks);
@@ -97,8 +108,8 @@ bool names_files(const Options& options) {
 Profile add_names(const Profile& profile, const Options& options, Progress& progress) {
   symbolize::Options how;
   const Exporter* exporter = chosen_exporter(options);
-  how.lines = options.look.lines || options.view == View::kCallSites || names_files(options) ||
-              (exporter != nullptr && exporter->wants_lines);
+  how.lines = options.look.lines || options.rollup == "file" || options.view == View::kCallSites ||
+              names_files(options) || (exporter != nullptr && exporter->wants_lines);
   how.inlines = options.inlines;
   how.progress = &progress;
   return symbolize::symbolize(profile, how);
@@ -152,9 +163,13 @@ Result<std::string> render(const Options& options, const Above& above, const Inp
       return block_view(input, options.block);
     case View::kEdges:
       return pair_view(input);
+    case View::kAnnotate:
+      return annotate_view(input, options.annotate, options.annotate_by);
+    case View::kRollup:
+      return rollup_view(input, options.rollup);
     case View::kExport:
       return chosen_exporter(options)->write({input.profile, input.metric, input.total,
-                                              input.kept_is_bound, options.group_by,
+                                              input.kept_is_bound, group_by_of(options.splits),
                                               input.look.min_percent, input.look.all});
     case View::kCallSites:
       return call_sites_view(input, options.call_sites);

@@ -1,4 +1,4 @@
-// The levels that --by thread and --by process put below the root.
+// The levels that --split-by thread and --split-by process put below the root.
 #pragma once
 
 #include "profile/profile.h"

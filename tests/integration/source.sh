@@ -1,5 +1,5 @@
 #!/bin/bash
-# Where in the source: call sites.
+# Where in the source: call sites, lines, instructions.
 . "$(dirname "$0")/lib.sh"
 
 # line_of COMMENT: the line of the test program with that comment.
@@ -34,3 +34,42 @@ for mode in fentry mcountc cyg; do
   text=$("$REPORT" --call-sites "$profile")
   check "and the report says so" "${text/FBLEPROF_CALLSITES=1/}" != "$text"
 done
+
+# annotated OPTION... : rows of --annotate as CSV, without the header.
+annotated() { "$REPORT" --annotate "$@" --format csv "$profile" | tail -n +2; }
+
+for mode in fentry mcountc cyg plain; do
+  begin "lines and instructions $mode"
+  settings=(FBLEPROF_LEAVES=1)
+  same "$PROGRAMS/sites.$mode" 50000
+  verified "$profile"
+  hot=$(annotated work --source | sort -t, -k5,5nr | head -n 1)
+  check "the hot line is known ($hot)" "$(cut -d, -f4 <<<"$hot")" = "$(line_of 'hot line')"
+  check "it has its text" "${hot/hot line/}" != "$hot"
+  lines=$(annotated work --source | awk -F, '$1 == 0 { sum += $5 } END { print sum }')
+  instructions=$(annotated work --asm | awk -F, '{ sum += $2 } END { print sum }')
+  check "lines and instructions have the same sum" "$lines" = "$instructions"
+  whole=$("$REPORT" --self --format csv "$profile" | awk -F, '$1 == "work" { print $2 }')
+  check "which is most of the self time ($lines of $whole)" "$((lines * 100))" -ge "$((whole * 95))"
+  "$REPORT" --annotate caller --asm --all "$profile" >"$dir/all" || fail "the caller"
+  grep -q 'twice.*←.*caller' "$dir/all" || [ "$mode" = cyg ] || fail "inlined calls are shown"
+done
+
+begin "a source file that is gone"
+settings=(FBLEPROF_LEAVES=1)
+cp "$SOURCE/tests/programs/sites.c" "$dir/gone.c"
+gcc -O2 -g "$dir/gone.c" -o "$dir/gone"
+profiled "$dir/gone" 20000
+rm "$dir/gone.c"
+"$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 || fail "it is an error"
+grep -q 'gone.c: not found' "$dir/text" || fail "nothing is said about it"
+rm "$dir/gone"
+"$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 && fail "it still has a name"
+"$REPORT" --annotate '*' --format csv "$profile" >"$dir/text" 2>"$dir/err" ||
+  fail "addresses are all there is"
+
+begin "a profile without addresses"
+profiled "$PROGRAMS/sites.fentry" 100
+"$REPORT" --annotate work "$profile" >"$dir/text" 2>&1
+check "status" $? = 2
+grep -q 'FBLEPROF_LEAVES=1' "$dir/text" || fail "it does not say how to record them"

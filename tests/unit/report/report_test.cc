@@ -82,6 +82,20 @@ TEST_F(ReportTest, AllMetricsCanBeShown) {
             "calls");
 }
 
+TEST_F(ReportTest, RunsAreToldApartByWhatTheirProfilesSay) {
+  EXPECT_NE(text({"--by", "label:release", "--format", "csv", "%1", "%2"}).find("7,12000,12000"),
+            std::string::npos);
+  EXPECT_NE(text({"--by", "rank", "--format", "csv", "%1"}).find("(none),4000,4000"),
+            std::string::npos);
+  EXPECT_NE(text({"--by", "process", "--format", "csv", "%1", "%2"}).find("(99),8000,8000"),
+            std::string::npos);
+}
+
+TEST_F(ReportTest, OptionWithoutItsValueDoesNotTakeTheFile) {
+  EXPECT_NE(text({"--call-sites", "%1"}).find("main → work"), std::string::npos);
+  EXPECT_NE(text({"--call-sites=work", "%1"}).find("main → work"), std::string::npos);
+}
+
 TEST_F(ReportTest, SelectionIsReported) {
   const std::string out = text({"--select", "other", "%2"});
   EXPECT_NE(out.find("kept 4.00 us of 8.00 us cpu (50.0%)"), std::string::npos);
@@ -110,7 +124,7 @@ TEST_F(ReportTest, SummaryOfSeveralListsThem) {
 
 TEST_F(ReportTest, EveryViewSpeaksJson) {
   for (const char* view :
-       {"--self", "--dominated", "--edges", "--threads", "--verify", "--summary"}) {
+       {"--self", "--dominated", "--edges", "--threads", "--verify", "--summary", "--call-sites"}) {
     rapidjson::Document json;
     json.Parse(text({view, "--format", "json", "%1"}).c_str());
     EXPECT_FALSE(json.HasParseError()) << view;
@@ -152,6 +166,11 @@ TEST_F(ReportTest, MistakesOnTheCommandLineAreOneClearLine) {
                                              {"--min", "200", "%1"},
                                              {"--top", "-1x", "%1"},
                                              {"--by", "colour", "%1"},
+                                             {"--split-by", "colour", "%1"},
+                                             {"--by", "label:", "%1"},
+                                             {"--asm", "%1"},
+                                             {"--annotate", "work", "%1"},
+                                             {"--call-sites=nothing-so-called", "%1"},
                                              {"--no-such-option", "%1"},
                                              {"--select", "nothing-so-called", "%1"},
                                              {"/nonexistent"}}) {

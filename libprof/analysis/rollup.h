@@ -1,0 +1,37 @@
+// The same figures for groups of functions: modules, files, namespaces, classes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// A group of functions, numbered by the caller.
+struct RollupRow {
+  std::uint32_t group = 0;
+  std::uint64_t self = 0;
+  // The sum of all paths that hold a function of the group. A path counts once, however often.
+  std::uint64_t dominated = 0;
+  bool dominated_is_bound = false;  // at least: part of it is hidden behind a back edge
+  std::uint64_t calls = 0;          // entries of its functions, tail calls included
+  std::uint64_t entries = 0;        // of those, from outside the group
+  std::uint32_t functions = 0;      // that stand in the tree
+};
+
+// A row for each group that stands in the tree, in no order. `group_of`, by FunctionId, may be
+// kNoGroup: such functions belong to none, and what they cost is in the dominated cost of others.
+inline constexpr std::uint32_t kNoGroup = 0xffffffffu;
+std::vector<RollupRow> rollup(const profile::Profile& profile, const profile::Metric& metric,
+                              const std::vector<std::uint32_t>& group_of);
+
+// The scope a name stands in, template arguments and parameters taken out: "a::B<int>::f(long)" is
+// in "a::B". "" = in none. Names don't tell a class from a namespace, so both are scopes.
+std::string scope_of(std::string_view name);
+// The outermost part of the scope: "a".
+std::string outermost_scope_of(std::string_view name);
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,88 @@
+// fble-prof-push, which `fble-prof push` becomes: sends a profile to a Pyroscope server.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <thread>
+
+#include "report/push/http.h"
+#include "report/push/push.h"
+#include "report/views/escape.h"
+
+namespace {
+
+using namespace fbleprof;
+
+constexpr int kSent = 0, kRefused = 1, kFailed = 2;
+constexpr std::size_t kMostOfAnswerShown = 300;
+
+void say(const std::string& line) {
+  fmt::print(stderr, "fble-prof push: {}\n", report::escape(line));
+}
+
+std::string explain(const push::Response& response, const push::Options& options) {
+  if (response.status == 0) return fmt::format("{}: {}", options.url_text, response.problem);
+  std::string why = response.body.substr(0, kMostOfAnswerShown);
+  while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
+  return fmt::format("{}: the server refused it: HTTP {}{}{}", options.url_text, response.status,
+                     why.empty() ? "" : ": ", why);
+}
+
+int run(int argc, char** argv) {
+  const auto options = push::parse_options(argc, argv);
+  if (!options) {
+    fmt::print(stderr, "{}\n", report::escape(options.error().line()));
+    return kFailed;
+  }
+  if (options->action != push::Options::Action::kPush) {
+    const std::string text = options->action == push::Options::Action::kHelp
+                                 ? push::help_text()
+                                 : "fble-prof push " FBLEPROF_VERSION "\n";
+    return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? kSent : kFailed;
+  }
+  auto prepared = push::prepare(*options, nullptr);
+  if (!prepared) {
+    say(prepared.error().line());
+    return kFailed;
+  }
+  for (const std::string& remark : prepared->remarks) say(remark);
+  if (!prepared->upload) {
+    fmt::print("nothing new since the last push\n");
+    return kSent;
+  }
+
+  const push::Upload& upload = *prepared->upload;
+  const push::Request request = push::ingest_request(options->url.path, upload);
+  unsigned tries = 0;
+  const push::Response response = push::post_with_retries(
+      [&] {
+        ++tries;
+        return push::post(options->url, request, options->tenant, options->timeout_s);
+      },
+      options->retries,
+      [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); });
+  if (response.status < 200 || response.status >= 300) {
+    say(explain(response, *options) + (tries > 1 ? fmt::format(" (tried {} times)", tries) : ""));
+    return kRefused;
+  }
+  fmt::print("sent {} bytes to {} as {}\n", upload.pprof.size(), options->url_text,
+             report::escape(push::application_name(upload.name, upload.labels)));
+  if (!prepared->state_file.empty()) {
+    if (auto bad = push::write_state(prepared->state_file, prepared->now)) say(bad->line());
+  }
+  return kSent;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    say(error.what());
+  }
+  return kFailed;
+}

@@ -1,0 +1,36 @@
+// What the user asks of fble-prof push.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace fbleprof::push {
+
+struct Url {
+  std::string host, port, path;  // path without query, "" or begins with '/'
+};
+
+// "http://host[:port][/path]", also with an address of IPv6 in brackets. Fails on anything else.
+Result<Url> parse_url(const std::string& text);
+
+struct Options {
+  enum class Action { kPush, kHelp, kVersion } action = Action::kPush;
+  std::string file;
+  Url url;
+  std::string url_text;  // as it was typed
+  std::string name;      // of the application; "" = the program's
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::string tenant;  // X-Scope-OrgID; "" = none
+  bool since_last = false;
+  unsigned timeout_s = 10;  // of one try
+  unsigned retries = 4;     // after the first try
+};
+
+Result<Options> parse_options(int argc, char** argv);
+std::string help_text();
+
+}  // namespace fbleprof::push

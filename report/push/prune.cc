@@ -1,0 +1,33 @@
+#include "report/push/prune.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "analysis/costs.h"
+#include "transform/regroup.h"
+
+namespace fbleprof::push {
+
+profile::Profile prune(const profile::Profile& profile, const profile::Metric& metric,
+                       std::size_t most) {
+  const profile::Nodes& nodes = profile.nodes();
+  if (nodes.count() <= most) return profile;
+  // A caller costs at least what its callees do, and stands before them: the dearest `most` nodes
+  // hold all of their callers.
+  const std::vector<std::uint64_t> cost = analysis::inclusive(profile, metric);
+  std::vector<std::uint32_t> order(nodes.count());
+  std::iota(order.begin(), order.end(), 0u);
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) {
+                     return cost[a] != cost[b] ? cost[a] > cost[b] : a < b;
+                   });
+  transform::Regrouping how;
+  how.root = nodes.function[0];
+  how.folded_node.assign(nodes.count(), 1);
+  for (std::size_t i = 0; i < most; ++i) how.folded_node[order[i]] = 0;
+  how.folded_node[0] = 0;
+  return transform::regroup(profile, how);
+}
+
+}  // namespace fbleprof::push

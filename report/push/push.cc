@@ -1,0 +1,158 @@
+#include "report/push/push.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/costs.h"
+#include "profile/reader.h"
+#include "report/exporters/exporter.h"
+#include "report/push/prune.h"
+#include "report/views/quantity.h"
+#include "report/views/run_facts.h"
+#include "report/views/run_view.h"
+#include "symbolize/symbolize_profile.h"
+#include "transform/merge.h"
+
+namespace fbleprof::push {
+
+using profile::Profile;
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// The last four bytes of a gzip file: the length of what was packed, if below 4 GiB.
+std::uint64_t unpacked_bytes(const std::string& gzip) {
+  if (gzip.size() < 18) return 0;
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < 4; ++i) {
+    bytes |= std::uint64_t{static_cast<unsigned char>(gzip[gzip.size() - 4 + i])} << (8 * i);
+  }
+  return bytes;
+}
+
+std::uint64_t end_ns(const Profile& profile) {
+  std::uint64_t end = 0;
+  for (const profile::Process& process : profile.processes()) {
+    end = std::max(end, process.start_realtime_ns + process.duration_ns);
+  }
+  return end;
+}
+
+std::string program_name(const Profile& profile) {
+  for (const profile::Process& process : profile.processes()) {
+    const std::string_view path = profile.text(process.executable);
+    if (!path.empty()) return std::string(profile::base_name(path));
+  }
+  return "unknown";
+}
+
+// The user's labels, then those of the profile that the user did not give, then its host.
+void add_labels(const Profile& profile, const Options& options, Upload& upload) {
+  upload.labels = options.labels;
+  const auto add = [&](std::string_view key, std::string_view value) {
+    const auto has_key = [&](const auto& label) { return label.first == key; };
+    if (value.empty() || std::any_of(upload.labels.begin(), upload.labels.end(), has_key)) return;
+    upload.labels.emplace_back(key, value);
+  };
+  for (const profile::Process& process : profile.processes()) {
+    for (const profile::Label& label : process.labels) {
+      add(profile.text(label.key), profile.text(label.value));
+    }
+    add("hostname", profile.text(process.host));
+  }
+}
+
+bool all_zero(const Profile& profile) {
+  return std::all_of(profile.metrics().begin(), profile.metrics().end(), [&](const auto& metric) {
+    return metric.aggregation != profile::Aggregation::kSum ||
+           analysis::total(profile, metric) == 0;
+  });
+}
+
+// The profile as pprof, within the limits of a server.
+Result<std::string> pack(const Profile& whole, const std::string& metric_name,
+                         std::vector<std::string>& remarks) {
+  std::size_t most = kMostSamples;
+  for (;;) {
+    const Profile profile = prune(whole, *whole.find_metric(metric_name), most);
+    const profile::Metric& metric = *profile.find_metric(metric_name);
+    report::Export input{profile, metric};
+    input.total = analysis::total(profile, metric);
+    auto packed = report::write_pprof(input);
+    if (!packed) return packed;
+    if (unpacked_bytes(*packed) <= kMostBytes || most < 16) {
+      const std::size_t left_out = whole.nodes().count() - profile.nodes().count();
+      if (left_out != 0) {
+        remarks.push_back(
+            fmt::format("{} of {} contexts were charged to their callers, to fit the server's "
+                        "limits of {} samples and 4 MiB",
+                        report::count(left_out), report::count(whole.nodes().count()),
+                        report::count(kMostSamples)));
+      }
+      return packed;
+    }
+    most = std::min(most, profile.nodes().count()) * 3 / 4;
+  }
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const Options& options, Progress* progress) {
+  profile::ReadOptions how;
+  how.progress = progress;
+  auto read = profile::read_file(options.file, how);
+  if (!read) return read.error();
+  Profile profile = std::move(read->profile);
+  Prepared prepared;
+  const std::string metric = report::default_metric(profile);
+  const std::uint64_t rate = report::reached_hz(report::run_facts(profile, {}));
+  if (profile.find_metric(metric) == nullptr) {
+    return Error{options.file, std::nullopt, "holds no measured values", ""};
+  }
+
+  symbolize::Options names;
+  names.lines = true;
+  names.progress = progress;
+  profile = symbolize::symbolize(profile, names);
+  prepared.remarks = profile.warnings();
+  profile = transform::merge(profile);
+
+  Upload upload;
+  std::uint64_t from_ns = 0;
+  for (const profile::Process& process : profile.processes()) {
+    if (from_ns == 0 || process.start_realtime_ns < from_ns) from_ns = process.start_realtime_ns;
+  }
+  const std::uint64_t until_ns = end_ns(profile);
+  if (options.since_last) {
+    auto path = state_path(options.file, options.url_text);
+    if (!path) return path.error();
+    prepared.state_file = std::move(*path);
+    prepared.now = snapshot(profile, until_ns);
+    const LastPush last = read_state(prepared.state_file);
+    if (last.run == prepared.now.run) {
+      profile = since(profile, last);
+      from_ns = std::max(from_ns, last.until_ns);
+      if (all_zero(profile)) return prepared;
+    }
+  }
+
+  upload.name = options.name.empty() ? program_name(profile) : options.name;
+  add_labels(profile, options, upload);
+  // Whole seconds, and at least one.
+  upload.from_s = from_ns / kSecond;
+  upload.until_s = std::max((until_ns + kSecond - 1) / kSecond, upload.from_s + 1);
+  upload.rate_hz = static_cast<std::uint32_t>(rate);
+  for (const profile::Metric& m : profile.metrics()) {
+    if (m.aggregation == profile::Aggregation::kSum)
+      upload.sample_types.emplace_back(m.name, m.unit);
+  }
+  auto packed = pack(profile, metric, prepared.remarks);
+  if (!packed) return packed.error();
+  upload.pprof = std::move(*packed);
+  prepared.upload = std::move(upload);
+  return prepared;
+}
+
+}  // namespace fbleprof::push

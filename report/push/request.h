@@ -1,0 +1,37 @@
+// The request of Pyroscope's /ingest, without sending it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fbleprof::push {
+
+struct Upload {
+  std::string name;  // of the application
+  std::vector<std::pair<std::string, std::string>> labels;
+  std::uint64_t from_s = 0, until_s = 0;                          // since 1970
+  std::uint32_t rate_hz = 0;                                      // 0 = unknown
+  std::string pprof;                                              // gzipped
+  std::vector<std::pair<std::string, std::string>> sample_types;  // name and unit: ns, bytes, count
+};
+
+struct Request {
+  std::string target;  // path and query
+  std::string content_type;
+  std::string body;
+};
+
+// "app{key=value,...}" as the server reads it: characters that it gives a meaning become '_'.
+std::string application_name(const std::string& name,
+                             const std::vector<std::pair<std::string, std::string>>& labels);
+
+// All but letters, digits and -._~ as %XX.
+std::string percent_encode(std::string_view text);
+
+// A form with the fields `profile` and `sample_type_config`. `path` comes before /ingest.
+Request ingest_request(const std::string& path, const Upload& upload);
+
+}  // namespace fbleprof::push

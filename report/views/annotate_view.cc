@@ -1,0 +1,382 @@
+#include "report/views/annotate_view.h"
+
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+
+#include "report/views/annotated.h"
+#include "report/views/escape.h"
+#include "report/views/quantity.h"
+#include "report/views/table.h"
+#include "report/views/tables.h"
+#include "symbolize/elf_object.h"
+#include "symbolize/shorten.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using analysis::LineRow;
+using analysis::Place;
+using analysis::PlaceChain;
+
+namespace {
+
+constexpr std::size_t kFunctionsForPeople = 5;
+// What costs nothing is shown this far around what does.
+constexpr std::size_t kLinesAround = 4, kInstructionsAround = 5, kSmallestGap = 2;
+
+std::string place_name(const Place& place) {
+  if (place.file.empty()) return "?";
+  const std::string file = escape(base_name(place.file));
+  return place.line == 0 ? file : fmt::format("{}:{}", file, place.line);
+}
+
+// A line of source as people see it: tabs are columns.
+std::string source_line(const Annotated& one, const std::string& file, std::uint32_t line) {
+  const auto source = one.sources.find(file);
+  if (source == one.sources.end()) return {};
+  std::string text;
+  for (const char c : source->second.line(line)) {
+    if (c == '\t') {
+      text.append(4 - text.size() % 4, ' ');
+    } else {
+      text += c;
+    }
+  }
+  return escape(text);
+}
+
+// By place in a list: whether it is within `around` of one that costs something, or in a gap too
+// small to be worth a line.
+std::vector<std::uint8_t> near_cost(const std::vector<std::uint64_t>& costs, std::size_t around,
+                                    bool all) {
+  std::vector<std::uint8_t> shown(costs.size(), all ? 1 : 0);
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i] == 0) continue;
+    const std::size_t end = std::min(costs.size(), i + around + 1);
+    for (std::size_t j = i > around ? i - around : 0; j < end; ++j) shown[j] = 1;
+  }
+  if (std::find(shown.begin(), shown.end(), 1) == shown.end()) return shown;
+  for (std::size_t i = 0; i < shown.size();) {
+    std::size_t end = i;
+    while (end < shown.size() && shown[end] == 0) ++end;
+    if (end - i <= kSmallestGap)
+      std::fill_n(shown.begin() + static_cast<std::ptrdiff_t>(i), end - i, 1);
+    i = std::max(end, i + 1);
+  }
+  return shown;
+}
+
+class Text {
+ public:
+  Text(const Input& input, const Annotated& one) : input_(input), look_(input.look), one_(one) {}
+
+  std::string run(AnnotateBy by) {
+    head();
+    if (by != AnnotateBy::kInstructions && !one_.file.empty()) source();
+    if (by != AnnotateBy::kSource && !one_.code.empty()) instructions();
+    for (const std::string& note : one_.notes) out_ += paint(look_, Ink::kDim, escape(note)) + "\n";
+    return std::move(out_);
+  }
+
+ private:
+  std::string value(std::uint64_t v) const { return quantity(v, input_.metric.unit, look_.unit); }
+
+  void line(std::uint64_t cost, std::string_view middle, Ink ink, std::string_view text) {
+    const std::uint64_t whole = std::max(one_.costs.in_code, one_.costs.self());
+    const std::string figures = cost == 0 ? std::string(18, ' ')
+                                          : fmt::format("{}  {} ", pad_left(value(cost), 9),
+                                                        pad_left(percent(cost, whole), 6));
+    std::string rest = fmt::format("{} {}", middle, text);
+    if (look_.width != 0) rest = cut(rest, look_.width > 40 ? look_.width - 18 : 22);
+    out_ += paint(look_, heat(percent_of(cost, whole)), figures) + paint(look_, ink, rest) + "\n";
+    while (out_.size() > 1 && out_[out_.size() - 2] == ' ') out_.erase(out_.size() - 2, 1);
+  }
+
+  void gap(std::size_t count, const char* what) {
+    if (count != 0) line(0, "", Ink::kDim, fmt::format("     ⋮ {} {}", count, what));
+  }
+
+  void head() {
+    const analysis::Annotation& costs = one_.costs;
+    const Module& module = input_.profile.modules()[one_.range.module.index()];
+    out_ += paint(look_, Ink::kBold, escape(symbolize::tidy(one_.name)));
+    out_ += fmt::format("  ({} 0x{:x}, {} bytes)\n",
+                        escape(base_name(input_.profile.text(module.path))), one_.range.begin,
+                        one_.range.end - one_.range.begin);
+    out_ +=
+        fmt::format("self {} ({}): {} in its own code", value(costs.self()),
+                    percent(costs.self(), input_.kept), value(costs.in_code - costs.of_callers));
+    for (std::size_t i = 0; i < costs.outside.size() && i < 4; ++i) {
+      const FunctionId leaf = costs.outside[i].leaf;
+      out_ +=
+          fmt::format(", {} in {}", value(costs.outside[i].cost), short_label(input_, leaf, 40));
+    }
+    if (costs.outside.size() > 4) out_ += fmt::format(", … {} more", costs.outside.size() - 4);
+    if (costs.without_address != 0) {
+      out_ += fmt::format(", {} at no known address", value(costs.without_address));
+    }
+    if (costs.of_callers != 0) {
+      out_ += fmt::format("; {} more in its code, charged to callers (it has no hook there)",
+                          value(costs.of_callers));
+    }
+    out_ += "\n";
+  }
+
+  void source() {
+    out_ += "\n" + paint(look_, Ink::kDim, escape(one_.file)) + "\n";
+    // The function's own lines, with what was inlined there below each.
+    std::map<std::uint32_t, std::size_t> row_of_line;
+    std::vector<std::size_t> elsewhere;
+    for (std::size_t i = 0; i < one_.lines.size(); ++i) {
+      if (one_.lines[i].depth != 0) continue;
+      const Place& place = one_.lines[i].place;
+      if (place.file == one_.file && place.line != 0) {
+        row_of_line[place.line] = i;
+      } else {
+        elsewhere.push_back(i);
+      }
+    }
+    std::vector<std::uint64_t> costs;
+    for (std::uint32_t l = one_.first_line; l <= one_.last_line; ++l) {
+      const auto row = row_of_line.find(l);
+      costs.push_back(row == row_of_line.end() ? 0 : one_.lines[row->second].cost);
+    }
+    const auto shown = near_cost(costs, kLinesAround, look_.all);
+    std::size_t hidden = 0;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      if (shown[i] == 0) {
+        ++hidden;
+        continue;
+      }
+      gap(hidden, "lines");
+      hidden = 0;
+      const auto number = static_cast<std::uint32_t>(one_.first_line + i);
+      line(costs[i], fmt::format("{:>6}", number), Ink::kPlain,
+           source_line(one_, one_.file, number));
+      const auto row = row_of_line.find(number);
+      if (row != row_of_line.end()) inlined_below(row->second);
+    }
+    gap(hidden, "lines");
+    for (const std::size_t row : elsewhere) {
+      const LineRow& other = one_.lines[row];
+      line(other.cost, "", Ink::kPlain,
+           fmt::format("{}  {}", place_name(other.place),
+                       source_line(one_, other.place.file, other.place.line)));
+      inlined_below(row);
+    }
+  }
+
+  void inlined_below(std::size_t row) {
+    for (std::size_t i = row + 1; i < one_.lines.size() && one_.lines[i].depth != 0; ++i) {
+      const LineRow& inlined = one_.lines[i];
+      std::string text = source_line(one_, inlined.place.file, inlined.place.line);
+      text.erase(0, text.find_first_not_of(' ') == std::string::npos ? text.size()
+                                                                     : text.find_first_not_of(' '));
+      line(inlined.cost, "      ", Ink::kDim,
+           fmt::format("{}↳ {} {}  {}", std::string(2 * (inlined.depth - 1), ' '),
+                       escape(symbolize::shorten(inlined.place.function, 40)),
+                       place_name(inlined.place), text));
+    }
+  }
+
+  void instructions() {
+    out_ += "\n";
+    std::vector<std::uint64_t> costs;
+    std::size_t next = 0;
+    const auto& sampled = one_.costs.instructions;
+    for (const symbolize::Instruction& at : one_.code) {
+      std::uint64_t cost = 0;
+      while (next < sampled.size() && sampled[next].address < at.address + at.bytes.size()) {
+        cost += sampled[next++].cost;
+      }
+      costs.push_back(cost);
+    }
+    const auto shown = near_cost(costs, kInstructionsAround, look_.all);
+    std::size_t hidden = 0;
+    const PlaceChain* above = nullptr;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      if (shown[i] == 0) {
+        ++hidden;
+        continue;
+      }
+      gap(hidden, "instructions");
+      if (hidden != 0) above = nullptr;
+      hidden = 0;
+      if (above == nullptr || *above != one_.chains[i]) place_line(one_.chains[i]);
+      above = &one_.chains[i];
+      line(costs[i], fmt::format("{:>8x}: ", one_.code[i].address), Ink::kPlain, code_text(i));
+    }
+    gap(hidden, "instructions");
+  }
+
+  void place_line(const PlaceChain& chain) {
+    if (chain.back().file.empty()) return;
+    std::string where;
+    for (auto place = chain.rbegin(); place != chain.rend(); ++place) {
+      if (!where.empty()) where += " ← ";
+      if (chain.size() > 1) where += escape(symbolize::shorten(place->function, 30)) + " ";
+      where += place_name(*place);
+    }
+    line(0, "", Ink::kDim,
+         fmt::format("{}  {}", where, source_line(one_, chain.back().file, chain.back().line)));
+  }
+
+  std::string code_text(std::size_t i) const {
+    const symbolize::Instruction& at = one_.code[i];
+    std::string text = escape(at.text);
+    if (!at.target) return text;
+    const auto name = one_.names.find(*at.target);
+    return name == one_.names.end() ? text : fmt::format("{} <{}>", text, escape(name->second));
+  }
+
+  const Input& input_;
+  const Look& look_;
+  const Annotated& one_;
+  std::string out_;
+};
+
+Table line_table(const Input& input, const Annotated& one) {
+  Table table;
+  constexpr auto kLeft = Column::Align::kLeft;
+  table.columns = {{"depth", ""}, {"name", "", kLeft}, {"file", "", kLeft}, {"line", ""},
+                   {"cost", ""},  {"own", ""},         {"text", "", kLeft}};
+  for (const LineRow& row : one.lines) {
+    const auto source = one.sources.find(row.place.file);
+    table.add({count_cell(row.depth), text_cell(row.place.function), text_cell(row.place.file),
+               count_cell(row.place.line), cost_cell(input, row.cost), cost_cell(input, row.own),
+               text_cell(source == one.sources.end()
+                             ? std::string()
+                             : std::string(source->second.line(row.place.line)))});
+  }
+  return table;
+}
+
+Table instruction_table(const Input& input, const Annotated& one) {
+  Table table;
+  constexpr auto kLeft = Column::Align::kLeft;
+  table.columns = {{"address", ""},     {"cost", ""},         {"name", "", kLeft},
+                   {"file", "", kLeft}, {"line", ""},         {"bytes", "", kLeft},
+                   {"text", "", kLeft}, {"target", "", kLeft}};
+  std::size_t next = 0;
+  const auto& sampled = one.costs.instructions;
+  for (std::size_t i = 0; i < one.code.size(); ++i) {
+    const symbolize::Instruction& at = one.code[i];
+    std::uint64_t cost = 0;
+    while (next < sampled.size() && sampled[next].address < at.address + at.bytes.size()) {
+      cost += sampled[next++].cost;
+    }
+    const Place& place = one.chains[i].back();
+    const auto name = at.target ? one.names.find(*at.target) : one.names.end();
+    table.add({count_cell(at.address), cost_cell(input, cost), text_cell(place.function),
+               text_cell(place.file), count_cell(place.line), text_cell(symbolize::hex(at.bytes)),
+               text_cell(at.text),
+               text_cell(name == one.names.end() ? std::string() : name->second)});
+  }
+  // Without the file the addresses are all there is.
+  for (; next < sampled.size(); ++next) {
+    table.add({count_cell(sampled[next].address), cost_cell(input, sampled[next].cost),
+               text_cell(one.name), text_cell(""), count_cell(0), text_cell(""), text_cell(""),
+               text_cell("")});
+  }
+  return table;
+}
+
+std::string json_of(const Input& input, const Annotated& one, AnnotateBy by) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
+  const auto text = [&](const char* key, std::string_view value) {
+    const std::string safe = escape(value);
+    json.Key(key);
+    json.String(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
+  };
+  const auto number = [&](const char* key, std::uint64_t value) {
+    json.Key(key);
+    json.Uint64(value);
+  };
+  const auto raw = [&](const char* key, const std::string& rows) {
+    json.Key(key);
+    json.RawValue(rows.data(), rows.size(), rapidjson::kArrayType);
+  };
+  const auto module_path = [&](ModuleId module) {
+    return module ? input.profile.text(input.profile.modules()[module.index()].path)
+                  : std::string_view();
+  };
+  json.StartObject();
+  text("name", one.name);
+  text("module", module_path(one.range.module));
+  number("begin", one.range.begin);
+  number("end", one.range.end);
+  text("file", one.file);
+  number("self", one.costs.self());
+  number("in_code", one.costs.in_code);
+  number("of_callers", one.costs.of_callers);
+  number("without_address", one.costs.without_address);
+  json.Key("outside");
+  json.StartArray();
+  for (const auto& other : one.costs.outside) {
+    json.StartObject();
+    text("name", display_name(input.profile, other.leaf));
+    text("module", module_path(input.profile.functions().module[other.leaf.index()]));
+    number("cost", other.cost);
+    json.EndObject();
+  }
+  json.EndArray();
+  if (by != AnnotateBy::kInstructions) raw("lines", json_of(line_table(input, one)));
+  if (by != AnnotateBy::kSource) raw("instructions", json_of(instruction_table(input, one)));
+  json.Key("notes");
+  json.StartArray();
+  for (const std::string& note : one.notes) {
+    const std::string safe = escape(note);
+    json.String(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
+  }
+  json.EndArray();
+  json.EndObject();
+  return buffer.GetString();
+}
+
+}  // namespace
+
+Result<std::string> annotate_view(const Input& input, const std::string& pattern, AnnotateBy by) {
+  const bool is_text = input.look.format == Format::kText;
+  std::size_t most = input.look.top;
+  if (most == 0) most = is_text && !input.look.all ? kFunctionsForPeople : SIZE_MAX;
+  auto found = annotated_functions(input, pattern, most);
+  if (!found) return found.error();
+
+  std::string out;
+  for (const Annotated& one : found->functions) {
+    switch (input.look.format) {
+      case Format::kText:
+        out += (out.empty() ? "" : "\n") + Text(input, one).run(by);
+        break;
+      case Format::kJson:
+        out += (out.empty() ? "" : ",") + json_of(input, one, by);
+        break;
+      case Format::kCsv: {
+        // One header for all functions.
+        const std::string rows =
+            csv_of(by == AnnotateBy::kInstructions ? instruction_table(input, one)
+                                                   : line_table(input, one));
+        out += out.empty() ? rows : rows.substr(rows.find('\n') + 1);
+        break;
+      }
+    }
+  }
+  if (input.look.format == Format::kJson) {
+    return json_document(input, "annotate", "functions", "[" + out + "]") + "\n";
+  }
+  if (is_text) {
+    out += "\n" + paint(input.look, Ink::kDim, kept_line(input)) + "\n";
+    if (found->left_out != 0) {
+      out += paint(input.look, Ink::kDim,
+                   fmt::format("… {} more functions (--top N, --all)", found->left_out)) +
+             "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace fbleprof::report

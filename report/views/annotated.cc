@@ -1,0 +1,252 @@
+#include "report/views/annotated.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report/views/escape.h"
+#include "report/views/quantity.h"
+#include "symbolize/symbolize_profile.h"
+#include "transform/matcher.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using analysis::CodeRange;
+using analysis::Place;
+using analysis::PlaceChain;
+
+namespace {
+
+symbolize::Options lookup(const Input& input) {
+  symbolize::Options options;
+  options.recorded_ns = symbolize::start_of_earliest(input.profile);
+  return options;
+}
+
+// The code that the pattern names: of functions on the stack, and of those that only samples saw.
+class Targets {
+ public:
+  Targets(const Input& input, const std::vector<std::uint8_t>& matches)
+      : functions_(input.profile.functions()) {
+    for (const FunctionId f : input.profile.nodes().function) stands_.insert(f);
+    std::map<ModuleId, std::vector<std::uint64_t>> sampled;
+    for (std::size_t f = 0; f < functions_.count(); ++f) {
+      if (matches[f] == 0 || !functions_.module[f]) continue;
+      const std::uint64_t address = functions_.address[f];
+      if (functions_.kind[f] == FunctionKind::kNative && functions_.size[f] != 0) {
+        add({functions_.module[f], address, address + functions_.size[f]}, FunctionId(f));
+      } else if (functions_.kind[f] == FunctionKind::kInstruction) {
+        sampled[functions_.module[f]].push_back(address);
+        name_at_[{functions_.module[f], address}] = FunctionId(f);
+      }
+    }
+    for (const auto& [module, addresses] : sampled) add_sampled(input, module, addresses);
+  }
+
+  // By range: a function with its name.
+  const std::map<CodeRange, FunctionId>& ranges() const { return ranges_; }
+
+  // By FunctionId: those whose code the range is.
+  std::vector<std::uint8_t> functions_of(const CodeRange& range) const {
+    std::vector<std::uint8_t> is_function(functions_.count());
+    bool any = false;
+    for (std::size_t f = 0; f < functions_.count(); ++f) {
+      if (functions_.kind[f] != FunctionKind::kNative || functions_.module[f] != range.module ||
+          functions_.address[f] != range.begin) {
+        continue;
+      }
+      is_function[f] = 1;
+      any |= stands_.count(FunctionId(f)) != 0;
+    }
+    if (any) return is_function;
+    // A part that the compiler split off stands in the tree under the function it belongs to.
+    const FunctionId named = ranges_.at(range);
+    for (std::size_t f = 0; f < functions_.count(); ++f) {
+      is_function[f] = functions_.kind[f] == FunctionKind::kNative &&
+                       functions_.module[f] == range.module &&
+                       functions_.name[f] == functions_.name[named.index()];
+    }
+    return is_function;
+  }
+
+ private:
+  void add(const CodeRange& range, FunctionId function) { ranges_.try_emplace(range, function); }
+
+  bool is_known(ModuleId module, std::uint64_t address) const {
+    for (const auto& [range, function] : ranges_) {
+      if (range.module == module && range.begin <= address && address < range.end) return true;
+    }
+    return false;
+  }
+
+  void add_sampled(const Input& input, ModuleId module,
+                   const std::vector<std::uint64_t>& addresses) {
+    const symbolize::ModuleSymbols symbols = symbolize::symbolize_module(
+        symbolize::module_file(input.profile, module), addresses, lookup(input));
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      if (is_known(module, addresses[i])) continue;
+      const symbolize::FunctionSymbol& symbol = symbols.functions[symbols.addresses[i].function];
+      const std::uint64_t size = std::max(symbol.size, addresses[i] - symbol.begin + 1);
+      add({module, symbol.begin, symbol.begin + size}, name_at_[{module, addresses[i]}]);
+    }
+  }
+
+  const Functions& functions_;
+  std::set<FunctionId> stands_;
+  std::map<CodeRange, FunctionId> ranges_;
+  std::map<std::pair<ModuleId, std::uint64_t>, FunctionId> name_at_;
+};
+
+PlaceChain chain_of(const symbolize::ModuleSymbols& symbols, std::size_t i,
+                    const std::string& name) {
+  const symbolize::AddressSymbol& address = symbols.addresses[i];
+  PlaceChain chain{{name, address.file, address.line}};
+  for (auto frame = address.inlined.rbegin(); frame != address.inlined.rend(); ++frame) {
+    chain.push_back({frame->name, frame->file, frame->line});
+  }
+  return chain;
+}
+
+// The file that most of the function's own instructions come from, and its lines there.
+void find_extent(Annotated& out, const std::vector<PlaceChain>& chains,
+                 const symbolize::FunctionSymbol& symbol) {
+  std::map<std::string, std::size_t> uses;
+  for (const PlaceChain& chain : chains) {
+    if (!chain.front().file.empty()) ++uses[chain.front().file];
+  }
+  const auto most = std::max_element(
+      uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == uses.end()) return;
+  out.file = most->first;
+  for (const PlaceChain& chain : chains) {
+    const Place& own = chain.front();
+    if (own.file != out.file || own.line == 0) continue;
+    if (out.first_line == 0 || own.line < out.first_line) out.first_line = own.line;
+    out.last_line = std::max(out.last_line, own.line);
+  }
+  if (symbol.file == out.file && symbol.line != 0 && symbol.line < out.first_line) {
+    out.first_line = symbol.line;
+  }
+}
+
+void add_names(const Input& input, Annotated& out) {
+  std::vector<std::uint64_t> targets;
+  for (const symbolize::Instruction& instruction : out.code) {
+    const auto& target = instruction.target;
+    if (target && (*target < out.range.begin || *target >= out.range.end)) {
+      targets.push_back(*target);
+    }
+  }
+  if (targets.empty()) return;
+  const symbolize::ModuleSymbols symbols = symbolize::symbolize_module(
+      symbolize::module_file(input.profile, out.range.module), targets, lookup(input));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const symbolize::FunctionSymbol& symbol = symbols.functions[symbols.addresses[i].function];
+    if (!symbol.name.empty() && targets[i] == symbol.begin) out.names[targets[i]] = symbol.name;
+  }
+}
+
+// Code, lines and texts of a function whose costs are known.
+void add_details(const Input& input, Annotated& out) {
+  const symbolize::ModuleFile file = symbolize::module_file(input.profile, out.range.module);
+  symbolize::Options options = lookup(input);
+  auto code = symbolize::disassemble(file, out.range.begin, out.range.end, options);
+  if (code) {
+    out.code = std::move(*code);
+  } else {
+    out.notes.push_back(code.error().line());
+  }
+
+  options.inlines = true;
+  std::vector<std::uint64_t> addresses;
+  for (const symbolize::Instruction& instruction : out.code) {
+    addresses.push_back(instruction.address);
+  }
+  for (const analysis::InstructionCost& at : out.costs.instructions) {
+    addresses.push_back(at.address);
+  }
+  if (addresses.empty()) return;
+  const symbolize::ModuleSymbols symbols = symbolize::symbolize_module(file, addresses, options);
+  std::vector<PlaceChain> chains;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    chains.push_back(chain_of(symbols, i, out.name));
+  }
+  find_extent(out, chains, symbols.functions[symbols.addresses[0].function]);
+  out.chains.assign(chains.begin(), chains.begin() + static_cast<std::ptrdiff_t>(out.code.size()));
+  const std::vector<PlaceChain> costly(
+      chains.begin() + static_cast<std::ptrdiff_t>(out.code.size()), chains.end());
+  out.lines = analysis::line_rows(out.costs.instructions, costly);
+
+  if (out.file.empty()) {
+    out.notes.push_back(
+        fmt::format("{}: no debug info: no source lines (build with -g)", base_name(file.path)));
+  }
+  for (const PlaceChain& chain : chains) {
+    for (const Place& place : chain) {
+      if (place.file.empty() || out.sources.count(place.file) != 0) continue;
+      const auto [it, added] = out.sources.try_emplace(
+          place.file, symbolize::SourceText::read(place.file, options.recorded_ns));
+      if (!it->second.note().empty()) out.notes.push_back(it->second.note());
+    }
+  }
+  add_names(input, out);
+}
+
+bool has_leaves(const Profile& profile) {
+  const Functions& functions = profile.functions();
+  return std::any_of(
+      profile.nodes().function.begin(), profile.nodes().function.end(),
+      [&](FunctionId f) { return functions.kind[f.index()] == FunctionKind::kInstruction; });
+}
+
+}  // namespace
+
+Result<AnnotatedFunctions> annotated_functions(const Input& input, const std::string& pattern,
+                                               std::size_t most) {
+  const Profile& profile = input.profile;
+  auto matches = transform::match(profile, pattern);
+  if (!matches) return matches.error();
+  const auto failed = [&](const std::string& what, const std::string& remedy) {
+    return Error{"", std::nullopt, fmt::format("\"{}\" {}", escape(pattern), what), remedy};
+  };
+  bool names_any = false;
+  for (const FunctionId f : profile.nodes().function) names_any |= (*matches)[f.index()] != 0;
+  if (!names_any) {
+    return failed("names no function of this profile",
+                  "see --self for the names; globs and re:... do as well");
+  }
+  const Targets targets(input, *matches);
+  if (targets.ranges().empty()) {
+    return failed("names nothing with code of its own",
+                  "blocks and functions of unknown size have no lines and instructions");
+  }
+  if (!has_leaves(profile)) {
+    return failed("cannot be annotated: no sampled addresses were recorded",
+                  "record with FBLEPROF_LEAVES=1 (fble-prof --leaves)");
+  }
+
+  AnnotatedFunctions result;
+  for (const auto& [range, function] : targets.ranges()) {
+    Annotated& next = result.functions.emplace_back();
+    next.name = display_name(profile, function);
+    next.range = range;
+    next.costs = analysis::annotate(profile, input.metric, range, targets.functions_of(range));
+  }
+  const auto weight = [](const Annotated& one) { return one.costs.in_code + one.costs.self(); };
+  std::stable_sort(result.functions.begin(), result.functions.end(),
+                   [&](const Annotated& a, const Annotated& b) { return weight(a) > weight(b); });
+  // One without a sample is worth showing where it is all there is.
+  while (result.functions.size() > 1 && weight(result.functions.back()) == 0) {
+    result.functions.pop_back();
+  }
+  if (result.functions.size() > most) {
+    result.left_out = result.functions.size() - most;
+    result.functions.resize(most);
+  }
+  for (Annotated& one : result.functions) add_details(input, one);
+  return result;
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,118 @@
+#!/bin/bash
+# fble-prof push: the request is as Pyroscope's documentation of /ingest has it, differences are
+# differences, and a server that is away, busy or unwilling is told apart.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+export XDG_STATE_HOME=$work/state
+server=
+
+# serve STATUS...: starts a server; $url is where.
+serve() {
+  stop
+  rm -f "$dir/port"
+  mkdir -p "$dir/requests"
+  python3 "$here/ingest_server.py" "$dir/requests" "$@" >"$dir/port" &
+  server=$!
+  local i
+  for ((i = 0; i < 100; i++)); do
+    [ -s "$dir/port" ] && break
+    sleep 0.1
+  done
+  url=http://127.0.0.1:$(cat "$dir/port")
+}
+stop() {
+  [ -n "$server" ] && kill "$server" && wait "$server" 2>/dev/null
+  server=
+}
+push() { "$FBLE_PROF" push "$@" >"$dir/out" 2>"$dir/err"; }
+# of REQUEST EXPRESSION: what the server got; r is the request.
+of() { python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$dir/requests/$1.json" "$2"; }
+
+begin "a profile is sent as documented"
+settings=(FBLEPROF_RATE=1000)
+profiled "$PROGRAMS/sites.fentry" 20000
+serve
+push --name 'my app' --label env=staging --label 'odd=a,b{c}' --tenant one "$profile" "$url"
+check "status" $? = 0
+check "path" "$(of 1 'r["path"]')" = /ingest
+check "format" "$(of 1 'r["query"]["format"]')" = pprof
+check "name" "$(of 1 'r["query"]["name"].split(",hostname")[0]')" = 'my_app{env=staging,odd=a_b_c_'
+check "from is before until" "$(of 1 'int(r["query"]["from"]) < int(r["query"]["until"])')" = True
+check "it was now" "$(of 1 'abs(int(r["query"]["until"]) - __import__("time").time()) < 600')" = True
+check "rate" "$(of 1 '"sampleRate" not in r["query"] or int(r["query"]["sampleRate"]) > 0')" = True
+check "fields" "$(of 1 '",".join(r["fields"])')" = profile,sample_type_config
+check "types" "$(of 1 'r["types"]["cpu"]["aggregation"]')" = sum
+check "tenant" "$(of 1 'r["tenant"]')" = one
+if command -v protoc >/dev/null; then
+  protoc --decode_raw <"$dir/requests/1.pprof" >"$dir/decoded" || fail "it is no protobuf"
+  grep -q '"work"' "$dir/decoded" || fail "functions have no names"
+fi
+
+cp "$profile" "$work/ready.out"
+
+begin "only what is new"
+profiled "$PROGRAMS/sites.fentry" 2000
+serve
+push --since-last "$profile" "$url"
+check "first push" $? = 0
+push --since-last "$profile" "$url"
+check "second push" $? = 0
+check "nothing new is said" "$(cat "$dir/out")" = 'nothing new since the last push'
+check "and nothing sent" ! -e "$dir/requests/2.json"
+profiled "$PROGRAMS/sites.fentry" 3000
+push --since-last "$profile" "$url"
+check "another run is sent whole" -e "$dir/requests/2.json"
+
+begin "a refused profile is not remembered"
+profiled "$PROGRAMS/sites.fentry" 2000
+serve 400
+push --since-last "$profile" "$url"
+check "status" $? = 1
+grep -q 'HTTP 400: answer' "$dir/err" || fail "the server's answer is not shown"
+push --since-last "$profile" "$url"
+check "it is sent again" -e "$dir/requests/2.json"
+
+begin "a busy server is tried again"
+serve 503 429 200
+push "$work/ready.out" "$url/prefix/"
+check "status" $? = 0
+check "three requests" -e "$dir/requests/3.json"
+check "the path is kept" "$(of 3 'r["path"]')" = /prefix/ingest
+serve 500 500
+push --retries 1 "$work/ready.out" "$url"
+check "it gives up" $? = 1
+grep -q 'tried 2 times' "$dir/err" || fail "it does not say how often"
+
+begin "nobody there"
+stop
+push --retries 1 "$work/ready.out" "$url"
+check "status" $? = 1
+grep -q 'cannot be reached' "$dir/err" || fail "it does not say so"
+check "one line" "$(wc -l <"$dir/err")" = 1
+
+begin "a server that says nothing"
+python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+time.sleep(60)' >"$dir/port" &
+server=$!
+for ((i = 0; i < 100; i++)); do
+  [ -s "$dir/port" ] && break
+  sleep 0.1
+done
+push --timeout 1 --retries 0 "$work/ready.out" "http://127.0.0.1:$(cat "$dir/port")"
+check "status" $? = 1
+grep -q 'in time' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
+stop
+
+begin "mistakes"
+for arguments in "$work/ready.out" "$work/ready.out https://127.0.0.1" "$work/ready.out ftp://x" "/nonexistent http://x" \
+  "--label 9=x $work/ready.out http://x" "--timeout 0 $work/ready.out http://x" "$work/ready.out http://x:port"; do
+  # shellcheck disable=SC2086  # several arguments
+  push $arguments
+  check "status of push $arguments" $? = 2
+  check "one line" "$(wc -l <"$dir/err")" = 1
+done
+"$FBLE_PROF" push --help >"$dir/out" || fail "no help"

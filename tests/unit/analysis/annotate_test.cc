@@ -1,0 +1,108 @@
+#include "analysis/annotate.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/builder.h"
+
+namespace fbleprof::analysis {
+namespace {
+
+using namespace profile;
+
+// f at [100, 200) of the program runs at 110 twice and in memcpy of libc; g calls it unhooked.
+class AnnotateTest : public testing::Test {
+ protected:
+  AnnotateTest() {
+    program_ = builder_.add_module({builder_.string("/bin/prog"), {}, 0});
+    library_ = builder_.add_module({builder_.string("/lib/libc.so"), {}, 0});
+    cpu_ = builder_.add_metric("cpu", "ns");
+    const NodeId root = builder_.add_tree(builder_.named_function("[root]", FunctionKind::kRoot));
+    f_ = native("f", 100);
+    const NodeId f = builder_.child(root, f_);
+    const NodeId g = builder_.child(root, native("g", 300));
+    builder_.charge(f, cpu_, 7);
+    const FunctionId at_110 = leaf(program_, "f", 110), at_120 = leaf(program_, "f", 120);
+    builder_.charge(builder_.child(f, at_120), cpu_, 20);
+    builder_.charge(builder_.child(f, at_110), cpu_, 10);
+    builder_.charge(builder_.child(g, at_110), cpu_, 5);
+    builder_.charge(builder_.child(f, leaf(library_, "memcpy", 40)), cpu_, 1);
+    builder_.charge(builder_.child(f, leaf(library_, "memcpy", 50)), cpu_, 2);
+    builder_.charge(builder_.child(f, leaf(library_, "strlen", 90)), cpu_, 4);
+    builder_.charge(builder_.child(g, leaf(program_, "g", 310)), cpu_, 1000);
+  }
+
+  FunctionId native(const char* name, std::uint64_t address) {
+    return builder_.add_function({.kind = FunctionKind::kNative,
+                                  .module = program_,
+                                  .address = address,
+                                  .name = builder_.string(name),
+                                  .size = 100});
+  }
+  FunctionId leaf(ModuleId module, const char* name, std::uint64_t address) {
+    return builder_.add_function({.kind = FunctionKind::kInstruction,
+                                  .module = module,
+                                  .address = address,
+                                  .name = builder_.string(name)});
+  }
+
+  Annotation result() {
+    const Profile profile = builder_.build();
+    std::vector<std::uint8_t> is_function(profile.functions().count());
+    is_function[f_.index()] = 1;
+    return annotate(profile, *profile.find_metric("cpu"), {program_, 100, 200}, is_function);
+  }
+
+  ProfileBuilder builder_;
+  ModuleId program_, library_;
+  MetricId cpu_;
+  FunctionId f_;
+};
+
+TEST_F(AnnotateTest, AddressesOfTheRangeAreSummedInOrder) {
+  const Annotation costs = result();
+  ASSERT_EQ(costs.instructions.size(), 2u);
+  EXPECT_EQ(costs.instructions[0].address, 110u);
+  EXPECT_EQ(costs.instructions[0].cost, 15u);
+  EXPECT_EQ(costs.instructions[1].cost, 20u);
+  EXPECT_EQ(costs.in_code, 35u);
+  EXPECT_EQ(costs.of_callers, 5u);
+}
+
+TEST_F(AnnotateTest, CodeWithoutHooksBelowIsToldByName) {
+  const Annotation costs = result();
+  ASSERT_EQ(costs.outside.size(), 2u);
+  EXPECT_EQ(costs.outside[0].cost, 4u);
+  EXPECT_EQ(costs.outside[1].cost, 3u);
+}
+
+TEST_F(AnnotateTest, PartsAddUpToTheSelfCost) {
+  const Annotation costs = result();
+  EXPECT_EQ(costs.without_address, 7u);
+  EXPECT_EQ(costs.self(), 7u + 30u + 7u);
+}
+
+TEST(LineRows, InlinedLinesStandBelowTheLineOfTheirCall) {
+  const Place first{"f", "a.c", 1}, second{"f", "a.c", 2};
+  const Place cheap{"g", "b.h", 8}, dear{"h", "b.h", 9};
+  const auto rows = line_rows({{10, 1}, {11, 2}, {12, 4}, {13, 8}},
+                              {{second}, {second, cheap}, {second, dear}, {first}});
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].place, first);
+  EXPECT_EQ(rows[0].cost, 8u);
+  EXPECT_EQ(rows[1].place, second);
+  EXPECT_EQ(rows[1].cost, 7u);
+  EXPECT_EQ(rows[1].own, 1u);
+  EXPECT_EQ(rows[2].place, dear);
+  EXPECT_EQ(rows[2].depth, 1u);
+  EXPECT_EQ(rows[3].place, cheap);
+}
+
+TEST(LineRows, SameLineInlinedTwiceIsOneRowEach) {
+  const Place call{"f", "a.c", 1}, inner{"g", "b.h", 8};
+  const auto rows = line_rows({{10, 1}, {20, 2}}, {{call, inner}, {call, inner}});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].cost, 3u);
+}
+
+}  // namespace
+}  // namespace fbleprof::analysis

@@ -1,0 +1,79 @@
+#include "analysis/rollup.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/profile_builder.h"
+
+namespace fbleprof::analysis {
+namespace {
+
+using test::function_called;
+using test::profile_of;
+
+// a and b are group 0, c is group 1, everything else is none.
+std::vector<RollupRow> rows_of(const profile::Profile& profile) {
+  std::vector<std::uint32_t> group_of(profile.functions().count(), kNoGroup);
+  const auto put = [&](const char* name, std::uint32_t group) {
+    if (const auto f = function_called(profile, name)) group_of[f.index()] = group;
+  };
+  put("a", 0);
+  put("b", 0);
+  put("c", 1);
+  return rollup(profile, *profile.find_metric("cpu"), group_of);
+}
+
+TEST(Rollup, APathCountsOnceHoweverOftenTheGroupStandsOnIt) {
+  const auto rows = rows_of(profile_of("a = 1\na b = 2\na c = 4\na c b = 8\nx = 16\n"));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].self, 11u);
+  EXPECT_EQ(rows[0].dominated, 15u);
+  EXPECT_EQ(rows[0].functions, 2u);
+  EXPECT_EQ(rows[1].self, 4u);
+  EXPECT_EQ(rows[1].dominated, 12u);
+}
+
+TEST(Rollup, EntriesAreCallsFromOutside) {
+  const auto rows = rows_of(profile_of("a -> 1\na b -> 10\na b a -> 5\na c -> 3\na c b -> 7\n"));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].calls, 23u);
+  EXPECT_EQ(rows[0].entries, 8u);
+  EXPECT_EQ(rows[1].calls, 3u);
+  EXPECT_EQ(rows[1].entries, 3u);
+}
+
+TEST(Rollup, BackEdgesCountAndMakeBounds) {
+  const auto rows = rows_of(profile_of("x c = 1\nx c y = 2\nx c y ~> x : 4\nx c ~> x c : 6\n"));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_TRUE(rows[0].dominated_is_bound);
+  EXPECT_EQ(rows[0].calls, 6u);
+  EXPECT_EQ(rows[0].entries, 0u);
+}
+
+TEST(Scope, IsWhatStandsBeforeTheLastPart) {
+  EXPECT_EQ(scope_of("main"), "");
+  EXPECT_EQ(scope_of("a::b"), "a");
+  EXPECT_EQ(scope_of("a::B<c::D>::f(e::G) const"), "a::B");
+  EXPECT_EQ(scope_of("void a::f<int>(int)"), "a");
+  EXPECT_EQ(scope_of("(anonymous namespace)::f"), "(anonymous)");
+  EXPECT_EQ(scope_of("a::(anonymous namespace)::B::f()"), "a::(anonymous)::B");
+  EXPECT_EQ(scope_of("a::B::operator()(int)"), "a::B");
+  EXPECT_EQ(scope_of("a::B::operator<(a::B const&)"), "a::B");
+  EXPECT_EQ(scope_of("a::f(int)::{lambda(int)#1}::operator()(int) const"), "a");
+  EXPECT_EQ(scope_of("<alloc::vec::Vec<T> as core::ops::Drop>::drop"), "alloc::vec::Vec");
+  EXPECT_EQ(scope_of("core::fmt::Formatter::pad"), "core::fmt::Formatter");
+}
+
+TEST(Scope, OutermostPart) {
+  EXPECT_EQ(outermost_scope_of("a::b::c"), "a");
+  EXPECT_EQ(outermost_scope_of("c"), "");
+}
+
+TEST(Scope, NamesThatAreNoneDoNoHarm) {
+  for (const char* name : {"", "<", "<<<", "::", "operator", "a<b", ">>", "<a as ", "(", "a::"}) {
+    (void)scope_of(name);
+    (void)outermost_scope_of(name);
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::analysis

@@ -1,0 +1,39 @@
+#include "report/push/options.h"
+
+#include <gtest/gtest.h>
+
+namespace fbleprof::push {
+namespace {
+
+TEST(PushUrl, PartsAreToldApart) {
+  const auto url = parse_url("http://profiles.example:4040/some/path/");
+  ASSERT_TRUE(url.ok());
+  EXPECT_EQ(url->host, "profiles.example");
+  EXPECT_EQ(url->port, "4040");
+  EXPECT_EQ(url->path, "/some/path");
+}
+
+TEST(PushUrl, PortAndPathHaveDefaults) {
+  const auto url = parse_url("http://[::1]");
+  ASSERT_TRUE(url.ok());
+  EXPECT_EQ(url->host, "::1");
+  EXPECT_EQ(url->port, "80");
+  EXPECT_EQ(url->path, "");
+  EXPECT_EQ(parse_url("http://[::1]:99/")->port, "99");
+}
+
+TEST(PushUrl, HttpsSaysThatItIsNotSupported) {
+  const auto url = parse_url("https://x");
+  ASSERT_FALSE(url.ok());
+  EXPECT_NE(url.error().line().find("https is not supported"), std::string::npos);
+}
+
+TEST(PushUrl, WhatIsNoneIsAnError) {
+  for (const char* wrong : {"", "x", "ftp://x", "http://", "http://x:", "http://x:y", "http://[::1",
+                            "http://u@x", "http://x/?q", "http://x/a b", "http://x:123456"}) {
+    EXPECT_FALSE(parse_url(wrong).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::push

@@ -1,0 +1,43 @@
+#include "report/push/request.h"
+
+#include <gtest/gtest.h>
+
+namespace fbleprof::push {
+namespace {
+
+TEST(IngestRequest, ParametersAreAsDocumented) {
+  Upload upload;
+  upload.name = "app";
+  upload.labels = {{"env", "staging"}};
+  upload.from_s = 10;
+  upload.until_s = 20;
+  upload.rate_hz = 100;
+  EXPECT_EQ(ingest_request("/base", upload).target,
+            "/base/ingest?name=app%7Benv%3Dstaging%7D&from=10&until=20&format=pprof&sampleRate=100"
+            "&spyName=fbleprof");
+}
+
+TEST(IngestRequest, ProfileIsAFieldOfAForm) {
+  Upload upload;
+  upload.pprof = "fbleprof-form in the profile itself";
+  upload.sample_types = {{"cpu", "ns"}, {"live", "bytes"}};
+  const Request request = ingest_request("", upload);
+  EXPECT_EQ(request.content_type, "multipart/form-data; boundary=fbleprof-form-x");
+  EXPECT_NE(request.body.find("name=\"profile\""), std::string::npos);
+  EXPECT_NE(request.body.find("\r\n\r\nfbleprof-form in the profile itself\r\n--"),
+            std::string::npos);
+  EXPECT_NE(request.body.find("\"live\":{\"units\":\"bytes\""), std::string::npos);
+  EXPECT_TRUE(request.body.ends_with("--fbleprof-form-x--\r\n"));
+}
+
+TEST(ApplicationName, CharactersWithAMeaningAreReplaced) {
+  EXPECT_EQ(application_name("a{b}", {}), "a_b_");
+  EXPECT_EQ(application_name("a", {{"k-1", "x=y,z"}, {"l", "ok"}}), "a{k_1=x_y_z,l=ok}");
+}
+
+TEST(PercentEncode, OnlyPlainCharactersStay) {
+  EXPECT_EQ(percent_encode("aZ9-._~ /ä"), "aZ9-._~%20%2F%C3%A4");
+}
+
+}  // namespace
+}  // namespace fbleprof::push
