@@ -1,0 +1,87 @@
+#include "analysis/diff.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/profile_builder.h"
+#include "transform/baseline.h"
+#include "transform/join.h"
+#include "transform/merge.h"
+
+namespace fbleprof::analysis {
+namespace {
+
+using namespace profile;
+
+class DiffTest : public testing::Test {
+ protected:
+  DiffTest()
+      : both_(transform::merge(transform::join(
+            {test::profile_of("m a = 30\nm a -> 3\nm b = 10\nm new = 5\nm a ~> m : 1\n"),
+             transform::as_baseline(
+                 test::profile_of("m a = 10\nm a -> 2\nm b = 10\nm gone = 10\nm gone -> 7\n"))}))) {
+  }
+
+  Diff compare(bool normalize) const {
+    return diff(both_, {.now = *both_.find_metric("cpu"),
+                        .base = *both_.find_metric("base:cpu"),
+                        .calls = both_.find_metric("calls"),
+                        .base_calls = both_.find_metric("base:calls"),
+                        .normalize = normalize});
+  }
+  FunctionChange of(const Diff& diff, std::string_view name) const {
+    for (const FunctionChange& row : diff.functions) {
+      if (row.function == test::function_called(both_, name)) return row;
+    }
+    return {};
+  }
+
+  Profile both_;
+};
+
+TEST_F(DiffTest, ContextsAndFunctionsHoldBothFigures) {
+  const Diff diff = compare(false);
+  EXPECT_EQ(diff.total.base, 30u);
+  EXPECT_EQ(diff.total.now, 45u);
+  EXPECT_EQ(of(diff, "a").self.base, 10u);
+  EXPECT_EQ(of(diff, "a").self.now, 30u);
+  EXPECT_EQ(of(diff, "m").dominated.base, 30u);
+  EXPECT_EQ(of(diff, "m").dominated.now, 45u);
+  EXPECT_TRUE(of(diff, "new").self.is_new());
+  EXPECT_TRUE(of(diff, "gone").self.is_gone());
+  EXPECT_EQ(diff.self.size(), both_.nodes().count());
+}
+
+TEST_F(DiffTest, CallsOfBothAreExact) {
+  const Diff diff = compare(true);  // calls are not scaled
+  EXPECT_EQ(of(diff, "a").calls.base, 2u);
+  EXPECT_EQ(of(diff, "a").calls.now, 3u);
+  EXPECT_EQ(of(diff, "gone").calls.base, 7u);
+  EXPECT_EQ(of(diff, "gone").calls.now, 0u);
+  EXPECT_EQ(of(diff, "m").calls.now, 1u);
+}
+
+TEST_F(DiffTest, BaseCanBeScaledToTheSameTotal) {
+  const Diff diff = compare(true);
+  EXPECT_EQ(of(diff, "a").self.base, 15u);
+  EXPECT_EQ(of(diff, "m").dominated.base, 45u);
+}
+
+TEST_F(DiffTest, CostOfASetCountsAPathOnce) {
+  std::vector<std::uint8_t> matches(both_.functions().count());
+  matches[test::function_called(both_, "m").index()] = 1;
+  matches[test::function_called(both_, "a").index()] = 1;
+  const Metric& cpu = *both_.find_metric("cpu");
+  EXPECT_EQ(cost_of(both_, cpu, matches, Extent::kDominated), 45u);
+  EXPECT_EQ(cost_of(both_, cpu, matches, Extent::kSelf), 30u);
+  EXPECT_EQ(cost_of(both_, cpu, {}, Extent::kSelf), 45u);
+}
+
+TEST(Scaled, IsExactBeyond64Bits) {
+  EXPECT_EQ(scaled(1ull << 63, 3, 6), 1ull << 62);
+  EXPECT_EQ(scaled(7, 1, 2), 4u);
+  EXPECT_EQ(scaled(7, 1, 0), 0u);
+  EXPECT_EQ(scaled(1ull << 63, 8, 1), ~0ull);
+}
+
+}  // namespace
+}  // namespace fbleprof::analysis
