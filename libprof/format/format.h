@@ -229,7 +229,7 @@ struct Header {
   std::uint64_t foreign_signals;    // SIGPROF of the program itself, passed on
   std::uint64_t process_cpu_ns;     // CPU time of the whole process at its end; 0 = unknown
   std::uint64_t node_count, edge_count;
-  std::uint64_t children;             // files of other processes that are named after this one
+  std::uint64_t children;  // files of other processes that are named after this one
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children

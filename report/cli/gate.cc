@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
 #include "transform/baseline.h"
 #include "transform/matcher.h"
 

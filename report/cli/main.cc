@@ -11,7 +11,7 @@
 #include "report/cli/output.h"
 #include "report/cli/progress_bar.h"
 #include "report/cli/report.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace {
 

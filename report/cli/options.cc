@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "report/exporters/exporter.h"
-#include "report/views/quantity.h"
+#include "report/text/quantity.h"
 
 namespace fbleprof::report {
 

@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 #include "report/cli/gate.h"
+#include "report/text/input.h"
 #include "report/views/annotate_view.h"
-#include "report/views/input.h"
 #include "report/views/rollup_view.h"
 #include "transform/filter.h"
 #include "transform/merge.h"

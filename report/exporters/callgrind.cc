@@ -12,7 +12,7 @@
 #include "base/flat_map.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/tree.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

@@ -4,8 +4,8 @@
 #include "analysis/costs.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/tree.h"
-#include "report/views/escape.h"
-#include "report/views/table.h"
+#include "report/text/escape.h"
+#include "report/text/table.h"
 
 namespace fbleprof::report {
 

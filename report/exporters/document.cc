@@ -5,7 +5,7 @@
 #include "analysis/costs.h"
 #include "report/exporters/json_writer.h"
 #include "report/exporters/tree.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

@@ -9,8 +9,8 @@
 #include "analysis/pairs.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/tree.h"
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
 #include "symbolize/shorten.h"
 
 namespace fbleprof::report {

@@ -19,7 +19,7 @@
 #include "report/exporters/groups.h"
 #include "report/exporters/gzip.h"
 #include "report/exporters/tree.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

@@ -8,7 +8,7 @@
 #include "report/exporters/exporter.h"
 #include "report/exporters/json_writer.h"
 #include "report/exporters/tree.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

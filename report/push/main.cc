@@ -9,7 +9,7 @@
 
 #include "report/push/http.h"
 #include "report/push/push.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace {
 

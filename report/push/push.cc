@@ -8,7 +8,7 @@
 #include "profile/reader.h"
 #include "report/exporters/exporter.h"
 #include "report/push/prune.h"
-#include "report/views/quantity.h"
+#include "report/text/quantity.h"
 #include "report/views/run_facts.h"
 #include "report/views/run_view.h"
 #include "symbolize/symbolize_profile.h"

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/annotated.h"
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
-#include "report/views/table.h"
 #include "report/views/tables.h"
 #include "symbolize/elf_object.h"
 #include "symbolize/shorten.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
 #include "symbolize/symbolize_profile.h"
 #include "transform/matcher.h"
 

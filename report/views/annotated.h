@@ -7,7 +7,7 @@
 
 #include "analysis/annotate.h"
 #include "base/result.h"
-#include "report/views/input.h"
+#include "report/text/input.h"
 #include "symbolize/disassembly.h"
 #include "symbolize/source_text.h"
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "analysis/cliques.h"
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
-#include "report/views/table.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/tables.h"
 
 namespace fbleprof::report {

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "analysis/diff.h"
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
-#include "report/views/table.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "transform/baseline.h"
 
 namespace fbleprof::report {

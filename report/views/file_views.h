@@ -5,7 +5,7 @@
 #include <string>
 
 #include "profile/reader.h"
-#include "report/views/input.h"
+#include "report/text/input.h"
 
 namespace fbleprof::report {
 

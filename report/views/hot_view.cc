@@ -7,10 +7,10 @@
 #include "analysis/compact_path.h"
 #include "analysis/costs.h"
 #include "analysis/hot_path.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/path_text.h"
-#include "report/views/quantity.h"
-#include "report/views/table.h"
 #include "report/views/tables.h"
 
 namespace fbleprof::report {

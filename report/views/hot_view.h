@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "report/views/input.h"
+#include "report/text/input.h"
 
 namespace fbleprof::report {
 

@@ -10,13 +10,13 @@
 #include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/hot_path.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/clique_view.h"
-#include "report/views/escape.h"
 #include "report/views/path_text.h"
-#include "report/views/quantity.h"
 #include "report/views/run_facts.h"
 #include "report/views/run_view.h"
-#include "report/views/table.h"
 #include "report/views/tables.h"
 
 namespace fbleprof::report {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/compact_path.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

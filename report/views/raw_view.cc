@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "profile/records.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 #include "report/views/file_views.h"
 
 namespace fbleprof::report {

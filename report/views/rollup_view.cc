@@ -7,7 +7,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/rollup.h"
-#include "report/views/table.h"
+#include "report/text/table.h"
 #include "report/views/tables.h"
 
 namespace fbleprof::report {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/views/input.h"
+#include "report/text/input.h"
 #include "transform/merge.h"
 
 namespace fbleprof::report {

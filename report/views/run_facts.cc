@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/costs.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 namespace fbleprof::report {
 

@@ -10,10 +10,10 @@
 #include <ctime>
 
 #include "analysis/costs.h"
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/run_facts.h"
-#include "report/views/table.h"
 
 namespace fbleprof::report {
 

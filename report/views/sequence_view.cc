@@ -5,10 +5,10 @@
 #include "analysis/compact_path.h"
 #include "analysis/costs.h"
 #include "analysis/sequences.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/path_text.h"
-#include "report/views/quantity.h"
-#include "report/views/table.h"
 #include "report/views/tables.h"
 #include "transform/matcher.h"
 

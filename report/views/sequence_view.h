@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "report/views/input.h"
+#include "report/text/input.h"
 
 namespace fbleprof::report {
 

@@ -12,10 +12,10 @@
 #include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pairs.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
 #include "report/views/path_text.h"
-#include "report/views/quantity.h"
-#include "report/views/table.h"
 #include "transform/matcher.h"
 
 namespace fbleprof::report {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "report/views/input.h"
-#include "report/views/table.h"
+#include "report/text/input.h"
+#include "report/text/table.h"
 
 namespace fbleprof::report {
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "profile/verify.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
+#include "report/text/table.h"
 #include "report/views/file_views.h"
-#include "report/views/table.h"
 
 namespace fbleprof::report {
 

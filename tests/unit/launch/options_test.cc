@@ -90,8 +90,8 @@ TEST(Request, HelpExplainsEveryOption) {
   EXPECT_EQ(read_request({"--version"}).action, Action::kVersion);
   const std::string text = help();
   for (const char* word :
-       {"--out", "--rate", "--clock", "--compact", "--memory", "--callsites",
-        "--leaves", "--start-off", "--verbose", "--help", "--version", "Examples", "20000"}) {
+       {"--out", "--rate", "--clock", "--compact", "--memory", "--callsites", "--leaves",
+        "--start-off", "--verbose", "--help", "--version", "Examples", "20000"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
   }
 }

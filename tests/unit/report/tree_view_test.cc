@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "analysis/costs.h"
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 #include "tests/support/profile_builder.h"
 
 namespace fbleprof::report {

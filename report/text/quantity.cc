@@ -1,4 +1,4 @@
-#include "report/views/quantity.h"
+#include "report/text/quantity.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "report/views/input.h"
+#include "report/text/input.h"
 
 #include <fmt/format.h>
 
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 #include "symbolize/shorten.h"
 
 namespace fbleprof::report {

@@ -1,12 +1,12 @@
-#include "report/views/table.h"
+#include "report/text/table.h"
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
 #include <algorithm>
 
-#include "report/views/escape.h"
-#include "report/views/quantity.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
 
 namespace fbleprof::report {
 

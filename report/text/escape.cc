@@ -1,4 +1,4 @@
-#include "report/views/escape.h"
+#include "report/text/escape.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/views/input.h"
+#include "report/text/input.h"
 
 namespace fbleprof::report {
 
