@@ -17,8 +17,9 @@ namespace {
 
 constexpr int kShown = 0, kBroken = 1, kFailed = 2;
 
-int write_out(const std::string& file, const std::string& text) {
-  const auto failure = fbleprof::report::write_output(file, text);
+int write_out(const std::string& file, const std::string& text, bool for_people = false) {
+  const auto failure = for_people ? fbleprof::report::show_on_terminal(text)
+                                  : fbleprof::report::write_output(file, text);
   if (!failure) return kShown;
   fmt::print(stderr, "{}\n", fbleprof::report::escape(failure->line()));
   return kFailed;
@@ -45,7 +46,9 @@ int run(int argc, char** argv) {
   for (const std::string& warning : made->warnings) {
     fmt::print(stderr, "{}\n", report::escape(warning));
   }
-  const int status = write_out(options->output, made->text);
+  const bool for_people = options->output.empty() && options->view != report::View::kExport &&
+                          options->look.format == report::Format::kText;
+  const int status = write_out(options->output, made->text, for_people);
   return status == kShown && made->broken ? kBroken : status;
 }
 

@@ -1,10 +1,15 @@
 #include "report/cli/output.h"
 
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace fbleprof::report {
 namespace {
@@ -33,6 +38,38 @@ Status write_output(const std::string& file, const std::string& text) {
   const int reason = written ? errno : why;
   std::remove(file.c_str());
   return Error{file, std::nullopt, "cannot write", std::strerror(reason)};
+}
+
+namespace {
+
+// Lines that fit on the terminal; 0 = it is none.
+std::size_t terminal_lines() {
+  winsize size;
+  if (isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0) return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+}  // namespace
+
+Status show_on_terminal(const std::string& text) {
+  const char* pager = std::getenv("PAGER");
+  if (pager == nullptr) pager = "less";
+  const std::size_t lines = terminal_lines();
+  const auto needed = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (lines == 0 || needed < lines || *pager == '\0' || std::string_view(pager) == "cat") {
+    return write_output("", text);
+  }
+  // Colours as they are, and no screen of its own for what is read once.
+  setenv("LESS", "FRX", 0);
+  std::FILE* pipe = popen(pager, "w");
+  if (pipe == nullptr) return write_output("", text);
+  const bool written = std::fwrite(text.data(), 1, text.size(), pipe) == text.size();
+  const int status = pclose(pipe);
+  // 127: the shell found no such pager. A pager that was left early is no failure.
+  constexpr int kNotFound = 127;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound) return write_output("", text);
+  (void)written;
+  return std::nullopt;
 }
 
 }  // namespace fbleprof::report

@@ -14,4 +14,9 @@ Status check_output(const std::string& file, bool is_binary);
 // not be written whole is taken away again.
 Status write_output(const std::string& file, const std::string& text);
 
+// Shows text on a terminal through $PAGER (or less, which ends by itself where all fits); straight
+// where there is no terminal or no pager, or PAGER is empty or "cat". The pager is run by the
+// shell, as PAGER may hold options.
+Status show_on_terminal(const std::string& text);
+
 }  // namespace fbleprof::report

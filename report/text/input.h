@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "profile/profile.h"
 
 namespace fbleprof::report {
+
+// What the first field of every JSON document says: docs/JSON.md tells the fields of this version.
+inline constexpr std::string_view kJsonSchema = "fbleprof/1";
 
 enum class Format { kText, kJson, kCsv };
 

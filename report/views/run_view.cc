@@ -203,9 +203,7 @@ std::string summary_json(const Profile& profile) {
     json.Key(key);
     put_string(json, value);
   };
-  field("format", "fbleprof-report");
-  json.Key("version");
-  json.Uint(1);
+  field("schema", kJsonSchema);
   field("view", "summary");
   if (profile.processes().size() == 1) {
     put_facts(json, profile, ProcessId(0));
@@ -321,8 +319,8 @@ std::string thread_view(const Profile& profile, const Look& look) {
     case Format::kCsv:
       return csv_of(table);
     case Format::kJson:
-      return "{\"format\":\"fbleprof-report\",\"version\":1,\"view\":\"threads\",\"rows\":" +
-             json_of(table) + "}\n";
+      return fmt::format("{{\"schema\":\"{}\",\"view\":\"threads\",\"rows\":{}}}\n", kJsonSchema,
+                         json_of(table));
     case Format::kText:
       break;
   }

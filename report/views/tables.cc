@@ -94,9 +94,7 @@ std::string json_document(const Input& input, std::string_view view, std::string
     json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
   };
   json.StartObject();
-  text("format", "fbleprof-report");
-  json.Key("version");
-  json.Uint(1);
+  text("schema", kJsonSchema);
   text("view", view);
   text("metric", escape(input.metric.name));
   text("unit", escape(input.metric.unit));

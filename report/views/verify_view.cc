@@ -29,8 +29,8 @@ std::string verify_view(const profile::FileImage& image, const profile::ReadResu
     case Format::kCsv:
       return csv_of(table);
     case Format::kJson:
-      return "{\"format\":\"fbleprof-report\",\"version\":1,\"view\":\"verify\",\"rows\":" +
-             json_of(table) + "}\n";
+      return fmt::format("{{\"schema\":\"{}\",\"view\":\"verify\",\"rows\":{}}}\n", kJsonSchema,
+                         json_of(table));
     case Format::kText:
       break;
   }

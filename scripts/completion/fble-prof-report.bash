@@ -8,7 +8,13 @@ _fble_prof_report() {
 
   local values
   case $prev in
-    --by) values='thread process process,thread' ;;
+    --by) values='module file namespace class thread process host rank label:' ;;
+    --split-by) values='thread process process,thread host file label:' ;;
+    --export) values='pprof folded callgrind speedscope firefox dot svg json csv html' ;;
+    --diff | -o | --output)
+      _filedir
+      return
+      ;;
     --metric) values='cpu wall calls samples ticks overhead' ;;
     --sort) values='self dominated calls per-call name cost caller callee' ;;
     --unit) values='auto ns us ms s B KiB MiB GiB' ;;
@@ -16,8 +22,8 @@ _fble_prof_report() {
     --colour | --color) values='auto always never' ;;
     --min) values='0.1 0.5 1 5' ;;
     --top) values='10 20 100' ;;
-    --block | --select | --exclude | --fold) values='re: module: file:' ;;
-    --depth | --width) return ;;
+    --block | --annotate | --call-sites | --select | --exclude | --fold) values='re: module: file:' ;;
+    --depth | --width | --fail-if) return ;;
   esac
   if [[ -n ${values-} ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
@@ -27,8 +33,9 @@ _fble_prof_report() {
   $split && return
 
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '--self --dominated --block= --edges --summary --threads
-      --verify --raw --select= --exclude= --fold= --by= --metric= --inlines --leaves --no-symbols
+    mapfile -t COMPREPLY < <(compgen -W '--self --dominated --block= --edges --by=
+      --annotate= --source --asm --call-sites --summary --threads
+      --verify --raw --export= --output= --tolerant --split-by= --diff= --normalize --fail-if= --select= --exclude= --fold= --metric= --inlines --leaves --no-symbols
       --depth= --min= --all --top= --sort= --unit= --lines --format= --colour= --width= --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace

@@ -191,7 +191,7 @@ TEST(TreeView, JsonNamesParentsAndEdges) {
   Look look{.min_percent = 0.5};
   look.format = Format::kJson;
   EXPECT_EQ(tree("a = 5\na -> 2\na ~> a : 3\n", look),
-            "{\"format\":\"fbleprof-report\",\"version\":1,\"view\":\"tree\",\"metric\":\"cpu\","
+            "{\"schema\":\"fbleprof/1\",\"view\":\"tree\",\"metric\":\"cpu\","
             "\"unit\":\"ns\",\"total\":5,\"kept\":5,\"kept_is_bound\":false,\"nodes\":["
             "{\"name\":\"[root]\",\"parent\":null,\"total\":5,\"total_is_bound\":false,\"self\":0,"
             "\"calls\":0},"
