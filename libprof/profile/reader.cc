@@ -265,6 +265,11 @@ class Reader {
     });
   }
 
+  bool is_taken(std::string_view metric) const {
+    return std::any_of(metrics_.begin(), metrics_.end(),
+                       [&](const Metric& other) { return other.name == metric; });
+  }
+
   void read_metrics() {
     each<format::Metric>(
         header_.first_metric, &header_.first_metric, RecordKind::kMetric,
@@ -278,7 +283,15 @@ class Reader {
           const auto text = [&](const format::Ref& field) {
             return std::string(records_.text(field, records_.offset(&field)).substr(0, 64));
           };
-          metrics_.push_back({text(record.name), text(record.unit), record.aggregation, nullptr});
+          std::string name = text(record.name);
+          // Metrics are told apart by name, and "calls" are those of the edges.
+          const bool is_of_edges = record.place == format::MetricPlace::kEdgeCalls;
+          if (name.empty() || is_taken(name) || (name == "calls" && !is_of_edges)) {
+            records_.note_damage(records_.offset(&record),
+                                 fmt::format("metric {:#x} has no name of its own", ref));
+            return;
+          }
+          metrics_.push_back({std::move(name), text(record.unit), record.aggregation, nullptr});
           sources_.push_back(source);
         });
     std::reverse(metrics_.begin(), metrics_.end());
@@ -290,7 +303,7 @@ class Reader {
                                   .offset = static_cast<std::uint16_t>(offset),
                                   .aggregation = Aggregation::kSum};
       MetricSource source;
-      if (!usable(record, source)) return;
+      if (!usable(record, source) || is_taken(name)) return;
       metrics_.push_back({name, unit, Aggregation::kSum, nullptr});
       sources_.push_back(source);
     };

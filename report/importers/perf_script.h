@@ -23,19 +23,21 @@
 
 namespace fbleprof::importers {
 
+// A sample while its lines are read.
+struct PerfSample {
+  std::size_t thread = 0;  // index into the parser's
+  profile::MetricId event;
+  bool event_is_time = false;
+  std::uint64_t period = 1;
+  std::vector<profile::FunctionId> frames;  // innermost first
+};
+
 class PerfScriptParser : public TextParser {
  public:
   explicit PerfScriptParser(std::string name);
   Result<profile::Profile> finish() override;
 
  private:
-  struct Sample {
-    std::size_t thread = 0;  // index into threads_
-    profile::MetricId event;
-    bool event_is_time = false;
-    std::uint64_t period = 1;
-    std::vector<profile::FunctionId> frames;  // innermost first
-  };
   struct ThreadOfFile {
     profile::Thread thread;
     profile::ProcessId process;
@@ -56,7 +58,7 @@ class PerfScriptParser : public TextParser {
   profile::FunctionId function(std::string_view symbol, std::string_view module);
 
   profile::ProfileBuilder builder_;
-  std::optional<Sample> sample_;
+  std::optional<PerfSample> sample_;
   bool expects_stack_ = false;
   std::optional<profile::MetricId> samples_;
   std::map<std::string, Event, std::less<>> events_;
