@@ -26,13 +26,13 @@ g++ -O2 -g -pg -mfentry -pthread -I"$tests/../libprof/include" exports_workload.
   exit 1
 FBLEPROF_OUT=plain.out LD_PRELOAD=$LIB ./workload || exit 1
 compare plain.out
-compare plain.out --by thread
-compare plain.out --by process,thread --select work
+compare plain.out --split-by thread
+compare plain.out --split-by process --split-by thread --select work
 compare plain.out --select work --exclude fib --fold two
 
 FBLEPROF_LEAVES=1 FBLEPROF_CALLSITES=1 FBLEPROF_OUT=leaves.out LD_PRELOAD=$LIB ./workload || exit 1
 compare leaves.out
-compare leaves.out --leaves --inlines --by thread
+compare leaves.out --leaves --inlines --split-by thread
 compare leaves.out --no-symbols
 
 # Contexts as they come, 5000 deep.
