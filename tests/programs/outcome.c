@@ -1,6 +1,8 @@
 // outcome FILE [@LIMIT=VALUE...] [NAME=VALUE...] PROGRAM [ARGUMENT...]: runs the program under
 // these resource limits, with these variables added to its environment and nothing of a test
-// harness around it, and writes to FILE how it ended: "exit N" or "signal N".
+// harness around it (its signal mask, its descriptors), and writes to FILE how it ended: "exit N"
+// or "signal N".
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +38,7 @@ int main(int argc, char** argv) {
   sigprocmask(SIG_SETMASK, &none, NULL);
   pid_t pid = fork();
   if (pid == 0) {
+    close_range(3, ~0U, 0);
     int i = 2;
     for (; i < argc && argv[i][0] == '@'; ++i) set_limit(argv[i] + 1);
     for (; i < argc && strchr(argv[i], '='); ++i) putenv(argv[i]);
