@@ -184,10 +184,10 @@ std::string pair_view(const Input& input) {
 
   Table table;
   table.columns = {
-      {"caller", "", kLeft},        {"callee", "", kLeft},         {"calls", "", kRight},
-      {"cost", "", kRight},         {"kind", "", kLeft},           {"cost_is_bound", "", kRight},
-      {"by_tail_call", "", kRight}, {"", "cost", kRight},          {"", "%", kRight},
-      {"", "calls", kRight},        {"", "caller → callee", kLeft}};
+      {"caller", "", kLeft},        {"callee", "", kLeft},    {"calls", "", kRight},
+      {"cost", "", kRight},         {"kind", "", kLeft},      {"cost_is_bound", "", kRight},
+      {"by_tail_call", "", kRight}, {"", "cost", kRight},     {"", "%", kRight},
+      {"", "calls", kRight},        {"", "per call", kRight}, {"", "caller → callee", kLeft}};
   table.notes.push_back(kept_line(input));
   const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
   bool any_bound = false;
@@ -196,7 +196,7 @@ std::string pair_view(const Input& input) {
     any_bound |= row.cost_is_bound;
     const Cell caller = name_cell(input, row.caller), callee = name_cell(input, row.callee);
     // Two names share the line.
-    const std::size_t half = input.look.width < 60 ? 15 : (input.look.width - 38) / 2;
+    const std::size_t half = input.look.width < 70 ? 15 : (input.look.width - 48) / 2;
     const std::string both = input.look.width == 0
                                  ? caller.text + (row.is_tail ? " ⇒ " : " → ") + callee.text
                                  : short_label(input, row.caller, half) +
@@ -206,10 +206,11 @@ std::string pair_view(const Input& input) {
     pair.text = both + (row.by_tail_call ? kThroughTailCall : "");
     Cell cost = cost_cell(input, row.cost, row.cost_is_bound);
     Cell share = percent_cell(row.cost, input.kept);
-    if (row.is_tail) cost.text = share.text = "";
+    Cell average = average_cell(input, row.cost, row.calls);
+    if (row.is_tail) cost.text = share.text = average.text = "";
     table.add({caller, callee, count_cell(row.calls), cost_cell(input, row.cost),
                text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
-               flag_cell(row.by_tail_call), cost, share, count_cell(row.calls), pair});
+               flag_cell(row.by_tail_call), cost, share, count_cell(row.calls), average, pair});
   }
   if (any_bound) table.notes.push_back(bound_note());
   return render_table(input, table, "edges");
@@ -226,12 +227,13 @@ void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_i
     Cell name{.text = other_text, .number = {}, .raw = other_raw};
     Cell cost_text = cost_cell(input, cost, is_bound);
     Cell share = percent_cell(cost, input.kept);
-    if (is_tail) cost_text.text = share.text = "";
+    Cell average = average_cell(input, cost, calls);
+    if (is_tail) cost_text.text = share.text = average.text = "";
     Cell direction = text_cell(side);
     direction.text = is_tail ? "⇒" : "→";
     table.add({direction, name, count_cell(calls), cost_cell(input, cost),
                text_cell(is_tail ? "tail" : "call"), flag_cell(is_bound), cost_text, share,
-               count_cell(calls), direction, name});
+               count_cell(calls), average, direction, name});
   };
   if (own != nullptr) add("[self]", "[self]", false, own->self, false, 0);
   for (const PairRow& row : rows) {
@@ -248,10 +250,10 @@ void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_i
 Table side_table(std::string title) {
   Table table;
   table.title = std::move(title);
-  table.columns = {{"side", "", kLeft},  {"other", "", kLeft}, {"calls", "", kRight},
-                   {"cost", "", kRight}, {"kind", "", kLeft},  {"cost_is_bound", "", kRight},
-                   {"", "cost", kRight}, {"", "%", kRight},    {"", "calls", kRight},
-                   {"", " ", kLeft},     {"", "name", kLeft}};
+  table.columns = {{"side", "", kLeft},      {"other", "", kLeft}, {"calls", "", kRight},
+                   {"cost", "", kRight},     {"kind", "", kLeft},  {"cost_is_bound", "", kRight},
+                   {"", "cost", kRight},     {"", "%", kRight},    {"", "calls", kRight},
+                   {"", "per call", kRight}, {"", " ", kLeft},     {"", "name", kLeft}};
   return table;
 }
 
@@ -263,7 +265,7 @@ Table path_table(const Input& input, const std::vector<NodeId>& contexts,
   std::size_t shown = input.look.top != 0 ? input.look.top : kPathsForPeople;
   if (input.look.all) shown = contexts.size();
   const Metric* calls = input.profile.find_metric("calls");
-  const std::size_t width = input.look.width > 60 ? input.look.width - 36 : input.look.width;
+  const std::size_t width = input.look.width > 60 ? input.look.width - 46 : input.look.width;
   for (std::size_t i = 0; i < std::min(shown, contexts.size()); ++i) {
     const std::size_t n = contexts[i].index();
     const auto path = analysis::path_to(input.profile, contexts[i]);
@@ -275,7 +277,8 @@ Table path_table(const Input& input, const std::vector<NodeId>& contexts,
     any_bound |= is_bound[n] != 0;
     table.add({direction, name, count_cell(count), count_cell(cost[n]), text_cell("context"),
                flag_cell(is_bound[n] != 0), cost_cell(input, cost[n], is_bound[n] != 0),
-               percent_cell(cost[n], input.kept), count_cell(count), direction, name});
+               percent_cell(cost[n], input.kept), count_cell(count),
+               average_cell(input, cost[n], count), direction, name});
   }
   if (shown < contexts.size()) {
     table.notes.push_back(

@@ -33,9 +33,9 @@ _fble_prof_report() {
   $split && return
 
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '--self --dominated --block= --edges --by=
+    mapfile -t COMPREPLY < <(compgen -W '--self --dominated --block= --path= --hot --overview --cliques --edges --by=
       --annotate= --source --asm --call-sites --summary --threads
-      --verify --raw --export= --output= --tolerant --split-by= --diff= --normalize --fail-if= --select= --exclude= --fold= --metric= --inlines --leaves --no-symbols
+      --verify --raw --export= --output= --tolerant --split-by= --diff= --normalize --fail-if= --select= --exclude= --keep= --fold= --metric= --inlines --leaves --no-symbols
       --depth= --min= --all --top= --sort= --unit= --lines --format= --colour= --width= --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace

@@ -5,6 +5,17 @@ _fble_prof() {
   local cur prev words cword split
   _init_completion -s -n : || return
 
+  # `fble-prof push` is another program.
+  if ((cword > 1)) && [[ ${words[1]} == push ]]; then
+    if [[ $cur == -* ]]; then
+      mapfile -t COMPREPLY < <(compgen -W '--name --label --since-last --tenant --timeout --retries
+        --help --version' -- "$cur")
+    else
+      _filedir
+    fi
+    return
+  fi
+
   local i word
   for ((i = 1; i < cword; i++)); do
     word=${words[i]}
