@@ -27,7 +27,9 @@ std::vector<std::vector<NodeId>> outermost_contexts(const Profile& profile, cons
 }
 
 Block block(const Profile& profile, const Metric& metric, FunctionId function) {
-  return block(function_table(profile, metric), pair_table(profile, metric), function);
+  std::vector<std::uint8_t> wanted(profile.functions().count());
+  if (function) wanted[function.index()] = 1;
+  return block(function_table(profile, metric), pair_table(profile, metric, wanted), function);
 }
 
 Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,

@@ -1,7 +1,9 @@
 #include "analysis/cliques.h"
 
 #include <algorithm>
+#include <tuple>
 
+#include "analysis/by_callee.h"
 #include "analysis/components.h"
 #include "analysis/costs.h"
 #include "base/flat_map.h"
@@ -17,20 +19,22 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& p
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  FlatMap known;
-  const auto add = [&](NodeId from, NodeId to) {
-    if (!nodes.parent[from.index()] || !nodes.parent[to.index()]) return;
-    const std::uint32_t caller = nodes.function[from.index()].index();
-    const std::uint32_t callee = nodes.function[to.index()].index();
-    if (known.insert(std::uint64_t{caller} << 32 | callee, 0).second) {
-      pairs.emplace_back(caller, callee);
+  const ByCallee by_callee(profile);
+  std::vector<std::uint32_t> seen(by_callee.function_count(), kNoClique);  // by caller
+  for (std::uint32_t f = 0; f < by_callee.function_count(); ++f) {
+    const auto add = [&](NodeId from, NodeId to) {
+      if (!nodes.parent[from.index()] || !nodes.parent[to.index()]) return;
+      const std::uint32_t caller = nodes.function[from.index()].index();
+      if (seen[caller] == f) return;
+      seen[caller] = f;
+      pairs.emplace_back(caller, f);
+    };
+    for (const std::uint32_t* n = by_callee.begin(f); n != by_callee.end(f); ++n) {
+      if (nodes.parent[*n]) add(nodes.parent[*n], NodeId(*n));
     }
-  };
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (nodes.parent[n]) add(nodes.parent[n], NodeId(n));
-  }
-  for (std::size_t e = 0; e < edges.count(); ++e) {
-    if (edges.kind[e] != EdgeKind::kTree) add(edges.from[e], edges.to[e]);
+    for (const std::uint32_t* e = by_callee.edges_begin(f); e != by_callee.edges_end(f); ++e) {
+      add(edges.from[*e], edges.to[*e]);
+    }
   }
   return pairs;
 }
@@ -207,28 +211,12 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric,
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t> cost = inclusive(profile, metric);
   CliqueContexts result;
-  FlatMap chains, pairs, rows;
-  std::uint32_t pair_count = 0;
-  const auto row_of = [&](std::uint32_t chain, std::size_t from, std::size_t to,
-                          bool is_tail) -> CliqueCall& {
-    const FunctionId caller = nodes.function[from], callee = nodes.function[to];
-    const auto [pair, is_new] =
-        pairs.insert(std::uint64_t{caller.index()} << 32 | callee.index(), pair_count);
-    if (is_new) ++pair_count;
-    const std::uint64_t key = std::uint64_t{chain} << 32 | std::uint64_t{pair} << 1 | is_tail;
-    const auto [row, added] = rows.insert(key, static_cast<std::uint32_t>(result.calls.size()));
-    if (added) {
-      const bool inside = cliques.of[caller.index()] == cliques.of[callee.index()];
-      result.calls.push_back({chain, caller, callee, is_tail, inside});
-    }
-    return result.calls[row];
-  };
+  FlatMap chains;
   std::vector<std::uint32_t> chain(nodes.count(), kNoClique);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!nodes.parent[n]) continue;
-    const std::size_t parent = nodes.parent[n].index();
     const std::uint32_t clique = cliques.of[nodes.function[n].index()];
-    const std::uint32_t above = chain[parent];
+    const std::uint32_t above = chain[nodes.parent[n].index()];
     if (above != kNoClique && result.chains[above].clique == clique) {
       chain[n] = above;
       continue;
@@ -238,17 +226,46 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric,
         chains.insert(key, static_cast<std::uint32_t>(result.chains.size()));
     if (added) result.chains.push_back({above, clique});
     chain[n] = index;
-    if (nodes.parent[parent]) row_of(above, parent, n, false).cost += cost[n];
   }
-  for (std::size_t e = 0; e < edges.count(); ++e) {
-    const std::size_t from = edges.from[e].index(), to = edges.to[e].index();
-    if (!nodes.parent[from]) continue;
-    row_of(chain[from], from, to, edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
+
+  // Of each callee: its ways in, sorted so that those of one row stand side by side.
+  struct Way {
+    std::uint32_t chain, caller;
+    bool is_tail;
+    std::uint64_t calls, cost;
+    auto key() const { return std::tuple(chain, caller, is_tail); }
+  };
+  const ByCallee by_callee(profile);
+  std::vector<Way> ways;
+  for (std::size_t f = 0; f < by_callee.function_count(); ++f) {
+    ways.clear();
+    const auto add = [&](std::size_t from, bool is_tail, std::uint64_t calls, std::uint64_t cost) {
+      if (!nodes.parent[from]) return;
+      ways.push_back({chain[from], nodes.function[from].index(), is_tail, calls, cost});
+    };
+    for (const std::uint32_t* n = by_callee.begin(f); n != by_callee.end(f); ++n) {
+      if (!nodes.parent[*n]) continue;
+      const std::size_t from = nodes.parent[*n].index();
+      const std::uint32_t e = by_callee.tree_edge(*n);
+      add(from, false, e != ByCallee::kNoEdge ? edges.calls[e] : 0,
+          chain[from] != chain[*n] ? cost[*n] : 0);
+    }
+    for (const std::uint32_t* e = by_callee.edges_begin(f); e != by_callee.edges_end(f); ++e) {
+      add(edges.from[*e].index(), edges.kind[*e] == EdgeKind::kTail, edges.calls[*e], 0);
+    }
+    std::sort(ways.begin(), ways.end(),
+              [](const Way& a, const Way& b) { return a.key() < b.key(); });
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const Way& way = ways[i];
+      if (i == 0 || ways[i - 1].key() != way.key()) {
+        const bool is_inside = cliques.of[way.caller] == cliques.of[f];
+        result.calls.push_back(
+            {way.chain, FunctionId(way.caller), FunctionId(f), way.is_tail, is_inside});
+      }
+      result.calls.back().calls += way.calls;
+      result.calls.back().cost += way.cost;
+    }
   }
-  std::stable_sort(result.calls.begin(), result.calls.end(),
-                   [](const CliqueCall& a, const CliqueCall& b) {
-                     return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
-                   });
   return result;
 }
 

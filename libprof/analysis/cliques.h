@@ -68,7 +68,7 @@ struct CliqueContexts {
     std::uint32_t clique;
   };
   std::vector<Chain> chains;      // parents before children
-  std::vector<CliqueCall> calls;  // dearest first
+  std::vector<CliqueCall> calls;  // in no order
 };
 
 // Calls from the root are left out: nobody makes them.

@@ -27,6 +27,8 @@ struct PairRow {
 
 // A row for each pair that stands in the tree, tail calls in rows of their own, in no order. The
 // root calls what nothing else does.
-std::vector<PairRow> pair_table(const profile::Profile& profile, const profile::Metric& metric);
+// `wanted`, by function: only pairs with a function that it marks; empty: all.
+std::vector<PairRow> pair_table(const profile::Profile& profile, const profile::Metric& metric,
+                                const std::vector<std::uint8_t>& wanted = {});
 
 }  // namespace fbleprof::analysis

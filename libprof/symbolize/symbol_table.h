@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,11 @@ class SymbolTable {
   // tables, the next symbol or its section end. Inside nested symbols the innermost counts.
   // `unwind` fills what no symbol covers.
   static SymbolTable build(std::vector<RawSymbol> symbols, const std::vector<AddressRange>& unwind);
+
+  // The table as bytes that can be kept, and back. Bytes that are damaged, or of another version,
+  // are no table.
+  std::string to_bytes() const;
+  static std::optional<SymbolTable> from_bytes(std::string_view bytes);
 
   // nullptr: nothing is known of this address.
   const Function* find(std::uint64_t address) const;

@@ -40,12 +40,15 @@ SymbolTable read_table(const ModuleFiles& files) {
 // The table of the files, from those kept if there is one. Only a table made from the file that ran
 // is kept: a debug file alone lacks the PLT and the unwind tables.
 SymbolTable table_of(const ModuleFile& module, const ModuleFiles& files, const Options& options) {
+  // A file of the same build-id says more once its debug file is installed.
+  const std::string key =
+      !files.object ? "" : files.object->build_id() + (files.debug ? "+debug" : "");
   const bool may_keep = files.object && !files.object->build_id().empty() && !module.is_vdso;
   if (may_keep && options.find_table) {
-    if (auto kept = options.find_table(files.object->build_id())) return std::move(*kept);
+    if (auto kept = options.find_table(key)) return std::move(*kept);
   }
   SymbolTable table = read_table(files);
-  if (may_keep && options.keep_table) options.keep_table(files.object->build_id(), table);
+  if (may_keep && options.keep_table) options.keep_table(key, table);
   return table;
 }
 

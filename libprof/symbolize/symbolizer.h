@@ -36,10 +36,11 @@ struct Options {
   std::uint64_t recorded_ns = 0;
   Progress* progress = nullptr;
 
-  // Tables kept from earlier, by build-id (raw bytes): `find_table` may know one, and
-  // `keep_table` is given each that was made. Either may be absent.
-  std::function<std::optional<SymbolTable>(const std::string& build_id)> find_table;
-  std::function<void(const std::string& build_id, const SymbolTable&)> keep_table;
+  // Tables kept from earlier, by build-id (raw bytes, and what tells whether there was a debug
+  // file): `find_table` may know one, and `keep_table` is given each that was made. Either may be
+  // absent.
+  std::function<std::optional<SymbolTable>(const std::string& key)> find_table;
+  std::function<void(const std::string& key, const SymbolTable&)> keep_table;
 };
 
 // A function of a module.

@@ -317,6 +317,14 @@ Result<Options> parse_options(int argc, char** argv) {
   if (options.files.empty()) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
+  const bool about_runs = options.view == View::kSummary || options.view == View::kThreads ||
+                          options.view == View::kRaw || options.view == View::kVerify;
+  if (about_runs && !options.filter.empty()) {
+    return Error{
+        "fble-prof-report", std::nullopt,
+        "--select, --exclude, --fold and --keep choose contexts; this view shows whole runs",
+        "take another view; by thread: --by thread"};
+  }
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");

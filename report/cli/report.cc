@@ -21,6 +21,7 @@
 #include "report/views/tables.h"
 #include "report/views/tree_view.h"
 #include "symbolize/symbolize_profile.h"
+#include "symbolize/table_cache.h"
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/join.h"
@@ -112,6 +113,11 @@ Profile add_names(const Profile& profile, const Options& options, Progress& prog
               names_files(options) || (exporter != nullptr && exporter->wants_lines);
   how.inlines = options.inlines;
   how.progress = &progress;
+  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
+  how.find_table = [&](const std::string& key) { return cache.find(key); };
+  how.keep_table = [&](const std::string& key, const symbolize::SymbolTable& table) {
+    cache.keep(key, table);
+  };
   return symbolize::symbolize(profile, how);
 }
 

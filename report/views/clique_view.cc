@@ -7,6 +7,7 @@
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/tables.h"
+#include "report/views/top_rows.h"
 
 namespace fbleprof::report {
 
@@ -21,6 +22,7 @@ namespace {
 constexpr auto kLeft = Column::Align::kLeft;
 constexpr auto kRight = Column::Align::kRight;
 constexpr std::size_t kNamedMembers = 3;
+constexpr std::size_t kNamedForPrograms = 8;
 constexpr std::size_t kMembersForPeople = 8;
 
 std::string kind_name(Recursion recursion) {
@@ -75,10 +77,15 @@ std::string clique_label(const Input& input, const Clique& clique, std::size_t w
   return clique.recursion == Recursion::kNone ? names : names + "*";
 }
 
+// For programs: whole names, but not a thousand of them in each row.
 std::string raw_label(const Input& input, const Clique& clique) {
   std::string names;
-  for (const CliqueMember& member : clique.members) {
-    names += (names.empty() ? "" : ", ") + escape(display_name(input.profile, member.function));
+  for (std::size_t i = 0; i < clique.members.size(); ++i) {
+    if (i == kNamedForPrograms) {
+      names += fmt::format(", +{}", clique.members.size() - i);
+      break;
+    }
+    names += (i == 0 ? "" : ", ") + escape(display_name(input.profile, clique.members[i].function));
   }
   if (clique.members.size() > 1) return "(" + names + ")*";
   return clique.recursion == Recursion::kNone ? names : names + "*";
@@ -203,7 +210,7 @@ std::string clique_view(const Input& input) {
 
 std::string clique_context_view(const Input& input) {
   const analysis::Cliques cliques = analysis::find_cliques(input.profile, input.metric);
-  const analysis::CliqueContexts contexts =
+  analysis::CliqueContexts contexts =
       analysis::clique_contexts(input.profile, input.metric, cliques);
   const auto chain_of = [&](std::uint32_t at) {
     std::vector<const Clique*> chain;
@@ -219,11 +226,14 @@ std::string clique_context_view(const Input& input) {
                    {"", "per call", kRight}, {"", "chain | call", kLeft}};
   table.notes.push_back(kept_line(input));
   const std::size_t shown = rows_to_show(input.look, contexts.calls.size(), table.notes);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const CliqueCall& call = contexts.calls[i];
+  const auto dearer = [](const CliqueCall& a, const CliqueCall& b) {
+    return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
+  };
+  for (const CliqueCall& call : top_rows(contexts.calls, shown, dearer)) {
     const std::vector<const Clique*> chain = chain_of(call.chain);
     std::string raw;
     for (const Clique* clique : chain) {
+      if (input.look.format == Format::kText) break;
       raw += (raw.empty() ? "" : " → ") + raw_label(input, *clique);
     }
     const std::size_t width =

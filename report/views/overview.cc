@@ -34,8 +34,7 @@ constexpr std::size_t kRemarks = 3;  // losses and warnings for people
 constexpr std::size_t kTitle = 11;   // columns
 constexpr std::size_t kScreen = 80;  // columns, where the width is not limited
 
-std::vector<FunctionRow> top_functions(const Input& input, bool by_self) {
-  std::vector<FunctionRow> rows = analysis::function_table(input.profile, input.metric);
+std::vector<FunctionRow> top_functions(std::vector<FunctionRow> rows, bool by_self) {
   const auto key = [&](const FunctionRow& row) { return by_self ? row.self : row.dominated; };
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const FunctionRow& a, const FunctionRow& b) { return key(a) > key(b); });
@@ -76,7 +75,8 @@ std::string overview_text(const Input& input, const RunOverview& run) {
   const auto share = [&](std::uint64_t cost) { return percent(cost, input.kept); };
 
   // Two tables side by side.
-  const auto self = top_functions(input, true), dominated = top_functions(input, false);
+  const auto functions = analysis::function_table(input.profile, input.metric);
+  const auto self = top_functions(functions, true), dominated = top_functions(functions, false);
   const auto cell = [&](const std::vector<FunctionRow>& rows, std::size_t i, bool by_self) {
     if (i >= rows.size()) return std::string();
     const std::uint64_t cost = by_self ? rows[i].self : rows[i].dominated;
@@ -158,10 +158,11 @@ Table overview_table(const Input& input, const RunOverview& run) {
   const auto name = [&](FunctionId function) {
     return escape(display_name(input.profile, function));
   };
-  for (const FunctionRow& row : top_functions(input, true)) {
+  const auto functions = analysis::function_table(input.profile, input.metric);
+  for (const FunctionRow& row : top_functions(functions, true)) {
     add("self", name(row.function), row.self, row.calls);
   }
-  for (const FunctionRow& row : top_functions(input, false)) {
+  for (const FunctionRow& row : top_functions(functions, false)) {
     add("dominated", name(row.function), row.dominated, row.calls,
         row.dominated_is_bound ? "at least" : "");
   }

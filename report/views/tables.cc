@@ -16,6 +16,7 @@
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/path_text.h"
+#include "report/views/top_rows.h"
 #include "transform/matcher.h"
 
 namespace fbleprof::report {
@@ -174,13 +175,12 @@ std::string function_view(const Input& input, FunctionOrder order) {
 std::string pair_view(const Input& input) {
   std::vector<PairRow> rows = analysis::pair_table(input.profile, input.metric);
   const std::string& sort = input.look.sort;
-  const auto name = [&](FunctionId f) { return display_name(input.profile, f); };
-  std::stable_sort(rows.begin(), rows.end(), [&](const PairRow& a, const PairRow& b) {
-    if (sort == "caller" || sort == "name") return name(a.caller) < name(b.caller);
-    if (sort == "callee") return name(a.callee) < name(b.callee);
-    if (sort == "calls" && a.calls != b.calls) return a.calls > b.calls;
-    return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
-  });
+  const bool by_caller = sort == "caller" || sort == "name", by_callee = sort == "callee";
+  const bool by_calls = sort == "calls";
+  std::vector<std::string> names(by_caller || by_callee ? input.profile.functions().count() : 0);
+  for (std::size_t f = 0; f < names.size(); ++f) {
+    names[f] = display_name(input.profile, FunctionId(f));
+  }
 
   Table table;
   table.columns = {
@@ -190,9 +190,14 @@ std::string pair_view(const Input& input) {
       {"", "calls", kRight},        {"", "per call", kRight}, {"", "caller → callee", kLeft}};
   table.notes.push_back(kept_line(input));
   const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
+  rows = top_rows(rows, shown, [&](const PairRow& a, const PairRow& b) {
+    if (by_caller) return names[a.caller.index()] < names[b.caller.index()];
+    if (by_callee) return names[a.callee.index()] < names[b.callee.index()];
+    if (by_calls && a.calls != b.calls) return a.calls > b.calls;
+    return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
+  });
   bool any_bound = false;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const PairRow& row = rows[i];
+  for (const PairRow& row : rows) {
     any_bound |= row.cost_is_bound;
     const Cell caller = name_cell(input, row.caller), callee = name_cell(input, row.callee);
     // Two names share the line.
@@ -362,7 +367,7 @@ Result<std::string> block_view(const Input& input, const std::string& pattern) {
   auto matches = transform::match(input.profile, pattern);
   if (!matches) return matches.error();
   const auto functions = analysis::function_table(input.profile, input.metric);
-  const auto pairs = analysis::pair_table(input.profile, input.metric);
+  const auto pairs = analysis::pair_table(input.profile, input.metric, *matches);
   const auto contexts = analysis::outermost_contexts(input.profile, input.metric, *matches);
   const auto cost = analysis::inclusive(input.profile, input.metric);
   const auto is_bound = analysis::lower_bounds(input.profile);

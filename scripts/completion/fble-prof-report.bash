@@ -22,7 +22,11 @@ _fble_prof_report() {
     --colour | --color) values='auto always never' ;;
     --min) values='0.1 0.5 1 5' ;;
     --top) values='10 20 100' ;;
-    --block | --annotate | --call-sites | --select | --exclude | --fold) values='re: module: file:' ;;
+    --keep) values='from( to( pred( succ( at( path( not' ;;
+    --cliques) values=context ;;
+    --block | --path | --annotate | --call-sites | --select | --exclude | --fold)
+      values='re: module: file:'
+      ;;
     --depth | --width | --fail-if) return ;;
   esac
   if [[ -n ${values-} ]]; then

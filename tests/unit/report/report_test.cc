@@ -101,6 +101,33 @@ TEST_F(ReportTest, SelectionIsReported) {
   EXPECT_NE(out.find("kept 4.00 us of 8.00 us cpu (50.0%)"), std::string::npos);
 }
 
+TEST_F(ReportTest, EveryViewGoesThroughTheFiltersAndSaysWhatIsKept) {
+  const std::string kept = "kept 4.00 us of 8.00 us cpu (50.0%)";
+  for (const std::vector<std::string>& view :
+       std::vector<std::vector<std::string>>{{},
+                                             {"--self"},
+                                             {"--dominated"},
+                                             {"--edges"},
+                                             {"--block", "other"},
+                                             {"--path", "main,other"},
+                                             {"--cliques"},
+                                             {"--cliques=context"},
+                                             {"--hot"},
+                                             {"--overview"},
+                                             {"--hot"}}) {
+    std::vector<std::string> arguments = view;
+    arguments.insert(arguments.end(), {"--keep", "at(other)", "%2"});
+    EXPECT_NE(text(arguments).find(kept), std::string::npos)
+        << (view.empty() ? "tree" : view[0]) << text(arguments);
+  }
+  for (const char* view : {"--summary", "--threads", "--raw", "--verify"}) {
+    EXPECT_NE(text({view, "--keep", "other", "%2"}).find("this view shows whole runs"),
+              std::string::npos);
+  }
+  EXPECT_EQ(text({"--keep", "(other", "%2"}),
+            "query: at character 1: \"(\" is never closed: add a \")\"");
+}
+
 TEST_F(ReportTest, SummaryForProgramsIsFlat) {
   rapidjson::Document json;
   json.Parse(text({"--summary", "--format", "json", "%1"}).c_str());
@@ -129,6 +156,21 @@ TEST_F(ReportTest, EveryViewSpeaksJson) {
     json.Parse(text({view, "--format", "json", "%1"}).c_str());
     EXPECT_FALSE(json.HasParseError()) << view;
     EXPECT_TRUE(json.IsObject()) << view;
+  }
+  for (const std::vector<std::string>& view :
+       std::vector<std::vector<std::string>>{{"--path", "main,work"},
+                                             {"--cliques", "--all"},
+                                             {"--cliques=context"},
+                                             {"--hot"},
+                                             {"--overview"},
+                                             {"--keep", "self > 1%", "--hot"}}) {
+    std::vector<std::string> arguments = view;
+    arguments.insert(arguments.end(), {"--format", "json", "%1"});
+    rapidjson::Document document;
+    document.Parse(text(arguments).c_str());
+    ASSERT_FALSE(document.HasParseError()) << view[0];
+    EXPECT_TRUE(document["rows"].IsArray()) << view[0];
+    EXPECT_TRUE(document["kept"].IsUint64()) << view[0];
   }
   rapidjson::Document json;
   json.Parse(text({"--block", "*", "--format", "json", "%1"}).c_str());

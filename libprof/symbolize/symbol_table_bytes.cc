@@ -1,0 +1,125 @@
+// A symbol table as bytes and back: a head, the ranges, the functions, the names, in this machine's
+// byte order, since a cache does not travel. What is read back is checked as if it came from a
+// stranger: a file can be cut short or overwritten.
+#include <algorithm>
+#include <cstring>
+
+#include "symbolize/symbol_table.h"
+
+namespace fbleprof::symbolize {
+
+namespace {
+
+struct Head {
+  char magic[8];
+  std::uint32_t version;  // a change of what build() makes of the same file is one too
+  std::uint32_t has_names;
+  std::uint64_t range_count, function_count, name_bytes;
+  std::uint64_t checksum;  // of all that follows
+};
+constexpr char kMagic[8] = {'f', 'b', 'l', 'e', 's', 'y', 'm', '\n'};
+constexpr std::uint32_t kVersion = 1;
+
+struct StoredFunction {
+  std::uint64_t begin, size;
+  std::uint64_t name;  // where it begins in the names
+  std::uint32_t name_length;
+  std::uint32_t origin;
+};
+
+// FNV-1a over words: enough to tell a damaged file from a whole one.
+std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof hash) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, std::min(sizeof word, bytes.size() - i));
+    hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string SymbolTable::to_bytes() const {
+  static_assert(sizeof(Range) == 24 && sizeof(StoredFunction) == 32 && sizeof(Head) == 48);
+  std::vector<StoredFunction> functions;
+  functions.reserve(functions_.size());
+  for (const Function& f : functions_) {
+    const std::uint64_t name =
+        f.name.empty() ? 0 : static_cast<std::uint64_t>(f.name.data() - names_.data());
+    functions.push_back({f.begin, f.size, name, static_cast<std::uint32_t>(f.name.size()),
+                         static_cast<std::uint32_t>(f.origin)});
+  }
+  Head head{};
+  std::memcpy(head.magic, kMagic, sizeof kMagic);
+  head.version = kVersion;
+  head.has_names = has_names_ ? 1 : 0;
+  head.range_count = ranges_.size();
+  head.function_count = functions.size();
+  head.name_bytes = names_.size();
+  std::string bytes(sizeof head, '\0');
+  const auto append = [&](const auto& table) {
+    if (table.empty()) return;
+    bytes.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof table[0]);
+  };
+  // Field by field: what pads a Range is not for a file.
+  std::vector<std::uint64_t> ranges;
+  ranges.reserve(ranges_.size() * 3);
+  for (const Range& range : ranges_) {
+    ranges.insert(ranges.end(), {range.begin, range.end, range.function});
+  }
+  append(ranges);
+  append(functions);
+  append(names_);
+  head.checksum = checksum(std::string_view(bytes).substr(sizeof head));
+  std::memcpy(bytes.data(), &head, sizeof head);
+  return bytes;
+}
+
+std::optional<SymbolTable> SymbolTable::from_bytes(std::string_view bytes) {
+  Head head;
+  if (bytes.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  bytes.remove_prefix(sizeof head);
+  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0 || head.version != kVersion) {
+    return std::nullopt;
+  }
+  constexpr std::uint64_t kMost = UINT32_MAX;
+  constexpr std::size_t kRangeBytes = 3 * sizeof(std::uint64_t);
+  if (head.range_count > kMost || head.function_count > kMost || head.name_bytes > bytes.size() ||
+      bytes.size() != head.range_count * kRangeBytes +
+                          head.function_count * sizeof(StoredFunction) + head.name_bytes ||
+      head.checksum != checksum(bytes)) {
+    return std::nullopt;
+  }
+  SymbolTable table;
+  table.has_names_ = head.has_names != 0;
+  const char* ranges = bytes.data();
+  const char* functions = ranges + head.range_count * kRangeBytes;
+  const char* names = functions + head.function_count * sizeof(StoredFunction);
+  table.names_.assign(names, names + head.name_bytes);
+  table.ranges_.reserve(head.range_count);
+  for (std::uint64_t i = 0; i < head.range_count; ++i) {
+    std::uint64_t range[3];
+    std::memcpy(range, ranges + i * kRangeBytes, sizeof range);
+    if (range[0] > range[1] || range[2] >= head.function_count) return std::nullopt;
+    if (i > 0 && range[0] < table.ranges_.back().end) return std::nullopt;
+    table.ranges_.push_back({range[0], range[1], static_cast<std::uint32_t>(range[2])});
+  }
+  table.functions_.reserve(head.function_count);
+  for (std::uint64_t i = 0; i < head.function_count; ++i) {
+    StoredFunction f;
+    std::memcpy(&f, functions + i * sizeof f, sizeof f);
+    if (f.name > head.name_bytes || f.name_length > head.name_bytes - f.name ||
+        f.origin > static_cast<std::uint32_t>(NameOrigin::kDwarf)) {
+      return std::nullopt;
+    }
+    std::string_view name;
+    if (f.name_length != 0) name = {table.names_.data() + f.name, f.name_length};
+    table.functions_.push_back({f.begin, f.size, name, static_cast<NameOrigin>(f.origin)});
+  }
+  return table;
+}
+
+}  // namespace fbleprof::symbolize

@@ -1,0 +1,131 @@
+#include "symbolize/table_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+namespace fbleprof::symbolize {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A descriptor that is closed.
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string TableCache::default_directory() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    return std::string(cache) + "/fbleprof";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    return std::string(home) + "/.cache/fbleprof";
+  }
+  return {};
+}
+
+std::string TableCache::path_of(const std::string& key) const {
+  std::string name;
+  for (const char c : key) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return directory_ + "/" + name + ".symbols";
+}
+
+std::optional<SymbolTable> TableCache::find(const std::string& key) const {
+  if (directory_.empty()) return std::nullopt;
+  const Fd file(open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status;
+  // Only what this user wrote: names out of a stranger's file would be believed.
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != geteuid() || static_cast<std::uint64_t>(status.st_size) > most_bytes_) {
+    return std::nullopt;
+  }
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
+    if (got <= 0) return std::nullopt;
+    size += static_cast<std::size_t>(got);
+  }
+  auto table = SymbolTable::from_bytes(bytes);
+  if (table) futimens(file.get(), nullptr);  // used: dropped later than others
+  return table;
+}
+
+void TableCache::keep(const std::string& key, const SymbolTable& table) const {
+  if (directory_.empty() || table.functions().size() < fewest_functions_) return;
+  const std::string bytes = table.to_bytes();
+  if (bytes.size() > most_bytes_ / 2) return;
+  std::error_code ignored;
+  fs::create_directories(fs::path(directory_).parent_path(), ignored);
+  if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return;
+  const std::string path = path_of(key);
+  const std::string aside = fmt::format("{}.{}", path, getpid());
+  {
+    const Fd file(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) return;
+    if (!write_all(file.get(), bytes)) {
+      unlink(aside.c_str());
+      return;
+    }
+  }
+  if (rename(aside.c_str(), path.c_str()) != 0) unlink(aside.c_str());
+  make_room();
+}
+
+void TableCache::make_room() const {
+  struct Kept {
+    fs::path path;
+    fs::file_time_type used;
+    std::uint64_t size;
+  };
+  std::vector<Kept> all;
+  std::uint64_t sum = 0;
+  std::error_code bad;
+  for (fs::directory_iterator it(directory_, bad), end; !bad && it != end; it.increment(bad)) {
+    std::error_code gone;
+    const fs::path& path = it->path();
+    if (path.extension() != ".symbols") continue;
+    const auto used = fs::last_write_time(path, gone);
+    const std::uint64_t size = gone ? 0 : fs::file_size(path, gone);
+    if (gone) continue;
+    all.push_back({path, used, size});
+    sum += size;
+  }
+  std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
+  for (const Kept& oldest : all) {
+    if (sum <= most_bytes_) break;
+    fs::remove(oldest.path, bad);
+    sum -= oldest.size;
+  }
+}
+
+}  // namespace fbleprof::symbolize

@@ -1,0 +1,46 @@
+// Symbol tables kept on disk from one report to the next, by build-id: those of a large program
+// take seconds to lay out and milliseconds to read back.
+//
+// A file a table, named by the build-id. Files are written aside and renamed, so that reports that
+// run at the same time never see half of one; what is damaged, or of another version, is as if it
+// were not there. The cache keeps itself below a size by dropping what was not used for longest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "symbolize/symbol_table.h"
+
+namespace fbleprof::symbolize {
+
+class TableCache {
+ public:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
+  // Smaller tables are laid out as fast as they are read.
+  static constexpr std::size_t kFewestFunctions = 1000;
+
+  // $XDG_CACHE_HOME/fbleprof, or ~/.cache/fbleprof; "" if there is neither: then nothing is kept.
+  static std::string default_directory();
+
+  explicit TableCache(std::string directory, std::uint64_t most_bytes = kMostBytes,
+                      std::size_t fewest_functions = kFewestFunctions)
+      : directory_(std::move(directory)),
+        most_bytes_(most_bytes),
+        fewest_functions_(fewest_functions) {}
+
+  std::optional<SymbolTable> find(const std::string& key) const;
+  // Where it cannot be kept it is not: a cache is no reason for an error.
+  void keep(const std::string& key, const SymbolTable& table) const;
+
+ private:
+  std::string path_of(const std::string& key) const;
+  void make_room() const;
+
+  std::string directory_;
+  std::uint64_t most_bytes_;
+  std::size_t fewest_functions_;
+};
+
+}  // namespace fbleprof::symbolize

@@ -1,0 +1,14 @@
+// Makes profiles of any size, the same each time.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace fbleprof::bench {
+
+// Writes a valid mlmon.out of about `nodes` contexts below `threads` threads, of 20,000 functions
+// with names as C++ has them, with recursion, tail calls and a hot path. False: it cannot be
+// written.
+bool generate(const std::string& path, std::size_t nodes, std::size_t threads);
+
+}  // namespace fbleprof::bench

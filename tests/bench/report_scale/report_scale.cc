@@ -1,0 +1,137 @@
+// Measures what a user of a large profile waits for: loading it, then each view.
+//
+//     report_scale generate NODES THREADS FILE
+//     report_scale measure FILE
+//
+// `measure` prints, in TSV: what, milliseconds, milliseconds of CPU time (the truer figure on a
+// busy machine: all of this is one thread), and the peak of resident memory so far in MB. Each view
+// is taken three times; the shortest counts.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "analysis/costs.h"
+#include "profile/reader.h"
+#include "report/views/clique_view.h"
+#include "report/views/hot_view.h"
+#include "report/views/overview.h"
+#include "report/views/sequence_view.h"
+#include "report/views/tables.h"
+#include "report/views/tree_view.h"
+#include "tests/bench/report_scale/generate.h"
+#include "transform/filter.h"
+#include "transform/join.h"
+#include "transform/merge.h"
+
+namespace {
+
+using namespace fbleprof;
+using Clock = std::chrono::steady_clock;
+
+double peak_mb() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+struct Took {
+  double wall_ms = 0, cpu_ms = 0;
+};
+
+Took timed(const std::function<void()>& work) {
+  const auto start = Clock::now();
+  const std::clock_t cpu = std::clock();
+  work();
+  return {std::chrono::duration<double, std::milli>(Clock::now() - start).count(),
+          static_cast<double>(std::clock() - cpu) * 1000 / CLOCKS_PER_SEC};
+}
+
+void tell(std::string_view what, Took took) {
+  fmt::print("{}\t{:.1f}\t{:.1f}\t{:.0f}\n", what, took.wall_ms, took.cpu_ms, peak_mb());
+  std::fflush(stdout);
+}
+
+int measure(const std::string& file) {
+  profile::Profile profile;
+  bool readable = true;
+  const Took read_took = timed([&] {
+    auto read = profile::read_file(file);
+    readable = read.ok();
+    if (read) profile = std::move(read->profile);
+  });
+  if (!readable) {
+    fmt::print(stderr, "{} cannot be read\n", file);
+    return 2;
+  }
+  tell("read", read_took);
+  const Took merge_took = timed([&] { profile = transform::merge(profile); });
+  tell("merge", merge_took);
+  tell("load (read and merge)",
+       {read_took.wall_ms + merge_took.wall_ms, read_took.cpu_ms + merge_took.cpu_ms});
+  fmt::print("contexts\t{}\t\t\n", profile.nodes().count());
+
+  const profile::Metric& metric = *profile.find_metric("cpu");
+  report::Input input{profile, metric};
+  input.kept = input.total = analysis::total(profile, metric);
+  input.look.width = 100;
+  const std::string hottest = display_name(profile, profile.nodes().function[1]);
+  const std::string other = display_name(profile, profile.nodes().function[2]);
+  const auto filtered = [&](const transform::Filter& how) {
+    auto result = transform::filter(profile, how);
+    if (!result) return;
+    report::Input narrow{result->profile, *result->profile.find_metric("cpu")};
+    narrow.look = input.look;
+    narrow.total = input.total;
+    narrow.kept = analysis::total(narrow.profile, narrow.metric);
+    (void)report::tree_view(narrow);
+  };
+  const std::pair<const char*, std::function<void()>> views[] = {
+      {"tree", [&] { (void)report::tree_view(input); }},
+      {"self", [&] { (void)report::function_view(input, report::FunctionOrder::kSelf); }},
+      {"dominated", [&] { (void)report::function_view(input, report::FunctionOrder::kDominated); }},
+      {"edges", [&] { (void)report::pair_view(input); }},
+      {"block", [&] { (void)report::block_view(input, hottest).ok(); }},
+      {"path", [&] { (void)report::sequence_view(input, hottest + "," + other).ok(); }},
+      {"hot", [&] { (void)report::hot_view(input); }},
+      {"cliques", [&] { (void)report::clique_view(input); }},
+      {"cliques=context", [&] { (void)report::clique_context_view(input); }},
+      {"overview", [&] { (void)report::overview(input, {}); }},
+      {"tree --select", [&] { filtered({.select = {"*method_1*"}}); }},
+      {"tree --keep",
+       [&] { filtered({.keep = {"not *method_7* and total > 0.01%"}, .metric = "cpu"}); }},
+      {"tree --fold", [&] { filtered({.fold = {"*method_3*"}}); }},
+  };
+  for (const auto& [name, view] : views) {
+    Took best = timed(view);
+    for (int i = 0; i < 2; ++i) {
+      const Took again = timed(view);
+      best = {std::min(best.wall_ms, again.wall_ms), std::min(best.cpu_ms, again.cpu_ms)};
+    }
+    tell(name, best);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "generate" && argc == 5) {
+    const std::size_t nodes = std::strtoul(argv[2], nullptr, 10);
+    const std::size_t threads = std::strtoul(argv[3], nullptr, 10);
+    if (threads != 0 && nodes >= threads && bench::generate(argv[4], nodes, threads)) return 0;
+    fmt::print(stderr, "{} cannot be written\n", argv[4]);
+    return 2;
+  }
+  if (what == "measure" && argc == 3) return measure(argv[2]);
+  fmt::print(stderr, "report_scale generate NODES THREADS FILE | report_scale measure FILE\n");
+  return 2;
+}

@@ -1,0 +1,68 @@
+#!/bin/bash
+# Queries, sequences, cliques, the hot path and the overview, of real profiles with known calls.
+. "$(dirname "$0")/lib.sh"
+
+# view ARGS...: CSV, in calls.
+view() { "$REPORT" --metric calls --format csv "$@" "$profile" 2>&1; }
+
+# has WHAT LINE TEXT: one of the lines of TEXT is LINE (a regular expression).
+has() { grep -Eqx -- "$2" <<<"$3" || fail "$1: no line $2 in: $3"; }
+
+begin "a b b b c"
+same "$PROGRAMS/notes.fentry" abbbc
+found=$(view --path a,b,b,c)
+has "a is called once" 'step,a,1,[0-9]+,call,0,0' "$found"
+has "a calls b once" 'step,b,1,[0-9]+,call,0,0' "$found"
+has "c's count is about right: b's recursion is folded" 'step,c,1,1,call,0,1' "$found"
+has "b b stands on the way to c" 'path,.*main → a → b → b → c,1,1,context,0,0' "$found"
+found=$(view --cliques)
+has "b calls itself once a call, three deep" \
+  '[0-9]+,clique,b\*,single,1,[0-9]+,[0-9]+,1,[0-9]+,1,2,3,1' "$found"
+found=$("$REPORT" --metric calls --width 100 --hot "$profile")
+has "the path is told in short" '.*main → a → b\* → c.*' "$found"
+
+begin "mutual recursion from either side"
+same "$PROGRAMS/notes.fentry" mutual
+found=$(view --cliques)
+has "ping and pong are one" \
+  '[0-9]+,clique,"\(p[io]ng, p[io]ng\)\*",mutual,2,16,16,0,16,2,14,[0-9]+,1' "$found"
+found=$(view --cliques=context)
+has "calls inside a clique cost nothing of their own" '.*,ping,pong,7,0,inside' "$found"
+
+begin "tail calls round in a circle"
+same "$PROGRAMS/notes.fentry" bounce
+has "are recursion too" '[0-9]+,clique,.*mutual,2,.*,1,1000000,.*' "$(view --cliques)"
+
+begin "deep recursion"
+same "$PROGRAMS/notes.fentry" deep 100000
+has "its depth follows from its counts" '.*,clique,deep\*,single,1,.*,1,99999,100000,1' "$(view --cliques)"
+
+begin "queries"
+same "$PROGRAMS/notes.fentry" mutual
+kept() { "$REPORT" --metric calls --format json --self --keep "$1" "$profile" | grep -o '"kept":[0-9]*'; }
+check "a path with a gap" "$(kept 'at(pong) and path(ping .. pong)')" = '"kept":10'
+check "all but a function's" "$(kept 'not at(ping or pong)')" = '"kept":1'
+check "thresholds" "$(kept 'at(p?ng) and calls > 7')" = '"kept":16'
+output=$("$REPORT" --keep '(ping' "$profile" 2>&1)
+check "a mistake is an error" $? = 2
+check "of one clear line" "$output" = 'query: at character 1: "(" is never closed: add a ")"'
+for view in --self --edges --hot --overview --cliques '--path=ping,pong'; do
+  output=$("$REPORT" --metric calls "$view" --keep 'at(ping)' "$profile" 2>&1)
+  grep -Eq 'kept (about )?8 of 17 calls' <<<"$output" || fail "$view does not say what it kept: $output"
+done
+
+begin "the overview fits a screen"
+output=$("$REPORT" --overview --width 80 "$profile")
+check "lines" "$(wc -l <<<"$output")" -le 24
+check "columns" "$(wc -L <<<"$output")" -le 80
+
+begin "symbol tables are kept by build-id"
+same "$PROGRAMS/notes.fentry" abbbc
+export XDG_CACHE_HOME=$dir/cache
+"$REPORT" --self --format csv "$profile" >"$dir/first"
+check "a large table is there" -n "$(find "$dir/cache/fbleprof" -name '*.symbols' 2>/dev/null)"
+"$REPORT" --self --format csv "$profile" >"$dir/second"
+cmp -s "$dir/first" "$dir/second" || fail "names out of the cache differ"
+find "$dir/cache" -name '*.symbols' -exec truncate -s 100 {} +
+"$REPORT" --self --format csv "$profile" >"$dir/third"
+cmp -s "$dir/first" "$dir/third" || fail "a damaged cache is not made anew"

@@ -1,0 +1,168 @@
+// The views of paths, recursion and the overview.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analysis/compact_path.h"
+#include "analysis/costs.h"
+#include "report/views/clique_view.h"
+#include "report/text/escape.h"
+#include "report/views/hot_view.h"
+#include "report/views/overview.h"
+#include "report/views/path_text.h"
+#include "report/views/sequence_view.h"
+#include "tests/support/profile_builder.h"
+
+namespace fbleprof::report {
+namespace {
+
+using test::profile_of;
+
+constexpr std::string_view kText =
+    "main -> 1\nmain even = 100\nmain even -> 10\nmain even odd = 200\nmain even odd -> 50\n"
+    "main even odd even = 300\nmain even odd even -> 30\n"
+    "main even odd even ~> main even odd : 20\nmain even odd leaf = 400\n"
+    "main even odd leaf -> 7\nmain even odd even => main even odd leaf : 3\n";
+
+template <class View>
+std::string shown(View view, Look look = {}, std::string_view text = kText) {
+  const auto profile = profile_of(text);
+  const auto& metric = *profile.find_metric("cpu");
+  Input input{profile, metric};
+  input.kept = input.total = analysis::total(profile, metric);
+  input.look = look;
+  return view(input);
+}
+
+Look csv() {
+  Look look;
+  look.format = Format::kCsv;
+  return look;
+}
+
+TEST(PathText, RepeatsHaveAStarAndTheMiddleIsLeftOut) {
+  const auto profile = profile_of("a b c b d e e f = 1\n");
+  const Input input{profile, *profile.find_metric("cpu")};
+  const auto path = analysis::path_to(profile, profile::NodeId(profile.nodes().count() - 1));
+  EXPECT_EQ(path_text(input, path, 0), "a → (b → c)* → d → e* → f");
+  EXPECT_EQ(path_text(input, path, 25), "a → (b → c)* → d → e* → f");
+  EXPECT_EQ(path_text(input, path, 24), "a → … 2 more … → e* → f");
+  EXPECT_EQ(raw_path(input, path), "a → b → c → b → d → e → e → f");
+  for (std::size_t width = 1; width < 30; ++width) {
+    EXPECT_LE(width_of(path_text(input, path, width)), width);
+  }
+}
+
+TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {
+  const auto view = [](const Input& input) { return *sequence_view(input, "even,odd"); };
+  EXPECT_EQ(shown(view, csv()),
+            "part,name,calls,cost,kind,cost_is_bound,calls_are_about\n"
+            "step,even,40,1000,call,0,0\n"
+            "step,odd,70,900,call,0,0\n"
+            "in,main,50,900,call,0,0\n"
+            "in,odd,20,0,call,0,0\n"
+            "out,[self],0,200,self,0,0\n"
+            "out,leaf,7,400,call,0,0\n"
+            "out,even,30,300,call,1,0\n"
+            "path,main → even → odd,70,900,context,0,0\n");
+  const std::string text = shown(view);
+  EXPECT_NE(text.find("≥300 ns  30.0%"), std::string::npos) << text;
+  EXPECT_NE(text.find("≥ at least"), std::string::npos);
+  EXPECT_NE(text.find("cpu 1.00 us in all"), std::string::npos);
+}
+
+TEST(SequenceView, NamesCanHoldCommasInTheirLists) {
+  const auto view = [](const Input& input) { return *sequence_view(input, "f<a,b>(c,d), g"); };
+  EXPECT_NE(shown(view, csv(), "f<a,b>(c,d) g = 1\n").find("step,g,0,1,call"), std::string::npos);
+}
+
+TEST(SequenceView, NameThatIsNotThereIsAnError) {
+  const auto view = [](const Input& input) {
+    return sequence_view(input, "even,nope").error().line();
+  };
+  EXPECT_EQ(shown(view),
+            "--path: \"nope\" names no function of this profile: see --self for the names; "
+            "separate them by commas");
+}
+
+TEST(CliqueView, MembersAreInsideTheirClique) {
+  EXPECT_EQ(shown([](const Input& input) { return clique_view(input); }),
+            "(odd, even)*\n"
+            "1.00 us (100.0%)   self 600 ns (60.0%)   entered 10, 100 ns each\n"
+            "mutual: 2 functions, depth ≥3; 100 calls inside, 10 an entry\n"
+            "  self  own children      %  entered  inside  member\n"
+            "200 ns        400 ns  60.0%               70  odd\n"
+            "400 ns             0  40.0%       10      30  even\n"
+            "\n"
+            "a clique's cost is that of the paths that enter it: its entry's\n"
+            "≥ at least: deeper recursion is folded\n"
+            "cpu 1.00 us in all\n");
+  EXPECT_EQ(shown([](const Input& input) { return clique_view(input); }, csv()),
+            "clique,kind,name,recursion,members,cost,self,children,entry_cost,entries,inside_calls,"
+            "depth,depth_is_bound\n"
+            "0,clique,\"(odd, even)*\",mutual,2,1000,600,400,1000,10,100,3,1\n"
+            "0,member,odd,mutual,1,600,200,400,0,0,70,3,1\n"
+            "0,member,even,mutual,1,400,400,0,1000,10,30,3,1\n");
+}
+
+TEST(CliqueView, NoRecursionIsSaid) {
+  const std::string text =
+      shown([](const Input& input) { return clique_view(input); }, {}, "a b = 1\n");
+  EXPECT_NE(text.find("no recursion"), std::string::npos);
+}
+
+TEST(CliqueContextView, CallsStandWithTheChainAboveThem) {
+  EXPECT_EQ(shown([](const Input& input) { return clique_context_view(input); }, csv()),
+            "chain,caller,callee,calls,cost,kind\n"
+            "main,main,even,10,1000,call\n"
+            "\"main → (odd, even)*\",odd,leaf,7,400,call\n"
+            "\"main → (odd, even)*\",even,odd,70,0,inside\n"
+            "\"main → (odd, even)*\",odd,even,30,0,inside\n"
+            "\"main → (odd, even)*\",even,leaf,3,0,tail\n");
+}
+
+TEST(HotView, EndsWhereItForks) {
+  EXPECT_EQ(shown([](const Input& input) { return hot_view(input); }, csv(),
+                  "m a b = 10\nm a b x = 30\nm a b y = 29\nm c = 5\n"),
+            "part,depth,name,total,self,calls,total_is_bound\n"
+            "path,1,m,74,0,0,0\n"
+            "path,2,a,69,0,0,0\n"
+            "path,3,b,69,10,0,0\n"
+            "fork,4,x,30,30,0,0\n"
+            "fork,4,y,29,29,0,0\n");
+}
+
+TEST(Overview, FitsAScreenWhateverTheProfile) {
+  std::string text, path;
+  for (int i = 0; i < 60; ++i) {
+    path += "namespace::a_class_with_a_long_name<int>::function_" + std::to_string(i) + " ";
+    text += path + "= 1000\n" + path + "-> 5\n";
+    if (i % 3 == 0) text += path + "~> " + path + ": 4\n";
+  }
+  RunOverview run;
+  run.heading = "./prog\n1 s recorded\nprofiling cost 1%\n";
+  run.threads = {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}, {"f", 6}};
+  run.all_threads = 6;
+  for (int i = 0; i < 9; ++i)
+    run.losses.push_back("a rather long line about something lost " + std::string(50, 'x'));
+  run.warnings = run.losses;
+  Look look;
+  look.width = 80;
+  const std::string out =
+      shown([&](const Input& input) { return overview(input, run); }, look, text);
+  EXPECT_LE(std::count(out.begin(), out.end(), '\n'), 24) << out;
+  for (std::size_t begin = 0, end; (end = out.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    EXPECT_LE(width_of(out.substr(begin, end - begin)), 80u) << out;
+  }
+  EXPECT_NE(out.find("… 15 more (--summary)"), std::string::npos) << out;
+}
+
+TEST(Overview, SaysThatNothingWasLost) {
+  const std::string out = shown([](const Input& input) { return overview(input, {}); }, {}, kText);
+  EXPECT_NE(out.find("lost       nothing"), std::string::npos) << out;
+  EXPECT_NE(out.find("100.0%  mutual, depth ≥3: (odd, even)*"), std::string::npos) << out;
+}
+
+}  // namespace
+}  // namespace fbleprof::report

@@ -1,0 +1,125 @@
+#include "symbolize/table_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fbleprof::symbolize {
+namespace {
+
+namespace fs = std::filesystem;
+
+SymbolTable some_table(std::size_t functions) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < functions; ++i) names.push_back("function_" + std::to_string(i));
+  std::vector<RawSymbol> symbols;
+  for (std::size_t i = 0; i < functions; ++i) {
+    symbols.push_back({.begin = 0x1000 + i * 0x20,
+                       .size = 0x18,
+                       .limit = 0x1000000,
+                       .name = names[i],
+                       .origin = NameOrigin::kSymtab,
+                       .is_function = true,
+                       .is_local = false,
+                       .is_weak = false});
+  }
+  return SymbolTable::build(symbols, {{0x500, 0x600}});
+}
+
+class TableCacheTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "fbleprof-XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string cache_directory() const { return (directory_ / "deep" / "cache").string(); }
+
+  fs::path directory_;
+};
+
+TEST(SymbolTableBytes, ComeBackAsTheyWere) {
+  const SymbolTable table = some_table(50);
+  const auto back = SymbolTable::from_bytes(table.to_bytes());
+  ASSERT_TRUE(back.has_value());
+  ASSERT_EQ(back->functions().size(), table.functions().size());
+  EXPECT_EQ(back->has_names(), table.has_names());
+  for (std::uint64_t address = 0x400; address < 0x2000; ++address) {
+    const auto* a = table.find(address);
+    const auto* b = back->find(address);
+    ASSERT_EQ(a == nullptr, b == nullptr) << address;
+    if (a == nullptr) continue;
+    EXPECT_EQ(a->begin, b->begin);
+    EXPECT_EQ(a->size, b->size);
+    EXPECT_EQ(a->name, b->name);
+    EXPECT_EQ(a->origin, b->origin);
+  }
+}
+
+TEST(SymbolTableBytes, DamagedOrCutOnesAreNoTable) {
+  const std::string bytes = some_table(8).to_bytes();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(SymbolTable::from_bytes(std::string_view(bytes).substr(0, size)).has_value());
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    if (at >= 12 && at < 16) continue;  // a flag: any value is one
+    std::string wrong = bytes;
+    wrong[at] = static_cast<char>(wrong[at] ^ 0x41);
+    EXPECT_FALSE(SymbolTable::from_bytes(wrong).has_value()) << at;
+  }
+}
+
+TEST_F(TableCacheTest, KeepsTablesByKey) {
+  const TableCache cache(cache_directory(), TableCache::kMostBytes, 1);
+  EXPECT_FALSE(cache.find("\x01\xab").has_value());
+  cache.keep("\x01\xab", some_table(10));
+  const auto found = cache.find("\x01\xab");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->find(0x1000)->name, "function_0");
+  EXPECT_FALSE(cache.find("\x01\xab+debug").has_value());
+  EXPECT_TRUE(fs::exists(cache_directory() + "/01ab.symbols"));
+}
+
+TEST_F(TableCacheTest, SmallTablesAreNotWorthAFile) {
+  const TableCache cache(cache_directory());
+  cache.keep("a", some_table(10));
+  EXPECT_FALSE(fs::exists(cache_directory()));
+}
+
+TEST_F(TableCacheTest, DamagedFilesAreAsIfTheyWereNotThere) {
+  const TableCache cache(cache_directory(), TableCache::kMostBytes, 1);
+  cache.keep("a", some_table(10));
+  std::ofstream(cache_directory() + "/61.symbols", std::ios::binary) << "rubbish";
+  EXPECT_FALSE(cache.find("a").has_value());
+  cache.keep("a", some_table(10));
+  EXPECT_TRUE(cache.find("a").has_value());
+}
+
+TEST_F(TableCacheTest, TheOldestGoWhenThereAreTooMany) {
+  const std::size_t size = some_table(10).to_bytes().size();
+  const TableCache cache(cache_directory(), size * 3, 1);
+  for (const char* key : {"a", "b", "c"}) cache.keep(key, some_table(10));
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(cache_directory() + "/61.symbols", now - std::chrono::hours(1));
+  fs::last_write_time(cache_directory() + "/62.symbols", now - std::chrono::hours(2));
+  fs::last_write_time(cache_directory() + "/63.symbols", now - std::chrono::hours(3));
+  EXPECT_TRUE(cache.find("c").has_value());  // and so it is young again
+  cache.keep("d", some_table(10));
+  EXPECT_TRUE(cache.find("a").has_value());
+  EXPECT_FALSE(cache.find("b").has_value());
+  EXPECT_TRUE(cache.find("c").has_value());
+  EXPECT_TRUE(cache.find("d").has_value());
+}
+
+TEST_F(TableCacheTest, WithoutADirectoryNothingIsKept) {
+  const TableCache cache("");
+  cache.keep("a", some_table(5000));
+  EXPECT_FALSE(cache.find("a").has_value());
+  const TableCache nowhere("/proc/nonexistent/cache", TableCache::kMostBytes, 1);
+  nowhere.keep("a", some_table(10));
+  EXPECT_FALSE(nowhere.find("a").has_value());
+}
+
+}  // namespace
+}  // namespace fbleprof::symbolize
