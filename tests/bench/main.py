@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""scripts/bench [--quick] [--only NAME]...: measures fbleprof beside its peers.
+
+Installs what that needs, builds the workloads from Debian's sources (in build/bench, once), runs all
+in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about ten minutes once all is built.
+
+  --quick      small sizes and few rounds, to see that it works; figures mean little
+  --only NAME  only this part (prices, xray, signals, small, accuracy, growth, reports) or only this
+               workload; may be given again. Prints, and writes to build/bench instead of docs/
+  --no-setup   do not look for missing packages
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import accuracy
+import builds
+import packages
+import prices
+import reports
+import signals
+import small
+import workloads
+import write_up
+
+PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
+
+
+class Context:
+    """Where things are, and how much is to be run."""
+
+    def __init__(self, root, quick):
+        self.root = root
+        self.cache = root / "build/bench"
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.quick = quick
+        self.scale = 0.25 if quick else 1.0
+        self.rounds = 2 if quick else None  # None: each workload's own number
+        self.builder = builds.Builder(root, self.cache)
+        build = root / "build/release"
+        self.library = build / "libfbleprof.so"
+        self.report = build / "report/fble-prof-report"
+        self.empty_hooks = self.own_library("empty_hooks.c")
+        self.empty_sampler = self.own_library("empty_sampler.c")
+
+    def own_library(self, source):
+        return self.builder.own(pathlib.Path(source), flags=["-fPIC", "-shared"])
+
+    def build_project(self):
+        for command in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release"]):
+            builds.run(command, cwd=self.root)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--only", action="append", default=[], help=argparse.SUPPRESS)
+    parser.add_argument("--no-setup", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    names = PARTS + [workload.name for workload in workloads.WORKLOADS]
+    for name in arguments.only:
+        if name not in names:
+            parser.error(f"--only {name}: there are {', '.join(names)}")
+    return arguments
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
+                  if line.startswith("model name")), "unknown")
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    virtual = "hypervisor" in open("/proc/cpuinfo").read()
+    return {"cpu": model, "cores": os.cpu_count(), "kernel": os.uname().release, "virtual": virtual,
+            "compiler": compiler, "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d")}
+
+
+def main():
+    arguments = parse_arguments()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    if not arguments.no_setup:
+        packages.install(root)
+    context = Context(root, arguments.quick)
+    context.build_project()
+
+    chosen_parts = [part for part in PARTS if part in arguments.only] or PARTS
+    chosen = [w for w in workloads.WORKLOADS if w.name in arguments.only] or workloads.WORKLOADS
+    for workload in chosen:
+        for variant in workload.variants:
+            workload.binary(context, variant)
+    results = {"machine": machine(), "quick": arguments.quick}
+    steps = {
+        "prices": lambda: prices.measure_prices(context, chosen),
+        "xray": lambda: prices.measure_xray(context, chosen),
+        "signals": lambda: signals.measure_signals(context),
+        "small": lambda: small.measure_small(context),
+        "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
+        "reports": lambda: reports.measure_reports(context),
+    }
+    started = time.monotonic()
+    for part in chosen_parts:
+        print(f"{part} ({time.monotonic() - started:.0f} s so far)", flush=True)
+        results[part] = steps[part]()
+    results["seconds"] = time.monotonic() - started
+
+    complete = not arguments.quick and not arguments.only
+    results_file = context.cache / ("results.json" if complete else "results.partial.json")
+    results_file.write_text(json.dumps(results, indent=1))
+    target = root / "docs" if complete else context.cache
+    write_up.write(results, target)
+    print((target / "PERFORMANCE.md").read_text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
