@@ -4,6 +4,8 @@
 
 for mode in fentry gmon mcount cyg cygclang; do
   for how in return exit _exit quick_exit abort kill term segv thread pthread_exit exec; do
+    # gprof's timer outlives exec: SIGPROF kills the next program, or does not, without us too.
+    [ "$how $mode" != "exec gmon" ] || continue
     begin "$how $mode"
     same "$PROGRAMS/endings.$mode" $how
     expected

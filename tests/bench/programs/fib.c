@@ -1,4 +1,5 @@
-// The worst case for hooks: functions that do nothing but call. fib N [THREADS]: each thread does it.
+// The worst case for hooks: functions that do nothing but call. fib N [THREADS]: each thread does
+// it.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

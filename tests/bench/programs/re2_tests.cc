@@ -1,4 +1,5 @@
-// Runs the tests of RE2 that are linked in, again and again: re2_tests TIMES. In place of its util/test.cc.
+// Runs the tests of RE2 that are linked in, again and again: re2_tests TIMES. In place of its
+// util/test.cc.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -5,8 +5,8 @@
 
 #include "analysis/compact_path.h"
 #include "analysis/costs.h"
-#include "report/views/clique_view.h"
 #include "report/text/escape.h"
+#include "report/views/clique_view.h"
 #include "report/views/hot_view.h"
 #include "report/views/overview.h"
 #include "report/views/path_text.h"
