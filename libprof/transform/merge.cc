@@ -70,6 +70,19 @@ std::vector<FunctionId> classes(const Profile& profile) {
   return class_of;
 }
 
+// By node: 1 = a context for what overflows into which nothing did. Every tree has one in store.
+std::vector<std::uint8_t> idle_overflows(const Profile& profile) {
+  const Nodes& nodes = profile.nodes();
+  std::vector<std::uint8_t> idle(nodes.count());
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    idle[n] = profile.functions().kind[nodes.function[n].index()] == FunctionKind::kOverflow &&
+              nodes.subtree_end[n] == n + 1 &&
+              std::all_of(profile.metrics().begin(), profile.metrics().end(),
+                          [&](const Metric& metric) { return metric.value(NodeId(n)) == 0; });
+  }
+  return idle;
+}
+
 }  // namespace
 
 std::vector<Split> all_splits(const MergeOptions& options) {
@@ -116,6 +129,7 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
     how.folded[f] = !options.keep_leaves && functions->kind[f] == FunctionKind::kInstruction;
     functions->flags[how.class_of[f].index()] |= functions->flags[f];
   }
+  how.folded_node = idle_overflows(extended);
   how.keep_sites = options.keep_sites;
   return regroup(extended, how);
 }

@@ -41,6 +41,27 @@ TEST(Merge, BackAndTailEdgesOfThreadsAreAddedUp) {
             "a c => a b : 1\n");
 }
 
+TEST(Merge, AnOverflowIsShownOnlyWhereOneHappened) {
+  profile::ProfileBuilder builder;
+  builder.add_metric("cpu", "ns");
+
+  const auto overflow = builder.named_function("[overflow]", profile::FunctionKind::kOverflow);
+  const auto f = builder.named_function("f");
+  for (const std::uint64_t lost : {0, 3}) {
+    const auto root =
+        builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
+    const auto into = builder.child(root, lost == 0 ? overflow : f);
+    if (lost != 0) {
+      const auto node = builder.child(into, overflow);
+      builder.add_edge(into, node, profile::EdgeKind::kTree, lost);
+    }
+  }
+  EXPECT_EQ(text_of(merge(std::move(builder).build())),
+            "[root]\n"
+            ".f\n"
+            "..[overflow] calls=3\n");
+}
+
 TEST(Merge, ThreadsStandApartWhenGrouped) {
   MergeOptions options;
   options.group_by = GroupBy::kThread;
