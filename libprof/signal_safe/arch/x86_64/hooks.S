@@ -214,15 +214,13 @@ __cyg_profile_func_enter:
         jz      5f
         lea     8-FRAME_BIAS(%rsp), %r8
         cmp     %r8, ENTRY_FRAME(%rax)
-        jb      3f
+        jbe     3f
 1:      mov     ENTRY_WORD(%rax), %rdx
         xor     %rsi, %rdx
         FIND_SLOT %rdi
         jne     4f
         cmp     %rdi, SLOT_CALLEE(%rcx)
         jne     4f
-        cmp     %fs:HOT_LIMIT(%r11), %rax
-        jae     4f
         mov     SLOT_EDGE(%rcx), %rdx
         mov     SLOT_TO(%rcx), %rcx
         incq    (%rdx)
@@ -231,12 +229,16 @@ __cyg_profile_func_enter:
         add     $ENTRY_BYTES, %rax
         mov     %rax, %fs:HOT_TOP(%r11)
 2:      ret
-3:      test    %r11, %r11
+3:      je      32f
+        test    %r11, %r11
         jz      2b
 31:     sub     $ENTRY_BYTES, %rax
         cmp     %r8, ENTRY_FRAME(%rax)
         jb      31b
-        jmp     1b
+        jne     1b
+/* A frame that has an entry already takes no more machine stack, which else bounds the shadow's. */
+32:     cmp     %fs:HOT_LIMIT(%r11), %rax
+        jb      1b
 4:      mov     %rdi, %rcx
         mov     %rsi, %rdx
         mov     %rax, %rdi
