@@ -237,12 +237,14 @@ void charge_from_outside(ThreadState& thread) {
   const std::uint64_t cpu = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
                             static_cast<std::uint64_t>(now.tv_nsec);
   if (cpu <= thread.last_cpu_ns) return;
+  const std::uint64_t rest = cpu - thread.last_cpu_ns + thread.in_kernel_ns;
   auto* node = session.arena.at<format::Node>(signal_safe::node_of(thread, thread.hot->top));
   node->samples += 1;
-  node->cpu_ns += cpu - thread.last_cpu_ns;
+  node->cpu_ns += rest;
   thread.record->samples += 1;
-  thread.record->cpu_ns += cpu - thread.last_cpu_ns;
+  thread.record->cpu_ns += rest;
   thread.last_cpu_ns = cpu;
+  thread.in_kernel_ns = 0;
 }
 
 struct Content {

@@ -26,12 +26,17 @@ struct OwnerOfDescriptor {
 };
 constexpr int kSetOwnerEx = 15, kOwnerIsThread = 0, kSetSignal = 10;
 
+// A program that works in rounds of a millisecond would be met at the same point of each, were the
+// period one too: a share of 30 % was reported as 5 to 31 %. A 162nd more (the golden section of a
+// percent, so that few samples cover the round evenly) walks through it.
+std::uint64_t drifting(std::uint64_t period_ns) { return period_ns + period_ns / 162; }
+
 void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_TASK_CLOCK;
-  attributes.sample_period = 1'000'000'000u / rate_hz;
+  attributes.sample_period = drifting(1'000'000'000u / rate_hz);
   attributes.wakeup_events = 1;
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
@@ -77,6 +82,7 @@ format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint
                                bool allow_perf) {
   if (allow_perf) thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
   const bool timer = make_timer(thread, signal_number, rate_hz);
+  thread.event_period_ns = thread.sampling_page ? drifting(1'000'000'000 / rate_hz) : 0;
   return thread.sampling_page ? format::SampleSource::kTaskClock
          : timer              ? format::SampleSource::kCpuTimer
                               : format::SampleSource::kNone;

@@ -69,6 +69,17 @@ void deliver_to_program(int number, siginfo_t* info, void* context) {
   }
 }
 
+signal_safe::Sampled what_it_tells(const signal_safe::ThreadState& thread, const siginfo_t& info,
+                                   const gregset_t& registers) {
+  using signal_safe::Sampled;
+  if (thread.event_period_ns == 0) return Sampled::kAll;
+  if (info.si_code != SI_TIMER) return Sampled::kUser;
+  // The syscall instruction leaves its return address in rcx; a call that is to be restarted was
+  // set back by the instruction's two bytes.
+  const auto back = static_cast<std::uint64_t>(registers[REG_RCX] - registers[REG_RIP]);
+  return back == 0 || back == 2 ? Sampled::kSystemCall : Sampled::kTick;
+}
+
 void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
@@ -79,7 +90,9 @@ void on_signal(int number, siginfo_t* info, void* context) {
     const signal_safe::MachineState at{static_cast<std::uint64_t>(registers[REG_RIP]),
                                        static_cast<std::uint64_t>(registers[REG_RSP]),
                                        static_cast<std::uint64_t>(registers[REG_RBP])};
-    if (thread.canary->alive) signal_safe::charge_sample(thread, at);
+    if (thread.canary->alive) {
+      signal_safe::charge_sample(thread, at, what_it_tells(thread, *info, registers));
+    }
   }
   errno = saved_errno;
 }

@@ -5,9 +5,17 @@
 
 namespace fbleprof::signal_safe {
 
+// What a sampling signal tells.
+enum class Sampled {
+  kAll,         // it is the thread's only source of samples
+  kUser,        // one period of the event is over, and the thread is in user mode
+  kSystemCall,  // a tick of the kernel's, beside the event, met the thread in a system call
+  kTick,        // a tick met it elsewhere
+};
+
 // Handler only, on the thread itself, the sampling signal blocked. Takes two clock readings; no
 // lock, no allocation, bounded by kMaxFrames.
-void charge_sample(ThreadState& thread, const MachineState& at);
+void charge_sample(ThreadState& thread, const MachineState& at, Sampled what);
 
 // The same for a fatal signal, which may come while the thread's state is in the middle of a
 // change, and on a stack that is no more: the shadow stack alone says where.

@@ -58,6 +58,8 @@ struct ThreadState {
   void* sampling_page = nullptr;  // of the perf event
   int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
+  std::uint64_t event_period_ns = 0;  // of the perf event; 0 = there is none
+  std::uint64_t in_kernel_ns = 0;     // spent in the kernel, not charged yet: see sample.cc
 
   std::uint64_t frames[kMaxFrames];  // of the stack being unwound: code addresses and, beside them,
   std::uint64_t sites[kMaxFrames];   // the return addresses

@@ -14,3 +14,12 @@ for mode in fentry gmon mcount mcountc cyg cygclang plain; do
   near "left" "$(dominated left)" 15 2
   near "right" "$(dominated right)" 5 2
 done
+
+for mode in fentry plain; do
+  begin "a program in step with the sampler, $mode"
+  profiled "$PROGRAMS/rounds.$mode" "$milliseconds" rhythm
+  near "dominated by first" "$(dominated first)" 30 3
+  begin "time in the kernel, $mode"
+  profiled "$PROGRAMS/rounds.$mode" "$milliseconds" kernel
+  near "dominated by in_kernel" "$(dominated in_kernel)" 30 8
+done
