@@ -465,6 +465,8 @@ void before_confinement() {
   remark("the program confined itself with seccomp: from then on calls are counted, time is not");
 }
 
+void before_counter_is_forbidden() { session.clocks_by_system_call.store(true); }
+
 void after_fork_in_child() {
   if (!session.arena.base() || !fbleprof_hot.top) return;
   if (!fbleprof_hot.self->canary->alive) become_own_process(fbleprof_hot.self);
