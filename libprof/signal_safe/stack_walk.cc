@@ -70,7 +70,9 @@ bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
 
 std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
   if (dwarf_number == kDwarfRbx) return state_.rbx;
-  return state_.registers && dwarf_number < 16 ? state_.registers[kGregOf[dwarf_number]] : 0;
+  // What callees save, they may have changed.
+  const int known = is_return_ ? 12 : 16;
+  return state_.registers && dwarf_number < known ? state_.registers[kGregOf[dwarf_number]] : 0;
 }
 
 const FrameRule& StackWalk::rule() {
@@ -156,6 +158,7 @@ bool StackWalk::next() {
   }
   caller.sp = cfa_;
   caller.fp = state_.fp;
+  caller.registers = state_.registers;
   const auto fp_offset = static_cast<std::uint64_t>(std::int64_t{r.fp_offset});
   if (r.saved_fp == FrameRule::SavedFp::kAtCfa && !read(cfa_ + fp_offset, &caller.fp)) return false;
   if (r.saved_fp == FrameRule::SavedFp::kAtFp && !read(state_.fp + fp_offset, &caller.fp)) {

@@ -25,8 +25,9 @@ struct MachineState {
   // The one other register that frames are based on while they call others (the loader's
   // lazy-binding trampoline); 0 = unknown.
   std::uint64_t rbx = 0;
-  // All registers, in the order of ucontext_t's gregs, of an interrupted instruction; null for
-  // frames that were returned to. Hand-written code bases its frame on any.
+  // All registers, in the order of ucontext_t's gregs, of the instruction that was interrupted;
+  // null where a hook was called. Hand-written code bases its frame on any, and keeps that one as
+  // it is while it calls a helper of its own.
   const std::uint64_t* registers = nullptr;
 };
 

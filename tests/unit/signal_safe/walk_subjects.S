@@ -115,6 +115,7 @@ subject_saved_sp:
         .cfi_offset %rbx, -16
         push    %rbp
         .cfi_offset %rbp, -24
+        call    subject_helper
         sub     $128, %rsp
         and     $-64, %rsp
         mov     %rax, 40(%rsp)
@@ -133,6 +134,14 @@ subject_saved_sp:
         ret
         .cfi_endproc
         .size   subject_saved_sp, .-subject_saved_sp
+
+        .type   subject_helper, @function
+subject_helper:
+        .cfi_startproc
+        nop
+        ret
+        .cfi_endproc
+        .size   subject_helper, .-subject_helper
 
         .type   subject_saves_rbx, @function
 subject_saves_rbx:
