@@ -109,6 +109,7 @@ FBLEPROF_INTERPOSE long syscall_of_program(long number, long a, long b, long c, 
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
   if (option == PR_SET_SECCOMP) capture::before_confinement();
+  if (option == PR_SET_TSC && a != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
   return real_prctl.get()(option, a, b, c, d);
 }
 

@@ -1,13 +1,18 @@
 #include "capture/api.h"
 
+#include <sys/mman.h>
+
 #include "capture/process.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/enter.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
+using signal_safe::kernel_call;
+using signal_safe::kernel_failed;
 using signal_safe::session;
 
 namespace {
@@ -39,23 +44,115 @@ Named name_of(const format::Function& function) {
   }
 }
 
-// Depth first over the tree edges. Calls of back and tail edges are counted where they lead, which
-// needs a pass of its own: a tree has few of them.
-class Walk {
- public:
-  Walk(int (*visitor)(const fbleprof_visit*, void*), void* argument)
-      : visitor_(visitor), argument_(argument) {}
+// What a query keeps of each node, by its number in the tree.
+struct Place {
+  std::uint64_t back_calls, tail_calls;  // on edges to the node, from wherever in the tree
+  format::Ref entered_by;                // the tree edge that leads to it
+};
 
-  int tree(const format::Thread& thread, std::uint32_t number) {
-    thread_ = number;
-    return node(thread.root, 0);
+// Memory for the places of the largest tree, zeroed; from the kernel, since the program's allocator
+// may itself be profiled. Nodes that are newer than it have no place and are not visited.
+class Places {
+ public:
+  Places() : count_(session.arena.header()->node_count + 2) {
+    const long address =
+        kernel_call(SYS_mmap, 0, static_cast<long>(count_ * sizeof(Place)), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!kernel_failed(address)) places_ = reinterpret_cast<Place*>(address);
+  }
+  ~Places() {
+    if (places_) {
+      kernel_call(SYS_munmap, reinterpret_cast<long>(places_),
+                  static_cast<long>(count_ * sizeof(Place)));
+    }
+  }
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+  explicit operator bool() const { return places_ != nullptr; }
+
+  Place* of(format::Ref node) {
+    const std::uint32_t number = node_at(node)->number;
+    if (number >= count_) return nullptr;
+    if (number > newest_) newest_ = number;
+    return &places_[number];
+  }
+  // For the next tree.
+  void clear() {
+    for (std::uint32_t i = 0; i <= newest_; ++i) places_[i] = {};
+    newest_ = 0;
   }
 
  private:
-  int node(format::Ref ref, std::uint64_t calls) {
+  std::uint64_t count_;
+  Place* places_ = nullptr;
+  std::uint32_t newest_ = 0;
+};
+
+// Shows a tree in two passes over its edges: one counts the calls of back and tail edges where they
+// lead, the other shows the nodes. Neither recurses: a tree may be deeper than the caller's stack.
+class Query {
+ public:
+  Query(int (*visitor)(const fbleprof_visit*, void*), void* argument, Places& places)
+      : visitor_(visitor), argument_(argument), places_(places) {}
+
+  int tree(format::Ref root, std::uint32_t number) {
+    thread_ = number;
+    places_.clear();
+    walk(root, [this](format::Ref node) {
+      for_each_edge(node, [this](const format::Edge& edge) {
+        Place* place = places_.of(edge.to);
+        if (place && edge.kind == format::EdgeKind::kBack) place->back_calls += edge.calls;
+        if (place && edge.kind == format::EdgeKind::kTail) place->tail_calls += edge.calls;
+      });
+      return 0;
+    });
+    return walk(root, [this](format::Ref node) { return show(node); });
+  }
+
+ private:
+  static format::Ref first_edge(format::Ref node) {
+    return __atomic_load_n(&node_at(node)->first_edge, __ATOMIC_ACQUIRE);
+  }
+  static const format::Edge* edge_at(format::Ref ref) {
+    return session.arena.at<format::Edge>(ref);
+  }
+
+  template <typename Function>
+  static void for_each_edge(format::Ref node, Function function) {
+    for (format::Ref e = first_edge(node); e != 0; e = edge_at(e)->next) function(*edge_at(e));
+  }
+
+  // Depth first along the tree edges, parents before children, until `at_node` returns nonzero.
+  template <typename AtNode>
+  int walk(format::Ref root, AtNode at_node) {
+    format::Ref node = root;
+    if (const int result = at_node(node)) return result;
+    for (format::Ref e = first_edge(node);;) {
+      if (e == 0) {  // the node is done: back to where its parent was left
+        if (node == root) return 0;
+        const format::Edge* entered_by = edge_at(places_.of(node)->entered_by);
+        node = entered_by->from;
+        e = entered_by->next;
+        continue;
+      }
+      const format::Edge* edge = edge_at(e);
+      Place* place = edge->kind == format::EdgeKind::kTree ? places_.of(edge->to) : nullptr;
+      if (!place) {
+        e = edge->next;
+        continue;
+      }
+      place->entered_by = e;
+      node = edge->to;
+      if (const int result = at_node(node)) return result;
+      e = first_edge(node);
+    }
+  }
+
+  int show(format::Ref ref) {
     const format::Node* n = node_at(ref);
     const auto& function = *session.arena.at<format::Function>(n->function);
     const Named name = name_of(function);
+    const Place* place = places_.of(ref);
     fbleprof_visit visit{};
     visit.depth = n->depth;
     visit.thread = thread_;
@@ -65,36 +162,21 @@ class Walk {
                             function.kind == format::FunctionKind::kInstruction
                         ? reinterpret_cast<const void*>(function.address)
                         : nullptr;
-    visit.calls = calls;
-    // Back edges come from the subtree of the node they lead to, tail edges from its siblings'.
-    sum_edges_to(n->parent ? n->parent : ref, ref, visit);
+    if (place) {
+      visit.calls = place->entered_by ? edge_at(place->entered_by)->calls : 0;
+      visit.back_calls = place->back_calls;
+      visit.tail_calls = place->tail_calls;
+    }
     visit.samples = n->samples;
     visit.cpu_ns = n->cpu_ns;
     visit.wall_ns = n->wall_ns;
     visit.ticks = n->ticks;
-    if (const int result = visitor_(&visit, argument_)) return result;
-    for (format::Ref e = __atomic_load_n(&n->first_edge, __ATOMIC_ACQUIRE); e != 0;) {
-      const auto* edge = session.arena.at<format::Edge>(e);
-      if (edge->kind == format::EdgeKind::kTree) {
-        if (const int result = node(edge->to, edge->calls)) return result;
-      }
-      e = edge->next;
-    }
-    return 0;
-  }
-
-  void sum_edges_to(format::Ref from, format::Ref to, fbleprof_visit& visit) {
-    for (format::Ref e = node_at(from)->first_edge; e != 0;) {
-      const auto* edge = session.arena.at<format::Edge>(e);
-      if (edge->to == to && edge->kind == format::EdgeKind::kBack) visit.back_calls += edge->calls;
-      if (edge->to == to && edge->kind == format::EdgeKind::kTail) visit.tail_calls += edge->calls;
-      if (edge->kind == format::EdgeKind::kTree) sum_edges_to(edge->to, to, visit);
-      e = edge->next;
-    }
+    return visitor_(&visit, argument_);
   }
 
   int (*visitor_)(const fbleprof_visit*, void*);
   void* argument_;
+  Places& places_;
   std::uint32_t thread_ = 0;
 };
 
@@ -151,11 +233,13 @@ int fbleprof_is_enabled() {
 
 int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {
   if (!session.arena.base() || !visitor) return 0;
-  Walk walk(visitor, argument);
+  Places places;
+  if (!places) return -1;
+  Query query(visitor, argument, places);
   std::uint32_t number = 0;
   for (format::Ref ref = session.arena.header()->first_thread; ref != 0; ++number) {
     const auto* thread = session.arena.at<format::Thread>(ref);
-    if (const int result = walk.tree(*thread, number)) return result;
+    if (const int result = query.tree(thread->root, number)) return result;
     ref = thread->next;
   }
   return 0;

@@ -354,6 +354,7 @@ OutputFile open_output(const Settings& settings, const Path* base_path) {
     header.byte_order = format::kByteOrderMark;
     header.unit_bytes = format::kUnitBytes;
     header.used_bytes = format::kHeaderBytes;
+    header.cap_bytes = file.cap_bytes;
     header.pid = own_pid();
     header.process_start_ticks = process_start_ticks(header.pid);
     header.pid_namespace = pid_namespace();

@@ -115,30 +115,33 @@ void describe_process(format::Header* header) {
   }
 }
 
-void write_header(format::Header* header) {
-  *header = {};
-  __builtin_memcpy(header->magic, format::kMagic, sizeof header->magic);
-  header->version = format::kVersion;
-  header->header_bytes = format::kHeaderBytes;
-  header->byte_order = format::kByteOrderMark;
-  header->unit_bytes = format::kUnitBytes;
-  header->used_bytes = format::kHeaderBytes;
-  header->cap_bytes = output.cap_bytes;
-  header->state = format::State::kStarting;
-  header->pid = profiled_pid;
-  header->parent_pid = static_cast<std::uint32_t>(getppid());
-  header->process_start_ticks = process_start_ticks(profiled_pid);
-  header->pid_namespace = pid_namespace();
-  header->start_realtime_ns = clock_reading(CLOCK_REALTIME);
-  header->start_monotonic_ns = header->end_monotonic_ns = session.start_monotonic_ns;
-  header->clock = settings.recording.clock;
-  header->compaction = settings.recording.compaction;
-  header->rate_hz = settings.rate_hz;
-  header->machine = EM_X86_64;
-  header->flags =
+// Made aside and put in place at once: the one that took the name is there already, and a program
+// killed meanwhile leaves the one or the other.
+void write_header(format::Header* place) {
+  format::Header header{};
+  __builtin_memcpy(header.magic, format::kMagic, sizeof header.magic);
+  header.version = format::kVersion;
+  header.header_bytes = format::kHeaderBytes;
+  header.byte_order = format::kByteOrderMark;
+  header.unit_bytes = format::kUnitBytes;
+  header.used_bytes = format::kHeaderBytes;
+  header.cap_bytes = output.cap_bytes;
+  header.state = format::State::kStarting;
+  header.pid = profiled_pid;
+  header.parent_pid = static_cast<std::uint32_t>(getppid());
+  header.process_start_ticks = process_start_ticks(profiled_pid);
+  header.pid_namespace = pid_namespace();
+  header.start_realtime_ns = clock_reading(CLOCK_REALTIME);
+  header.start_monotonic_ns = header.end_monotonic_ns = session.start_monotonic_ns;
+  header.clock = settings.recording.clock;
+  header.compaction = settings.recording.compaction;
+  header.rate_hz = settings.rate_hz;
+  header.machine = EM_X86_64;
+  header.flags =
       static_cast<std::uint16_t>((settings.recording.call_sites ? format::kHeaderCallSites : 0) |
                                  (settings.recording.leaves ? format::kHeaderLeaves : 0) |
                                  (output.anonymous ? format::kHeaderAnonymous : 0));
+  *place = header;
 }
 
 format::Ref special(format::FunctionKind kind) {
@@ -466,6 +469,8 @@ void before_confinement() {
   confined = true;
   remark("the program confined itself with seccomp: from then on calls are counted, time is not");
 }
+
+void before_counter_is_forbidden() { session.clocks_by_system_call.store(true); }
 
 void after_fork_in_child() {
   if (!session.arena.base() || !fbleprof_hot.top) return;

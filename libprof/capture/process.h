@@ -21,6 +21,8 @@ void after_fork_in_child();
 
 // Before the program forbids itself system calls (seccomp): nothing of ours makes one afterwards.
 void before_confinement();
+// Before the program forbids a thread of it to read the time-stamp counter.
+void before_counter_is_forbidden();
 
 // Around exec. If exec returns, it failed and the profile goes on.
 class Exec {

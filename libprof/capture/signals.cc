@@ -89,7 +89,9 @@ void on_signal(int number, siginfo_t* info, void* context) {
     const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     const signal_safe::MachineState at{static_cast<std::uint64_t>(registers[REG_RIP]),
                                        static_cast<std::uint64_t>(registers[REG_RSP]),
-                                       static_cast<std::uint64_t>(registers[REG_RBP])};
+                                       static_cast<std::uint64_t>(registers[REG_RBP]),
+                                       static_cast<std::uint64_t>(registers[REG_RBX]),
+                                       reinterpret_cast<const std::uint64_t*>(registers)};
     if (thread.canary->alive) {
       signal_safe::charge_sample(thread, at, what_it_tells(thread, *info, registers));
     }

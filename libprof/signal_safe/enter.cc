@@ -26,6 +26,11 @@ Ref mark_hooked(Ref function) {
   return function;
 }
 
+// As hooks.S pushes it: the state at the hook's return.
+struct HookState {
+  std::uint64_t pc, sp, fp;
+};
+
 // Whether the direct call that returns to `site` names another function than the one entered: then
 // that one tail-called it. Indirect calls name none.
 bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) {
@@ -84,7 +89,7 @@ Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
 }  // namespace
 
 extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
-                                    int hook, const MachineState* at) {
+                                    int hook, const HookState* at) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
@@ -96,7 +101,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
-  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site, *at);
+  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
   if (caller >= thread.hot->limit) {
     thread.record->deep_calls += 1;
     return;

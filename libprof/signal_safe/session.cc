@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/thread_state.h"
 
 __thread fbleprof::signal_safe::Hot fbleprof_hot;
@@ -24,7 +25,11 @@ constinit Session session;
 namespace {
 std::uint64_t clock_ns(clockid_t clock) {
   timespec now{};
-  clock_gettime(clock, &now);
+  if (session.clocks_by_system_call.load(std::memory_order_relaxed)) {
+    kernel_call(SYS_clock_gettime, clock, reinterpret_cast<long>(&now));
+  } else {
+    clock_gettime(clock, &now);
+  }
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);
 }

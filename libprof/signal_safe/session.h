@@ -40,6 +40,10 @@ struct Session {
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
 
+  // The program forbade itself to read the time-stamp counter (PR_SET_TSC), which libc's
+  // clock_gettime does: clocks are read by system call.
+  std::atomic<bool> clocks_by_system_call{false};
+
   // Text of this library: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
 

@@ -16,9 +16,16 @@ constexpr std::uint64_t kProbedBytes = 64 * 1024;
 
 // Where the kernel's signal frame keeps registers: ucontext_t.uc_mcontext.gregs.
 constexpr std::uint64_t kGeneralRegisters = 40;
-constexpr std::uint64_t kSavedFp = kGeneralRegisters + 10 * 8;
-constexpr std::uint64_t kSavedSp = kGeneralRegisters + 15 * 8;
-constexpr std::uint64_t kSavedPc = kGeneralRegisters + 16 * 8;
+enum { kGregR8 = 0, kGregFp = 10, kGregRbx = 11, kGregSp = 15, kGregPc = 16 };
+
+// Code below the stack pointer still holds what its unwind table promises: what an epilogue has
+// popped a moment ago, what a leaf keeps there. No handler touches so much.
+constexpr std::uint64_t kRedZone = 128;
+
+// By DWARF number, the register's place in gregs.
+constexpr std::uint8_t kGregOf[16] = {13, 12, 14, kGregRbx, 9, 8, kGregFp, kGregSp,
+                                      0,  1,  2,  3,        4, 5, 6,       7};
+constexpr std::uint8_t kDwarfRbx = 3;
 
 bool is_known(const Stack& stack) { return stack.low != 0; }
 
@@ -35,14 +42,14 @@ bool StackWalk::find_bounds(std::uint64_t sp) {
   const Stack* const stacks[] = {&thread_.main_stack, &thread_.signal_stack, thread_.current};
   for (const Stack* stack : stacks) {
     if (is_known(*stack) && stack->contains(sp)) {
-      low_ = sp;
+      low_ = sp - stack->low > kRedZone ? sp - kRedZone : stack->low;
       high_ = stack->high;
       return true;
     }
   }
   probing_ = true;
-  low_ = sp;
-  high_ = sp / kPage * kPage;  // nothing is known to be there yet
+  low_ = sp - kRedZone;
+  high_ = low_ / kPage * kPage;  // nothing is known to be there yet
   return true;
 }
 
@@ -56,9 +63,16 @@ bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
     }
     high_ += kPage;
   }
-  if (address + 8 > high_) return false;
+  if (high_ < 8 || address > high_ - 8) return false;  // address + 8 may wrap
   *value = *reinterpret_cast<const std::uint64_t*>(address);
   return true;
+}
+
+std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
+  if (dwarf_number == kDwarfRbx) return state_.rbx;
+  // What callees save, they may have changed.
+  const int known = is_return_ ? 12 : 16;
+  return state_.registers && dwarf_number < known ? state_.registers[kGregOf[dwarf_number]] : 0;
 }
 
 const FrameRule& StackWalk::rule() {
@@ -76,6 +90,8 @@ const FrameRule& StackWalk::rule() {
   cached.saved_fp = fresh.saved_fp;
   cached.cfa_offset = fresh.cfa_offset;
   cached.fp_offset = fresh.fp_offset;
+  cached.cfa_register = fresh.cfa_register;
+  cached.saved_rbx = fresh.saved_rbx;
   cached.pc = address;
   asm volatile("" ::: "memory");
   cached.epoch = epoch;
@@ -97,8 +113,15 @@ void StackWalk::locate_frame() {
     case FrameRule::Base::kPltEntry:
       cfa_ = state_.sp + 8 + (code_address() % 16 >= offset ? 8 : 0);
       break;
+    case FrameRule::Base::kRegister:
+      cfa_ = register_value(r.cfa_register);
+      if (cfa_ != 0) cfa_ += offset;
+      break;
     case FrameRule::Base::kDerefFp:
       if (!read(state_.fp + offset, &cfa_)) cfa_ = 0;
+      break;
+    case FrameRule::Base::kDerefSp:
+      cfa_ = read(state_.sp + offset, &cfa_) ? cfa_ + 8 : 0;
       break;
     default:
       break;
@@ -114,24 +137,38 @@ bool StackWalk::next() {
   }
   MachineState caller;
   if (r.base == FrameRule::Base::kSignalFrame) {
-    if (!read(state_.sp + kSavedPc, &caller.pc) || !read(state_.sp + kSavedSp, &caller.sp) ||
-        !read(state_.sp + kSavedFp, &caller.fp)) {
-      return false;
-    }
+    const std::uint64_t gregs = state_.sp + kGeneralRegisters;
+    std::uint64_t r8;
+    // Both ends of the array, so that all between is readable.
+    if (!read(gregs + kGregR8 * 8, &r8) || !read(gregs + kGregPc * 8, &caller.pc)) return false;
+    caller.registers = reinterpret_cast<const std::uint64_t*>(gregs);
+    caller.sp = caller.registers[kGregSp];
+    caller.fp = caller.registers[kGregFp];
+    caller.rbx = caller.registers[kGregRbx];
     is_return_ = false;
     state_ = caller;
     if (!find_bounds(caller.sp)) return false;
     locate_frame();
     return caller.pc != 0;
   }
-  // A frame above its caller would be a loop.
-  if (cfa_ <= state_.sp || !read(cfa_ - 8, &caller.pc)) return false;
+  // A frame above its caller would be a loop. An interrupted instruction may have left its frame
+  // already (the unwinder's jump to a landing pad).
+  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read(cfa_ - 8, &caller.pc)) {
+    return false;
+  }
   caller.sp = cfa_;
   caller.fp = state_.fp;
+  caller.registers = state_.registers;
   const auto fp_offset = static_cast<std::uint64_t>(std::int64_t{r.fp_offset});
   if (r.saved_fp == FrameRule::SavedFp::kAtCfa && !read(cfa_ + fp_offset, &caller.fp)) return false;
   if (r.saved_fp == FrameRule::SavedFp::kAtFp && !read(state_.fp + fp_offset, &caller.fp)) {
-    return false;
+    // gcc does not say when an epilogue has popped it: then it is the caller's already.
+    caller.fp = state_.fp;
+  }
+  caller.rbx = r.saved_rbx == FrameRule::kRbxUnchanged ? state_.rbx : 0;
+  if (r.saved_rbx < 0) {
+    const auto rbx_offset = static_cast<std::uint64_t>(std::int64_t{r.saved_rbx} * 8);
+    if (!read(cfa_ + rbx_offset, &caller.rbx)) caller.rbx = 0;
   }
   if (caller.pc == 0) {
     complete_ = true;

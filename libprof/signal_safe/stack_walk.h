@@ -1,8 +1,8 @@
 // Walking a machine stack, from a hook or from the signal handler, by the unwind tables (.eh_frame)
 // of the code on it.
 //
-// Made for one purpose: return addresses and the extent of each frame. So a frame's rule is three
-// numbers (what the CFA is based on, its offset, where the caller's frame pointer is saved), worked
+// Made for one purpose: return addresses and the extent of each frame. So a frame's rule is four
+// numbers (what the CFA is based on, its offset, where the caller's rbp and rbx are saved), worked
 // out once for each address and remembered by the thread. Every read of the stack is checked
 // against the stack's bounds first; unwind tables are read only of objects that the loader vouches
 // for. No lock, no allocation, no system call on stacks whose bounds are known.
@@ -22,6 +22,13 @@ struct ThreadState;
 // to.
 struct MachineState {
   std::uint64_t pc = 0, sp = 0, fp = 0;
+  // The one other register that frames are based on while they call others (the loader's
+  // lazy-binding trampoline); 0 = unknown.
+  std::uint64_t rbx = 0;
+  // All registers, in the order of ucontext_t's gregs, of the instruction that was interrupted;
+  // null where a hook was called. Hand-written code bases its frame on any, and keeps that one as
+  // it is while it calls a helper of its own.
+  const std::uint64_t* registers = nullptr;
 };
 
 // How to get from a frame to its caller's.
@@ -31,7 +38,9 @@ struct FrameRule {
     kEnd,          // the outermost frame
     kSp,           // CFA = sp + cfa_offset
     kFp,           // CFA = fp + cfa_offset
+    kRegister,     // CFA = another register + cfa_offset
     kDerefFp,      // CFA = *(fp + cfa_offset): a function that realigns its stack
+    kDerefSp,      // CFA = *(sp + cfa_offset) + 8: hand-written code that realigns it
     kPltEntry,     // CFA = sp + 8, + 8 from the cfa_offset'th byte of the entry on
     kSignalFrame,  // the kernel's signal trampoline: all is in the ucontext at sp
   };
@@ -42,7 +51,12 @@ struct FrameRule {
   std::uint32_t epoch = 0;
   Base base = Base::kUnknown;
   SavedFp saved_fp = SavedFp::kUnchanged;
+  std::uint8_t cfa_register = 0;  // of kRegister, by its DWARF number
+  // Where the caller's rbx is: so many words from the CFA.
+  static constexpr std::int8_t kRbxUnchanged = 0, kRbxLost = 1;
+  std::int8_t saved_rbx = kRbxUnchanged;
 };
+static_assert(sizeof(FrameRule) == 24);
 
 struct RuleCache {
   static constexpr std::uint32_t kRules = 2048;
@@ -69,6 +83,7 @@ class StackWalk {
 
  private:
   bool read(std::uint64_t address, std::uint64_t* value);
+  std::uint64_t register_value(std::uint8_t dwarf_number) const;
   bool find_bounds(std::uint64_t sp);
   const FrameRule& rule();
   void locate_frame();

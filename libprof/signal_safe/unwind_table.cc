@@ -167,7 +167,7 @@ Found look_up(std::uint64_t address, const LoadedObject& object) {
 }
 
 // x86-64's DWARF register numbers.
-constexpr std::uint64_t kRegisterFp = 6, kRegisterSp = 7, kRegisterReturn = 16;
+constexpr std::uint64_t kRegisterRbx = 3, kRegisterFp = 6, kRegisterSp = 7, kRegisterReturn = 16;
 
 // A row of the table that the call frame instructions describe, for the registers that matter.
 struct Row {
@@ -175,13 +175,16 @@ struct Row {
   std::int64_t cfa_offset = 0;
   FrameRule::SavedFp saved_fp = FrameRule::SavedFp::kUnchanged;
   std::int64_t fp_offset = 0;
+  std::uint8_t cfa_register = 0;
+  std::int8_t saved_rbx = FrameRule::kRbxUnchanged;
   bool is_outermost = false;  // the return address is undefined
   bool return_at_cfa = true;  // it is where calls put it: CFA - 8
 };
 
 // The expressions that compilers and linkers emit for a CFA on x86-64; others are not handled.
 void set_cfa_expression(Row& row, const std::uint8_t* expression, std::uint64_t length) {
-  constexpr std::uint8_t kBregSp = 0x77, kBregFp = 0x76, kDeref = 0x06, kLit0 = 0x30;
+  constexpr std::uint8_t kBregSp = 0x77, kBregFp = 0x76, kDeref = 0x06, kPlusUconst = 0x23,
+                         kLit0 = 0x30;
   const std::uint8_t* at = expression;
   row.base = FrameRule::Base::kUnknown;
   if (length >= 3 && *at == kBregFp) {
@@ -196,6 +199,13 @@ void set_cfa_expression(Row& row, const std::uint8_t* expression, std::uint64_t 
     // sp + 8 + ((pc & 15) >= n) * 8
     row.base = FrameRule::Base::kPltEntry;
     row.cfa_offset = at[6] - kLit0;
+  } else if (length >= 5 && *at == kBregSp) {
+    ++at;
+    const std::int64_t offset = read_sleb(&at);
+    if (at + 3 == expression + length && at[0] == kDeref && at[1] == kPlusUconst && at[2] == 8) {
+      row.base = FrameRule::Base::kDerefSp;
+      row.cfa_offset = offset;
+    }
   }
 }
 
@@ -229,6 +239,11 @@ class RowMachine {
     if (reg == kRegisterFp) {
       row_.saved_fp = how;
       row_.fp_offset = offset;
+    } else if (reg == kRegisterRbx) {
+      row_.saved_rbx = how == FrameRule::SavedFp::kUnchanged ? FrameRule::kRbxUnchanged
+                       : offset % 8 == 0 && offset < 0 && offset >= -8 * 128
+                           ? static_cast<std::int8_t>(offset / 8)
+                           : FrameRule::kRbxLost;
     } else if (reg == kRegisterReturn) {
       row_.return_at_cfa = how == FrameRule::SavedFp::kAtCfa && offset == -8;
     }
@@ -237,12 +252,16 @@ class RowMachine {
     if (reg == kRegisterFp) {
       row_.saved_fp = initial_.saved_fp;
       row_.fp_offset = initial_.fp_offset;
+    } else if (reg == kRegisterRbx) {
+      row_.saved_rbx = initial_.saved_rbx;
     }
   }
   void set_cfa(std::uint64_t reg, std::int64_t offset) {
     row_.base = reg == kRegisterSp   ? FrameRule::Base::kSp
                 : reg == kRegisterFp ? FrameRule::Base::kFp
+                : reg < 16           ? FrameRule::Base::kRegister
                                      : FrameRule::Base::kUnknown;
+    row_.cfa_register = static_cast<std::uint8_t>(reg);
     row_.cfa_offset = offset;
   }
 
@@ -309,6 +328,7 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         const std::uint64_t reg = read_uleb(&at);
         read_uleb(&at);
         if (reg == kRegisterFp || reg == kRegisterReturn) return false;
+        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
         break;
       }
       case 0x0a:  // remember_state
@@ -339,6 +359,7 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
       case 0x10: {  // expression
         const std::uint64_t reg = read_uleb(&at), length = read_uleb(&at);
         if (reg == kRegisterFp) set_fp_expression(row_, at, length);
+        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
         if (reg == kRegisterReturn) row_.return_at_cfa = false;
         at += length;
         break;
@@ -361,11 +382,13 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         const std::uint64_t reg = read_uleb(&at);
         read_uleb(&at);
         if (reg == kRegisterFp || reg == kRegisterReturn) return false;
+        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
         break;
       }
       case 0x16: {  // val_expression
         const std::uint64_t reg = read_uleb(&at), length = read_uleb(&at);
         if (reg == kRegisterFp || reg == kRegisterReturn) return false;
+        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
         at += length;
         break;
       }
@@ -437,6 +460,8 @@ FrameRule frame_rule_at(std::uint64_t address) {
     rule.cfa_offset = static_cast<std::int32_t>(row.cfa_offset);
     rule.saved_fp = row.saved_fp;
     rule.fp_offset = static_cast<std::int32_t>(row.fp_offset);
+    rule.cfa_register = row.cfa_register;
+    rule.saved_rbx = row.saved_rbx;
   }
   return rule;
 }

@@ -42,3 +42,10 @@ begin "api, switched off at start"
 build gcc
 settings=(FBLEPROF_START=off)
 same "$dir/api"
+
+begin "api, a query of 200,000 contexts"
+"${CC:-gcc}" -O2 -g -Wall -Wextra -Werror -I"$SOURCE/libprof/include" "$here/../programs/query_tree.c" \
+  -o "$dir/query_tree" || fail "cannot build query_tree.c"
+settings=(FBLEPROF_RATE=1)
+same "$dir/query_tree"
+verified "$profile"

@@ -40,3 +40,30 @@ verified "$profile"
 begin "the profile is the owner's alone"
 (umask 000 && profiled "$PROGRAMS/endings.fentry" return)
 check "mode" "$(stat -c %a "$profile")" = 600
+
+begin "killed at any moment of its start"
+LIB=$LIB REPORT=$REPORT python3 - "$profile" <<'END' || fail "a profile is broken"
+import os, random, subprocess, sys, time
+
+random.seed(1)
+profile, environment = sys.argv[1], dict(os.environ, LD_PRELOAD=os.environ["LIB"])
+environment["FBLEPROF_OUT"] = profile
+broken = seen = 0
+for _ in range(300):
+    process = subprocess.Popen(["/bin/sleep", "5"], env=environment)
+    end = time.perf_counter() + random.random() * 0.005
+    while time.perf_counter() < end:
+        pass
+    process.kill()
+    process.wait()
+    # An empty file is one that was made, and that nothing was written to yet.
+    if not os.path.exists(profile) or os.path.getsize(profile) == 0:
+        continue
+    seen += 1
+    verdict = subprocess.run([os.environ["REPORT"], "--verify", profile], capture_output=True)
+    if verdict.returncode != 0:
+        broken += 1
+        print((verdict.stdout + verdict.stderr).decode())
+    os.unlink(profile)
+sys.exit(broken != 0 or seen < 10)
+END

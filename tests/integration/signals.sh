@@ -37,3 +37,12 @@ for how in ignored blocked full sigwait; do
   profiled "$PROGRAMS/sigprof.fentry" "$how"
   check "there are samples" "$(fact samples)" -gt 10
 done
+
+# The handler reads the clock, which reads a counter that a program may forbid itself.
+for mode in fentry plain; do
+  begin "no time-stamp counter $mode"
+  same "$PROGRAMS/no_counter.$mode"
+  verified "$profile"
+  [ "$mode" = plain ] || expected
+  check "there are samples" "$(fact samples)" -gt 10
+done
