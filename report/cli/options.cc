@@ -325,6 +325,9 @@ Result<Options> parse_options(int argc, char** argv) {
         "--select, --exclude, --fold and --keep choose contexts; this view shows whole runs",
         "take another view; by thread: --by thread"};
   }
+  if (options.view == View::kRaw && options.look.format != Format::kText) {
+    return usage("--raw is text, a record a line: no --format");
+  }
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
@@ -55,17 +59,45 @@ transform::GroupBy group_by_of(const std::vector<transform::Split>& splits) {
 // --raw and --verify: about files, not about profiles.
 Result<Report> report_files(const Options& options) {
   Report report;
+  // Records go out while they are walked: there may be millions.
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> mine(nullptr, std::fclose);
+  if (options.view == View::kRaw && !options.output.empty() && options.output != "-") {
+    mine.reset(std::fopen(options.output.c_str(), "wb"));
+    if (mine == nullptr) {
+      return Error{options.output, std::nullopt, "cannot write", std::strerror(errno)};
+    }
+  }
+  std::vector<FileChecks> all;
   for (const std::string& file : options.files) {
     auto image = profile::FileImage::load(file);
-    if (!image) return image.error();
-    if (options.view == View::kRaw) {
-      raw_view(*image, stdout);
+    if (!image) {
+      if (!options.tolerant) return image.error();
+      report.warnings.push_back(image.error().line() + " (skipped)");
       continue;
     }
-    bool all_hold = false;
-    report.text += verify_view(*image, profile::read_image(*image), options.look, all_hold);
-    report.broken |= !all_hold;
+    if (options.view == View::kRaw) {
+      std::FILE* out = mine != nullptr ? mine.get() : stdout;
+      raw_view(*image, out);
+      if (std::fflush(out) != 0 && errno != EPIPE) {
+        return Error{mine != nullptr ? options.output : "stdout", std::nullopt, "cannot write",
+                     std::strerror(errno)};
+      }
+      continue;
+    }
+    all.push_back({file, profile::verify(*image, profile::read_image(*image))});
+    for (const profile::Check& check : all.back().checks) report.broken |= !check.ok;
   }
+  if (options.view == View::kRaw) {
+    report.is_written = true;
+    return report;
+  }
+  if (all.empty()) {
+    return Error{"fble-prof-report",
+                 {},
+                 "none of these files could be read",
+                 report.warnings.empty() ? "" : report.warnings.back()};
+  }
+  report.text = verify_view(all, options.look);
   return report;
 }
 
