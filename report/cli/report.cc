@@ -16,6 +16,7 @@
 #include "report/text/escape.h"
 #include "report/views/call_sites_view.h"
 #include "report/views/clique_view.h"
+#include "report/views/coverage_view.h"
 #include "report/views/diff_view.h"
 #include "report/views/file_views.h"
 #include "report/views/hot_view.h"
@@ -211,6 +212,8 @@ Result<std::string> render(const Options& options, const Above& above, const Inp
                                               input.look.min_percent, input.look.all});
     case View::kCallSites:
       return call_sites_view(input, options.call_sites);
+    case View::kCoverage:
+      return coverage_view(input, options.coverage);
     case View::kPath:
       return sequence_view(input, options.path);
     case View::kCliques:
