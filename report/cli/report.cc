@@ -30,6 +30,7 @@
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/join.h"
+#include "transform/outline.h"
 
 namespace fbleprof::report {
 
@@ -110,12 +111,15 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   how.splits = transform::all_splits(merge_options(options));
   how.keep_leaves = options.leaves || options.inlines || options.view == View::kAnnotate;
   how.keep_sites = options.view == View::kCallSites;
-  if (options.view == View::kSummary || options.view == View::kThreads) {
-    how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
-  }
+  // Of these views' thousands of files only the outlines are held.
+  const bool about_runs = options.view == View::kSummary || options.view == View::kThreads;
+  if (about_runs) how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
   transform::Accumulator all(how);
   const Status bad = read_inputs(
-      files, {options.tolerant, &progress}, [&](Profile profile) { all.add(std::move(profile)); },
+      files, {options.tolerant, &progress},
+      [&](Profile profile) {
+        all.add(about_runs ? transform::outline(profile) : std::move(profile));
+      },
       warnings);
   if (bad) return *bad;
   return all.take();

@@ -113,11 +113,6 @@ std::string json_document(const Input& input, std::string_view view, std::string
 
 std::string function_view(const Input& input, FunctionOrder order) {
   std::vector<FunctionRow> rows = analysis::function_table(input.profile, input.metric);
-  // [overflow] stands in every file that was ready for it.
-  std::erase_if(rows, [&](const FunctionRow& row) {
-    return row.dominated == 0 && row.calls == 0 &&
-           input.profile.functions().kind[row.function.index()] == FunctionKind::kOverflow;
-  });
   std::string sort = input.look.sort;
   if (sort.empty()) sort = order == FunctionOrder::kSelf ? "self" : "dominated";
   const auto key = [&](const FunctionRow& row) -> std::uint64_t {
