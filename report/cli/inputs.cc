@@ -50,7 +50,7 @@ class Source {
     }
     source.is_regular_ = S_ISREG(status.st_mode);
     if (!source.is_regular_ && !S_ISFIFO(status.st_mode)) {
-      return Error{name, {}, "is not a regular file", "nor a pipe"};
+      return Error{name, {}, "is neither a file nor a pipe", "name a profile"};
     }
     fcntl(fd, F_SETFL, 0);
     return source;

@@ -204,6 +204,22 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   return {};
 }
 
+// Boost takes "-3" for a very large number.
+std::string check_numbers(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    for (const std::string name : {"--depth", "--top", "--width"}) {
+      const std::string& argument = arguments[i];
+      const bool is_apart = argument == name && i + 1 < arguments.size();
+      const std::string value = is_apart ? arguments[i + 1]
+                                : argument.starts_with(name + "=")
+                                    ? argument.substr(name.size() + 1)
+                                    : "";
+      if (value.starts_with("-")) return name + " " + value + ": 0 or more";
+    }
+  }
+  return {};
+}
+
 std::string read_look(const po::variables_map& given, Look& look) {
   look.width = given.count("width") != 0 ? given["width"].as<std::size_t>() : terminal_width();
   if (look.width != 0 && look.width < 40) look.width = 40;
@@ -318,6 +334,7 @@ Result<Options> parse_options(int argc, char** argv) {
   const auto texts = [&](const char* name) {
     return given.count(name) != 0 ? given[name].as<Texts>() : Texts();
   };
+  if (std::string bad = check_numbers({argv + 1, argv + argc}); !bad.empty()) return usage(bad);
   options.files = texts("file");
   if (options.files.empty()) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
