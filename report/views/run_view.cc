@@ -347,7 +347,7 @@ std::string heading(const Profile& profile, const Look& look) {
     }
     line += (line.empty() ? "" : " · ") + part;
   };
-  if (profile.processes().size() == 1) {
+  if (profile.processes().size() == 1 && profile.processes()[0].duration_ns != 0) {
     add(time_text(profile.processes()[0].duration_ns) + " recorded");
   }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
@@ -360,7 +360,7 @@ std::string heading(const Profile& profile, const Look& look) {
     add(fmt::format("profiling cost {} ({}), taken off", time_text(run.overhead_ns),
                     percent(run.overhead_ns, run.cpu_ns)));
   }
-  put(Ink::kDim, line);
+  if (!line.empty()) put(Ink::kDim, line);
   return out;
 }
 

@@ -105,7 +105,7 @@ END
 begin "what cannot be written"
 same "$PROGRAMS/notes.fentry" abbbc
 # A device of our own that is always full: it must be there afterwards.
-if mknod -m 600 "$dir/full" c 1 7 2>/dev/null && [ -w "$dir/full" ] && ! echo x >"$dir/full"; then
+if mknod -m 600 "$dir/full" c 1 7 2>/dev/null && [ -w "$dir/full" ] && ! echo x 2>/dev/null >"$dir/full"; then
   "$REPORT" --self -o "$dir/full" "$profile" 2>"$dir/err"
   check "status" $? = 2
   check "one line" "$(wc -l <"$dir/err")" = 1
@@ -113,3 +113,9 @@ if mknod -m 600 "$dir/full" c 1 7 2>/dev/null && [ -w "$dir/full" ] && ! echo x 
 else
   skip "no devices can be made here"
 fi
+
+begin "an import says nothing of what it does not know"
+printf 'main;<script>alert(1)</script>;\xe2\x80\xaeevil 5\nmain;plain 3\n' >"$dir/folded"
+check "lines above the tree" "$("$REPORT" "$dir/folded" | sed -n 2p)" = ''
+"$REPORT" "$dir/folded" | grep -q '\\u202eevil' || fail "names are not escaped"
+check "tags of names in the page" "$("$REPORT" --export html "$dir/folded" | grep -c '<script>alert')" = 0
