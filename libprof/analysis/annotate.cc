@@ -33,7 +33,8 @@ Annotation annotate(const Profile& profile, const Metric& metric, const CodeRang
       result.in_code += cost;
       if (!is_own) result.of_callers += cost;
     } else if (is_own) {
-      outside.try_emplace({functions.module[f], functions.name[f]}, function, 0)
+      outside
+          .try_emplace({functions.module[f], functions.name[f]}, Annotation::Outside{function, 0})
           .first->second.cost += cost;
     }
   }

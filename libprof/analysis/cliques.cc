@@ -15,11 +15,11 @@ using namespace profile;
 namespace {
 
 // Each caller -> callee once. The root calls nobody.
-std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& profile) {
+std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& profile,
+                                                                const ByCallee& by_callee) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  const ByCallee by_callee(profile);
   std::vector<std::uint32_t> seen(by_callee.function_count(), kNoClique);  // by caller
   for (std::uint32_t f = 0; f < by_callee.function_count(); ++f) {
     const auto add = [&](NodeId from, NodeId to) {
@@ -41,8 +41,9 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& p
 
 class Finder {
  public:
-  Finder(const Profile& profile, const Metric& metric)
+  Finder(const Profile& profile, const Metric& metric, const ByCallee& by_callee)
       : profile_(profile),
+        by_callee_(by_callee),
         nodes_(profile.nodes()),
         edges_(profile.edges()),
         metric_(metric),
@@ -67,7 +68,7 @@ class Finder {
   }
 
   void group() {
-    const auto pairs = call_graph(profile_);
+    const auto pairs = call_graph(profile_, by_callee_);
     const auto component = components(profile_.functions().count(), pairs);
     result_.of.assign(component.size(), kNoClique);
     place_.resize(component.size());
@@ -189,6 +190,7 @@ class Finder {
   }
 
   const Profile& profile_;
+  const ByCallee& by_callee_;
   const Nodes& nodes_;
   const Edges& edges_;
   const Metric& metric_;
@@ -202,11 +204,15 @@ class Finder {
 }  // namespace
 
 Cliques find_cliques(const Profile& profile, const Metric& metric) {
-  return Finder(profile, metric).run();
+  return find_cliques(profile, metric, ByCallee(profile));
 }
 
-CliqueContexts clique_contexts(const Profile& profile, const Metric& metric,
-                               const Cliques& cliques) {
+Cliques find_cliques(const Profile& profile, const Metric& metric, const ByCallee& by_callee) {
+  return Finder(profile, metric, by_callee).run();
+}
+
+CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, const Cliques& cliques,
+                               const ByCallee& by_callee) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t> cost = inclusive(profile, metric);
@@ -235,7 +241,6 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric,
     std::uint64_t calls, cost;
     auto key() const { return std::tuple(chain, caller, is_tail); }
   };
-  const ByCallee by_callee(profile);
   std::vector<Way> ways;
   for (std::size_t f = 0; f < by_callee.function_count(); ++f) {
     ways.clear();

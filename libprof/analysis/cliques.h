@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/by_callee.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -50,6 +51,9 @@ struct Cliques {
 inline constexpr std::uint32_t kNoClique = 0xffffffffu;
 
 Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric);
+// For those who have the profile's index by callee already.
+Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric,
+                     const ByCallee& by_callee);
 
 // A call, told apart by the chain of cliques from the root to the caller: "h called i ten times
 // when its ancestors were main -> f -> h".
@@ -73,6 +77,6 @@ struct CliqueContexts {
 
 // Calls from the root are left out: nobody makes them.
 CliqueContexts clique_contexts(const profile::Profile& profile, const profile::Metric& metric,
-                               const Cliques& cliques);
+                               const Cliques& cliques, const ByCallee& by_callee);
 
 }  // namespace fbleprof::analysis

@@ -91,11 +91,19 @@ struct Thread {
   std::vector<Label> labels;  // imported: what its samples were labelled with
 };
 
+// What a tree held before its nodes were let go (see transform/outline.h).
+struct TreeFigures {
+  std::uint64_t node_count = 0, edge_count = 0;
+  std::uint32_t deepest = 0;
+  std::vector<MetricTotal> totals;
+};
+
 // Nodes [begin, end); `begin` is the root. Merged trees name what they are still of, if of one.
 struct Tree {
   NodeId begin, end;
   ProcessId process;
   ThreadId thread;
+  std::shared_ptr<const TreeFigures> figures = nullptr;  // if it was let go: then it has no nodes
 };
 
 // An object file. Two processes with the same path and build-id share one; addresses are relative

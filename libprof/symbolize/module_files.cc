@@ -75,8 +75,10 @@ ModuleFiles open_module(const ModuleFile& module, const Options& options) {
     files.debug = debug_file_by_link(*files.object, options.debug_roots);
   }
   if (!files.object && !files.debug) {
-    files.warning =
-        fmt::format("{}: {}: its functions are shown as module+0xoffset", module.path, reason);
+    files.warning = module.path.empty()
+                        ? "a module has no name: its functions are shown as addresses"
+                        : fmt::format("{}: {}: its functions are shown as module+0xoffset",
+                                      module.path, reason);
   }
   return files;
 }

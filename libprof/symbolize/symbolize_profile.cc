@@ -174,8 +174,12 @@ class Pass {
 
 ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module) {
   const profile::Module& row = profile.modules()[module.index()];
-  return {std::string(profile.text(row.path)), unhex(profile.text(row.build_id)),
-          (row.flags & format::kModuleIsVdso) != 0};
+  // The dynamic linker's list has the vDSO by a name that is no file's.
+  const std::string_view path = profile.text(row.path);
+  const bool is_vdso =
+      (row.flags & format::kModuleIsVdso) != 0 ||
+      (path.starts_with("linux-") && path.find('/') == path.npos && path.find("vdso") != path.npos);
+  return {std::string(path), unhex(profile.text(row.build_id)), is_vdso};
 }
 
 std::uint64_t start_of_earliest(const profile::Profile& profile) {

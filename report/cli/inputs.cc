@@ -50,7 +50,7 @@ class Source {
     }
     source.is_regular_ = S_ISREG(status.st_mode);
     if (!source.is_regular_ && !S_ISFIFO(status.st_mode)) {
-      return Error{name, {}, "is not a regular file", "nor a pipe"};
+      return Error{name, {}, "is neither a file nor a pipe", "name a profile"};
     }
     fcntl(fd, F_SETFL, 0);
     return source;
@@ -163,7 +163,8 @@ class Inputs {
 
   Result<std::optional<Profile>> native(const std::string& file) const {
     profile::ReadOptions how;
-    how.progress = options_.progress;
+    // Of many files the number read is shown, and not how far each is.
+    if (files_.size() == 1) how.progress = options_.progress;
     auto read = profile::read_file(file, how);
     if (!read) return read.error();
     return std::optional<Profile>(std::move(read->profile));

@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   for (const std::string& warning : made->warnings) {
     fmt::print(stderr, "{}\n", report::escape(warning));
   }
+  if (made->is_written) return kShown;
   const bool for_people = options->output.empty() && options->view != report::View::kExport &&
                           options->look.format == report::Format::kText;
   const int status = write_out(options->output, made->text, for_people);

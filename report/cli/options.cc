@@ -50,6 +50,8 @@ po::options_description view_options() {
   add("call-sites", po::value<Text>()->value_name("[=NAME]"),
       "every place that calls, with file:line, calls and cost (all with FBLEPROF_CALLSITES=1); "
       "with =NAME only calls of and by NAME");
+  add("coverage", po::value<Text>()->value_name("[=NAME]"),
+      "functions that have a hook and were never entered; CSV and JSON: all that have one");
   add("summary", "what ran, how it was recorded, what was lost");
   add("threads", "a row a thread");
   add("verify", "check every invariant of the file, a line each; status 1 if one is broken");
@@ -156,6 +158,7 @@ std::string choose_view(const po::variables_map& given, Options& options) {
       {"block", View::kBlock},
       {"edges", View::kEdges},
       {"call-sites", View::kCallSites},
+      {"coverage", View::kCoverage},
       {"annotate", View::kAnnotate},
       {"by", View::kRollup},
       {"summary", View::kSummary},
@@ -176,6 +179,7 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     options.view = view;
   }
   if (given.count("call-sites") != 0) options.call_sites = given["call-sites"].as<Text>();
+  if (given.count("coverage") != 0) options.coverage = given["coverage"].as<Text>();
   if (given.count("annotate") != 0) options.annotate = given["annotate"].as<Text>();
   if (given.count("source") + given.count("asm") != 0) {
     if (options.view != View::kAnnotate) return "--source and --asm belong to --annotate";
@@ -195,6 +199,22 @@ std::string choose_view(const po::variables_map& given, Options& options) {
       options.view = View::kCliqueContexts;
     } else if (how != "whole") {
       return "--cliques=" + how + ": nothing, or context";
+    }
+  }
+  return {};
+}
+
+// Boost takes "-3" for a very large number.
+std::string check_numbers(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    for (const std::string name : {"--depth", "--top", "--width"}) {
+      const std::string& argument = arguments[i];
+      const bool is_apart = argument == name && i + 1 < arguments.size();
+      const std::string value = is_apart ? arguments[i + 1]
+                                : argument.starts_with(name + "=")
+                                    ? argument.substr(name.size() + 1)
+                                    : "";
+      if (value.starts_with("-")) return name + " " + value + ": 0 or more";
     }
   }
   return {};
@@ -245,6 +265,7 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   for (std::string& argument : arguments) {
     if (argument == "--") break;
     if (argument == "--call-sites") argument += "=*";
+    if (argument == "--coverage") argument += "=*";
     if (argument == "--cliques") argument += "=whole";
   }
   return arguments;
@@ -313,6 +334,7 @@ Result<Options> parse_options(int argc, char** argv) {
   const auto texts = [&](const char* name) {
     return given.count(name) != 0 ? given[name].as<Texts>() : Texts();
   };
+  if (std::string bad = check_numbers({argv + 1, argv + argc}); !bad.empty()) return usage(bad);
   options.files = texts("file");
   if (options.files.empty()) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
@@ -324,6 +346,16 @@ Result<Options> parse_options(int argc, char** argv) {
         "fble-prof-report", std::nullopt,
         "--select, --exclude, --fold and --keep choose contexts; this view shows whole runs",
         "take another view; by thread: --by thread"};
+  }
+  if (options.view == View::kRaw && options.look.format != Format::kText) {
+    return usage("--raw is text, a record a line: no --format");
+  }
+  if (options.view == View::kCoverage && !options.filter.empty()) {
+    return usage(
+        "--coverage is of whole runs, not of contexts: --coverage=NAME for some functions");
+  }
+  if (options.view == View::kCoverage && given.count("no-symbols") != 0) {
+    return usage("--coverage knows functions by their symbols: not with --no-symbols");
   }
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;

@@ -21,6 +21,7 @@ enum class View {
   kBlock,
   kEdges,
   kCallSites,
+  kCoverage,
   kAnnotate,
   kRollup,
   kSummary,
@@ -42,6 +43,7 @@ struct Options {
   std::string block;       // pattern of kBlock
   std::string call_sites;  // pattern of kCallSites
   std::string annotate;    // pattern of kAnnotate
+  std::string coverage;    // pattern of kCoverage
   AnnotateBy annotate_by = AnnotateBy::kBoth;
   std::string rollup;         // of kRollup, see is_rollup
   std::string export_format;  // of kExport

@@ -1,6 +1,7 @@
 #include "report/cli/output.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +37,9 @@ Status write_output(const std::string& file, const std::string& text) {
   const int why = errno;
   if (std::fclose(out) == 0 && written) return std::nullopt;
   const int reason = written ? errno : why;
-  std::remove(file.c_str());
+  // Half a report helps nobody; but a device or pipe is not ours to take away.
+  struct stat status;
+  if (stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode)) std::remove(file.c_str());
   return Error{file, std::nullopt, "cannot write", std::strerror(reason)};
 }
 

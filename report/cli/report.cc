@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
@@ -12,6 +16,7 @@
 #include "report/text/escape.h"
 #include "report/views/call_sites_view.h"
 #include "report/views/clique_view.h"
+#include "report/views/coverage_view.h"
 #include "report/views/diff_view.h"
 #include "report/views/file_views.h"
 #include "report/views/hot_view.h"
@@ -25,6 +30,7 @@
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/join.h"
+#include "transform/outline.h"
 
 namespace fbleprof::report {
 
@@ -55,17 +61,45 @@ transform::GroupBy group_by_of(const std::vector<transform::Split>& splits) {
 // --raw and --verify: about files, not about profiles.
 Result<Report> report_files(const Options& options) {
   Report report;
+  // Records go out while they are walked: there may be millions.
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> mine(nullptr, std::fclose);
+  if (options.view == View::kRaw && !options.output.empty() && options.output != "-") {
+    mine.reset(std::fopen(options.output.c_str(), "wb"));
+    if (mine == nullptr) {
+      return Error{options.output, std::nullopt, "cannot write", std::strerror(errno)};
+    }
+  }
+  std::vector<FileChecks> all;
   for (const std::string& file : options.files) {
     auto image = profile::FileImage::load(file);
-    if (!image) return image.error();
-    if (options.view == View::kRaw) {
-      raw_view(*image, stdout);
+    if (!image) {
+      if (!options.tolerant) return image.error();
+      report.warnings.push_back(image.error().line() + " (skipped)");
       continue;
     }
-    bool all_hold = false;
-    report.text += verify_view(*image, profile::read_image(*image), options.look, all_hold);
-    report.broken |= !all_hold;
+    if (options.view == View::kRaw) {
+      std::FILE* out = mine != nullptr ? mine.get() : stdout;
+      raw_view(*image, out);
+      if (std::fflush(out) != 0 && errno != EPIPE) {
+        return Error{mine != nullptr ? options.output : "stdout", std::nullopt, "cannot write",
+                     std::strerror(errno)};
+      }
+      continue;
+    }
+    all.push_back({file, profile::verify(*image, profile::read_image(*image))});
+    for (const profile::Check& check : all.back().checks) report.broken |= !check.ok;
   }
+  if (options.view == View::kRaw) {
+    report.is_written = true;
+    return report;
+  }
+  if (all.empty()) {
+    return Error{"fble-prof-report",
+                 {},
+                 "none of these files could be read",
+                 report.warnings.empty() ? "" : report.warnings.back()};
+  }
+  report.text = verify_view(all, options.look);
   return report;
 }
 
@@ -77,12 +111,15 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   how.splits = transform::all_splits(merge_options(options));
   how.keep_leaves = options.leaves || options.inlines || options.view == View::kAnnotate;
   how.keep_sites = options.view == View::kCallSites;
-  if (options.view == View::kSummary || options.view == View::kThreads) {
-    how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
-  }
+  // Of these views' thousands of files only the outlines are held.
+  const bool about_runs = options.view == View::kSummary || options.view == View::kThreads;
+  if (about_runs) how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
   transform::Accumulator all(how);
   const Status bad = read_inputs(
-      files, {options.tolerant, &progress}, [&](Profile profile) { all.add(std::move(profile)); },
+      files, {options.tolerant, &progress},
+      [&](Profile profile) {
+        all.add(about_runs ? transform::outline(profile) : std::move(profile));
+      },
       warnings);
   if (bad) return *bad;
   return all.take();
@@ -179,6 +216,8 @@ Result<std::string> render(const Options& options, const Above& above, const Inp
                                               input.look.min_percent, input.look.all});
     case View::kCallSites:
       return call_sites_view(input, options.call_sites);
+    case View::kCoverage:
+      return coverage_view(input, options.coverage);
     case View::kPath:
       return sequence_view(input, options.path);
     case View::kCliques:

@@ -13,10 +13,11 @@ namespace fbleprof::report {
 struct Report {
   std::string text;                   // for stdout
   std::vector<std::string> warnings;  // for stderr, one line each
+  bool is_written = false;            // --raw: the text went out already
   bool broken = false;                // --verify found a broken invariant, --fail-if a broken rule
 };
 
-// Does what `options` ask for. --raw writes to stdout itself, because it can be long.
+// Does what `options` ask for. --raw writes its text itself, because it can be long.
 Result<Report> make_report(const Options& options, Progress& progress);
 
 }  // namespace fbleprof::report

@@ -9,6 +9,7 @@
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/tables.h"
+#include "report/views/top_rows.h"
 #include "transform/matcher.h"
 
 namespace fbleprof::report {
@@ -53,13 +54,14 @@ Status keep_named(const Profile& profile, const std::string& pattern,
                "see --self for the names; globs and re:... do as well"};
 }
 
-void sort(const Input& input, std::vector<CallSiteRow>& rows) {
+std::vector<CallSiteRow> top(const Input& input, const std::vector<CallSiteRow>& rows,
+                             std::size_t shown) {
   const std::string& by = input.look.sort;
   const auto name = [&](FunctionId f) { return display_name(input.profile, f); };
   const auto average = [](const CallSiteRow& row) {
     return row.calls == 0 ? 0 : row.cost / row.calls;
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const CallSiteRow& a, const CallSiteRow& b) {
+  return top_rows(rows, shown, [&](const CallSiteRow& a, const CallSiteRow& b) {
     if (by == "caller" || by == "name") return name(a.caller) < name(b.caller);
     if (by == "callee") return name(a.callee) < name(b.callee);
     if (by == "calls" && a.calls != b.calls) return a.calls > b.calls;
@@ -75,7 +77,6 @@ Result<std::string> call_sites_view(const Input& input, const std::string& patte
   std::vector<CallSiteRow> rows = analysis::call_site_table(profile, input.metric);
   std::erase_if(rows, [](const CallSiteRow& row) { return !row.site && row.calls == 0; });
   if (Status bad = keep_named(profile, pattern, rows)) return *bad;
-  sort(input, rows);
 
   Table table;
   table.columns = {{"caller", "", kLeft},
@@ -97,6 +98,7 @@ Result<std::string> call_sites_view(const Input& input, const std::string& patte
                    {"", "caller → callee", kLeft}};
   table.notes.push_back(kept_line(input));
   const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
+  rows = top(input, rows, shown);
   bool any_bound = false, any_first = false, any_unknown = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const CallSiteRow& row = rows[i];

@@ -3,8 +3,10 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "profile/reader.h"
+#include "profile/verify.h"
 #include "report/text/input.h"
 
 namespace fbleprof::report {
@@ -13,8 +15,12 @@ namespace fbleprof::report {
 // file may hold millions.
 void raw_view(const profile::FileImage& image, std::FILE* out);
 
-// --verify: every invariant, a line each. `all_hold` tells whether all of them do.
-std::string verify_view(const profile::FileImage& image, const profile::ReadResult& read,
-                        const Look& look, bool& all_hold);
+struct FileChecks {
+  std::string file;
+  std::vector<profile::Check> checks;
+};
+
+// --verify: every invariant of each file, a line or row each.
+std::string verify_view(const std::vector<FileChecks>& files, const Look& look);
 
 }  // namespace fbleprof::report

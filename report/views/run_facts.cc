@@ -9,6 +9,22 @@ namespace fbleprof::report {
 
 using namespace profile;
 
+std::uint64_t tree_total(const Profile& profile, std::string_view name, const Tree& tree) {
+  if (tree.figures != nullptr) {
+    for (const MetricTotal& total : tree.figures->totals) {
+      if (total.metric == name) return total.value;
+    }
+    return 0;
+  }
+  const Metric* metric = profile.find_metric(name);
+  return metric != nullptr ? analysis::total(profile, *metric, tree) : 0;
+}
+
+std::uint64_t node_count_of(const Tree& tree) {
+  if (tree.figures != nullptr) return tree.figures->node_count;
+  return tree.end.index() - tree.begin.index();
+}
+
 RunFacts run_facts(const Profile& profile, ProcessId process) {
   RunFacts facts;
   for (const Thread& thread : profile.threads()) {
@@ -23,18 +39,18 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
     facts.unmatched += thread.unmatched;
     facts.hooked_threads += (thread.flags & format::kThreadHooked) != 0;
   }
-  const auto sum = [&](const char* name, const Tree& tree) {
-    const Metric* metric = profile.find_metric(name);
-    return metric != nullptr ? analysis::total(profile, *metric, tree) : 0;
-  };
   std::vector<bool> counted(profile.nodes().count());
   for (const Tree& tree : profile.trees()) {
     if (process && tree.process != process) continue;
     ++facts.trees;
-    facts.node_count += tree.end.index() - tree.begin.index();
-    facts.overhead_ns += sum("overhead", tree);
-    facts.calls += sum("calls", tree);
-    facts.ticks += sum("ticks", tree);
+    facts.node_count += node_count_of(tree);
+    facts.overhead_ns += tree_total(profile, "overhead", tree);
+    facts.calls += tree_total(profile, "calls", tree);
+    facts.ticks += tree_total(profile, "ticks", tree);
+    if (tree.figures != nullptr) {
+      facts.edge_count += tree.figures->edge_count;
+      facts.deepest = std::max<std::uint64_t>(facts.deepest, tree.figures->deepest);
+    }
     for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
       counted[n] = true;
       facts.deepest = std::max<std::uint64_t>(facts.deepest, profile.nodes().depth[n]);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profile/profile.h"
@@ -19,6 +20,11 @@ struct RunFacts {
   std::uint64_t lost_calls = 0, deep_calls = 0, unmatched = 0;
   std::uint64_t hooked_threads = 0;
 };
+
+// All of a metric in a tree, also in one without nodes; 0 if there is no such metric.
+std::uint64_t tree_total(const profile::Profile& profile, std::string_view metric,
+                         const profile::Tree& tree);
+std::uint64_t node_count_of(const profile::Tree& tree);
 
 // Of one process; of all of them with ProcessId::none().
 RunFacts run_facts(const profile::Profile& profile, profile::ProcessId process);

@@ -289,9 +289,7 @@ std::string thread_view(const Profile& profile, const Look& look) {
   for (std::size_t t = 0; t < profile.threads().size(); ++t) {
     const Thread& thread = profile.threads()[t];
     const auto sum = [&](const char* name) -> std::uint64_t {
-      const Metric* metric = profile.find_metric(name);
-      if (metric == nullptr || tree_of[t] == nullptr) return 0;
-      return analysis::total(profile, *metric, *tree_of[t]);
+      return tree_of[t] == nullptr ? 0 : tree_total(profile, name, *tree_of[t]);
     };
     RunFacts own;
     own.samples = thread.samples;
@@ -302,8 +300,7 @@ std::string thread_view(const Profile& profile, const Look& look) {
                         profile.processes()[thread.process.index()].state == ProcessState::kLive;
       end.text = live ? "running" : "with it";  // with its process
     }
-    const std::uint64_t nodes =
-        tree_of[t] == nullptr ? 0 : tree_of[t]->end.index() - tree_of[t]->begin.index();
+    const std::uint64_t nodes = tree_of[t] == nullptr ? 0 : node_count_of(*tree_of[t]);
     const std::uint32_t pid = thread.process ? profile.processes()[thread.process.index()].pid : 0;
     Cell tid = count_cell(thread.tid), process = count_cell(pid);
     tid.text = std::to_string(thread.tid);
@@ -350,7 +347,7 @@ std::string heading(const Profile& profile, const Look& look) {
     }
     line += (line.empty() ? "" : " · ") + part;
   };
-  if (profile.processes().size() == 1) {
+  if (profile.processes().size() == 1 && profile.processes()[0].duration_ns != 0) {
     add(time_text(profile.processes()[0].duration_ns) + " recorded");
   }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
@@ -363,7 +360,7 @@ std::string heading(const Profile& profile, const Look& look) {
     add(fmt::format("profiling cost {} ({}), taken off", time_text(run.overhead_ns),
                     percent(run.overhead_ns, run.cpu_ns)));
   }
-  put(Ink::kDim, line);
+  if (!line.empty()) put(Ink::kDim, line);
   return out;
 }
 

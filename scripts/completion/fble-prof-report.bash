@@ -24,7 +24,7 @@ _fble_prof_report() {
     --top) values='10 20 100' ;;
     --keep) values='from( to( pred( succ( at( path( not' ;;
     --cliques) values=context ;;
-    --block | --path | --annotate | --call-sites | --select | --exclude | --fold)
+    --block | --path | --annotate | --call-sites | --coverage | --select | --exclude | --fold)
       values='re: module: file:'
       ;;
     --depth | --width | --fail-if) return ;;
@@ -38,7 +38,7 @@ _fble_prof_report() {
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--self --dominated --block= --path= --hot --overview --cliques --edges --by=
-      --annotate= --source --asm --call-sites --summary --threads
+      --annotate= --source --asm --call-sites --coverage --summary --threads
       --verify --raw --export= --output= --tolerant --split-by= --diff= --normalize --fail-if= --select= --exclude= --keep= --fold= --metric= --inlines --leaves --no-symbols
       --depth= --min= --all --top= --sort= --unit= --lines --format= --colour= --width= --help
       --version' -- "$cur")

@@ -116,3 +116,41 @@ for arguments in "$work/ready.out" "$work/ready.out https://127.0.0.1" "$work/re
   check "one line" "$(wc -l <"$dir/err")" = 1
 done
 "$FBLE_PROF" push --help >"$dir/out" || fail "no help"
+
+begin "a large profile is cut to the server's limits"
+scale=$BUILD/tests/bench/report_scale/report_scale
+if [ -x "$scale" ]; then
+  "$scale" generate 200000 4 "$dir/large"
+  serve
+  push --name large "$dir/large" "$url"
+  check "status" $? = 0
+  grep -q 'contexts were charged to their callers' "$dir/err" || fail "it does not say so"
+  check "bytes" "$(of 1 'r["bytes"] <= 4 << 20')" = True
+  # What is cut is charged to callers: the sum stays.
+  total() { "$REPORT" --metric cpu --self --top 1 --format json --no-symbols "$1" | grep -o '"total":[0-9]*'; }
+  check "the total" "$(total "$dir/requests/1.pprof")" = "$(total "$dir/large")"
+  check "samples" "$(python3 - "$dir/requests/1.pprof" <<'END'
+import sys
+data, at, samples = open(sys.argv[1], "rb").read(), 0, 0
+def varint():
+    global at
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value
+while at < len(data):
+    tag = varint()
+    samples += tag == 0x12  # Profile.sample
+    length = varint()
+    at += length if tag & 7 == 2 else 0
+print(0 < samples <= 16000)
+END
+)" = True
+  stop
+else
+  skip "no generator of large profiles was built"
+fi

@@ -73,3 +73,20 @@ profiled "$PROGRAMS/sites.fentry" 100
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1
 check "status" $? = 2
 grep -q 'FBLEPROF_LEAVES=1' "$dir/text" || fail "it does not say how to record them"
+
+for mode in fentry gmon mcount mcountc cyg cygclang; do
+  begin "coverage $mode"
+  same "$PROGRAMS/notes.$mode" mutual
+  output=$("$REPORT" --coverage --format csv "$profile")
+  grep -Eq '^ping,notes[^,]*,[0-9]+,[0-9]+,[^,]*notes.c,[0-9]+,8,1$' <<<"$output" ||
+    fail "ping was entered: $(grep ^ping <<<"$output")"
+  grep -Eq '^b2,.*,0,0$' <<<"$output" || fail "b2 was not entered: $(grep ^b2 <<<"$output")"
+  check "only the program has hooks" "$(tail -n +2 <<<"$output" | cut -d, -f2 | sort -u)" = "notes.$mode"
+  output=$("$REPORT" --coverage=b2 --width 100 "$profile")
+  check "one is asked for" "$(head -n 1 <<<"$output")" = \
+    "notes.$mode: 0 of 1 functions with hooks were entered (0.0%)"
+done
+begin "coverage of what has no hooks"
+same "$PROGRAMS/notes.plain" mutual
+check "it says so" "$("$REPORT" --coverage "$profile")" = \
+  'no function has a hook: build with -pg -mfentry or -finstrument-functions'

@@ -62,3 +62,60 @@ cmp -s "$dir/first" "$dir/second" || fail "names out of the cache differ"
 find "$XDG_CACHE_HOME" -name '*.symbols' -exec truncate -s 100 {} +
 "$REPORT" --self --format csv "$profile" >"$dir/third"
 cmp -s "$dir/first" "$dir/third" || fail "a damaged cache is not made anew"
+
+begin "mistakes are one clear line"
+same "$PROGRAMS/notes.fentry" abbbc
+mkdir "$dir/folder"
+: >"$dir/empty"
+head -c 3000 /dev/zero >"$dir/zeros"
+mkfifo "$dir/pipe"
+while read -r -a arguments; do
+  (cd "$dir" && timeout 20 "$REPORT" "${arguments[@]}" >"$dir/out" 2>"$dir/err")
+  check "status of ${arguments[*]}" $? = 2
+  check "lines for ${arguments[*]}" "$(wc -l <"$dir/err")" = 1
+  check "output of ${arguments[*]}" ! -s "$dir/out"
+done <<'END'
+empty
+folder
+zeros
+pipe
+nowhere
+/dev/null
+--frobnicate
+--top -3 mlmon.out
+--depth=-1 mlmon.out
+--min 101 mlmon.out
+--block nosuch mlmon.out
+--path a,nosuch mlmon.out
+--path , mlmon.out
+--block re:( mlmon.out
+--coverage=nosuch mlmon.out
+--coverage --select a mlmon.out
+--annotate nosuch mlmon.out
+--metric nosuch mlmon.out
+--export nosuch mlmon.out
+--self --block a mlmon.out
+--tolerant empty zeros
+--tolerant --verify empty zeros
+--diff empty mlmon.out
+--fail-if +5% mlmon.out
+--self -o folder mlmon.out
+END
+
+begin "what cannot be written"
+same "$PROGRAMS/notes.fentry" abbbc
+# A device of our own that is always full: it must be there afterwards.
+if mknod -m 600 "$dir/full" c 1 7 2>/dev/null && [ -w "$dir/full" ] && ! echo x 2>/dev/null >"$dir/full"; then
+  "$REPORT" --self -o "$dir/full" "$profile" 2>"$dir/err"
+  check "status" $? = 2
+  check "one line" "$(wc -l <"$dir/err")" = 1
+  check "the device stays" -c "$dir/full"
+else
+  skip "no devices can be made here"
+fi
+
+begin "an import says nothing of what it does not know"
+printf 'main;<script>alert(1)</script>;\xe2\x80\xaeevil 5\nmain;plain 3\n' >"$dir/folded"
+check "lines above the tree" "$("$REPORT" "$dir/folded" | sed -n 2p)" = ''
+"$REPORT" "$dir/folded" | grep -q '\\u202eevil' || fail "names are not escaped"
+check "tags of names in the page" "$("$REPORT" --export html "$dir/folded" | grep -c '<script>alert')" = 0

@@ -20,9 +20,12 @@
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
+#include "report/views/call_sites_view.h"
 #include "report/views/clique_view.h"
+#include "report/views/coverage_view.h"
 #include "report/views/hot_view.h"
 #include "report/views/overview.h"
+#include "report/views/rollup_view.h"
 #include "report/views/sequence_view.h"
 #include "report/views/tables.h"
 #include "report/views/tree_view.h"
@@ -104,6 +107,13 @@ int measure(const std::string& file) {
       {"cliques", [&] { (void)report::clique_view(input); }},
       {"cliques=context", [&] { (void)report::clique_context_view(input); }},
       {"overview", [&] { (void)report::overview(input, {}); }},
+      {"call-sites", [&] { (void)report::call_sites_view(input, "").ok(); }},
+      {"by module", [&] { (void)report::rollup_view(input, "module"); }},
+      {"by namespace", [&] { (void)report::rollup_view(input, "namespace"); }},
+      {"by class", [&] { (void)report::rollup_view(input, "class"); }},
+      {"coverage", [&] { (void)report::coverage_view(input, "").ok(); }},
+      {"tree --exclude", [&] { filtered({.exclude = {"*method_5*"}}); }},
+      {"tree --select re:", [&] { filtered({.select = {"re:method_1.*int"}}); }},
       {"tree --select", [&] { filtered({.select = {"*method_1*"}}); }},
       {"tree --keep",
        [&] { filtered({.keep = {"not *method_7* and total > 0.01%"}, .metric = "cpu"}); }},

@@ -225,5 +225,13 @@ TEST_F(SymbolizeProfile, WithoutCallSitesCallsStayWhereTheyAre) {
   EXPECT_EQ(after.nodes().count(), 3U);
 }
 
+TEST_F(SymbolizeProfile, VdsoIsKnownByItsName) {
+  const auto vdso = builder_.add_module({builder_.string("linux-vdso.so.1"), {}, 0});
+  const auto file = builder_.add_module({builder_.string("/tmp/linux-vdso.so.1"), {}, 0});
+  const Profile profile = builder_.build();
+  EXPECT_TRUE(module_file(profile, vdso).is_vdso);
+  EXPECT_FALSE(module_file(profile, file).is_vdso);
+}
+
 }  // namespace
 }  // namespace fbleprof::symbolize

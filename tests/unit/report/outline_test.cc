@@ -1,0 +1,51 @@
+#include "transform/outline.h"
+
+#include <gtest/gtest.h>
+
+#include "report/views/run_facts.h"
+#include "report/views/run_view.h"
+#include "tests/support/profile_builder.h"
+#include "transform/join.h"
+
+namespace fbleprof::report {
+namespace {
+
+using test::profile_of;
+using transform::join;
+using transform::outline;
+
+constexpr const char* kRun =
+    "a b = 5\na b -> 3\na b ~> a : 2\nthread worker\nw x = 3\nw x y = 1\nw -> 4\n";
+
+TEST(Outline, HoldsNoNodesAndKeepsTheFigures) {
+  const auto whole = profile_of(kRun);
+  const auto outlined = outline(whole);
+  EXPECT_EQ(outlined.nodes().count(), 0u);
+  EXPECT_EQ(outlined.functions().count(), 0u);
+  ASSERT_EQ(outlined.trees().size(), 2u);
+  const auto before = run_facts(whole, {}), after = run_facts(outlined, {});
+  EXPECT_EQ(after.node_count, before.node_count);
+  EXPECT_EQ(after.edge_count, before.edge_count);
+  EXPECT_EQ(after.deepest, before.deepest);
+  EXPECT_EQ(after.calls, before.calls);
+  EXPECT_EQ(tree_total(outlined, "cpu", outlined.trees()[1]), 4u);
+}
+
+TEST(Outline, ViewsOfRunsAreTheSame) {
+  const auto runs = [](bool outlined) {
+    std::vector<profile::Profile> all;
+    for (int i = 0; i < 3; ++i) {
+      all.push_back(outlined ? outline(profile_of(kRun)) : profile_of(kRun));
+    }
+    return join(all);
+  };
+  for (const auto format : {Format::kText, Format::kJson, Format::kCsv}) {
+    Look look;
+    look.format = format;
+    EXPECT_EQ(summary_view(runs(true), look), summary_view(runs(false), look));
+    EXPECT_EQ(thread_view(runs(true), look), thread_view(runs(false), look));
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::report
