@@ -101,14 +101,18 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
-  Entry* caller = is_api ? top : prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
+  const Ref function =
+      is_api ? session.function_of_block(static_cast<std::uint32_t>(callee))
+             : mark_hooked(session.code_map.hooked_function_at(thread.functions, callee));
+  Entry* caller = is_api             ? top
+                  : hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc)
+                                     : nullptr;
+  const bool has_own_frame = caller == nullptr;
+  if (!caller) caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
   if (caller >= thread.hot->limit) {
     thread.record->deep_calls += 1;
     return;
   }
-  const Ref function =
-      is_api ? session.function_of_block(static_cast<std::uint32_t>(callee))
-             : mark_hooked(session.code_map.hooked_function_at(thread.functions, callee));
   const Ref from = node_of(thread, caller);
   std::uint8_t flags = 0;
   Edge* edge = function ? thread.tree.enter(from, function, is_api ? 0 : site, flags) : nullptr;
@@ -119,7 +123,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   if (edge->calls == 0) {
     // The first call by a hook on this edge, which a sample may have made before.
     edge->flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
-    if (!is_api && reached_by_tail_call(thread, site, function)) {
+    if (has_own_frame && reached_by_tail_call(thread, site, function)) {
       edge->flags |= format::kEdgeByTailCall;
     }
     thread.record->flags |= format::kThreadHooked;

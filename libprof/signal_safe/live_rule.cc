@@ -82,6 +82,16 @@ Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
   return nullptr;
 }
 
+Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
+                 std::uint64_t hook_return) {
+  const format::Ref body = session.code_map.function_at(thread.functions, hook_return - 1);
+  if (body == 0 || body == function || is_gate(top)) return nullptr;
+  // A part elsewhere (.cold), or a clone, has no hook: the first that it called has told its frame.
+  Entry* host = has_hook(body) ? find_owner(thread, top, body) : top;
+  if (host && top->frame == frame) return top;
+  return has_hook(body) ? host : nullptr;
+}
+
 bool switch_stack(ThreadState& thread, std::uint64_t address) {
   if (thread.current->contains(address)) return false;
   Stack* other = thread.current == &thread.main_stack ? &thread.signal_stack : &thread.main_stack;

@@ -38,6 +38,12 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
                     const MachineState& at);
 
+// The entry of the function into whose code `function`, just entered, was inlined: its hook returns
+// (to `hook_return`) to code that is not its own. Such a call has no site: compilers give that of
+// the function around it. Null: it was not inlined.
+Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
+                 std::uint64_t hook_return);
+
 // Makes the stack that `address` lies on the current one; true if that is another than before.
 bool switch_stack(ThreadState& thread, std::uint64_t address);
 

@@ -17,6 +17,13 @@ for mode in $hooked; do
   check "copier has nearly all the time ($(share copier) %)" "$(share copier | cut -d. -f1)" -ge 95
 done
 
+for mode in cyg cygclang; do
+  begin "inlined $mode"
+  same "$PROGRAMS/inlined.$mode"
+  expected
+  check "the host has what was inlined into it" "$(dominated outer | cut -d. -f1)" -ge 70
+done
+
 for mode in fentry mcountc cyg; do
   begin "coroutines $mode"
   same "$PROGRAMS/coroutines.$mode"
