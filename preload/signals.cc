@@ -24,6 +24,7 @@ constinit Real<int (*)(int, const struct sigaction*, struct sigaction*)> real_si
     "sigaction"};
 constinit Real<Handler (*)(int, Handler)> real_signal{"signal"};
 constinit Real<Handler (*)(int, Handler)> real_sysv_signal{"__sysv_signal"};
+constinit Real<Handler (*)(int, Handler)> real_sigset{"sigset"};
 constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask{"sigprocmask"};
 constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
 constinit Real<int (*)(const sigset_t*)> real_sigsuspend{"sigsuspend"};
@@ -80,6 +81,22 @@ FBLEPROF_INTERPOSE Handler __sysv_signal(int number, Handler handler) noexcept {
 }
 FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
   return __sysv_signal(number, handler);
+}
+
+// System V's: sets the action and takes the signal out of the mask, or puts it there.
+FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
+  if (!is_sampling_signal(number)) {
+    return capture::without_fatal_handler(real_sigset.get()(number, handler));
+  }
+  sigset_t one, before;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  struct sigaction old {};
+  capture::set_program_action(nullptr, &old);
+  const int how = handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK;
+  if (handler != SIG_HOLD) set_handler(handler, 0);
+  capture::program_sigmask(how, &one, &before, real_sigprocmask.get());
+  return sigismember(&before, number) == 1 ? SIG_HOLD : old.sa_handler;
 }
 
 FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "format/format.h"
 #include "signal_safe/arch/x86_64/kernel.h"
 
@@ -275,6 +277,21 @@ bool map_anonymous(OutputFile& file) {
   return false;
 }
 
+// What a limited address space can spare: the program planned without us.
+std::uint64_t spare_bytes() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return ~std::uint64_t{0};
+  char text[64];
+  std::uint64_t pages = 0;
+  read_file("/proc/self/statm", text, sizeof text);
+  for (const char* at = text; *at >= '0' && *at <= '9'; ++at) {
+    pages = pages * 10 + static_cast<std::uint64_t>(*at - '0');
+  }
+  const std::uint64_t used = pages * 4096;
+  return limit.rlim_cur > used ? (limit.rlim_cur - used) / 16 : 0;
+}
+
 // Maps the new file; on failure its space is given back and the profile goes to memory.
 bool map_file(OutputFile& file, int fd) {
   for (; file.cap_bytes >= kLeastBytes; file.cap_bytes /= 2) {
@@ -323,7 +340,8 @@ OutputFile open_output(const Settings& settings, const Path* base_path) {
   bool names_process = false;
   file.path = expand(settings, &names_process);
   if (base_path && !names_process) file.path = *base_path;
-  file.cap_bytes = settings.memory_bytes;
+  const std::uint64_t most_bytes = std::min(settings.memory_bytes, spare_bytes() / 4096 * 4096);
+  file.cap_bytes = most_bytes;
   if (file.path.was_cut()) {
     file.failure.add("FBLEPROF_OUT is too long");
     return file;
@@ -368,7 +386,7 @@ OutputFile open_output(const Settings& settings, const Path* base_path) {
     unlink(file.path.c_str());
     file.failure.clear();
     file.device = file.inode = 0;
-    file.cap_bytes = settings.memory_bytes;
+    file.cap_bytes = most_bytes;
     if (map_anonymous(file)) {
       file.failure.add(file.path.c_str())
           .add(
@@ -384,12 +402,17 @@ OutputFile open_output(const Settings& settings, const Path* base_path) {
 namespace {
 // Gives the file a new length, if the path still names it.
 bool resize(const OutputFile& file, std::uint64_t bytes) {
+  // Beyond this a file that grows brings its writer SIGXFSZ.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
   const int fd = open(file.path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat status {};
-  const bool done = fstat(fd, &status) == 0 && status.st_dev == file.device &&
-                    status.st_ino == file.inode && status.st_size > 0 &&
-                    ftruncate(fd, static_cast<off_t>(bytes)) == 0;
+  const bool done =
+      fstat(fd, &status) == 0 && status.st_dev == file.device && status.st_ino == file.inode &&
+      status.st_size > 0 &&
+      (bytes <= static_cast<std::uint64_t>(status.st_size) || bytes <= limit.rlim_cur) &&
+      ftruncate(fd, static_cast<off_t>(bytes)) == 0;
   close(fd);
   return done;
 }
@@ -402,6 +425,8 @@ bool reopen_output(const OutputFile& file) {
 void close_output(const OutputFile& file, std::uint64_t used_bytes) {
   if (file.path.empty()) return;
   if (file.anonymous) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || used_bytes > limit.rlim_cur) return;
     const int fd = create(file.path);
     if (fd < 0) return;
     std::uint64_t done = 0;

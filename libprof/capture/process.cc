@@ -310,6 +310,7 @@ format::Ref translate_function(format::Ref parent_node) {
 // This process was forked from a profiled one: it gets a profile of its own, with the contexts that
 // it inherited. The parent's file stays as it was.
 void become_own_process(ThreadState* inherited) {
+  take_pending_signal(nullptr);  // a child begins with none
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
   const ThreadState* old = inherited;

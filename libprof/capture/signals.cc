@@ -166,6 +166,10 @@ void hand_over_to_next_program() {
     __sigaction(kSamplingSignal, &program_action, nullptr);
   }
   change_mask(program_blocks ? SIG_BLOCK : SIG_UNBLOCK, kSamplingBit);
+  if (program_blocks && program_has_pending) {
+    kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
+                kSamplingSignal, reinterpret_cast<long>(&pending_info));
+  }
 }
 
 void take_back_from_next_program() {
@@ -183,7 +187,10 @@ SamplingBlocked::~SamplingBlocked() {
 }
 
 void open_mask_of_thread(bool program_blocked) {
-  program_blocks = (change_mask(SIG_UNBLOCK, kSamplingBit) & kSamplingBit) || program_blocked;
+  // One that came with exec is delivered when the mask is opened: by then we know whether it may
+  // be.
+  program_blocks = (change_mask(SIG_BLOCK, 0) & kSamplingBit) || program_blocked;
+  change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
 bool program_blocks_signal() { return program_blocks; }

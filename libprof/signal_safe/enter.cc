@@ -34,6 +34,12 @@ struct HookState {
 // Whether the direct call that returns to `site` names another function than the one entered: then
 // that one tail-called it. Indirect calls name none.
 bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) {
+  // Only code that we know to be there is read: a return address may be anything (coroutines begin
+  // with one of 0), and generated code may stand at the edge of its mapping.
+  const Ref caller = session.code_map.function_at(thread.functions, site - 1);
+  if (caller == 0) return false;
+  const auto* record = session.arena.at<format::Function>(caller);
+  if (record->module == 0 || record->address > site - 5) return false;
   const auto* call = reinterpret_cast<const std::uint8_t*>(site - 5);
   if (call[0] != 0xe8) return false;
   std::int32_t distance;

@@ -79,7 +79,9 @@ inline bool is_busy(ThreadState& thread, std::uint64_t here) {
 // Proof that the caller holds the thread's state for itself against its own signal handlers.
 class BusyGuard {
  public:
-  explicit BusyGuard(ThreadState& thread) : thread_(thread), held_(!is_busy(thread, own_frame())) {
+  // A holder at our own address has been left by longjmp: two frames do not stand at one place.
+  explicit BusyGuard(ThreadState& thread)
+      : thread_(thread), held_(!is_busy(thread, own_frame() + 1)) {
     if (held_) thread_.busy = own_frame();
     asm volatile("" ::: "memory");
   }

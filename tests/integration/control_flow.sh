@@ -24,6 +24,15 @@ for mode in cyg cygclang; do
   check "the host has what was inlined into it" "$(dominated outer | cut -d. -f1)" -ge 70
 done
 
+for mode in fentry mcountc cyg cygclang; do
+  for what in zero edge fiber alternate switch; do
+    begin "odd stacks $what $mode"
+    same "$PROGRAMS/odd_stacks.$mode" $what
+    check "it ends well" "$(cat "$dir/profiled.status")" = 'exit 0'
+    verified "$profile"
+  done
+done
+
 for mode in fentry mcountc cyg; do
   begin "coroutines $mode"
   same "$PROGRAMS/coroutines.$mode"

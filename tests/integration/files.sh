@@ -36,6 +36,9 @@ fi
 begin "file size limit"
 limits=(@fsize=16384)
 same "$program" return
+begin "file size limit, and an exec that fails"
+limits=(@fsize=16384)
+same "$program" failed-exec
 begin "no file size at all"
 limits=(@fsize=0)
 same "$program" closed

@@ -94,6 +94,6 @@ else
   skip "reports: budgets are kept for RelWithDebInfo"
 fi
 
-if [ -n "${BUDGET_UPDATE:-}" ]; then
+if [ -n "${BUDGET_UPDATE:-}" ] && [ ! -s "$work/failures" ]; then
   { sed -n '/^#/p' "$budget"; cat "$measured"; } >"$work/budget" && cp "$work/budget" "$budget"
 fi

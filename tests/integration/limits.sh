@@ -8,6 +8,10 @@ for megabytes in 16 40 64 200 1000; do
   limits=(@as=$((megabytes << 20)))
   same "$program" return
 done
+begin "address space that the program needs"
+limits=(@as=$((300 << 20)))
+same "$program" fill 200
+expected
 begin "hardly any descriptors"
 limits=(@nofile=4)
 same "$program" return

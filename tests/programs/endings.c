@@ -63,6 +63,18 @@ int main(int argc, char** argv) {
     unsetenv("LD_PRELOAD");
     execl("/bin/sh", "sh", "-c", "exit 7", (char*)NULL);
   }
+  if (!strcmp(how, "failed-exec")) {
+    execl("/nonexistent", "nonexistent", (char*)NULL);
+    perror("exec");
+    return 0;
+  }
+  if (!strcmp(how, "fill")) {  // argv[2] megabytes of memory
+    const int wanted = argc > 2 ? atoi(argv[2]) : 1;
+    int got = 0;
+    for (char* block; got < wanted && (block = malloc(1 << 20)); ++got) memset(block, 1, 1 << 20);
+    printf("%d of %d\n", got, wanted);
+    return 0;
+  }
   if (!strcmp(how, "wait")) {  // until killed from outside
     puts("waiting");
     fflush(stdout);

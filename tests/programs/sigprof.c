@@ -12,6 +12,8 @@
 
 #include "block.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // sigset
+
 static volatile sig_atomic_t ticks;
 static void on_tick(int number) {
   (void)number;
@@ -161,6 +163,39 @@ int main(int argc, char** argv) {
     fflush(stdout);
     char* next[] = {argv[0], (char*)"unblock", NULL};
     execv(argv[0], next);
+  } else if (!strcmp(how, "exec-pending")) {  // its own signal is pending in the new image
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    burn();
+    raise(SIGPROF);
+    fflush(stdout);
+    char* next[] = {argv[0], (char*)"pending", NULL};
+    execv(argv[0], next);
+  } else if (!strcmp(how, "pending")) {
+    struct timespec none = {0, 0};
+    printf("taken: %d\n", sigtimedwait(&set, NULL, &none));
+    burn();
+  } else if (!strcmp(how, "fork-pending")) {  // a child begins without
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    raise(SIGPROF);
+    if (fork() == 0) {
+      sigset_t pending;
+      sigpending(&pending);
+      printf("child's: %d\n", sigismember(&pending, SIGPROF));
+      fflush(stdout);
+      _exit(0);
+    }
+    wait(NULL);
+    burn();
+  } else if (!strcmp(how, "sigset")) {  // System V's way
+    sigset(SIGPROF, SIG_DFL);
+    burn();
+    sigset(SIGPROF, on_tick);
+    work(20000);
+    printf("ticks: %d\n", ticks);
+    sigset(SIGPROF, SIG_HOLD);
+    show_mask();
+    printf("held: %d\n", sigset(SIGPROF, SIG_IGN) == SIG_HOLD);
+    show_mask();
   } else if (!strcmp(how, "unblock")) {
     show_mask();
     sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -40,25 +40,25 @@ fbleprof_hooks_begin:
 /* Saves what a C++ function may clobber (rax, rcx, rdx are saved already), aligns the stack and
  * remembers it in rbp. `pushed` bytes lie between rsp and the three saved registers' bottom. */
 .macro SAVE_REST
-        push    %rsi
-        push    %rdi
-        push    %r8
-        push    %r9
-        push    %r10
-        push    %rbp
+        .cfi_remember_state
+        .irp    register, rsi, rdi, r8, r9, r10, rbp
+        push    %\register
+        .cfi_adjust_cfa_offset 8
+        .endr
+        .cfi_rel_offset %rbp, 0
         mov     %rsp, %rbp
+        .cfi_def_cfa_register %rbp
 .endm
 .macro RESTORE_ALL
         mov     %rbp, %rsp
+        .cfi_def_cfa_register %rsp
         pop     %rbp
-        pop     %r10
-        pop     %r9
-        pop     %r8
-        pop     %rdi
-        pop     %rsi
-        pop     %rdx
-        pop     %rcx
-        pop     %rax
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbp
+        .irp    register, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+        pop     %\register
+        .cfi_adjust_cfa_offset -8
+        .endr
 .endm
 /* Attaches the thread, then has the hook start over (the attached thread has a self, whether or not
  * it can be profiled: no second attempt). For hooks that are ordinary calls of two arguments. */
@@ -121,6 +121,8 @@ fbleprof_hooks_begin:
         mov     24(%rsp), %rdx
         cmp     %rdx, SLOT_CALLEE(%rcx)
         jne     4f
+        cmp     %fs:HOT_LIMIT(%r11), %rax
+        jae     4f
         mov     SLOT_EDGE(%rcx), %rdx
         mov     SLOT_TO(%rcx), %rcx
         incq    (%rdx)
@@ -154,7 +156,6 @@ fbleprof_hooks_begin:
         jbe     31b
         jmp     1b
 4:      SAVE_REST
-        .cfi_def_cfa %rbp, 80
         mov     %rax, %rdi
   .if \frame_from_rbp
         mov     (%rbp), %rdx            /* the function's rbp, saved by SAVE_REST */
@@ -176,18 +177,18 @@ fbleprof_hooks_begin:
         call    fbleprof_enter_slow
         RESTORE_ALL
         ret
-        .cfi_def_cfa %rsp, 32
+        .cfi_restore_state
 /* A thread without a shadow stack: the library is not ready, or is done, or never saw it start. */
 5:      cmpq    $0, %fs:HOT_SELF(%r11)
         jne     2b
         cmpb    $0, fbleprof_attach_lazily(%rip)
         je      2b
         SAVE_REST
-        .cfi_def_cfa %rbp, 80
         and     $-16, %rsp
         call    fbleprof_attach_slow
         RESTORE_ALL
         jmp     \name
+        .cfi_restore_state
         .cfi_endproc
         .size   \name, .-\name
 .endm
@@ -214,13 +215,15 @@ __cyg_profile_func_enter:
         jz      5f
         lea     8-FRAME_BIAS(%rsp), %r8
         cmp     %r8, ENTRY_FRAME(%rax)
-        jbe     3f
+        jb      3f
 1:      mov     ENTRY_WORD(%rax), %rdx
         xor     %rsi, %rdx
         FIND_SLOT %rdi
         jne     4f
         cmp     %rdi, SLOT_CALLEE(%rcx)
         jne     4f
+        cmp     %fs:HOT_LIMIT(%r11), %rax
+        jae     4f
         mov     SLOT_EDGE(%rcx), %rdx
         mov     SLOT_TO(%rcx), %rcx
         incq    (%rdx)
@@ -229,16 +232,12 @@ __cyg_profile_func_enter:
         add     $ENTRY_BYTES, %rax
         mov     %rax, %fs:HOT_TOP(%r11)
 2:      ret
-3:      je      32f
-        test    %r11, %r11
+3:      test    %r11, %r11
         jz      2b
 31:     sub     $ENTRY_BYTES, %rax
         cmp     %r8, ENTRY_FRAME(%rax)
         jb      31b
-        jne     1b
-/* A frame that has an entry already takes no more machine stack, which else bounds the shadow's. */
-32:     cmp     %fs:HOT_LIMIT(%r11), %rax
-        jb      1b
+        jmp     1b
 4:      mov     %rdi, %rcx
         mov     %rsi, %rdx
         mov     %rax, %rdi
