@@ -115,7 +115,7 @@ po::options_description look_options() {
       "text, json or csv. The last two hold raw numbers: ns, bytes, counts");
   add("colour", po::value<Text>()->value_name("WHEN"),
       "auto, always or never. Default: auto, and NO_COLOR is obeyed");
-  add("color", po::value<Text>(), "");
+  add("color", po::value<Text>()->value_name("WHEN"), "the same as --colour");
   add("width", po::value<std::size_t>()->value_name("N"),
       "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120");
   add("output,o", po::value<Text>()->value_name("FILE"), "write there. Default: stdout");
@@ -292,7 +292,7 @@ std::string help_text() {
   }
   text << "\n"
           "Examples:\n"
-          "  LD_PRELOAD=libfbleprof.so ./prog      # writes mlmon.out\n"
+          "  fble-prof ./prog                      # writes mlmon.out\n"
           "  fble-prof-report                      # the tree of contexts\n"
           "  fble-prof-report --self --top 10\n"
           "  fble-prof-report --block 'parse*' --select main\n"
