@@ -131,8 +131,8 @@ FBLEPROF_INLINE_ void fbleprof_context_free(fbleprof_context* context) {
   FBLEPROF_CALL_(context_free(context));
 }
 /* Shows every context so far to `visitor`, parents before children, until it returns nonzero; that
- * is returned, else 0; -1 if there is no memory for it (some 24 bytes a context). Its time grows with
- * the number of contexts. Other threads go on counting meanwhile. Not from signal handlers. */
+ * is returned, else 0; -1 if there is no memory for it (some 24 bytes a context). Its time grows
+ * with the number of contexts. Other threads go on counting meanwhile. Not from signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {
   return FBLEPROF_CALL_OR_(query(visitor, argument), 0);
 }
