@@ -171,6 +171,12 @@ class Query {
     visit.cpu_ns = n->cpu_ns;
     visit.wall_ns = n->wall_ns;
     visit.ticks = n->ticks;
+    // Each tree has the node from its beginning, whether or not anything will overflow.
+    const bool is_empty = (visit.calls | visit.back_calls | visit.tail_calls | visit.samples |
+                           visit.cpu_ns | visit.wall_ns | visit.ticks) == 0;
+    if (function.kind == format::FunctionKind::kOverflow && is_empty && first_edge(ref) == 0) {
+      return 0;
+    }
     return visitor_(&visit, argument_);
   }
 

@@ -150,7 +150,7 @@ Result<FileImage> FileImage::load(const std::string& path) {
   if (fd.get() < 0) {
     const int error = errno;
     return failure(path, fmt::format("cannot open: {}", std::strerror(error)),
-                   error == ENOENT ? "run the program with LD_PRELOAD=libfbleprof.so first" : "");
+                   error == ENOENT ? "run the program first: fble-prof ./prog" : "");
   }
   struct stat status;
   if (fstat(fd.get(), &status) != 0) {

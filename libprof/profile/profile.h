@@ -60,6 +60,7 @@ struct Process {
   std::uint64_t duration_ns = 0;  // from the start to the latest charge
   ProcessState state = ProcessState::kUnknown;
   std::uint32_t end_code = 0;  // the signal of kFatal
+  StringId goes_on_in;         // of kExeced: the profile of the next program, if it was found
   Clock clock = Clock::kCpu;
   Compaction compaction = Compaction::kPair;
   SampleSource source = SampleSource::kNone;

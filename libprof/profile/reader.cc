@@ -9,6 +9,7 @@
 
 #include "base/flat_map.h"
 #include "profile/liveness.h"
+#include "profile/next_program.h"
 #include "profile/tree_reader.h"
 
 namespace fbleprof::profile {
@@ -95,6 +96,10 @@ class Reader {
     }
     process.state = process_state(header_, strings_.get(process.host), options_.look_for_process);
     process.end_code = header_.end_code;
+    if (process.state == ProcessState::kExeced && options_.look_for_process) {
+      const std::string next = profile_after_exec(image_.name(), header_);
+      if (!next.empty()) process.goes_on_in = strings_.intern(next);
+    }
     process.clock = header_.clock;
     process.compaction = header_.compaction;
     process.source = header_.source;

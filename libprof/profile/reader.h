@@ -15,8 +15,8 @@ namespace fbleprof::profile {
 
 struct ReadOptions {
   Progress* progress = nullptr;
-  // Ask this machine whether a process that never said its end still runs. Off: such a process is
-  // kUnknown.
+  // Ask this machine whether a process that never said its end still runs, and look beside the file
+  // for where one that ended by exec goes on. Off: the first is kUnknown, the second not known.
   bool look_for_process = true;
 };
 

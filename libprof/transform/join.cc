@@ -59,7 +59,7 @@ class Joiner {
     const std::size_t first_process = processes_.size(), first_thread = threads_.size();
     for (Process process : profile.processes()) {
       for (StringId* id : {&process.file, &process.executable, &process.command_line,
-                           &process.working_directory, &process.host}) {
+                           &process.working_directory, &process.host, &process.goes_on_in}) {
         *id = text(*id);
       }
       for (StringId& note : process.notes) note = text(note);

@@ -44,7 +44,7 @@ Profile outline(const Profile& profile) {
   auto processes = std::make_shared<std::vector<Process>>(profile.processes());
   for (Process& process : *processes) {
     for (StringId* id : {&process.file, &process.executable, &process.command_line,
-                         &process.working_directory, &process.host}) {
+                         &process.working_directory, &process.host, &process.goes_on_in}) {
       text(*id);
     }
     for (StringId& note : process.notes) text(note);

@@ -19,14 +19,17 @@ po::options_description recording_options() {
   auto add = options.add_options();
   add("out,o", po::value<std::string>()->value_name("FILE"),
       "where the profile goes. In FILE, %p is the process id, %e the program, %h the host, %t the "
-      "time, %r the MPI rank. Children of the program get FILE.PID. Default: mlmon.out");
+      "time, %r the MPI rank. Children of the program get FILE.PID, "
+      "a program that it becomes by exec as well. Default: mlmon.out");
   add("rate,r", po::value<std::string>()->value_name("HZ"),
       "samples a second of each thread's time, 1 to 20000. More is finer and dearer; the report "
       "says "
       "what was reached. Default: 1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
-      "what is measured. cpu: time that threads compute. wall: time that passes, so that waiting "
-      "counts too. ticks: calls and blocks of code instead of time, the same on each run (needs a "
+      "what is measured. cpu: time that threads compute. wall: time that passes. Samples are "
+      "taken while a thread computes: what it waited is charged to what it runs next. Good for "
+      "totals of threads, not for where they wait. ticks: calls and blocks of code instead of "
+      "time, the same on each run (needs a "
       "program built with hooks). Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand once on a path, so the tree is "
@@ -227,7 +230,7 @@ std::string help() {
           "Examples\n"
           "  fble-prof ./prog input.txt            profile it, then: fble-prof-report mlmon.out\n"
           "  fble-prof -o /tmp/%e.%p.out make -j2  one profile for each process\n"
-          "  fble-prof --clock=wall ./server       waiting counts too\n"
+          "  fble-prof --clock=wall ./server       wall time of each thread, waiting included\n"
           "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
           "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
           "\n"
@@ -236,7 +239,8 @@ std::string help() {
        << "\n"
           "Options after the program's name are the program's. Each option sets a variable that\n"
           "the recorder reads, so \"fble-prof -r 500 ./prog\" can be spelled out as\n"
-          "  FBLEPROF_RATE=500 LD_PRELOAD=libfbleprof.so ./prog\n"
+          "  FBLEPROF_RATE=500 LD_PRELOAD=/usr/local/lib/libfbleprof.so ./prog\n"
+          "with the full path of the library as it was installed.\n"
           "\n"
           "Exit status: the program's; 127 it was not found, 126 it could not be run,\n"
           "2 wrong options.\n";

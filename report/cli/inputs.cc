@@ -41,7 +41,7 @@ class Source {
       return Error{name,
                    {},
                    fmt::format("cannot open: {}", std::strerror(error)),
-                   error == ENOENT ? "run the program with LD_PRELOAD=libfbleprof.so first" : ""};
+                   error == ENOENT ? "run the program first: fble-prof ./prog" : ""};
     }
     Source source(name, fd, true);
     struct stat status;

@@ -115,7 +115,7 @@ po::options_description look_options() {
       "text, json or csv. The last two hold raw numbers: ns, bytes, counts");
   add("colour", po::value<Text>()->value_name("WHEN"),
       "auto, always or never. Default: auto, and NO_COLOR is obeyed");
-  add("color", po::value<Text>(), "");
+  add("color", po::value<Text>()->value_name("WHEN"), "the same as --colour");
   add("width", po::value<std::size_t>()->value_name("N"),
       "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120");
   add("output,o", po::value<Text>()->value_name("FILE"), "write there. Default: stdout");
@@ -214,7 +214,8 @@ std::string check_numbers(const std::vector<std::string>& arguments) {
                                 : argument.starts_with(name + "=")
                                     ? argument.substr(name.size() + 1)
                                     : "";
-      if (value.starts_with("-")) return name + " " + value + ": 0 or more";
+      const char* least = name == "--top" ? ": 1 or more" : ": 0 or more";
+      if (value.starts_with("-")) return name + " " + value + least;
     }
   }
   return {};
@@ -226,7 +227,10 @@ std::string read_look(const po::variables_map& given, Look& look) {
   if (given.count("depth") != 0) look.depth = given["depth"].as<std::size_t>();
   if (given.count("min") != 0) look.min_percent = given["min"].as<double>();
   if (!(look.min_percent >= 0 && look.min_percent <= 100)) return "--min is a share: 0 to 100";
-  if (given.count("top") != 0) look.top = given["top"].as<std::size_t>();
+  if (given.count("top") != 0) {
+    look.top = given["top"].as<std::size_t>();
+    if (look.top == 0) return "--top 0: 1 or more";
+  }
   look.all = given.count("all") != 0;
   look.lines = given.count("lines") != 0;
   if (given.count("sort") != 0) look.sort = given["sort"].as<Text>();
@@ -288,7 +292,7 @@ std::string help_text() {
   }
   text << "\n"
           "Examples:\n"
-          "  LD_PRELOAD=libfbleprof.so ./prog      # writes mlmon.out\n"
+          "  fble-prof ./prog                      # writes mlmon.out\n"
           "  fble-prof-report                      # the tree of contexts\n"
           "  fble-prof-report --self --top 10\n"
           "  fble-prof-report --block 'parse*' --select main\n"

@@ -22,12 +22,21 @@ std::string digits(double value, std::string_view name) {
   return fmt::format("{:.{}f} {}", value, decimals, name);
 }
 
+// In the unit asked for: three decimals, or as many as three significant digits need, but none
+// beyond one unit of the smallest scale.
+std::string in_unit(std::uint64_t value, const Scale& scale) {
+  const double shown = static_cast<double>(value) / scale.factor;
+  int decimals = 3;
+  for (double least = 0.1; shown < least && least * scale.factor > 150; least /= 10) ++decimals;
+  return fmt::format("{:.{}f} {}", shown, decimals, scale.name);
+}
+
 template <std::size_t N>
 std::string scaled(std::uint64_t value, const Scale (&scales)[N], std::string_view wanted) {
   for (const Scale& scale : scales) {
     if (scale.name != wanted) continue;
     if (scale.factor == 1) return count(value) + " " + std::string(scale.name);
-    return fmt::format("{:.3f} {}", static_cast<double>(value) / scale.factor, scale.name);
+    return in_unit(value, scale);
   }
   const Scale* best = &scales[0];
   for (const Scale& scale : scales) {

@@ -86,6 +86,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("parent_pid", "", process.parent_pid);
   text("state", "state", state_name(process.state), how_it_ended(process));
   number("end_code", "", process.end_code);
+  text("goes_on_in", "goes on in", escape(profile.text(process.goes_on_in)));
   number("start_realtime_ns", "started", process.start_realtime_ns, start_text(process));
   number("duration_ns", "recorded for", process.duration_ns, time_text(process.duration_ns));
   text("clock", "clock", clock_name(process.clock));
@@ -359,6 +360,9 @@ std::string heading(const Profile& profile, const Look& look) {
   if (run.overhead_ns != 0) {
     add(fmt::format("profiling cost {} ({}), taken off", time_text(run.overhead_ns),
                     percent(run.overhead_ns, run.cpu_ns)));
+  }
+  if (profile.processes().size() == 1 && profile.processes()[0].goes_on_in) {
+    add("goes on in " + escape(profile.text(profile.processes()[0].goes_on_in)));
   }
   if (!line.empty()) put(Ink::kDim, line);
   return out;

@@ -111,6 +111,24 @@ std::string json_document(const Input& input, std::string_view view, std::string
   return buffer.GetString();
 }
 
+namespace {
+
+// A line about a whole run of next to no samples; "" for others.
+std::string too_short(const Input& input) {
+  const Metric* samples = input.profile.find_metric("samples");
+  if (input.metric.unit != "ns" || samples == nullptr || input.kept != input.total) return {};
+  if (input.profile.processes().empty()) return {};
+  for (const Process& process : input.profile.processes()) {
+    if (process.is_imported) return {};
+  }
+  const std::uint64_t taken = analysis::total(input.profile, *samples);
+  if (taken > 1) return {};
+  return fmt::format("too short to tell: {} sample{} (fble-prof --rate takes more a second)", taken,
+                     taken == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string function_view(const Input& input, FunctionOrder order) {
   std::vector<FunctionRow> rows = analysis::function_table(input.profile, input.metric);
   std::string sort = input.look.sort;
@@ -150,6 +168,7 @@ std::string function_view(const Input& input, FunctionOrder order) {
                    {"", "per call", kRight},
                    {"", "name", kLeft}};
   table.notes.push_back(kept_line(input));
+  if (std::string hint = too_short(input); !hint.empty()) table.notes.push_back(std::move(hint));
   const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
   bool any_bound = false;
   for (std::size_t i = 0; i < shown; ++i) {

@@ -343,7 +343,10 @@ class TreeText {
 
   void footer() {
     std::vector<std::string> parts;
-    if (hidden_contexts_ != 0) {
+    if (hidden_contexts_ != 0 && input_.kept == 0) {
+      parts.push_back(fmt::format("{} contexts without any {} (--all)", count(hidden_contexts_),
+                                  input_.metric.name));
+    } else if (hidden_contexts_ != 0) {
       parts.push_back(fmt::format("{} contexts below {}% ({} in all; --min, --all)",
                                   count(hidden_contexts_), look_.min_percent,
                                   percent(hidden_cost_, input_.kept)));

@@ -14,6 +14,10 @@ library=$(find "$prefix" -name libfbleprof.so)
 check "the library is there" -e "$library"
 pages=$(find "$prefix" -name 'fble-prof*.1*' | wc -l)
 check "man pages of both tools ($pages)" "$pages" -ge 2
+check "the C API's man page" -n "$(find "$prefix" -name 'fbleprof.3*')"
+for page in QUERY JSON EXPORTS ARCHITECTURE FILE_FORMAT; do
+  check "$page.md is there" -e "$prefix/share/doc/fbleprof/$page.md"
+done
 # It may be moved: nothing in it names where it was made.
 mv "$prefix" "$dir/moved"
 prefix=$dir/moved

@@ -44,6 +44,19 @@ for mode in fentry cyg; do
   check "one profile an image" "$(profiles_in "$dir" | wc -l)" = 5
   check "calls of all images" "$(total parent_work)" = 5010
 
+  # Each profile but the last names the next one.
+  file=$profile
+  for _ in 1 2 3 4; do
+    check "$file was replaced" "$(fact state "$file")" = replaced
+    next=$("$REPORT" --summary "$file" | sed -n 's/^goes on in *//p')
+    [ -e "$next" ] || { fail "$file does not say where it goes on"; break; }
+    "$REPORT" "$file" | grep -qF "goes on in" || fail "the heading of $file does not say it"
+    check "$next is of the same process" "$(fact pid "$next")" = "$(fact pid "$file")"
+    file=$next
+  done
+  check "the last one ended" "$(fact state "$file")" = ended
+  check "and goes on nowhere" "$("$REPORT" --summary "$file" | grep -c 'goes on')" = 0
+
   begin "exec from a thread $mode"
   same "$PROGRAMS/processes.$mode" thread-exec
   all_verified

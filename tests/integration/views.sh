@@ -83,6 +83,7 @@ nowhere
 /dev/null
 --frobnicate
 --top -3 mlmon.out
+--top 0 mlmon.out
 --depth=-1 mlmon.out
 --min 101 mlmon.out
 --block nosuch mlmon.out
@@ -101,6 +102,11 @@ nowhere
 --fail-if +5% mlmon.out
 --self -o folder mlmon.out
 END
+
+begin "a run of next to no samples"
+settings=(FBLEPROF_RATE=1)
+same "$PROGRAMS/notes.fentry" abbbc
+"$REPORT" --self "$profile" | grep -q "too short to tell" || fail "--self does not say it"
 
 begin "what cannot be written"
 same "$PROGRAMS/notes.fentry" abbbc

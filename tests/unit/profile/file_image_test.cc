@@ -34,8 +34,8 @@ TEST(FileImage, MissingFileSaysHowToGetOne) {
   auto image = FileImage::load("/nonexistent/mlmon.out");
   ASSERT_FALSE(image.ok());
   EXPECT_EQ(image.error().line(),
-            "/nonexistent/mlmon.out: cannot open: No such file or directory: run the program with "
-            "LD_PRELOAD=libfbleprof.so first");
+            "/nonexistent/mlmon.out: cannot open: No such file or directory: run the program "
+            "first: fble-prof ./prog");
 }
 
 TEST(FileImage, DirectoryIsRefused) {

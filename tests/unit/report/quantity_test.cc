@@ -15,6 +15,11 @@ TEST(Quantity, TimesHaveThreeDigitsAndAUnitThatFits) {
 
 TEST(Quantity, AskedUnitIsObeyedWhereItFits) {
   EXPECT_EQ(quantity(1'234'567, "ns", "ms"), "1.235 ms");
+  EXPECT_EQ(quantity(100'000, "ns", "ms"), "0.100 ms");
+  EXPECT_EQ(quantity(12'345, "ns", "ms"), "0.0123 ms");
+  EXPECT_EQ(quantity(321, "ns", "ms"), "0.000321 ms");
+  EXPECT_EQ(quantity(7, "ns", "ms"), "0.000007 ms");
+  EXPECT_EQ(quantity(7, "ns", "s"), "0.000000007 s");
   EXPECT_EQ(quantity(1'234'567, "ns", "ns"), "1,234,567 ns");
   EXPECT_EQ(quantity(1536, "bytes", "KiB"), "1.500 KiB");
   EXPECT_EQ(quantity(1'234'567, "count", "ms"), "1,234,567");

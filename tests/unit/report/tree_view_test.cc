@@ -68,6 +68,13 @@ TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
   EXPECT_EQ(whole.find("Hidden"), std::string::npos);
 }
 
+TEST(TreeView, ContextsWithoutAnyCostAreSaidToBe) {
+  const std::string text = tree("main a -> 3\nmain b -> 2\n");
+  EXPECT_NE(text.find("cpu 0 in all.  Hidden: 3 contexts without any cpu (--all)\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(TreeView, DepthCutsAndSaysHowMuch) {
   Look look{.min_percent = 0.5};
   look.depth = 2;

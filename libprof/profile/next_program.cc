@@ -1,0 +1,53 @@
+#include "profile/next_program.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+namespace fbleprof::profile {
+namespace {
+
+// False for what is no profile. The rest of the header is as good as the file.
+bool read_header(const std::string& path, format::Header& header) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  if (fd < 0) return false;
+  struct stat status;
+  const bool whole = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                     pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+  close(fd);
+  return whole && std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0;
+}
+
+}  // namespace
+
+std::string profile_after_exec(const std::string& path, const format::Header& header) {
+  namespace fs = std::filesystem;
+  const fs::path directory = fs::path(path).parent_path();
+  const std::string number = std::to_string(header.pid);
+  std::string found;
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+  std::error_code failure;
+  for (fs::directory_iterator at(directory.empty() ? fs::path(".") : directory, failure), end;
+       !failure && at != end; at.increment(failure)) {
+    const std::string name = at->path().filename().string();
+    if (name.find(number) == std::string::npos) continue;
+    const std::string candidate = (directory / name).string();
+    format::Header other{};
+    if (!read_header(candidate, other)) continue;
+    const bool is_same_process = other.pid == header.pid &&
+                                 other.process_start_ticks == header.process_start_ticks &&
+                                 other.pid_namespace == header.pid_namespace;
+    const std::uint64_t start = other.start_monotonic_ns;
+    if (!is_same_process || start <= header.start_monotonic_ns || start >= first) continue;
+    first = start;
+    found = candidate;
+  }
+  return found;
+}
+
+}  // namespace fbleprof::profile

@@ -1,0 +1,15 @@
+// Where a process goes on after exec: each program that it becomes has a profile of its own.
+#pragma once
+
+#include <string>
+
+#include "format/format.h"
+
+namespace fbleprof::profile {
+
+// The profile beside `path` of the program that took the place of the one that `header` describes:
+// of the same process, and the first that began later. Known by their names are those that hold the
+// process id, as the recorder names them unless told otherwise. "" = there is none.
+std::string profile_after_exec(const std::string& path, const format::Header& header);
+
+}  // namespace fbleprof::profile
