@@ -179,7 +179,9 @@ ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module
   const bool is_vdso =
       (row.flags & format::kModuleIsVdso) != 0 ||
       (path.starts_with("linux-") && path.find('/') == path.npos && path.find("vdso") != path.npos);
-  return {std::string(path), unhex(profile.text(row.build_id)), is_vdso};
+  const bool is_packaged = path.starts_with("/usr/") || path.starts_with("/lib");
+  return {std::string(path), unhex(profile.text(row.build_id)), is_vdso,
+          !is_packaged || (row.flags & format::kModuleIsMain) != 0};
 }
 
 std::uint64_t start_of_earliest(const profile::Profile& profile) {
