@@ -72,7 +72,9 @@ class Pass {
       const bool has_code = kind == FunctionKind::kNative || kind == FunctionKind::kInstruction;
       const bool is_known =
           is_set(functions_.name[f]) && (!options_.lines || is_set(functions_.file[f]));
-      const bool has_address = (functions_.flags[f] & profile::kFunctionInlined) == 0;
+      // The file's header stands at 0: a function there is an import's, of which nothing was told.
+      const bool has_address =
+          functions_.address[f] != 0 && (functions_.flags[f] & profile::kFunctionInlined) == 0;
       if (!has_code || is_known || !has_address || !functions_.module[f]) continue;
       questions[functions_.module[f].index()].functions.push_back(static_cast<std::uint32_t>(f));
     }
