@@ -95,6 +95,12 @@ class Pass {
     const ModuleFile file = module_file(source_, profile::ModuleId(m));
     ModuleSymbols symbols = symbolize_module(file, addresses, options_);
     if (!symbols.warning.empty()) warnings_.push_back(std::move(symbols.warning));
+    // Of another kernel's vDSO there is no file to ask, and offsets in it tell nobody anything.
+    for (FunctionSymbol& function : symbols.functions) {
+      if (!file.is_vdso || !function.name.empty()) continue;
+      function.name = "[vdso]";
+      function.begin = 0;
+    }
 
     std::size_t next = 0;
     for (std::uint32_t f : questions.functions) set_function(f, symbols, next++);

@@ -233,5 +233,16 @@ TEST_F(SymbolizeProfile, VdsoIsKnownByItsName) {
   EXPECT_FALSE(module_file(profile, file).is_vdso);
 }
 
+TEST_F(SymbolizeProfile, AnotherKernelsVdsoIsNamedAsAWholeAndNotWarnedOf) {
+  module_ = builder_.add_module({builder_.string("linux-vdso.so.1"), builder_.string("12"), 0});
+  for (const std::uint64_t address : {0xaf0, 0xb40}) {
+    builder_.charge(builder_.child(root_, add(address)), cpu_, 1);
+  }
+  const Profile after = symbolize(builder_.build(), options_);
+  EXPECT_TRUE(after.warnings().empty());
+  EXPECT_EQ(name(after, NodeId(1)), "[vdso]");
+  EXPECT_EQ(name(after, NodeId(2)), "[vdso]");
+}
+
 }  // namespace
 }  // namespace fbleprof::symbolize
