@@ -11,6 +11,16 @@ using namespace profile;
 
 namespace {
 
+constexpr std::size_t kLongestRegex = 1000;
+
+// With libstdc++, by an automaton: backtracking takes for ever on "(a+)+$" and overflows the stack
+// on long names. What an automaton cannot do, back references, is an error.
+#ifdef __GLIBCXX__
+constexpr auto kRegexSyntax = std::regex::ECMAScript | std::regex_constants::__polynomial;
+#else
+constexpr auto kRegexSyntax = std::regex::ECMAScript;
+#endif
+
 using Predicate = std::function<bool(std::string_view)>;
 
 bool has_wildcard(std::string_view pattern) {
@@ -84,6 +94,13 @@ bool glob_match(std::string_view glob, std::string_view text) {
   return g == glob.size();
 }
 
+bool is_exact(const std::string& pattern) {
+  for (const char* prefix : {"re:", "module:", "file:"}) {
+    if (pattern.starts_with(prefix)) return false;
+  }
+  return !has_wildcard(pattern);
+}
+
 std::string_view without_parameters(std::string_view name) {
   // From the end: skip " const", " &", "[clone .cold]" up to the last ')', then to its '('.
   const std::size_t close = name.rfind(')');
@@ -129,8 +146,11 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
 
   Predicate matches_name;
   if (pattern.starts_with("re:")) {
+    if (pattern.size() > kLongestRegex) {
+      return bad(fmt::format("at most {} characters", kLongestRegex));
+    }
     try {
-      matches_name = [regex = std::regex(pattern.substr(3))](std::string_view name) {
+      matches_name = [regex = std::regex(pattern.substr(3), kRegexSyntax)](std::string_view name) {
         return std::regex_search(name.begin(), name.end(), regex);
       };
     } catch (const std::regex_error& error) {
