@@ -1,5 +1,7 @@
 #include "symbolize/symbolize_profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -118,7 +120,9 @@ class Pass {
       return;
     }
     if (!is_set(functions_.name[f])) {
-      if (is_instruction && !address.inlined.empty()) {
+      if (is_instruction && options_.offsets && !function.name.empty()) {
+        functions_.name[f] = strings_.intern(place_name(functions_.address[f], function, address));
+      } else if (is_instruction && !address.inlined.empty()) {
         set_name(f, address.inlined.front().name, address.inlined.front().linkage_name);
       } else {
         set_name(f, function.name, function.linkage_name);
@@ -138,6 +142,14 @@ class Pass {
     if (function.size != 0 && function.size <= UINT32_MAX) {
       functions_.size[f] = static_cast<std::uint32_t>(function.size);
     }
+  }
+
+  static std::string place_name(std::uint64_t at, const FunctionSymbol& function,
+                                const AddressSymbol& address) {
+    const std::uint64_t offset = at - std::min(at, function.begin);
+    const std::string place = fmt::format("{}+0x{:x}", function.name, offset);
+    return address.inlined.empty() ? place
+                                   : fmt::format("{} ({})", address.inlined.front().name, place);
   }
 
   void set_name(std::uint32_t f, const std::string& name, const std::string& linkage_name) {

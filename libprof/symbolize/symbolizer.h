@@ -34,6 +34,7 @@ struct ModuleFile {
 struct Options {
   bool lines = false;    // file and line of each address
   bool inlines = false;  // and the functions inlined there; implies lines
+  bool offsets = false;  // name sampled addresses apart: "f+0x1f"; inlined ones "g (f+0x1f)"
   std::vector<std::string> debug_roots = {"/usr/lib/debug"};
   // Where a file without a build-id may not have changed since: ns since 1970, 0 = don't check.
   std::uint64_t recorded_ns = 0;

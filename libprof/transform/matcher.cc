@@ -59,6 +59,16 @@ bool parse_class(std::string_view glob, std::size_t at, unsigned char c, bool& h
   return true;
 }
 
+// The function of a place: "f+0x1f" -> "f", "g (f+0x1f)" -> "g".
+std::string_view function_of_place(std::string_view name) {
+  const std::size_t offset = name.rfind("+0x");
+  if (offset == std::string_view::npos) return name;
+  if (!name.ends_with(')')) return name.substr(0, offset);
+  std::string_view inlined = without_parameters(name);
+  while (inlined.ends_with(' ')) inlined.remove_suffix(1);
+  return inlined;
+}
+
 }  // namespace
 
 bool glob_match(std::string_view glob, std::string_view text) {
@@ -163,6 +173,10 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
     const std::string name = display_name(profile, FunctionId(f));
     try {
       matches[f] = matches_name(name) || matches_name(without_parameters(name));
+      if (functions.kind[f] == FunctionKind::kInstruction && matches[f] == 0) {
+        const std::string_view around = function_of_place(name);
+        matches[f] = matches_name(around) || matches_name(without_parameters(around));
+      }
     } catch (const std::regex_error& error) {
       return bad(fmt::format("too complex for \"{}\"", name.substr(0, 60)));
     }

@@ -149,6 +149,8 @@ Profile add_names(const Profile& profile, const Options& options, Progress& prog
   how.lines = options.look.lines || options.rollup == "file" || options.view == View::kCallSites ||
               names_files(options) || (exporter != nullptr && exporter->wants_lines);
   how.inlines = options.inlines;
+  // Exports and --annotate ask for addresses and functions, not for names of places.
+  how.offsets = options.leaves && exporter == nullptr && options.view != View::kAnnotate;
   how.progress = &progress;
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
   how.find_table = [&](const std::string& key) { return cache.find(key); };

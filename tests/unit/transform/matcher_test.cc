@@ -63,6 +63,20 @@ TEST(Matcher, NamesThatWereLikelyMeantAreOffered) {
   EXPECT_EQ(meant("re:spim"), "-");
 }
 
+TEST(Matcher, PlacesAreOfTheirFunctions) {
+  profile::ProfileBuilder builder;
+  for (const char* name : {"f(int)+0x1f", "g(int) (f(int)+0x3)", "f(int)"}) {
+    builder.add_function(
+        {.kind = profile::FunctionKind::kInstruction, .name = builder.string(name)});
+  }
+  const auto profile = builder.build();
+  using Bits = std::vector<std::uint8_t>;
+  EXPECT_EQ(*match(profile, "f"), (Bits{1, 0, 1}));
+  EXPECT_EQ(*match(profile, "f(int)"), (Bits{1, 0, 1}));
+  EXPECT_EQ(*match(profile, "g"), (Bits{0, 1, 0}));
+  EXPECT_EQ(*match(profile, "f(int)+0x1f"), (Bits{1, 0, 0}));
+}
+
 TEST(Matcher, GlobRegexModuleAndFile) {
   EXPECT_EQ(matched("app::*"), "0110");
   EXPECT_EQ(matched("re:^app::run\\("), "0100");
