@@ -59,8 +59,8 @@ status 1 --diff one --metric calls three --fail-if '+0 calls in deep*'
 cd "$work" || exit 1
 build() { # build DIRECTORY NAME FLAGS...
   mkdir -p "$1"
-  gcc -O1 -pg -mfentry "${@:3}" -Wl,--build-id -c -o "$1/app.o" app.c &&
-    gcc -Wl,--build-id -o "$1/$2" "$1/app.o" || fail "no compiler for $1/$2"
+  gcc -O1 -pg -mfentry "${@:3}" -c -o "$1/app.o" app.c
+  gcc -Wl,--build-id -o "$1/$2" "$1/app.o" || fail "$1/$2 was not built"
 }
 run_app() { FBLEPROF_OUT=$work/$2 LD_PRELOAD=$LIB "./$1" >/dev/null 2>&1; }
 called() { # called FUNCTION PROFILE...: base and new calls, and which has it
