@@ -107,12 +107,15 @@ struct Tree {
   std::shared_ptr<const TreeFigures> figures = nullptr;  // if it was let go: then it has no nodes
 };
 
+// Another module of the same name was loaded beside it (see transform/same_module.h).
+inline constexpr std::uint32_t kModuleHasTwin = 0x100;
+
 // An object file. Two processes with the same path and build-id share one; addresses are relative
 // to the file, so load biases are the reader's business alone.
 struct Module {
   StringId path;
   StringId build_id;        // lower-case hexadecimal; none or empty = it has none
-  std::uint32_t flags = 0;  // format::kModule...
+  std::uint32_t flags = 0;  // format::kModule..., kModuleHasTwin
 };
 
 inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;

@@ -45,11 +45,17 @@ std::string not_the_same(const ElfObject& object, const ModuleFile& module,
   return {};
 }
 
+std::string remedy(const ModuleFile& module) {
+  if (module.build_id.empty()) return {};
+  return " (put that build back; next time make a report, or --export, before you rebuild: that "
+         "keeps the names)";
+}
+
 }  // namespace
 
 ModuleFiles open_module(const ModuleFile& module, const Options& options) {
   ModuleFiles files;
-  std::string reason;
+  std::string& reason = files.reason;
   if (module.is_vdso) {
     files.object = own_vdso();
     // Without a build-id nothing says that this kernel is the one that ran.
@@ -77,8 +83,8 @@ ModuleFiles open_module(const ModuleFile& module, const Options& options) {
   if (!files.object && !files.debug) {
     files.warning = module.path.empty()
                         ? "a module has no name: its functions are shown as addresses"
-                        : fmt::format("{}: {}: its functions are shown as module+0xoffset",
-                                      module.path, reason);
+                        : fmt::format("{}: {}: its functions are shown as module+0xoffset{}",
+                                      module.path, reason, remedy(module));
   }
   return files;
 }

@@ -1,5 +1,7 @@
 #include "symbolize/symbolize_profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -72,7 +74,9 @@ class Pass {
       const bool has_code = kind == FunctionKind::kNative || kind == FunctionKind::kInstruction;
       const bool is_known =
           is_set(functions_.name[f]) && (!options_.lines || is_set(functions_.file[f]));
-      const bool has_address = (functions_.flags[f] & profile::kFunctionInlined) == 0;
+      // The file's header stands at 0: a function there is an import's, of which nothing was told.
+      const bool has_address =
+          functions_.address[f] != 0 && (functions_.flags[f] & profile::kFunctionInlined) == 0;
       if (!has_code || is_known || !has_address || !functions_.module[f]) continue;
       questions[functions_.module[f].index()].functions.push_back(static_cast<std::uint32_t>(f));
     }
@@ -93,6 +97,12 @@ class Pass {
     const ModuleFile file = module_file(source_, profile::ModuleId(m));
     ModuleSymbols symbols = symbolize_module(file, addresses, options_);
     if (!symbols.warning.empty()) warnings_.push_back(std::move(symbols.warning));
+    // Of another kernel's vDSO there is no file to ask, and offsets in it tell nobody anything.
+    for (FunctionSymbol& function : symbols.functions) {
+      if (!file.is_vdso || !function.name.empty()) continue;
+      function.name = "[vdso]";
+      function.begin = 0;
+    }
 
     std::size_t next = 0;
     for (std::uint32_t f : questions.functions) set_function(f, symbols, next++);
@@ -110,7 +120,9 @@ class Pass {
       return;
     }
     if (!is_set(functions_.name[f])) {
-      if (is_instruction && !address.inlined.empty()) {
+      if (is_instruction && options_.offsets && !function.name.empty()) {
+        functions_.name[f] = strings_.intern(place_name(functions_.address[f], function, address));
+      } else if (is_instruction && !address.inlined.empty()) {
         set_name(f, address.inlined.front().name, address.inlined.front().linkage_name);
       } else {
         set_name(f, function.name, function.linkage_name);
@@ -130,6 +142,14 @@ class Pass {
     if (function.size != 0 && function.size <= UINT32_MAX) {
       functions_.size[f] = static_cast<std::uint32_t>(function.size);
     }
+  }
+
+  static std::string place_name(std::uint64_t at, const FunctionSymbol& function,
+                                const AddressSymbol& address) {
+    const std::uint64_t offset = at - std::min(at, function.begin);
+    const std::string place = fmt::format("{}+0x{:x}", function.name, offset);
+    return address.inlined.empty() ? place
+                                   : fmt::format("{} ({})", address.inlined.front().name, place);
   }
 
   void set_name(std::uint32_t f, const std::string& name, const std::string& linkage_name) {
@@ -179,7 +199,9 @@ ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module
   const bool is_vdso =
       (row.flags & format::kModuleIsVdso) != 0 ||
       (path.starts_with("linux-") && path.find('/') == path.npos && path.find("vdso") != path.npos);
-  return {std::string(path), unhex(profile.text(row.build_id)), is_vdso};
+  const bool is_packaged = path.starts_with("/usr/") || path.starts_with("/lib");
+  return {std::string(path), unhex(profile.text(row.build_id)), is_vdso,
+          !is_packaged || (row.flags & format::kModuleIsMain) != 0};
 }
 
 std::uint64_t start_of_earliest(const profile::Profile& profile) {

@@ -37,19 +37,28 @@ SymbolTable read_table(const ModuleFiles& files) {
   return SymbolTable::build(std::move(symbols), unwind);
 }
 
+constexpr const char* kWithDebugFile = "+debug";
+
 // The table of the files, from those kept if there is one. Only a table made from the file that ran
 // is kept: a debug file alone lacks the PLT and the unwind tables.
 SymbolTable table_of(const ModuleFile& module, const ModuleFiles& files, const Options& options) {
   // A file of the same build-id says more once its debug file is installed.
   const std::string key =
-      !files.object ? "" : files.object->build_id() + (files.debug ? "+debug" : "");
+      !files.object ? "" : files.object->build_id() + (files.debug ? kWithDebugFile : "");
   const bool may_keep = files.object && !files.object->build_id().empty() && !module.is_vdso;
   if (may_keep && options.find_table) {
     if (auto kept = options.find_table(key)) return std::move(*kept);
   }
   SymbolTable table = read_table(files);
-  if (may_keep && options.keep_table) options.keep_table(key, table);
+  if (may_keep && options.keep_table) options.keep_table(key, table, module.is_own);
   return table;
+}
+
+// Of a build that is there no more, but was when an earlier report read it.
+std::optional<SymbolTable> kept_table_of(const ModuleFile& module, const Options& options) {
+  if (module.is_vdso || module.build_id.empty() || !options.find_table) return std::nullopt;
+  auto kept = options.find_table(module.build_id + kWithDebugFile);
+  return kept ? std::move(kept) : options.find_table(module.build_id);
 }
 
 std::string display_name(const SymbolTable::Function& function) {
@@ -133,7 +142,17 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
   ModuleFiles files = open_module(module, options);
   symbols.warning = std::move(files.warning);
   SymbolTable table;
-  if (files.object || files.debug) table = table_of(module, files, options);
+  auto kept = files.object ? std::nullopt : kept_table_of(module, options);
+  if (kept) {
+    table = std::move(*kept);
+    symbols.warning =
+        lines && !files.debug
+            ? fmt::format("{}: {}: its names are known from an earlier report, its lines are not",
+                          module.path, files.reason)
+            : "";
+  } else if (files.object || files.debug) {
+    table = table_of(module, files, options);
+  }
 
   // Addresses come sorted, so those of one function come together, but for nested ones.
   std::vector<std::uint32_t> known(table.functions().size(), UINT32_MAX);

@@ -26,21 +26,25 @@ struct ModuleFile {
   std::string path;
   std::string build_id;  // raw bytes, "" = it had none
   bool is_vdso = false;  // the kernel's: read from this process, if that has the same
+  // Likely to be built anew, and so worth remembering: the program itself, and what no package
+  // installed.
+  bool is_own = false;
 };
 
 struct Options {
   bool lines = false;    // file and line of each address
   bool inlines = false;  // and the functions inlined there; implies lines
+  bool offsets = false;  // name sampled addresses apart: "f+0x1f"; inlined ones "g (f+0x1f)"
   std::vector<std::string> debug_roots = {"/usr/lib/debug"};
   // Where a file without a build-id may not have changed since: ns since 1970, 0 = don't check.
   std::uint64_t recorded_ns = 0;
   Progress* progress = nullptr;
 
   // Tables kept from earlier, by build-id (raw bytes, and what tells whether there was a debug
-  // file): `find_table` may know one, and `keep_table` is given each that was made. Either may be
-  // absent.
+  // file): `find_table` may know one, also of a build that is there no more; `keep_table` is given
+  // each that was made, and whether its module is_own. Either may be absent.
   std::function<std::optional<SymbolTable>(const std::string& key)> find_table;
-  std::function<void(const std::string& key, const SymbolTable&)> keep_table;
+  std::function<void(const std::string& key, const SymbolTable&, bool is_own)> keep_table;
 };
 
 // A function of a module.

@@ -80,8 +80,9 @@ std::optional<SymbolTable> TableCache::find(const std::string& key) const {
   return table;
 }
 
-void TableCache::keep(const std::string& key, const SymbolTable& table) const {
-  if (directory_.empty() || table.functions().size() < fewest_functions_) return;
+void TableCache::keep(const std::string& key, const SymbolTable& table, bool even_if_small) const {
+  if (directory_.empty()) return;
+  if (!even_if_small && table.functions().size() < fewest_functions_) return;
   const std::string bytes = table.to_bytes();
   if (bytes.size() > most_bytes_ / 2) return;
   std::error_code ignored;

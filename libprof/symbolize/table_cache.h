@@ -1,5 +1,6 @@
 // Symbol tables kept on disk from one report to the next, by build-id: those of a large program
-// take seconds to lay out and milliseconds to read back.
+// take seconds to lay out and milliseconds to read back, and those of a build that was replaced
+// since it was profiled are nowhere else.
 //
 // A file a table, named by the build-id. Files are written aside and renamed, so that reports that
 // run at the same time never see half of one; what is damaged, or of another version, is as if it
@@ -18,7 +19,8 @@ namespace fbleprof::symbolize {
 class TableCache {
  public:
   static constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
-  // Smaller tables are laid out as fast as they are read.
+  // Smaller tables are laid out as fast as they are read: only those are kept that may be asked for
+  // when their file is gone.
   static constexpr std::size_t kFewestFunctions = 1000;
 
   // $XDG_CACHE_HOME/fbleprof, or ~/.cache/fbleprof; "" if there is neither: then nothing is kept.
@@ -32,7 +34,7 @@ class TableCache {
 
   std::optional<SymbolTable> find(const std::string& key) const;
   // Where it cannot be kept it is not: a cache is no reason for an error.
-  void keep(const std::string& key, const SymbolTable& table) const;
+  void keep(const std::string& key, const SymbolTable& table, bool even_if_small = false) const;
 
  private:
   std::string path_of(const std::string& key) const;

@@ -5,6 +5,7 @@
 
 #include "transform/join.h"
 #include "transform/regroup.h"
+#include "transform/same_module.h"
 
 namespace fbleprof::transform {
 
@@ -36,7 +37,8 @@ std::shared_ptr<const std::vector<Process>> with_totals(const Profile& profile) 
 
 void Accumulator::add(Profile profile) {
   nodes_ += profile.nodes().count();
-  held_.push_back(std::move(profile));
+  held_.push_back(mark_twins(profile));
+  profile = Profile();
   // Joining copies what is there: let as much come in between as there is.
   const std::size_t allowed = std::max(options_.most_nodes, 2 * collapsed_nodes_);
   if (held_.size() > options_.most_profiles || (held_.size() > 1 && nodes_ > allowed)) collapse();

@@ -16,4 +16,8 @@ std::string baseline_name(std::string_view metric);
 // like the others; its edges, then, have none.
 profile::Profile as_baseline(const profile::Profile& profile);
 
+// If `profile` is an import through and through and `other` is not: the same profile, its functions
+// no longer named blocks but native ones, which meet those of `other` by name.
+profile::Profile like_recorded(const profile::Profile& profile, const profile::Profile& other);
+
 }  // namespace fbleprof::transform

@@ -7,6 +7,7 @@
 #include "transform/matcher.h"
 #include "transform/query.h"
 #include "transform/regroup.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::transform {
 
@@ -14,6 +15,7 @@ using namespace profile;
 
 namespace {
 
+// A name that names nothing is a slip of the pen.
 Result<std::vector<std::uint8_t>> match_some(const Profile& profile, const std::string& pattern) {
   auto matches = match(profile, pattern);
   if (!matches) return matches;
@@ -22,7 +24,7 @@ Result<std::vector<std::uint8_t>> match_some(const Profile& profile, const std::
     if ((*matches)[function.index()] != 0) return matches;
   }
   return Error{"", std::nullopt, fmt::format("\"{}\" names no function of this profile", pattern),
-               "see --self for the names"};
+               likely_meant(profile, pattern)};
 }
 
 // By node: whether its path satisfies the selection. Selected patterns are looked at one by one.
@@ -43,7 +45,8 @@ Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::
     narrow(*matches, true);
   }
   for (const std::string& pattern : filter.exclude) {
-    auto matches = match_some(profile, pattern);
+    // To be without all of libc is no mistake where there is none of it.
+    auto matches = is_exact(pattern) ? match_some(profile, pattern) : match(profile, pattern);
     if (!matches) return matches.error();
     narrow(*matches, false);
   }

@@ -79,6 +79,7 @@ class Joiner {
       const auto [it, added] =
           module_index_.try_emplace({moved.path, moved.build_id}, ModuleId(modules_.size()));
       if (added) modules_.push_back(moved);
+      modules_[it->second.index()].flags |= moved.flags;
       modules.push_back(it->second);
     }
     const auto module_of = [&](ModuleId id) { return id ? modules[id.index()] : ModuleId(); };

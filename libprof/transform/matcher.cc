@@ -11,6 +11,16 @@ using namespace profile;
 
 namespace {
 
+constexpr std::size_t kLongestRegex = 1000;
+
+// With libstdc++, by an automaton: backtracking takes for ever on "(a+)+$" and overflows the stack
+// on long names. What an automaton cannot do, back references, is an error.
+#ifdef __GLIBCXX__
+constexpr auto kRegexSyntax = std::regex::ECMAScript | std::regex_constants::__polynomial;
+#else
+constexpr auto kRegexSyntax = std::regex::ECMAScript;
+#endif
+
 using Predicate = std::function<bool(std::string_view)>;
 
 bool has_wildcard(std::string_view pattern) {
@@ -49,6 +59,16 @@ bool parse_class(std::string_view glob, std::size_t at, unsigned char c, bool& h
   return true;
 }
 
+// The function of a place: "f+0x1f" -> "f", "g (f+0x1f)" -> "g".
+std::string_view function_of_place(std::string_view name) {
+  const std::size_t offset = name.rfind("+0x");
+  if (offset == std::string_view::npos) return name;
+  if (!name.ends_with(')')) return name.substr(0, offset);
+  std::string_view inlined = without_parameters(name);
+  while (inlined.ends_with(' ')) inlined.remove_suffix(1);
+  return inlined;
+}
+
 }  // namespace
 
 bool glob_match(std::string_view glob, std::string_view text) {
@@ -82,6 +102,13 @@ bool glob_match(std::string_view glob, std::string_view text) {
   }
   while (g < glob.size() && glob[g] == '*') ++g;
   return g == glob.size();
+}
+
+bool is_exact(const std::string& pattern) {
+  for (const char* prefix : {"re:", "module:", "file:"}) {
+    if (pattern.starts_with(prefix)) return false;
+  }
+  return !has_wildcard(pattern);
 }
 
 std::string_view without_parameters(std::string_view name) {
@@ -129,8 +156,11 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
 
   Predicate matches_name;
   if (pattern.starts_with("re:")) {
+    if (pattern.size() > kLongestRegex) {
+      return bad(fmt::format("at most {} characters", kLongestRegex));
+    }
     try {
-      matches_name = [regex = std::regex(pattern.substr(3))](std::string_view name) {
+      matches_name = [regex = std::regex(pattern.substr(3), kRegexSyntax)](std::string_view name) {
         return std::regex_search(name.begin(), name.end(), regex);
       };
     } catch (const std::regex_error& error) {
@@ -143,6 +173,10 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
     const std::string name = display_name(profile, FunctionId(f));
     try {
       matches[f] = matches_name(name) || matches_name(without_parameters(name));
+      if (functions.kind[f] == FunctionKind::kInstruction && matches[f] == 0) {
+        const std::string_view around = function_of_place(name);
+        matches[f] = matches_name(around) || matches_name(without_parameters(around));
+      }
     } catch (const std::regex_error& error) {
       return bad(fmt::format("too complex for \"{}\"", name.substr(0, 60)));
     }

@@ -2,7 +2,8 @@
 //
 //     render           the function called so, exactly
 //     render*, get?    a glob: * any text, ? any character, [a-z] one of these
-//     re:^std::        a regular expression (ECMAScript), found anywhere in the name
+//     re:^std::        a regular expression (ECMAScript), found anywhere in the name,
+//                          without back references, of at most 1000 characters
 //     module:libc*     every function of a module: its path or the last part of it, exact or glob
 //     file:*.cc        every function of a source file: likewise
 //
@@ -21,6 +22,9 @@ namespace fbleprof::transform {
 // By function: 1 = the pattern names it. Fails on a pattern that is none.
 Result<std::vector<std::uint8_t>> match(const profile::Profile& profile,
                                         const std::string& pattern);
+
+// Whether the pattern is a name, and no way to name several.
+bool is_exact(const std::string& pattern);
 
 // The name up to its parameter list: "a::b(int) const" -> "a::b". Templates and operators kept.
 std::string_view without_parameters(std::string_view name);

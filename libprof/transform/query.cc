@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::transform {
 
@@ -55,7 +57,9 @@ class Evaluator {
       case Query::Kind::kMatch:
         return match_set(query, at);
       case Query::Kind::kNot: {
+        const bool was_negated = std::exchange(is_negated_, true);
         auto set = run(query.below[0], at);
+        is_negated_ = was_negated;
         if (set) {
           for (std::uint8_t& in : *set) in = in == 0;
         }
@@ -95,7 +99,8 @@ class Evaluator {
   }
 
  private:
-  // By function. A pattern that names nothing is a slip of the pen.
+  // By function. A pattern that names nothing is a slip of the pen, but under `not`: to be without
+  // libc is no mistake where there is none of it.
   Result<std::vector<std::uint8_t>> named(const std::string& pattern, const Query& query) {
     auto matches = match(profile_, pattern);
     const auto where = [&](Error error) {
@@ -104,12 +109,13 @@ class Evaluator {
       return error;
     };
     if (!matches) return where(matches.error());
+    if (is_negated_) return matches;
     for (const FunctionId function : nodes_.function) {
       if ((*matches)[function.index()] != 0) return matches;
     }
     return where({"", std::nullopt,
                   fmt::format("\"{}\" names no function of this profile", pattern),
-                  "see --self for the names"});
+                  likely_meant(profile_, pattern)});
   }
 
   Result<Set> match_set(const Query& query, bool at) {
@@ -279,6 +285,7 @@ class Evaluator {
   const Profile& profile_;
   const Nodes& nodes_;
   const Metric* metric_;
+  bool is_negated_ = false;  // below a `not`
 };
 
 }  // namespace

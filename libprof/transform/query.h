@@ -58,7 +58,8 @@ struct Query {
 Result<Query> parse_query(std::string_view text);
 
 // By node of `profile` (a merged one): 1 = the query denotes it. Thresholds of cost are of
-// `metric`, which may be null if there are none. Fails on a pattern that names no function here.
+// `metric`, which may be null if there are none. Fails on a pattern that names no function here,
+// but under `not`.
 Result<std::vector<std::uint8_t>> evaluate(const profile::Profile& profile, const Query& query,
                                            const profile::Metric* metric);
 

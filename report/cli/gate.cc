@@ -9,6 +9,7 @@
 #include "report/text/quantity.h"
 #include "transform/baseline.h"
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -155,7 +156,8 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
     for (const profile::FunctionId f : profile.nodes().function) any |= matches[f.index()] != 0;
     if (!any) {
       return wrong(limit.text,
-                   fmt::format("\"{}\" names no function of either profile", limit.pattern));
+                   fmt::format("\"{}\" names no function of either profile: {}", limit.pattern,
+                               transform::likely_meant(profile, limit.pattern)));
     }
   }
   Change change;

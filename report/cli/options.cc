@@ -377,6 +377,12 @@ Result<Options> parse_options(int argc, char** argv) {
   if (options.baselines.empty() && (options.normalize || !options.limits.empty())) {
     return usage("--normalize and --fail-if compare: say with what by --diff BASE");
   }
+  const bool shows_pairs = options.view == View::kEdges || options.view == View::kCallSites;
+  for (const char* key : {"cost", "caller", "callee"}) {
+    if (options.look.sort != key || shows_pairs) continue;
+    return usage("--sort " + options.look.sort +
+                 " is for --edges and --call-sites; else: self, dominated, calls, per-call, name");
+  }
   const bool compares = options.view == View::kTree || options.view == View::kSelf ||
                         options.view == View::kDominated;
   if (!options.baselines.empty() && !compares) {

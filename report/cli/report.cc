@@ -149,11 +149,13 @@ Profile add_names(const Profile& profile, const Options& options, Progress& prog
   how.lines = options.look.lines || options.rollup == "file" || options.view == View::kCallSites ||
               names_files(options) || (exporter != nullptr && exporter->wants_lines);
   how.inlines = options.inlines;
+  // Exports and --annotate ask for addresses and functions, not for names of places.
+  how.offsets = options.leaves && exporter == nullptr && options.view != View::kAnnotate;
   how.progress = &progress;
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
   how.find_table = [&](const std::string& key) { return cache.find(key); };
-  how.keep_table = [&](const std::string& key, const symbolize::SymbolTable& table) {
-    cache.keep(key, table);
+  how.keep_table = [&](const std::string& key, const symbolize::SymbolTable& table, bool is_own) {
+    cache.keep(key, table, is_own);
   };
   return symbolize::symbolize(profile, how);
 }
@@ -272,6 +274,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
         heading(profile, options.look) + "\n" + process_split(profile, **wanted, options.look);
   }
 
+  transform::MergeOptions how = merge_options(options);
+
   // Compare: the baseline's figures join the new ones, as metrics of their own.
   if (!options.baselines.empty()) {
     auto base = read_all(options.baselines, options, progress, skipped);
@@ -282,7 +286,9 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                    fmt::format("no metric \"{}\" in it", escape(metric_name)),
                    "choose one that both have: --metric"};
     }
-    profile = transform::join({profile, transform::as_baseline(*base)});
+    how.aliases = transform::renamed_program(*base, profile);
+    profile = transform::join({transform::like_recorded(profile, *base),
+                               transform::as_baseline(transform::like_recorded(*base, profile))});
   }
 
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.
@@ -298,13 +304,13 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
 
   // Merge: one tree by path, whatever thread or process it came from.
-  profile = transform::merge(profile, merge_options(options));
+  profile = transform::merge(profile, how);
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
 
   // Filter: what the user selected, excluded, folded.
   transform::Filter filter = options.filter;
-  filter.keep_sites = merge_options(options).keep_sites;
+  filter.keep_sites = how.keep_sites;
   filter.metric = metric_name;
   auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();

@@ -9,6 +9,7 @@
 #include "report/text/quantity.h"
 #include "symbolize/symbolize_profile.h"
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -215,7 +216,8 @@ Result<AnnotatedFunctions> annotated_functions(const Input& input, const std::st
   for (const FunctionId f : profile.nodes().function) names_any |= (*matches)[f.index()] != 0;
   if (!names_any) {
     return failed("names no function of this profile",
-                  "see --self for the names; globs and re:... do as well");
+                  transform::likely_meant(profile, pattern,
+                                          "see --self for the names; globs and re:... do as well"));
   }
   const Targets targets(input, *matches);
   if (targets.ranges().empty()) {

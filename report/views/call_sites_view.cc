@@ -11,6 +11,7 @@
 #include "report/views/tables.h"
 #include "report/views/top_rows.h"
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -51,7 +52,8 @@ Status keep_named(const Profile& profile, const std::string& pattern,
   if (!rows.empty()) return {};
   return Error{"", std::nullopt,
                fmt::format("\"{}\" names no function of this profile", escape(pattern)),
-               "see --self for the names; globs and re:... do as well"};
+               transform::likely_meant(profile, pattern,
+                                       "see --self for the names; globs and re:... do as well")};
 }
 
 std::vector<CallSiteRow> top(const Input& input, const std::vector<CallSiteRow>& rows,

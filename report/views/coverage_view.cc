@@ -15,6 +15,7 @@
 #include "symbolize/hooked_functions.h"
 #include "symbolize/symbolize_profile.h"
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -148,8 +149,10 @@ Result<std::string> coverage_view(const Input& input, const std::string& pattern
     if (wanted[f] != 0) rows.push_back(entered.look_up(profile, FunctionId(f)));
   }
   if (rows.empty() && first < functions.count()) {
+    std::vector<FunctionId> hooked;
+    for (std::size_t f = first; f < functions.count(); ++f) hooked.emplace_back(f);
     return Error{"", std::nullopt, "no function with a hook is called " + pattern,
-                 "--coverage alone shows all"};
+                 transform::likely_meant(profile, hooked, pattern, "--coverage alone shows all")};
   }
 
   struct Counts {

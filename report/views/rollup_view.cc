@@ -9,6 +9,7 @@
 #include "analysis/rollup.h"
 #include "report/text/table.h"
 #include "report/views/tables.h"
+#include "transform/same_module.h"
 
 namespace fbleprof::report {
 
@@ -27,13 +28,27 @@ bool is_of_functions(std::string_view what) {
   return what == "module" || what == "file" || what == "namespace" || what == "class";
 }
 
-std::string name_of(const Profile& profile, FunctionId function, std::string_view what) {
+// By module: its path, or the base name that builds of it in several directories share.
+std::vector<std::string> module_names(const Profile& profile) {
+  const std::vector<std::string> identities = transform::module_identities(profile);
+  std::unordered_map<std::string, std::string> names;  // by identity
+  for (std::size_t m = 0; m < identities.size(); ++m) {
+    const std::string path(profile.text(profile.modules()[m].path));
+    const auto [it, added] = names.try_emplace(identities[m], path);
+    if (!added && it->second != path) it->second = identities[m];
+  }
+  std::vector<std::string> of_module;
+  for (const std::string& identity : identities) of_module.push_back(names[identity]);
+  return of_module;
+}
+
+std::string name_of(const Profile& profile, FunctionId function, std::string_view what,
+                    const std::vector<std::string>& modules) {
   const Functions& functions = profile.functions();
   const std::size_t f = function.index();
   if (what == "module") {
     const ModuleId module = functions.module[f];
-    return module ? std::string(profile.text(profile.modules()[module.index()].path))
-                  : "(no module)";
+    return module ? modules[module.index()] : "(no module)";
   }
   if (what == "file") {
     const std::string_view file = profile.text(functions.file[f]);
@@ -55,12 +70,13 @@ struct Groups {
 Groups of_functions(const Input& input, std::string_view what) {
   Groups groups;
   std::unordered_map<std::string, std::uint32_t> index;
+  const std::vector<std::string> modules = module_names(input.profile);
   std::vector<std::uint32_t> group_of(input.profile.functions().count(), analysis::kNoGroup);
   for (const FunctionId function : input.profile.nodes().function) {
     std::uint32_t& group = group_of[function.index()];
     const FunctionKind kind = input.profile.functions().kind[function.index()];
     if (group != analysis::kNoGroup || kind == FunctionKind::kRoot) continue;
-    std::string name = name_of(input.profile, function, what);
+    std::string name = name_of(input.profile, function, what, modules);
     const auto [at, added] =
         index.try_emplace(name, static_cast<std::uint32_t>(groups.names.size()));
     if (added) groups.names.push_back(std::move(name));

@@ -11,6 +11,7 @@
 #include "report/views/path_text.h"
 #include "report/views/tables.h"
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -24,11 +25,29 @@ constexpr std::size_t kMostSteps = 60;
 constexpr auto kLeft = Column::Align::kLeft;
 constexpr auto kRight = Column::Align::kRight;
 
+// Whether every bracket that opens is closed: else it is no list ("operator<", "repeat<*").
+bool balances(const std::string& names) {
+  std::string open;
+  char quote = 0, before = 0;
+  for (const char c : names) {
+    if (quote != 0 || c == '"' || c == '\'') {
+      quote = quote == 0 ? c : c == quote ? '\0' : quote;
+    } else if (c == '<' || c == '(') {
+      open += c;
+    } else if ((c == '>' && before != '-') || c == ')') {
+      if (!open.empty() && open.back() == (c == '>' ? '<' : '(')) open.pop_back();
+    }
+    before = c;
+  }
+  return open.empty();
+}
+
 // At commas, but not those of template and parameter lists.
 std::vector<std::string> split(const std::string& names) {
+  const bool has_lists = balances(names);
   std::vector<std::string> parts(1);
   int depth = 0;
-  char quote = 0;
+  char quote = 0, before = 0;
   for (const char c : names) {
     if (quote != 0) {
       if (c == quote) {
@@ -43,8 +62,9 @@ std::vector<std::string> split(const std::string& names) {
       continue;
     }
     if (c == '<' || c == '(') ++depth;
-    if ((c == '>' || c == ')') && depth > 0) --depth;
-    if (c == ',' && depth == 0) {
+    if (((c == '>' && before != '-') || c == ')') && depth > 0) --depth;
+    before = c;
+    if (c == ',' && (depth == 0 || !has_lists)) {
       parts.emplace_back();
     } else if (c != ' ' || !parts.back().empty()) {
       parts.back() += c;
@@ -124,7 +144,8 @@ Result<std::string> sequence_view(const Input& input, const std::string& names) 
     if (!any) {
       return Error{"", std::nullopt,
                    fmt::format("--path: \"{}\" names no function of this profile", escape(pattern)),
-                   "see --self for the names; separate them by commas"};
+                   transform::likely_meant(input.profile, pattern,
+                                           "see --self for the names; separate them by commas")};
     }
     matches.push_back(std::move(*found));
   }

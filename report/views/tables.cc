@@ -18,6 +18,7 @@
 #include "report/views/path_text.h"
 #include "report/views/top_rows.h"
 #include "transform/matcher.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::report {
 
@@ -403,7 +404,8 @@ Result<std::string> block_view(const Input& input, const std::string& pattern) {
   if (!any) {
     return Error{"", std::nullopt,
                  fmt::format("\"{}\" names no function of this profile", escape(pattern)),
-                 "see --self for the names; globs and re:... do as well"};
+                 transform::likely_meant(input.profile, pattern,
+                                         "see --self for the names; globs and re:... do as well")};
   }
   if (input.look.format == Format::kJson) {
     return json_document(input, "block", "blocks", "[" + out + "]") + "\n";

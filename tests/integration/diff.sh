@@ -54,3 +54,56 @@ FBLEPROF_OUT=$work/two LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1000 >/dev/
 status 0 --diff one --metric calls two --fail-if '0 calls' --fail-if '0 calls in deep*'
 FBLEPROF_OUT=$work/three LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1001 >/dev/null 2>&1
 status 1 --diff one --metric calls three --fail-if '+0 calls in deep*' 
+
+# Two builds of one program, whose helpers moved between them.
+cd "$work" || exit 1
+build() { # build DIRECTORY NAME FLAGS...
+  mkdir -p "$1"
+  gcc -O1 -pg -mfentry "${@:3}" -c -o "$1/app.o" app.c
+  gcc -Wl,--build-id -o "$1/$2" "$1/app.o" || fail "$1/$2 was not built"
+}
+run_app() { FBLEPROF_OUT=$work/$2 LD_PRELOAD=$LIB "./$1" >/dev/null 2>&1; }
+called() { # called FUNCTION PROFILE...: base and new calls, and which has it
+  row "$1" --self --metric calls --diff "${@:2}" | cut -d, -f2,3,9
+}
+cat >app.c <<'END'
+#include <stdio.h>
+#ifdef MORE
+__attribute__((noinline)) void added(void) { puts("added"); }
+#endif
+__attribute__((noinline)) void work(void) { puts("work"); }
+int main(void) {
+#ifdef MORE
+  added();
+#endif
+  for (int i = 0; i < 7; ++i) work();
+}
+END
+build v1 app
+build v2 app -DMORE
+build v3 renamed -DMORE
+mkdir -p copy
+cp v1/app copy/app
+for run in v1/app v2/app v3/renamed copy/app; do run_app "$run" "${run%/*}.ml"; done
+
+name='builds in several directories'
+for new in v2 v3 copy; do
+  check "$new: work" "$(called work v1.ml $new.ml)" = 7,7,both
+done
+check 'added' "$(called added v1.ml v2.ml)" = 0,1,new
+check 'sum' "$("$REPORT" v1.ml v2.ml copy.ml --self --metric calls --format csv |
+  grep '^work,' | cut -d, -f2)" = 21
+"$REPORT" --export pprof -o v1.pb.gz v1.ml
+check 'an exported base' "$(called work v1.pb.gz v2.ml)" = 7,7,both
+
+name='rebuilt in place'
+build place app
+run_app place/app place1.ml
+"$REPORT" place1.ml >/dev/null
+build place app -DMORE
+run_app place/app place2.ml
+status 0 --diff place1.ml --metric calls place2.ml --fail-if '0 calls in work'
+check 'the names were kept' ! -s err
+check 'work' "$(called work place1.ml place2.ml)" = 7,7,both
+XDG_CACHE_HOME=$work/empty status 0 --diff place1.ml place2.ml
+grep -q 'before you rebuild' err || check 'the remedy' shown = no

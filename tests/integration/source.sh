@@ -64,9 +64,13 @@ rm "$dir/gone.c"
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 || fail "it is an error"
 grep -q 'gone.c: not found' "$dir/text" || fail "nothing is said about it"
 rm "$dir/gone"
+"$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 || fail "its name was kept"
+grep -q 'its code cannot be shown' "$dir/text" || fail "nothing is said about the code"
+export XDG_CACHE_HOME=$dir/empty
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 && fail "it still has a name"
 "$REPORT" --annotate '*' --format csv "$profile" >"$dir/text" 2>"$dir/err" ||
   fail "addresses are all there is"
+export XDG_CACHE_HOME=$work/cache
 
 begin "a profile without addresses"
 profiled "$PROGRAMS/sites.fentry" 100
@@ -90,3 +94,11 @@ begin "coverage of what has no hooks"
 same "$PROGRAMS/notes.plain" mutual
 check "it says so" "$("$REPORT" --coverage "$profile")" = \
   'no function has a hook: build with -pg -mfentry or -finstrument-functions'
+
+begin "sampled addresses"
+settings=(FBLEPROF_LEAVES=1)
+profiled "$PROGRAMS/sites.plain" 50000
+"$REPORT" --leaves --lines --all --width 0 "$profile" >"$dir/text"
+grep -Eq "work\+0x[0-9a-f]+  sites.c:$(line_of 'hot line')\$" "$dir/text" ||
+  fail "they have no offset and line"
+check "they are their function's" "$("$REPORT" --leaves --all --fold work "$profile" | grep -c 'work+0x')" = 0

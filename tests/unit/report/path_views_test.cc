@@ -76,6 +76,20 @@ TEST(SequenceView, NamesCanHoldCommasInTheirLists) {
   EXPECT_NE(shown(view, csv(), "f<a,b>(c,d) g = 1\n").find("step,g,0,1,call"), std::string::npos);
 }
 
+TEST(SequenceView, BracketThatIsNotClosedHoldsNoCommas) {
+  const auto view = [](const Input& input) { return *sequence_view(input, "f<*,operator->, g"); };
+  EXPECT_NE(shown(view, csv(), "f<a,b>(c) operator-> g = 1\n").find("step,g,0,1,call"),
+            std::string::npos);
+}
+
+TEST(SequenceView, NameThatWasLikelyMeantIsOffered) {
+  const auto view = [](const Input& input) {
+    return sequence_view(input, "main,Spin").error().line();
+  };
+  EXPECT_EQ(shown(view, {}, "main geo::spin = 1\n"),
+            "--path: \"Spin\" names no function of this profile: did you mean \"geo::spin\"?");
+}
+
 TEST(SequenceView, NameThatIsNotThereIsAnError) {
   const auto view = [](const Input& input) {
     return sequence_view(input, "even,nope").error().line();

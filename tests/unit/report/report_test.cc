@@ -203,6 +203,7 @@ TEST_F(ReportTest, MistakesOnTheCommandLineAreOneClearLine) {
             "--help");
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{"--sort", "luck", "%1"},
+                                             {"--self", "--sort", "cost", "%1"},
                                              {"--format", "xml", "%1"},
                                              {"--unit", "ell", "%1"},
                                              {"--min", "200", "%1"},

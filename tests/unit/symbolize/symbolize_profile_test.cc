@@ -130,6 +130,25 @@ TEST_F(SymbolizeProfile, NamesThatAreThereStay) {
   EXPECT_EQ(display_name(after, imported), "imported");
 }
 
+TEST_F(SymbolizeProfile, InstructionsAreToldByTheirOffset) {
+  const std::uint64_t start = address_of(file_, kArea);
+  const NodeId area = builder_.child(root_, add(start));
+  const FunctionId first = add(start, FunctionKind::kInstruction);
+  const FunctionId other = add(start + 3, FunctionKind::kInstruction);
+  const FunctionId inner = add(inlined_leaf(), FunctionKind::kInstruction);
+  for (const FunctionId place : {first, other, inner}) {
+    builder_.charge(builder_.child(area, place), cpu_, 1);
+  }
+  const Profile before = builder_.build();
+  options_.offsets = true;
+  const Profile after = symbolize(before, options_);
+  EXPECT_EQ(display_name(after, first), "int shapes::area<int>(int)+0x0");
+  EXPECT_EQ(display_name(after, other), "int shapes::area<int>(int)+0x3");
+  options_.inlines = true;
+  const std::string inlined = display_name(symbolize(before, options_), inner);
+  EXPECT_TRUE(inlined.starts_with("shapes::leaf(int) (int shapes::area<int>(int)+0x")) << inlined;
+}
+
 TEST_F(SymbolizeProfile, InstructionsKeepTheirAddressAndGetTheirOwnLine) {
   const std::uint64_t address = inlined_leaf();
   const FunctionId instruction = add(address, FunctionKind::kInstruction);
@@ -231,6 +250,17 @@ TEST_F(SymbolizeProfile, VdsoIsKnownByItsName) {
   const Profile profile = builder_.build();
   EXPECT_TRUE(module_file(profile, vdso).is_vdso);
   EXPECT_FALSE(module_file(profile, file).is_vdso);
+}
+
+TEST_F(SymbolizeProfile, AnotherKernelsVdsoIsNamedAsAWholeAndNotWarnedOf) {
+  module_ = builder_.add_module({builder_.string("linux-vdso.so.1"), builder_.string("12"), 0});
+  for (const std::uint64_t address : {0xaf0, 0xb40}) {
+    builder_.charge(builder_.child(root_, add(address)), cpu_, 1);
+  }
+  const Profile after = symbolize(builder_.build(), options_);
+  EXPECT_TRUE(after.warnings().empty());
+  EXPECT_EQ(name(after, NodeId(1)), "[vdso]");
+  EXPECT_EQ(name(after, NodeId(2)), "[vdso]");
 }
 
 }  // namespace

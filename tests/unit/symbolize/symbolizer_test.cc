@@ -392,7 +392,7 @@ TEST(Symbolizer, TablesAreKeptByBuildId) {
   const std::uint64_t area = address_of(file, kArea);
   std::map<std::string, std::size_t> kept;
   Options options = no_system_debug_files();
-  options.keep_table = [&](const std::string& build_id, const SymbolTable& table) {
+  options.keep_table = [&](const std::string& build_id, const SymbolTable& table, bool) {
     kept[build_id] = table.functions().size();
   };
   EXPECT_EQ(function_at({file, ""}, area, options).linkage_name, kArea);
@@ -410,6 +410,36 @@ TEST(Symbolizer, TablesAreKeptByBuildId) {
                               {});
   };
   EXPECT_EQ(function_at({file, ""}, area, options).linkage_name, "from_the_cache");
+}
+
+TEST(Symbolizer, BuildThatIsGoneHasTheNamesThatWereKept) {
+  Workshop workshop;
+  const std::string file = workshop.compile("g++", "-O2", "sample");
+  const std::uint64_t area = address_of(file, kArea);
+  std::map<std::string, std::string> kept;
+  Options options = no_system_debug_files();
+  options.keep_table = [&](const std::string& key, const SymbolTable& table, bool is_own) {
+    EXPECT_TRUE(is_own);
+    kept[key] = table.to_bytes();
+  };
+  options.find_table = [&](const std::string& key) {
+    const auto it = kept.find(key);
+    return it == kept.end() ? std::nullopt : SymbolTable::from_bytes(it->second);
+  };
+  const ModuleFile recorded{file, build_id_of(file), false, true};
+  EXPECT_EQ(function_at(recorded, area, options).linkage_name, kArea);
+  std::filesystem::remove(file);
+  const std::uint64_t addresses[] = {area};
+  ModuleSymbols symbols = symbolize_module(recorded, addresses, options);
+  EXPECT_EQ(symbols.functions[0].linkage_name, kArea);
+  EXPECT_EQ(symbols.warning, "");
+  options.lines = true;
+  symbols = symbolize_module(recorded, addresses, options);
+  EXPECT_NE(symbols.warning.find("its lines are not"), std::string::npos);
+  kept.clear();
+  symbols = symbolize_module(recorded, addresses, options);
+  EXPECT_EQ(symbols.functions[0].name, "");
+  EXPECT_NE(symbols.warning.find("before you rebuild"), std::string::npos);
 }
 
 TEST(Symbolizer, ProgressOnlyGrowsAndStaysWithinItsTotal) {

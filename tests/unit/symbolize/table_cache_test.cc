@@ -81,10 +81,12 @@ TEST_F(TableCacheTest, KeepsTablesByKey) {
   EXPECT_TRUE(fs::exists(cache_directory() + "/01ab.symbols"));
 }
 
-TEST_F(TableCacheTest, SmallTablesAreNotWorthAFile) {
+TEST_F(TableCacheTest, SmallTablesAreNotWorthAFileUnlessTheyAreThePrograms) {
   const TableCache cache(cache_directory());
   cache.keep("a", some_table(10));
   EXPECT_FALSE(fs::exists(cache_directory()));
+  cache.keep("a", some_table(10), true);
+  EXPECT_TRUE(cache.find("a").has_value());
 }
 
 TEST_F(TableCacheTest, DamagedFilesAreAsIfTheyWereNotThere) {

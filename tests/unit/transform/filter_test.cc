@@ -71,6 +71,14 @@ TEST(Filter, RecursionAcrossTheSelectionIsABound) {
 TEST(Filter, PatternThatNamesNothingIsAnError) {
   EXPECT_EQ(filtered(kTree, {.select = {"nope"}}),
             "\"nope\" names no function of this profile: see --self for the names");
+  EXPECT_EQ(filtered(kTree, {.exclude = {"nope"}}),
+            "\"nope\" names no function of this profile: see --self for the names");
+}
+
+TEST(Filter, PatternThatExcludesNothingIsFine) {
+  for (const char* pattern : {"module:libc.so*", "file:*.rs", "re:^std::", "nope*"}) {
+    EXPECT_EQ(filtered(kTree, {.exclude = {pattern}}), filtered(kTree, {})) << pattern;
+  }
 }
 
 TEST(Filter, NothingIsLostByFolding) {

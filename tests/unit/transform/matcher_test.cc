@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "profile/builder.h"
+#include "transform/suggest.h"
 
 namespace fbleprof::transform {
 namespace {
@@ -32,6 +33,48 @@ TEST(Matcher, ExactNameMatchesWithAndWithoutParameters) {
   EXPECT_EQ(matched("app::run"), "0100");
   EXPECT_EQ(matched("app::run(int, char**)"), "0100");
   EXPECT_EQ(matched("operator*"), "0001");
+}
+
+TEST(Matcher, RegexesThatWouldBacktrackForEverAreQuick) {
+  EXPECT_EQ(matched("re:^(([a-z]+)*)*$"), "1000");
+  profile::ProfileBuilder builder;
+  builder.add_function({.name = builder.string(std::string(5000, 'a') + "!")});
+  const auto result = match(builder.build(), "re:^(a+)+$");
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ((*result)[0], 0);
+  EXPECT_NE(matched("re:(a)\\1").find("bad pattern"), std::string::npos);
+  EXPECT_NE(matched("re:" + std::string(1000, 'a')).find("at most 1000"), std::string::npos);
+}
+
+TEST(Matcher, NamesThatWereLikelyMeantAreOffered) {
+  profile::ProfileBuilder builder;
+  std::vector<profile::FunctionId> all;
+  for (const char* name : {"geo::spin", "geo::Spinner::turn()", "int sort<geo::spin>(int)",
+                           "spinning", "operator<<(spin)", "a::SPIN(int)", "Xspin"}) {
+    all.push_back(builder.add_function({.name = builder.string(name)}));
+  }
+  const auto profile = builder.build();
+  const auto meant = [&](const char* pattern) { return likely_meant(profile, all, pattern, "-"); };
+  EXPECT_EQ(meant("SORT"), "did you mean \"int sort<geo::spin>(int)\"?");
+  EXPECT_EQ(meant("spin"), "did you mean \"geo::spin\", \"a::SPIN(int)\" or \"Xspin\"?");
+  EXPECT_EQ(meant("spinner"), "did you mean \"geo::Spinner::turn()\"?");
+  EXPECT_EQ(meant("nothing"), "-");
+  EXPECT_EQ(meant("spin?"), "-");
+  EXPECT_EQ(meant("re:spim"), "-");
+}
+
+TEST(Matcher, PlacesAreOfTheirFunctions) {
+  profile::ProfileBuilder builder;
+  for (const char* name : {"f(int)+0x1f", "g(int) (f(int)+0x3)", "f(int)"}) {
+    builder.add_function(
+        {.kind = profile::FunctionKind::kInstruction, .name = builder.string(name)});
+  }
+  const auto profile = builder.build();
+  using Bits = std::vector<std::uint8_t>;
+  EXPECT_EQ(*match(profile, "f"), (Bits{1, 0, 1}));
+  EXPECT_EQ(*match(profile, "f(int)"), (Bits{1, 0, 1}));
+  EXPECT_EQ(*match(profile, "g"), (Bits{0, 1, 0}));
+  EXPECT_EQ(*match(profile, "f(int)+0x1f"), (Bits{1, 0, 0}));
 }
 
 TEST(Matcher, GlobRegexModuleAndFile) {

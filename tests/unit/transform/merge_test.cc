@@ -4,6 +4,8 @@
 
 #include "profile/builder.h"
 #include "tests/support/profile_builder.h"
+#include "transform/baseline.h"
+#include "transform/join.h"
 
 namespace fbleprof::transform {
 namespace {
@@ -116,6 +118,88 @@ TEST(Merge, FunctionsOfOneNameAreOneAcrossBuildsAndWithTheirParts) {
   add(module, 0x50, "");
   EXPECT_EQ(text_of(merge(builder.build())),
             "[root]\n.f cpu=4\n.f cpu=1\n.f cpu=1\n.x+0x40 cpu=1\n.x+0x50 cpu=1\n");
+}
+
+// A run of a program: each function is charged 1.
+struct Ran {
+  std::string path, build;
+  std::vector<std::pair<std::string, std::uint64_t>> functions;  // name ("" = none), address
+  std::uint32_t flags = 0;
+};
+
+profile::Profile run_of(const std::vector<Ran>& modules) {
+  profile::ProfileBuilder builder;
+  const auto cpu = builder.add_metric("cpu", "ns");
+  builder.add_process({});
+  const auto root =
+      builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
+  for (const Ran& module : modules) {
+    const auto id = module.path.empty()
+                        ? profile::ModuleId()
+                        : builder.add_module({builder.string(module.path),
+                                              builder.string(module.build), module.flags});
+    for (const auto& [name, address] : module.functions) {
+      const auto name_id = name.empty() ? profile::StringId() : builder.string(name);
+      const auto function =
+          builder.add_function({.module = id, .address = address, .name = name_id});
+      builder.charge(builder.child(root, function), cpu, 1);
+    }
+  }
+  return mark_twins(builder.build());
+}
+
+TEST(Merge, BuildsInSeveralDirectoriesAreOneProgram) {
+  const auto first = run_of({{"/v1/app", "aa", {{"f", 0x10}, {"f", 0x20}, {"", 0x90}}}});
+  const auto second = run_of({{"/v2/app", "bb", {{"f", 0x30}, {"f", 0x40}, {"", 0x90}}}});
+  // Namesakes and places without a name stay apart.
+  EXPECT_EQ(text_of(merge(join({first, second}))),
+            "[root]\n.f cpu=2\n.f cpu=2\n.app+0x90 cpu=1\n.app+0x90 cpu=1\n");
+}
+
+TEST(Merge, CopiesOfABinaryAreOneWhateverTheirNames) {
+  const auto first = run_of({{"/v1/app", "aa", {{"f", 0x20}, {"", 0x90}}}});
+  const auto second = run_of({{"/v2/copy", "aa", {{"f", 0x10}, {"f", 0x20}, {"", 0x90}}}});
+  EXPECT_EQ(text_of(merge(join({first, second}))), "[root]\n.f cpu=2\n.app+0x90 cpu=2\n.f cpu=1\n");
+}
+
+TEST(Merge, PluginsOfOneNameLoadedTogetherStayApart) {
+  const auto run = [] {
+    return run_of({{"/a/core.so", "aa", {{"f", 0x10}}}, {"/b/core.so", "bb", {{"f", 0x10}}}});
+  };
+  EXPECT_EQ(text_of(merge(join({run(), run()}))), "[root]\n.f cpu=2\n.f cpu=2\n");
+}
+
+TEST(Merge, FunctionOfAnUnknownModuleIsTheOnlyOneOfItsName) {
+  const auto known =
+      run_of({{"/a/app", "aa", {{"f", 0x10}, {"g", 0x20}}}, {"/a/lib.so", "bb", {{"g", 0x10}}}});
+  const auto unknown = run_of({{"", "", {{"f", 0}, {"g", 0}}}});
+  EXPECT_EQ(text_of(merge(join({known, unknown}))),
+            "[root]\n.f cpu=2\n.g cpu=1\n.g cpu=1\n.g cpu=1\n");
+}
+
+TEST(Merge, RenamedProgramGoesByItsNewName) {
+  const auto base = run_of({{"/a/app-1", "aa", {{"f", 0x10}}, format::kModuleIsMain}});
+  const auto now = run_of({{"/a/app-2", "bb", {{"f", 0x20}}, format::kModuleIsMain}});
+  MergeOptions options;
+  EXPECT_EQ(text_of(merge(join({base, now}), options)), "[root]\n.f cpu=1\n.f cpu=1\n");
+  options.aliases = renamed_program(base, now);
+  EXPECT_EQ(text_of(merge(join({base, now}), options)), "[root]\n.f cpu=2\n");
+  EXPECT_TRUE(renamed_program(base, join({base, now})).empty());
+}
+
+TEST(Merge, ImportsMeetRecordedFunctionsByName) {
+  const auto recorded = run_of({{"/a/app", "aa", {{"f", 0x10}}}});
+  profile::ProfileBuilder builder;
+  profile::Process process;
+  process.is_imported = true;
+  builder.add_process(process);
+  const auto root =
+      builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
+  builder.charge(builder.child(root, builder.named_function("f")), builder.add_metric("cpu", "ns"),
+                 1);
+  const auto imported = builder.build();
+  EXPECT_EQ(text_of(merge(join({recorded, like_recorded(imported, recorded)}))),
+            "[root]\n.f cpu=2\n");
 }
 
 TEST(Merge, ProfileWithoutTreesHasARoot) {

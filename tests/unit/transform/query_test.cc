@@ -130,6 +130,9 @@ TEST(Query, MistakesSayWhereWhatAndWhatToDo) {
       {"and main",
        "query: at character 1: \"and\" where a name or \"(\" belongs: quote a "
        "function that is called so"},
+      {"from(pars)",
+       "query: at character 6: \"pars\" names no function of this profile: "
+       "did you mean \"parse\"?"},
       {"lex or nosuch",
        "query: at character 8: \"nosuch\" names no function of this profile: "
        "see --self for the names"},
@@ -141,6 +144,12 @@ TEST(Query, MistakesSayWhereWhatAndWhatToDo) {
        "plain number, or another --metric"},
   };
   for (const auto& [query, line] : mistakes) EXPECT_EQ(kept(query), line) << query;
+}
+
+TEST(Query, WhatIsNotThereCanBeLeftOut) {
+  EXPECT_EQ(kept("not module:libc.so*"), kept("*"));
+  EXPECT_EQ(kept("lex and not (nosuch or path(nosuch, lex))"), kept("lex"));
+  EXPECT_NE(kept("not lex and nosuch").find("names no function"), std::string::npos);
 }
 
 TEST(Query, NestingHasAnEnd) {
