@@ -12,6 +12,7 @@
 
 #include "capture/api.h"
 #include "capture/fatal_signals.h"
+#include "capture/modules.h"
 #include "capture/output_file.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -182,21 +183,6 @@ bool start_profile(const Path* base_path) {
   configure_threads(settings, perf_allowed);
   if (!output.failure.empty()) remark(output.failure.c_str());
   return true;
-}
-
-void add_loaded_modules() {
-  char executable[4096];
-  const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-  executable[length > 0 ? length : 0] = 0;
-  bool is_main = true;
-  for (const link_map* map = _r_debug.r_map; map; map = map->l_next, is_main = false) {
-    dl_find_object object;
-    if (_dl_find_object(map->l_ld, &object) != 0) continue;
-    session.code_map.add_module(reinterpret_cast<std::uint64_t>(object.dlfo_map_start),
-                                reinterpret_cast<std::uint64_t>(object.dlfo_map_end), map->l_addr,
-                                is_main ? executable : map->l_name,
-                                is_main ? format::kModuleIsMain : 0, 0);
-  }
 }
 
 void find_own_text() {
@@ -496,23 +482,6 @@ Exec::~Exec() {
     arm_timer(*fbleprof_hot.self, kSamplingSignal, settings.rate_hz, perf_allowed);
   }
   errno = saved_errno;
-}
-
-void note_unloading() {
-  if (!is_profiling()) return;
-  for (format::Ref ref = __atomic_load_n(&session.arena.header()->first_module, __ATOMIC_ACQUIRE);
-       ref != 0;) {
-    const auto* module = session.arena.at<format::Module>(ref);
-    dl_find_object object;
-    if (module->unloaded_ns == 0 &&
-        (_dl_find_object(reinterpret_cast<void*>(module->begin), &object) != 0 ||
-         reinterpret_cast<std::uint64_t>(object.dlfo_map_start) != module->begin)) {
-      session.code_map.retire(module->begin, module->end,
-                              signal_safe::monotonic_ns() - session.start_monotonic_ns);
-      forget_code();
-    }
-    ref = module->next;
-  }
 }
 
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes) {
