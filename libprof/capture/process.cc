@@ -34,8 +34,10 @@ namespace {
 // Room for new contexts once no more memory may be asked for.
 constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
 
-Settings settings;
-OutputFile output;
+// Constant-initialised, as what follows: our constructor runs before the file's own initialisers,
+// which would undo what it did.
+constinit Settings settings;
+constinit OutputFile output;
 bool perf_allowed = true;
 std::uint32_t profiled_pid = 0;
 bool finished = false;
