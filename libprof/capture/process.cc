@@ -240,7 +240,7 @@ void charge_from_outside(ThreadState& thread) {
 
 struct Content {
   std::uint64_t cpu_ns = 0;
-  bool hooked = false;
+  bool hooked = false;  // or it ticks, outside of all that has hooks
 };
 
 Content content_of_profile() {
@@ -248,7 +248,8 @@ Content content_of_profile() {
   for (format::Ref ref = session.arena.header()->first_thread; ref != 0;) {
     const auto* thread = session.arena.at<format::Thread>(ref);
     content.cpu_ns += thread->cpu_ns;
-    content.hooked |= (thread->flags & format::kThreadHooked) != 0;
+    content.hooked |= (thread->flags & format::kThreadHooked) != 0 ||
+                      session.arena.at<format::Node>(thread->root)->ticks != 0;
     ref = thread->next;
   }
   return content;
@@ -423,16 +424,22 @@ void finish_process(format::State state, std::uint32_t code) {
     signal_safe::charge_rest(*fbleprof_hot.self);
     prctl(PR_GET_NAME, fbleprof_hot.self->record->name);
   }
-  if (session.recording.load()) {
+  const bool has_time = settings.recording.clock != format::Clock::kTicks;
+  if (session.recording.load() && has_time) {
     for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);
   }
   format::Header* header = session.arena.header();
   header->end_code = code;
   header->process_cpu_ns = clock_reading(CLOCK_PROCESS_CPUTIME_ID);
   header->end_monotonic_ns = signal_safe::monotonic_ns();
+  const Content content = content_of_profile();
+  if (!has_time && !content.hooked && !output.is_secondary && state == format::State::kEnded) {
+    remark(
+        "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
+        "there is nothing to show");
+  }
   session.arena.freeze();
   header->state = state;
-  const Content content = content_of_profile();
   // A child that was forked only to exec, or that ended within two sampling periods, has nothing to
   // show: programs that start thousands of them must not leave thousands of files.
   const bool is_trivial = state != format::State::kFatal && !content.hooked &&

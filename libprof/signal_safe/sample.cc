@@ -147,10 +147,16 @@ Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
   return edge ? edge->to : context;
 }
 
+// The clock of ticks has no time, or no two profiles of a program would be the same.
+bool takes_time() {
+  return session.recording.load(std::memory_order_relaxed) &&
+         session.options.clock != format::Clock::kTicks;
+}
+
 }  // namespace
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!takes_time()) return;
   if (is_busy(thread, at.sp)) {
     // The slow path or the API was interrupted: the tree is not ours to change, but time is.
     const Elapsed elapsed = take_elapsed(thread, what);
@@ -174,7 +180,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!takes_time()) return;
   thread.record->samples += 1;
   const Entry* top = thread.hot->top;
   if (thread.current->contains(at.sp)) top = filter(thread, at.sp);
@@ -182,7 +188,7 @@ void charge_fatal(ThreadState& thread, const MachineState& at) {
 }
 
 void charge_rest(ThreadState& thread) {
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!takes_time()) return;
   BusyGuard guard(thread);
   if (!guard) return;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));

@@ -26,8 +26,8 @@ po::options_description recording_options() {
       "what was reached. Default: 1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
       "what is measured. cpu: time that threads compute. wall: time that passes, so that waiting "
-      "counts too. ticks: calls and blocks of code instead of time, the same on each run (needs a "
-      "program built with hooks). Default: cpu");
+      "counts too. ticks: calls, and what the program counts with fbleprof_tick, instead of time: "
+      "the same on each run (needs hooks or the C API). Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand once on a path, so the tree is "
       "bounded by the code. suffix: a repeated end of the path folds. none: nothing folds, and "
