@@ -95,15 +95,13 @@ void describe_metrics(format::Header* header) {
 
 void describe_process(format::Header* header) {
   char text[4096];
-  ssize_t length = readlink("/proc/self/exe", text, sizeof text);
-  if (length > 0)
-    header->executable = session.arena.add_string(text, static_cast<std::uint32_t>(length));
+  if (*program_path()) header->executable = add_text(program_path());
   if (getcwd(text, sizeof text)) header->working_directory = add_text(text);
   utsname host{};
   if (uname(&host) == 0) header->host = add_text(host.nodename);
   const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {
-    length = read(fd, text, sizeof text);
+    const ssize_t length = read(fd, text, sizeof text);
     close(fd);
     if (length > 0)
       header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));

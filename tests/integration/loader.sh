@@ -66,3 +66,11 @@ for program in far.{fentry,mcountc,cyg,plain} far_pie.{fentry,cyg,plain}; do
   near "the far functions' share" "$(dominated far_work)" 50 15
   near "the near function's share" "$(share near_work)" 25 15
 done
+
+begin "the loader is what is executed"
+loader=$(readelf -l "$PROGRAMS/notes.fentry" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
+for program in notes.fentry far.fentry far_pie.fentry; do
+  (cd "$PROGRAMS" && FBLEPROF_OUT="$profile" "$loader" --preload "$LIB" "./$program") >"$dir/profiled.out"
+  expected
+  check "the program is $program" "$(basename "$(fact executable)")" = "$program"
+done
