@@ -70,7 +70,8 @@ done
 begin "the loader is what is executed"
 loader=$(readelf -l "$PROGRAMS/notes.fentry" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
 for program in notes.fentry far.fentry far_pie.fentry; do
-  (cd "$PROGRAMS" && FBLEPROF_OUT="$profile" "$loader" --preload "$LIB" "./$program") >"$dir/profiled.out"
+  (cd "$PROGRAMS" && FBLEPROF_OUT="$dir/%e.out" "$loader" --preload "$LIB" "./$program") >"$dir/profiled.out"
+  profile=$dir/$program.out
   expected
   check "the program is $program" "$(basename "$(fact executable)")" = "$program"
 done
