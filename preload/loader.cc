@@ -1,4 +1,5 @@
 // The loader's calls that matter to the recorder.
+#include "capture/modules.h"
 #include "capture/process.h"
 #include "real.h"
 
@@ -9,7 +10,7 @@ constinit Real<int (*)(void*)> real_dlclose{"dlclose"};
 
 FBLEPROF_INTERPOSE int dlclose(void* handle) {
   const int result = real_dlclose.get()(handle);
-  fbleprof::capture::note_unloading();
+  if (fbleprof::capture::is_profiling()) fbleprof::capture::note_unloading();
   return result;
 }
 

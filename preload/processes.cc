@@ -106,10 +106,16 @@ FBLEPROF_INTERPOSE int prctl_of_program(int option, unsigned long a, unsigned lo
 FBLEPROF_INTERPOSE long syscall_of_program(long number, long a, long b, long c, long d, long e,
                                            long f) __asm__("syscall");
 
+namespace {
+void before_prctl(unsigned long option, unsigned long argument) {
+  if (option == PR_SET_SECCOMP) capture::before_confinement();
+  if (option == PR_SET_TSC && argument != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
+}
+}  // namespace
+
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
-  if (option == PR_SET_SECCOMP) capture::before_confinement();
-  if (option == PR_SET_TSC && a != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
+  before_prctl(static_cast<unsigned>(option), a);
   return real_prctl.get()(option, a, b, c, d);
 }
 
@@ -120,10 +126,14 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
         capture::before_confinement();
       }
       break;
+    case SYS_prctl:
+      before_prctl(static_cast<unsigned>(a), static_cast<unsigned long>(b));
+      break;
     case SYS_exit_group:
       capture::finish_process(fbleprof::format::State::kEnded, 0);
       break;
-    case SYS_execve: {
+    case SYS_execve:
+    case SYS_execveat: {
       capture::Exec exec;
       return real_syscall.get()(number, a, b, c, d, e, f);
     }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "capture/modules.h"
 #include "format/format.h"
 #include "signal_safe/arch/x86_64/kernel.h"
 
@@ -38,9 +39,7 @@ std::size_t read_file(const char* path, char* buffer, std::size_t capacity) {
 }
 
 void add_program_name(Path& path) {
-  char target[4096];
-  const ssize_t length = readlink("/proc/self/exe", target, sizeof target - 1);
-  target[length > 0 ? length : 0] = 0;
+  const char* target = program_path();
   const char* name = target;
   for (const char* at = target; *at; ++at) {
     if (*at == '/') name = at + 1;

@@ -12,6 +12,7 @@
 
 #include "capture/api.h"
 #include "capture/fatal_signals.h"
+#include "capture/modules.h"
 #include "capture/output_file.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -33,8 +34,10 @@ namespace {
 // Room for new contexts once no more memory may be asked for.
 constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
 
-Settings settings;
-OutputFile output;
+// Constant-initialised, as what follows: our constructor runs before the file's own initialisers,
+// which would undo what it did.
+constinit Settings settings;
+constinit OutputFile output;
 bool perf_allowed = true;
 std::uint32_t profiled_pid = 0;
 bool finished = false;
@@ -92,15 +95,13 @@ void describe_metrics(format::Header* header) {
 
 void describe_process(format::Header* header) {
   char text[4096];
-  ssize_t length = readlink("/proc/self/exe", text, sizeof text);
-  if (length > 0)
-    header->executable = session.arena.add_string(text, static_cast<std::uint32_t>(length));
+  if (*program_path()) header->executable = add_text(program_path());
   if (getcwd(text, sizeof text)) header->working_directory = add_text(text);
   utsname host{};
   if (uname(&host) == 0) header->host = add_text(host.nodename);
   const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {
-    length = read(fd, text, sizeof text);
+    const ssize_t length = read(fd, text, sizeof text);
     close(fd);
     if (length > 0)
       header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));
@@ -184,21 +185,6 @@ bool start_profile(const Path* base_path) {
   return true;
 }
 
-void add_loaded_modules() {
-  char executable[4096];
-  const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-  executable[length > 0 ? length : 0] = 0;
-  bool is_main = true;
-  for (const link_map* map = _r_debug.r_map; map; map = map->l_next, is_main = false) {
-    dl_find_object object;
-    if (_dl_find_object(map->l_ld, &object) != 0) continue;
-    session.code_map.add_module(reinterpret_cast<std::uint64_t>(object.dlfo_map_start),
-                                reinterpret_cast<std::uint64_t>(object.dlfo_map_end), map->l_addr,
-                                is_main ? executable : map->l_name,
-                                is_main ? format::kModuleIsMain : 0, 0);
-  }
-}
-
 void find_own_text() {
   dl_find_object object;
   if (_dl_find_object(const_cast<char*>(fbleprof_hooks_begin), &object) != 0) return;
@@ -252,7 +238,7 @@ void charge_from_outside(ThreadState& thread) {
 
 struct Content {
   std::uint64_t cpu_ns = 0;
-  bool hooked = false;
+  bool hooked = false;  // or it ticks, outside of all that has hooks
 };
 
 Content content_of_profile() {
@@ -260,7 +246,8 @@ Content content_of_profile() {
   for (format::Ref ref = session.arena.header()->first_thread; ref != 0;) {
     const auto* thread = session.arena.at<format::Thread>(ref);
     content.cpu_ns += thread->cpu_ns;
-    content.hooked |= (thread->flags & format::kThreadHooked) != 0;
+    content.hooked |= (thread->flags & format::kThreadHooked) != 0 ||
+                      session.arena.at<format::Node>(thread->root)->ticks != 0;
     ref = thread->next;
   }
   return content;
@@ -436,16 +423,22 @@ void finish_process(format::State state, std::uint32_t code) {
     signal_safe::charge_rest(*fbleprof_hot.self);
     prctl(PR_GET_NAME, fbleprof_hot.self->record->name);
   }
-  if (session.recording.load()) {
+  const bool has_time = settings.recording.clock != format::Clock::kTicks;
+  if (session.recording.load() && has_time) {
     for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);
   }
   format::Header* header = session.arena.header();
   header->end_code = code;
   header->process_cpu_ns = clock_reading(CLOCK_PROCESS_CPUTIME_ID);
   header->end_monotonic_ns = signal_safe::monotonic_ns();
+  const Content content = content_of_profile();
+  if (!has_time && !content.hooked && !output.is_secondary && state == format::State::kEnded) {
+    remark(
+        "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
+        "there is nothing to show");
+  }
   session.arena.freeze();
   header->state = state;
-  const Content content = content_of_profile();
   // A child that was forked only to exec, or that ended within two sampling periods, has nothing to
   // show: programs that start thousands of them must not leave thousands of files.
   const bool is_trivial = state != format::State::kFatal && !content.hooked &&
@@ -497,23 +490,6 @@ Exec::~Exec() {
     arm_timer(*fbleprof_hot.self, kSamplingSignal, settings.rate_hz, perf_allowed);
   }
   errno = saved_errno;
-}
-
-void note_unloading() {
-  if (!is_profiling()) return;
-  for (format::Ref ref = __atomic_load_n(&session.arena.header()->first_module, __ATOMIC_ACQUIRE);
-       ref != 0;) {
-    const auto* module = session.arena.at<format::Module>(ref);
-    dl_find_object object;
-    if (module->unloaded_ns == 0 &&
-        (_dl_find_object(reinterpret_cast<void*>(module->begin), &object) != 0 ||
-         reinterpret_cast<std::uint64_t>(object.dlfo_map_start) != module->begin)) {
-      session.code_map.retire(module->begin, module->end,
-                              signal_safe::monotonic_ns() - session.start_monotonic_ns);
-      forget_code();
-    }
-    ref = module->next;
-  }
 }
 
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes) {

@@ -36,9 +36,6 @@ class Exec {
   bool ours_;
 };
 
-// After dlclose: forgets code that is gone.
-void note_unloading();
-
 // Where a thread started by pthread_create finds its bounds: the stack below the start wrapper.
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes);
 

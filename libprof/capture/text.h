@@ -10,14 +10,14 @@ namespace fbleprof::capture {
 template <std::size_t kCapacity>
 class Text {
  public:
-  Text() = default;
-  Text(const char* s) { add(s); }  // NOLINT: a string is a text
+  constexpr Text() = default;
+  constexpr Text(const char* s) { add(s); }  // NOLINT: a string is a text
 
-  Text& add(const char* s) {
+  constexpr Text& add(const char* s) {
     while (s && *s) add(*s++);
     return *this;
   }
-  Text& add(char c) {
+  constexpr Text& add(char c) {
     if (length_ + 1 < kCapacity) {
       bytes_[length_++] = c;
       bytes_[length_] = 0;

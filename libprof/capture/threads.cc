@@ -57,7 +57,7 @@ constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 ThreadBlock* all_blocks = nullptr;
 ThreadBlock* free_blocks = nullptr;
 std::atomic_flag list_lock = ATOMIC_FLAG_INIT;
-Settings settings_copy;
+constinit Settings settings_copy;
 bool perf_allowed = true;
 Slot* empty_cache = nullptr;  // what hooks look up in while stopped
 

@@ -28,17 +28,38 @@ struct BuildId {
   std::uint32_t length = 0;
 };
 
-// The build-id of a loaded object: a note in one of its segments.
-BuildId build_id_of(std::uint64_t begin, std::uint64_t end, std::uint64_t bias) {
-  const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(begin);
+struct ProgramHeaders {
+  const Elf64_Phdr* first = nullptr;
+  std::uint32_t count = 0;
+};
+
+ProgramHeaders headers_of(const LoadedModule& loaded) {
+  if (loaded.headers) return {loaded.headers, loaded.header_count};
+  const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(loaded.begin);
   if (!is_elf(elf->e_ident) || elf->e_phentsize != sizeof(Elf64_Phdr)) return {};
-  const auto* headers = reinterpret_cast<const Elf64_Phdr*>(begin + elf->e_phoff);
-  for (int i = 0; i < elf->e_phnum; ++i) {
-    if (headers[i].p_type != PT_NOTE) continue;
-    std::uint64_t at = bias + headers[i].p_vaddr;
-    const std::uint64_t stop = at + headers[i].p_memsz;
-    const std::uint64_t align = headers[i].p_align == 8 ? 8 : 4;
-    if (at < begin || stop > end) continue;
+  return {reinterpret_cast<const Elf64_Phdr*>(loaded.begin + elf->e_phoff), elf->e_phnum};
+}
+
+bool is_loaded(const ProgramHeaders& headers, const Elf64_Phdr& part) {
+  for (std::uint32_t i = 0; i < headers.count; ++i) {
+    const Elf64_Phdr& segment = headers.first[i];
+    if (segment.p_type == PT_LOAD && part.p_vaddr >= segment.p_vaddr &&
+        part.p_vaddr + part.p_memsz <= segment.p_vaddr + segment.p_filesz) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The build-id of a loaded object: a note in one of its segments.
+BuildId build_id_of(const LoadedModule& loaded) {
+  const ProgramHeaders headers = headers_of(loaded);
+  for (std::uint32_t i = 0; i < headers.count; ++i) {
+    const Elf64_Phdr& header = headers.first[i];
+    if (header.p_type != PT_NOTE || !is_loaded(headers, header)) continue;
+    std::uint64_t at = loaded.load_bias + header.p_vaddr;
+    const std::uint64_t stop = at + header.p_memsz;
+    const std::uint64_t align = header.p_align == 8 ? 8 : 4;
     while (at + sizeof(Elf64_Nhdr) <= stop) {
       const auto* note = reinterpret_cast<const Elf64_Nhdr*>(at);
       const std::uint64_t name = at + sizeof *note;
@@ -126,34 +147,42 @@ format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64
 }
 
 format::Ref CodeMap::module_of(std::uint64_t pc) {
+  LoadedObject object;
+  const bool is_known = find_object(pc, &object);
   // Newest first, so that of two modules that held the address one after the other the loaded one
-  // is found; unloaded ones are passed over.
+  // is found; unloaded ones are passed over, and one with others in a hole between its segments.
   for (format::Ref ref = __atomic_load_n(&arena_->header()->first_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = arena_->at<format::Module>(ref);
-    if (pc >= module->begin && pc < module->end && module->unloaded_ns == 0) return ref;
+    if (pc >= module->begin && pc < module->end && module->unloaded_ns == 0 &&
+        (!is_known || module->load_bias == object.load_bias)) {
+      return ref;
+    }
     ref = module->next;
   }
-  LoadedObject object;
-  if (!find_object(pc, &object)) return 0;
-  return add_module(object.begin, object.end, object.load_bias, object.path, 0,
-                    arena_->header()->end_monotonic_ns - session.start_monotonic_ns);
+  if (!is_known) return 0;
+  LoadedModule loaded;
+  loaded.begin = object.begin;
+  loaded.end = object.end;
+  loaded.load_bias = object.load_bias;
+  loaded.path = object.path;
+  loaded.loaded_ns = arena_->header()->end_monotonic_ns - session.start_monotonic_ns;
+  return add_module(loaded);
 }
 
-format::Ref CodeMap::add_module(std::uint64_t begin, std::uint64_t end, std::uint64_t load_bias,
-                                const char* path, std::uint32_t flags, std::uint64_t loaded_ns) {
+format::Ref CodeMap::add_module(const LoadedModule& loaded) {
   const format::Ref ref = arena_->allocate(sizeof(format::Module), 0);
   if (ref == 0) return 0;
   auto* module = arena_->at<format::Module>(ref);
   std::uint32_t length = 0;
-  while (path && path[length] && length < 4096) ++length;
-  module->path = length ? arena_->add_string(path, length) : 0;
-  module->load_bias = load_bias;
-  module->begin = begin;
-  module->end = end;
-  module->loaded_ns = loaded_ns;
-  module->flags = flags;
-  const BuildId build_id = build_id_of(begin, end, load_bias);
+  while (loaded.path && loaded.path[length] && length < 4096) ++length;
+  module->path = length ? arena_->add_string(loaded.path, length) : 0;
+  module->load_bias = loaded.load_bias;
+  module->begin = loaded.begin;
+  module->end = loaded.end;
+  module->loaded_ns = loaded.loaded_ns;
+  module->flags = loaded.flags;
+  const BuildId build_id = build_id_of(loaded);
   if (build_id.length > 0 && build_id.length <= 64) {
     module->build_id = arena_->add_string(build_id.bytes, build_id.length);
   }

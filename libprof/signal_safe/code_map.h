@@ -7,6 +7,8 @@
 // remembered by each thread in a small cache.
 #pragma once
 
+#include <elf.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -27,6 +29,18 @@ struct FunctionCache {
   Item items[kItems];
 };
 
+// A module that is loaded.
+struct LoadedModule {
+  std::uint64_t begin = 0, end = 0;  // from its first segment to its last; others may lie between
+  std::uint64_t load_bias = 0;
+  const char* path = nullptr;  // may be null
+  std::uint32_t flags = 0;     // format::kModule...
+  std::uint64_t loaded_ns = 0;
+  // Where its first segment may not begin with the ELF header, which tells these.
+  const Elf64_Phdr* headers = nullptr;
+  std::uint32_t header_count = 0;
+};
+
 class CodeMap {
  public:
   // Memory for the table of functions: kTableBytes, zeroed. Before anything else.
@@ -43,9 +57,8 @@ class CodeMap {
   // The record of an arbitrary key: a block (address = its number) or a sampled instruction.
   format::Ref function_with_key(std::uint64_t key, format::FunctionKind kind);
 
-  // Registers a module that is loaded now; 0 if there is no space. `path` may be null.
-  format::Ref add_module(std::uint64_t begin, std::uint64_t end, std::uint64_t load_bias,
-                         const char* path, std::uint32_t flags, std::uint64_t loaded_ns);
+  // Registers a module; 0 if there is no space.
+  format::Ref add_module(const LoadedModule& loaded);
 
   // Forgets what was known of addresses in [begin, end): the module was unloaded.
   void retire(std::uint64_t begin, std::uint64_t end, std::uint64_t unloaded_ns);

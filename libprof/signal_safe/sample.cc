@@ -1,12 +1,6 @@
 // Charging elapsed time, not counting signals: the sum of all charges is the thread's clock,
 // whatever became of the signals (a jiffy's resolution, a blocked signal, an overrun).
 //
-// Time in the kernel: the event gives no signal there, as that would disturb sleeping calls. So
-// where more than a period has passed at a sample, the thread was in the kernel when it was over.
-// Which call that was is not known any more. The kernel's own ticks, fewer, meet calls as often as
-// they take time: one that does is charged with what was put aside for the kernel till then. Where
-// no tick meets a call (page faults), it goes to the next sample in user mode.
-//
 // Which context is live:
 //  - the interrupted instruction is ours: our own cost, charged to the context as overhead;
 //  - the shadow stack has live entries: the live rule, with the interrupted instruction as proof;
@@ -14,6 +8,7 @@
 //  - it has none: the whole machine stack is walked, and its path followed in the tree.
 #include "signal_safe/sample.h"
 
+#include "signal_safe/elapsed.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/session.h"
 
@@ -25,54 +20,13 @@ using format::Edge;
 using format::Node;
 using format::Ref;
 
-struct Elapsed {
-  std::uint64_t cpu_ns, wall_ns;
-
-  bool is_none() const { return (cpu_ns | wall_ns) == 0; }
-};
-
-// Put aside for the kernel at the most: ticks come at 100 Hz or more.
-constexpr std::uint64_t kMostInKernelNs = 40'000'000;
-
 // Takes what is to be charged now off the thread's clocks.
 Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   const std::uint64_t cpu = thread_cpu_ns(), wall = monotonic_ns();
-  Elapsed elapsed{cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0,
-                  wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0};
-  const std::uint64_t period = thread.event_period_ns;
-  const std::uint64_t most = kMostInKernelNs > 8 * period ? kMostInKernelNs : 8 * period;
-  std::uint64_t aside = 0, later = 0;  // left to the kernel's account, and to the next sample
-  bool settles = true;                 // what was put aside is charged as well
-  switch (what) {
-    case Sampled::kAll:
-      break;
-    case Sampled::kUser:
-      settles = elapsed.cpu_ns > period + period / 2 &&
-                thread.in_kernel_ns + elapsed.cpu_ns - period > most;
-      if (!settles && elapsed.cpu_ns > period + period / 2) aside = elapsed.cpu_ns - period;
-      break;
-    case Sampled::kSystemCall:
-      if (elapsed.cpu_ns < period && thread.in_kernel_ns == 0) return {0, 0};
-      later = elapsed.cpu_ns % period;
-      break;
-    case Sampled::kTick:
-      if (elapsed.cpu_ns < most) return {0, 0};
-      break;
-  }
-  if (elapsed.wall_ns < aside + later) elapsed.wall_ns = aside + later;
-  elapsed.cpu_ns -= aside + later;
-  elapsed.wall_ns -= aside + later;
-  thread.last_cpu_ns = cpu - later;
-  thread.last_wall_ns = wall - later;
-  thread.in_kernel_ns += aside;
-  if (settles) {
-    elapsed.cpu_ns += thread.in_kernel_ns;
-    elapsed.wall_ns += thread.in_kernel_ns;
-    thread.in_kernel_ns = 0;
-  }
-  format::Thread* record = thread.record;
-  record->cpu_ns += elapsed.cpu_ns;
-  record->wall_ns += elapsed.wall_ns;
+  const Elapsed elapsed = take_elapsed(thread, what, cpu, wall);
+  if (elapsed.is_none()) return elapsed;
+  thread.record->cpu_ns += elapsed.cpu_ns;
+  thread.record->wall_ns += elapsed.wall_ns;
   session.arena.header()->end_monotonic_ns = wall;
   return elapsed;
 }
@@ -147,10 +101,16 @@ Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
   return edge ? edge->to : context;
 }
 
+// The clock of ticks has no time, or no two profiles of a program would be the same.
+bool takes_time() {
+  return session.recording.load(std::memory_order_relaxed) &&
+         session.options.clock != format::Clock::kTicks;
+}
+
 }  // namespace
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!takes_time()) return;
   if (is_busy(thread, at.sp)) {
     // The slow path or the API was interrupted: the tree is not ours to change, but time is.
     const Elapsed elapsed = take_elapsed(thread, what);
@@ -174,7 +134,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!takes_time()) return;
   thread.record->samples += 1;
   const Entry* top = thread.hot->top;
   if (thread.current->contains(at.sp)) top = filter(thread, at.sp);
@@ -182,7 +142,7 @@ void charge_fatal(ThreadState& thread, const MachineState& at) {
 }
 
 void charge_rest(ThreadState& thread) {
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!takes_time()) return;
   BusyGuard guard(thread);
   if (!guard) return;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));

@@ -160,9 +160,11 @@ Found look_up(std::uint64_t address, const LoadedObject& object) {
     if (address < start + length) {
       return {{start, static_cast<std::uint32_t>(length), true}, fde};
     }
-    gap_begin = start + length;
+    // The neighbours may lie beyond a hole between segments.
+    if (start + length > gap_begin) gap_begin = start + length;
   }
-  const std::uint64_t gap_end = low < count ? start_of(low) : object.end;
+  std::uint64_t gap_end = object.end;
+  if (low < count && start_of(low) < gap_end) gap_end = start_of(low);
   return {{gap_begin, static_cast<std::uint32_t>(gap_end - gap_begin), false}, nullptr};
 }
 

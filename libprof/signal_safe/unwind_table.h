@@ -10,6 +10,7 @@ namespace fbleprof::signal_safe {
 
 // The loaded object that an address lies in.
 struct LoadedObject {
+  // Of the whole object; only of the segment where there are holes between a program's.
   std::uint64_t begin = 0, end = 0;
   const std::uint8_t* eh_frame_header = nullptr;  // null: it has none
   std::uint64_t load_bias = 0;

@@ -28,9 +28,9 @@ po::options_description recording_options() {
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
       "what is measured. cpu: time that threads compute. wall: time that passes. Samples are "
       "taken while a thread computes: what it waited is charged to what it runs next. Good for "
-      "totals of threads, not for where they wait. ticks: calls and blocks of code instead of "
-      "time, the same on each run (needs a "
-      "program built with hooks). Default: cpu");
+      "totals of threads, not for where they wait. ticks: calls, and what the program counts with "
+      "fbleprof_tick, instead of time: the same on each run (needs hooks or the C API). Default: "
+      "cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand once on a path, so the tree is "
       "bounded by the code. suffix: a repeated end of the path folds. none: nothing folds, and "

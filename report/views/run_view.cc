@@ -5,6 +5,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -351,6 +352,15 @@ std::string heading(const Profile& profile, const Look& look) {
   if (profile.processes().size() == 1 && profile.processes()[0].duration_ns != 0) {
     add(time_text(profile.processes()[0].duration_ns) + " recorded");
   }
+  const bool is_untimed =
+      !profile.processes().empty() &&
+      std::all_of(profile.processes().begin(), profile.processes().end(),
+                  [](const Process& process) { return process.clock == Clock::kTicks; });
+  if (is_untimed) {
+    add(run.calls + run.ticks == 0 ? "clock ticks, not time: nothing with hooks ran"
+                                   : "clock ticks, not time");
+    if (run.ticks != 0) add(count(run.ticks) + " ticks");
+  }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
   if (run.samples != 0) {
     add(fmt::format("{} samples at {} Hz", count(run.samples), reached_hz(run)));
@@ -401,8 +411,10 @@ std::string default_metric(const Profile& profile) {
   const std::string preferred =
       profile.processes().empty() ? "cpu" : clock_name(profile.processes()[0].clock);
   const bool is_imported = !profile.processes().empty() && profile.processes()[0].is_imported;
+  // What was counted, where time was not asked for.
+  const std::string second = preferred == "ticks" ? "calls" : "cpu";
   for (const std::string& name :
-       {preferred, std::string("cpu"), std::string("wall"), std::string("ticks"),
+       {preferred, second, std::string("cpu"), std::string("wall"), std::string("ticks"),
         std::string("samples"), std::string("calls")}) {
     if (is_imported) break;
     const Metric* metric = profile.find_metric(name);

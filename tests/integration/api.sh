@@ -49,3 +49,41 @@ begin "api, a query of 200,000 contexts"
 settings=(FBLEPROF_RATE=1)
 same "$dir/query_tree"
 verified "$profile"
+
+# Without time the profile of a program is the same on every run.
+begin "the clock of ticks"
+settings=(FBLEPROF_CLOCK=ticks)
+build gcc -pg -mfentry
+for program in "$PROGRAMS/notes.fentry" "$PROGRAMS/notes.cyg" "$dir/api"; do
+  for run in 1 2 3; do
+    profiled "$program"
+    verified "$profile"
+    check "$program: no time" "$(fact cpu_ns) $(fact samples) $(fact overhead_ns)" = "0 0 0"
+    "$REPORT" --raw "$profile" | sed -n 's/ site=0x[^ ]*//;/^\(node\|edge\) /p' >"$dir/$run.raw"
+    "$REPORT" --format csv "$profile" >"$dir/$run.csv"
+  done
+  check "$program: contexts" -s "$dir/1.raw"
+  for run in 2 3; do
+    for what in csv raw; do
+      cmp -s "$dir/1.$what" "$dir/$run.$what" ||
+        fail "$program: run $run differs: $(diff "$dir/1.$what" "$dir/$run.$what" | head -n 5)"
+    done
+  done
+done
+check "the metric is ticks" "$("$REPORT" "$profile" | grep -c '^ticks [0-9,]* in all')" = 1
+begin "the clock of ticks, threads"
+settings=(FBLEPROF_CLOCK=ticks)
+same "$PROGRAMS/threads.fentry"
+expected
+check "no time on any thread" "$(fact cpu_ns) $(fact samples)" = "0 0"
+begin "the clock of ticks, calls alone"
+settings=(FBLEPROF_CLOCK=ticks)
+profiled "$PROGRAMS/count.fentry" 15
+check "the metric is calls" "$("$REPORT" "$profile" | grep -c '^calls 1,9[0-9]* in all')" = 1
+check "the heading says so" "$("$REPORT" "$profile" | grep -c 'clock ticks, not time')" = 1
+begin "the clock of ticks without hooks"
+settings=(FBLEPROF_CLOCK=ticks)
+profiled "$PROGRAMS/split.plain" 20
+verified "$profile"
+check "the heading says so" "$("$REPORT" "$profile" | grep -c 'nothing with hooks ran')" = 1
+check "the recorder too" "$("$REPORT" --summary "$profile" | grep -c 'nothing to show')" = 1

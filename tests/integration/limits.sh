@@ -27,8 +27,9 @@ limits=(@sigpending=4)
 same "$PROGRAMS/threads.fentry" many
 expected
 for mode in fentry cyg plain; do
-  for how in errno kill; do
+  for how in errno kill "errno raw"; do
     begin "seccomp $how $mode"
+    # shellcheck disable=SC2086  # words
     same "$PROGRAMS/sandbox.$mode" $how
     verified "$profile"
     [ $mode = plain ] || expected

@@ -54,3 +54,24 @@ END
 g++ -O2 -shared -fPIC "$dir/thrower.cc" -o "$dir/thrower.so" && gcc "$dir/host.c" -o "$dir/host" -ldl
 same "$dir/host" "$dir/thrower.so"
 verified "$profile"
+
+# The loader answers for such a program one segment at a time: its names need all of them.
+for program in far.{fentry,mcountc,cyg,plain} far_pie.{fentry,cyg,plain}; do
+  begin "a hole between segments: $program"
+  same "$PROGRAMS/$program"
+  if [ "${program##*.}" = plain ]; then verified "$profile"; else expected; fi
+  check "the program is one module" "$("$REPORT" --raw "$profile" |
+    grep -c "^module .*path=\"$PROGRAMS/far.* build_id=[0-9a-f]")" = 1
+  check "every module has its path" "$("$REPORT" --raw "$profile" | grep -c '^module .*path=""')" = 0
+  near "the far functions' share" "$(dominated far_work)" 50 15
+  near "the near function's share" "$(share near_work)" 25 15
+done
+
+begin "the loader is what is executed"
+loader=$(readelf -l "$PROGRAMS/notes.fentry" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
+for program in notes.fentry far.fentry far_pie.fentry; do
+  (cd "$PROGRAMS" && FBLEPROF_OUT="$dir/%e.out" "$loader" --preload "$LIB" "./$program") >"$dir/profiled.out"
+  profile=$dir/$program.out
+  expected
+  check "the program is $program" "$(basename "$(fact executable)")" = "$program"
+done

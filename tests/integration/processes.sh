@@ -129,3 +129,10 @@ wait
 verified "$profile"
 check "the first one's profile is still its own" "$(fact pid)" = "$(cat "$dir/pid")"
 check "and says that it was killed" "$(fact state)" = killed
+
+begin "settings hold in children"
+settings=(FBLEPROF_RATE=300 FBLEPROF_COMPACT=none)
+same "$PROGRAMS/processes.fentry" fork
+while read -r file; do
+  check "rate and rule of $file" "$(fact rate_asked_hz "$file") $(fact compaction "$file")" = "300 none"
+done < <(profiles_in "$dir")

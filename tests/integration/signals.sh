@@ -41,9 +41,12 @@ done
 
 # The handler reads the clock, which reads a counter that a program may forbid itself.
 for mode in fentry plain; do
-  begin "no time-stamp counter $mode"
-  same "$PROGRAMS/no_counter.$mode"
-  verified "$profile"
-  [ "$mode" = plain ] || expected
-  check "there are samples" "$(fact samples)" -gt 10
+  for how in "" raw; do
+    begin "no time-stamp counter $mode $how"
+    # shellcheck disable=SC2086  # no argument at all
+    same "$PROGRAMS/no_counter.$mode" $how
+    verified "$profile"
+    [ "$mode" = plain ] || expected
+    check "there are samples" "$(fact samples)" -gt 10
+  done
 done

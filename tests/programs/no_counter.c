@@ -1,8 +1,10 @@
 // Forbids itself to read the time-stamp counter: whoever does, in the vDSO's clock_gettime too,
-// gets SIGSEGV. Works, has a thread that works, and ends.
+// gets SIGSEGV. Works, has a thread that works, and ends. argv[1]: raw (not through prctl).
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "block.h"
 
@@ -16,8 +18,11 @@ BLOCK void* run(void* unused) {
   return unused;
 }
 
-int main(void) {
-  if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) != 0) puts("the counter cannot be forbidden");
+int main(int argc, char** argv) {
+  (void)argv;
+  long result = argc > 1 ? syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0)
+                         : prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+  if (result != 0) puts("the counter cannot be forbidden");
   run(NULL);
   pthread_t thread;
   if (pthread_create(&thread, NULL, run, NULL) != 0) return 1;

@@ -1,7 +1,7 @@
 // Rounds of CPU time that samplers get wrong. argv[1]: for how many ms.
 //   rhythm  three tenths of each millisecond in first, the rest in second: a sampler that keeps the
 //           same time meets each round at the same point
-//   kernel  three tenths in the kernel, called from first
+//   kernel  three tenths in the kernel, called from in_kernel; not in step with the kernel's ticks
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +44,10 @@ int main(int argc, char** argv) {
   const int kernel = argc > 2 && strcmp(argv[2], "kernel") == 0;
   const long end = now_ns() + (argc > 1 ? atol(argv[1]) : 3000) * 1000000L;
   zeros = open("/dev/zero", O_RDONLY);
-  for (long t = now_ns(); t < end; t += 1000000) {
-    (kernel ? in_kernel : first)(t + 300000);
-    second(t + 1000000);
+  const long round = kernel ? 1370000 : 1000000;
+  for (long t = now_ns(); t < end; t += round) {
+    (kernel ? in_kernel : first)(t + round * 3 / 10);
+    second(t + round);
   }
   return 0;
 }

@@ -49,7 +49,7 @@ TEST(Verify, TimeThatIsNotOnTheClockIsFound) {
 
 TEST(Verify, LostSampleIsFound) {
   FileBuilder file = good_file();
-  file.record<format::Node>(file.node("a b"))->samples -= 1;
+  file.record<format::Node>(file.node("a b"))->samples -= 2;
   EXPECT_TRUE(contains(broken(file), "every sample"));
 }
 
@@ -75,7 +75,7 @@ TEST(Verify, TailEdgeElsewhereIsFound) {
 TEST(Verify, WrongDepthAndCountsAreFound) {
   FileBuilder file = good_file();
   file.record<format::Node>(file.node("a c"))->depth = 7;
-  file.header().node_count += 2;
+  file.header().node_count += 20;
   EXPECT_TRUE(contains(broken(file), "one deeper"));
   EXPECT_TRUE(contains(broken(file), "header counts"));
 }

@@ -72,6 +72,26 @@ TEST_F(ReportTest, SeveralFilesAreSummedAndSplit) {
   EXPECT_NE(out.find("6.00 us             24"), std::string::npos);
 }
 
+// Time that an older recorder charged under the clock of ticks is no measure of it.
+TEST_F(ReportTest, ClockOfTicksShowsTicksElseCalls) {
+  test::FileBuilder file;
+  file.header().clock = format::Clock::kTicks;
+  file.charge("main work", {.cpu_ns = 3000, .samples = 1});
+  file.write(path("one"));
+  EXPECT_NE(text({"%1"}).find("clock ticks, not time: nothing with hooks ran"), std::string::npos);
+  file.calls("main work", 12);
+  file.write(path("one"));
+  std::string out = text({"%1"});
+  EXPECT_NE(out.find("clock ticks, not time"), std::string::npos);
+  EXPECT_EQ(out.find("nothing with hooks"), std::string::npos);
+  EXPECT_NE(out.find("calls 12 in all"), std::string::npos);
+  file.charge("main", {.samples = 0, .ticks = 70});
+  file.write(path("one"));
+  out = text({"%1"});
+  EXPECT_NE(out.find("70 ticks"), std::string::npos);
+  EXPECT_NE(out.find("ticks 70 in all"), std::string::npos);
+}
+
 TEST_F(ReportTest, AllMetricsCanBeShown) {
   EXPECT_NE(text({"--self", "--format", "csv", "--metric", "wall", "%1"}).find("work,5000,5000,12"),
             std::string::npos);

@@ -1,0 +1,109 @@
+// The loader answers for an address with its object's whole range, but for a program linked with
+// holes between its segments (Debian's node has one of a page) with that segment's alone. Its true
+// extent is in its program headers, which the kernel tells where they are. Libraries are mapped in
+// one piece, holes included.
+#include "capture/modules.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "capture/text.h"
+#include "capture/threads.h"
+#include "format/format.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using signal_safe::LoadedModule;
+using signal_safe::session;
+
+namespace {
+
+// Takes a program's extent and build-id from its program headers, where they can be had.
+void widen_to_segments(LoadedModule& program) {
+  constexpr std::uint64_t kPage = 4096;
+  if (getauxval(AT_PHENT) != sizeof(Elf64_Phdr)) return;
+  program.headers = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
+  if (!program.headers) return;
+  program.header_count = static_cast<std::uint32_t>(getauxval(AT_PHNUM));
+  for (std::uint32_t i = 0; i < program.header_count; ++i) {
+    const Elf64_Phdr& segment = program.headers[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uint64_t begin = program.load_bias + segment.p_vaddr;
+    const std::uint64_t end = begin + segment.p_memsz;
+    if (begin / kPage * kPage < program.begin) program.begin = begin / kPage * kPage;
+    if (end > program.end) program.end = end;
+  }
+}
+
+// Links and relative names resolved: an open file tells.
+std::size_t read_program_path(char* path, std::size_t size) {
+  // The kernel was given the loader to execute (ld.so PROGRAM): it is loaded by none.
+  const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (getauxval(AT_BASE) == 0 && given) {
+    const int fd = open(given, O_PATH | O_CLOEXEC);
+    if (fd >= 0) {
+      Text<32> link{"/proc/self/fd/"};
+      link.add_number(static_cast<std::uint64_t>(fd));
+      const ssize_t length = readlink(link.c_str(), path, size);
+      close(fd);
+      if (length > 0) return static_cast<std::size_t>(length);
+    }
+  }
+  const ssize_t length = readlink("/proc/self/exe", path, size);
+  return length > 0 ? static_cast<std::size_t>(length) : 0;
+}
+
+bool is_still_loaded(const format::Module& module) {
+  if (module.flags & format::kModuleIsMain) return true;
+  dl_find_object object;
+  // Another thread may have loaded another in its place already. Its name is not looked at: it may
+  // be gone by now as well.
+  return _dl_find_object(reinterpret_cast<void*>(module.begin), &object) == 0 &&
+         reinterpret_cast<std::uint64_t>(object.dlfo_map_start) == module.begin &&
+         reinterpret_cast<std::uint64_t>(object.dlfo_map_end) == module.end;
+}
+
+}  // namespace
+
+const char* program_path() {
+  // Once: a relative name may mean another file later.
+  static constinit char path[4096];
+  if (path[0] == 0) path[read_program_path(path, sizeof path - 1)] = 0;
+  return path;
+}
+
+void add_loaded_modules() {
+  bool is_main = true;
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next, is_main = false) {
+    dl_find_object object;
+    if (_dl_find_object(map->l_ld, &object) != 0) continue;
+    LoadedModule module;
+    module.begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
+    module.end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
+    module.load_bias = map->l_addr;
+    module.path = is_main ? program_path() : map->l_name;
+    if (is_main) {
+      module.flags = format::kModuleIsMain;
+      widen_to_segments(module);
+    }
+    session.code_map.add_module(module);
+  }
+}
+
+void note_unloading() {
+  for (format::Ref ref = __atomic_load_n(&session.arena.header()->first_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    const auto* module = session.arena.at<format::Module>(ref);
+    if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
+      session.code_map.retire(module->begin, module->end,
+                              signal_safe::monotonic_ns() - session.start_monotonic_ns);
+      forget_code();
+    }
+    ref = module->next;
+  }
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,54 @@
+// Time in the kernel: the event gives no signal there, as that would disturb sleeping calls. So
+// where more than a period has passed at a sample, the thread was in the kernel when it was over.
+// Which call that was is not known any more. The kernel's own ticks, fewer, meet calls as often as
+// they take time: one that does is charged with what was put aside for the kernel till then. Where
+// no tick meets a call (page faults), it goes to the next sample in user mode.
+#include "signal_safe/elapsed.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+// Put aside for the kernel at the most: ticks come at 100 Hz or more.
+constexpr std::uint64_t kMostInKernelNs = 40'000'000;
+
+}  // namespace
+
+Elapsed take_elapsed(ThreadState& thread, Sampled what, std::uint64_t cpu, std::uint64_t wall) {
+  Elapsed elapsed{cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0,
+                  wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0};
+  const std::uint64_t period = thread.event_period_ns;
+  const std::uint64_t most = kMostInKernelNs > 8 * period ? kMostInKernelNs : 8 * period;
+  std::uint64_t aside = 0, later = 0;  // left to the kernel's account, and to the next sample
+  bool settles = true;                 // what was put aside is charged as well
+  switch (what) {
+    case Sampled::kAll:
+      break;
+    case Sampled::kUser:
+      settles = elapsed.cpu_ns > period + period / 2 &&
+                thread.in_kernel_ns + elapsed.cpu_ns - period > most;
+      if (!settles && elapsed.cpu_ns > period + period / 2) aside = elapsed.cpu_ns - period;
+      break;
+    case Sampled::kSystemCall:
+      if (elapsed.cpu_ns < period && thread.in_kernel_ns == 0) return {0, 0};
+      later = elapsed.cpu_ns % period;
+      break;
+    case Sampled::kTick:
+      if (elapsed.cpu_ns < most) return {0, 0};
+      break;
+  }
+  if (elapsed.wall_ns < aside + later) elapsed.wall_ns = aside + later;
+  elapsed.cpu_ns -= aside + later;
+  elapsed.wall_ns -= aside + later;
+  thread.last_cpu_ns = cpu - later;
+  thread.last_wall_ns = wall - later;
+  thread.in_kernel_ns += aside;
+  if (settles) {
+    elapsed.cpu_ns += thread.in_kernel_ns;
+    elapsed.wall_ns += thread.in_kernel_ns;
+    thread.in_kernel_ns = 0;
+  }
+  return elapsed;
+}
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,33 @@
+// Functions in a section that the linker puts far from the rest of the program: between its
+// segments is a hole, in which a library's address may lie.
+#include "block.h"
+
+#define FAR __attribute__((section(".far")))
+
+FAR BLOCK void far_leaf(long units) { work(units); }
+
+FAR BLOCK void far_work(int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    far_leaf(100);
+    KEEP;
+    work(100);
+  }
+}
+
+BLOCK void near_work(int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    work(100);
+    far_leaf(100);
+    KEEP;
+  }
+}
+
+int main(void) {
+  far_work(1000);
+  near_work(1000);
+  puts("expect main far_work 1");
+  puts("expect far_work far_leaf 1000");
+  puts("expect main near_work 1");
+  puts("expect near_work far_leaf 1000");
+  return 0;
+}

@@ -1,0 +1,101 @@
+#include "signal_safe/elapsed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+namespace fbleprof::signal_safe {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+// A thread with an event each millisecond, whose clocks are moved by hand.
+class ElapsedTest : public testing::Test {
+ protected:
+  void SetUp() override { thread_->event_period_ns = kMs; }
+
+  // A sample after `ns` more on both clocks; what it is charged with.
+  std::uint64_t after(std::uint64_t ns, Sampled what) {
+    now_ += ns;
+    const Elapsed elapsed = take_elapsed(*thread_, what, now_, now_);
+    EXPECT_EQ(elapsed.cpu_ns, elapsed.wall_ns);
+    charged_ += elapsed.cpu_ns;
+    EXPECT_EQ(charged_ + thread_->in_kernel_ns, thread_->last_cpu_ns);
+    EXPECT_LE(thread_->last_cpu_ns, now_);
+    return elapsed.cpu_ns;
+  }
+
+  std::unique_ptr<ThreadState> thread_ = std::make_unique<ThreadState>();
+  std::uint64_t now_ = 0, charged_ = 0;
+};
+
+TEST_F(ElapsedTest, SampleInTimeIsChargedWhole) {
+  EXPECT_EQ(after(kMs, Sampled::kUser), kMs);
+  EXPECT_EQ(after(kMs + kMs / 4, Sampled::kUser), kMs + kMs / 4);
+  EXPECT_EQ(thread_->in_kernel_ns, 0U);
+}
+
+TEST_F(ElapsedTest, LateSampleIsChargedOnePeriodAndTheNextSystemCallTheRest) {
+  EXPECT_EQ(after(5 * kMs, Sampled::kUser), kMs);
+  EXPECT_EQ(thread_->in_kernel_ns, 4 * kMs);
+  EXPECT_EQ(after(kMs, Sampled::kUser), kMs);
+  EXPECT_EQ(after(kMs / 2, Sampled::kSystemCall), 4 * kMs);
+  // The part of a period is the next sample's.
+  EXPECT_EQ(after(kMs / 2, Sampled::kUser), kMs);
+}
+
+TEST_F(ElapsedTest, SystemCallsTakeNothingOfAProgramThatComputes) {
+  after(kMs, Sampled::kUser);
+  EXPECT_EQ(after(kMs / 2, Sampled::kSystemCall), 0U);
+  EXPECT_EQ(after(kMs / 4, Sampled::kTick), 0U);
+  EXPECT_EQ(after(kMs / 4, Sampled::kUser), kMs);
+}
+
+TEST_F(ElapsedTest, WithoutSystemCallsWhatWasPutAsideIsChargedToASample) {
+  std::uint64_t most = 0;
+  for (int i = 0; i < 100; ++i) {
+    after(4 * kMs, Sampled::kUser);
+    most = std::max(most, thread_->in_kernel_ns);
+  }
+  EXPECT_GT(most, 30 * kMs);
+  EXPECT_LE(most, 40 * kMs);
+}
+
+TEST_F(ElapsedTest, TickEndsALongStayInTheKernel) {
+  EXPECT_EQ(after(39 * kMs, Sampled::kTick), 0U);
+  EXPECT_EQ(after(2 * kMs, Sampled::kTick), 41 * kMs);
+}
+
+// At one sample a second the bound grows with the period, or every sample would settle.
+TEST_F(ElapsedTest, LongPeriodsPutMoreAside) {
+  thread_->event_period_ns = 1000 * kMs;
+  EXPECT_EQ(after(3000 * kMs, Sampled::kUser), 1000 * kMs);
+  EXPECT_EQ(thread_->in_kernel_ns, 2000 * kMs);
+}
+
+TEST_F(ElapsedTest, ClockThatWentBackChargesNothing) {
+  after(10 * kMs, Sampled::kAll);
+  EXPECT_TRUE(take_elapsed(*thread_, Sampled::kAll, 9 * kMs, 9 * kMs).is_none());
+}
+
+TEST_F(ElapsedTest, WithoutAnEventEachSampleIsChargedWhole) {
+  thread_->event_period_ns = 0;
+  EXPECT_EQ(after(4 * kMs, Sampled::kAll), 4 * kMs);
+  EXPECT_EQ(after(400 * kMs, Sampled::kAll), 400 * kMs);
+}
+
+TEST_F(ElapsedTest, EveryOrderOfSamplesAddsUpToTheClock) {
+  std::mt19937_64 random(7);
+  const Sampled kinds[] = {Sampled::kAll, Sampled::kUser, Sampled::kSystemCall, Sampled::kTick};
+  for (int i = 0; i < 100'000; ++i) {
+    after(random() % (random() % 8 == 0 ? 100 * kMs : 2 * kMs), kinds[random() % 4]);
+  }
+  after(1, Sampled::kAll);
+  EXPECT_EQ(charged_, now_);
+  EXPECT_EQ(thread_->in_kernel_ns, 0U);
+}
+
+}  // namespace
+}  // namespace fbleprof::signal_safe
