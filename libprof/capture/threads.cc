@@ -23,10 +23,12 @@ using signal_safe::kernel_call;
 using signal_safe::kernel_failed;
 using signal_safe::kGateWord;
 using signal_safe::kNoFrame;
+using signal_safe::kRootGateWord;
 using signal_safe::session;
 using signal_safe::Slot;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
+using signal_safe::Word;
 
 namespace {
 
@@ -98,8 +100,8 @@ bool provide_shadow(Entry** shadow, std::uint64_t* bytes, std::uint64_t wanted) 
   return *shadow != nullptr;
 }
 
-void set_up_stack(Stack& stack, Entry* shadow, std::uint64_t bytes) {
-  shadow[0] = {kNoFrame, kGateWord};
+void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes) {
+  shadow[0] = {kNoFrame, gate};
   stack.gate = shadow;
   stack.limit = shadow + bytes / sizeof(Entry) - kSlackEntries;
   stack.saved_top = shadow;
@@ -200,7 +202,7 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
   state.main_stack.base = state.tree.root();
-  set_up_stack(state.main_stack, block->shadow, block->shadow_bytes);
+  set_up_stack(state.main_stack, kRootGateWord, block->shadow, block->shadow_bytes);
   state.current = &state.main_stack;
   state.canary->alive = 1;
   state.record->tid = state.tid;
@@ -293,7 +295,7 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
     if (!base) state.signal_stack.low = state.signal_stack.high = 0;
     return;
   }
-  set_up_stack(state.signal_stack, block->signal_shadow, block->signal_shadow_bytes);
+  set_up_stack(state.signal_stack, kGateWord, block->signal_shadow, block->signal_shadow_bytes);
   state.signal_stack.low = reinterpret_cast<std::uint64_t>(base);
   state.signal_stack.high = state.signal_stack.low + bytes;
 }

@@ -53,7 +53,8 @@ bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) 
 
 void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
               Edge* edge, Word to) {
-  if (!is_cacheable(context) || site >> kWordShift != 0 || edge->kind == format::EdgeKind::kTail) {
+  if ((!is_cacheable(context) && context != kRootGateWord) || site >> kWordShift != 0 ||
+      edge->kind == format::EdgeKind::kTail) {
     return;
   }
   Slot* slot = slot_of(thread.cache, context ^ site, callee);
@@ -137,7 +138,11 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   edge->calls += 1;
   const Word word = thread.tree.word_of(edge->to);
   push(thread, caller, is_api ? caller->frame : frame, word);
-  if (caller == top && !is_gate(caller)) remember(thread, caller->word, site, callee, edge, word);
+  // Below the root's gate there is no caller to be proven, but perhaps another stack to be found.
+  const bool one_stack = is_api || thread.signal_stack.gate == nullptr;
+  const bool same_next_time =
+      caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
+  if (same_next_time) remember(thread, caller->word, site, callee, edge, word);
 }
 
 // The block is not on top: a callee's entry lies above it, or there is no such entry.

@@ -47,7 +47,7 @@ Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref funct
 // Makes the stack that `address` lies on the current one; true if that is another than before.
 bool switch_stack(ThreadState& thread, std::uint64_t address);
 
-inline bool is_gate(const Entry* entry) { return entry->word == kGateWord; }
+inline bool is_gate(const Entry* entry) { return is_gate_word(entry->word); }
 
 // Entries of the C API, and of inlined functions, share the frame of the entry beneath.
 inline bool shares_frame_with_below(const Entry* entry) {

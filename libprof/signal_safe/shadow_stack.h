@@ -25,7 +25,11 @@ using Word = std::uint64_t;
 inline constexpr int kWordShift = 47;
 inline constexpr std::uint32_t kBigNode = 0x1ffff;
 inline constexpr std::uint32_t kGateNode = 0x1fffe;
-inline constexpr Word kGateWord = static_cast<Word>(kGateNode) << kWordShift;
+// The gate of a thread's own stack stands for the root, always. What lies below another stack's
+// changes.
+inline constexpr Word kRootGateWord = static_cast<Word>(kGateNode) << kWordShift;
+inline constexpr Word kGateWord = kRootGateWord | Word{1} << 40;  // above any block's number
+constexpr bool is_gate_word(Word word) { return word >> kWordShift == kGateNode; }
 inline constexpr std::uint32_t kFirstBigNumber = kGateNode;
 inline constexpr std::uint32_t kBigMark = 1u << 31;  // no block has such a number
 

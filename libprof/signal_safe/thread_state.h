@@ -104,8 +104,8 @@ class BusyGuard {
 
 // The node that an entry stands for; for a gate, its stack's base.
 inline format::Ref node_of(const ThreadState& thread, const Entry* entry) {
-  return entry->word == kGateWord ? thread.current->base
-                                  : thread.tree.node_at(node_number(entry->word));
+  return is_gate_word(entry->word) ? thread.current->base
+                                   : thread.tree.node_at(node_number(entry->word));
 }
 
 }  // namespace fbleprof::signal_safe
