@@ -7,6 +7,7 @@ in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about ten min
   --quick      small sizes and few rounds, to see that it works; figures mean little
   --only NAME  only this part (prices, xray, signals, small, accuracy, growth, reports) or only this
                workload; may be given again. Prints, and writes to build/bench instead of docs/
+  --continue   keep the parts that the run before this one has measured
   --no-setup   do not look for missing packages
 """
 import argparse
@@ -60,6 +61,7 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], help=argparse.SUPPRESS)
+    parser.add_argument("--continue", dest="resume", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-setup", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     names = PARTS + [workload.name for workload in workloads.WORKLOADS]
@@ -100,15 +102,18 @@ def main():
         "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
         "reports": lambda: reports.measure_reports(context),
     }
-    started = time.monotonic()
-    for part in chosen_parts:
-        print(f"{part} ({time.monotonic() - started:.0f} s so far)", flush=True)
-        results[part] = steps[part]()
-    results["seconds"] = time.monotonic() - started
-
     complete = not arguments.quick and not arguments.only
     results_file = context.cache / ("results.json" if complete else "results.partial.json")
-    results_file.write_text(json.dumps(results, indent=1))
+    if arguments.resume and results_file.exists():
+        results = json.loads(results_file.read_text())
+    for part in chosen_parts:
+        if part in results:
+            continue
+        print(f"{part} ({results.get('seconds', 0):.0f} s so far)", flush=True)
+        started = time.monotonic()
+        results[part] = steps[part]()
+        results["seconds"] = results.get("seconds", 0) + time.monotonic() - started
+        results_file.write_text(json.dumps(results, indent=1))
     target = root / "docs" if complete else context.cache
     write_up.write(results, target)
     print((target / "PERFORMANCE.md").read_text())

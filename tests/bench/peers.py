@@ -67,6 +67,6 @@ PEERS = [
     Peer("callgrind", "callgrind", "plain", "plain-small", SMALL, once=True),
 ]
 XRAY_PEERS = [
-    Peer("clang", "plain, by clang", "clang"),
+    Peer("clang", "plain, by clang", "clang", against="clang"),
     Peer("xray", "LLVM XRay, profiling mode", "xray", "clang"),
 ]
