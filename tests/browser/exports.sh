@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 chromium=$(command -v chromium) && command -v npm node >/dev/null || exit 77
 mkdir -p "$CACHE/browser"
 if ! [ -d "$CACHE/browser/node_modules/speedscope" ]; then
-  npm install --silent --no-save --prefix "$CACHE/browser" playwright-core speedscope@1.25.0 ||
+  timeout 120 npm install --silent --no-save --prefix "$CACHE/browser" playwright-core speedscope@1.25.0 ||
     exit 77
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/fbleprof.XXXXXX")
