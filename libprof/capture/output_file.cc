@@ -334,6 +334,22 @@ std::uint64_t pid_namespace() {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
+format::Header starting_header(const OutputFile& file) {
+  format::Header header{};
+  __builtin_memcpy(header.magic, format::kMagic, sizeof header.magic);
+  header.version = format::kVersion;
+  header.header_bytes = format::kHeaderBytes;
+  header.byte_order = format::kByteOrderMark;
+  header.unit_bytes = format::kUnitBytes;
+  header.used_bytes = format::kHeaderBytes;
+  header.cap_bytes = file.cap_bytes;
+  header.state = format::State::kStarting;
+  header.pid = own_pid();
+  header.process_start_ticks = process_start_ticks(header.pid);
+  header.pid_namespace = pid_namespace();
+  return header;
+}
+
 OutputFile open_output(const Settings& settings, const Path* base_path) {
   OutputFile file;
   bool names_process = false;
@@ -364,19 +380,11 @@ OutputFile open_output(const Settings& settings, const Path* base_path) {
     file.device = status.st_dev;
     file.inode = status.st_ino;
     // Who looks at the name from now on must see that it is taken.
-    format::Header header{};
-    __builtin_memcpy(header.magic, format::kMagic, sizeof header.magic);
-    header.version = format::kVersion;
-    header.header_bytes = format::kHeaderBytes;
-    header.byte_order = format::kByteOrderMark;
-    header.unit_bytes = format::kUnitBytes;
-    header.used_bytes = format::kHeaderBytes;
-    header.cap_bytes = file.cap_bytes;
-    header.pid = own_pid();
-    header.process_start_ticks = process_start_ticks(header.pid);
-    header.pid_namespace = pid_namespace();
-    header.state = format::State::kStarting;
-    if (write(fd, &header, sizeof header) != static_cast<ssize_t>(sizeof header)) {
+    // The whole of it in one write: killed after that, the process leaves a file that is whole.
+    const format::Header header = starting_header(file);
+    char page[format::kHeaderBytes]{};
+    __builtin_memcpy(page, &header, sizeof header);
+    if (write(fd, page, sizeof page) != static_cast<ssize_t>(sizeof page)) {
       file.failure.add(file.path.c_str()).add(": no space is left");
     }
   }

@@ -14,6 +14,7 @@
 
 #include "capture/options.h"
 #include "capture/text.h"
+#include "format/format.h"
 
 namespace fbleprof::capture {
 
@@ -35,6 +36,9 @@ struct OutputFile {
 // Async-signal-safe. In a process forked from a profiled one `base_path` is the parent's, else
 // null.
 OutputFile open_output(const Settings& settings, const Path* base_path);
+
+// What a header says first: whose it is, before anything was recorded.
+format::Header starting_header(const OutputFile& file);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it
 // ends.

@@ -119,19 +119,8 @@ void describe_process(format::Header* header) {
 // Made aside and put in place at once: the one that took the name is there already, and a program
 // killed meanwhile leaves the one or the other.
 void write_header(format::Header* place) {
-  format::Header header{};
-  __builtin_memcpy(header.magic, format::kMagic, sizeof header.magic);
-  header.version = format::kVersion;
-  header.header_bytes = format::kHeaderBytes;
-  header.byte_order = format::kByteOrderMark;
-  header.unit_bytes = format::kUnitBytes;
-  header.used_bytes = format::kHeaderBytes;
-  header.cap_bytes = output.cap_bytes;
-  header.state = format::State::kStarting;
-  header.pid = profiled_pid;
+  format::Header header = starting_header(output);
   header.parent_pid = static_cast<std::uint32_t>(getppid());
-  header.process_start_ticks = process_start_ticks(profiled_pid);
-  header.pid_namespace = pid_namespace();
   header.start_realtime_ns = clock_reading(CLOCK_REALTIME);
   header.start_monotonic_ns = header.end_monotonic_ns = session.start_monotonic_ns;
   header.clock = settings.recording.clock;
