@@ -51,13 +51,7 @@ bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) 
   return (session.arena.at<format::Function>(named)->flags & format::kFunctionHooked) != 0;
 }
 
-void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
-              Edge* edge, Word to) {
-  if ((!is_cacheable(context) && context != kRootGateWord) || site >> kWordShift != 0 ||
-      edge->kind == format::EdgeKind::kTail) {
-    return;
-  }
-  Slot* slot = slot_of(thread.cache, context ^ site, callee);
+void fill(Slot* slot, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word to) {
   // A signal's hook may meet the slot half written: it must not hit.
   slot->tag = 0;
   asm volatile("" ::: "memory");
@@ -65,7 +59,17 @@ void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64
   slot->edge = edge;
   slot->to = to;
   asm volatile("" ::: "memory");
-  slot->tag = context ^ site;
+  slot->tag = tag;
+}
+
+void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
+              Edge* edge, Word to) {
+  if ((!is_cacheable(context) && context != kRootGateWord) || site >> kWordShift != 0 ||
+      edge->kind == format::EdgeKind::kTail) {
+    return;
+  }
+  Slot* slot = slot_of(thread.cache, context ^ site, callee);
+  fill(slot, context ^ site, callee, edge, to);
 }
 
 void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
@@ -201,15 +205,7 @@ void replace_top(Frame frame, std::uint32_t block) {
   }
   tail->calls += 1;
   const Word word = thread.tree.word_of(tail->to);
-  if (cacheable) {
-    slot->tag = 0;
-    asm volatile("" ::: "memory");
-    slot->callee = callee;
-    slot->edge = tail;
-    slot->to = word;
-    asm volatile("" ::: "memory");
-    slot->tag = top->word ^ block;
-  }
+  if (cacheable) fill(slot, top->word ^ block, callee, tail, word);
   push(thread, top - 1, top->frame, word);
 }
 

@@ -87,9 +87,10 @@ Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref funct
   const format::Ref body = session.code_map.function_at(thread.functions, hook_return - 1);
   if (body == 0 || body == function || is_gate(top)) return nullptr;
   // A part elsewhere (.cold), or a clone, has no hook: the first that it called has told its frame.
-  Entry* host = has_hook(body) ? find_owner(thread, top, body) : top;
-  if (host && top->frame == frame) return top;
-  return has_hook(body) ? host : nullptr;
+  const bool same_frame = top->frame == frame;
+  if (!has_hook(body)) return same_frame ? top : nullptr;
+  Entry* host = find_owner(thread, top, body);
+  return host && same_frame ? top : host;
 }
 
 bool switch_stack(ThreadState& thread, std::uint64_t address) {
