@@ -11,11 +11,12 @@
 #include "report/views/overview.h"
 #include "report/views/path_text.h"
 #include "report/views/sequence_view.h"
-#include "tests/support/profile_builder.h"
+#include "tests/support/shown.h"
 
 namespace fbleprof::report {
 namespace {
 
+using test::csv;
 using test::profile_of;
 
 constexpr std::string_view kText =
@@ -26,18 +27,7 @@ constexpr std::string_view kText =
 
 template <class View>
 std::string shown(View view, Look look = {}, std::string_view text = kText) {
-  const auto profile = profile_of(text);
-  const auto& metric = *profile.find_metric("cpu");
-  Input input{profile, metric};
-  input.kept = input.total = analysis::total(profile, metric);
-  input.look = look;
-  return view(input);
-}
-
-Look csv() {
-  Look look;
-  look.format = Format::kCsv;
-  return look;
+  return test::shown(view, look, text);
 }
 
 TEST(PathText, RepeatsHaveAStarAndTheMiddleIsLeftOut) {

@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "analysis/costs.h"
-#include "tests/support/profile_builder.h"
+#include "tests/support/shown.h"
 
 namespace fbleprof::report {
 namespace {
 
+using test::csv;
 using test::profile_of;
 
 constexpr std::string_view kText =
@@ -16,18 +17,7 @@ constexpr std::string_view kText =
 
 template <class View>
 std::string shown(View view, Look look) {
-  const auto profile = profile_of(kText);
-  const auto& metric = *profile.find_metric("cpu");
-  Input input{profile, metric};
-  input.kept = input.total = analysis::total(profile, metric);
-  input.look = look;
-  return view(input);
-}
-
-Look csv() {
-  Look look;
-  look.format = Format::kCsv;
-  return look;
+  return test::shown(view, look, kText);
 }
 
 std::string self_view(const Input& input) { return function_view(input, FunctionOrder::kSelf); }
