@@ -112,6 +112,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
+  if (!is_api) top = without_left_behind(thread, top);
   const Ref function =
       is_api ? session.function_of_block(static_cast<std::uint32_t>(callee))
              : mark_hooked(session.code_map.hooked_function_at(thread.functions, callee));
@@ -149,6 +150,23 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   if (same_next_time) remember(thread, caller->word, site, callee, edge, word);
 }
 
+// The exit hook of a function without an entry at the hook's frame or below. Either it has none at
+// all (entered before the profile began, or when the shadow stack was full), or it was split, and
+// this is its rest; `hook_return` is in it, or 0 if the rest tail-called the hook.
+extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_return) {
+  if (!is_ours(*fbleprof_hot.self)) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  BusyGuard guard(thread);
+  if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
+  Entry* top = thread.hot->top;
+  const Ref function = session.code_map.hooked_function_at(thread.functions, callee);
+  if (is_gate(top) || !is_entry_of(thread, top, function)) return;
+  const bool is_rest =
+      hook_return != 0 ? session.code_map.function_at(thread.functions, hook_return - 1) != function
+                       : shares_frame_with_below(top);
+  if (is_rest) thread.hot->top = top - 1;
+}
+
 // The block is not on top: a callee's entry lies above it, or there is no such entry.
 extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   if (!is_ours(*fbleprof_hot.self)) return;
@@ -156,13 +174,10 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   BusyGuard guard(thread);
   if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
   const Ref function = session.function_of_block(block);
-  auto names_block = [&](const Entry* entry) {
-    return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
-  };
   // Blocks of one native frame may end out of order (an error that passed over some leaves).
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
-    if (names_block(entry)) {
+    if (is_entry_of(thread, entry, function)) {
       thread.hot->top = entry - 1;
       return;
     }

@@ -6,10 +6,6 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-bool is_function(const ThreadState& thread, const Entry* entry, format::Ref function) {
-  return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
-}
-
 bool has_hook(format::Ref function) {
   return function != 0 &&
          (session.arena.at<format::Function>(function)->flags & format::kFunctionHooked) != 0;
@@ -17,6 +13,12 @@ bool has_hook(format::Ref function) {
 
 format::Ref module_of(format::Ref function) {
   return session.arena.at<format::Function>(function)->module;
+}
+
+bool is_inlined(const ThreadState& thread, const Entry* entry) {
+  if (!shares_frame_with_below(entry)) return false;
+  const format::Ref function = session.arena.at<format::Node>(node_of(thread, entry))->function;
+  return session.arena.at<format::Function>(function)->kind != format::FunctionKind::kBlock;
 }
 
 const Entry* native_below(const Entry* entry) {
@@ -30,7 +32,7 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
   const Entry* native = native_below(entry);
   if (owner == 0 || is_gate(native)) return false;
-  if (has_hook(owner)) return slot <= walk.return_slot() && is_function(thread, native, owner);
+  if (has_hook(owner)) return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has an unwind entry
   // of its own and no hook. It is known by its frame; a function of another module without hooks,
   // which calls as deep as a dead entry did, is not mistaken for it.
@@ -40,6 +42,10 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
 }
 
 }  // namespace
+
+bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
+  return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
+}
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
   // Frames never rise from the gate to the top.
@@ -77,9 +83,15 @@ Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
     if (entry->frame != newest_of_frame->frame) newest_of_frame = entry;
-    if (is_function(thread, entry, owner)) return newest_of_frame;
+    if (is_entry_of(thread, entry, owner)) return newest_of_frame;
   }
   return nullptr;
+}
+
+Entry* without_left_behind(const ThreadState& thread, Entry* top) {
+  Entry* entry = top;
+  while (is_inlined(thread, entry)) --entry;
+  return top - entry > kInlinedDepth ? entry : top;
 }
 
 Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
@@ -116,7 +128,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
     const format::Ref owner = session.code_map.function_at(thread.functions, site - 1);
     // The function whose code the top entry runs: its own, or that of the frame it shares.
     const Entry* native = native_below(top);
-    if (is_gate(native) || is_function(thread, native, owner) || is_function(thread, top, owner)) {
+    if (is_gate(native) || is_entry_of(thread, native, owner) || is_entry_of(thread, top, owner)) {
       return top;
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;

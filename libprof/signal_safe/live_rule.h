@@ -20,6 +20,8 @@ inline constexpr int kProofDepth = 512;
 // And by walking, over so many frames without hooks.
 inline constexpr int kWalkFrames = 64;
 
+bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function);
+
 // The newest entry whose frame is not below `sp`. Entries are in the order of their frames: a
 // binary search, for however deep a stack has just returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
@@ -37,6 +39,11 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);
 // thread.current to another stack.
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
                     const MachineState& at);
+
+// `top`, or, where longjmp out of inlined functions has left their entries in a frame that lives
+// on, the entry beneath them: functions are not inlined into one another so often.
+inline constexpr int kInlinedDepth = 64;
+Entry* without_left_behind(const ThreadState& thread, Entry* top);
 
 // The entry of the function into whose code `function`, just entered, was inlined: its hook returns
 // (to `hook_return`) to code that is not its own. Such a call has no site: compilers give that of

@@ -22,6 +22,9 @@ for mode in cyg cygclang; do
   same "$PROGRAMS/inlined.$mode"
   expected
   check "the host has what was inlined into it" "$(dominated outer | cut -d. -f1)" -ge 70
+  begin "split, and left by longjmp $mode"
+  same "$PROGRAMS/parts.$mode"
+  expected
 done
 
 for mode in fentry mcountc cyg cygclang; do

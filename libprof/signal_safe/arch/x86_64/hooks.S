@@ -25,6 +25,7 @@ fbleprof_hooks_begin:
         .hidden fbleprof_hot
         .hidden fbleprof_enter_slow
         .hidden fbleprof_attach_slow
+        .hidden fbleprof_exit_slow
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
 
@@ -261,7 +262,9 @@ __cyg_profile_func_enter:
 
 /* void __cyg_profile_func_exit(void* function, void* call_site).
  * Compilers tail-call it: then the frame is gone already, and the return address on the stack is
- * the function's own, its call site. */
+ * the function's own, its call site. And they split functions: the head, which calls the hook above,
+ * is inlined, the rest, which calls this one, has a frame of its own, below. So where no entry lies
+ * at our frame or below, fbleprof_exit_slow(function, our return address or 0) looks closer. */
         .globl  __cyg_profile_func_exit
         .type   __cyg_profile_func_exit, @function
         .p2align 6
@@ -280,8 +283,9 @@ __cyg_profile_func_exit:
         mov     %rax, %fs:HOT_TOP(%r11)
 2:      ret
 /* Tail-called: all entries of the frame that is gone lie below. */
-3:      cmp     %r8, ENTRY_FRAME(%rax)
-        jae     2b
+3:      xor     %esi, %esi
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jae     5f
         test    %r11, %r11
         jz      2b
 31:     sub     $ENTRY_BYTES, %rax
@@ -289,9 +293,9 @@ __cyg_profile_func_exit:
         jb      31b
         mov     %rax, %fs:HOT_TOP(%r11)
         ret
-/* Entries above ours are of callees that never ran their exit hook (exceptions, longjmp). If ours
- * is not there at all (entered before the profile started), nothing is to be popped. */
-4:      ja      2b
+/* Entries below ours are of callees that never ran their exit hook (exceptions, longjmp). */
+4:      mov     (%rsp), %rsi
+        ja      5f
         test    %r11, %r11
         jz      2b
 41:     sub     $ENTRY_BYTES, %rax
@@ -300,6 +304,9 @@ __cyg_profile_func_exit:
         je      1b
         mov     %rax, %fs:HOT_TOP(%r11)
         ret
+5:      test    %r11, %r11
+        jz      2b
+        jmp     fbleprof_exit_slow
         .cfi_endproc
         .size   __cyg_profile_func_exit, .-__cyg_profile_func_exit
 
