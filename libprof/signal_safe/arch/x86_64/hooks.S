@@ -38,10 +38,12 @@ fbleprof_hooks_begin:
         cmp     %rdx, SLOT_TAG(%rcx)
 .endm
 
-/* Saves what a C++ function may clobber (rax, rcx, rdx are saved already), aligns the stack and
- * remembers it in rbp. `pushed` bytes lie between rsp and the three saved registers' bottom. */
+/* Saves what a C++ function may clobber (rax, rcx, rdx are in the red zone already) and remembers
+ * the stack pointer in rbp. */
 .macro SAVE_REST
         .cfi_remember_state
+        sub     $24, %rsp
+        .cfi_adjust_cfa_offset 24
         .irp    register, rsi, rdi, r8, r9, r10, rbp
         push    %\register
         .cfi_adjust_cfa_offset 8
@@ -87,19 +89,18 @@ fbleprof_hooks_begin:
 /* A hook that is called at a function's entry and may clobber nothing but r11.
  *   frame: an operand that is the function's frame (its return-address slot - FRAME_BIAS)
  *   site:  where the function's return address stands
- * With three registers saved, rsp itself is the frame of a function that calls __fentry__ first. */
+ * rsp itself is the frame of a function that calls __fentry__ first. It stays as it is: registers are
+ * saved in the red zone, which costs less than pushes (2 % of a run of Lua), as the processor need not
+ * tell the stack pointer between them. */
 .macro ENTRY_HOOK name, frame_from_rbp
         .globl  \name
         .type   \name, @function
         .p2align 6
 \name:
         .cfi_startproc
-        push    %rax
-        .cfi_adjust_cfa_offset 8
-        push    %rcx
-        .cfi_adjust_cfa_offset 8
-        push    %rdx
-        .cfi_adjust_cfa_offset 8
+        mov     %rax, -8(%rsp)
+        mov     %rcx, -16(%rsp)
+        mov     %rdx, -24(%rsp)
         mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
@@ -117,9 +118,9 @@ fbleprof_hooks_begin:
   .else
         xor     FRAME_BIAS(%rsp), %rdx
   .endif
-        FIND_SLOT 24(%rsp)
+        FIND_SLOT (%rsp)
         jne     4f
-        mov     24(%rsp), %rdx
+        mov     (%rsp), %rdx
         cmp     %rdx, SLOT_CALLEE(%rcx)
         jne     4f
         cmp     %fs:HOT_LIMIT(%r11), %rax
@@ -136,14 +137,10 @@ fbleprof_hooks_begin:
   .endif
         add     $ENTRY_BYTES, %rax
         mov     %rax, %fs:HOT_TOP(%r11)
-2:      pop     %rdx
-        .cfi_adjust_cfa_offset -8
-        pop     %rcx
-        .cfi_adjust_cfa_offset -8
-        pop     %rax
-        .cfi_adjust_cfa_offset -8
+2:      mov     -8(%rsp), %rax
+        mov     -16(%rsp), %rcx
+        mov     -24(%rsp), %rdx
         ret
-        .cfi_adjust_cfa_offset 24
 /* Dead entries. An offset of 0 means that we are not relocated yet (a hook in an IFUNC resolver of
  * a library that the loader relocates before us); rax is the thread's control block then. */
 3:      test    %r11, %r11
@@ -163,8 +160,8 @@ fbleprof_hooks_begin:
         lea     8-FRAME_BIAS(%rdx), %rsi
         mov     8(%rdx), %rdx
   .else
-        lea     48(%rbp), %rsi
-        mov     48+FRAME_BIAS(%rbp), %rdx
+        lea     48+24(%rbp), %rsi
+        mov     48+24+FRAME_BIAS(%rbp), %rdx
   .endif
         mov     48+24(%rbp), %rcx
         mov     $HOOK_NATIVE, %r8d

@@ -28,8 +28,8 @@
 #define CACHE_HASH_MASK 0x3ffe0
 
 /* A frame is known by the address of its return address less this: what the stack pointer is in
- * __fentry__ once it has saved its three registers. */
-#define FRAME_BIAS 32
+ * __fentry__. */
+#define FRAME_BIAS 8
 
 /* How a function was entered: the last argument of fbleprof_enter_slow. */
 #define HOOK_NATIVE 0
