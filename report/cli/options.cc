@@ -93,6 +93,9 @@ po::options_description input_options() {
   add("diff", po::value<Texts>()->composing()->value_name("BASE"),
       "compare with this profile; the tree, or with --self or --dominated a table");
   add("normalize", "scale the base to the same total");
+  add("times-from", po::value<Texts>()->composing()->value_name("PLAIN"),
+      "contexts and calls as here, times as in this profile of the program without hooks; "
+      "repeatable");
   add("fail-if", po::value<Texts>()->composing()->value_name("RULE"),
       "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
       "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable");
@@ -364,6 +367,13 @@ Result<Options> parse_options(int argc, char** argv) {
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
+  options.times_from = texts("times-from");
+  if (!options.times_from.empty() &&
+      (!options.baselines.empty() || options.view == View::kSummary ||
+       options.view == View::kThreads || options.view == View::kRaw ||
+       options.view == View::kVerify || options.view == View::kCoverage)) {
+    return usage("--times-from is for views of contexts and functions, without --diff");
+  }
   for (const Text& text : texts("split-by")) {
     auto split = transform::parse_split(text);
     if (!split) return usage(split.error().line());

@@ -54,7 +54,8 @@ struct Options {
   transform::Filter filter;
   std::vector<transform::Split> splits;
   bool tolerant = false;
-  std::vector<std::string> baselines;  // --diff: what `files` are compared with
+  std::vector<std::string> baselines;   // --diff: what `files` are compared with
+  std::vector<std::string> times_from;  // --times-from: runs without hooks
   bool normalize = false;
   std::vector<Limit> limits;
   bool inlines = false;

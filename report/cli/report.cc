@@ -31,6 +31,7 @@
 #include "transform/baseline.h"
 #include "transform/join.h"
 #include "transform/outline.h"
+#include "transform/take_times.h"
 
 namespace fbleprof::report {
 
@@ -275,12 +276,17 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
 
   transform::MergeOptions how = merge_options(options);
+  std::string base_time;
 
-  // Compare: the baseline's figures join the new ones, as metrics of their own.
-  if (!options.baselines.empty()) {
-    auto base = read_all(options.baselines, options, progress, skipped);
+  // Compare, or take times: the other run's figures join these, as metrics of their own.
+  const bool takes_times = !options.times_from.empty();
+  if (takes_times || !options.baselines.empty()) {
+    auto base =
+        read_all(takes_times ? options.times_from : options.baselines, options, progress, skipped);
     if (!base) return base.error();
-    if (base->find_metric(metric_name) == nullptr) {
+    if (takes_times) {
+      base_time = transform::baseline_name(default_metric(*base));
+    } else if (base->find_metric(metric_name) == nullptr) {
       return Error{options.baselines[0],
                    {},
                    fmt::format("no metric \"{}\" in it", escape(metric_name)),
@@ -305,6 +311,18 @@ Result<Report> make_report(const Options& options, Progress& progress) {
 
   // Merge: one tree by path, whatever thread or process it came from.
   profile = transform::merge(profile, how);
+  if (takes_times) {
+    auto taken = transform::take_times(profile, default_metric(profile), base_time, how.keep_sites);
+    if (!taken) return taken.error();
+    profile = std::move(taken->profile);
+    if (taken->elsewhere_ns != 0) {
+      report.warnings.push_back(fmt::format(
+          "{:.1f} % of the time of {} is in functions that were not called here: it is the root's",
+          100.0 * static_cast<double>(taken->elsewhere_ns) / static_cast<double>(taken->total_ns),
+          escape(options.times_from[0])));
+    }
+    if (const auto still = choose_metric(profile, metric_name); !still) return still.error();
+  }
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
 

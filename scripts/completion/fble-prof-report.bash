@@ -11,7 +11,7 @@ _fble_prof_report() {
     --by) values='module file namespace class thread process host rank label:' ;;
     --split-by) values='thread process process,thread host file label:' ;;
     --export) values='pprof folded callgrind speedscope firefox dot svg json csv html' ;;
-    --diff | -o | --output)
+    --diff | --times-from | -o | --output)
       _filedir
       return
       ;;
@@ -39,7 +39,7 @@ _fble_prof_report() {
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--self --dominated --block= --path= --hot --overview --cliques --edges --by=
       --annotate= --source --asm --call-sites --coverage --summary --threads
-      --verify --raw --export= --output= --tolerant --split-by= --diff= --normalize --fail-if= --select= --exclude= --keep= --fold= --metric= --inlines --leaves --no-symbols
+      --verify --raw --export= --output= --tolerant --split-by= --diff= --normalize --times-from= --fail-if= --select= --exclude= --keep= --fold= --metric= --inlines --leaves --no-symbols
       --depth= --min= --all --top= --sort= --unit= --lines --format= --colour= --width= --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace

@@ -22,6 +22,9 @@ import mlmon  # noqa: E402: the tests' own reader knows the header's layout
 RATES = (250, 1000, 4000)
 TOP = 20
 LENGTH = 5.0  # of the workload's size: some two seconds of plain run
+# The plain run that times are taken from: slowly sampled, as the kernel's price of a sample is
+# in them, and so the longer.
+PLAIN_RATE, PLAIN_LENGTH = 500, 3 * LENGTH
 
 
 def measure_accuracy(context, workloads):
@@ -35,6 +38,10 @@ def of_workload(context, workload):
     with measure.scratch(context.cache) as cwd:
         plain = workload.run(context, "plain", LENGTH, cwd=cwd)
         reference = perf_shares(context, workload, cwd, hooked)
+        plain_profile = context.cache / f"plain.{workload.name}.out"
+        workload.run(context, "plain", PLAIN_LENGTH, cwd=cwd,
+                     env={"LD_PRELOAD": context.library, "FBLEPROF_OUT": plain_profile,
+                          "FBLEPROF_RATE": PLAIN_RATE})
     result = {"rates": {}, "plain_cpu": plain.cpu, "plain_user": plain.user,
               "perf_samples": reference["samples"]}
     top = sorted(reference["shares"], key=reference["shares"].get, reverse=True)[:TOP]
@@ -56,6 +63,10 @@ def of_workload(context, workload):
             if rate == 1000:
                 result["functions"] = [[name, reference["shares"][name], shares.get(name, 0.0)]
                                        for name in top]
+                taken, taken_ns = our_shares(context, profile, "--times-from", plain_profile)
+                result["times_from_plain"] = {
+                    "self_to_plain": taken_ns / 1e9 / plain.cpu * LENGTH / PLAIN_LENGTH,
+                    **errors(taken, reference["shares"], top)}
                 result["growth"] = curve + [[run.wall, facts["node_count"]]]
     counts = context.cache / f"callgrind.{workload.name}"
     if counts.exists():
@@ -107,8 +118,8 @@ def shares_of(amounts):
     return shares
 
 
-def our_shares(context, profile):
-    rows = our_report.self_times(context, profile)
+def our_shares(context, profile, *options):
+    rows = our_report.self_times(context, profile, *options)
     total = sum(amount for _, amount in rows)
     amounts = collections.Counter()
     for name, amount in rows:

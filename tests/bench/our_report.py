@@ -15,7 +15,7 @@ def summary(context, profile):
     return json.loads(ask(context, "--summary", "--format", "json", profile))
 
 
-def self_times(context, profile):
+def self_times(context, profile, *options):
     """(function as the report writes it, nanoseconds) for each function."""
-    rows = csv.DictReader(ask(context, "--self", "--format", "csv", profile).splitlines())
+    rows = csv.DictReader(ask(context, "--self", "--format", "csv", *options, profile).splitlines())
     return [(row["name"], float(row["self"])) for row in rows]

@@ -142,9 +142,12 @@ def accuracy(results):
         rows.append([titles()[name], *(f"{a['rates'][r]['worst_points']:.1f} / {a['rates'][r]['mean_points']:.2f}"
                                        for r in rates),
                      f"`{a['rates']['1000']['worst_function']}`",
+                     f"{a['times_from_plain']['worst_points']:.1f} / "
+                     f"{a['times_from_plain']['mean_points']:.2f}",
                      f"{a['callgrind']['worst_points']:.1f} / {a['callgrind']['mean_points']:.2f}"
                      if "callgrind" in a else "",
                      f"{a['rates']['1000']['self_to_plain']:.3f}",
+                     f"{a['times_from_plain']['self_to_plain']:.3f}",
                      f"{a['rates']['1000']['charged_to_rusage']:.4f}",
                      f"{a['rates']['1000']['cpu'] / a['plain_cpu']:.2f}"])
     text = textwrap.dedent("""\
@@ -153,11 +156,12 @@ def accuracy(results):
         Shares of self time of the hooked run, our own cost taken off, beside perf's samples of the *plain*
         build: the top 20 functions, worst and mean difference in percentage points. callgrind's shares of
         instructions beside the same, for scale: a program's time is not its instructions. perf itself,
-        with its {samples} samples or so, is good to about a point.
+        with its {samples} samples or so, is good to about a point. "From plain" is the hooked run shown
+        with `--times-from`, its times taken from a sampled run of the plain build.
 
         """).format(samples=min(a["perf_samples"] for a in results["accuracy"].values()))
-    text += table(["workload", "250 Hz", "1000 Hz", "4000 Hz", "worst at 1000 Hz", "callgrind",
-                   "self total / plain run", "charged / getrusage", "the hooked run took"], rows)
+    text += table(["workload", "250 Hz", "1000 Hz", "4000 Hz", "worst at 1000 Hz", "from plain", "callgrind",
+                   "self total / plain run", "the same, from plain", "charged / getrusage", "the hooked run took"], rows)
     worst = max(results["accuracy"], key=lambda n: results["accuracy"][n]["rates"]["1000"]["worst_points"])
     functions = results["accuracy"][worst]["functions"]
     text += f"\nThe worst of them, {titles()[worst]}, in percent:\n\n" + table(

@@ -107,3 +107,17 @@ check 'the names were kept' ! -s err
 check 'work' "$(called work place1.ml place2.ml)" = 7,7,both
 XDG_CACHE_HOME=$work/empty status 0 --diff place1.ml place2.ml
 grep -q 'before you rebuild' err || check 'the remedy' shown = no
+
+name='times from a plain run'
+for mode in plain fentry; do
+  FBLEPROF_OUT=$work/$mode.ml LD_PRELOAD=$LIB "$PROGRAMS/unhooked.$mode" 1500 >/dev/null
+done
+sum() { "$REPORT" --self --metric "$1" --format csv "${@:2}" | awk -F, 'NR > 1 {sum += $2} END {print sum}'; }
+check 'the time of the plain run' "$(sum cpu --times-from plain.ml fentry.ml)" = "$(sum cpu plain.ml)"
+check 'calls as they were' "$(sum calls --times-from plain.ml fentry.ml)" = "$(sum calls fentry.ml)"
+status 2 --times-from fentry.ml plain.ml
+grep -q 'no calls were counted' err || check 'why' shown = no
+status 2 --times-from base fentry.ml
+grep -q 'no time of both' err || check 'why' shown = no
+status 2 --times-from plain.ml --diff plain.ml fentry.ml
+status 2 --times-from plain.ml --metric overhead fentry.ml

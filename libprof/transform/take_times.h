@@ -1,0 +1,33 @@
+// Times of a run without hooks, contexts and calls of a run with them.
+//
+// Hooks make small functions look larger than they are: a processor does the hook's work while it
+// waits for the program's, and no sample can tell which of the two it fell on. A run of the same
+// program without hooks knows what each function costs, and not from where how often. Put
+// together, they tell both.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "profile/profile.h"
+
+namespace fbleprof::transform {
+
+struct TakenTimes {
+  // Without the baseline's metrics and contexts; its other times, samples and overhead are gone.
+  profile::Profile profile;
+  std::uint64_t total_ns = 0;
+  // Of that, in functions that were not called in the run with hooks: the root has it.
+  std::uint64_t elsewhere_ns = 0;
+};
+
+// `profile` is one tree, merged of a run with hooks and, as baseline (baseline.h), one without.
+// What `base_time` charges to a function, or to what it calls that has no hook, is spread over its
+// contexts in the proportions of `time` (or of their calls, where it has none), and becomes `time`.
+// Sums are exact. What was merged with its call sites apart stays so (keep_sites). Fails if no
+// calls were counted, or if a metric is not there or is no time.
+Result<TakenTimes> take_times(const profile::Profile& profile, std::string_view time,
+                              std::string_view base_time, bool keep_sites = false);
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,92 @@
+#include "transform/take_times.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/profile_builder.h"
+#include "transform/baseline.h"
+#include "transform/join.h"
+#include "transform/merge.h"
+
+namespace fbleprof::transform {
+namespace {
+
+using test::profile_of;
+using test::text_of;
+
+Result<TakenTimes> taken(std::string_view hooked, std::string_view plain) {
+  return take_times(merge(join({profile_of(hooked), as_baseline(profile_of(plain))})), "cpu",
+                    "base:cpu");
+}
+
+TEST(TakeTimes, AFunctionsTimeIsSpreadOverItsContexts) {
+  const auto result = taken(
+      "main -> 1\n"
+      "main a -> 5\n"
+      "main b -> 1\n"
+      "main b a -> 5\n"
+      "main = 10\n"
+      "main a = 30\n"
+      "main b = 10\n"
+      "main b a = 90\n",
+      "main = 7\n"
+      "main a = 8\n"
+      "main b = 2\n"
+      "main b a = 4\n");
+  ASSERT_TRUE(result) << result.error().line();
+  EXPECT_EQ(text_of(result->profile),
+            "[root]\n"
+            ".main cpu=7 calls=1\n"
+            "..a cpu=3 calls=5\n"
+            "..b cpu=2 calls=1\n"
+            "...a cpu=9 calls=5\n");
+  EXPECT_EQ(result->total_ns, 21u);
+  EXPECT_EQ(result->elsewhere_ns, 0u);
+}
+
+TEST(TakeTimes, WhatHasNoHookBelongsToItsCaller) {
+  const auto result = taken(
+      "main -> 1\n"
+      "main a -> 1\n"
+      "main = 1\n"
+      "main a = 1\n"
+      "main a memcpy = 1\n",
+      "main a memcpy = 10\n"
+      "main a memset = 10\n"
+      "start = 3\n"
+      "main b = 4\n");
+  ASSERT_TRUE(result) << result.error().line();
+  // A leaf that the run with hooks saw takes its part of what its caller has.
+  EXPECT_EQ(text_of(result->profile),
+            "[root] cpu=3\n"
+            ".main cpu=4 calls=1\n"
+            "..a cpu=10 calls=1\n"
+            "...memcpy cpu=10\n");
+  EXPECT_EQ(result->elsewhere_ns, 3u);
+}
+
+TEST(TakeTimes, WhereNoSampleFellCallsTellTheProportions) {
+  const auto result = taken(
+      "main -> 1\n"
+      "main a -> 1\n"
+      "main a f -> 1\n"
+      "main b -> 1\n"
+      "main b f -> 2\n",
+      "main b f = 10\n");
+  ASSERT_TRUE(result) << result.error().line();
+  EXPECT_EQ(text_of(result->profile),
+            "[root]\n"
+            ".main calls=1\n"
+            "..a calls=1\n"
+            "...f cpu=3 calls=1\n"
+            "..b calls=1\n"
+            "...f cpu=7 calls=2\n");
+}
+
+TEST(TakeTimes, ItIsForRunsWithHooks) {
+  const auto none = taken("main a = 1\n", "main a = 2\n");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().line().find("no calls were counted"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fbleprof::transform
