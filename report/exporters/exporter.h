@@ -42,6 +42,7 @@ std::span<const Exporter> exporters();
 Result<const Exporter*> find_exporter(std::string_view name);
 
 Result<std::string> write_pprof(const Export& input);
+Result<std::string> write_otlp(const Export& input);
 Result<std::string> write_folded(const Export& input);
 Result<std::string> write_callgrind(const Export& input);
 Result<std::string> write_speedscope(const Export& input);

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::array kExporters = {
     Exporter{"pprof", "all metrics, gzipped: go tool pprof, Pyroscope", true, true, write_pprof},
+    Exporter{"otlp", "all metrics, a profile each: OpenTelemetry (in development there)", true,
+             true, write_otlp},
     Exporter{"folded", "one metric, a line a stack: flamegraph.pl, inferno", false, false,
              write_folded},
     Exporter{"callgrind", "all metrics and exact calls: KCachegrind, callgrind_annotate", false,

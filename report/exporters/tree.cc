@@ -47,6 +47,14 @@ std::string command_line(const Profile& profile) {
   return escape(text);
 }
 
+std::string program_name(const Profile& profile) {
+  for (const Process& process : profile.processes()) {
+    const std::string_view path = profile.text(process.executable);
+    if (!path.empty()) return escape(base_name(path));
+  }
+  return "unknown";
+}
+
 std::uint64_t start_realtime_ns(const Profile& profile) {
   std::uint64_t start = 0;
   for (const Process& process : profile.processes()) {

@@ -24,6 +24,9 @@ Status check_additive(const Export& input, std::string_view format);
 // The command line of the first process, escaped; "" if unknown.
 std::string command_line(const profile::Profile& profile);
 
+// The program of the first process that names one, without its folders, escaped; else "unknown".
+std::string program_name(const profile::Profile& profile);
+
 // The start of the earliest process, in ns since 1970; 0 = unknown.
 std::uint64_t start_realtime_ns(const profile::Profile& profile);
 // From the start to the end of the longest process.

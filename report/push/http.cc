@@ -30,6 +30,9 @@ class Exchange {
     request_.set(http::field::host, (is_v6 ? "[" + url.host + "]" : url.host) + ":" + url.port);
     request_.set(http::field::user_agent, "fble-prof");
     request_.set(http::field::content_type, request.content_type);
+    if (!request.content_encoding.empty()) {
+      request_.set(http::field::content_encoding, request.content_encoding);
+    }
     request_.set(http::field::connection, "close");
     if (!tenant.empty()) request_.set("X-Scope-OrgID", tenant);
     request_.body() = request.body;
@@ -74,6 +77,7 @@ class Exchange {
     }
     const auto& answer = parser_.get();
     response_.status = answer.result_int();
+    response_.content_type = std::string(answer[http::field::content_type]);
     response_.body = answer.body();
     const std::string after(answer[http::field::retry_after]);
     response_.retry_after_s =
@@ -104,8 +108,10 @@ Response post(const Url& url, const Request& request, const std::string& tenant,
   }
 }
 
-bool worth_another_try(const Response& response) {
-  return response.status == 0 || response.status == 429 || response.status >= 500;
+bool worth_another_try(const Response& response, Format format) {
+  if (response.status == 0 || response.status == 429) return true;
+  if (format == Format::kOtlp) return response.status >= 502 && response.status <= 504;
+  return response.status >= 500;
 }
 
 std::chrono::milliseconds pause_before(unsigned next, const Response& response) {
@@ -115,10 +121,11 @@ std::chrono::milliseconds pause_before(unsigned next, const Response& response) 
   return std::min(std::max(asked, doubled), kLongest);
 }
 
-Response post_with_retries(const std::function<Response()>& post_once, unsigned retries,
+Response post_with_retries(const std::function<Response()>& post_once, Format format,
+                           unsigned retries,
                            const std::function<void(std::chrono::milliseconds)>& sleep) {
   Response response = post_once();
-  for (unsigned next = 1; next <= retries && worth_another_try(response); ++next) {
+  for (unsigned next = 1; next <= retries && worth_another_try(response, format); ++next) {
     sleep(pause_before(next, response));
     response = post_once();
   }

@@ -1,4 +1,4 @@
-// fble-prof-push, which `fble-prof push` becomes: sends a profile to a Pyroscope server.
+// fble-prof-push, which `fble-prof push` becomes: sends a profile to a server.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "report/push/http.h"
+#include "report/push/otlp_answer.h"
 #include "report/push/push.h"
 #include "report/text/escape.h"
 
@@ -24,7 +25,9 @@ void say(const std::string& line) {
 
 std::string explain(const push::Response& response, const push::Options& options) {
   if (response.status == 0) return fmt::format("{}: {}", options.url_text, response.problem);
-  std::string why = response.body.substr(0, kMostOfAnswerShown);
+  std::string why =
+      options.format == push::Format::kOtlp ? push::otlp_reason(response) : response.body;
+  why = why.substr(0, kMostOfAnswerShown);
   while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
   return fmt::format("{}: the server refused it: HTTP {}{}{}", options.url_text, response.status,
                      why.empty() ? "" : ": ", why);
@@ -54,21 +57,34 @@ int run(int argc, char** argv) {
   }
 
   const push::Upload& upload = *prepared->upload;
-  const push::Request request = push::ingest_request(options->url.path, upload);
+  const bool is_otlp = options->format == push::Format::kOtlp;
+  const push::Request request = is_otlp ? push::otlp_post(options->url.path, upload)
+                                        : push::ingest_request(options->url.path, upload);
   unsigned tries = 0;
   const push::Response response = push::post_with_retries(
       [&] {
         ++tries;
         return push::post(options->url, request, options->tenant, options->timeout_s);
       },
-      options->retries,
+      options->format, options->retries,
       [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); });
   if (response.status < 200 || response.status >= 300) {
     say(explain(response, *options) + (tries > 1 ? fmt::format(" (tried {} times)", tries) : ""));
     return kRefused;
   }
-  fmt::print("sent {} bytes to {} as {}\n", upload.pprof.size(), options->url_text,
-             report::escape(push::application_name(upload.name, upload.labels)));
+  if (is_otlp) {
+    const push::OtlpAnswer answer = push::otlp_answer(response);
+    const std::string remark = answer.message.substr(0, kMostOfAnswerShown);
+    if (answer.rejected != 0) {
+      say(fmt::format("{}: the server refused {} of the profile's metrics: {}", options->url_text,
+                      answer.rejected, remark));
+      return kRefused;
+    }
+    if (!remark.empty()) say(fmt::format("{}: the server says: {}", options->url_text, remark));
+  }
+  fmt::print(
+      "sent {} bytes to {} as {}\n", upload.profile.size(), options->url_text,
+      report::escape(is_otlp ? upload.name : push::application_name(upload.name, upload.labels)));
   if (!prepared->state_file.empty()) {
     if (auto bad = push::write_state(prepared->state_file, prepared->now)) say(bad->line());
   }

@@ -16,6 +16,9 @@ using Texts = std::vector<std::string>;
 po::options_description named_options() {
   po::options_description options("Options");
   auto add = options.add_options();
+  add("format", po::value<Text>()->value_name("F"),
+      "pprof, to URL/ingest (Pyroscope), or otlp, to URL/v1development/profiles (OpenTelemetry, "
+      "whose signal of profiles is in development). Default: pprof");
   add("name", po::value<Text>()->value_name("APP"), "of the application. Default: the program's");
   add("label", po::value<Texts>()->composing()->value_name("KEY=VALUE"),
       "a label of the profile; repeatable. The profile's own labels and its host are sent too");
@@ -33,10 +36,11 @@ Error usage(const std::string& what) {
   return {"fble-prof push", std::nullopt, what, "see fble-prof push --help"};
 }
 
-bool is_label_name(const std::string& name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+bool is_label_name(const std::string& name, Format format) {
+  if (name.empty() || name[0] == '.' || (name[0] >= '0' && name[0] <= '9')) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (c == '.' && format == Format::kOtlp);
   });
 }
 
@@ -94,14 +98,21 @@ Result<Options> parse_options(int argc, char** argv) {
   auto url = parse_url(places[1]);
   if (!url) return url.error();
   options.url = std::move(*url);
+  if (given.count("format") != 0) {
+    const Text format = given["format"].as<Text>();
+    if (format != "pprof" && format != "otlp")
+      return usage("--format " + format + ": pprof or otlp");
+    if (format == "otlp") options.format = Format::kOtlp;
+  }
   if (given.count("name") != 0) options.name = given["name"].as<Text>();
   if (given.count("tenant") != 0) options.tenant = given["tenant"].as<Text>();
   if (options.tenant.find_first_of("\r\n") != std::string::npos) return usage("bad --tenant");
   for (const std::string& label :
        given.count("label") != 0 ? given["label"].as<Texts>() : Texts()) {
     const std::size_t equals = label.find('=');
-    if (equals == std::string::npos || !is_label_name(label.substr(0, equals))) {
-      return usage("--label " + label + ": KEY=VALUE, the key of letters, digits and _");
+    if (equals == std::string::npos || !is_label_name(label.substr(0, equals), options.format)) {
+      return usage("--label " + label + ": KEY=VALUE, the key of letters, digits and _" +
+                   (options.format == Format::kOtlp ? " and ." : ""));
     }
     options.labels.emplace_back(label.substr(0, equals), label.substr(equals + 1));
   }
@@ -116,11 +127,12 @@ Result<Options> parse_options(int argc, char** argv) {
 std::string help_text() {
   std::ostringstream text;
   text << "fble-prof push [options] FILE URL\n"
-          "Sends a profile to a Pyroscope server (to URL/ingest, as pprof).\n\n"
+          "Sends a profile to a server: Pyroscope, or a collector of OpenTelemetry.\n\n"
        << named_options()
        << "\nExamples:\n"
           "  fble-prof push mlmon.out http://127.0.0.1:4040\n"
-          "  fble-prof push --since-last --label env=staging mlmon.out http://profiles:4040\n\n"
+          "  fble-prof push --since-last --label env=staging mlmon.out http://profiles:4040\n"
+          "  fble-prof push --format otlp mlmon.out http://127.0.0.1:4318\n\n"
           "A server takes 4 MiB and 16,000 samples: the cheapest contexts are charged to their\n"
           "callers until the profile fits, and a line says so.\n\n"
           "Exit status: 0 sent, or nothing new to send; 1 the server refused it or could not be\n"

@@ -17,12 +17,19 @@ struct Url {
 // "http://host[:port][/path]", also with an address of IPv6 in brackets. Fails on anything else.
 Result<Url> parse_url(const std::string& text);
 
+// How the profile is sent, and to which servers.
+enum class Format {
+  kPprof,  // Pyroscope's /ingest
+  kOtlp,   // OpenTelemetry's protocol, over HTTP
+};
+
 struct Options {
   enum class Action { kPush, kHelp, kVersion } action = Action::kPush;
   std::string file;
   Url url;
   std::string url_text;  // as it was typed
-  std::string name;      // of the application; "" = the program's
+  Format format = Format::kPprof;
+  std::string name;  // of the application; "" = the program's
   std::vector<std::pair<std::string, std::string>> labels;
   std::string tenant;  // X-Scope-OrgID; "" = none
   bool since_last = false;

@@ -7,6 +7,9 @@
 #include "analysis/costs.h"
 #include "profile/reader.h"
 #include "report/exporters/exporter.h"
+#include "report/exporters/gzip.h"
+#include "report/exporters/otlp.h"
+#include "report/exporters/tree.h"
 #include "report/push/prune.h"
 #include "report/text/quantity.h"
 #include "report/views/run_facts.h"
@@ -40,14 +43,6 @@ std::uint64_t end_ns(const Profile& profile) {
   return end;
 }
 
-std::string program_name(const Profile& profile) {
-  for (const profile::Process& process : profile.processes()) {
-    const std::string_view path = profile.text(process.executable);
-    if (!path.empty()) return std::string(profile::base_name(path));
-  }
-  return "unknown";
-}
-
 // The user's labels, then those of the profile that the user did not give, then its host.
 void add_labels(const Profile& profile, const Options& options, Upload& upload) {
   upload.labels = options.labels;
@@ -71,8 +66,15 @@ bool all_zero(const Profile& profile) {
   });
 }
 
-// The profile as pprof, within the limits of a server.
+Result<std::string> encode(const report::Export& input, const Options& options,
+                           const report::OtlpResource& resource) {
+  if (options.format == Format::kPprof) return report::write_pprof(input);
+  return report::gzip(report::otlp_request(input, resource));
+}
+
+// The profile as the server wants it, within a server's limits.
 Result<std::string> pack(const Profile& whole, const std::string& metric_name,
+                         const Options& options, const report::OtlpResource& resource,
                          std::vector<std::string>& remarks) {
   std::size_t most = kMostSamples;
   for (;;) {
@@ -80,7 +82,7 @@ Result<std::string> pack(const Profile& whole, const std::string& metric_name,
     const profile::Metric& metric = *profile.find_metric(metric_name);
     report::Export input{profile, metric};
     input.total = analysis::total(profile, metric);
-    auto packed = report::write_pprof(input);
+    auto packed = encode(input, options, resource);
     if (!packed) return packed;
     if (unpacked_bytes(*packed) <= kMostBytes || most < 16) {
       const std::size_t left_out = whole.nodes().count() - profile.nodes().count();
@@ -126,7 +128,8 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
   }
   const std::uint64_t until_ns = end_ns(profile);
   if (options.since_last) {
-    auto path = state_path(options.file, options.url_text);
+    const bool is_otlp = options.format == Format::kOtlp;
+    auto path = state_path(options.file, options.url_text + (is_otlp ? " otlp" : ""));
     if (!path) return path.error();
     prepared.state_file = std::move(*path);
     prepared.now = snapshot(profile, until_ns);
@@ -138,7 +141,7 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
     }
   }
 
-  upload.name = options.name.empty() ? program_name(profile) : options.name;
+  upload.name = options.name.empty() ? report::program_name(profile) : options.name;
   add_labels(profile, options, upload);
   // Whole seconds, and at least one.
   upload.from_s = from_ns / kSecond;
@@ -148,9 +151,10 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
     if (m.aggregation == profile::Aggregation::kSum)
       upload.sample_types.emplace_back(m.name, m.unit);
   }
-  auto packed = pack(profile, metric, prepared.remarks);
+  const report::OtlpResource resource{upload.name, options.labels, from_ns, until_ns};
+  auto packed = pack(profile, metric, options, resource, prepared.remarks);
   if (!packed) return packed.error();
-  upload.pprof = std::move(*packed);
+  upload.profile = std::move(*packed);
   prepared.upload = std::move(upload);
   return prepared;
 }

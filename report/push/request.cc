@@ -87,12 +87,21 @@ Request ingest_request(const std::string& path, const Upload& upload) {
 
   // A boundary must not occur in what it bounds.
   std::string boundary = "fbleprof-form";
-  while (upload.pprof.find(boundary) != std::string::npos) boundary += "-x";
+  while (upload.profile.find(boundary) != std::string::npos) boundary += "-x";
   request.content_type = "multipart/form-data; boundary=" + boundary;
-  add_part(request.body, boundary, "profile", "application/octet-stream", upload.pprof);
+  add_part(request.body, boundary, "profile", "application/octet-stream", upload.profile);
   add_part(request.body, boundary, "sample_type_config", "application/json",
            sample_type_config(upload));
   request.body += fmt::format("--{}--\r\n", boundary);
+  return request;
+}
+
+Request otlp_post(const std::string& path, const Upload& upload) {
+  Request request;
+  request.target = path + "/v1development/profiles";
+  request.content_type = "application/x-protobuf";
+  request.content_encoding = "gzip";
+  request.body = upload.profile;
   return request;
 }
 

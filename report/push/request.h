@@ -1,4 +1,4 @@
-// The request of Pyroscope's /ingest, without sending it.
+// The request to a server, without sending it.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ struct Upload {
   std::vector<std::pair<std::string, std::string>> labels;
   std::uint64_t from_s = 0, until_s = 0;                          // since 1970
   std::uint32_t rate_hz = 0;                                      // 0 = unknown
-  std::string pprof;                                              // gzipped
+  std::string profile;                                            // gzipped
   std::vector<std::pair<std::string, std::string>> sample_types;  // name and unit: ns, bytes, count
 };
 
 struct Request {
   std::string target;  // path and query
   std::string content_type;
+  std::string content_encoding;  // "" = none
   std::string body;
 };
 
@@ -31,7 +32,11 @@ std::string application_name(const std::string& name,
 // All but letters, digits and -._~ as %XX.
 std::string percent_encode(std::string_view text);
 
-// A form with the fields `profile` and `sample_type_config`. `path` comes before /ingest.
+// Pyroscope's: a form with the fields `profile` and `sample_type_config`. `path` comes before
+// /ingest.
 Request ingest_request(const std::string& path, const Upload& upload);
+
+// OTLP's over HTTP: the profile itself. `path` comes before /v1development/profiles.
+Request otlp_post(const std::string& path, const Upload& upload);
 
 }  // namespace fbleprof::push

@@ -10,7 +10,7 @@ _fble_prof_report() {
   case $prev in
     --by) values='module file namespace class thread process host rank label:' ;;
     --split-by) values='thread process process,thread host file label:' ;;
-    --export) values='pprof folded callgrind speedscope firefox dot svg json csv html' ;;
+    --export) values='pprof otlp folded callgrind speedscope firefox dot svg json csv html' ;;
     --diff | --times-from | -o | --output)
       _filedir
       return

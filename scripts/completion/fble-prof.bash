@@ -7,8 +7,10 @@ _fble_prof() {
 
   # `fble-prof push` is another program.
   if ((cword > 1)) && [[ ${words[1]} == push ]]; then
-    if [[ $cur == -* ]]; then
-      mapfile -t COMPREPLY < <(compgen -W '--name --label --since-last --tenant --timeout --retries
+    if [[ $prev == --format ]]; then
+      mapfile -t COMPREPLY < <(compgen -W 'pprof otlp' -- "$cur")
+    elif [[ $cur == -* ]]; then
+      mapfile -t COMPREPLY < <(compgen -W '--format --name --label --since-last --tenant --timeout --retries
         --help --version' -- "$cur")
     else
       _filedir

@@ -1,6 +1,7 @@
 #!/bin/bash
-# fble-prof push: the request is as Pyroscope's documentation of /ingest has it, differences are
-# differences, and a server that is away, busy or unwilling is told apart.
+# fble-prof push: the request is as Pyroscope's documentation of /ingest has it, or as OTLP's
+# specification does, differences are differences, and a server that is away, busy or unwilling is
+# told apart.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 export XDG_STATE_HOME=$work/state
@@ -25,6 +26,10 @@ stop() {
   server=
 }
 push() { "$FBLE_PROF" push "$@" >"$dir/out" 2>"$dir/err"; }
+# of_otlp REQUEST EXPRESSION: what the server got; r is the request as tests/oracle/otlp.py reads it.
+of_otlp() { PYTHONPATH=$here/../oracle python3 -c 'import otlp, sys
+r = otlp.Request(open(sys.argv[1], "rb").read())
+print(eval(sys.argv[2]))' "$dir/requests/$1.otlp" "$2"; }
 # of REQUEST EXPRESSION: what the server got; r is the request.
 of() { python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
@@ -49,8 +54,45 @@ if command -v protoc >/dev/null; then
   protoc --decode_raw <"$dir/requests/1.pprof" >"$dir/decoded" || fail "it is no protobuf"
   grep -q '"work"' "$dir/decoded" || fail "functions have no names"
 fi
-
 cp "$profile" "$work/ready.out"
+
+begin "a profile is sent by OTLP"
+profiled "$PROGRAMS/sites.fentry" 20000
+serve
+push --format otlp --name 'my app' --label deployment.environment.name=staging "$profile" "$url/base"
+check "status" $? = 0
+check "path" "$(of 1 'r["path"]')" = /base/v1development/profiles
+check "it is compressed" "$(of 1 'r["encoding"]')" = gzip
+if command -v protoc >/dev/null; then
+  check "the format's rules" "$(of_otlp 1 'r.broken')" = '[]'
+  check "service" "$(of_otlp 1 'r.resource["service.name"]')" = 'my app'
+  check "label" "$(of_otlp 1 'r.resource["deployment.environment.name"]')" = staging
+  check "host" "$(of_otlp 1 'r.resource["host.name"]')" = "$(uname -n)"
+  check "process" "$(of_otlp 1 'int(r.resource["process.pid"]) > 0')" = True
+  check "time" "$(of_otlp 1 'abs(int(r.profiles[0]["time_unix_nano"][0]) / 1e9 - __import__("time").time()) < 600')" = True
+  check "functions have names" "$(of_otlp 1 'any("work" in s for _, s, _ in r.values(r.profiles[-1]))')" = True
+  check "calls" "$(of_otlp 1 'sum(v for p in r.profiles if r.metric(p) == "calls" for v, _, _ in r.values(p))')" = \
+    "$("$REPORT" --metric calls --self --format json "$profile" | grep -o '"kept":[0-9]*' | cut -d: -f2)"
+fi
+
+begin "an OTLP server's answers"
+serve 503 200 400 500 partial remark
+push --format otlp "$work/ready.out" "$url"
+check "a busy server is tried again" $? = 0
+push --format otlp "$work/ready.out" "$url"
+check "a refusal is one" $? = 1
+grep -q 'HTTP 400: answer' "$dir/err" || fail "the server's reason is not shown: $(cat "$dir/err")"
+push --format otlp "$work/ready.out" "$url"
+check "an error that will not pass" $? = 1
+check "is not tried again" "$(grep -c 'tried' "$dir/err")" = 0
+push --format otlp --since-last "$work/ready.out" "$url"
+check "a part that was refused" $? = 1
+grep -q "refused 2 of the profile's metrics: too old" "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
+push --format otlp --since-last "$work/ready.out" "$url"
+check "was not remembered" $? = 0
+grep -q 'the server says: too old' "$dir/err" || fail "its remark is not shown: $(cat "$dir/err")"
+check "six requests" -e "$dir/requests/6.json"
+stop
 
 begin "only what is new"
 profiled "$PROGRAMS/sites.fentry" 2000
@@ -109,7 +151,7 @@ stop
 
 begin "mistakes"
 for arguments in "$work/ready.out" "$work/ready.out https://127.0.0.1" "$work/ready.out ftp://x" "/nonexistent http://x" \
-  "--label 9=x $work/ready.out http://x" "--timeout 0 $work/ready.out http://x" "$work/ready.out http://x:port"; do
+  "--label 9=x $work/ready.out http://x" "--timeout 0 $work/ready.out http://x" "--format otel $work/ready.out http://x" "--label a.b=c $work/ready.out http://x" "$work/ready.out http://x:port"; do
   # shellcheck disable=SC2086  # several arguments
   push $arguments
   check "status of push $arguments" $? = 2

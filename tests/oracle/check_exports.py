@@ -14,6 +14,8 @@ import subprocess
 import sys
 from collections import Counter
 
+import otlp
+
 REPORT, WORK, PROFILE, *OPTIONS = sys.argv[1:]
 HERE = os.path.dirname(os.path.abspath(__file__))
 failures = 0
@@ -121,6 +123,35 @@ def check_pprof():
     expect("protoc: the program is the first mapping",
            os.path.basename(summary["command"].split()[0]), os.path.basename(texts[int(filename)]))
     expect("pprof is gzipped", b"\x1f\x8b", data[:2])
+
+
+def check_otlp():
+    _, data = exported("otlp")
+    request = otlp.Request(data)
+    expect("otlp: the format's rules", [], request.broken)
+    program = os.path.basename(summary["command"].split()[0])
+    expect("otlp: the program", program, request.resource["service.name"])
+    expect("otlp: the system", "linux", request.resource["os.type"])
+    expect("otlp: who says so", ["fbleprof"], request.scope["name"])
+    expect("otlp: the chosen metric is first", default, request.metric(request.profiles[0]))
+    sums = {request.metric(p): sum(v for v, _, _ in request.values(p)) for p in request.profiles}
+    expect("otlp: totals", totals, sums)
+    rows = json.loads(view("--self", "--all", "--metric", default,
+                           "--format", "json"))["rows"]
+    own = Counter()
+    for value, stack, _ in request.values(request.profiles[0]):
+        own[stack[0]] += value
+    wanted = Counter()
+    for row in rows:
+        wanted[row["name"]] += row["self"]
+    if not OPTIONS:
+        expect("otlp: self of functions", +wanted, own)
+    if "thread" in OPTIONS:
+        expect("otlp: threads", True, all("thread.name" in labels for _, _, labels in
+                                          request.values(request.profiles[0])))
+    mappings = [request.attributes(m) for m in request.tables["mapping_table"][1:]]
+    expect("otlp: build-ids", True,
+           any("process.executable.build_id.gnu" in mapping for mapping in mappings))
 
 
 def check_folded():
@@ -267,7 +298,7 @@ def check_terminal():
         expect(f"{wrong}: one line", 1, done.stderr.count(b"\n"))
 
 
-for check in (check_json, check_csv, check_pprof, check_folded, check_callgrind, check_speedscope,
-              check_firefox, check_graphs, check_html, check_terminal):
+for check in (check_json, check_csv, check_pprof, check_otlp, check_folded, check_callgrind,
+              check_speedscope, check_firefox, check_graphs, check_html, check_terminal):
     check()
 sys.exit(1 if failures else 0)

@@ -14,14 +14,15 @@ Response status(unsigned code) {
 }
 
 // The statuses of the tries that were made when the server answers so.
-std::vector<unsigned> tries(std::vector<unsigned> answers, unsigned retries) {
+std::vector<unsigned> tries(std::vector<unsigned> answers, unsigned retries,
+                            Format format = Format::kPprof) {
   std::vector<unsigned> made;
   post_with_retries(
       [&] {
         made.push_back(answers[made.size()]);
         return status(made.back());
       },
-      retries, [](std::chrono::milliseconds) {});
+      format, retries, [](std::chrono::milliseconds) {});
   return made;
 }
 
@@ -30,6 +31,12 @@ TEST(Retries, OnlyWhatMayPassIsTriedAgain) {
   EXPECT_EQ(tries({400}, 5), (std::vector<unsigned>{400}));
   EXPECT_EQ(tries({200}, 5), (std::vector<unsigned>{200}));
   EXPECT_EQ(tries({500, 500, 500, 500}, 2), (std::vector<unsigned>{500, 500, 500}));
+}
+
+TEST(Retries, OtlpTriesFewerErrorsAgain) {
+  EXPECT_EQ(tries({502, 503, 504, 429, 0, 200}, 5, Format::kOtlp),
+            (std::vector<unsigned>{502, 503, 504, 429, 0, 200}));
+  EXPECT_EQ(tries({500}, 5, Format::kOtlp), (std::vector<unsigned>{500}));
 }
 
 TEST(Retries, PausesGrowUpToALimitAndHeedTheServer) {

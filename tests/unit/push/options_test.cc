@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace fbleprof::push {
 namespace {
 
@@ -33,6 +36,20 @@ TEST(PushUrl, WhatIsNoneIsAnError) {
                             "http://u@x", "http://x/?q", "http://x/a b", "http://x:123456"}) {
     EXPECT_FALSE(parse_url(wrong).ok()) << wrong;
   }
+}
+
+Result<Options> options_of(std::vector<std::string> arguments) {
+  std::vector<char*> argv = {const_cast<char*>("push")};
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return parse_options(static_cast<int>(argv.size()), argv.data());
+}
+
+TEST(PushOptions, AttributesOfOtlpMayHaveDots) {
+  EXPECT_EQ(options_of({"--format", "otlp", "--label", "a.b=c", "f", "http://x"})->format,
+            Format::kOtlp);
+  EXPECT_FALSE(options_of({"--label", "a.b=c", "f", "http://x"}).ok());
+  EXPECT_FALSE(options_of({"--format", "otlp", "--label", ".b=c", "f", "http://x"}).ok());
+  EXPECT_FALSE(options_of({"--format", "xml", "f", "http://x"}).ok());
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(IngestRequest, ParametersAreAsDocumented) {
 
 TEST(IngestRequest, ProfileIsAFieldOfAForm) {
   Upload upload;
-  upload.pprof = "fbleprof-form in the profile itself";
+  upload.profile = "fbleprof-form in the profile itself";
   upload.sample_types = {{"cpu", "ns"}, {"live", "bytes"}};
   const Request request = ingest_request("", upload);
   EXPECT_EQ(request.content_type, "multipart/form-data; boundary=fbleprof-form-x");
@@ -28,6 +28,16 @@ TEST(IngestRequest, ProfileIsAFieldOfAForm) {
             std::string::npos);
   EXPECT_NE(request.body.find("\"live\":{\"units\":\"bytes\""), std::string::npos);
   EXPECT_TRUE(request.body.ends_with("--fbleprof-form-x--\r\n"));
+}
+
+TEST(OtlpPost, BodyIsTheProfile) {
+  Upload upload;
+  upload.profile = "packed";
+  const Request request = otlp_post("/base", upload);
+  EXPECT_EQ(request.target, "/base/v1development/profiles");
+  EXPECT_EQ(request.content_type, "application/x-protobuf");
+  EXPECT_EQ(request.content_encoding, "gzip");
+  EXPECT_EQ(request.body, "packed");
 }
 
 TEST(ApplicationName, CharactersWithAMeaningAreReplaced) {
