@@ -27,6 +27,7 @@ class FirefoxWriter {
         profile_(input.profile),
         nodes_(input.profile.nodes()),
         functions_(input.profile.functions()),
+        threads_(metrics_with_values(input)),
         number_(functions_.count()) {}
 
   std::string write() {
@@ -47,16 +48,24 @@ class FirefoxWriter {
     json_.EndObject();
     json_.key("threads");
     json_.StartArray();
-    const auto metrics = additive_metrics(input_);
-    for (const Metric* metric : metrics) {
-      if (metric == metrics.front() || analysis::total(profile_, *metric) != 0) thread(*metric);
-    }
+    for (const Metric* metric : threads_) thread(*metric);
     json_.EndArray();
     json_.EndObject();
     return json_.take();
   }
 
  private:
+  // The chosen one is the first, whatever it has.
+  static std::vector<const Metric*> metrics_with_values(const Export& input) {
+    std::vector<const Metric*> metrics = additive_metrics(input);
+    metrics.erase(std::remove_if(metrics.begin() + 1, metrics.end(),
+                                 [&](const Metric* metric) {
+                                   return analysis::total(input.profile, *metric) == 0;
+                                 }),
+                  metrics.end());
+    return metrics;
+  }
+
   std::uint64_t string(const std::string& text) {
     const auto [at, added] = string_index_.try_emplace(text, strings_.size());
     if (added) strings_.push_back(&at->first);
@@ -96,6 +105,14 @@ class FirefoxWriter {
     json_.EndObject();
     json_.EndArray();
     json_.column("markerSchema", 0, [](std::size_t) {});
+    // Else it hides "threads" that have few samples, and selects the one that has most.
+    json_.column("initialVisibleThreads", threads_.size(), [&](std::size_t i) { json_.Uint64(i); });
+    json_.column("initialSelectedThreads", 1, [&](std::size_t i) { json_.Uint64(i); });
+    for (const char* yes :
+         {"keepProfileThreadOrder", "usesOnlyOneStackType", "sourceCodeIsNotOnSearchfox"}) {
+      json_.key(yes);
+      json_.Bool(true);
+    }
     json_.EndObject();
   }
 
@@ -301,6 +318,7 @@ class FirefoxWriter {
   const Profile& profile_;
   const Nodes& nodes_;
   const Functions& functions_;
+  const std::vector<const Metric*> threads_;
   std::vector<std::uint32_t> number_;  // by function: from 1; 0 = not met
   std::vector<std::size_t> met_;
   std::unordered_map<std::string, std::uint64_t> string_index_;
