@@ -1,9 +1,9 @@
 // A symbol table as bytes and back: a head, the ranges, the functions, the names, in this machine's
 // byte order, since a cache does not travel. What is read back is checked as if it came from a
 // stranger: a file can be cut short or overwritten.
-#include <algorithm>
 #include <cstring>
 
+#include "symbolize/checksum.h"
 #include "symbolize/symbol_table.h"
 
 namespace fbleprof::symbolize {
@@ -26,18 +26,6 @@ struct StoredFunction {
   std::uint32_t name_length;
   std::uint32_t origin;
 };
-
-// FNV-1a over words: enough to tell a damaged file from a whole one.
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (std::size_t i = 0; i < bytes.size(); i += sizeof hash) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min(sizeof word, bytes.size() - i));
-    hash = (hash ^ word) * 0x100000001b3u;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
 
 }  // namespace
 

@@ -96,16 +96,50 @@ class Reporter {
   Progress* progress_;
 };
 
+// Under what the lines of this file are kept; "" = they are not. Without inlined calls a line is
+// another one: see SourceFrame.
+std::string lines_key(const ElfObject& object, const Options& options) {
+  const Section* info = object.section(".debug_info");
+  const bool is_large = info != nullptr && info->header.sh_size >= options.large_debug_info;
+  if (!is_large || object.build_id().empty() || !options.find_lines || !options.keep_lines)
+    return "";
+  return object.build_id() + (options.inlines ? "+inlines" : "+lines");
+}
+
+// What the debug info says of addresses (sorted), as far as it was not asked before.
+std::vector<SourceLocation> locate(const ElfObject& object,
+                                   const std::vector<std::uint64_t>& addresses,
+                                   const Options& options,
+                                   const std::function<void(std::size_t)>& progress) {
+  const std::string key = lines_key(object, options);
+  KnownLines known;
+  if (!key.empty()) known = options.find_lines(key).value_or(KnownLines());
+  std::vector<std::uint64_t> unknown;
+  for (const std::uint64_t address : addresses) {
+    if (known.find(address) == nullptr) unknown.push_back(address);
+  }
+  if (!unknown.empty()) {
+    const std::size_t before = addresses.size() - unknown.size();
+    std::vector<SourceLocation> found = LineInfo(object).locate(
+        unknown, options.inlines, [&](std::size_t done) { progress(before + done); });
+    if (key.empty()) return found;
+    for (std::size_t i = 0; i < unknown.size(); ++i) known.add(unknown[i], std::move(found[i]));
+    options.keep_lines(key, known);
+  }
+  std::vector<SourceLocation> locations;
+  locations.reserve(addresses.size());
+  for (const std::uint64_t address : addresses) locations.push_back(*known.find(address));
+  return locations;
+}
+
 void add_lines(const ElfObject& object, std::span<const std::uint64_t> addresses,
                std::span<const std::size_t> order, const Options& options, Reporter* reporter,
                ModuleSymbols* symbols) {
-  LineInfo lines(object);
-  if (!lines.available()) return;
   std::vector<std::uint64_t> sorted;
   sorted.reserve(order.size());
   for (std::size_t index : order) sorted.push_back(addresses[index]);
-  std::vector<SourceLocation> locations = lines.locate(
-      sorted, options.inlines, [&](std::size_t done) { reporter->update(sorted.size() + done); });
+  std::vector<SourceLocation> locations = locate(
+      object, sorted, options, [&](std::size_t done) { reporter->update(sorted.size() + done); });
   for (std::size_t i = 0; i < order.size(); ++i) {
     AddressSymbol& address = symbols->addresses[order[i]];
     SourceLocation& location = locations[i];

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "symbolize/known_lines.h"
 #include "symbolize/line_info.h"
 #include "symbolize/symbol_table.h"
 
@@ -45,6 +46,11 @@ struct Options {
   // each that was made, and whether its module is_own. Either may be absent.
   std::function<std::optional<SymbolTable>(const std::string& key)> find_table;
   std::function<void(const std::string& key, const SymbolTable&, bool is_own)> keep_table;
+  // The same for what debug info said of addresses. Of less than `large_debug_info` bytes nothing
+  // is kept: it is walked as fast.
+  std::uint64_t large_debug_info = std::uint64_t{16} << 20;
+  std::function<std::optional<KnownLines>(const std::string& key)> find_lines;
+  std::function<void(const std::string& key, const KnownLines&)> keep_lines;
 };
 
 // A function of a module.

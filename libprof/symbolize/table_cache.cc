@@ -34,7 +34,7 @@ class Fd {
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -59,7 +59,9 @@ std::string TableCache::path_of(const std::string& key) const {
   return directory_ + "/" + name + ".symbols";
 }
 
-std::optional<SymbolTable> TableCache::find(const std::string& key) const {
+template <class Parsed>
+std::optional<Parsed> TableCache::read(const std::string& key,
+                                       std::optional<Parsed> (*parse)(std::string_view)) const {
   if (directory_.empty()) return std::nullopt;
   const Fd file(open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
@@ -71,20 +73,45 @@ std::optional<SymbolTable> TableCache::find(const std::string& key) const {
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
-    const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
+    const ssize_t got = ::read(file.get(), bytes.data() + size, bytes.size() - size);
     if (got <= 0) return std::nullopt;
     size += static_cast<std::size_t>(got);
   }
-  auto table = SymbolTable::from_bytes(bytes);
-  if (table) futimens(file.get(), nullptr);  // used: dropped later than others
-  return table;
+  auto parsed = parse(bytes);
+  if (parsed) futimens(file.get(), nullptr);  // used: dropped later than others
+  return parsed;
+}
+
+std::optional<SymbolTable> TableCache::find(const std::string& key) const {
+  return read(key, &SymbolTable::from_bytes);
+}
+
+std::optional<KnownLines> TableCache::find_lines(const std::string& key) const {
+  return read(key, &KnownLines::from_bytes);
+}
+
+void TableCache::keep_lines(const std::string& key, const KnownLines& lines) const {
+  write(key, lines.to_bytes());
+}
+
+void TableCache::serve(Options& options) const {
+  options.find_table = [this](const std::string& key) { return find(key); };
+  options.keep_table = [this](const std::string& key, const SymbolTable& table, bool is_own) {
+    keep(key, table, is_own);
+  };
+  options.find_lines = [this](const std::string& key) { return find_lines(key); };
+  options.keep_lines = [this](const std::string& key, const KnownLines& lines) {
+    keep_lines(key, lines);
+  };
 }
 
 void TableCache::keep(const std::string& key, const SymbolTable& table, bool even_if_small) const {
-  if (directory_.empty()) return;
   if (!even_if_small && table.functions().size() < fewest_functions_) return;
-  const std::string bytes = table.to_bytes();
-  if (bytes.size() > most_bytes_ / 2) return;
+  write(key, table.to_bytes());
+}
+
+void TableCache::write(const std::string& key, const std::string& bytes) const {
+  if (directory_.empty() || bytes.size() > most_bytes_ / 2) return;
   std::error_code ignored;
   fs::create_directories(fs::path(directory_).parent_path(), ignored);
   if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return;

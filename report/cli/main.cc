@@ -9,9 +9,9 @@
 
 #include "report/cli/options.h"
 #include "report/cli/output.h"
-#include "report/cli/progress_bar.h"
 #include "report/cli/report.h"
 #include "report/text/escape.h"
+#include "report/text/progress_bar.h"
 
 namespace {
 

@@ -154,10 +154,7 @@ Profile add_names(const Profile& profile, const Options& options, Progress& prog
   how.offsets = options.leaves && exporter == nullptr && options.view != View::kAnnotate;
   how.progress = &progress;
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
-  how.find_table = [&](const std::string& key) { return cache.find(key); };
-  how.keep_table = [&](const std::string& key, const symbolize::SymbolTable& table, bool is_own) {
-    cache.keep(key, table, is_own);
-  };
+  cache.serve(how);
   return symbolize::symbolize(profile, how);
 }
 

@@ -11,6 +11,7 @@
 #include "report/push/otlp_answer.h"
 #include "report/push/push.h"
 #include "report/text/escape.h"
+#include "report/text/progress_bar.h"
 
 namespace {
 
@@ -45,7 +46,9 @@ int run(int argc, char** argv) {
                                  : "fble-prof push " FBLEPROF_VERSION "\n";
     return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? kSent : kFailed;
   }
-  auto prepared = push::prepare(*options, nullptr);
+  report::ProgressBar progress(isatty(STDERR_FILENO) != 0);
+  auto prepared = push::prepare(*options, &progress);
+  progress.clear();
   if (!prepared) {
     say(prepared.error().line());
     return kFailed;

@@ -15,6 +15,7 @@
 #include "report/views/run_facts.h"
 #include "report/views/run_view.h"
 #include "symbolize/symbolize_profile.h"
+#include "symbolize/table_cache.h"
 #include "transform/merge.h"
 
 namespace fbleprof::push {
@@ -117,6 +118,8 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
   symbolize::Options names;
   names.lines = true;
   names.progress = progress;
+  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
+  cache.serve(names);
   profile = symbolize::symbolize(profile, names);
   prepared.remarks = profile.warnings();
   profile = transform::merge(profile);

@@ -197,4 +197,5 @@ def reports(results):
             f"({verdicts.size(r['profile_bytes'])}; as pprof {verdicts.size(r['commands']['p.pb.gz']['bytes'])}, "
             f"as speedscope {verdicts.size(r['commands']['s.json']['bytes'])}).\n\n" +
             table(["step, the profile kept in memory", "takes"], steps) + "\n" +
-            table(["whole command", "wall clock", "peak memory"], rows))
+            table(["whole command", "wall clock", "peak memory"], rows) + "\n" +
+            pathlib.Path(__file__).with_name("large_debug_info.md").read_text())

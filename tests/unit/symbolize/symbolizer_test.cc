@@ -412,6 +412,41 @@ TEST(Symbolizer, TablesAreKeptByBuildId) {
   EXPECT_EQ(function_at({file, ""}, area, options).linkage_name, "from_the_cache");
 }
 
+TEST(Symbolizer, LinesOfLargeDebugInfoAreKept) {
+  Workshop workshop;
+  const std::string file = workshop.compile("g++", "-O2 -g", "sample");
+  const std::uint64_t address = address_of(file, kArea);
+  std::map<std::string, std::string> kept;
+  Options options = no_system_debug_files();
+  options.lines = true;
+  options.find_lines = [&](const std::string& key) {
+    const auto it = kept.find(key);
+    return it == kept.end() ? std::nullopt : KnownLines::from_bytes(it->second);
+  };
+  options.keep_lines = [&](const std::string& key, const KnownLines& lines) {
+    kept[key] = lines.to_bytes();
+  };
+  const std::uint64_t one[] = {address}, two[] = {address, address + 1};
+  const AddressSymbol asked = symbolize_module({file, ""}, one, options).addresses[0];
+  EXPECT_TRUE(kept.empty());  // it is small
+
+  options.large_debug_info = 1;
+  symbolize_module({file, ""}, one, options);
+  ASSERT_EQ(kept.size(), 1U);
+  const std::string first = kept.begin()->second;
+  const AddressSymbol known = symbolize_module({file, ""}, one, options).addresses[0];
+  EXPECT_NE(known.line, 0U);
+  EXPECT_EQ(known.line, asked.line);
+  EXPECT_EQ(known.file, asked.file);
+  EXPECT_EQ(kept.begin()->second, first);
+
+  symbolize_module({file, ""}, two, options);
+  EXPECT_GT(kept.begin()->second.size(), first.size());
+  options.inlines = true;
+  symbolize_module({file, ""}, one, options);
+  EXPECT_EQ(kept.size(), 2U);
+}
+
 TEST(Symbolizer, BuildThatIsGoneHasTheNamesThatWereKept) {
   Workshop workshop;
   const std::string file = workshop.compile("g++", "-O2", "sample");

@@ -57,6 +57,54 @@ TEST(SymbolTableBytes, ComeBackAsTheyWere) {
   }
 }
 
+KnownLines some_lines() {
+  SourceLocation location;
+  location.declared_file = "area.cc";
+  location.declared_line = 3;
+  location.function = {"area(int)", "_Z4areai", "area.cc", 7, "area.cc", 3};
+  location.inlined = {{"square(int)", "", "square.h", 9, "", 0}};
+  KnownLines lines;
+  lines.add(0x1000, location);
+  lines.add(0x1004, {});
+  return lines;
+}
+
+TEST(KnownLinesBytes, ComeBackAsTheyWere) {
+  const std::string bytes = some_lines().to_bytes();
+  const auto back = KnownLines::from_bytes(bytes);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->to_bytes(), bytes);
+  const SourceLocation* location = back->find(0x1000);
+  ASSERT_NE(location, nullptr);
+  EXPECT_EQ(location->function.name, "area(int)");
+  EXPECT_EQ(location->function.line, 7U);
+  ASSERT_EQ(location->inlined.size(), 1U);
+  EXPECT_EQ(location->inlined[0].file, "square.h");
+  ASSERT_NE(back->find(0x1004), nullptr);
+  EXPECT_EQ(back->find(0x1001), nullptr);
+}
+
+TEST(KnownLinesBytes, DamagedOrCutOnesAreNone) {
+  const std::string bytes = some_lines().to_bytes();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(KnownLines::from_bytes(bytes.substr(0, size)).has_value()) << size;
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] ^= 0x40;
+    EXPECT_FALSE(KnownLines::from_bytes(damaged).has_value()) << at;
+  }
+  EXPECT_FALSE(KnownLines::from_bytes(bytes + '\0').has_value());
+}
+
+TEST_F(TableCacheTest, LinesAreFoundAgain) {
+  const TableCache cache(cache_directory());
+  EXPECT_FALSE(cache.find_lines("key").has_value());
+  cache.keep_lines("key", some_lines());
+  ASSERT_TRUE(cache.find_lines("key").has_value());
+  EXPECT_FALSE(cache.find("key").has_value());  // it is no symbol table
+}
+
 TEST(SymbolTableBytes, DamagedOrCutOnesAreNoTable) {
   const std::string bytes = some_table(8).to_bytes();
   for (std::size_t size = 0; size < bytes.size(); ++size) {

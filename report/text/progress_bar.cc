@@ -1,4 +1,4 @@
-#include "report/cli/progress_bar.h"
+#include "report/text/progress_bar.h"
 
 #include <fmt/format.h>
 
