@@ -9,7 +9,7 @@ using namespace profile;
 std::vector<std::uint64_t> inclusive(const Profile& profile, const Metric& metric) {
   const Nodes& nodes = profile.nodes();
   if (!metric.values) return std::vector<std::uint64_t>(nodes.count());
-  std::vector<std::uint64_t> cost = *metric.values;
+  std::vector<std::uint64_t> cost = metric.values->wide();
   for (std::size_t n = nodes.count(); n-- > 0;) {
     if (!nodes.parent[n]) continue;
     std::uint64_t& above = cost[nodes.parent[n].index()];

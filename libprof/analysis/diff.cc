@@ -29,7 +29,7 @@ std::vector<std::uint64_t> own_values(const Profile& profile, const Metric* metr
   if (metric == nullptr || !metric->values) {
     return std::vector<std::uint64_t>(profile.nodes().count());
   }
-  return *metric->values;
+  return metric->values->wide();
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/fit_sums.h"
+
 namespace fbleprof::profile {
 namespace {
 
@@ -114,24 +116,26 @@ void ProfileBuilder::add_edge(NodeId from, NodeId to, EdgeKind kind, std::uint64
     index = value;
   }
   NewEdge& edge = edges_[index];
-  edge.calls += calls;
+  if (calls > kLargestCount - edge.calls) cut_.insert("calls");
+  edge.calls = capped_sum(edge.calls, calls);
   edge.flags |= flags;
   if (!edge.site) edge.site = site;
 }
 
 void ProfileBuilder::charge(NodeId node, MetricId metric, std::uint64_t value) {
-  std::vector<std::uint64_t>& column = values_[metric.index()];
+  Counts& column = values_[metric.index()];
   if (column.size() <= node.index()) column.resize(nodes_.size());
-  std::uint64_t& held = column[node.index()];
+  const std::uint64_t held = column[node.index()];
   switch (metrics_[metric.index()].aggregation) {
     case Aggregation::kSum:
-      held += value;
+      if (value > kLargestCount - held) cut_.insert(metrics_[metric.index()].name);
+      column.add(node.index(), value);
       break;
     case Aggregation::kMax:
-      held = std::max(held, value);
+      column.set(node.index(), std::max(held, value));
       break;
     case Aggregation::kLast:
-      held = value;
+      column.set(node.index(), value);
       break;
   }
 }
@@ -173,7 +177,7 @@ Profile ProfileBuilder::build() {
   }
 
   auto edges = std::make_shared<Edges>();
-  std::vector<std::uint64_t> calls(nodes_.size());
+  Counts calls(nodes_.size());
   bool any_calls = false;
   for (const NewEdge& edge : edges_) {
     edges->from.push_back(NodeId(place[edge.from.index()]));
@@ -182,7 +186,7 @@ Profile ProfileBuilder::build() {
     edges->flags.push_back(edge.flags);
     edges->calls.push_back(edge.calls);
     edges->site.push_back(edge.site);
-    calls[place[edge.to.index()]] += edge.calls;
+    calls.add(place[edge.to.index()], edge.calls);
     any_calls |= edge.calls != 0;
   }
 
@@ -192,12 +196,12 @@ Profile ProfileBuilder::build() {
   }
   for (std::size_t m = 0; m < metrics_.size(); ++m) {
     if (is_calls(metrics_[m])) {
-      metrics_[m].values = std::make_shared<std::vector<std::uint64_t>>(calls);
+      metrics_[m].values = std::make_shared<Counts>(calls);
       continue;
     }
     if (values_[m].empty()) continue;
-    auto column = std::make_shared<std::vector<std::uint64_t>>(nodes_.size());
-    for (std::size_t i = 0; i < values_[m].size(); ++i) (*column)[place[i]] = values_[m][i];
+    auto column = std::make_shared<Counts>(nodes_.size());
+    for (std::size_t i = 0; i < values_[m].size(); ++i) column->set(place[i], values_[m][i]);
     metrics_[m].values = std::move(column);
   }
 
@@ -211,6 +215,9 @@ Profile ProfileBuilder::build() {
   parts_.nodes = std::move(nodes);
   parts_.edges = std::move(edges);
   parts_.metrics = std::move(metrics_);
+  const bool has_file = !parts_.processes->empty();
+  fit_sums(parts_, std::string(has_file ? parts_.strings->get(parts_.processes->front().file) : ""),
+           cut_);
   return Profile(std::move(parts_));
 }
 

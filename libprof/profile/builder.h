@@ -2,6 +2,7 @@
 // tests.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,8 +73,9 @@ class ProfileBuilder {
   std::vector<NewNode> nodes_;
   std::vector<NewEdge> edges_;
   std::vector<Metric> metrics_;
-  std::vector<std::vector<std::uint64_t>> values_;
-  FlatMap children_;                 // parent << 32 | function
+  std::vector<Counts> values_;
+  std::set<std::string> cut_;  // metrics of which a node or edge would hold more than 2^64 - 1
+  FlatMap children_;           // parent << 32 | function
   FlatMap back_edges_, tail_edges_;  // from << 32 | to
   FlatMap site_index_;               // hash of module and address; see site()
   FlatMap named_;                    // name << 16 | kind

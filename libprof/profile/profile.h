@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "format/format.h"
+#include "profile/counts.h"
 #include "profile/ids.h"
 #include "profile/strings.h"
 
@@ -177,9 +178,9 @@ struct Nodes {
 struct Edges {
   std::vector<NodeId> from, to;
   std::vector<EdgeKind> kind;
-  std::vector<std::uint8_t> flags;   // format::kEdge...
-  std::vector<std::uint64_t> calls;  // exact; 0 where only sampling saw the edge
-  std::vector<SiteId> site;          // none = unknown
+  std::vector<std::uint8_t> flags;  // format::kEdge...
+  Counts calls;                     // exact; 0 where only sampling saw the edge
+  std::vector<SiteId> site;         // none = unknown
 
   std::size_t count() const { return from.size(); }
 };
@@ -190,7 +191,7 @@ struct Metric {
   std::string name;  // cpu, wall, samples, overhead, ticks, calls, ...
   std::string unit;  // ns, count, bytes
   Aggregation aggregation = Aggregation::kSum;
-  std::shared_ptr<const std::vector<std::uint64_t>> values;  // one a node; null = all zero
+  std::shared_ptr<const Counts> values;  // one a node; null = all zero
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
 };

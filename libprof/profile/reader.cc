@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/flat_map.h"
+#include "profile/fit_sums.h"
 #include "profile/liveness.h"
 #include "profile/next_program.h"
 #include "profile/tree_reader.h"
@@ -380,27 +381,26 @@ class Reader {
     edges_ = std::make_shared<Edges>(std::move(reader.edges()));
     std::size_t next_column = 0;
     for (std::size_t m = 0; m < metrics_.size(); ++m) {
-      std::vector<std::uint64_t> column;
+      Counts column;
       if (sources_[m].place == format::MetricPlace::kEdgeCalls) {
         column = sum_calls();
       } else {
         column = std::move(reader.values()[next_column++]);
       }
       if (!column.empty()) {
-        metrics_[m].values = std::make_shared<std::vector<std::uint64_t>>(std::move(column));
+        metrics_[m].values = std::make_shared<Counts>(std::move(column));
       }
     }
   }
 
-  std::vector<std::uint64_t> sum_calls() const {
-    std::vector<std::uint64_t> calls(nodes_->count());
+  Counts sum_calls() const {
+    Counts calls(nodes_->count());
     bool any = false;
     for (std::size_t e = 0; e < edges_->count(); ++e) {
-      calls[edges_->to[e].index()] += edges_->calls[e];
+      calls.add(edges_->to[e].index(), edges_->calls[e]);
       any |= edges_->calls[e] != 0;
     }
-    if (!any) calls.clear();
-    return calls;
+    return any ? calls : Counts();
   }
 
   // --- the end
@@ -442,6 +442,7 @@ class Reader {
     parts.edges = edges_;
     parts.metrics = std::move(metrics_);
     parts.strings = std::make_shared<Strings>(strings_.take());
+    fit_sums(parts, image_.name());
     return {Profile(std::move(parts)), records_.damage(), wrong_links_};
   }
 

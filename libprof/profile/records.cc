@@ -40,7 +40,10 @@ Records::Records(const FileImage& image)
       units_(static_cast<std::uint32_t>(
           std::min<std::uint64_t>(image.size() / format::kUnitBytes, 0xfffffffeu))),
       kinds_(units_, RecordKind::kFree),
-      index_(units_, kNoIndex) {}
+      node_index_(units_ / 2 + 1, kNoIndex) {
+  static_assert(sizeof(format::Node) == 2 * format::kUnitBytes);
+  static_assert(FlatMap::kAbsent == kNoIndex);
+}
 
 RefFault Records::claim(format::Ref ref, RecordKind kind, std::uint64_t bytes) {
   constexpr std::uint32_t kFirst = format::kHeaderBytes / format::kUnitBytes;

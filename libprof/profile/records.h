@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/flat_map.h"
 #include "profile/file_image.h"
 
 namespace fbleprof::profile {
@@ -77,8 +78,17 @@ class Records {
   std::string_view text(format::Ref ref, std::uint64_t from);
 
   // A number kept for each claimed record: its place in the profile's tables.
-  std::uint32_t index(format::Ref ref) const { return ref < units_ ? index_[ref] : kNoIndex; }
-  void set_index(format::Ref ref, std::uint32_t index) { index_[ref] = index; }
+  std::uint32_t index(format::Ref ref) const {
+    return kind(ref) == RecordKind::kNode ? node_index_[ref / 2] : index_.find(ref);
+  }
+  // Once a record.
+  void set_index(format::Ref ref, std::uint32_t index) {
+    if (kind(ref) == RecordKind::kNode) {
+      node_index_[ref / 2] = index;
+    } else {
+      index_.insert(ref, index);
+    }
+  }
 
   std::uint64_t offset(const void* field) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(field) - image_.data());
@@ -101,7 +111,10 @@ class Records {
   const FileImage& image_;
   std::uint32_t units_;
   std::vector<RecordKind> kinds_;
-  std::vector<std::uint32_t> index_;
+  // Nodes are two units long, so that no two of them begin in the same pair of units. All else that
+  // has an index is rare.
+  std::vector<std::uint32_t> node_index_;
+  FlatMap index_;
   Damage damage_;
 };
 

@@ -56,6 +56,7 @@ bool TreeReader::open_node(format::Ref ref, NodeId parent, std::uint64_t from) {
     }
     // A column starts to exist at its first value that is not zero.
     if (value != 0) {
+      if (values_[m].empty()) values_[m].reserve(nodes_.parent.capacity());
       values_[m].resize(id.index());
       values_[m].push_back(value);
     }
@@ -152,7 +153,7 @@ void TreeReader::finish() {
       edges_.to[kept] = edges_.to[e];
       edges_.kind[kept] = edges_.kind[e];
       edges_.flags[kept] = edges_.flags[e];
-      edges_.calls[kept] = edges_.calls[e];
+      edges_.calls.set(kept, edges_.calls[e]);
       edges_.site[kept] = edges_.site[e];
       ++kept;
     }

@@ -34,7 +34,7 @@ class TreeReader {
 
   Nodes& nodes() { return nodes_; }
   Edges& edges() { return edges_; }
-  std::vector<std::vector<std::uint64_t>>& values() { return values_; }
+  std::vector<Counts>& values() { return values_; }
   std::uint64_t wrong_links() const { return wrong_links_; }
 
  private:
@@ -55,7 +55,7 @@ class TreeReader {
   const SiteOf site_of_;
   Nodes nodes_;
   Edges edges_;
-  std::vector<std::vector<std::uint64_t>> values_;
+  std::vector<Counts> values_;
   std::vector<Open> stack_;
   std::vector<std::uint32_t> unresolved_;  // back and tail edges, whose `to` holds a Ref yet
   std::uint64_t wrong_links_ = 0;

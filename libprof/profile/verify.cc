@@ -19,7 +19,8 @@ bool ended_by_itself(const Process& process) {
 std::uint64_t sum(const Metric* metric, const Tree& tree) {
   std::uint64_t total = 0;
   if (metric == nullptr || !metric->values) return 0;
-  for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) total += (*metric->values)[n];
+  for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n)
+    total = capped_sum(total, (*metric->values)[n]);
   return total;
 }
 

@@ -24,7 +24,7 @@ Profile as_baseline(const Profile& profile) {
   Parts parts = profile.parts();
   for (Metric& metric : parts.metrics) metric.name = baseline_name(metric.name);
   auto edges = std::make_shared<Edges>(profile.edges());
-  edges->calls.assign(edges->count(), 0);
+  edges->calls = Counts(edges->count());
   parts.edges = std::move(edges);
   return Profile(std::move(parts));
 }

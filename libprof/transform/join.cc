@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "profile/fit_sums.h"
+
 namespace fbleprof::transform {
 
 using namespace profile;
@@ -21,7 +23,7 @@ class Joiner {
     for (std::size_t m = 0; m < metrics_.size(); ++m) {
       if (!columns_[m].empty()) {
         columns_[m].resize(nodes_.count());
-        metrics_[m].values = std::make_shared<std::vector<std::uint64_t>>(std::move(columns_[m]));
+        metrics_[m].values = std::make_shared<Counts>(std::move(columns_[m]));
       }
     }
     parts.strings = std::make_shared<Strings>(strings_.take());
@@ -35,6 +37,7 @@ class Joiner {
     parts.edges = std::make_shared<Edges>(std::move(edges_));
     parts.metrics = std::move(metrics_);
     parts.warnings = std::move(warnings_);
+    fit_sums(parts, "");
     return Profile(std::move(parts));
   }
 
@@ -163,9 +166,9 @@ class Joiner {
     }
     for (const Metric& metric : profile.metrics()) {
       if (!metric.values) continue;
-      std::vector<std::uint64_t>& column = columns_[find_or_add(metric)];
+      Counts& column = columns_[find_or_add(metric)];
       column.resize(first_node);
-      column.insert(column.end(), metric.values->begin(), metric.values->end());
+      for (std::size_t n = 0; n < metric.values->size(); ++n) column.push_back((*metric.values)[n]);
     }
   }
 
@@ -182,7 +185,7 @@ class Joiner {
   Nodes nodes_;
   Edges edges_;
   std::vector<Metric> metrics_;
-  std::vector<std::vector<std::uint64_t>> columns_;
+  std::vector<Counts> columns_;
   std::vector<std::string> warnings_;
   std::map<std::pair<StringId, StringId>, ModuleId> module_index_;
   std::map<FunctionIndexKey, FunctionId> function_index_;

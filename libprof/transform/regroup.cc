@@ -104,7 +104,7 @@ class Regrouper {
     group.last = node;
   }
 
-  NodeId open(Group& group) {
+  NodeId open(const Group& group) {
     const NodeId id(result_.count());
     result_.parent.push_back(group.parent);
     result_.function.push_back(group.function);
@@ -174,7 +174,43 @@ class Regrouper {
     }
   }
 
+  // Whether different nodes stay different wherever nothing is folded.
+  bool keeps_paths() const {
+    return how_.paths_differ && source_.trees().size() == 1 && how_.class_of.empty() &&
+           how_.groups.empty();
+  }
+
+  // By node: 1 = it or one below it is folded. Empty: nothing can be copied as it is.
+  std::vector<std::uint8_t> find_folded_below() const {
+    if (!keeps_paths()) return {};
+    std::vector<std::uint8_t> below(nodes_.count());
+    for (std::size_t n = nodes_.count(); n-- > 0;) {
+      if (folded(n)) below[n] = 1;
+      if (nodes_.parent[n]) below[nodes_.parent[n].index()] |= below[n];
+    }
+    return below;
+  }
+
+  // A subtree in which nothing is folded: nodes go, but none moves and none becomes another's.
+  void copy(const Group& group) {
+    open(group);
+    const std::uint32_t end = nodes_.subtree_end[group.first];
+    for (std::uint32_t n = group.first + 1; n < end;) {
+      if (!kept(n)) {
+        n = nodes_.subtree_end[n];
+        continue;
+      }
+      place_[n] = static_cast<std::uint32_t>(result_.count());
+      const NodeId parent(place_[nodes_.parent[n].index()]);
+      result_.parent.push_back(parent);
+      result_.function.push_back(nodes_.function[n]);
+      result_.depth.push_back(result_.depth[parent.index()] + 1);
+      ++n;
+    }
+  }
+
   void open_all() {
+    const std::vector<std::uint8_t> folded_below = find_folded_below();
     std::vector<Group> pending;
     pending.push_back({NodeId(), how_.root, SiteId(), kNone, kNone, 0});
     while (!pending.empty()) {
@@ -182,6 +218,11 @@ class Regrouper {
       pending.pop_back();
       if (group.level != kNone) {
         for (const NodeId root : levels_[group.level].roots) append(group, root.index());
+      }
+      const bool is_one = group.first != kNone && group.first == group.last;
+      if (is_one && !folded_below.empty() && folded_below[group.first] == 0) {
+        copy(group);
+        continue;
       }
       const NodeId id = open(group);
       children_.clear();
@@ -215,28 +256,32 @@ class Regrouper {
     std::sort(charged_.begin(), charged_.end());
   }
 
-  std::shared_ptr<const std::vector<std::uint64_t>> move_values(const Metric& metric) const {
+  std::shared_ptr<const Counts> move_values(const Metric& metric) const {
     if (!metric.values) return nullptr;
-    auto column = std::make_shared<std::vector<std::uint64_t>>(result_.count());
-    const std::vector<std::uint64_t>& values = *metric.values;
+    auto column = std::make_shared<Counts>(result_.count());
+    const Counts& values = *metric.values;
     const auto charge = [&](std::uint32_t at, std::uint64_t value) {
-      std::uint64_t& held = (*column)[at];
-      held = metric.aggregation == Aggregation::kMax ? std::max(held, value) : held + value;
+      if (metric.aggregation == Aggregation::kMax) {
+        column->set(at, std::max((*column)[at], value));
+      } else {
+        column->add(at, value);
+      }
     };
     std::size_t special = 0;
     for (std::size_t n = 0; n < values.size(); ++n) {
-      if (values[n] == 0 || place_[n] == kNone || !kept_own(n)) continue;
+      const std::uint64_t value = values[n];
+      if (value == 0 || place_[n] == kNone || !kept_own(n)) continue;
       while (special < charged_.size() && charged_[special].first < n) ++special;
       const bool elsewhere = special < charged_.size() && charged_[special].first == n;
-      charge(elsewhere ? charged_[special].second : place_[n], values[n]);
+      charge(elsewhere ? charged_[special].second : place_[n], value);
     }
     return column;
   }
 
-  std::shared_ptr<const std::vector<std::uint64_t>> sum_calls(const Edges& edges) const {
-    auto column = std::make_shared<std::vector<std::uint64_t>>(result_.count());
+  std::shared_ptr<const Counts> sum_calls(const Edges& edges) const {
+    auto column = std::make_shared<Counts>(result_.count());
     for (std::size_t e = 0; e < edges.count(); ++e) {
-      (*column)[edges.to[e].index()] += edges.calls[e];
+      column->add(edges.to[e].index(), edges.calls[e]);
     }
     return column;
   }
@@ -258,7 +303,7 @@ class Regrouper {
     out.to.resize(count - 1);
     out.kind.assign(count - 1, EdgeKind::kTree);
     out.flags.assign(count - 1, 0);
-    out.calls.assign(count - 1, 0);
+    out.calls = Counts(count - 1);
     out.site.assign(count - 1, SiteId());
     for (std::size_t n = 1; n < count; ++n) {
       out.from[n - 1] = result_.parent[n];
@@ -274,7 +319,7 @@ class Regrouper {
       const bool tree = to != 0 && result_.parent[to].index() == from &&
                         (edges.kind[e] == EdgeKind::kTree || folded(source_from));
       if (tree) {
-        out.calls[to - 1] += edges.calls[e];
+        out.calls.add(to - 1, edges.calls[e]);
         out.flags[to - 1] |= edges.flags[e];
         if (!out.site[to - 1]) out.site[to - 1] = edges.site[e];
       } else {
@@ -292,7 +337,7 @@ class Regrouper {
       if (i > 0 && others[i - 1].from == edge.from && others[i - 1].to == edge.to &&
           others[i - 1].kind == edge.kind &&
           (!how_.keep_sites || others[i - 1].site == edge.site)) {
-        out.calls.back() += edge.calls;
+        out.calls.add(out.calls.size() - 1, edge.calls);
         out.flags.back() |= edge.flags;
         continue;
       }

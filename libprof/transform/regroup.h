@@ -29,6 +29,7 @@ struct Regrouping {
   profile::FunctionId root;         // function of the result's root
   profile::FunctionId folded_away;  // child of the root for paths folded whole; none: the root
   bool keep_sites = false;          // calls from different places lead to different nodes
+  bool paths_differ = false;        // the source is one tree in which each path is one node
 };
 
 // The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree.

@@ -92,9 +92,10 @@ Result<TakenTimes> take_times(const Profile& profile, std::string_view time,
   const Metric& base = **base_found;
   const Metric* calls = profile.find_metric("calls");
   const Nodes& nodes = profile.nodes();
-  const bool has_calls =
-      calls != nullptr && calls->values != nullptr &&
-      std::any_of(calls->values->begin(), calls->values->end(), [](auto n) { return n != 0; });
+  bool has_calls = false;
+  for (std::size_t n = 0; n < nodes.count() && calls != nullptr; ++n) {
+    has_calls |= calls->value(NodeId(n)) != 0;
+  }
   if (!has_calls) {
     return Error{"", std::nullopt, "--times-from: no calls were counted in this run",
                  "it is for runs with hooks: -pg or -finstrument-functions"};
@@ -121,16 +122,16 @@ Result<TakenTimes> take_times(const Profile& profile, std::string_view time,
     (by_time[f].weights() != 0 ? by_time : by_calls)[f].set_amount(amounts[f]);
   }
 
-  auto values = std::make_shared<std::vector<std::uint64_t>>(nodes.count());
-  (*values)[0] = result.elsewhere_ns;
+  auto values = std::make_shared<Counts>(nodes.count());
+  values->add(0, result.elsewhere_ns);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!owner[n]) continue;
     const NodeId node(n);
     const std::size_t f = owner[n].index();
     if (by_time[f].amount() != 0) {
-      (*values)[n] = by_time[f].part_of(own.value(node));
+      values->set(n, by_time[f].part_of(own.value(node)));
     } else if (by_calls[f].amount() != 0 && owner[n] == nodes.function[n]) {
-      (*values)[n] = by_calls[f].part_of(calls->value(node));
+      values->set(n, by_calls[f].part_of(calls->value(node)));
     }
   }
 

@@ -99,13 +99,14 @@ Profile since(const Profile& profile, const LastPush& last) {
   Parts parts = profile.parts();
   for (std::size_t m = 0; m < parts.metrics.size(); ++m) {
     if (parts.metrics[m].aggregation != Aggregation::kSum || !parts.metrics[m].values) continue;
-    auto values = std::make_shared<std::vector<std::uint64_t>>(*parts.metrics[m].values);
+    auto values = std::make_shared<Counts>(*parts.metrics[m].values);
     for (std::size_t n = 0; n < values->size(); ++n) {
       const auto before = last.values.find(hashes[n]);
       if (before == last.values.end()) continue;
       // A symbol that became known since can move a context: then it counts as new.
       const std::uint64_t sent = before->second[m];
-      (*values)[n] = (*values)[n] > sent ? (*values)[n] - sent : 0;
+      const std::uint64_t held = (*values)[n];
+      values->set(n, held > sent ? held - sent : 0);
     }
     parts.metrics[m].values = std::move(values);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/costs.h"
+#include "base/capped.h"
 #include "report/text/escape.h"
 
 namespace fbleprof::report {
@@ -27,16 +28,17 @@ std::uint64_t node_count_of(const Tree& tree) {
 
 RunFacts run_facts(const Profile& profile, ProcessId process) {
   RunFacts facts;
+  const auto add = [](std::uint64_t& sum, std::uint64_t value) { sum = capped_sum(sum, value); };
   for (const Thread& thread : profile.threads()) {
     if (process && thread.process != process) continue;
-    facts.threads += thread.threads_served;
-    facts.cpu_ns += thread.cpu_ns;
-    facts.wall_ns += thread.wall_ns;
-    facts.samples += thread.samples;
-    facts.dropped += thread.dropped;
-    facts.lost_calls += thread.lost_calls;
-    facts.deep_calls += thread.deep_calls;
-    facts.unmatched += thread.unmatched;
+    add(facts.threads, thread.threads_served);
+    add(facts.cpu_ns, thread.cpu_ns);
+    add(facts.wall_ns, thread.wall_ns);
+    add(facts.samples, thread.samples);
+    add(facts.dropped, thread.dropped);
+    add(facts.lost_calls, thread.lost_calls);
+    add(facts.deep_calls, thread.deep_calls);
+    add(facts.unmatched, thread.unmatched);
     facts.hooked_threads += (thread.flags & format::kThreadHooked) != 0;
   }
   std::vector<bool> counted(profile.nodes().count());
@@ -44,9 +46,9 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
     if (process && tree.process != process) continue;
     ++facts.trees;
     facts.node_count += node_count_of(tree);
-    facts.overhead_ns += tree_total(profile, "overhead", tree);
-    facts.calls += tree_total(profile, "calls", tree);
-    facts.ticks += tree_total(profile, "ticks", tree);
+    add(facts.overhead_ns, tree_total(profile, "overhead", tree));
+    add(facts.calls, tree_total(profile, "calls", tree));
+    add(facts.ticks, tree_total(profile, "ticks", tree));
     if (tree.figures != nullptr) {
       facts.edge_count += tree.figures->edge_count;
       facts.deepest = std::max<std::uint64_t>(facts.deepest, tree.figures->deepest);

@@ -23,7 +23,7 @@ TEST(ProfileBuilder, NodesComeOutInPreorderWhateverOrderTheyWereAddedIn) {
   EXPECT_EQ(order, "[root] a c b ");
   EXPECT_EQ(nodes.depth, (std::vector<std::uint32_t>{0, 1, 2, 1}));
   EXPECT_EQ(nodes.subtree_end, (std::vector<std::uint32_t>{4, 3, 3, 4}));
-  EXPECT_EQ(*profile.metrics()[0].values, (std::vector<std::uint64_t>{0, 0, 3, 2}));
+  EXPECT_EQ(profile.metrics()[0].values->wide(), (std::vector<std::uint64_t>{0, 0, 3, 2}));
 }
 
 TEST(ProfileBuilder, CallsOfAllEdgesToANodeAreItsCalls) {

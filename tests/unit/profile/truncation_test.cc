@@ -26,7 +26,8 @@ FileBuilder sample_file() {
 std::uint64_t total_cpu(const Profile& profile) {
   const Metric* cpu = profile.find_metric("cpu");
   if (!cpu->values) return 0;
-  return std::accumulate(cpu->values->begin(), cpu->values->end(), std::uint64_t{0});
+  const std::vector<std::uint64_t> values = cpu->values->wide();
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
 }
 
 TEST(TruncatedFile, KeepsItsValidPrefix) {

@@ -44,5 +44,20 @@ TEST(Join, MetricThatOneRunLacksIsZeroThere) {
   EXPECT_EQ(allocated->value(profile::NodeId(3)), 100u);
 }
 
+TEST(Join, RunsWhoseSumDoesNotFitAreCutWithAWarning) {
+  constexpr const char* kThird = "a = 6148914691236517206\na b -> 6148914691236517206\n";
+  const auto joined =
+      join({profile_of(kThird), profile_of(kThird), profile_of(kThird), profile_of("c = 1\n")});
+  const auto merged = merge(joined);
+  EXPECT_EQ(text_of(merged),
+            "[root]\n.a cpu=18446744073709551615\n..b calls=18446744073709551615\n.c\n");
+  ASSERT_EQ(joined.warnings().size(), 2u);
+  for (const char* metric : {"cpu", "calls"}) {
+    EXPECT_NE((joined.warnings()[0] + joined.warnings()[1])
+                  .find(std::string(metric) + " adds up to more than 2^64 - 1"),
+              std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace fbleprof::transform
