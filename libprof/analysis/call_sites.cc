@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/by_callee.h"
+#include "analysis/call_pairs.h"
 #include "analysis/costs.h"
 
 namespace fbleprof::analysis {
@@ -13,30 +13,32 @@ namespace {
 
 constexpr std::uint32_t kNoRow = 0xffffffffu;
 
-// Rows of one callee after the other: for each of its callers a chain of rows, a site each.
+// For each pair of caller and callee a chain of rows, a site each.
 class Rows {
  public:
-  explicit Rows(std::size_t functions) : first_(functions, kNoRow), callee_of_(functions, kNoRow) {}
+  explicit Rows(const CallPairs& pairs) : pairs_(pairs), first_(pairs.count(), kNoRow) {}
 
-  std::uint32_t index(FunctionId caller, FunctionId callee, SiteId site, bool is_tail) {
-    std::uint32_t& first = first_[caller.index()];
-    if (callee_of_[caller.index()] != callee.index()) {
-      callee_of_[caller.index()] = callee.index();
-      first = kNoRow;
-    }
+  std::uint32_t index(std::uint32_t pair, SiteId site, bool is_tail) {
+    std::uint32_t& first = first_[pair];
     for (std::uint32_t row = first; row != kNoRow; row = next_[row]) {
       if (rows[row].site == site && rows[row].is_tail == is_tail) return row;
     }
-    rows.push_back({caller, callee, site, is_tail});
+    rows.push_back({pairs_.caller(pair), pairs_.callee(pair), site, is_tail});
     next_.push_back(first);
     first = static_cast<std::uint32_t>(rows.size() - 1);
     return first;
   }
+  // `pair` will be asked for soon; and, once that is there, its first row.
+  void prefetch(std::uint32_t pair) const { __builtin_prefetch(&first_[pair]); }
+  void prefetch_row(std::uint32_t pair) const {
+    if (first_[pair] != kNoRow) __builtin_prefetch(&rows[first_[pair]], 1);
+  }
   std::vector<CallSiteRow> rows;
 
  private:
-  std::vector<std::uint32_t> first_, callee_of_;  // by caller; the callee that first_ is of
-  std::vector<std::uint32_t> next_;               // by row: the next of the same chain
+  const CallPairs& pairs_;
+  std::vector<std::uint32_t> first_;  // by pair
+  std::vector<std::uint32_t> next_;   // by row: the next of the same chain
 };
 
 }  // namespace
@@ -56,36 +58,50 @@ std::vector<CallSiteRow> call_site_table(const Profile& profile, const Metric& m
   const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
 
   const bool first_only = !has_call_sites(profile);
-  const ByCallee by_callee(profile);
-  Rows table(by_callee.function_count());
-  std::vector<std::uint32_t> until;
-  const auto count = [&](CallSiteRow& row, std::uint32_t e) {
+  const CallPairs pairs(profile);
+  Rows table(pairs);
+  const auto fetch_ahead = [&](std::uint32_t soon, std::uint32_t sooner) {
+    if (soon != CallPairs::kNone) table.prefetch(soon);
+    if (sooner != CallPairs::kNone) table.prefetch_row(sooner);
+  };
+
+  // By node: the site of the call that entered it.
+  std::vector<SiteId> entered_at(nodes.count());
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    const std::size_t to = edges.to[e].index();
+    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e]) {
+      entered_at[to] = edges.site[e];
+    }
+  }
+  std::vector<std::uint32_t> until, row_of(nodes.count(), kNoRow);
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (n + 2 * kFetchAhead < nodes.count()) {
+      fetch_ahead(pairs.of_node(n + 2 * kFetchAhead), pairs.of_node(n + kFetchAhead));
+    }
+    if (pairs.of_node(n) == CallPairs::kNone) continue;
+    const std::uint32_t index = row_of[n] = table.index(pairs.of_node(n), entered_at[n], false);
+    if (index >= until.size()) until.resize(index + 1);
+    // Preorder: inside the subtree of an outer such call its cost is counted.
+    if (n < until[index]) continue;
+    until[index] = nodes.subtree_end[n];
+    CallSiteRow& row = table.rows[index];
+    row.cost += cost[n];
+    row.cost_is_bound |= is_bound[n] != 0;
+  }
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (const std::size_t next = e + kFetchAhead; next < edges.count()) {
+      const std::uint32_t soon = row_of[edges.to[next].index()];
+      if (soon != kNoRow) __builtin_prefetch(&table.rows[soon], 1);
+    }
+    const std::size_t to = edges.to[e].index();
+    const bool enters = edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e] &&
+                        entered_at[to] == edges.site[e];
+    CallSiteRow& row = table.rows[enters ? row_of[to]
+                                         : table.index(pairs.of_edges()[e], edges.site[e],
+                                                       edges.kind[e] == EdgeKind::kTail)];
     row.calls += edges.calls[e];
     row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
     row.is_first_only |= first_only && edges.site[e] && edges.calls[e] > 1;
-  };
-  for (std::size_t f = 0; f < by_callee.function_count(); ++f) {
-    for (const std::uint32_t* at = by_callee.begin(f); at != by_callee.end(f); ++at) {
-      const std::uint32_t n = *at, e = by_callee.tree_edge(n);
-      if (!nodes.parent[n]) continue;
-      const bool is_called = e != ByCallee::kNoEdge;
-      const std::uint32_t index =
-          table.index(nodes.function[nodes.parent[n].index()], FunctionId(f),
-                      is_called ? edges.site[e] : SiteId(), false);
-      if (index >= until.size()) until.resize(index + 1);
-      CallSiteRow& row = table.rows[index];
-      if (is_called) count(row, e);
-      // Preorder: inside the subtree of an outer such call its cost is counted.
-      if (n < until[index]) continue;
-      until[index] = nodes.subtree_end[n];
-      row.cost += cost[n];
-      row.cost_is_bound |= is_bound[n] != 0;
-    }
-    for (const std::uint32_t* e = by_callee.edges_begin(f); e != by_callee.edges_end(f); ++e) {
-      const std::uint32_t index = table.index(nodes.function[edges.from[*e].index()], FunctionId(f),
-                                              edges.site[*e], edges.kind[*e] == EdgeKind::kTail);
-      count(table.rows[index], *e);
-    }
   }
   return std::move(table.rows);
 }

@@ -1,9 +1,9 @@
 #include "analysis/cliques.h"
 
 #include <algorithm>
-#include <tuple>
+#include <span>
 
-#include "analysis/by_callee.h"
+#include "analysis/call_pairs.h"
 #include "analysis/components.h"
 #include "analysis/costs.h"
 #include "base/flat_map.h"
@@ -16,34 +16,31 @@ namespace {
 
 // Each caller -> callee once. The root calls nobody.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& profile,
-                                                                const ByCallee& by_callee) {
+                                                                const CallPairs& pairs) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  std::vector<std::uint32_t> seen(by_callee.function_count(), kNoClique);  // by caller
-  for (std::uint32_t f = 0; f < by_callee.function_count(); ++f) {
-    const auto add = [&](NodeId from, NodeId to) {
-      if (!nodes.parent[from.index()] || !nodes.parent[to.index()]) return;
-      const std::uint32_t caller = nodes.function[from.index()].index();
-      if (seen[caller] == f) return;
-      seen[caller] = f;
-      pairs.emplace_back(caller, f);
-    };
-    for (const std::uint32_t* n = by_callee.begin(f); n != by_callee.end(f); ++n) {
-      if (nodes.parent[*n]) add(nodes.parent[*n], NodeId(*n));
-    }
-    for (const std::uint32_t* e = by_callee.edges_begin(f); e != by_callee.edges_end(f); ++e) {
-      add(edges.from[*e], edges.to[*e]);
-    }
+  std::vector<std::uint8_t> is_call(pairs.count());
+  const auto mark = [&](NodeId from, NodeId to, std::uint32_t pair) {
+    if (nodes.parent[from.index()] && nodes.parent[to.index()]) is_call[pair] = 1;
+  };
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (nodes.parent[n]) mark(nodes.parent[n], NodeId(n), pairs.of_node(n));
   }
-  return pairs;
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    mark(edges.from[e], edges.to[e], pairs.of_edges()[e]);
+  }
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> calls;
+  for (std::uint32_t p = 0; p < pairs.count(); ++p) {
+    if (is_call[p] != 0) calls.emplace_back(pairs.caller(p).index(), pairs.callee(p).index());
+  }
+  return calls;
 }
 
 class Finder {
  public:
-  Finder(const Profile& profile, const Metric& metric, const ByCallee& by_callee)
+  Finder(const Profile& profile, const Metric& metric, const CallPairs& pairs)
       : profile_(profile),
-        by_callee_(by_callee),
+        pairs_(pairs),
         nodes_(profile.nodes()),
         edges_(profile.edges()),
         metric_(metric),
@@ -68,7 +65,7 @@ class Finder {
   }
 
   void group() {
-    const auto pairs = call_graph(profile_, by_callee_);
+    const auto pairs = call_graph(profile_, pairs_);
     const auto component = components(profile_.functions().count(), pairs);
     result_.of.assign(component.size(), kNoClique);
     place_.resize(component.size());
@@ -144,8 +141,8 @@ class Finder {
       clique.recursion = Recursion::kSeveral;
     } else if (clique.depth_is_bound) {
       // One call after the other: as many as there were, if spread evenly over the entries.
-      const std::uint64_t mean =
-          (clique.entries + clique.inside_calls + clique.entries - 1) / clique.entries;
+      const std::uint64_t mean = 1 + clique.inside_calls / clique.entries +
+                                 (clique.inside_calls % clique.entries != 0 ? 1 : 0);
       clique.depth = std::max(clique.depth, mean);
     }
   }
@@ -190,7 +187,7 @@ class Finder {
   }
 
   const Profile& profile_;
-  const ByCallee& by_callee_;
+  const CallPairs& pairs_;
   const Nodes& nodes_;
   const Edges& edges_;
   const Metric& metric_;
@@ -204,71 +201,116 @@ class Finder {
 }  // namespace
 
 Cliques find_cliques(const Profile& profile, const Metric& metric) {
-  return find_cliques(profile, metric, ByCallee(profile));
+  return find_cliques(profile, metric, CallPairs(profile));
 }
 
-Cliques find_cliques(const Profile& profile, const Metric& metric, const ByCallee& by_callee) {
-  return Finder(profile, metric, by_callee).run();
+Cliques find_cliques(const Profile& profile, const Metric& metric, const CallPairs& pairs) {
+  return Finder(profile, metric, pairs).run();
 }
 
-CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, const Cliques& cliques,
-                               const ByCallee& by_callee) {
+namespace {
+
+constexpr std::uint32_t kNoRow = 0xffffffffu;
+
+// By node: its chain of cliques, of those added to `chains`.
+std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques& cliques,
+                                           std::vector<CliqueContexts::Chain>& chains) {
   const Nodes& nodes = profile.nodes();
-  const Edges& edges = profile.edges();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
-  CliqueContexts result;
-  FlatMap chains;
+  FlatMap index;
+  const auto is_alone = [&](std::uint32_t clique) {
+    return cliques.cliques[clique].recursion == Recursion::kNone;
+  };
   std::vector<std::uint32_t> chain(nodes.count(), kNoClique);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!nodes.parent[n]) continue;
     const std::uint32_t clique = cliques.of[nodes.function[n].index()];
     const std::uint32_t above = chain[nodes.parent[n].index()];
-    if (above != kNoClique && result.chains[above].clique == clique) {
+    if (above != kNoClique && chains[above].clique == clique) {
       chain[n] = above;
       continue;
     }
-    const std::uint64_t key = std::uint64_t{above} << 32 | clique;
-    const auto [index, added] =
-        chains.insert(key, static_cast<std::uint32_t>(result.chains.size()));
-    if (added) result.chains.push_back({above, clique});
-    chain[n] = index;
+    chain[n] = static_cast<std::uint32_t>(chains.size());
+    // One node that calls one function: nobody else begins this chain.
+    const bool is_new = above != kNoClique && is_alone(chains[above].clique) && is_alone(clique);
+    if (!is_new) chain[n] = index.insert(std::uint64_t{above} << 32 | clique, chain[n]).first;
+    if (chain[n] == chains.size()) chains.push_back({above, clique});
+  }
+  return chain;
+}
+
+// Nodes and edges (numbered on from the nodes) in the order of their callers' chains.
+class ByChain {
+ public:
+  ByChain(std::size_t chains, std::size_t ways) : first_(chains + 1), ways_(ways) {}
+
+  void count(std::uint32_t chain) { ++first_[chain + 1]; }
+  void begin() {
+    for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
+    next_.assign(first_.begin(), first_.end() - 1);
+  }
+  void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
+
+  std::span<const std::uint32_t> of(std::size_t chain) const {
+    return std::span(ways_).subspan(first_[chain], first_[chain + 1] - first_[chain]);
   }
 
-  // Of each callee: its ways in, sorted so that those of one row stand side by side.
-  struct Way {
-    std::uint32_t chain, caller;
-    bool is_tail;
-    std::uint64_t calls, cost;
-    auto key() const { return std::tuple(chain, caller, is_tail); }
-  };
-  std::vector<Way> ways;
-  for (std::size_t f = 0; f < by_callee.function_count(); ++f) {
-    ways.clear();
-    const auto add = [&](std::size_t from, bool is_tail, std::uint64_t calls, std::uint64_t cost) {
-      if (!nodes.parent[from]) return;
-      ways.push_back({chain[from], nodes.function[from].index(), is_tail, calls, cost});
-    };
-    for (const std::uint32_t* n = by_callee.begin(f); n != by_callee.end(f); ++n) {
-      if (!nodes.parent[*n]) continue;
-      const std::size_t from = nodes.parent[*n].index();
-      const std::uint32_t e = by_callee.tree_edge(*n);
-      add(from, false, e != ByCallee::kNoEdge ? edges.calls[e] : 0,
-          chain[from] != chain[*n] ? cost[*n] : 0);
-    }
-    for (const std::uint32_t* e = by_callee.edges_begin(f); e != by_callee.edges_end(f); ++e) {
-      add(edges.from[*e].index(), edges.kind[*e] == EdgeKind::kTail, edges.calls[*e], 0);
-    }
-    std::sort(ways.begin(), ways.end(),
-              [](const Way& a, const Way& b) { return a.key() < b.key(); });
-    for (std::size_t i = 0; i < ways.size(); ++i) {
-      const Way& way = ways[i];
-      if (i == 0 || ways[i - 1].key() != way.key()) {
-        const bool is_inside = cliques.of[way.caller] == cliques.of[f];
-        result.calls.push_back(
-            {way.chain, FunctionId(way.caller), FunctionId(f), way.is_tail, is_inside});
+ private:
+  std::vector<std::uint32_t> first_, next_, ways_;
+};
+
+}  // namespace
+
+CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, const Cliques& cliques,
+                               const CallPairs& pairs) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
+  CliqueContexts result;
+  const std::vector<std::uint32_t> chain = chains_of_nodes(profile, cliques, result.chains);
+
+  // Ways by the chain of the caller; within a chain the rows are those of pairs. What is left at
+  // another chain's turn is told by its stamp.
+  const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
+  ByChain ways(result.chains.size(), nodes.count() + edges.count());
+  const auto each_way = [&](auto visit) {
+    for (std::uint32_t n = 0; n < nodes_count; ++n) {
+      if (nodes.parent[n] && nodes.parent[nodes.parent[n].index()]) {
+        visit(chain[nodes.parent[n].index()], n);
       }
-      result.calls.back().calls += way.calls;
-      result.calls.back().cost += way.cost;
+    }
+    for (std::uint32_t e = 0; e < edges.count(); ++e) {
+      if (nodes.parent[edges.from[e].index()]) {
+        visit(chain[edges.from[e].index()], nodes_count + e);
+      }
+    }
+  };
+  each_way([&](std::uint32_t of, std::uint32_t) { ways.count(of); });
+  ways.begin();
+  each_way([&](std::uint32_t of, std::uint32_t way) { ways.put(of, way); });
+
+  struct Slot {
+    std::uint32_t chain = kNoClique, row = kNoRow;
+  };
+  std::vector<Slot> calls(pairs.count()), tails(pairs.count());
+  for (std::uint32_t c = 0; c < result.chains.size(); ++c) {
+    const auto row_of = [&](std::uint32_t pair, bool is_tail) -> CliqueCall& {
+      Slot& slot = (is_tail ? tails : calls)[pair];
+      if (slot.chain != c) {
+        slot = {c, static_cast<std::uint32_t>(result.calls.size())};
+        const FunctionId caller = pairs.caller(pair), callee = pairs.callee(pair);
+        result.calls.push_back(
+            {c, caller, callee, is_tail, cliques.of[caller.index()] == cliques.of[callee.index()]});
+      }
+      return result.calls[slot.row];
+    };
+    for (const std::uint32_t way : ways.of(c)) {
+      if (way >= nodes_count) {
+        const std::uint32_t e = way - nodes_count;
+        row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
+        continue;
+      }
+      CliqueCall& row = row_of(pairs.of_node(way), false);
+      if (chain[way] != c) row.cost += cost[way];
     }
   }
   return result;

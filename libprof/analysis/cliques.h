@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/by_callee.h"
+#include "analysis/call_pairs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -51,9 +51,9 @@ struct Cliques {
 inline constexpr std::uint32_t kNoClique = 0xffffffffu;
 
 Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric);
-// For those who have the profile's index by callee already.
+// For those who have the profile's pairs already.
 Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric,
-                     const ByCallee& by_callee);
+                     const CallPairs& pairs);
 
 // A call, told apart by the chain of cliques from the root to the caller: "h called i ten times
 // when its ancestors were main -> f -> h".
@@ -75,8 +75,8 @@ struct CliqueContexts {
   std::vector<CliqueCall> calls;  // in no order
 };
 
-// Calls from the root are left out: nobody makes them.
+// Calls from the root are left out: nobody makes them. `profile` was merged: a path is one node.
 CliqueContexts clique_contexts(const profile::Profile& profile, const profile::Metric& metric,
-                               const Cliques& cliques, const ByCallee& by_callee);
+                               const Cliques& cliques, const CallPairs& pairs);
 
 }  // namespace fbleprof::analysis

@@ -1,50 +1,11 @@
 #include "analysis/pairs.h"
 
-#include "analysis/by_callee.h"
+#include "analysis/call_pairs.h"
 #include "analysis/costs.h"
 
 namespace fbleprof::analysis {
 
 using namespace profile;
-
-namespace {
-
-constexpr std::uint32_t kNoRow = 0xffffffffu;
-
-// The rows of one callee, found by caller in an array that is never cleared: a stamp tells whether
-// what stands there is of this callee.
-class Rows {
- public:
-  explicit Rows(std::size_t functions) : slot_(functions), stamp_(functions, kNoRow) {}
-
-  PairRow& row(FunctionId caller, FunctionId callee) {
-    const std::uint32_t c = caller.index();
-    if (stamp_[c] != callee.index()) {
-      stamp_[c] = callee.index();
-      slot_[c] = static_cast<std::uint32_t>(rows.size());
-      rows.push_back({caller, callee});
-      until.push_back(0);
-    }
-    last_ = slot_[c];
-    return rows[last_];
-  }
-  // Of the row asked for last: where the subtree of its latest outermost node ends.
-  std::uint32_t& end_of_last() { return until[last_]; }
-
-  std::vector<PairRow> rows;
-
- private:
-  std::vector<std::uint32_t> until;
-  std::vector<std::uint32_t> slot_, stamp_;
-  std::uint32_t last_ = 0;
-};
-
-void count(const Edges& edges, std::uint32_t e, PairRow& row) {
-  row.calls += edges.calls[e];
-  row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
-}
-
-}  // namespace
 
 std::vector<PairRow> pair_table(const Profile& profile, const Metric& metric,
                                 const std::vector<std::uint8_t>& wanted) {
@@ -52,38 +13,56 @@ std::vector<PairRow> pair_table(const Profile& profile, const Metric& metric,
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t> cost = inclusive(profile, metric);
   const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
-  const ByCallee by_callee(profile);
-  const auto is_wanted = [&](FunctionId caller, std::size_t callee) {
-    return wanted.empty() || wanted[caller.index()] != 0 || wanted[callee] != 0;
-  };
+  const CallPairs pairs(profile, wanted);
 
-  Rows calls(profile.functions().count()), tails(profile.functions().count());
-  for (std::size_t f = 0; f < by_callee.function_count(); ++f) {
-    const FunctionId callee(f);
-    for (const std::uint32_t* n = by_callee.begin(f); n != by_callee.end(f); ++n) {
-      if (!nodes.parent[*n]) continue;
-      const FunctionId caller = nodes.function[nodes.parent[*n].index()];
-      if (!is_wanted(caller, f)) continue;
-      PairRow& row = calls.row(caller, callee);
-      if (const std::uint32_t e = by_callee.tree_edge(*n); e != ByCallee::kNoEdge) {
-        count(edges, e, row);
-      }
-      if (*n < calls.end_of_last()) continue;
-      calls.end_of_last() = nodes.subtree_end[*n];
-      row.cost += cost[*n];
-      row.cost_is_bound |= is_bound[*n] != 0;
-    }
-    for (const std::uint32_t* e = by_callee.edges_begin(f); e != by_callee.edges_end(f); ++e) {
-      const FunctionId caller = nodes.function[edges.from[*e].index()];
-      if (!is_wanted(caller, f)) continue;
-      const bool is_tail = edges.kind[*e] == EdgeKind::kTail;
-      PairRow& row = (is_tail ? tails : calls).row(caller, callee);
-      row.is_tail = is_tail;
-      count(edges, *e, row);
-    }
+  // By pair, small enough to be found fast.
+  struct Sums {
+    std::uint64_t cost = 0, calls = 0, tail_calls = 0;
+    std::uint32_t until = 0;  // where the subtree of its latest outermost node ends
+    bool has_calls = false, has_tail_calls = false;
+    bool is_bound = false, by_tail_call = false, tail_by_tail_call = false;
+  };
+  std::vector<Sums> sums(pairs.count());
+  const auto fetch = [&](std::uint32_t pair) {
+    if (pair != CallPairs::kNone) __builtin_prefetch(&sums[pair], 1);
+  };
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (n + kFetchAhead < nodes.count()) fetch(pairs.of_node(n + kFetchAhead));
+    if (pairs.of_node(n) == CallPairs::kNone) continue;
+    Sums& held = sums[pairs.of_node(n)];
+    held.has_calls = true;
+    if (n < held.until) continue;
+    held.until = nodes.subtree_end[n];
+    held.cost += cost[n];
+    held.is_bound |= is_bound[n] != 0;
   }
-  calls.rows.insert(calls.rows.end(), tails.rows.begin(), tails.rows.end());
-  return std::move(calls.rows);
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (e + kFetchAhead < edges.count()) fetch(pairs.of_edges()[e + kFetchAhead]);
+    const std::uint32_t pair = pairs.of_edges()[e];
+    if (pair == CallPairs::kNone) continue;
+    Sums& held = sums[pair];
+    const bool is_tail = edges.kind[e] == EdgeKind::kTail;
+    const bool by_tail_call = (edges.flags[e] & format::kEdgeByTailCall) != 0;
+    (is_tail ? held.tail_calls : held.calls) += edges.calls[e];
+    (is_tail ? held.has_tail_calls : held.has_calls) = true;
+    (is_tail ? held.tail_by_tail_call : held.by_tail_call) |= by_tail_call;
+  }
+
+  std::vector<PairRow> rows;
+  rows.reserve(pairs.count());
+  for (std::uint32_t p = 0; p < pairs.count(); ++p) {
+    const Sums& held = sums[p];
+    if (!held.has_calls) continue;
+    rows.push_back({pairs.caller(p), pairs.callee(p), false, held.by_tail_call, held.calls,
+                    held.cost, held.is_bound});
+  }
+  for (std::uint32_t p = 0; p < pairs.count(); ++p) {
+    const Sums& held = sums[p];
+    if (!held.has_tail_calls) continue;
+    rows.push_back(
+        {pairs.caller(p), pairs.callee(p), true, held.tail_by_tail_call, held.tail_calls});
+  }
+  return rows;
 }
 
 }  // namespace fbleprof::analysis

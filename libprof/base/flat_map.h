@@ -24,6 +24,9 @@ class FlatMap {
   // The value of `key`, or kAbsent.
   std::uint32_t find(std::uint64_t key) const { return slots_[slot_of(key)].value; }
 
+  // `key` will be asked for soon.
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[home_of(key)]); }
+
   // The value held for `key`, after inserting `value` (not kAbsent) if there was none; and whether
   // it was inserted.
   std::pair<std::uint32_t, bool> insert(std::uint64_t key, std::uint32_t value) {
@@ -44,12 +47,16 @@ class FlatMap {
     std::uint32_t value = kAbsent;
   };
 
+  std::size_t home_of(std::uint64_t key) const {
+    std::uint64_t hash = key * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+    return hash & (slots_.size() - 1);
+  }
+
   // Where `key` is, or the free slot where it belongs.
   std::size_t slot_of(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
-    std::uint64_t hash = key * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 32;
-    std::size_t slot = hash & mask;
+    std::size_t slot = home_of(key);
     while (slots_[slot].value != kAbsent && slots_[slot].key != key) slot = (slot + 1) & mask;
     return slot;
   }

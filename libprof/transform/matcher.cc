@@ -155,10 +155,14 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
   }
 
   Predicate matches_name;
+  // What an expression finds nowhere in a name it finds nowhere in its beginning, unless it asks
+  // for the end.
+  bool asks_for_end = true;
   if (pattern.starts_with("re:")) {
     if (pattern.size() > kLongestRegex) {
       return bad(fmt::format("at most {} characters", kLongestRegex));
     }
+    asks_for_end = pattern.find_first_of("$\\(") != std::string::npos;
     try {
       matches_name = [regex = std::regex(pattern.substr(3), kRegexSyntax)](std::string_view name) {
         return std::regex_search(name.begin(), name.end(), regex);
@@ -172,7 +176,7 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
   for (std::size_t f = 0; f < matches.size(); ++f) {
     const std::string name = display_name(profile, FunctionId(f));
     try {
-      matches[f] = matches_name(name) || matches_name(without_parameters(name));
+      matches[f] = matches_name(name) || (asks_for_end && matches_name(without_parameters(name)));
       if (functions.kind[f] == FunctionKind::kInstruction && matches[f] == 0) {
         const std::string_view around = function_of_place(name);
         matches[f] = matches_name(around) || matches_name(without_parameters(around));

@@ -162,15 +162,27 @@ class Evaluator {
     const std::size_t count = nodes_.count();
     // Other than tree edges, sorted by where they are left.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ways;
+    Set has_way(count);
     for (std::size_t e = 0; e < edges.count(); ++e) {
       if (edges.kind[e] == EdgeKind::kTree) continue;
       const std::uint32_t from = edges.from[e].index(), to = edges.to[e].index();
       ways.emplace_back(forward ? from : to, forward ? to : from);
+      has_way[ways.back().first] = 1;
     }
     std::sort(ways.begin(), ways.end());
+    // What the tree alone reaches takes one pass; the rest is followed node by node.
+    if (forward) {
+      for (std::size_t n = 0; n < count; ++n) {
+        if (nodes_.parent[n]) set[n] |= set[nodes_.parent[n].index()];
+      }
+    } else {
+      for (std::size_t n = count; n-- > 0;) {
+        if (nodes_.parent[n]) set[nodes_.parent[n].index()] |= set[n];
+      }
+    }
     std::vector<std::uint32_t> open;
     for (std::uint32_t n = 0; n < count; ++n) {
-      if (set[n] != 0) open.push_back(n);
+      if (set[n] != 0 && has_way[n] != 0) open.push_back(n);
     }
     const auto visit = [&](std::uint32_t node) {
       if (set[node] != 0) return;
@@ -187,6 +199,7 @@ class Evaluator {
       } else if (nodes_.parent[n]) {
         visit(nodes_.parent[n].index());
       }
+      if (has_way[n] == 0) continue;
       auto way = std::lower_bound(ways.begin(), ways.end(), std::pair(n, std::uint32_t{0}));
       for (; way != ways.end() && way->first == n; ++way) visit(way->second);
     }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 
+#include "base/big_arrays.h"
 #include "report/cli/options.h"
 #include "report/cli/output.h"
 #include "report/cli/report.h"
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A closed pipe is seen where we write, not by a signal half-way through.
   std::signal(SIGPIPE, SIG_IGN);
+  fbleprof::keep_freed_memory();
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -209,10 +209,10 @@ std::string clique_view(const Input& input) {
 }
 
 std::string clique_context_view(const Input& input) {
-  const analysis::ByCallee by_callee(input.profile);
-  const analysis::Cliques cliques = analysis::find_cliques(input.profile, input.metric, by_callee);
+  const analysis::CallPairs pairs(input.profile);
+  const analysis::Cliques cliques = analysis::find_cliques(input.profile, input.metric, pairs);
   analysis::CliqueContexts contexts =
-      analysis::clique_contexts(input.profile, input.metric, cliques, by_callee);
+      analysis::clique_contexts(input.profile, input.metric, cliques, pairs);
   const auto chain_of = [&](std::uint32_t at) {
     std::vector<const Clique*> chain;
     for (; at != analysis::kNoClique; at = contexts.chains[at].parent) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/functions.h"
+#include "base/big_arrays.h"
 #include "profile/reader.h"
 #include "symbolize/symbolize_profile.h"
 #include "transform/filter.h"
@@ -30,6 +31,7 @@ auto timed(const char* name, Step step) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
+  keep_freed_memory();
   auto read = timed("read", [&] { return profile::read_file(argv[1]); });
   if (!read) {
     std::fprintf(stderr, "%s\n", read.error().line().c_str());

@@ -77,7 +77,8 @@ class Generator {
       const std::size_t callee = (from.function * 31 + random_() % 12 * 7919 + 1) % kFunctions;
       if (!children.insert(std::uint64_t{parent} << 20 | callee).second) continue;
       const Ref made = node(from.ref, functions_[callee], from.depth + 1);
-      edge(from.ref, made, format::EdgeKind::kTree, 1 + random_() % 1000);
+      edge(from.ref, made, format::EdgeKind::kTree, 1 + random_() % 1000,
+           site(from.function, callee));
       auto* record = at<format::Node>(made);
       if (random_() % 4 == 0) {
         record->samples = 1 + random_() % 3;
@@ -151,10 +152,16 @@ class Generator {
     return ref;
   }
 
-  void edge(Ref from, Ref to, format::EdgeKind kind, std::uint64_t calls) {
+  // The call of `callee` in `caller`: one place each.
+  static std::uint64_t site(std::size_t caller, std::size_t callee) {
+    return 0x400000 + caller * 1024 + callee % 251 * 4;
+  }
+
+  void edge(Ref from, Ref to, format::EdgeKind kind, std::uint64_t calls, std::uint64_t site) {
     const Ref ref = allocate(sizeof(format::Edge));
     auto* record = at<format::Edge>(ref);
     record->calls = calls;
+    record->site = site;
     record->from = from;
     record->to = to;
     record->kind = kind;
@@ -167,7 +174,8 @@ class Generator {
   void recurse(std::size_t from) {
     std::size_t to = from;
     for (std::size_t up = random_() % 8; up > 0 && tree_[to].depth > 1; --up) to = tree_[to].parent;
-    edge(tree_[from].ref, tree_[to].ref, format::EdgeKind::kBack, 1 + random_() % 100);
+    edge(tree_[from].ref, tree_[to].ref, format::EdgeKind::kBack, 1 + random_() % 100,
+         site(tree_[from].function, tree_[to].function));
   }
 
   std::vector<char> bytes_;

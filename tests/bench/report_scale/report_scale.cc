@@ -17,22 +17,31 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "analysis/annotate.h"
 #include "analysis/costs.h"
+#include "base/big_arrays.h"
 #include "profile/reader.h"
+#include "report/exporters/exporter.h"
 #include "report/views/call_sites_view.h"
 #include "report/views/clique_view.h"
 #include "report/views/coverage_view.h"
+#include "report/views/diff_view.h"
 #include "report/views/hot_view.h"
 #include "report/views/overview.h"
 #include "report/views/rollup_view.h"
+#include "report/views/run_view.h"
 #include "report/views/sequence_view.h"
 #include "report/views/tables.h"
 #include "report/views/tree_view.h"
 #include "tests/bench/report_scale/generate.h"
+#include "transform/baseline.h"
 #include "transform/filter.h"
 #include "transform/join.h"
 #include "transform/merge.h"
+#include "transform/outline.h"
 
 namespace {
 
@@ -62,6 +71,88 @@ void tell(std::string_view what, Took took) {
   std::fflush(stdout);
 }
 
+report::Input input_of(const profile::Profile& profile) {
+  report::Input input{profile, *profile.find_metric("cpu")};
+  input.kept = input.total = analysis::total(profile, input.metric);
+  input.look.width = 100;
+  return input;
+}
+
+using Views = std::vector<std::pair<std::string, std::function<void()>>>;
+
+void measure_views(const Views& views) {
+  for (const auto& [name, view] : views) {
+    Took best = timed(view);
+    for (int i = 0; i < 2; ++i) {
+      const Took again = timed(view);
+      best = {std::min(best.wall_ms, again.wall_ms), std::min(best.cpu_ms, again.cpu_ms)};
+    }
+    tell(name, best);
+  }
+}
+
+// What is asked of the profile as it was read, and of merged forms that only one view wants.
+void measure_unmerged(const profile::Profile& profile) {
+  const report::Look look;
+  measure_views({
+      {"summary", [&] { (void)report::summary_view(transform::outline(profile), look); }},
+      {"threads", [&] { (void)report::thread_view(transform::outline(profile), look); }},
+      {"heading", [&] { (void)report::heading(profile, look); }},
+  });
+  profile::Profile merged;
+  tell("merge, sites apart",
+       timed([&] { merged = transform::merge(profile, {.keep_sites = true}); }));
+  measure_views(
+      {{"call-sites, apart", [&] { (void)report::call_sites_view(input_of(merged), "").ok(); }}});
+  merged = {};
+  tell("merge, by thread", timed([&] {
+         merged = transform::merge(profile, {.splits = report::rollup_splits("thread")});
+       }));
+  measure_views({{"by thread", [&] { (void)report::rollup_view(input_of(merged), "thread"); }}});
+}
+
+void measure_filters(const profile::Profile& profile, const report::Input& input) {
+  const std::string hottest = display_name(profile, profile.nodes().function[1]);
+  const auto filtered = [&](const transform::Filter& how) {
+    auto result = transform::filter(profile, how);
+    if (!result) return;
+    report::Input narrow = {result->profile, *result->profile.find_metric("cpu")};
+    narrow.look = input.look;
+    narrow.total = input.total;
+    narrow.kept = analysis::total(narrow.profile, narrow.metric);
+    (void)report::tree_view(narrow);
+  };
+  const auto kept = [&](const std::string& query) {
+    return [&filtered, query] { filtered({.keep = {query}, .metric = "cpu"}); };
+  };
+  measure_views({
+      {"tree --exclude", [&] { filtered({.exclude = {"*method_5*"}}); }},
+      {"tree --select re:", [&] { filtered({.select = {"re:method_1.*int"}}); }},
+      {"tree --select", [&] { filtered({.select = {"*method_1*"}}); }},
+      {"tree --select one", [&] { filtered({.select = {hottest}}); }},
+      {"tree --fold", [&] { filtered({.fold = {"*method_3*"}}); }},
+      {"tree --keep not", kept("not *method_7* and total > 0.01%")},
+      {"tree --keep from", kept("from(*method_11*)")},
+      {"tree --keep to", kept("to(*method_11*)")},
+      {"tree --keep succ", kept("succ(*method_1*) or pred(*method_2*)")},
+      {"tree --keep path", kept("path(*method_1*..*method_2*)")},
+      {"tree --keep dominated", kept("dominated > 0.1% and calls > 10")},
+  });
+}
+
+void measure_diff(const profile::Profile& profile) {
+  profile::Profile both;
+  tell("diff, load", timed([&] {
+         both = transform::merge(transform::join({profile, transform::as_baseline(profile)}));
+       }));
+  const report::Input input = input_of(both);
+  measure_views({
+      {"diff", [&] { (void)report::diff_tree(input, false); }},
+      {"diff --self",
+       [&] { (void)report::diff_table(input, report::FunctionOrder::kSelf, false); }},
+  });
+}
+
 int measure(const std::string& file) {
   profile::Profile profile;
   bool readable = true;
@@ -75,28 +166,19 @@ int measure(const std::string& file) {
     return 2;
   }
   tell("read", read_took);
+  measure_unmerged(profile);
   const Took merge_took = timed([&] { profile = transform::merge(profile); });
   tell("merge", merge_took);
   tell("load (read and merge)",
        {read_took.wall_ms + merge_took.wall_ms, read_took.cpu_ms + merge_took.cpu_ms});
   fmt::print("contexts\t{}\t\t\n", profile.nodes().count());
 
-  const profile::Metric& metric = *profile.find_metric("cpu");
-  report::Input input{profile, metric};
-  input.kept = input.total = analysis::total(profile, metric);
-  input.look.width = 100;
+  const report::Input input = input_of(profile);
   const std::string hottest = display_name(profile, profile.nodes().function[1]);
   const std::string other = display_name(profile, profile.nodes().function[2]);
-  const auto filtered = [&](const transform::Filter& how) {
-    auto result = transform::filter(profile, how);
-    if (!result) return;
-    report::Input narrow{result->profile, *result->profile.find_metric("cpu")};
-    narrow.look = input.look;
-    narrow.total = input.total;
-    narrow.kept = analysis::total(narrow.profile, narrow.metric);
-    (void)report::tree_view(narrow);
-  };
-  const std::pair<const char*, std::function<void()>> views[] = {
+  std::vector<std::uint8_t> annotated(profile.functions().count());
+  annotated[profile.nodes().function[1].index()] = 1;
+  measure_views({
       {"tree", [&] { (void)report::tree_view(input); }},
       {"self", [&] { (void)report::function_view(input, report::FunctionOrder::kSelf); }},
       {"dominated", [&] { (void)report::function_view(input, report::FunctionOrder::kDominated); }},
@@ -109,23 +191,19 @@ int measure(const std::string& file) {
       {"overview", [&] { (void)report::overview(input, {}); }},
       {"call-sites", [&] { (void)report::call_sites_view(input, "").ok(); }},
       {"by module", [&] { (void)report::rollup_view(input, "module"); }},
+      {"by file", [&] { (void)report::rollup_view(input, "file"); }},
       {"by namespace", [&] { (void)report::rollup_view(input, "namespace"); }},
       {"by class", [&] { (void)report::rollup_view(input, "class"); }},
+      {"annotate, its sums",
+       [&] { (void)analysis::annotate(profile, input.metric, {}, annotated); }},
       {"coverage", [&] { (void)report::coverage_view(input, "").ok(); }},
-      {"tree --exclude", [&] { filtered({.exclude = {"*method_5*"}}); }},
-      {"tree --select re:", [&] { filtered({.select = {"re:method_1.*int"}}); }},
-      {"tree --select", [&] { filtered({.select = {"*method_1*"}}); }},
-      {"tree --keep",
-       [&] { filtered({.keep = {"not *method_7* and total > 0.01%"}, .metric = "cpu"}); }},
-      {"tree --fold", [&] { filtered({.fold = {"*method_3*"}}); }},
-  };
-  for (const auto& [name, view] : views) {
-    Took best = timed(view);
-    for (int i = 0; i < 2; ++i) {
-      const Took again = timed(view);
-      best = {std::min(best.wall_ms, again.wall_ms), std::min(best.cpu_ms, again.cpu_ms)};
-    }
-    tell(name, best);
+  });
+  measure_filters(profile, input);
+  measure_diff(profile);
+  for (const report::Exporter& exporter : report::exporters()) {
+    if (exporter.name == "svg") continue;  // another program draws it
+    const report::Export all{profile, input.metric, input.total};
+    tell(fmt::format("export {}", exporter.name), timed([&] { (void)exporter.write(all).ok(); }));
   }
   return 0;
 }
@@ -133,6 +211,7 @@ int measure(const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fbleprof::keep_freed_memory();
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "generate" && argc == 5) {
     const std::size_t nodes = std::strtoul(argv[2], nullptr, 10);

@@ -4,6 +4,7 @@
 
 #include "tests/support/profile_builder.h"
 #include "transform/merge.h"
+#include "transform/regroup.h"
 
 namespace fbleprof::transform {
 namespace {
@@ -89,6 +90,39 @@ TEST(Filter, NothingIsLostByFolding) {
     std::uint64_t sum = 0;
     for (const auto value : result->profile.find_metric("cpu")->values->wide()) sum += value;
     EXPECT_EQ(sum, 31u) << fold;
+  }
+}
+
+// Subtrees in which nothing is folded are copied: the result is that of taking them apart.
+TEST(Filter, CopiedSubtreesAreWhatDealingThemOutMakesOfThem) {
+  std::string text;
+  std::uint32_t random = 1;
+  for (int path = 0; path < 300; ++path) {
+    std::string names;
+    for (int depth = 0; depth < 7; ++depth) {
+      random = random * 1664525 + 1013904223;
+      names += std::string(depth == 0 ? "" : " ") + static_cast<char>('a' + (random >> 24) % 6);
+    }
+    text += names + " = " + std::to_string(path + 1) + "\n" + names + " -> 3\n" + names + " ~> " +
+            names.substr(0, 5) + " : 2\n";
+  }
+  const auto merged = merge(profile_of(text));
+  const profile::Nodes& nodes = merged.nodes();
+  Regrouping how;
+  how.root = nodes.function[0];
+  for (const bool folds : {false, true}) {
+    how.folded.assign(folds ? merged.functions().count() : 0, 0);
+    if (folds) how.folded[test::function_called(merged, "c").index()] = 1;
+    how.kept_own.assign(nodes.count(), 1);
+    how.kept_subtree = how.kept_own;
+    for (std::size_t n = 1; n < nodes.count(); ++n) {
+      how.kept_subtree[n] = n % 17 != 0 && how.kept_subtree[nodes.parent[n].index()] != 0;
+      how.kept_own[n] = how.kept_subtree[n] != 0 && n % 5 != 0;
+    }
+    how.paths_differ = false;
+    const std::string dealt_out = text_of(regroup(merged, how));
+    how.paths_differ = true;
+    EXPECT_EQ(text_of(regroup(merged, how)), dealt_out);
   }
 }
 

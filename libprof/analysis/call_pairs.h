@@ -1,0 +1,37 @@
+// The pairs of caller and callee, numbered: what tables of calls find their rows by.
+//
+// A hash table of a quarter of a million entries misses the cache at nearly every step. Nodes are
+// asked for in order, so what the next ones will need is fetched ahead.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// How many nodes ahead a loop over random places fetches.
+inline constexpr std::size_t kFetchAhead = 12;
+
+class CallPairs {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  // `wanted`, by function: only pairs with a function that it marks; empty: all.
+  explicit CallPairs(const profile::Profile& profile, const std::vector<std::uint8_t>& wanted = {});
+
+  std::size_t count() const { return caller_.size(); }
+  profile::FunctionId caller(std::uint32_t pair) const { return caller_[pair]; }
+  profile::FunctionId callee(std::uint32_t pair) const { return callee_[pair]; }
+  // The pair of a node and its parent; kNone: a root, or not wanted.
+  std::uint32_t of_node(std::size_t node) const { return of_node_[node]; }
+  // The pair of each edge; likewise.
+  const std::vector<std::uint32_t>& of_edges() const { return of_edge_; }
+
+ private:
+  std::vector<profile::FunctionId> caller_, callee_;  // by pair
+  std::vector<std::uint32_t> of_node_, of_edge_;
+};
+
+}  // namespace fbleprof::analysis
