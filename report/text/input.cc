@@ -22,20 +22,29 @@ std::string source_line(const Input& input, FunctionId function) {
 
 }  // namespace
 
+std::string mark_of(const Input& input, FunctionId function) {
+  const auto mark = input.marks.find(function);
+  return mark != input.marks.end() ? mark->second : std::string();
+}
+
 std::string label(const Input& input, FunctionId function) {
-  return escape(symbolize::tidy(display_name(input.profile, function))) +
+  return escape(symbolize::tidy(display_name(input.profile, function))) + mark_of(input, function) +
          source_line(input, function);
 }
 
 std::string short_label(const Input& input, FunctionId function, std::size_t width) {
-  const std::string line = source_line(input, function);
-  const std::size_t line_width = width_of(line);
-  // The line is worth more than a long name's tail, but not more than the name.
-  const std::size_t name_width = line_width * 2 < width ? width - line_width : width;
+  // What tells a name from others is worth more than its tail, and so is the source line, but that
+  // not more than the name.
+  std::string behind = mark_of(input, function);
+  if (width_of(behind) * 3 > width * 2) behind.clear();
+  if (const std::string line = source_line(input, function); width_of(behind + line) * 2 < width) {
+    behind += line;
+  }
+  const std::size_t name_width = width - width_of(behind);
   // Escaping can make a name longer again: then it is cut.
   const std::string name = cut(
       escape(symbolize::shorten(display_name(input.profile, function), name_width)), name_width);
-  return name_width == width ? name : name + line;
+  return name + behind;
 }
 
 std::string paint(const Look& look, Ink ink, std::string_view text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ struct Look {
   double min_percent = 1;     // branches of the tree below this share are hidden
 };
 
+// Behind a function's name where other functions have the same one (see namesakes.h).
+using NameMarks = std::map<profile::FunctionId, std::string>;
+
 struct Input {
   // One tree, filtered.
   const profile::Profile& profile;
@@ -35,9 +39,13 @@ struct Input {
   std::uint64_t total = 0;  // before filtering
   bool kept_is_bound = false;
   Look look;
+  NameMarks marks = {};
 };
 
-// `name`, escaped and tidied; with its source line if the look says so. Not shortened.
+// The function's mark, or "".
+std::string mark_of(const Input& input, profile::FunctionId function);
+// `name`, escaped and tidied; with its mark, and its source line if the look says so. Not
+// shortened.
 std::string label(const Input& input, profile::FunctionId function);
 // The same in at most `width` columns.
 std::string short_label(const Input& input, profile::FunctionId function, std::size_t width);

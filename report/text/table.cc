@@ -14,7 +14,8 @@ Cell name_cell(const Input& input, profile::FunctionId function) {
   return {.text = input.look.width == 0 ? label(input, function)
                                         : short_label(input, function, input.look.width),
           .number = {},
-          .raw = escape(display_name(input.profile, function))};
+          .raw = escape(display_name(input.profile, function)),
+          .tail = mark_of(input, function)};
 }
 
 Cell text_cell(std::string text) {
@@ -41,6 +42,19 @@ Cell flag_cell(bool value) {
   return {.text = {}, .number = value ? 1 : 0, .raw = {}, .is_flag = true};
 }
 
+namespace {
+
+// `text` in `width` columns; `tail` stays if it leaves the rest some room.
+std::string fit(const std::string& text, const std::string& tail, std::size_t width) {
+  const std::size_t kept = width_of(tail);
+  if (kept == 0 || width_of(text) <= width || kept * 3 > width * 2 || !text.ends_with(tail)) {
+    return cut(text, width);
+  }
+  return cut(text.substr(0, text.size() - tail.size()), width - kept) + tail;
+}
+
+}  // namespace
+
 std::string text_of(const Table& table, const Look& look) {
   std::vector<std::size_t> shown;
   std::size_t flexible = table.columns.size();
@@ -65,11 +79,11 @@ std::string text_of(const Table& table, const Look& look) {
 
   std::string out;
   if (!table.title.empty()) out += paint(look, Ink::kBold, table.title) + "\n";
-  const auto put_line = [&](auto cell_text, auto cell_ink) {
+  const auto put_line = [&](auto cell_text, auto cell_tail, auto cell_ink) {
     std::string line;
     std::size_t blanks = 0;  // written only before something: no blanks at the ends of lines
     for (const std::size_t c : shown) {
-      const std::string text = cut(cell_text(c), widths[c]);
+      const std::string text = fit(cell_text(c), cell_tail(c), widths[c]);
       const std::size_t fill = widths[c] - width_of(text);
       const bool right = table.columns[c].align == Column::Align::kRight;
       if (right) blanks += fill;
@@ -83,9 +97,10 @@ std::string text_of(const Table& table, const Look& look) {
     out += line + "\n";
   };
   put_line([&](std::size_t c) { return table.columns[c].title; },
-           [](std::size_t) { return Ink::kDim; });
+           [](std::size_t) { return std::string(); }, [](std::size_t) { return Ink::kDim; });
   for (const auto& row : table.rows) {
-    put_line([&](std::size_t c) { return row[c].text; }, [&](std::size_t c) { return row[c].ink; });
+    put_line([&](std::size_t c) { return row[c].text; }, [&](std::size_t c) { return row[c].tail; },
+             [&](std::size_t c) { return row[c].ink; });
   }
   for (const std::string& note : table.notes) out += paint(look, Ink::kDim, note) + "\n";
   return out;

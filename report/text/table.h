@@ -21,7 +21,8 @@ struct Cell {
   std::optional<std::uint64_t> number;  // for programs; else `raw`
   std::string raw;                      // escaped
   Ink ink = Ink::kPlain;
-  bool is_flag = false;  // number is true or false
+  bool is_flag = false;   // number is true or false
+  std::string tail = {};  // the end of `text` that stays when it is cut
 };
 
 Cell name_cell(const Input& input, profile::FunctionId function);

@@ -6,6 +6,7 @@
 
 #include "analysis/call_sites.h"
 #include "report/text/escape.h"
+#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/tables.h"
@@ -101,6 +102,12 @@ Result<std::string> call_sites_view(const Input& input, const std::string& patte
   table.notes.push_back(kept_line(input));
   const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
   rows = top(input, rows, shown);
+  std::vector<FunctionId> named;
+  for (const CallSiteRow& row : rows) {
+    named.push_back(row.caller);
+    named.push_back(row.callee);
+  }
+  const Input marked = with_marks(input, std::move(named));
   bool any_bound = false, any_first = false, any_unknown = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const CallSiteRow& row = rows[i];
@@ -115,11 +122,11 @@ Result<std::string> call_sites_view(const Input& input, const std::string& patte
     const std::string arrow = row.is_tail ? " ⇒ " : " → ";
     Cell pair = text_cell("");
     if (input.look.width == 0) {
-      pair.text = label(input, row.caller) + arrow + label(input, row.callee);
+      pair.text = label(marked, row.caller) + arrow + label(marked, row.callee);
     } else {
       const std::size_t half = input.look.width < 90 ? 15 : (input.look.width - 60) / 2;
       pair.text =
-          short_label(input, row.caller, half) + arrow + short_label(input, row.callee, half);
+          short_label(marked, row.caller, half) + arrow + short_label(marked, row.callee, half);
     }
     const std::string_view file =
         row.site ? profile.text(profile.sites().file[row.site.index()]) : std::string_view();

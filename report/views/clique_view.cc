@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "analysis/cliques.h"
+#include "base/capped.h"
 #include "report/text/escape.h"
+#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/tables.h"
@@ -143,7 +145,7 @@ void put_clique(const Input& input, const Clique& clique, std::string& out) {
                   value(clique.self), percent(clique.self, input.kept));
   if (clique.entries != 0) {
     facts += fmt::format("   entered {}, {} each", count(clique.entries),
-                         value((clique.cost + clique.entries / 2) / clique.entries));
+                         value(rounded_quotient(clique.cost, clique.entries)));
   }
   line(Ink::kPlain, facts);
   if (clique.recursion == Recursion::kNone) return;
@@ -164,11 +166,14 @@ void put_clique(const Input& input, const Clique& clique, std::string& out) {
                    {"", "entered", kRight}, {"", "inside", kRight},       {"", "member", kLeft}};
   std::size_t shown = clique.members.size();
   if (!input.look.all) shown = std::min(shown, kMembersForPeople);
+  std::vector<FunctionId> named;
+  for (std::size_t i = 0; i < shown; ++i) named.push_back(clique.members[i].function);
+  const Input marked = with_marks(input, std::move(named));
   for (std::size_t i = 0; i < shown; ++i) {
     const CliqueMember& member = clique.members[i];
     table.add({cost_cell(input, member.self), cost_cell(input, member.children),
                percent_cell(member.self + member.children, input.kept), count_cell(member.entries),
-               count_cell(member.inside_calls), name_cell(input, member.function)});
+               count_cell(member.inside_calls), name_cell(marked, member.function)});
   }
   if (shown < clique.members.size()) {
     table.notes.push_back(fmt::format("… {} more members (--all)", clique.members.size() - shown));
@@ -230,7 +235,14 @@ std::string clique_context_view(const Input& input) {
   const auto dearer = [](const CliqueCall& a, const CliqueCall& b) {
     return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
   };
-  for (const CliqueCall& call : top_rows(contexts.calls, shown, dearer)) {
+  const std::vector<CliqueCall> top = top_rows(contexts.calls, shown, dearer);
+  std::vector<FunctionId> named;
+  for (const CliqueCall& call : top) {
+    named.push_back(call.caller);
+    named.push_back(call.callee);
+  }
+  const Input marked = with_marks(input, std::move(named));
+  for (const CliqueCall& call : top) {
     const std::vector<const Clique*> chain = chain_of(call.chain);
     std::string raw;
     for (const Clique* clique : chain) {
@@ -241,7 +253,7 @@ std::string clique_context_view(const Input& input) {
         input.look.width == 0 ? 0 : std::max<std::size_t>(input.look.width, 60) - 40;
     const std::size_t third = width / 3;
     const auto name = [&](FunctionId function) {
-      return width == 0 ? label(input, function) : short_label(input, function, third);
+      return width == 0 ? label(marked, function) : short_label(marked, function, third);
     };
     const std::string what = name(call.caller) + (call.is_tail ? " ⇒ " : " → ") + name(call.callee);
     // From the caller outwards, for as long as there is room.

@@ -8,6 +8,7 @@
 
 #include "analysis/diff.h"
 #include "report/text/escape.h"
+#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "transform/baseline.h"
@@ -303,6 +304,9 @@ std::string diff_table(const Input& input, FunctionOrder order, bool normalize) 
   std::size_t shown = input.look.top;
   const bool for_people = input.look.format == Format::kText && !input.look.all;
   if (shown == 0) shown = for_people ? kRowsForPeople : rows.size();
+  std::vector<FunctionId> named;
+  for (std::size_t i = 0; i < std::min(shown, rows.size()); ++i) named.push_back(rows[i].function);
+  const Input marked = with_marks(input, std::move(named));
   std::size_t unchanged = 0;
   for (const FunctionChange& row : rows) {
     if (for_people && key(row).size() == 0 && row.calls.size() == 0) {
@@ -311,7 +315,7 @@ std::string diff_table(const Input& input, FunctionOrder order, bool normalize) 
     }
     if (table.rows.size() == shown) continue;
     const Change& change = key(row);
-    const Cell name = name_cell(input, row.function);
+    const Cell name = name_cell(marked, row.function);
     Cell change_cell = text_cell(delta(input, change));
     Cell relative_cell = text_cell(change.any() ? relative(change) : "");
     change_cell.ink = relative_cell.ink = ink_of(change, diff.total);

@@ -10,7 +10,9 @@
 #include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/hot_path.h"
+#include "base/capped.h"
 #include "report/text/escape.h"
+#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/clique_view.h"
@@ -77,13 +79,17 @@ std::string overview_text(const Input& input, const RunOverview& run) {
   // Two tables side by side.
   const auto functions = analysis::function_table(input.profile, input.metric);
   const auto self = top_functions(functions, true), dominated = top_functions(functions, false);
+  std::vector<FunctionId> named;
+  for (const FunctionRow& row : self) named.push_back(row.function);
+  for (const FunctionRow& row : dominated) named.push_back(row.function);
+  const Input marked = with_marks(input, std::move(named));
   const auto cell = [&](const std::vector<FunctionRow>& rows, std::size_t i, bool by_self) {
     if (i >= rows.size()) return std::string();
     const std::uint64_t cost = by_self ? rows[i].self : rows[i].dominated;
     const bool is_bound = !by_self && rows[i].dominated_is_bound;
     const std::string figures = pad_left((is_bound ? "≥" : "") + share(cost), 7) + " " +
                                 pad_left(quantity(cost, input.metric.unit, look.unit), 8) + "  ";
-    return figures + short_label(input, rows[i].function, half - width_of(figures));
+    return figures + short_label(marked, rows[i].function, half - width_of(figures));
   };
   out += paint(look, Ink::kBold, pad_right("   self", half)) + " │ " +
          paint(look, Ink::kBold, "   dominated") + "\n";
@@ -204,10 +210,10 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
   run.all_threads = facts.threads;
   std::uint64_t overflow = 0, threads = 0, children = 0, foreign = 0;
   for (const Process& process : as_read.processes()) {
-    overflow += process.overflow_contexts;
-    threads += process.lost_threads;
-    children += process.lost_children;
-    foreign += process.foreign_signals;
+    overflow = capped_sum(overflow, process.overflow_contexts);
+    threads = capped_sum(threads, process.lost_threads);
+    children = capped_sum(children, process.lost_children);
+    foreign = capped_sum(foreign, process.foreign_signals);
   }
   const std::pair<std::uint64_t, const char*> losses[] = {
       {overflow, "contexts folded into [overflow]: the memory limit was reached"},

@@ -6,6 +6,7 @@
 #include "analysis/costs.h"
 #include "analysis/sequences.h"
 #include "report/text/escape.h"
+#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/path_text.h"
@@ -116,8 +117,11 @@ void add_row(const Input& input, const char* part, const Row& row, Table& table)
 }
 
 void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_in, Table& table) {
+  std::vector<FunctionId> named;
+  for (const PairRow& row : rows) named.push_back(going_in ? row.caller : row.callee);
+  const Input marked = with_marks(input, std::move(named));
   for (const PairRow& row : rows) {
-    const Cell name = name_cell(input, going_in ? row.caller : row.callee);
+    const Cell name = name_cell(marked, going_in ? row.caller : row.callee);
     add_row(
         input, going_in ? "in" : "out",
         {name.raw, name.text + (row.by_tail_call ? kThroughTailCall : ""), row.is_tail ? "⇒" : "→",

@@ -12,7 +12,9 @@
 #include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pairs.h"
+#include "base/capped.h"
 #include "report/text/escape.h"
+#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
 #include "report/text/table.h"
 #include "report/views/path_text.h"
@@ -41,6 +43,15 @@ std::string module_name(const Input& input, FunctionId function) {
 constexpr auto kLeft = Column::Align::kLeft;
 constexpr auto kRight = Column::Align::kRight;
 
+std::vector<FunctionId> functions_of(const std::vector<PairRow>& rows) {
+  std::vector<FunctionId> functions;
+  for (const PairRow& row : rows) {
+    functions.push_back(row.caller);
+    functions.push_back(row.callee);
+  }
+  return functions;
+}
+
 }  // namespace
 
 std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes) {
@@ -65,7 +76,7 @@ std::string render_table(const Input& input, const Table& table, std::string_vie
 
 Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls) {
   if (calls == 0) return text_cell("");
-  return {.text = quantity((cost + calls / 2) / calls, input.metric.unit, input.look.unit),
+  return {.text = quantity(rounded_quotient(cost, calls), input.metric.unit, input.look.unit),
           .number = {},
           .raw = {},
           .ink = Ink::kDim};
@@ -171,13 +182,16 @@ std::string function_view(const Input& input, FunctionOrder order) {
   table.notes.push_back(kept_line(input));
   if (std::string hint = too_short(input); !hint.empty()) table.notes.push_back(std::move(hint));
   const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
+  std::vector<FunctionId> named;
+  for (std::size_t i = 0; i < shown; ++i) named.push_back(rows[i].function);
+  const Input marked = with_marks(input, std::move(named));
   bool any_bound = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const FunctionRow& row = rows[i];
     const std::size_t f = row.function.index();
     const Functions& functions = input.profile.functions();
     any_bound |= row.dominated_is_bound;
-    const Cell name = name_cell(input, row.function);
+    const Cell name = name_cell(marked, row.function);
     table.add({name, cost_cell(input, row.self), cost_cell(input, row.dominated),
                count_cell(row.calls), flag_cell(row.dominated_is_bound),
                text_cell(module_name(input, row.function)),
@@ -216,17 +230,18 @@ std::string pair_view(const Input& input) {
     if (by_calls && a.calls != b.calls) return a.calls > b.calls;
     return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
   });
+  const Input marked = with_marks(input, functions_of(rows));
   bool any_bound = false;
   for (const PairRow& row : rows) {
     any_bound |= row.cost_is_bound;
-    const Cell caller = name_cell(input, row.caller), callee = name_cell(input, row.callee);
+    const Cell caller = name_cell(marked, row.caller), callee = name_cell(marked, row.callee);
     // Two names share the line.
     const std::size_t half = input.look.width < 70 ? 15 : (input.look.width - 48) / 2;
     const std::string both = input.look.width == 0
                                  ? caller.text + (row.is_tail ? " ⇒ " : " → ") + callee.text
-                                 : short_label(input, row.caller, half) +
+                                 : short_label(marked, row.caller, half) +
                                        (row.is_tail ? " ⇒ " : " → ") +
-                                       short_label(input, row.callee, half);
+                                       short_label(marked, row.callee, half);
     Cell pair = text_cell("");
     pair.text = both + (row.by_tail_call ? kThroughTailCall : "");
     Cell cost = cost_cell(input, row.cost, row.cost_is_bound);
@@ -260,11 +275,12 @@ void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_i
                text_cell(is_tail ? "tail" : "call"), flag_cell(is_bound), cost_text, share,
                count_cell(calls), average, direction, name});
   };
+  const Input marked = with_marks(input, functions_of(rows));
   if (own != nullptr) add("[self]", "[self]", false, own->self, false, 0);
   for (const PairRow& row : rows) {
     const FunctionId other = going_in ? row.caller : row.callee;
     any_bound |= row.cost_is_bound;
-    const Cell name = name_cell(input, other);
+    const Cell name = name_cell(marked, other);
     std::string text = name.text;
     if (row.caller == row.callee) text += "  (itself)";
     if (row.by_tail_call) text += kThroughTailCall;
@@ -312,6 +328,7 @@ Table path_table(const Input& input, const std::vector<NodeId>& contexts,
   return table;
 }
 
+// `input` marks names that several blocks have.
 void put_block(const Input& input, const Block& block, Table paths, bool any_bound,
                std::string& out) {
   const FunctionRow& totals = block.totals;
@@ -371,8 +388,7 @@ void put_block(const Input& input, const Block& block, Table paths, bool any_bou
                      value(totals.dominated), percent(totals.dominated, input.kept),
                      count(totals.calls));
   if (totals.calls != 0) {
-    out +=
-        fmt::format("   per call {}", value((totals.dominated + totals.calls / 2) / totals.calls));
+    out += fmt::format("   per call {}", value(rounded_quotient(totals.dominated, totals.calls)));
   }
   out += "\n\n" + text_of(in, input.look) + "\n" + text_of(going_out, input.look) + "\n" +
          text_of(paths, input.look);
@@ -393,15 +409,19 @@ Result<std::string> block_view(const Input& input, const std::string& pattern) {
   const auto is_bound = analysis::lower_bounds(input.profile);
   std::string out;
   std::vector<std::uint8_t> seen(input.profile.functions().count());
-  bool any = false;
+  std::vector<FunctionId> named;  // in preorder
   for (const FunctionId function : input.profile.nodes().function) {
     if ((*matches)[function.index()] == 0 || seen[function.index()]++ != 0) continue;
-    any = true;
+    named.push_back(function);
+  }
+  const Input marked = with_marks(input, named);
+  for (const FunctionId function : named) {
     bool any_bound = false;
     Table paths = path_table(input, contexts[function.index()], cost, is_bound, any_bound);
-    put_block(input, analysis::block(functions, pairs, function), std::move(paths), any_bound, out);
+    put_block(marked, analysis::block(functions, pairs, function), std::move(paths), any_bound,
+              out);
   }
-  if (!any) {
+  if (named.empty()) {
     return Error{"", std::nullopt,
                  fmt::format("\"{}\" names no function of this profile", escape(pattern)),
                  transform::likely_meant(input.profile, pattern,

@@ -213,6 +213,29 @@ function describe(frame) {
 
 // --- the table
 
+// Functions that share a name, with what tells them apart: the module, else the file, else module
+// and address.
+function labelled() {
+  const base = (path) => path.slice(path.lastIndexOf("/") + 1);
+  const module = (fn) => base(doc.modules.path[doc.functions.module[fn]] || "");
+  const file = (fn) => base(doc.functions.file[fn]);
+  const place = (fn) => (module(fn) ? `${module(fn)}+` : "") + doc.functions.address[fn];
+  const same = new Map();
+  names.forEach((name, fn) => {
+    if (!same.has(name)) same.set(name, []);
+    same.get(name).push(fn);
+  });
+  const labels = names.slice();
+  for (const fns of same.values()) {
+    if (fns.length < 2) continue;
+    const differ = (of) => new Set(fns.map(of)).size === fns.length;
+    const of = differ(module) ? module : differ(file) ? file : place;
+    for (const fn of fns) labels[fn] += of(fn) ? ` [${of(fn)}]` : "";
+  }
+  return labels;
+}
+const labels = labelled();
+
 // Self, dominated (a path counts once) and calls of every function.
 function functionRows() {
   const rows = names.map((name, fn) => ({ fn, name, self: 0, total: 0, calls: 0 }));
@@ -245,7 +268,7 @@ function showTable() {
   for (const row of shown.slice(0, kRows)) {
     const line = document.createElement("tr");
     for (const text of [quantity(row.self), share(row.self), quantity(row.total), share(row.total),
-      row.calls > 0 ? row.calls.toLocaleString("en") : "", row.name]) {
+      row.calls > 0 ? row.calls.toLocaleString("en") : "", labels[row.fn]]) {
       line.appendChild(document.createElement("td")).textContent = text;
     }
     line.addEventListener("click", () => {

@@ -1,0 +1,102 @@
+#include "report/text/namesakes.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "profile/builder.h"
+#include "report/views/tables.h"
+#include "tests/support/shown.h"
+
+namespace fbleprof::report {
+namespace {
+
+using namespace profile;
+
+// main calls functions: (name, module, file, address) each.
+struct Callee {
+  const char *name, *module, *file;
+  std::uint64_t address;
+};
+
+std::string self_text(const std::vector<Callee>& callees, std::size_t width = 100) {
+  ProfileBuilder builder;
+  const MetricId cpu = builder.add_metric("cpu", "ns");
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  std::map<std::string, ModuleId> modules;
+  std::uint64_t cost = 100;
+  for (const Callee& callee : callees) {
+    ModuleId& module = modules[callee.module];
+    if (!module && callee.module[0] != 0)
+      module = builder.add_module({builder.string(callee.module)});
+    const FunctionId function = builder.add_function({.kind = FunctionKind::kNative,
+                                                      .module = module,
+                                                      .address = callee.address,
+                                                      .name = builder.string(callee.name),
+                                                      .file = builder.string(callee.file)});
+    builder.charge(builder.child(root, function), cpu, cost--);
+  }
+  const Profile profile = builder.build();
+  Input input{profile, profile.metrics()[0]};
+  input.kept = input.total = 1000;
+  input.look.width = width;
+  return function_view(input, FunctionOrder::kSelf);
+}
+
+// The last column of each row.
+std::vector<std::string> names_in(const std::string& table) {
+  std::vector<std::string> names;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blanks = line.rfind("  ");
+    if (line.find("% ") != std::string::npos && line.find(" ns ") != std::string::npos) {
+      names.push_back(line.substr(blanks + 2));
+    }
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Namesakes, ModuleTellsFunctionsOfOneNameApart) {
+  EXPECT_EQ(names_in(self_text({{"helper", "/lib/libfoo.so", "", 16},
+                                {"helper", "/lib/libbar.so", "", 16},
+                                {"other", "/lib/libbar.so", "", 32}})),
+            (Names{"helper [libfoo.so]", "helper [libbar.so]", "other"}));
+}
+
+TEST(Namesakes, OfOneModuleTheFileDoes) {
+  EXPECT_EQ(names_in(self_text(
+                {{"helper", "/bin/x", "/src/a.c", 16}, {"helper", "/bin/x", "/src/b.c", 32}})),
+            (Names{"helper [a.c]", "helper [b.c]"}));
+}
+
+TEST(Namesakes, ElseTheAddressDoes) {
+  EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "/bin/x", "", 32}})),
+            (Names{"helper [x+0x10]", "helper [x+0x20]"}));
+}
+
+TEST(Namesakes, OneWithoutAModuleIsLeftAsItIs) {
+  EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "", "", 0}})),
+            (Names{"helper [x]", "helper"}));
+}
+
+TEST(Namesakes, NarrowTableCutsTheNameAndKeepsTheModule) {
+  const Names names = names_in(self_text({{"a_helper_of_a_very_long_name", "/lib/a.so", "", 16},
+                                          {"a_helper_of_a_very_long_name", "/lib/b.so", "", 16}},
+                                         70));
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_TRUE(names[0].ends_with("[a.so]")) << names[0];
+  EXPECT_TRUE(names[1].ends_with("[b.so]")) << names[1];
+}
+
+TEST(Namesakes, FunctionThatNeedsNoMarkInOneTableHasNone) {
+  const auto profile = test::profile_of("main a = 1\n");
+  const Input input{profile, profile.metrics()[0]};
+  EXPECT_TRUE(
+      with_marks(input, {profile.nodes().function[1], profile.nodes().function[1]}).marks.empty());
+}
+
+}  // namespace
+}  // namespace fbleprof::report
