@@ -1,7 +1,6 @@
 #include "analysis/cliques.h"
 
 #include <algorithm>
-#include <span>
 
 #include "analysis/call_pairs.h"
 #include "analysis/components.h"
@@ -50,6 +49,7 @@ class Finder {
     group();
     charge();
     count_calls();
+    add_up();
     for (Clique& clique : result_.cliques) classify(clique);
     sort();
     return std::move(result_);
@@ -59,16 +59,13 @@ class Finder {
   std::uint32_t clique_at(std::size_t node) const {
     return nodes_.parent[node] ? result_.of[nodes_.function[node].index()] : kNoClique;
   }
-  CliqueMember& member_at(std::size_t node) {
-    const std::size_t f = nodes_.function[node].index();
-    return result_.cliques[result_.of[f]].members[place_[f]];
-  }
+  CliqueMember& member_at(std::size_t node) { return member_[nodes_.function[node].index()]; }
 
   void group() {
     const auto pairs = call_graph(profile_, pairs_);
     const auto component = components(profile_.functions().count(), pairs);
     result_.of.assign(component.size(), kNoClique);
-    place_.resize(component.size());
+    member_.resize(component.size());
     std::vector<std::uint32_t> clique_of(component.size(), kNoClique);  // by component
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       const FunctionId function = nodes_.function[n];
@@ -79,7 +76,6 @@ class Finder {
         result_.cliques.emplace_back();
       }
       result_.of[function.index()] = clique;
-      place_[function.index()] = static_cast<std::uint32_t>(result_.cliques[clique].members.size());
       result_.cliques[clique].members.push_back({.function = function});
     }
     for (const auto& [caller, callee] : pairs) {
@@ -91,26 +87,24 @@ class Finder {
   }
 
   void charge() {
-    std::vector<std::uint32_t> depth(nodes_.count());
+    std::vector<std::uint32_t> depth(nodes_.count()), deepest(result_.cliques.size());
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       const std::uint32_t own = clique_at(n);
       if (own == kNoClique) continue;
       const std::size_t parent = nodes_.parent[n].index();
       const std::uint32_t outer = clique_at(parent);
-      Clique& clique = result_.cliques[own];
       CliqueMember& member = member_at(n);
       member.self += metric_.value(NodeId(n));
-      clique.self += metric_.value(NodeId(n));
       if (outer == own) {
         depth[n] = depth[parent] + 1;
       } else {
         depth[n] = 1;
         member.entry_cost += cost_[n];
-        clique.cost += cost_[n];
         if (outer != kNoClique) member_at(parent).children += cost_[n];
       }
-      clique.depth = std::max<std::uint64_t>(clique.depth, depth[n]);
+      deepest[own] = std::max(deepest[own], depth[n]);
     }
+    for (std::size_t c = 0; c < deepest.size(); ++c) result_.cliques[c].depth = deepest[c];
   }
 
   void count_calls() {
@@ -118,14 +112,25 @@ class Finder {
       const std::size_t from = edges_.from[e].index(), to = edges_.to[e].index();
       const std::uint32_t own = clique_at(to);
       if (own == kNoClique) continue;
-      Clique& clique = result_.cliques[own];
       if (clique_at(from) == own) {
-        clique.inside_calls += edges_.calls[e];
         member_at(to).inside_calls += edges_.calls[e];
-        clique.depth_is_bound |= edges_.kind[e] == EdgeKind::kBack;
+        if (edges_.kind[e] == EdgeKind::kBack) result_.cliques[own].depth_is_bound = true;
       } else {
-        clique.entries += edges_.calls[e];
         member_at(to).entries += edges_.calls[e];
+      }
+    }
+  }
+
+  void add_up() {
+    for (Clique& clique : result_.cliques) {
+      for (CliqueMember& member : clique.members) {
+        const FunctionId function = member.function;
+        member = member_[function.index()];
+        member.function = function;
+        clique.self += member.self;
+        clique.cost += member.entry_cost;
+        clique.entries += member.entries;
+        clique.inside_calls += member.inside_calls;
       }
     }
   }
@@ -193,7 +198,7 @@ class Finder {
   const Metric& metric_;
   const std::vector<std::uint64_t> cost_;
   Cliques result_;
-  std::vector<std::uint32_t> place_;    // by function: among its clique's members
+  std::vector<CliqueMember> member_;    // by function: side by side, as millions of steps ask
   std::vector<std::uint64_t> entered_;  // by node: calls that are no recursion of its own
   std::vector<std::uint8_t> branches_;  // by function
 };
@@ -241,18 +246,21 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
 // Nodes and edges (numbered on from the nodes) in the order of their callers' chains.
 class ByChain {
  public:
-  ByChain(std::size_t chains, std::size_t ways) : first_(chains + 1), ways_(ways) {}
+  explicit ByChain(std::size_t chains) : first_(chains + 1) {}
 
   void count(std::uint32_t chain) { ++first_[chain + 1]; }
-  void begin() {
+  void all_are_counted() {
     for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
     next_.assign(first_.begin(), first_.end() - 1);
+    ways_.resize(first_.back());
   }
   void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
 
-  std::span<const std::uint32_t> of(std::size_t chain) const {
-    return std::span(ways_).subspan(first_[chain], first_[chain + 1] - first_[chain]);
-  }
+  // Those of a chain are at [begin, end).
+  std::size_t begin(std::size_t chain) const { return first_[chain]; }
+  std::size_t end(std::size_t chain) const { return first_[chain + 1]; }
+  std::size_t count() const { return ways_.size(); }
+  std::uint32_t at(std::size_t i) const { return ways_[i]; }
 
  private:
   std::vector<std::uint32_t> first_, next_, ways_;
@@ -271,7 +279,7 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
   // Ways by the chain of the caller; within a chain the rows are those of pairs. What is left at
   // another chain's turn is told by its stamp.
   const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
-  ByChain ways(result.chains.size(), nodes.count() + edges.count());
+  ByChain ways(result.chains.size());
   const auto each_way = [&](auto visit) {
     for (std::uint32_t n = 0; n < nodes_count; ++n) {
       if (nodes.parent[n] && nodes.parent[nodes.parent[n].index()]) {
@@ -285,13 +293,18 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
     }
   };
   each_way([&](std::uint32_t of, std::uint32_t) { ways.count(of); });
-  ways.begin();
+  ways.all_are_counted();
   each_way([&](std::uint32_t of, std::uint32_t way) { ways.put(of, way); });
+  const auto pair_of = [&](std::size_t i) {
+    const std::uint32_t way = ways.at(i);
+    return way < nodes_count ? pairs.of_node(way) : pairs.of_edges()[way - nodes_count];
+  };
 
   struct Slot {
     std::uint32_t chain = kNoClique, row = kNoRow;
   };
   std::vector<Slot> calls(pairs.count()), tails(pairs.count());
+  result.calls.reserve(nodes.count());
   for (std::uint32_t c = 0; c < result.chains.size(); ++c) {
     const auto row_of = [&](std::uint32_t pair, bool is_tail) -> CliqueCall& {
       Slot& slot = (is_tail ? tails : calls)[pair];
@@ -303,7 +316,9 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
       }
       return result.calls[slot.row];
     };
-    for (const std::uint32_t way : ways.of(c)) {
+    for (std::size_t i = ways.begin(c); i < ways.end(c); ++i) {
+      if (i + kFetchAhead < ways.count()) __builtin_prefetch(&calls[pair_of(i + kFetchAhead)], 1);
+      const std::uint32_t way = ways.at(i);
       if (way >= nodes_count) {
         const std::uint32_t e = way - nodes_count;
         row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];

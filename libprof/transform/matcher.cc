@@ -1,25 +1,16 @@
 #include "transform/matcher.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <functional>
-#include <regex>
+#include <memory>
 
 namespace fbleprof::transform {
 
 using namespace profile;
 
 namespace {
-
-constexpr std::size_t kLongestRegex = 1000;
-
-// With libstdc++, by an automaton: backtracking takes for ever on "(a+)+$" and overflows the stack
-// on long names. What an automaton cannot do, back references, is an error.
-#ifdef __GLIBCXX__
-constexpr auto kRegexSyntax = std::regex::ECMAScript | std::regex_constants::__polynomial;
-#else
-constexpr auto kRegexSyntax = std::regex::ECMAScript;
-#endif
 
 using Predicate = std::function<bool(std::string_view)>;
 
@@ -159,30 +150,23 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
   // for the end.
   bool asks_for_end = true;
   if (pattern.starts_with("re:")) {
-    if (pattern.size() > kLongestRegex) {
-      return bad(fmt::format("at most {} characters", kLongestRegex));
-    }
     asks_for_end = pattern.find_first_of("$\\(") != std::string::npos;
-    try {
-      matches_name = [regex = std::regex(pattern.substr(3), kRegexSyntax)](std::string_view name) {
-        return std::regex_search(name.begin(), name.end(), regex);
-      };
-    } catch (const std::regex_error& error) {
-      return bad(error.what());
-    }
+    RE2::Options options(RE2::Quiet);
+    options.set_never_capture(true);
+    const auto regex = std::make_shared<RE2>(pattern.substr(3), options);
+    if (!regex->ok()) return bad(regex->error());
+    matches_name = [regex](std::string_view name) {
+      return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *regex);
+    };
   } else {
     matches_name = exact_or_glob(pattern);
   }
   for (std::size_t f = 0; f < matches.size(); ++f) {
     const std::string name = display_name(profile, FunctionId(f));
-    try {
-      matches[f] = matches_name(name) || (asks_for_end && matches_name(without_parameters(name)));
-      if (functions.kind[f] == FunctionKind::kInstruction && matches[f] == 0) {
-        const std::string_view around = function_of_place(name);
-        matches[f] = matches_name(around) || matches_name(without_parameters(around));
-      }
-    } catch (const std::regex_error& error) {
-      return bad(fmt::format("too complex for \"{}\"", name.substr(0, 60)));
+    matches[f] = matches_name(name) || (asks_for_end && matches_name(without_parameters(name)));
+    if (functions.kind[f] == FunctionKind::kInstruction && matches[f] == 0) {
+      const std::string_view around = function_of_place(name);
+      matches[f] = matches_name(around) || matches_name(without_parameters(around));
     }
   }
   return matches;

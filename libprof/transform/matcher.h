@@ -2,8 +2,8 @@
 //
 //     render           the function called so, exactly
 //     render*, get?    a glob: * any text, ? any character, [a-z] one of these
-//     re:^std::        a regular expression (ECMAScript), found anywhere in the name,
-//                          without back references, of at most 1000 characters
+//     re:^std::        a regular expression (RE2's syntax: no back references, no time bombs),
+//                          found anywhere in the name
 //     module:libc*     every function of a module: its path or the last part of it, exact or glob
 //     file:*.cc        every function of a source file: likewise
 //

@@ -43,7 +43,7 @@ TEST(Matcher, RegexesThatWouldBacktrackForEverAreQuick) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ((*result)[0], 0);
   EXPECT_NE(matched("re:(a)\\1").find("bad pattern"), std::string::npos);
-  EXPECT_NE(matched("re:" + std::string(1000, 'a')).find("at most 1000"), std::string::npos);
+  EXPECT_NE(matched("re:(a{1000}){1000}").find("bad pattern"), std::string::npos);
 }
 
 TEST(Matcher, NamesThatWereLikelyMeantAreOffered) {
