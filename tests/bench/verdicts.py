@@ -131,27 +131,19 @@ def rows(results, budget):
         at_most("start-up of a preloaded `true`, above plain", 3, value, f"{value:.2f} ms", " ms")
     if accuracy:
         base = {name: a["rates"]["1000"] for name, a in accuracy.items()}
-        worst = max(base, key=lambda n: base[n]["worst_points"])
-        at_most("top 20 functions, off from perf on the plain build", 3, base[worst]["worst_points"],
-                f"worst {base[worst]['worst_points']:.1f} points ({worst}: "
-                f"`{base[worst]['worst_function']}`)", " points",
-                ", ".join(f"{n} {a['worst_points']:.1f}" for n, a in base.items()))
-        off = {n: abs(a["self_to_plain"] - 1) * 100 for n, a in base.items()}
-        worst = max(off, key=off.get)
-        at_most("self total, off from the plain run's time", 5, off[worst],
-                f"worst {off[worst]:.1f} % ({worst})", " %",
-                ", ".join(f"{n} {a['self_to_plain']:.2f}" for n, a in base.items()))
         taken = {name: a["times_from_plain"] for name, a in accuracy.items()}
-        worst = max(taken, key=lambda n: taken[n]["worst_points"])
-        at_most("the same, times taken from a plain run", 3, taken[worst]["worst_points"],
-                f"worst {taken[worst]['worst_points']:.1f} points ({worst}: "
-                f"`{taken[worst]['worst_function']}`)", " points",
-                ", ".join(f"{n} {a['worst_points']:.1f}" for n, a in taken.items()))
-        off = {n: abs(a["self_to_plain"] - 1) * 100 for n, a in taken.items()}
-        worst = max(off, key=off.get)
-        at_most("self total, times taken from a plain run", 5, off[worst],
-                f"worst {off[worst]:.1f} % ({worst})", " %",
-                ", ".join(f"{n} {a['self_to_plain']:.2f}" for n, a in taken.items()))
+        for runs, whose in ((base, ""), (taken, ", `--times-from` the plain run")):
+            worst = max(runs, key=lambda n: runs[n]["worst_points"])
+            at_most(f"top 20 functions, off from perf on the plain build{whose}", 3,
+                    runs[worst]["worst_points"],
+                    f"worst {runs[worst]['worst_points']:.1f} points ({worst}: "
+                    f"`{runs[worst]['worst_function']}`)", " points",
+                    ", ".join(f"{n} {a['worst_points']:.1f}" for n, a in runs.items()))
+            off = {n: abs(a["self_to_plain"] - 1) * 100 for n, a in runs.items()}
+            worst = max(off, key=off.get)
+            at_most(f"self total, off from the plain run's time{whose}", 5, off[worst],
+                    f"worst {off[worst]:.1f} % ({worst})", " %",
+                    ", ".join(f"{n} {a['self_to_plain']:.2f}" for n, a in runs.items()))
         off = {n: abs(a["charged_to_rusage"] - 1) * 100 for n, a in base.items()}
         worst = max(off, key=off.get)
         at_most("charged total, off from getrusage", 1, off[worst], f"worst {off[worst]:.2f} % ({worst})",
