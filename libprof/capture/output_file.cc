@@ -244,6 +244,7 @@ int create_output(OutputFile& file, bool is_child, bool names_process) {
     }
     if (file.is_secondary && !names_process && !count_child(file.base_path)) {
       file.failure.add(file.path.c_str()).add(": not made: there are 1000 profiles beside it");
+      file.loss_is_counted = true;
       return -1;
     }
     const int fd = create(file.path);

@@ -28,9 +28,10 @@ struct OutputFile {
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
   std::uint64_t device = 0, inode = 0;  // what the path must still name at the end
-  bool is_secondary = false;  // named after another profile: a child's, or its name was taken
-  bool anonymous = false;     // memory only; written to `path` at the end
-  Text<512> failure;          // why there is no profile, or why it is in memory
+  bool is_secondary = false;     // named after another profile: a child's, or its name was taken
+  bool loss_is_counted = false;  // there is none for there are too many: the first one says so
+  bool anonymous = false;        // memory only; written to `path` at the end
+  Text<512> failure;             // why there is no profile, or why it is in memory
 };
 
 // Async-signal-safe. In a process forked from a profiled one `base_path` is the parent's, else

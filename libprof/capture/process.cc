@@ -283,9 +283,24 @@ format::Ref translate_function(format::Ref parent_node) {
   }
 }
 
+// A forked child that cannot have a profile is not recorded: the parent's file, which is mapped
+// here too, is not its own. All that it gets there is to be counted.
+void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
+  fbleprof_attach_lazily = 0;
+  fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
+  if (!is_counted) __atomic_fetch_add(&parent.header()->lost_children, 1, __ATOMIC_RELAXED);
+  session.arena.adopt(nullptr, 0, 0);
+}
+
 // This process was forked from a profiled one: it gets a profile of its own, with the contexts that
 // it inherited. The parent's file stays as it was.
 void become_own_process(ThreadState* inherited) {
+  if (confined) {
+    // What is forbidden to the parent is to the child: a file takes system calls.
+    abandon_all_threads();
+    go_on_without_profile(session.arena, false);
+    return;
+  }
   take_pending_signal(nullptr);  // a child begins with none
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
@@ -301,8 +316,7 @@ void become_own_process(ThreadState* inherited) {
   parent_arena.adopt(session.arena.base(), parent_bytes, 0);
   const format::Ref first_function = parent_arena.header()->first_function;
   if (!start_profile(&base_path)) {
-    fbleprof_attach_lazily = 0;
-    fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
+    go_on_without_profile(parent_arena, output.loss_is_counted);
     return;
   }
   add_loaded_modules();
@@ -460,16 +474,18 @@ void after_fork_in_child() {
   if (!fbleprof_hot.self->canary->alive) become_own_process(fbleprof_hot.self);
 }
 
-Exec::Exec() : ours_(is_profiling() && !confined && is_own_process()) {
-  if (!ours_) return;
-  finish_process(format::State::kExeced, 0);
-  hand_over_to_next_program();
+Exec::Exec() : is_own_(!confined && is_own_process()), is_profiled_(is_own_ && is_profiling()) {
+  if (is_profiled_) finish_process(format::State::kExeced, 0);
+  if (is_own_) hand_over_to_next_program();
 }
 
 Exec::~Exec() {
-  if (!ours_) return;
   const int saved_errno = errno;
-  take_back_from_next_program();
+  if (is_own_) take_back_from_next_program();
+  if (!is_profiled_) {
+    errno = saved_errno;
+    return;
+  }
   finished = false;
   session.arena.header()->state = format::State::kLive;
   session.arena.header()->flags &= static_cast<std::uint16_t>(~format::kHeaderTrivial);

@@ -33,7 +33,8 @@ class Exec {
   Exec& operator=(const Exec&) = delete;
 
  private:
-  bool ours_;
+  bool is_own_;       // not a vfork child in this process's memory
+  bool is_profiled_;  // a forked child may be without a profile
 };
 
 // Where a thread started by pthread_create finds its bounds: the stack below the start wrapper.

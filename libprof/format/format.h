@@ -225,7 +225,7 @@ struct Header {
   // What was lost or folded away, over all threads.
   std::uint64_t overflow_contexts;  // entries that the memory cap sent to [overflow]
   std::uint64_t lost_threads;       // threads that could not be profiled
-  std::uint64_t lost_children;      // child processes beyond the limit of files
+  std::uint64_t lost_children;      // child processes that got no profile
   std::uint64_t foreign_signals;    // SIGPROF of the program itself, passed on
   std::uint64_t process_cpu_ns;     // CPU time of the whole process at its end; 0 = unknown
   std::uint64_t node_count, edge_count;

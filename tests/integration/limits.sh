@@ -27,7 +27,7 @@ limits=(@sigpending=4)
 same "$PROGRAMS/threads.fentry" many
 expected
 for mode in fentry cyg plain; do
-  for how in errno kill "errno raw"; do
+  for how in errno kill "errno raw" "kill fork"; do
     begin "seccomp $how $mode"
     # shellcheck disable=SC2086  # words
     same "$PROGRAMS/sandbox.$mode" $how

@@ -77,6 +77,17 @@ for mode in fentry cyg; do
   check "the daemon's calls" "$(total daemon_work)" = 5000
 done
 
+for mode in fentry plain; do
+  begin "a child that cannot have a profile $mode"
+  same "$PROGRAMS/processes.$mode" fork-refused
+  check "its parent's is all there is" "$(profiles_in "$dir")" = "$profile"
+  verified "$profile"
+  [ $mode = plain ] || expected
+  check "the child's threads are not in it" "$(fact threads)" = 1
+  check "nor is its end" "$(fact state)" = killed
+  check "it is counted" "$(fact lost_children)" = 1
+done
+
 begin "many children"
 same "$PROGRAMS/processes.fentry" children 300
 all_verified

@@ -1,5 +1,5 @@
 // Programs that make other processes. argv[1]: fork | vfork | spawn | system | popen | execs N |
-// thread-exec | daemon MARKER | children N.
+// thread-exec | daemon MARKER | children N | fork-refused.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +162,39 @@ BLOCK void children(int count) {
   }
 }
 
+// A child that may make no file of a profile's size. It starts threads, and another program.
+BLOCK void* refused_work(void* unused) {
+  for (int i = 0; i < 100; ++i) child_work();
+  return unused;
+}
+BLOCK void fork_refused(void) {
+  struct rlimit limit;
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = 512 << 10;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  fflush(stdout);
+  pid_t pid = fork();
+  if (pid == 0) {
+    pthread_t thread;
+    for (int i = 0; i < 3; ++i) {
+      pthread_create(&thread, NULL, refused_work, NULL);
+      pthread_join(thread, NULL);
+    }
+    refused_work(NULL);
+    signal(SIGPROF, SIG_IGN);  // which the next program inherits
+    execl("/bin/sh", "sh", "-c", "grep SigIgn /proc/self/status; exit 5", (char*)NULL);
+    _exit(127);
+  }
+  printf("child: %d\n", wait_for(pid));
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  for (int i = 0; i < 1000; ++i) parent_work();
+  expect("fork_refused", "parent_work", 1000);
+  expect("refused_work", "child_work", 0);
+  fflush(stdout);
+  raise(SIGKILL);  // the state that the file was left in stays
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "fork";
   self = argv[0];
@@ -184,6 +218,8 @@ int main(int argc, char** argv) {
     become_daemon(argv[2]);
   else if (!strcmp(how, "children"))
     children(argc > 2 ? atoi(argv[2]) : 100);
+  else if (!strcmp(how, "fork-refused"))
+    fork_refused();
   else
     return 2;
   return 0;

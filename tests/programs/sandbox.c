@@ -1,6 +1,6 @@
 // Forbids itself, by seccomp, everything but the calls it makes itself, then works and ends.
 // argv[1]: kill (the forbidden kills) | errno (it fails with ENOSYS)
-// argv[2]: raw (not through prctl)
+// argv[2]: raw (not through prctl) | fork (what fork takes is allowed; a child works, too)
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "block.h"
@@ -22,11 +23,17 @@ BLOCK void counted(void) { work(20); }
 int main(int argc, char** argv) {
   unsigned verdict =
       argc > 1 && !strcmp(argv[1], "errno") ? SECCOMP_RET_ERRNO | 38 : SECCOMP_RET_KILL_PROCESS;
+  const int forks = argc > 2 && !strcmp(argv[2], "fork");
+  const int raw = argc > 2 && !forks;
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       ALLOW(SYS_write),
       ALLOW(SYS_rt_sigreturn),
       ALLOW(SYS_exit_group),
+      ALLOW(forks ? SYS_clone : SYS_write),
+      ALLOW(forks ? SYS_wait4 : SYS_write),
+      ALLOW(forks ? SYS_set_robust_list : SYS_write),
+      ALLOW(forks ? SYS_rt_sigprocmask : SYS_write),
       BPF_STMT(BPF_RET | BPF_K, verdict),
   };
   struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
@@ -34,9 +41,18 @@ int main(int argc, char** argv) {
   expect("main", "before", 1000), expect("main", "counted", 10000);
   fflush(stdout);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  long result = argc > 2 ? syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)
-                         : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+  long result = raw ? syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)
+                    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
   if (result != 0) return 1;
+  if (forks) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      for (int i = 0; i < 10000; ++i) counted();
+      _exit(3);
+    }
+    int status = -1;
+    if (waitpid(pid, &status, 0) != pid || status != 3 << 8) exit(1);
+  }
   for (int i = 0; i < 10000; ++i) counted();
   if (write(1, "still alive\n", 12) != 12) return 1;
   exit(9);
