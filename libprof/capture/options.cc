@@ -25,6 +25,11 @@ bool read_number(const char* text, std::uint64_t* value, const char** rest) {
   return at != text;
 }
 
+bool read_time(const char* text, std::uint64_t* ns) {
+  const char* rest;
+  return read_number(text, ns, &rest) && !*rest;
+}
+
 bool read_switch(const char* text, bool* value) {
   for (const char* on : {"1", "on", "yes", "true"}) {
     if (equal(text, on)) return *value = true, true;
@@ -112,6 +117,9 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.recording.call_sites), "FBLEPROF_CALLSITES", "on or off");
     } else if (is("FBLEPROF_LEAVES")) {
       check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
+    } else if (is("FBLEPROF_RUN")) {
+      check(read_time(value, &settings.run_start_ns), "FBLEPROF_RUN",
+            "nanoseconds since 1970, as fble-prof sets it");
     } else if (is("FBLEPROF_START")) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
     } else if (is("FBLEPROF_VERBOSE")) {

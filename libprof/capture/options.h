@@ -14,6 +14,7 @@ struct Settings {
   Path out{"mlmon.out"};                      // FBLEPROF_OUT
   std::uint32_t rate_hz = 1000;               // FBLEPROF_RATE, 1 to 20000
   std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G
+  std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known
   bool start = true;                          // FBLEPROF_START
   bool verbose = false;                       // FBLEPROF_VERBOSE
   Text<16> mpi_rank{"0"};                     // of whichever launcher started us

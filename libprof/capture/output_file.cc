@@ -94,10 +94,11 @@ Path expand(const Settings& settings, bool* names_process) {
   return path;
 }
 
-enum class Occupant { kNone, kLive, kFinished, kTrivial, kRefused };
+// kTaken: by a live process, or by one of the same run that has ended.
+enum class Occupant { kNone, kTaken, kFinished, kTrivial, kRefused };
 
-// Who is at the path now.
-Occupant examine(const Path& path, Text<512>& failure) {
+// Who is at the path now. `run_start_ns`: profiles that began since are of this run; 0: not known.
+Occupant examine(const Path& path, std::uint64_t run_start_ns, Text<512>& failure) {
   const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (fd < 0) {
     if (errno == ENOENT) return Occupant::kNone;
@@ -124,18 +125,21 @@ Occupant examine(const Path& path, Text<512>& failure) {
     failure.add(path.c_str()).add(": is not a profile and is left alone: set FBLEPROF_OUT");
     return Occupant::kRefused;
   }
+  const Occupant ended = run_start_ns != 0 && header.start_realtime_ns >= run_start_ns
+                             ? Occupant::kTaken
+                             : Occupant::kFinished;
   if (header.state != format::State::kLive && header.state != format::State::kStarting &&
       header.state != format::State::kExeced) {
-    return Occupant::kFinished;
+    return ended;
   }
   // In another pid namespace its process cannot be asked after: it counts as live.
-  if (header.pid_namespace != pid_namespace()) return Occupant::kLive;
-  const std::uint64_t start = process_start_ticks(header.pid);
+  if (header.pid_namespace != pid_namespace()) return Occupant::kTaken;
   if (header.pid == own_pid() && header.state == format::State::kExeced &&
       (header.flags & format::kHeaderTrivial)) {
     return Occupant::kTrivial;
   }
-  return start != 0 && start == header.process_start_ticks ? Occupant::kLive : Occupant::kFinished;
+  const std::uint64_t start = process_start_ticks(header.pid);
+  return start != 0 && start == header.process_start_ticks ? Occupant::kTaken : ended;
 }
 
 // Exclusive use of the directory while names are looked at and changed: two processes that start at
@@ -203,16 +207,16 @@ int create(const Path& path) {
 }
 
 // Settles on a name and creates the file; -1 with a reason if it cannot be.
-int create_output(OutputFile& file, bool is_child, bool names_process) {
+int create_output(OutputFile& file, std::uint64_t run_start_ns, bool is_child, bool names_process) {
   file.base_path = file.path;
   if (is_child && !names_process) file.path.add('.').add_number(own_pid());
   file.is_secondary = is_child;
   for (int attempt = 0; attempt < 100; ++attempt) {
-    switch (examine(file.path, file.failure)) {
+    switch (examine(file.path, run_start_ns, file.failure)) {
       case Occupant::kRefused:
         return -1;
-      case Occupant::kLive: {
-        // Taken: the process's own number, then a count of the programs it went through.
+      case Occupant::kTaken: {
+        // The process's own number, then a count of the programs it went through.
         file.is_secondary = true;
         if (attempt == 0 && !is_child) {
           file.path.add('.').add_number(own_pid());
@@ -314,7 +318,14 @@ bool map_file(OutputFile& file, int fd) {
 
 std::uint64_t process_start_ticks(std::uint32_t pid) {
   Text<64> path;
-  path.add("/proc/").add_number(pid).add("/stat");
+  path.add("/proc/");
+  // /proc may be that of another pid namespace, where our number is somebody else's.
+  if (pid == own_pid()) {
+    path.add("self");
+  } else {
+    path.add_number(pid);
+  }
+  path.add("/stat");
   char text[1024];
   if (read_file(path.c_str(), text, sizeof text) == 0) return 0;
   // The program's name, in parentheses, may hold anything: fields count from its last one.
@@ -374,7 +385,7 @@ OutputFile open_output(const Settings& settings, const Path* base_path) {
   int fd;
   {
     DirectoryLock lock(file.path);
-    fd = create_output(file, base_path != nullptr, names_process);
+    fd = create_output(file, settings.run_start_ns, base_path != nullptr, names_process);
     if (fd < 0) return file;
     struct stat status {};
     fstat(fd, &status);

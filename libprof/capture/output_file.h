@@ -3,7 +3,8 @@
 //  - The template's %p %e %h %t %r %% are expanded.
 //  - A profile that a live process writes is not touched: the new one gets .PID after its name.
 //    So do children, up to kMostChildren of them; more are counted only, in the first one's header.
-//    A profile of the last run becomes .old.
+//    A profile of the last run becomes .old. One of this run does not, though its process has
+//    ended: what a shell starts in the background may outlive it.
 //  - Anything at the path that is not a plain file of ours alone, or not a profile, is refused.
 //  - The file is made 0600, mapped, and its descriptor closed at once.
 //  - Its space is in reserve only as far as it was populated: the rest is a hole, cut off at the

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <string_view>
 
@@ -41,6 +43,13 @@ std::string missing_directory(const Request& request) {
     if (known && !std::filesystem::is_directory(directory, failure)) return directory.string();
   }
   return {};
+}
+
+std::string realtime_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::to_string(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+                        static_cast<std::uint64_t>(now.tv_nsec));
 }
 
 // `fble-prof push ...` is another program, beside this one: this one must not depend on what reads
@@ -88,6 +97,8 @@ int main(int argc, char** argv) {
   for (const auto& [variable, value] : request.environment) {
     setenv(variable.c_str(), value.c_str(), 1);
   }
+  // By this the recorder tells profiles of this run, which it leaves alone, from those of the last.
+  setenv("FBLEPROF_RUN", realtime_ns().c_str(), 1);
   const Obstacle obstacle = obstacle_of(program.path);
   if (obstacle != Obstacle::kNone) say(explain(obstacle, name));
   // The dynamic linker would complain of the recorder in a program of another class. In the others

@@ -41,6 +41,7 @@ expect 'a program found along PATH' 'no first line' "$(PATH=$work:$PATH "$FBLE_P
 # --- what it sets
 expect 'the recorder alone' "$LIB" "$(variable LD_PRELOAD -o a.out)"
 expect 'the recorder first' "$LIB:libm.so.6" "$(LD_PRELOAD=libm.so.6 variable LD_PRELOAD -o a.out)"
+expect 'when the run began' "$(date +%s | cut -c1-7)" "$(variable FBLEPROF_RUN -o a.out | cut -c1-7)"
 expect '--rate' 500 "$(variable FBLEPROF_RATE -o a.out --rate=500)"
 expect 'settings that are there stay' 77 "$(FBLEPROF_RATE=77 variable FBLEPROF_RATE -o a.out)"
 expect 'options win over settings' 78 "$(FBLEPROF_RATE=77 variable FBLEPROF_RATE -o a.out -r78)"

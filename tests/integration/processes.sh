@@ -112,6 +112,19 @@ profiled "$PROGRAMS/processes.fentry" system
 check "there is an .old" -e "$profile.old"
 cmp -s "$dir/first" "$profile.old" || fail ".old is not the first run's profile"
 
+begin "what the first program leaves running"
+settings=(FBLEPROF_RUN="$(date +%s%N)")
+# shellcheck disable=SC2016  # for the inner shell
+profiled bash -c '(while kill -0 $$; do sleep 0.05; done; for i in 1 2 3; do "$0" execs 0; done) \
+  >/dev/null 2>&1 &' "$PROGRAMS/processes.fentry"
+for _ in $(seq 100); do
+  [ "$(total parent_work)" = 3000 ] && break
+  sleep 0.1
+done
+check "each has its profile" "$(total parent_work)" = 3000
+check "that of the first is in place" "$(fact command | grep -c 'bash -c')" = 1
+check "none is taken for the last run's" ! -e "$profile.old"
+
 begin "names with places"
 settings=(FBLEPROF_OUT="$dir/%e-%p-%h.prof")
 profiled "$PROGRAMS/processes.fentry" execs 0
