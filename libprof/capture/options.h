@@ -17,7 +17,7 @@ struct Settings {
   std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known
   bool start = true;                          // FBLEPROF_START
   bool verbose = false;                       // FBLEPROF_VERBOSE
-  Text<16> mpi_rank{"0"};                     // of whichever launcher started us
+  Text<16> mpi_rank;                          // of whichever launcher started us; empty: none
   // Complaints about bad values, a line each; noted once there is a file to note them in.
   Text<1024> complaints;
 };

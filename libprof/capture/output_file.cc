@@ -77,7 +77,7 @@ Path expand(const Settings& settings, bool* names_process) {
         path.add_number(static_cast<std::uint64_t>(time(nullptr)));
         break;
       case 'r':
-        path.add(settings.mpi_rank.c_str());
+        path.add(settings.mpi_rank.empty() ? "0" : settings.mpi_rank.c_str());
         break;
       case '%':
         path.add('%');

@@ -106,7 +106,7 @@ void describe_process(format::Header* header) {
     if (length > 0)
       header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));
   }
-  if (!equal(settings.mpi_rank.c_str(), "0")) {
+  if (!settings.mpi_rank.empty()) {
     const format::Ref ref = session.arena.allocate(sizeof(format::Label), 0);
     if (ref == 0) return;
     auto* label = session.arena.at<format::Label>(ref);

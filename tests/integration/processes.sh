@@ -125,6 +125,11 @@ check "each has its profile" "$(total parent_work)" = 3000
 check "that of the first is in place" "$(fact command | grep -c 'bash -c')" = 1
 check "none is taken for the last run's" ! -e "$profile.old"
 
+begin "the first rank of MPI"
+settings=(OMPI_COMM_WORLD_RANK=0)
+profiled "$PROGRAMS/processes.fentry" spawn
+"$REPORT" --by rank "$profile" | grep -q mpi_rank=0 || fail "it is not in --by rank"
+
 begin "names with places"
 settings=(FBLEPROF_OUT="$dir/%e-%p-%h.prof")
 profiled "$PROGRAMS/processes.fentry" execs 0
