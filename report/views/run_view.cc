@@ -49,7 +49,7 @@ std::string how_it_ended(const Process& process) {
       return fmt::format("ended by signal {} ({})", process.end_code,
                          strsignal(static_cast<int>(process.end_code)));
     case ProcessState::kKilled:
-      return "killed: short of at most one sampling period";
+      return "killed, or ended by a system call of its own: short of at most one sampling period";
   }
   return "unknown";
 }
