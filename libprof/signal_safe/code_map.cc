@@ -84,25 +84,34 @@ void CodeMap::adopt(void* table, Arena* arena) {
 }
 
 format::Ref CodeMap::function_at(FunctionCache& cache, std::uint64_t pc) {
-  return remember(cache, pc, false);
+  return remember(cache, pc, Wanted::kFunction);
 }
 
 format::Ref CodeMap::hooked_function_at(FunctionCache& cache, std::uint64_t pc) {
-  return remember(cache, pc, true);
+  return remember(cache, pc, Wanted::kHook);
 }
 
-format::Ref CodeMap::remember(FunctionCache& cache, std::uint64_t pc, bool from_hook) {
+format::Ref CodeMap::place_at(FunctionCache& cache, std::uint64_t pc) {
+  return remember(cache, pc, Wanted::kPlace);
+}
+
+format::Ref CodeMap::remember(FunctionCache& cache, std::uint64_t pc, Wanted wanted) {
   const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);
+  // The function around an address and the place there are two answers.
+  const std::uint64_t question = wanted == Wanted::kPlace ? ~pc : pc;
   FunctionCache::Item& item = cache.items[hash_of(pc) % FunctionCache::kItems];
-  if (item.pc == pc && item.epoch == epoch) return item.function;
+  if (item.pc == question && item.epoch == epoch) return item.function;
   CodeRange range = code_range_at(pc);
-  if (from_hook && !range.exact) range = {pc, 0, false};
+  if (wanted == Wanted::kHook && !range.exact) range = {pc, 0, false};
+  if (wanted == Wanted::kPlace && !range.exact && range.size >= kLongGapBytes) {
+    range = {pc / kStretchBytes * kStretchBytes, kStretchBytes, false};
+  }
   const format::Ref function = find_or_add(key_of(range.start, format::FunctionKind::kNative),
                                            range, pc, format::FunctionKind::kNative);
   // A signal's hook may look here between any two stores: it must not believe half an answer.
   item.epoch = 0;
   asm volatile("" ::: "memory");
-  item.pc = pc;
+  item.pc = question;
   item.function = function;
   asm volatile("" ::: "memory");
   item.epoch = function != 0 ? epoch : 0;

@@ -54,6 +54,11 @@ class CodeMap {
   // hook's address is its identity: there is one hook a function.
   format::Ref hooked_function_at(FunctionCache& cache, std::uint64_t pc);
 
+  // As function_at, for a frame of a walked stack: in a long gap without unwind entries, a stretch
+  // of kStretchBytes around pc. Go's functions and V8's built-in ones have none, but they have
+  // symbols.
+  format::Ref place_at(FunctionCache& cache, std::uint64_t pc);
+
   // The record of an arbitrary key: a block (address = its number) or a sampled instruction.
   format::Ref function_with_key(std::uint64_t key, format::FunctionKind kind);
 
@@ -65,6 +70,9 @@ class CodeMap {
 
   // Changes whenever code may have gone: what was remembered before is void.
   std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
+
+  static constexpr std::uint32_t kStretchBytes = 16;  // what compilers align functions to
+  static constexpr std::uint32_t kLongGapBytes = 4096;
 
   static constexpr std::uint32_t kTableItems = 1u << 18;
   static constexpr std::uint64_t kTableBytes = kTableItems * 16ull;
@@ -78,7 +86,8 @@ class CodeMap {
 
   format::Ref find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                           format::FunctionKind kind);
-  format::Ref remember(FunctionCache& cache, std::uint64_t pc, bool from_hook);
+  enum class Wanted { kFunction, kHook, kPlace };
+  format::Ref remember(FunctionCache& cache, std::uint64_t pc, Wanted wanted);
   format::Ref module_of(std::uint64_t pc);
 
   Item* table_ = nullptr;

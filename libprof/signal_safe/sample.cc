@@ -89,7 +89,7 @@ Ref unwound_context(ThreadState& thread, const MachineState& at) {
   if (!walk.is_complete()) step(session.truncated, 0);
   std::uint64_t site = 0;
   for (int i = frames - 1; i >= 0; --i) {
-    step(session.code_map.function_at(thread.functions, thread.frames[i]), site);
+    step(session.code_map.place_at(thread.functions, thread.frames[i]), site);
     site = thread.sites[i];
   }
   return context;

@@ -36,6 +36,23 @@ for mode in fentry mcountc cyg cygclang; do
   done
 done
 
+# As Go's functions are: no unwind entries anywhere near, but symbols.
+begin "functions in a long gap of the unwind tables"
+cat >"$dir/gap.c" <<'END'
+#include "block.h"
+__asm__(".text\n.skip 8192, 0x90\n");
+BLOCK void lasts_thrice(void) { work(90000); }
+__asm__(".text\n.skip 64, 0x90\n");
+BLOCK void lasts_once(void) { work(30000); }
+int main(void) { lasts_thrice(), lasts_once(); return 0; }
+END
+gcc -O1 -fno-toplevel-reorder -fno-asynchronous-unwind-tables -fno-unwind-tables \
+  -I"$here/../programs" "$dir/gap.c" -o "$dir/gap" || fail "gap.c does not build"
+same "$dir/gap"
+verified "$profile"
+near "share of the one" "$(share lasts_thrice)" 75 8
+near "share of the other" "$(share lasts_once)" 25 8
+
 for mode in fentry mcountc cyg; do
   begin "coroutines $mode"
   same "$PROGRAMS/coroutines.$mode"
