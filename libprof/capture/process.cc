@@ -216,7 +216,7 @@ void charge_from_outside(ThreadState& thread) {
                             static_cast<std::uint64_t>(now.tv_nsec);
   if (cpu <= thread.last_cpu_ns) return;
   const std::uint64_t rest = cpu - thread.last_cpu_ns + thread.in_kernel_ns;
-  auto* node = session.arena.at<format::Node>(signal_safe::node_of(thread, thread.hot->top));
+  auto* node = session.arena.at<format::Node>(signal_safe::context_of_rest(thread));
   node->samples += 1;
   node->cpu_ns += rest;
   thread.record->samples += 1;

@@ -212,6 +212,7 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   prctl(PR_GET_NAME, state.record->name);
   state.last_cpu_ns = cpu_from_ns;
   state.in_kernel_ns = 0;
+  state.last_context = 0;
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
   if (settings_copy.recording.clock != format::Clock::kTicks) {
     SamplingBlocked guard;

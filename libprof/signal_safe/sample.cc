@@ -31,7 +31,8 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   return elapsed;
 }
 
-void charge(Ref context, Elapsed elapsed) {
+void charge(ThreadState& thread, Ref context, Elapsed elapsed) {
+  thread.last_context = context;
   Node* node = session.arena.at<Node>(context);
   node->samples += 1;
   node->cpu_ns += elapsed.cpu_ns;
@@ -130,7 +131,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   const Entry* live = live_entry(thread, at);
   Ref context = is_gate(live) ? unwound_context(thread, at) : node_of(thread, live);
   if (session.options.leaves) context = leaf_of(thread, context, at.pc);
-  charge(context, elapsed);
+  charge(thread, context, elapsed);
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {
@@ -138,16 +139,19 @@ void charge_fatal(ThreadState& thread, const MachineState& at) {
   thread.record->samples += 1;
   const Entry* top = thread.hot->top;
   if (thread.current->contains(at.sp)) top = filter(thread, at.sp);
-  charge(node_of(thread, top), take_elapsed(thread, Sampled::kAll));
+  charge(thread, node_of(thread, top), take_elapsed(thread, Sampled::kAll));
+}
+
+Ref context_of_rest(const ThreadState& thread) {
+  return thread.last_context ? thread.last_context : thread.tree.root();
 }
 
 void charge_rest(ThreadState& thread) {
   if (!takes_time()) return;
   BusyGuard guard(thread);
   if (!guard) return;
-  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   thread.record->samples += 1;
-  charge(node_of(thread, filter(thread, here)), take_elapsed(thread, Sampled::kAll));
+  charge(thread, context_of_rest(thread), take_elapsed(thread, Sampled::kAll));
 }
 
 }  // namespace fbleprof::signal_safe

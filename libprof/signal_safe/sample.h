@@ -21,8 +21,13 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what);
 // change, and on a stack that is no more: the shadow stack alone says where.
 void charge_fatal(ThreadState& thread, const MachineState& at);
 
-// Charges what has passed since the last sample to the context of the caller: at the end of a
-// thread, of the process, of this program in it. Sampling signal blocked.
+// What has passed since the last sample belongs to nobody we know: the shadow stack still holds
+// what returned last, which may have taken no time at all. It goes to the context of the last
+// sample; if there was none, to the root.
+format::Ref context_of_rest(const ThreadState& thread);
+
+// Charges it: at the end of a thread, of the process, of this program in it, and where the profile
+// is to be complete in between. Sampling signal blocked.
 void charge_rest(ThreadState& thread);
 
 }  // namespace fbleprof::signal_safe

@@ -54,6 +54,7 @@ struct ThreadState {
   volatile std::uint64_t busy = 0;
 
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
+  format::Ref last_context = 0;  // that was charged; 0 = none yet
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   int timer = 0;                  // the kernel's number of the CPU-clock timer

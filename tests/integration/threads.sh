@@ -40,3 +40,11 @@ done
 begin "threads without hooks, all of them sampled"
 profiled "$PROGRAMS/openmp.plain"
 check "item has the time" "$(share item | cut -d. -f1)" -ge 80
+
+for mode in fentry mcountc cyg cygclang; do
+  begin "what comes after the last sample $mode"
+  same "$PROGRAMS/last.$mode"
+  expected
+  check "it is not of what returned last" "$(share tiny | cut -d. -f1)" -le 1
+  check "it is of what ran" "$(share spin | cut -d. -f1)" -ge 80
+done
