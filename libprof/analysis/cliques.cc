@@ -226,6 +226,7 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
     return cliques.cliques[clique].recursion == Recursion::kNone;
   };
   std::vector<std::uint32_t> chain(nodes.count(), kNoClique);
+  std::vector<std::uint8_t> is_single;  // by chain: it is that of one node
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!nodes.parent[n]) continue;
     const std::uint32_t clique = cliques.of[nodes.function[n].index()];
@@ -235,10 +236,12 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
       continue;
     }
     chain[n] = static_cast<std::uint32_t>(chains.size());
-    // One node that calls one function: nobody else begins this chain.
-    const bool is_new = above != kNoClique && is_alone(chains[above].clique) && is_alone(clique);
+    // One node has one child a function: nobody else begins this chain.
+    const bool is_new = above != kNoClique && is_single[above] != 0 && is_alone(clique);
     if (!is_new) chain[n] = index.insert(std::uint64_t{above} << 32 | clique, chain[n]).first;
-    if (chain[n] == chains.size()) chains.push_back({above, clique});
+    if (chain[n] != chains.size()) continue;
+    chains.push_back({above, clique});
+    is_single.push_back(is_alone(clique) && (above == kNoClique || is_single[above] != 0));
   }
   return chain;
 }

@@ -131,6 +131,22 @@ TEST(CliqueContexts, CallsAreToldApartByTheChainOfTheirAncestors) {
                                             "main g h | i 8 30"}));
 }
 
+TEST(CliqueContexts, AChainIsOneHoweverDeepTheRecursionAboveItWas) {
+  const auto profile = profile_of(
+      "main f g h i = 1\n"
+      "main f f g h i = 1\n");
+  const auto& metric = *profile.find_metric("cpu");
+  const Cliques cliques = find_cliques(profile, metric);
+  const CliqueContexts contexts = clique_contexts(profile, metric, cliques, CallPairs(profile));
+  std::vector<std::string> rows;
+  for (const CliqueCall& call : contexts.calls) {
+    rows.push_back(name(profile, call.caller) + " " + name(profile, call.callee) + " " +
+                   std::to_string(call.cost));
+  }
+  std::sort(rows.begin(), rows.end());
+  EXPECT_EQ(rows, (std::vector<std::string>{"f f 0", "f g 2", "g h 2", "h i 2", "main f 2"}));
+}
+
 std::string compact(const std::string& path) {
   const auto profile = profile_of(path + " = 1\n");
   const auto last = profile::NodeId(profile.nodes().count() - 1);
