@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -155,8 +156,13 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
     options.set_never_capture(true);
     const auto regex = std::make_shared<RE2>(pattern.substr(3), options);
     if (!regex->ok()) return bad(regex->error());
-    matches_name = [regex](std::string_view name) {
-      return RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), *regex);
+    // A name need not be UTF-8: then its bytes are its characters.
+    options.set_encoding(RE2::Options::EncodingLatin1);
+    const auto of_bytes = std::make_shared<RE2>(pattern.substr(3), options);
+    matches_name = [regex, of_bytes](std::string_view name) {
+      const bool is_ascii = std::all_of(name.begin(), name.end(), [](char c) { return c >= 0; });
+      const re2::StringPiece text(name.data(), name.size());
+      return RE2::PartialMatch(text, *regex) || (!is_ascii && RE2::PartialMatch(text, *of_bytes));
     };
   } else {
     matches_name = exact_or_glob(pattern);

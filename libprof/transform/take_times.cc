@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "transform/baseline.h"
+#include "transform/matcher.h"
 #include "transform/regroup.h"
 
 namespace fbleprof::transform {
@@ -43,17 +46,52 @@ Result<const Metric*> time_metric(const Profile& profile, std::string_view name)
                "profile both by the same clock"};
 }
 
+// By function: the one whose time it is told by. Other builds, and other profilers, may give it
+// another module, and no parameters.
+std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std::uint8_t>& hooked,
+                                  const Metric& base) {
+  const Nodes& nodes = profile.nodes();
+  std::vector<std::uint8_t> has_time(hooked.size());
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    has_time[nodes.function[n].index()] |= base.value(NodeId(n)) != 0;
+  }
+  // Of each name the function that has hooks and no time; none: there are several.
+  std::unordered_map<std::string, FunctionId> by_name;
+  const auto add = [&](std::string name, FunctionId function) {
+    const auto [at, added] = by_name.try_emplace(std::move(name), function);
+    if (!added && at->second != function) at->second = FunctionId();
+  };
+  for (std::size_t f = 0; f < hooked.size(); ++f) {
+    if (hooked[f] == 0 || has_time[f] != 0) continue;
+    const std::string name = display_name(profile, FunctionId(f));
+    add(std::string(without_parameters(name)), FunctionId(f));
+    add(name, FunctionId(f));
+  }
+  std::vector<FunctionId> result(hooked.size());
+  for (std::size_t f = 0; f < hooked.size(); ++f) {
+    result[f] = FunctionId(f);
+    if (hooked[f] != 0 || has_time[f] == 0) continue;
+    const std::string name = display_name(profile, FunctionId(f));
+    auto found = by_name.find(name);
+    if (found == by_name.end()) found = by_name.find(std::string(without_parameters(name)));
+    if (found != by_name.end() && found->second) result[f] = found->second;
+  }
+  return result;
+}
+
 // By node: the function with hooks in which its time is spent; none: there is none above it.
-std::vector<FunctionId> owners(const Profile& profile, const Metric& calls) {
+std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, const Metric& base) {
   const Nodes& nodes = profile.nodes();
   std::vector<std::uint8_t> hooked(profile.functions().count());
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     hooked[nodes.function[n].index()] |= calls.value(NodeId(n)) != 0;
   }
+  const std::vector<FunctionId> namesake = namesakes(profile, hooked, base);
   std::vector<FunctionId> owner(nodes.count());
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (hooked[nodes.function[n].index()] != 0) {
-      owner[n] = nodes.function[n];
+    const FunctionId known_as = namesake[nodes.function[n].index()];
+    if (hooked[known_as.index()] != 0) {
+      owner[n] = known_as;
     } else if (nodes.parent[n]) {
       owner[n] = owner[nodes.parent[n].index()];
     }
@@ -62,11 +100,13 @@ std::vector<FunctionId> owners(const Profile& profile, const Metric& calls) {
 }
 
 // Without the baseline's metrics, and contexts that nothing else was charged to.
-Profile without_baseline(const Profile& profile, bool keep_sites) {
+Profile without_baseline(const Profile& profile, const Parts& hooked, bool keep_sites) {
   const Nodes& nodes = profile.nodes();
   const std::string prefix = baseline_name("");
   Parts parts = profile.parts();
   std::erase_if(parts.metrics, [&](const Metric& m) { return m.name.starts_with(prefix); });
+  parts.processes = hooked.processes;
+  parts.threads = hooked.threads;
   Regrouping how;
   how.kept_subtree.assign(nodes.count(), 0);
   for (std::size_t n = nodes.count(); n-- > 0;) {
@@ -82,7 +122,7 @@ Profile without_baseline(const Profile& profile, bool keep_sites) {
 
 }  // namespace
 
-Result<TakenTimes> take_times(const Profile& profile, std::string_view time,
+Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::string_view time,
                               std::string_view base_time, bool keep_sites) {
   const auto found = time_metric(profile, time);
   if (!found) return found.error();
@@ -101,7 +141,7 @@ Result<TakenTimes> take_times(const Profile& profile, std::string_view time,
                  "it is for runs with hooks: -pg or -finstrument-functions"};
   }
 
-  const std::vector<FunctionId> owner = owners(profile, *calls);
+  const std::vector<FunctionId> owner = owners(profile, *calls, base);
   std::vector<Dealer> by_time(profile.functions().count()), by_calls(by_time.size());
   std::vector<std::uint64_t> amounts(by_time.size());
   TakenTimes result;
@@ -117,6 +157,10 @@ Result<TakenTimes> take_times(const Profile& profile, std::string_view time,
     if (owner[n] == nodes.function[n]) {
       by_calls[owner[n].index()].add_weight(calls->value(node));
     }
+  }
+  if (result.elsewhere_ns == result.total_ns) {
+    return Error{"", std::nullopt, "--times-from: none of its functions was called in this run",
+                 "is it the same program, with its symbols?"};
   }
   for (std::size_t f = 0; f < amounts.size(); ++f) {
     (by_time[f].weights() != 0 ? by_time : by_calls)[f].set_amount(amounts[f]);
@@ -143,7 +187,7 @@ Result<TakenTimes> take_times(const Profile& profile, std::string_view time,
   for (Metric& metric : parts.metrics) {
     if (metric.name == time) metric.values = values;
   }
-  result.profile = without_baseline(Profile(std::move(parts)), keep_sites);
+  result.profile = without_baseline(Profile(std::move(parts)), hooked, keep_sites);
   return result;
 }
 

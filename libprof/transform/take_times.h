@@ -15,7 +15,8 @@
 namespace fbleprof::transform {
 
 struct TakenTimes {
-  // Without the baseline's metrics and contexts; its other times, samples and overhead are gone.
+  // Without the baseline's metrics, contexts, processes and threads; its other times, samples and
+  // overhead are gone.
   profile::Profile profile;
   std::uint64_t total_ns = 0;
   // Of that, in functions that were not called in the run with hooks: the root has it.
@@ -25,9 +26,13 @@ struct TakenTimes {
 // `profile` is one tree, merged of a run with hooks and, as baseline (baseline.h), one without.
 // What `base_time` charges to a function, or to what it calls that has no hook, is spread over its
 // contexts in the proportions of `time` (or of their calls, where it has none), and becomes `time`.
-// Sums are exact. What was merged with its call sites apart stays so (keep_sites). Fails if no
-// calls were counted, or if a metric is not there or is no time.
-Result<TakenTimes> take_times(const profile::Profile& profile, std::string_view time,
-                              std::string_view base_time, bool keep_sites = false);
+// A function that only the baseline knows is taken for the one of that name that only the other run
+// knows, with its parameters or without (perf writes none), whatever the module. Sums are exact.
+// Processes and threads are those of `hooked`, the run with hooks before it was joined. What was
+// merged with its call sites apart stays so (keep_sites). Fails if no calls were counted, or if a
+// metric is not there or is no time.
+Result<TakenTimes> take_times(const profile::Profile& profile, const profile::Parts& hooked,
+                              std::string_view time, std::string_view base_time,
+                              bool keep_sites = false);
 
 }  // namespace fbleprof::transform

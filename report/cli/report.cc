@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "analysis/costs.h"
 #include "profile/reader.h"
@@ -106,8 +108,12 @@ Result<Report> report_files(const Options& options) {
 
 // All of `files` in one profile. Views of single threads and processes want all trees as they were;
 // for the others many files become one tree while they are read.
+// By the metrics that a file holds: the first of these files.
+using FilesByMetrics = std::map<std::set<std::string>, std::string>;
+
 Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
-                         Progress& progress, std::vector<std::string>& warnings) {
+                         Progress& progress, std::vector<std::string>& warnings,
+                         FilesByMetrics& by_metrics) {
   transform::AccumulateOptions how;
   how.splits = transform::all_splits(merge_options(options));
   how.keep_leaves = options.leaves || options.inlines || options.view == View::kAnnotate;
@@ -119,6 +125,11 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   const Status bad = read_inputs(
       files, {options.tolerant, &progress},
       [&](Profile profile) {
+        std::set<std::string> names;
+        for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
+        if (!profile.processes().empty()) {
+          by_metrics.try_emplace(std::move(names), profile.text(profile.processes()[0].file));
+        }
         all.add(about_runs ? transform::outline(profile) : std::move(profile));
       },
       warnings);
@@ -189,6 +200,29 @@ Status check_limits(const Profile& profile, const Options& options, Report& repo
   return {};
 }
 
+// Which metric of `base` takes the place of the time of `profile`: of the same clock, or whatever
+// another profiler measured times by.
+Result<std::string> time_to_take(const Profile& profile, const Profile& base,
+                                 const std::string& file) {
+  const std::string own = default_metric(profile);
+  const auto has = [&](std::string_view name) {
+    const profile::Metric* metric = base.find_metric(name);
+    return metric != nullptr && metric->values != nullptr;
+  };
+  if (has(own)) return own;
+  for (const char* other : {"cpu", "wall"}) {
+    if (!has(other)) continue;
+    return Error{file, std::nullopt,
+                 fmt::format("holds {} time, the run with hooks {}", other, own),
+                 "profile both by the same clock"};
+  }
+  const std::string name = default_metric(base);
+  const profile::Metric* metric = base.find_metric(name);
+  if (metric != nullptr && metric->unit == "ns") return name;
+  return Error{file, std::nullopt, fmt::format("holds {}, no time", escape(name)),
+               "--times-from takes what is measured in seconds"};
+}
+
 // What stands above a view, from the profile as read: threads and processes still apart.
 struct Above {
   std::string tree;
@@ -249,7 +283,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   // it: a million nodes are not kept twice.
   Report report;
   std::vector<std::string> skipped;
-  auto read = read_all(options.files, options, progress, skipped);
+  FilesByMetrics by_metrics;
+  auto read = read_all(options.files, options, progress, skipped, by_metrics);
   if (!read) return read.error();
   Profile profile = std::move(*read);
   *read = Profile();
@@ -264,6 +299,12 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   const auto wanted = choose_metric(profile, options.metric);
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
+  for (const auto& [names, file] : by_metrics) {
+    if (names.contains(metric_name) || names.empty()) continue;
+    skipped.push_back(fmt::format("{}: holds no {} but {}: it counts for nothing here",
+                                  escape(file), escape(metric_name),
+                                  escape(fmt::format("{}", fmt::join(names, ", ")))));
+  }
   Above above;
   if (options.view == View::kOverview) {
     above.overview = run_overview(profile, **wanted, options.look);
@@ -274,15 +315,21 @@ Result<Report> make_report(const Options& options, Progress& progress) {
 
   transform::MergeOptions how = merge_options(options);
   std::string base_time;
+  profile::Parts own;  // what ran here
+  own.processes = profile.parts().processes;
+  own.threads = profile.parts().threads;
 
   // Compare, or take times: the other run's figures join these, as metrics of their own.
   const bool takes_times = !options.times_from.empty();
   if (takes_times || !options.baselines.empty()) {
-    auto base =
-        read_all(takes_times ? options.times_from : options.baselines, options, progress, skipped);
+    FilesByMetrics of_base;
+    auto base = read_all(takes_times ? options.times_from : options.baselines, options, progress,
+                         skipped, of_base);
     if (!base) return base.error();
     if (takes_times) {
-      base_time = transform::baseline_name(default_metric(*base));
+      auto chosen = time_to_take(profile, *base, options.times_from[0]);
+      if (!chosen) return chosen.error();
+      base_time = transform::baseline_name(*chosen);
     } else if (base->find_metric(metric_name) == nullptr) {
       return Error{options.baselines[0],
                    {},
@@ -309,7 +356,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   // Merge: one tree by path, whatever thread or process it came from.
   profile = transform::merge(profile, how);
   if (takes_times) {
-    auto taken = transform::take_times(profile, default_metric(profile), base_time, how.keep_sites);
+    auto taken =
+        transform::take_times(profile, own, default_metric(profile), base_time, how.keep_sites);
     if (!taken) return taken.error();
     profile = std::move(taken->profile);
     if (taken->elsewhere_ns != 0) {

@@ -14,8 +14,11 @@ using test::profile_of;
 using test::text_of;
 
 Result<TakenTimes> taken(std::string_view hooked, std::string_view plain) {
-  return take_times(merge(join({profile_of(hooked), as_baseline(profile_of(plain))})), "cpu",
-                    "base:cpu");
+  const profile::Profile with_hooks = profile_of(hooked);
+  auto result = take_times(merge(join({with_hooks, as_baseline(profile_of(plain))})),
+                           with_hooks.parts(), "cpu", "base:cpu");
+  if (result) EXPECT_EQ(result->profile.threads().size(), with_hooks.threads().size());
+  return result;
 }
 
 TEST(TakeTimes, AFunctionsTimeIsSpreadOverItsContexts) {
@@ -80,6 +83,29 @@ TEST(TakeTimes, WhereNoSampleFellCallsTellTheProportions) {
             "...f cpu=3 calls=1\n"
             "..b calls=1\n"
             "...f cpu=7 calls=2\n");
+}
+
+TEST(TakeTimes, FunctionsMeetByNameWithTheirParametersOrWithout) {
+  const auto result = taken(
+      "main -> 1\n"
+      "main geo::area(int)const -> 1\n"
+      "main over(int) -> 1\n"
+      "main over(long) -> 1\n",
+      "main geo::area = 5\n"
+      "main over = 3\n");
+  ASSERT_TRUE(result) << result.error().line();
+  EXPECT_EQ(text_of(result->profile),
+            "[root]\n"
+            ".main cpu=3 calls=1\n"
+            "..geo::area(int)const cpu=5 calls=1\n"
+            "..over(int) calls=1\n"
+            "..over(long) calls=1\n");
+}
+
+TEST(TakeTimes, AnotherProgramIsRefused) {
+  const auto none = taken("main -> 1\n", "other = 1\n");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().line().find("was called in this run"), std::string::npos);
 }
 
 TEST(TakeTimes, ItIsForRunsWithHooks) {
