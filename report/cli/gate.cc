@@ -141,6 +141,20 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
     return wrong(limit.text, fmt::format("no metric \"{}\" in {}", limit.metric,
                                          now == nullptr ? "the profile" : "the baseline"));
   }
+  // What was not measured never changes. (What only one of the runs counted may be news.)
+  const std::vector<std::uint8_t> all;
+  const std::uint64_t all_now = analysis::cost_of(profile, *now, all, Extent::kSelf);
+  const std::uint64_t all_base = analysis::cost_of(profile, *base, all, Extent::kSelf);
+  const bool is_everywhere = limit.metric == "cpu" || limit.metric == "wall" ||
+                             limit.metric == "samples" || limit.metric == "calls";
+  if (all_now == 0 || all_base == 0) {
+    if (all_now == all_base || is_everywhere) {
+      return wrong(limit.text, fmt::format("{} was not measured in {}", limit.metric,
+                                           all_now == all_base ? "either profile"
+                                           : all_now == 0      ? "the profile"
+                                                               : "the baseline"));
+    }
+  }
   if (!limit.unit.empty() && limit.unit != now->unit) {
     return wrong(limit.text, fmt::format("{} is not of that unit but of {}", now->name, now->unit));
   }
@@ -164,9 +178,7 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
   change.now = analysis::cost_of(profile, *now, matches, extent);
   change.base = analysis::cost_of(profile, *base, matches, extent);
   if (normalize && !is_calls) {
-    const std::vector<std::uint8_t> all;
-    change.base = analysis::scaled(change.base, analysis::cost_of(profile, *now, all, extent),
-                                   analysis::cost_of(profile, *base, all, extent));
+    change.base = analysis::scaled(change.base, all_now, all_base);
   }
   const bool counts = limit.direction == Limit::Direction::kBoth ||
                       (limit.direction == Limit::Direction::kUp) == change.grew();

@@ -118,6 +118,13 @@ check 'calls as they were' "$(sum calls --times-from plain.ml fentry.ml)" = "$(s
 status 2 --times-from fentry.ml plain.ml
 grep -q 'no calls were counted' err || check 'why' shown = no
 status 2 --times-from base fentry.ml
-grep -q 'no time of both' err || check 'why' shown = no
+grep -q 'holds samples, no time' err || check 'why' shown = no
 status 2 --times-from plain.ml --diff plain.ml fentry.ml
 status 2 --times-from plain.ml --metric overhead fentry.ml
+
+name='what was not measured cannot be gated'
+status 2 --diff fentry.ml --fail-if '+5% ticks' fentry.ml
+grep -q 'ticks was not measured in either' err || check 'why' shown = no
+status 2 --diff fentry.ml --fail-if '+5% calls' plain.ml
+grep -q 'calls was not measured in the profile' err || check 'why' shown = no
+status 0 --diff fentry.ml --fail-if '+0 calls' fentry.ml
