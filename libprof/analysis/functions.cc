@@ -17,7 +17,8 @@ std::vector<FunctionRow> function_table(const Profile& profile, const Metric& me
   std::vector<std::uint32_t> until(profile.functions().count(), 0);
   std::vector<FunctionRow> rows;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (!nodes.parent[n]) continue;
+    // The root is a function where it has time of its own: that of no function we know.
+    if (!nodes.parent[n] && metric.value(NodeId(n)) == 0) continue;
     const FunctionId function = nodes.function[n];
     std::uint32_t& index = row_of[function.index()];
     if (index == kNoRow) {
