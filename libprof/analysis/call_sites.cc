@@ -4,6 +4,7 @@
 
 #include "analysis/call_pairs.h"
 #include "analysis/costs.h"
+#include "base/flat_map.h"
 
 namespace fbleprof::analysis {
 
@@ -18,10 +19,22 @@ class Rows {
  public:
   explicit Rows(const CallPairs& pairs) : pairs_(pairs), first_(pairs.count(), kNoRow) {}
 
+  // Most pairs have a site or two. Generated code calls one function from thousands.
+
   std::uint32_t index(std::uint32_t pair, SiteId site, bool is_tail) {
     std::uint32_t& first = first_[pair];
-    for (std::uint32_t row = first; row != kNoRow; row = next_[row]) {
+    int steps = 0;
+    for (std::uint32_t row = first; row != kNoRow && steps < kLongestChain; row = next_[row]) {
       if (rows[row].site == site && rows[row].is_tail == is_tail) return row;
+      ++steps;
+    }
+    if (steps == kLongestChain) {
+      FlatMap& others = is_tail ? tails_ : calls_;
+      const std::uint64_t key = std::uint64_t{pair} << 32 | site.index();
+      const auto [row, added] = others.insert(key, static_cast<std::uint32_t>(rows.size()));
+      if (added) rows.push_back({pairs_.caller(pair), pairs_.callee(pair), site, is_tail});
+      if (added) next_.push_back(kNoRow);
+      return row;
     }
     rows.push_back({pairs_.caller(pair), pairs_.callee(pair), site, is_tail});
     next_.push_back(first);
@@ -36,7 +49,10 @@ class Rows {
   std::vector<CallSiteRow> rows;
 
  private:
+  static constexpr int kLongestChain = 16;
+
   const CallPairs& pairs_;
+  FlatMap calls_, tails_;             // by pair and site: rows beyond the longest chain
   std::vector<std::uint32_t> first_;  // by pair
   std::vector<std::uint32_t> next_;   // by row: the next of the same chain
 };

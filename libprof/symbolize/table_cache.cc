@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -15,6 +16,8 @@ namespace fbleprof::symbolize {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::chrono::hours kLongestWrite(1);
 
 // A descriptor that is closed.
 class Fd {
@@ -141,10 +144,16 @@ void TableCache::make_room() const {
   for (fs::directory_iterator it(directory_, bad), end; !bad && it != end; it.increment(bad)) {
     std::error_code gone;
     const fs::path& path = it->path();
-    if (path.extension() != ".symbols") continue;
     const auto used = fs::last_write_time(path, gone);
     const std::uint64_t size = gone ? 0 : fs::file_size(path, gone);
     if (gone) continue;
+    if (path.extension() != ".symbols") {
+      // What a report that was killed had begun.
+      const bool is_ours = path.stem().extension() == ".symbols";
+      if (is_ours && used < fs::file_time_type::clock::now() - kLongestWrite)
+        fs::remove(path, gone);
+      continue;
+    }
     all.push_back({path, used, size});
     sum += size;
   }

@@ -71,7 +71,8 @@ class Exchange {
   }
 
   void finish(const char* what, beast::error_code error) {
-    if (error) {
+    // Once the head is there the server has decided, whatever becomes of the rest.
+    if (error && !parser_.is_header_done()) {
       response_ = failed(what, error);
       return;
     }

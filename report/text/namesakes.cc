@@ -26,6 +26,15 @@ std::string file_of(const Profile& profile, FunctionId function) {
 }
 
 std::string place_of(const Profile& profile, FunctionId function) {
+  const Functions& functions = profile.functions();
+  const std::size_t f = function.index();
+  const bool is_inlined = (functions.flags[f] & kFunctionInlined) != 0;
+  if (is_inlined || functions.kind[f] == FunctionKind::kBlock) {
+    const std::string file = file_of(profile, function);
+    const std::string line = file.empty() ? "" : fmt::format("{}:{}", file, functions.line[f]);
+    if (!is_inlined) return line;
+    return line.empty() ? "inlined" : "inlined, " + line;
+  }
   const std::string module = module_of(profile, function);
   const std::uint64_t address = profile.functions().address[function.index()];
   return module.empty() ? fmt::format("0x{:x}", address)
