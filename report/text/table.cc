@@ -33,9 +33,11 @@ Cell cost_cell(const Input& input, std::uint64_t value, bool is_bound) {
           .raw = {}};
 }
 
-Cell percent_cell(std::uint64_t part, std::uint64_t whole) {
-  return {
-      .text = percent(part, whole), .number = {}, .raw = {}, .ink = heat(percent_of(part, whole))};
+Cell percent_cell(std::uint64_t part, std::uint64_t whole, bool is_bound) {
+  return {.text = (is_bound ? "≥" : "") + percent(part, whole),
+          .number = {},
+          .raw = {},
+          .ink = heat(percent_of(part, whole))};
 }
 
 Cell flag_cell(bool value) {

@@ -30,7 +30,8 @@ Cell text_cell(std::string text);
 Cell count_cell(std::uint64_t value);
 // A cost in the metric's unit; "≥" if it is a bound.
 Cell cost_cell(const Input& input, std::uint64_t value, bool is_bound = false);
-Cell percent_cell(std::uint64_t part, std::uint64_t whole);
+// With "≥" before it if `part` is a lower bound.
+Cell percent_cell(std::uint64_t part, std::uint64_t whole, bool is_bound = false);
 Cell flag_cell(bool value);
 
 struct Table {

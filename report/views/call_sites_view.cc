@@ -115,8 +115,8 @@ Result<std::string> call_sites_view(const Input& input, const std::string& patte
     any_first |= row.is_first_only;
     any_unknown |= !row.site;
     Cell cost = cost_cell(input, row.cost, row.cost_is_bound);
-    Cell share = percent_cell(row.cost, input.kept);
-    Cell average = average_cell(input, row.cost, row.calls);
+    Cell share = percent_cell(row.cost, input.kept, row.cost_is_bound);
+    Cell average = average_cell(input, row.cost, row.calls, row.cost_is_bound);
     if (row.is_tail) cost.text = share.text = average.text = "";
     const std::string place = place_of(profile, row) + (row.is_first_only ? " +" : "");
     const std::string arrow = row.is_tail ? " ⇒ " : " → ";

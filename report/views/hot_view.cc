@@ -68,8 +68,9 @@ std::string hot_view(const Input& input) {
     shown.text = before + name.text;
     table.add({text_cell(part), count_cell(nodes.depth[n]), name, count_cell(cost[n]),
                count_cell(own), count_cell(count), flag_cell(is_bound[n] != 0),
-               cost_cell(input, cost[n], is_bound[n] != 0), percent_cell(cost[n], input.kept), self,
-               share, count_cell(count), shown});
+               cost_cell(input, cost[n], is_bound[n] != 0),
+               percent_cell(cost[n], input.kept, is_bound[n] != 0), self, share, count_cell(count),
+               shown});
   };
   const bool for_people = input.look.format == Format::kText && !input.look.all;
   bool any_bound = false;

@@ -174,8 +174,9 @@ std::string rollup_view(const Input& input, const std::string& what) {
                flag_cell(row.dominated_is_bound), cost_cell(input, row.self),
                percent_cell(row.self, input.kept),
                cost_cell(input, row.dominated, row.dominated_is_bound),
-               percent_cell(row.dominated, input.kept), count_cell(row.calls),
-               count_cell(row.entries), average_cell(input, row.dominated, entries(row)), name});
+               percent_cell(row.dominated, input.kept, row.dominated_is_bound),
+               count_cell(row.calls), count_cell(row.entries),
+               average_cell(input, row.dominated, entries(row), row.dominated_is_bound), name});
   }
   if (functions && any_bound) table.notes.push_back(bound_note());
   return render_table(input, table, "by-" + what);

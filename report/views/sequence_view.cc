@@ -106,11 +106,12 @@ void add_row(const Input& input, const char* part, const Row& row, Table& table)
   const bool is_tail = std::string_view(row.kind) == "tail";
   Cell name{.text = row.text, .number = {}, .raw = row.raw};
   Cell cost = cost_cell(input, row.cost, row.is_bound);
-  Cell share = percent_cell(row.cost, input.kept);
+  Cell share = percent_cell(row.cost, input.kept, row.is_bound);
   if (is_tail) cost.text = share.text = "";
   Cell calls = count_cell(row.calls);
   if (row.is_about && !calls.text.empty()) calls.text = "≈" + calls.text;
-  const Cell average = is_tail ? text_cell("") : average_cell(input, row.cost, row.calls);
+  const Cell average =
+      is_tail ? text_cell("") : average_cell(input, row.cost, row.calls, row.is_bound);
   table.add({text_cell(part), name, count_cell(row.calls), cost_cell(input, row.cost),
              text_cell(row.kind), flag_cell(row.is_bound), flag_cell(row.is_about), cost, share,
              calls, average, text_cell(row.sign), name});

@@ -74,9 +74,10 @@ std::string render_table(const Input& input, const Table& table, std::string_vie
   return text_of(table, input.look);
 }
 
-Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls) {
+Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls, bool is_bound) {
   if (calls == 0) return text_cell("");
-  return {.text = quantity(rounded_quotient(cost, calls), input.metric.unit, input.look.unit),
+  return {.text = (is_bound ? "≥" : "") +
+                  quantity(rounded_quotient(cost, calls), input.metric.unit, input.look.unit),
           .number = {},
           .raw = {},
           .ink = Ink::kDim};
@@ -192,15 +193,15 @@ std::string function_view(const Input& input, FunctionOrder order) {
     const Functions& functions = input.profile.functions();
     any_bound |= row.dominated_is_bound;
     const Cell name = name_cell(marked, row.function);
-    table.add({name, cost_cell(input, row.self), cost_cell(input, row.dominated),
-               count_cell(row.calls), flag_cell(row.dominated_is_bound),
-               text_cell(module_name(input, row.function)),
-               text_cell(std::string(input.profile.text(functions.file[f]))),
-               count_cell(functions.line[f]), cost_cell(input, row.self),
-               percent_cell(row.self, input.kept),
-               cost_cell(input, row.dominated, row.dominated_is_bound),
-               percent_cell(row.dominated, input.kept), count_cell(row.calls),
-               average_cell(input, row.dominated, row.calls), name});
+    table.add(
+        {name, cost_cell(input, row.self), cost_cell(input, row.dominated), count_cell(row.calls),
+         flag_cell(row.dominated_is_bound), text_cell(module_name(input, row.function)),
+         text_cell(std::string(input.profile.text(functions.file[f]))),
+         count_cell(functions.line[f]), cost_cell(input, row.self),
+         percent_cell(row.self, input.kept),
+         cost_cell(input, row.dominated, row.dominated_is_bound),
+         percent_cell(row.dominated, input.kept, row.dominated_is_bound), count_cell(row.calls),
+         average_cell(input, row.dominated, row.calls, row.dominated_is_bound), name});
   }
   if (any_bound) table.notes.push_back(bound_note());
   return render_table(input, table, order == FunctionOrder::kSelf ? "self" : "dominated");
@@ -245,8 +246,8 @@ std::string pair_view(const Input& input) {
     Cell pair = text_cell("");
     pair.text = both + (row.by_tail_call ? kThroughTailCall : "");
     Cell cost = cost_cell(input, row.cost, row.cost_is_bound);
-    Cell share = percent_cell(row.cost, input.kept);
-    Cell average = average_cell(input, row.cost, row.calls);
+    Cell share = percent_cell(row.cost, input.kept, row.cost_is_bound);
+    Cell average = average_cell(input, row.cost, row.calls, row.cost_is_bound);
     if (row.is_tail) cost.text = share.text = average.text = "";
     table.add({caller, callee, count_cell(row.calls), cost_cell(input, row.cost),
                text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
@@ -266,8 +267,8 @@ void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_i
                        std::uint64_t cost, bool is_bound, std::uint64_t calls) {
     Cell name{.text = other_text, .number = {}, .raw = other_raw};
     Cell cost_text = cost_cell(input, cost, is_bound);
-    Cell share = percent_cell(cost, input.kept);
-    Cell average = average_cell(input, cost, calls);
+    Cell share = percent_cell(cost, input.kept, is_bound);
+    Cell average = average_cell(input, cost, calls, is_bound);
     if (is_tail) cost_text.text = share.text = average.text = "";
     Cell direction = text_cell(side);
     direction.text = is_tail ? "⇒" : "→";
@@ -318,8 +319,8 @@ Table path_table(const Input& input, const std::vector<NodeId>& contexts,
     any_bound |= is_bound[n] != 0;
     table.add({direction, name, count_cell(count), count_cell(cost[n]), text_cell("context"),
                flag_cell(is_bound[n] != 0), cost_cell(input, cost[n], is_bound[n] != 0),
-               percent_cell(cost[n], input.kept), count_cell(count),
-               average_cell(input, cost[n], count), direction, name});
+               percent_cell(cost[n], input.kept, is_bound[n] != 0), count_cell(count),
+               average_cell(input, cost[n], count, is_bound[n] != 0), direction, name});
   }
   if (shown < contexts.size()) {
     table.notes.push_back(

@@ -29,8 +29,9 @@ inline constexpr char kThroughTailCall[] = "  (through a tail call)";
 std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes);
 // The table as the look wants it; JSON within json_document.
 std::string render_table(const Input& input, const Table& table, std::string_view view);
-// Cost a call, for people; empty without calls.
-Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls);
+// Cost a call, for people, with "≥" before it if the cost is a lower bound; empty without calls.
+Cell average_cell(const Input& input, std::uint64_t cost, std::uint64_t calls,
+                  bool is_bound = false);
 // What "≥" means.
 std::string bound_note();
 
