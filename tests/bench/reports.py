@@ -37,7 +37,7 @@ def report_price(context):
     newest = max(path.stat().st_mtime for path in (*libraries, source))
     if not output.exists() or output.stat().st_mtime < newest:
         builds.run(["g++", "-std=c++20", "-O2", f"-I{context.root}/libprof", source, *libraries, "-o",
-                    output, "-lfmt", "-ldw", "-lelf", "-lz", "-liberty"])
+                    output, "-lfmt", "-lre2", "-ldw", "-lelf", "-lz", "-liberty"])
     return output
 
 
