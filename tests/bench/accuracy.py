@@ -22,9 +22,9 @@ import mlmon  # noqa: E402: the tests' own reader knows the header's layout
 RATES = (250, 1000, 4000)
 TOP = 20
 LENGTH = 5.0  # of the workload's size: some two seconds of plain run
-# The plain run that times are taken from: slowly sampled, as the kernel's price of a sample is
-# in them, and so the longer.
-PLAIN_RATE, PLAIN_LENGTH = 500, 3 * LENGTH
+# The plain runs that times are taken from: slowly sampled, as the kernel's price of a sample is
+# in them, and so several.
+PLAIN_RATE, PLAIN_RUNS = 500, 3
 
 
 def measure_accuracy(context, workloads):
@@ -38,10 +38,6 @@ def of_workload(context, workload):
     with measure.scratch(context.cache) as cwd:
         plain = workload.run(context, "plain", LENGTH, cwd=cwd)
         reference = perf_shares(context, workload, cwd, hooked)
-        plain_profile = context.cache / f"plain.{workload.name}.out"
-        workload.run(context, "plain", PLAIN_LENGTH, cwd=cwd,
-                     env={"LD_PRELOAD": context.library, "FBLEPROF_OUT": plain_profile,
-                          "FBLEPROF_RATE": PLAIN_RATE})
     result = {"rates": {}, "plain_cpu": plain.cpu, "plain_user": plain.user,
               "perf_samples": reference["samples"]}
     top = sorted(reference["shares"], key=reference["shares"].get, reverse=True)[:TOP]
@@ -63,10 +59,8 @@ def of_workload(context, workload):
             if rate == 1000:
                 result["functions"] = [[name, reference["shares"][name], shares.get(name, 0.0)]
                                        for name in top]
-                taken, taken_ns = our_shares(context, profile, "--times-from", plain_profile)
-                result["times_from_plain"] = {
-                    "self_to_plain": taken_ns / 1e9 / plain.cpu * LENGTH / PLAIN_LENGTH,
-                    **errors(taken, reference["shares"], top)}
+                result["times_from_plain"] = times_from_plain(context, workload, cwd, profile, plain.cpu,
+                                                              reference["shares"], top)
                 result["growth"] = curve + [[run.wall, facts["node_count"]]]
     counts = context.cache / f"callgrind.{workload.name}"
     if counts.exists():
@@ -75,6 +69,19 @@ def of_workload(context, workload):
         for row in result["functions"]:
             row.append(instructions.get(row[0], 0.0))
     return result
+
+
+def times_from_plain(context, workload, cwd, profile, plain_cpu, reference, top):
+    """The hooked run's profile with the times of plain runs."""
+    options = []
+    for turn in range(PLAIN_RUNS):
+        plain_profile = cwd / f"plain.{turn}"
+        workload.run(context, "plain", LENGTH, cwd=cwd,
+                     env={"LD_PRELOAD": context.library, "FBLEPROF_OUT": plain_profile,
+                          "FBLEPROF_RATE": PLAIN_RATE})
+        options += ["--times-from", plain_profile]
+    shares, total_ns = our_shares(context, profile, *options)
+    return {"self_to_plain": total_ns / 1e9 / plain_cpu / PLAIN_RUNS, **errors(shares, reference, top)}
 
 
 def errors(shares, reference, top):
