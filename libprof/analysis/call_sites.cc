@@ -81,21 +81,33 @@ std::vector<CallSiteRow> call_site_table(const Profile& profile, const Metric& m
     if (sooner != CallPairs::kNone) table.prefetch_row(sooner);
   };
 
-  // By node: the site of the call that entered it.
-  std::vector<SiteId> entered_at(nodes.count());
-  for (std::size_t e = 0; e < edges.count(); ++e) {
+  const auto count = [&](CallSiteRow& row, std::size_t e) {
+    row.calls += edges.calls[e];
+    row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
+    row.is_first_only |= first_only && edges.site[e] && edges.calls[e] > 1;
+  };
+
+  // By node: the edge that leads to it from its parent. Most do: they are counted with their nodes.
+  std::vector<EdgeId> way_in(nodes.count());
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t e = 0; e < edges.count(); ++e) {
     const std::size_t to = edges.to[e].index();
-    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e]) {
-      entered_at[to] = edges.site[e];
+    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e] && !way_in[to]) {
+      way_in[to] = EdgeId(e);
+    } else {
+      others.push_back(e);
     }
   }
-  std::vector<std::uint32_t> until, row_of(nodes.count(), kNoRow);
+  std::vector<std::uint32_t> until;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (n + 2 * kFetchAhead < nodes.count()) {
       fetch_ahead(pairs.of_node(n + 2 * kFetchAhead), pairs.of_node(n + kFetchAhead));
     }
     if (pairs.of_node(n) == CallPairs::kNone) continue;
-    const std::uint32_t index = row_of[n] = table.index(pairs.of_node(n), entered_at[n], false);
+    const EdgeId edge = way_in[n];
+    const std::uint32_t index =
+        table.index(pairs.of_node(n), edge ? edges.site[edge.index()] : SiteId(), false);
+    if (edge) count(table.rows[index], edge.index());
     if (index >= until.size()) until.resize(index + 1);
     // Preorder: inside the subtree of an outer such call its cost is counted.
     if (n < until[index]) continue;
@@ -104,20 +116,9 @@ std::vector<CallSiteRow> call_site_table(const Profile& profile, const Metric& m
     row.cost += cost[n];
     row.cost_is_bound |= is_bound[n] != 0;
   }
-  for (std::size_t e = 0; e < edges.count(); ++e) {
-    if (const std::size_t next = e + kFetchAhead; next < edges.count()) {
-      const std::uint32_t soon = row_of[edges.to[next].index()];
-      if (soon != kNoRow) __builtin_prefetch(&table.rows[soon], 1);
-    }
-    const std::size_t to = edges.to[e].index();
-    const bool enters = edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e] &&
-                        entered_at[to] == edges.site[e];
-    CallSiteRow& row = table.rows[enters ? row_of[to]
-                                         : table.index(pairs.of_edges()[e], edges.site[e],
-                                                       edges.kind[e] == EdgeKind::kTail)];
-    row.calls += edges.calls[e];
-    row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
-    row.is_first_only |= first_only && edges.site[e] && edges.calls[e] > 1;
+  for (const std::uint32_t e : others) {
+    const bool is_tail = edges.kind[e] == EdgeKind::kTail;
+    count(table.rows[table.index(pairs.of_edges()[e], edges.site[e], is_tail)], e);
   }
   return std::move(table.rows);
 }

@@ -246,7 +246,7 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
   return chain;
 }
 
-// Nodes and edges (numbered on from the nodes) in the order of their callers' chains.
+// Ways of being called, by number, in the order of their callers' chains.
 class ByChain {
  public:
   explicit ByChain(std::size_t chains) : first_(chains + 1) {}
@@ -279,8 +279,20 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
   CliqueContexts result;
   const std::vector<std::uint32_t> chain = chains_of_nodes(profile, cliques, result.chains);
 
-  // Ways by the chain of the caller; within a chain the rows are those of pairs. What is left at
-  // another chain's turn is told by its stamp.
+  // Most edges lead to their node from its parent: they are counted with it.
+  std::vector<std::uint64_t> entered(nodes.count());
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t e = 0; e < edges.count(); ++e) {
+    const std::size_t to = edges.to[e].index();
+    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e]) {
+      entered[to] += edges.calls[e];
+    } else if (nodes.parent[edges.from[e].index()]) {
+      others.push_back(e);
+    }
+  }
+
+  // Ways (nodes, and the other edges, numbered on from them) by the chain of the caller; within a
+  // chain the rows are those of pairs. What is left at another chain's turn is told by its stamp.
   const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
   ByChain ways(result.chains.size());
   const auto each_way = [&](auto visit) {
@@ -289,10 +301,8 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
         visit(chain[nodes.parent[n].index()], n);
       }
     }
-    for (std::uint32_t e = 0; e < edges.count(); ++e) {
-      if (nodes.parent[edges.from[e].index()]) {
-        visit(chain[edges.from[e].index()], nodes_count + e);
-      }
+    for (std::uint32_t o = 0; o < others.size(); ++o) {
+      visit(chain[edges.from[others[o]].index()], nodes_count + o);
     }
   };
   each_way([&](std::uint32_t of, std::uint32_t) { ways.count(of); });
@@ -300,7 +310,7 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
   each_way([&](std::uint32_t of, std::uint32_t way) { ways.put(of, way); });
   const auto pair_of = [&](std::size_t i) {
     const std::uint32_t way = ways.at(i);
-    return way < nodes_count ? pairs.of_node(way) : pairs.of_edges()[way - nodes_count];
+    return way < nodes_count ? pairs.of_node(way) : pairs.of_edges()[others[way - nodes_count]];
   };
 
   struct Slot {
@@ -323,11 +333,12 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
       if (i + kFetchAhead < ways.count()) __builtin_prefetch(&calls[pair_of(i + kFetchAhead)], 1);
       const std::uint32_t way = ways.at(i);
       if (way >= nodes_count) {
-        const std::uint32_t e = way - nodes_count;
+        const std::uint32_t e = others[way - nodes_count];
         row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
         continue;
       }
       CliqueCall& row = row_of(pairs.of_node(way), false);
+      row.calls += entered[way];
       if (chain[way] != c) row.cost += cost[way];
     }
   }
