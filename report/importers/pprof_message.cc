@@ -32,7 +32,8 @@ void each_number(std::string_view bytes, Field field) {
   pbf_reader reader = reader_of(bytes);
   while (reader.next()) {
     if (reader.wire_type() == pbf_wire_type::varint) {
-      field(reader.tag(), reader.get_uint64());
+      const protozero::pbf_tag_type tag = reader.tag();  // reading the value may forget it
+      field(tag, reader.get_uint64());
     } else {
       reader.skip();
     }

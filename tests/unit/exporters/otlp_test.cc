@@ -15,7 +15,8 @@ std::multimap<unsigned, std::string> parts_of(const std::string& data) {
   protozero::pbf_reader reader(data);
   while (reader.next()) {
     if (reader.wire_type() == protozero::pbf_wire_type::length_delimited) {
-      parts.emplace(reader.tag(), reader.get_string());
+      const unsigned field = reader.tag();  // reading the value may forget it
+      parts.emplace(field, reader.get_string());
     } else {
       reader.skip();
     }
