@@ -14,6 +14,22 @@ std::uint64_t key_of(FunctionId caller, FunctionId callee) {
 
 }  // namespace
 
+WaysIn ways_in(const Profile& profile) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  WaysIn ways{std::vector<EdgeId>(nodes.count()), {}};
+  for (std::uint32_t e = 0; e < edges.count(); ++e) {
+    const std::size_t to = edges.to[e].index();
+    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e] &&
+        !ways.of_node[to]) {
+      ways.of_node[to] = EdgeId(e);
+    } else {
+      ways.others.push_back(e);
+    }
+  }
+  return ways;
+}
+
 CallPairs::CallPairs(const Profile& profile, const std::vector<std::uint8_t>& wanted)
     : of_node_(profile.nodes().count(), kNone), of_edge_(profile.edges().count(), kNone) {
   const Nodes& nodes = profile.nodes();

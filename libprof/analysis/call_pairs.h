@@ -14,6 +14,14 @@ namespace fbleprof::analysis {
 // How many nodes ahead a loop over random places fetches.
 inline constexpr std::size_t kFetchAhead = 12;
 
+// Most edges lead to a node from its parent, one each: those are counted with their nodes, in
+// order, and only the others looked up.
+struct WaysIn {
+  std::vector<profile::EdgeId> of_node;  // none: a root, or only sampling saw it
+  std::vector<std::uint32_t> others;     // edges; a second one from the parent is damage
+};
+WaysIn ways_in(const profile::Profile& profile);
+
 class CallPairs {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffu;

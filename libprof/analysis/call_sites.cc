@@ -20,7 +20,6 @@ class Rows {
   explicit Rows(const CallPairs& pairs) : pairs_(pairs), first_(pairs.count(), kNoRow) {}
 
   // Most pairs have a site or two. Generated code calls one function from thousands.
-
   std::uint32_t index(std::uint32_t pair, SiteId site, bool is_tail) {
     std::uint32_t& first = first_[pair];
     int steps = 0;
@@ -32,12 +31,10 @@ class Rows {
       FlatMap& others = is_tail ? tails_ : calls_;
       const std::uint64_t key = std::uint64_t{pair} << 32 | site.index();
       const auto [row, added] = others.insert(key, static_cast<std::uint32_t>(rows.size()));
-      if (added) rows.push_back({pairs_.caller(pair), pairs_.callee(pair), site, is_tail});
-      if (added) next_.push_back(kNoRow);
+      if (added) add(pair, site, is_tail, kNoRow);
       return row;
     }
-    rows.push_back({pairs_.caller(pair), pairs_.callee(pair), site, is_tail});
-    next_.push_back(first);
+    add(pair, site, is_tail, first);
     first = static_cast<std::uint32_t>(rows.size() - 1);
     return first;
   }
@@ -50,6 +47,11 @@ class Rows {
 
  private:
   static constexpr int kLongestChain = 16;
+
+  void add(std::uint32_t pair, SiteId site, bool is_tail, std::uint32_t next) {
+    rows.push_back({pairs_.caller(pair), pairs_.callee(pair), site, is_tail});
+    next_.push_back(next);
+  }
 
   const CallPairs& pairs_;
   FlatMap calls_, tails_;             // by pair and site: rows beyond the longest chain
@@ -87,24 +89,14 @@ std::vector<CallSiteRow> call_site_table(const Profile& profile, const Metric& m
     row.is_first_only |= first_only && edges.site[e] && edges.calls[e] > 1;
   };
 
-  // By node: the edge that leads to it from its parent. Most do: they are counted with their nodes.
-  std::vector<EdgeId> way_in(nodes.count());
-  std::vector<std::uint32_t> others;
-  for (std::uint32_t e = 0; e < edges.count(); ++e) {
-    const std::size_t to = edges.to[e].index();
-    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e] && !way_in[to]) {
-      way_in[to] = EdgeId(e);
-    } else {
-      others.push_back(e);
-    }
-  }
+  const WaysIn ways = ways_in(profile);
   std::vector<std::uint32_t> until;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (n + 2 * kFetchAhead < nodes.count()) {
       fetch_ahead(pairs.of_node(n + 2 * kFetchAhead), pairs.of_node(n + kFetchAhead));
     }
     if (pairs.of_node(n) == CallPairs::kNone) continue;
-    const EdgeId edge = way_in[n];
+    const EdgeId edge = ways.of_node[n];
     const std::uint32_t index =
         table.index(pairs.of_node(n), edge ? edges.site[edge.index()] : SiteId(), false);
     if (edge) count(table.rows[index], edge.index());
@@ -116,7 +108,7 @@ std::vector<CallSiteRow> call_site_table(const Profile& profile, const Metric& m
     row.cost += cost[n];
     row.cost_is_bound |= is_bound[n] != 0;
   }
-  for (const std::uint32_t e : others) {
+  for (const std::uint32_t e : ways.others) {
     const bool is_tail = edges.kind[e] == EdgeKind::kTail;
     count(table.rows[table.index(pairs.of_edges()[e], edges.site[e], is_tail)], e);
   }

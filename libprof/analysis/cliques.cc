@@ -279,17 +279,8 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
   CliqueContexts result;
   const std::vector<std::uint32_t> chain = chains_of_nodes(profile, cliques, result.chains);
 
-  // Most edges lead to their node from its parent: they are counted with it.
-  std::vector<std::uint64_t> entered(nodes.count());
-  std::vector<std::uint32_t> others;
-  for (std::uint32_t e = 0; e < edges.count(); ++e) {
-    const std::size_t to = edges.to[e].index();
-    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to] == edges.from[e]) {
-      entered[to] += edges.calls[e];
-    } else if (nodes.parent[edges.from[e].index()]) {
-      others.push_back(e);
-    }
-  }
+  const WaysIn entered = ways_in(profile);
+  const std::vector<std::uint32_t>& others = entered.others;
 
   // Ways (nodes, and the other edges, numbered on from them) by the chain of the caller; within a
   // chain the rows are those of pairs. What is left at another chain's turn is told by its stamp.
@@ -302,7 +293,8 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
       }
     }
     for (std::uint32_t o = 0; o < others.size(); ++o) {
-      visit(chain[edges.from[others[o]].index()], nodes_count + o);
+      const std::size_t from = edges.from[others[o]].index();
+      if (nodes.parent[from]) visit(chain[from], nodes_count + o);
     }
   };
   each_way([&](std::uint32_t of, std::uint32_t) { ways.count(of); });
@@ -338,7 +330,7 @@ CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, con
         continue;
       }
       CliqueCall& row = row_of(pairs.of_node(way), false);
-      row.calls += entered[way];
+      if (const EdgeId edge = entered.of_node[way]) row.calls += edges.calls[edge.index()];
       if (chain[way] != c) row.cost += cost[way];
     }
   }
