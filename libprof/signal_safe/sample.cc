@@ -59,7 +59,7 @@ Entry* live_entry(ThreadState& thread, const MachineState& at) {
   while (shares_frame_with_below(native)) --native;
   if (is_gate(native)) return top;
   const Ref owner = session.code_map.function_at(thread.functions, at.pc);
-  if (owner == 0 || session.arena.at<Node>(node_of(thread, native))->function == owner) return top;
+  if (owner == 0 || is_entry_of(thread, native, owner)) return top;
   if (session.arena.at<format::Function>(owner)->flags & format::kFunctionHooked) {
     Entry* found = find_owner(thread, top, owner);
     return found ? found : top;
