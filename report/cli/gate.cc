@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analysis/costs.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "transform/baseline.h"
@@ -142,9 +143,8 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
                                          now == nullptr ? "the profile" : "the baseline"));
   }
   // What was not measured never changes. (What only one of the runs counted may be news.)
-  const std::vector<std::uint8_t> all;
-  const std::uint64_t all_now = analysis::cost_of(profile, *now, all, Extent::kSelf);
-  const std::uint64_t all_base = analysis::cost_of(profile, *base, all, Extent::kSelf);
+  const std::uint64_t all_now = analysis::total(profile, *now);
+  const std::uint64_t all_base = analysis::total(profile, *base);
   const bool is_everywhere = limit.metric == "cpu" || limit.metric == "wall" ||
                              limit.metric == "samples" || limit.metric == "calls";
   if (all_now == 0 || all_base == 0) {
