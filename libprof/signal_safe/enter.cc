@@ -62,14 +62,20 @@ void fill(Slot* slot, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word 
   slot->tag = tag;
 }
 
+// Into the slot that is looked at first; what was there moves to the other one of the pair.
+void insert(Slot* cache, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word to) {
+  Slot* slot = slot_of(cache, tag, callee);
+  if (slot->tag != 0) fill(other_slot(slot), slot->tag, slot->callee, slot->edge, slot->to);
+  fill(slot, tag, callee, edge, to);
+}
+
 void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
               Edge* edge, Word to) {
   if ((!is_cacheable(context) && context != kRootGateWord) || site >> kWordShift != 0 ||
       edge->kind == format::EdgeKind::kTail) {
     return;
   }
-  Slot* slot = slot_of(thread.cache, context ^ site, callee);
-  fill(slot, context ^ site, callee, edge, to);
+  insert(thread.cache, context ^ site, callee, edge, to);
 }
 
 void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
@@ -204,8 +210,8 @@ void replace_top(Frame frame, std::uint32_t block) {
   // the caller's context in the callee.
   const std::uint64_t callee = std::uint64_t{1} << 63 | (top[-1].word >> kWordShift) << 40 | block;
   const bool cacheable = is_cacheable(top->word) && (is_cacheable(top[-1].word));
-  Slot* slot = slot_of(thread.cache, top->word ^ block, callee);
-  if (cacheable && slot->tag == (top->word ^ block) && slot->callee == callee) {
+  const std::uint64_t tag = top->word ^ block;
+  if (const Slot* slot = cacheable ? find_slot(thread.cache, tag, callee) : nullptr) {
     slot->edge->calls += 1;
     push(thread, top - 1, top->frame, slot->to);
     return;
@@ -220,7 +226,7 @@ void replace_top(Frame frame, std::uint32_t block) {
   }
   tail->calls += 1;
   const Word word = thread.tree.word_of(tail->to);
-  if (cacheable) fill(slot, top->word ^ block, callee, tail, word);
+  if (cacheable) insert(thread.cache, tag, callee, tail, word);
   push(thread, top - 1, top->frame, word);
 }
 

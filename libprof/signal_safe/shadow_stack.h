@@ -53,7 +53,7 @@ struct Entry {
   Word word;
 };
 
-// One direct-mapped slot: "in this context, from this call site, to this callee: count on `edge`,
+// One slot: "in this context, from this call site, to this callee: count on `edge`,
 // go to `to`". tag 0 is an empty slot; no context and site give it.
 struct Slot {
   std::uint64_t tag;
@@ -67,6 +67,18 @@ inline Slot* slot_of(Slot* cache, std::uint64_t tag, std::uint64_t callee) {
   std::uint64_t offset = callee;
   asm("crc32q %1, %0" : "+r"(offset) : "r"(tag));
   return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache) + (offset & CACHE_HASH_MASK));
+}
+
+// Slots come in pairs, one cache line each: what is not in the one may be in the other.
+inline Slot* other_slot(Slot* slot) {
+  return reinterpret_cast<Slot*>(reinterpret_cast<std::uint64_t>(slot) ^ SLOT_BYTES);
+}
+
+inline Slot* find_slot(Slot* cache, std::uint64_t tag, std::uint64_t callee) {
+  Slot* slot = slot_of(cache, tag, callee);
+  if (slot->tag == tag && slot->callee == callee) return slot;
+  slot = other_slot(slot);
+  return slot->tag == tag && slot->callee == callee ? slot : nullptr;
 }
 
 // Thread-local, known to the assembly. All zero until the thread is attached and after it is
