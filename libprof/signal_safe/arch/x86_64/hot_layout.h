@@ -21,9 +21,9 @@
 #define SLOT_TO 24
 #define SLOT_BYTES 32
 
-/* The cache: 2^14 slots, in pairs. The offset of a call's first slot is cut from crc32c(callee, tag):
- * one instruction mixes all bits of both. (A multiplication leaves out either the low bits of the site
- * or the node's number: measured on Lua, 34 % misses with the multiplier 0x61c88647.) */
+/* The cache: 2^14 slots, in pairs. The offset of a call's first slot is cut from crc32c(callee,
+ * tag): one instruction mixes all bits of both. (A multiplication leaves out either the low bits of
+ * the site or the node's number: measured on Lua, 34 % misses with the multiplier 0x61c88647.) */
 #define CACHE_SLOT_BITS 14
 #define CACHE_HASH_MASK 0x7ffe0
 
