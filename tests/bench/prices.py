@@ -52,7 +52,8 @@ def of_workload(context, workload, peers):
                  **facts[peer.name]}
         result[peer.name] = entry
     cpu = {name: values for name, values in cpu.items() if name not in died}
-    for one, other in (("hooked", "floor"), ("hooked", "gprof"), ("cyg", "cyg-floor")):
+    for one, other in (("hooked", "floor"), ("hooked", "gprof"), ("cyg", "cyg-floor"),
+                       ("cyg-quiet", "cyg-floor"), ("unhooked", "empty-sampler")):
         if one in cpu and other in cpu:
             result[one][f"against_{other}"] = measure.ratios(cpu[one], cpu[other])
     return result

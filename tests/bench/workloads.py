@@ -95,9 +95,9 @@ def fib_of(context, size):
 
 
 WORKLOADS = [
-    Workload("lua-strings", "Lua: strings and tables", builds.LUA, lua("strings"), 240, rounds=5),
-    Workload("lua-calls", "Lua: closures and calls", builds.LUA, lua("calls"), 4000, rounds=5),
-    Workload("lua-numbers", "Lua: sorting and numbers", builds.LUA, lua("numbers"), 450, rounds=5),
+    Workload("lua-strings", "Lua: strings and tables", builds.LUA, lua("strings"), 240, rounds=7),
+    Workload("lua-calls", "Lua: closures and calls", builds.LUA, lua("calls"), 4000, rounds=7),
+    Workload("lua-numbers", "Lua: sorting and numbers", builds.LUA, lua("numbers"), 450, rounds=7),
     Workload("sqlite", "SQLite: speedtest1", builds.SQLITE,
              lambda context, size: [":memory:", "--size", size], 27),
     Workload("zstd", "zstd -9", builds.ZSTD,

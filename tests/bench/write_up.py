@@ -8,7 +8,8 @@ import verdicts
 import workloads as workloads_of
 
 TITLES = {peer.name: peer.title for peer in peers_of.PEERS + peers_of.XRAY_PEERS}
-SHOWN = ["floor", "hooked", "gprof", "uftrace-cheap", "uftrace", "cyg-floor", "cyg", "unhooked",
+SHOWN = ["floor", "hooked", "gprof", "uftrace-cheap", "uftrace", "cyg-floor", "cyg", "cyg-quiet",
+         "empty-sampler", "unhooked",
          "gperftools", "perf", "callgrind"]
 
 
