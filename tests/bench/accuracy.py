@@ -8,6 +8,7 @@ the callers.
 import collections
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -36,10 +37,11 @@ def of_workload(context, workload):
     print(f"  {workload.name}: plain, perf, {', '.join(map(str, RATES))} Hz", flush=True)
     hooked = hooked_functions(workload.binary(context, "fentry"))
     with measure.scratch(context.cache) as cwd:
-        plain = workload.run(context, "plain", LENGTH, cwd=cwd)
         reference = perf_shares(context, workload, cwd, hooked)
-    result = {"rates": {}, "plain_cpu": plain.cpu, "plain_user": plain.user,
-              "perf_samples": reference["samples"]}
+        # The median of several: some programs' plain runs differ by a fifth.
+        plain_cpu = statistics.median(workload.run(context, "plain", LENGTH, cwd=cwd).cpu
+                                      for _ in range(PLAIN_RUNS))
+    result = {"rates": {}, "plain_cpu": plain_cpu, "perf_samples": reference["samples"]}
     top = sorted(reference["shares"], key=reference["shares"].get, reverse=True)[:TOP]
     for rate in RATES:
         with measure.scratch(context.cache) as cwd:
@@ -51,7 +53,7 @@ def of_workload(context, workload):
                                while_running=lambda process: poll_nodes(profile, curve))
             facts = our_report.summary(context, profile)
             shares, total_ns = our_shares(context, profile)
-            entry = {"self_seconds": total_ns / 1e9, "self_to_plain": total_ns / 1e9 / plain.cpu,
+            entry = {"self_seconds": total_ns / 1e9, "self_to_plain": total_ns / 1e9 / plain_cpu,
                      "charged_to_rusage": facts["cpu_ns"] / 1e9 / run.cpu, "cpu": run.cpu,
                      "samples": facts["samples"], "source": facts["sample_source"],
                      **errors(shares, reference["shares"], top)}
@@ -59,7 +61,8 @@ def of_workload(context, workload):
             if rate == 1000:
                 result["functions"] = [[name, reference["shares"][name], shares.get(name, 0.0)]
                                        for name in top]
-                result["times_from_plain"] = times_from_plain(context, workload, cwd, profile, plain.cpu,
+                result["amounts"] = amounts_of(context, profile, reference["shares"])
+                result["times_from_plain"] = times_from_plain(context, workload, cwd, profile,
                                                               reference["shares"], top)
                 result["growth"] = curve + [[run.wall, facts["node_count"]]]
     counts = context.cache / f"callgrind.{workload.name}"
@@ -71,17 +74,19 @@ def of_workload(context, workload):
     return result
 
 
-def times_from_plain(context, workload, cwd, profile, plain_cpu, reference, top):
-    """The hooked run's profile with the times of plain runs."""
+def times_from_plain(context, workload, cwd, profile, reference, top):
+    """The hooked run's profile with the times of plain runs, each beside an unsampled one."""
     options = []
+    plain_cpu = 0.0
     for turn in range(PLAIN_RUNS):
         plain_profile = cwd / f"plain.{turn}"
+        plain_cpu += workload.run(context, "plain", LENGTH, cwd=cwd).cpu
         workload.run(context, "plain", LENGTH, cwd=cwd,
                      env={"LD_PRELOAD": context.library, "FBLEPROF_OUT": plain_profile,
                           "FBLEPROF_RATE": PLAIN_RATE})
         options += ["--times-from", plain_profile]
     shares, total_ns = our_shares(context, profile, *options)
-    return {"self_to_plain": total_ns / 1e9 / plain_cpu / PLAIN_RUNS, **errors(shares, reference, top)}
+    return {"self_to_plain": total_ns / 1e9 / plain_cpu, **errors(shares, reference, top)}
 
 
 def errors(shares, reference, top):
@@ -127,11 +132,29 @@ def shares_of(amounts):
 
 def our_shares(context, profile, *options):
     rows = our_report.self_times(context, profile, *options)
-    total = sum(amount for _, amount in rows)
+    total = sum(amount for _, amount, _ in rows)
     amounts = collections.Counter()
-    for name, amount in rows:
+    for name, amount, _ in rows:
         amounts[plain_name(name)] += 100.0 * amount / (total or 1)
     return amounts, total
+
+
+def amounts_of(context, profile, plain_shares):
+    """{function: its share of the plain run in percent, and what its hooked profile has}."""
+    amounts = collections.defaultdict(
+        lambda: {"plain_share": 0.0, "self": 0.0, "overhead": 0.0, "calls": 0, "calls_made": 0})
+    for name, share in plain_shares.items():
+        amounts[name]["plain_share"] = share
+    calls_of = {}  # as the report writes them: two rows may be parts of one function
+    for metric, key in (("cpu", "self"), ("overhead", "overhead")):
+        for name, amount, calls in our_report.self_times(context, profile, "--metric", metric):
+            amounts[plain_name(name)][key] += amount
+            calls_of[name] = calls
+    for name, calls in calls_of.items():
+        amounts[plain_name(name)]["calls"] += calls
+    for caller, calls in our_report.calls_made(context, profile):
+        amounts[plain_name(caller)]["calls_made"] += calls
+    return amounts
 
 
 def perf_shares(context, workload, cwd, hooked):

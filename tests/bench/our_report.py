@@ -16,6 +16,12 @@ def summary(context, profile):
 
 
 def self_times(context, profile, *options):
-    """(function as the report writes it, nanoseconds) for each function."""
+    """(function as the report writes it, nanoseconds, calls) for each function that has any."""
     rows = csv.DictReader(ask(context, "--self", "--format", "csv", *options, profile).splitlines())
-    return [(row["name"], float(row["self"])) for row in rows]
+    return [(row["name"], float(row["self"]), int(row["calls"] or 0)) for row in rows]
+
+
+def calls_made(context, profile):
+    """(caller as the report writes it, calls) for each of its call sites."""
+    rows = csv.DictReader(ask(context, "--call-sites", "--format", "csv", profile).splitlines())
+    return [(row["caller"], int(row["calls"])) for row in rows]

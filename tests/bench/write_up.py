@@ -2,6 +2,7 @@
 import pathlib
 import textwrap
 
+import corrections as corrections_of
 import peers as peers_of
 import plot
 import verdicts
@@ -163,12 +164,25 @@ def accuracy(results):
         """).format(samples=min(a["perf_samples"] for a in results["accuracy"].values()))
     text += table(["workload", "250 Hz", "1000 Hz", "4000 Hz", "worst at 1000 Hz", "from plain", "callgrind",
                    "self total / plain run", "the same, from plain", "charged / getrusage", "the hooked run took"], rows)
+    text += "\n" + corrections(results)
     worst = max(results["accuracy"], key=lambda n: results["accuracy"][n]["rates"]["1000"]["worst_points"])
     functions = results["accuracy"][worst]["functions"]
     text += f"\nThe worst of them, {titles()[worst]}, in percent:\n\n" + table(
         ["function", "perf, plain", "fbleprof, hooked", "callgrind, plain"],
         [[f"`{f[0]}`", *(f"{value:.1f}" for value in f[1:])] for f in functions[:10]])
     return text
+
+
+def corrections(results):
+    tried = corrections_of.tried(results)
+    rows = [[name, ", ".join(f"{value:.2g}" for value in fitted),
+             *(f"{points:.1f} / {total:.2f}" for points, total in by_workload.values())]
+            for name, fitted, by_workload in tried]
+    return textwrap.dedent("""\
+        Corrections by a price, each fitted to the top functions and totals of all workloads at once
+        (`tests/bench/corrections.py`): the worst function in points, and the self total beside the plain run.
+
+        """) + table(["own time is", "ns a call, share", *(titles()[name] for name in results["accuracy"])], rows)
 
 
 def small(results):
