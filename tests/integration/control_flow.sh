@@ -10,6 +10,9 @@ for mode in $hooked; do
     same "$PROGRAMS/$program.$mode"
     expected
   done
+  begin "more edges than the cache has slots $mode"
+  same "$PROGRAMS/crowd.$mode"
+  expected
   begin "unhooked callers $mode"
   same "$PROGRAMS/unhooked.$mode" 1500
   expected
