@@ -2,12 +2,13 @@
 """scripts/bench [--quick] [--only NAME]...: measures fbleprof beside its peers.
 
 Installs what that needs, builds the workloads from Debian's sources (in build/bench, once), runs all
-in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about ten minutes once all is built.
+in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
   --only NAME  only this part (prices, xray, signals, small, accuracy, growth, reports) or only this
                workload; may be given again. Prints, and writes to build/bench instead of docs/
-  --continue   keep the parts that the run before this one has measured
+  --continue   keep the parts that the run before this one has measured; with --only, measure these
+               again and put them in their place
   --no-setup   do not look for missing packages
 """
 import argparse
@@ -29,6 +30,7 @@ import workloads
 import write_up
 
 PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
+BY_WORKLOAD = ("prices", "xray", "accuracy")
 
 
 class Context:
@@ -102,16 +104,24 @@ def main():
         "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
         "reports": lambda: reports.measure_reports(context),
     }
-    complete = not arguments.quick and not arguments.only
+    # What is named is measured again, in a run that was whole.
+    again = arguments.resume and arguments.only
+    complete = not arguments.quick and (again or not arguments.only)
     results_file = context.cache / ("results.json" if complete else "results.partial.json")
     if arguments.resume and results_file.exists():
         results = json.loads(results_file.read_text())
     for part in chosen_parts:
-        if part in results:
+        if part in results and not again:
             continue
         print(f"{part} ({results.get('seconds', 0):.0f} s so far)", flush=True)
         started = time.monotonic()
-        results[part] = steps[part]()
+        measured = steps[part]()
+        if again and part in BY_WORKLOAD:
+            measured = {**results[part], **measured}
+        results[part] = measured
+        if again:
+            results.setdefault("again", []).append(" ".join([part, *(
+                workload.name for workload in chosen if part in BY_WORKLOAD)]))
         results["seconds"] = results.get("seconds", 0) + time.monotonic() - started
         results_file.write_text(json.dumps(results, indent=1))
     target = root / "docs" if complete else context.cache

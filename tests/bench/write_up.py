@@ -54,6 +54,7 @@ def heading(results):
         Written by `scripts/bench`; `tests/bench` holds how. One run of {results['seconds'] / 60:.0f} minutes on
         {m['date']}: {m['cores']} cores of {m['cpu']}{' in a virtual machine' if m['virtual'] else ''}, Linux {m['kernel']}, {m['compiler']},
         load {m['load']:.1f} at the start.{' A quick run: figures mean little.' if results['quick'] else ''}
+        {'Measured again after it: ' + ', '.join(results['again']) + '.' if 'again' in results else ''}
 
         Times are CPU time, user and system, of the program and what the tool adds to it. Runs come in
         rounds, each tool once a round; a ratio divides two runs of one round, and the median of the
