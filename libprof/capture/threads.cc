@@ -320,15 +320,18 @@ void start_all_threads() {
 }
 
 void forget_code() {
-  for_each_attached(
-      [](ThreadState& thread, void*) {
-        // A slot does not say its call site by itself, so all go. The owner may be filling one at
-        // this moment: with code that is still there, which is right.
-        for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {
-          if (thread.cache[i].tag != 0) __atomic_store_n(&thread.cache[i].tag, 0, __ATOMIC_RELEASE);
-        }
-      },
-      nullptr);
+  session.caches_emptied.fetch_add(1, std::memory_order_seq_cst);
+  // Of threads that have ended, too: the next ones get their caches as they are.
+  ListLock lock;
+  for (ThreadBlock* block = all_blocks; block; block = block->next_all) {
+    // A slot does not say its call site by itself, so all go. The owner may be filling one at
+    // this moment: with code that is still there, which is right, or with what it moves from
+    // another slot, which it takes back then.
+    Slot* cache = block->state.cache;
+    for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {
+      if (cache[i].tag != 0) __atomic_store_n(&cache[i].tag, 0, __ATOMIC_RELEASE);
+    }
+  }
 }
 
 }  // namespace fbleprof::capture

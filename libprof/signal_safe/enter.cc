@@ -65,7 +65,15 @@ void fill(Slot* slot, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word 
 // Into the slot that is looked at first; what was there moves to the other one of the pair.
 void insert(Slot* cache, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word to) {
   Slot* slot = slot_of(cache, tag, callee);
-  if (slot->tag != 0) fill(other_slot(slot), slot->tag, slot->callee, slot->edge, slot->to);
+  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
+  const Slot before = *slot;
+  if (before.tag != 0) {
+    Slot* other = other_slot(slot);
+    fill(other, before.tag, before.callee, before.edge, before.to);
+    // Emptied meanwhile by another thread, which may have passed this place already?
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
+  }
   fill(slot, tag, callee, edge, to);
 }
 

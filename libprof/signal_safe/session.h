@@ -39,6 +39,8 @@ struct Session {
 
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
+  // How often all edge caches were emptied, as code was unloaded. Counted before they are.
+  std::atomic<std::uint32_t> caches_emptied{0};
 
   // The program forbade itself to read the time-stamp counter (PR_SET_TSC), which libc's
   // clock_gettime does: clocks are read by system call.

@@ -11,6 +11,45 @@ begin "plugins in turn without hooks"
 same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
 verified "$profile"
 
+# A thread that ended leaves its memory, with its cache, to the next one.
+begin "plugins in turn, in a thread each"
+cat >"$dir/plugin.c" <<'END'
+#define LEAF(n) \
+  __attribute__((noinline)) void NAME##_##n(void) { __asm__ volatile(""); }
+#define LEAVES(a) LEAF(a##0) LEAF(a##1) LEAF(a##2) LEAF(a##3) LEAF(a##4) LEAF(a##5) LEAF(a##6)
+LEAVES(1) LEAVES(2) LEAVES(3)
+END
+cat >"$dir/host.c" <<'END'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+static volatile int sink;
+static __attribute__((noinline)) void* host(void* leaf) {
+  ((void (*)(void))leaf)();
+  ++sink;
+  return 0;
+}
+int main(int argc, char** argv) {
+  for (int i = 0; i < 20; ++i) {
+    void* plugin = dlopen(argv[1 + i % (argc - 1)], RTLD_NOW);
+    if (!plugin) return puts(dlerror());
+    pthread_t thread;
+    pthread_create(&thread, 0, host, dlsym(plugin, i % 2 == 0 ? "one_13" : "two_13"));
+    pthread_join(thread, 0);
+    dlclose(plugin);
+  }
+  puts("expect host one_13 10\nexpect host two_13 10");
+}
+END
+sed 's/NAME##_/one_/' "$dir/plugin.c" >"$dir/one.c"
+sed 's/NAME##_/two_/' "$dir/plugin.c" >"$dir/two.c"
+for name_of in one two; do
+  gcc -O2 -pg -mfentry -shared -fPIC "$dir/$name_of.c" -o "$dir/$name_of.so" || fail "cannot build"
+done
+gcc -O2 -g -pg -mfentry -c "$dir/host.c" -o "$dir/host.o" && gcc "$dir/host.o" -o "$dir/host" -ldl -pthread
+same "$dir/host" "$dir/one.so" "$dir/two.so"
+expected
+
 # Hooks in a plugin alone, and in a host alone
 begin "hooks in the plugin alone"
 same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.fentry" "$PROGRAMS/second.fentry"
