@@ -80,7 +80,9 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
 }
 
 // By node: the function with hooks in which its time is spent; none: there is none above it.
-std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, const Metric& base) {
+// is_own: whether it is the node's own.
+std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, const Metric& base,
+                               std::vector<std::uint8_t>& is_own) {
   const Nodes& nodes = profile.nodes();
   std::vector<std::uint8_t> hooked(profile.functions().count());
   for (std::size_t n = 0; n < nodes.count(); ++n) {
@@ -88,10 +90,12 @@ std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, cons
   }
   const std::vector<FunctionId> namesake = namesakes(profile, hooked, base);
   std::vector<FunctionId> owner(nodes.count());
+  is_own.assign(nodes.count(), 0);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     const FunctionId known_as = namesake[nodes.function[n].index()];
     if (hooked[known_as.index()] != 0) {
       owner[n] = known_as;
+      is_own[n] = 1;
     } else if (nodes.parent[n]) {
       owner[n] = owner[nodes.parent[n].index()];
     }
@@ -141,7 +145,8 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
                  "it is for runs with hooks: -pg or -finstrument-functions"};
   }
 
-  const std::vector<FunctionId> owner = owners(profile, *calls, base);
+  std::vector<std::uint8_t> is_own;
+  const std::vector<FunctionId> owner = owners(profile, *calls, base, is_own);
   std::vector<Dealer> by_time(profile.functions().count()), by_calls(by_time.size());
   std::vector<std::uint64_t> amounts(by_time.size());
   TakenTimes result;
@@ -152,6 +157,7 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
       result.elsewhere_ns += base.value(node);
       continue;
     }
+    if (is_own[n] == 0) result.below_ns += base.value(node);
     amounts[owner[n].index()] += base.value(node);
     by_time[owner[n].index()].add_weight(own.value(node));
     if (owner[n] == nodes.function[n]) {

@@ -21,6 +21,9 @@ struct TakenTimes {
   std::uint64_t total_ns = 0;
   // Of that, in functions that were not called in the run with hooks: the root has it.
   std::uint64_t elsewhere_ns = 0;
+  // Of that, in functions that the run with hooks does not know: their nearest known callers have
+  // it.
+  std::uint64_t below_ns = 0;
 };
 
 // `profile` is one tree, merged of a run with hooks and, as baseline (baseline.h), one without.

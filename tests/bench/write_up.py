@@ -71,9 +71,10 @@ def misses(results, rows):
             "the table). What the kernel takes for a timer's interrupt and a signal in a virtual machine "
             "is tens of µs; our handler adds what \"one sample unwound\" says.",
         "no hooks, 1000 Hz, against plain (all workloads)":
-            "as above: the kernel's price of a thousand signals a second, see the empty handler.",
+            "the kernel's price of a thousand signals a second: see the empty handler beside it, on most "
+            "workloads within what runs differ by; zstd pays more for ours (its caches).",
         "no hooks, 1000 Hz, 30 frames deep":
-            "as above: the kernel's price of a thousand signals a second, see the empty handler.",
+            "the same; what our handler adds is below it.",
     }
     lines = [f"- {row.what}: {reasons[row.what]}" for row in rows if not row.passes and row.what in reasons]
     notes = pathlib.Path(__file__).with_name("misses.md")
@@ -108,7 +109,10 @@ def prices(results):
         files.append([TITLES[peer], *(verdicts.size(e[peer]["written_bytes"]) if "written_bytes" in e.get(peer, {}) else ""
                                       for e in measured.values())])
     return ("## Prices\n\n" + table(head, rows) + textwrap.dedent("""
-        uftrace and callgrind run a fifth of the work and are divided by the plain run of that fifth.
+        Seven rounds of the Lua programs, three of the others. Samples, start-up and the file are in
+        what fbleprof takes, also in "ns a call". The empty handler samples the main thread alone. Runs of zstd
+        on 2 threads differ by a fifth from each other.
+        uftrace and callgrind run a fifth of the work, once, and are divided by the plain run of that fifth.
         Redis is the server's time; its build with `-finstrument-functions` is left out.
 
         What is written (uftrace: of a fifth of the work):
@@ -156,11 +160,12 @@ def accuracy(results):
     text = textwrap.dedent("""\
         ## Accuracy
 
-        Shares of self time of the hooked run, our own cost taken off, beside perf's samples of the *plain*
-        build: the top 20 functions, worst and mean difference in percentage points. callgrind's shares of
+        Shares of self time of the hooked run (`-pg -mfentry`, five times the work of the prices), our own cost
+        taken off, beside perf's samples of the *plain* build: the top 20 functions, worst and mean difference in percentage points. callgrind's shares of
         instructions beside the same, for scale: a program's time is not its instructions. perf itself,
         with its {samples} samples or so, is good to about a point. "From plain" is the hooked run shown
-        with `--times-from`, its times taken from a sampled run of the plain build.
+        with `--times-from`, its times taken from sampled runs of the plain build: that it agrees with perf says
+        that both sample the same program, and that no time is lost between the two profiles.
 
         """).format(samples=min(a["perf_samples"] for a in results["accuracy"].values()))
     text += table(["workload", "250 Hz", "1000 Hz", "4000 Hz", "worst at 1000 Hz", "from plain", "callgrind",

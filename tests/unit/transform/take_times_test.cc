@@ -65,6 +65,7 @@ TEST(TakeTimes, WhatHasNoHookBelongsToItsCaller) {
             "..a cpu=10 calls=1\n"
             "...memcpy cpu=10\n");
   EXPECT_EQ(result->elsewhere_ns, 3u);
+  EXPECT_EQ(result->below_ns, 24u);
 }
 
 TEST(TakeTimes, WhereNoSampleFellCallsTellTheProportions) {
