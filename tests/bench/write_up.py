@@ -72,7 +72,7 @@ def misses(results, rows):
             "is tens of µs; our handler adds what \"one sample unwound\" says.",
         "no hooks, 1000 Hz, against plain (all workloads)":
             "the kernel's price of a thousand signals a second: see the empty handler beside it, on most "
-            "workloads within what runs differ by; zstd pays more for ours (its caches).",
+            "workloads within what runs differ by. On zstd ours costs some 5 points more, which is not explained.",
         "no hooks, 1000 Hz, 30 frames deep":
             "the same; what our handler adds is below it.",
     }
