@@ -10,14 +10,18 @@ for mode in $hooked; do
     same "$PROGRAMS/$program.$mode"
     expected
   done
-  begin "more edges than the cache has slots $mode"
-  same "$PROGRAMS/crowd.$mode"
-  expected
   begin "unhooked callers $mode"
   same "$PROGRAMS/unhooked.$mode" 1500
   expected
   # memcpy has no hook: its time is its caller's.
   check "copier has nearly all the time ($(share copier) %)" "$(share copier | cut -d. -f1)" -ge 95
+done
+
+# Not where glibc counts, too: for so many arcs its own table is too small, and it says so.
+for mode in fentry mcountc cyg cygclang; do
+  begin "more edges than the cache has slots $mode"
+  same "$PROGRAMS/crowd.$mode"
+  expected
 done
 
 for mode in cyg cygclang; do
