@@ -51,30 +51,30 @@ bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) 
   return (session.arena.at<format::Function>(named)->flags & format::kFunctionHooked) != 0;
 }
 
-void fill(Slot* slot, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word to) {
+void fill(Slot* slot, const Slot& with) {
   // A signal's hook may meet the slot half written: it must not hit.
   slot->tag = 0;
   asm volatile("" ::: "memory");
-  slot->callee = callee;
-  slot->edge = edge;
-  slot->to = to;
+  slot->callee = with.callee;
+  slot->edge = with.edge;
+  slot->to = with.to;
   asm volatile("" ::: "memory");
-  slot->tag = tag;
+  slot->tag = with.tag;
 }
 
 // Into the slot that is looked at first; what was there moves to the other one of the pair.
-void insert(Slot* cache, std::uint64_t tag, std::uint64_t callee, Edge* edge, Word to) {
-  Slot* slot = slot_of(cache, tag, callee);
+void insert(Slot* cache, const Slot& call) {
+  Slot* slot = slot_of(cache, call.tag, call.callee);
   const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
   const Slot before = *slot;
   if (before.tag != 0) {
     Slot* other = other_slot(slot);
-    fill(other, before.tag, before.callee, before.edge, before.to);
+    fill(other, before);
     // Emptied meanwhile by another thread, which may have passed this place already?
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
   }
-  fill(slot, tag, callee, edge, to);
+  fill(slot, call);
 }
 
 void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
@@ -83,7 +83,7 @@ void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64
       edge->kind == format::EdgeKind::kTail) {
     return;
   }
-  insert(thread.cache, context ^ site, callee, edge, to);
+  insert(thread.cache, {context ^ site, callee, edge, to});
 }
 
 void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
@@ -234,7 +234,7 @@ void replace_top(Frame frame, std::uint32_t block) {
   }
   tail->calls += 1;
   const Word word = thread.tree.word_of(tail->to);
-  if (cacheable) insert(thread.cache, tag, callee, tail, word);
+  if (cacheable) insert(thread.cache, {tag, callee, tail, word});
   push(thread, top - 1, top->frame, word);
 }
 

@@ -369,9 +369,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     // Most of it may be a library's; or it is another program, which has a main, too.
     if (taken->below_ns > taken->total_ns / 2) {
       report.warnings.push_back(fmt::format(
-          "{:.1f} % of the time of {} is in functions that have no hooks here: it is their "
-          "callers'. "
-          "Is it the same program?",
+          "{:.1f} % of the time of {} is in functions that have no hooks here: it is "
+          "their callers'. Is it the same program?",
           100.0 * static_cast<double>(taken->below_ns) / static_cast<double>(taken->total_ns),
           escape(options.times_from[0])));
     }
