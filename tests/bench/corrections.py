@@ -7,7 +7,7 @@ cost, our own cost that was sampled in it (ns), the calls of it and the calls th
 import accuracy
 
 # name: (function of (self, overhead, calls in, calls out) and parameters, ranges of the parameters)
-COSTS = [0.1 * tenth for tenth in range(0, 101, 5)]  # ns a call
+COSTS = [0.5 * step for step in range(21)]  # ns a call
 SHARES = [0.05 * step for step in range(-4, 21)]
 FORMS = {
     "none: the time without what was sampled in the hooks":

@@ -5,7 +5,7 @@ Installs what that needs, builds the workloads from Debian's sources (in build/b
 in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
-  --only NAME  only this part (prices, xray, signals, small, accuracy, growth, reports) or only this
+  --only NAME  only this part (prices, xray, signals, small, accuracy, reports) or only this
                workload; may be given again. Prints, and writes to build/bench instead of docs/
   --continue   keep the parts that the run before this one has measured; with --only, measure these
                again and put them in their place

@@ -53,7 +53,7 @@ def of_workload(context, workload, peers):
         result[peer.name] = entry
     cpu = {name: values for name, values in cpu.items() if name not in died}
     for one, other in (("hooked", "floor"), ("hooked", "gprof"), ("cyg", "cyg-floor"),
-                       ("cyg-quiet", "cyg-floor"), ("unhooked", "empty-sampler")):
+                       ("cyg-quiet", "cyg-floor")):
         if one in cpu and other in cpu:
             result[one][f"against_{other}"] = measure.ratios(cpu[one], cpu[other])
     return result

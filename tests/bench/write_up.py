@@ -65,22 +65,11 @@ def heading(results):
 
 
 def misses(results, rows):
-    reasons = {
-        "no hooks, 10,000 Hz, 30 frames deep":
-            "the signal itself: an empty handler at the same rate takes nearly all of it (beside it in "
-            "the table). What the kernel takes for a timer's interrupt and a signal in a virtual machine "
-            "is tens of µs; our handler adds what \"one sample unwound\" says.",
-        "no hooks, 1000 Hz, against plain (all workloads)":
-            "the kernel's price of a thousand signals a second: see the empty handler beside it, on most "
-            "workloads within what runs differ by. On zstd ours costs some 5 points more, which is not explained.",
-        "no hooks, 1000 Hz, 30 frames deep":
-            "the same; what our handler adds is below it.",
-    }
-    lines = [f"- {row.what}: {reasons[row.what]}" for row in rows if not row.passes and row.what in reasons]
+    lines = []
     notes = pathlib.Path(__file__).with_name("misses.md")
     known = notes.read_text().strip().split("\n\n") if notes.exists() else []
     for row in rows:
-        if not row.passes and row.what not in reasons:
+        if not row.passes:
             told = next((k for k in known if k.startswith(f"- {row.what}:")), f"- {row.what}: not explained yet.")
             lines.append(told)
     return "What misses, and why:\n\n" + "\n".join(lines) + "\n" if lines else ""
@@ -93,7 +82,8 @@ def titles():
 def prices(results):
     measured = results["prices"]
     head = ["CPU time against plain", *(titles()[name] for name in measured)]
-    rows = [["plain, seconds", *(f"{e['plain']['cpu']['median']:.2f}" for e in measured.values())]]
+    rows = [["rounds", *(str(e["plain"]["cpu"]["count"]) for e in measured.values())],
+            ["plain, seconds", *(f"{e['plain']['cpu']['median']:.2f}" for e in measured.values())]]
     for peer in SHOWN:
         rows.append([TITLES[peer], *(verdicts.outcome(e[peer]) if peer in e else ""
                                      for e in measured.values())])
@@ -109,9 +99,8 @@ def prices(results):
         files.append([TITLES[peer], *(verdicts.size(e[peer]["written_bytes"]) if "written_bytes" in e.get(peer, {}) else ""
                                       for e in measured.values())])
     return ("## Prices\n\n" + table(head, rows) + textwrap.dedent("""
-        Seven rounds of the Lua programs, three of the others. Samples, start-up and the file are in
-        what fbleprof takes, also in "ns a call". The empty handler samples the main thread alone. Runs of zstd
-        on 2 threads differ by a fifth from each other.
+        Samples, start-up and the file are in what fbleprof takes, also in "ns a call". The empty handler
+        samples the main thread alone.
         uftrace and callgrind run a fifth of the work, once, and are divided by the plain run of that fifth.
         Redis is the server's time; its build with `-finstrument-functions` is left out.
 
@@ -160,9 +149,9 @@ def accuracy(results):
     text = textwrap.dedent("""\
         ## Accuracy
 
-        Shares of self time of the hooked run (`-pg -mfentry`, five times the work of the prices), our own cost
-        taken off, beside perf's samples of the *plain* build: the top 20 functions, worst and mean difference in percentage points. callgrind's shares of
-        instructions beside the same, for scale: a program's time is not its instructions. perf itself,
+        Shares of self time of the hooked run (`-pg -mfentry`, five times the work of the prices), our own
+        cost taken off, beside perf's samples of the *plain* build: the top 20 functions, worst and mean
+        difference in percentage points. callgrind's shares of instructions beside the same, for scale: a program's time is not its instructions. perf itself,
         with its {samples} samples or so, is good to about a point. "From plain" is the hooked run shown
         with `--times-from`, its times taken from sampled runs of the plain build: that it agrees with perf says
         that both sample the same program, and that no time is lost between the two profiles.
