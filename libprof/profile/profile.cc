@@ -46,6 +46,13 @@ const Metric* Profile::find_metric(std::string_view name) const {
   return nullptr;
 }
 
+const Metric* Profile::find_metric(Role role) const {
+  for (const Metric& metric : parts_.metrics) {
+    if (metric.role == role) return &metric;
+  }
+  return nullptr;
+}
+
 std::string_view base_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "format/format.h"
+#include "format/role.h"
 #include "profile/counts.h"
 #include "profile/ids.h"
 #include "profile/strings.h"
@@ -32,6 +33,7 @@ using SampleSource = format::SampleSource;
 using FunctionKind = format::FunctionKind;
 using EdgeKind = format::EdgeKind;
 using Aggregation = format::Aggregation;
+using Role = format::Role;
 
 // What the process was doing when its profile was read.
 enum class ProcessState : std::uint8_t {
@@ -191,7 +193,11 @@ struct Metric {
   std::string name;  // cpu, wall, samples, overhead, ticks, calls, ...
   std::string unit;  // ns, count, bytes
   Aggregation aggregation = Aggregation::kSum;
-  std::shared_ptr<const Counts> values;  // one a node; null = all zero
+  std::shared_ptr<const Counts> values = nullptr;  // one a node; null = all zero
+  Role role = Role::kAmount;
+  bool is_signed = false;     // values are two's complement
+  bool is_default = false;    // shown if nothing else is asked for
+  bool is_estimated = false;  // scaled up from samples
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
 };
@@ -234,6 +240,8 @@ class Profile {
 
   // The metric called `name`, or null.
   const Metric* find_metric(std::string_view name) const;
+  // The first metric of that role, or null.
+  const Metric* find_metric(Role role) const;
 
   std::string_view text(StringId id) const { return strings().get(id); }
 
