@@ -11,35 +11,13 @@
 #include "capture/fatal_signals.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
-#include "interposers.h"
-#include "real.h"
+#include "interposed.h"
 
 namespace {
-using fbleprof::preload::Real;
+namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
 using Handler = void (*)(int);
 using capture::without_sampling_signal;
-
-constinit Real<int (*)(int, const struct sigaction*, struct sigaction*)> real_sigaction{
-    "sigaction"};
-constinit Real<Handler (*)(int, Handler)> real_signal{"signal"};
-constinit Real<Handler (*)(int, Handler)> real_sysv_signal{"__sysv_signal"};
-constinit Real<Handler (*)(int, Handler)> real_sigset{"sigset"};
-constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask{"sigprocmask"};
-constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
-constinit Real<int (*)(const sigset_t*)> real_sigsuspend{"sigsuspend"};
-constinit Real<int (*)(const sigset_t*, int*)> real_sigwait{"sigwait"};
-constinit Real<int (*)(const sigset_t*, siginfo_t*)> real_sigwaitinfo{"sigwaitinfo"};
-constinit Real<int (*)(const sigset_t*, siginfo_t*, const timespec*)> real_sigtimedwait{
-    "sigtimedwait"};
-constinit Real<int (*)(sigset_t*)> real_sigpending{"sigpending"};
-constinit Real<int (*)(int, const sigset_t*, int)> real_signalfd{"signalfd"};
-constinit Real<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppoll{"ppoll"};
-constinit Real<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>
-    real_pselect{"pselect"};
-constinit Real<int (*)(int, epoll_event*, int, int, const sigset_t*)> real_epoll_pwait{
-    "epoll_pwait"};
-constinit Real<int (*)(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
 
 bool is_sampling_signal(int number) {
   return number == capture::kSamplingSignal && capture::handler_is_installed();
@@ -59,13 +37,13 @@ Handler set_handler(Handler handler, int flags) {
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {
   if (is_sampling_signal(number)) return capture::set_program_action(action, old);
-  const int result = real_sigaction.get()(number, action, old);
+  const int result = original::sigaction(number, action, old);
   if (result == 0) capture::hide_fatal_handler(old);
   return result;
 }
 FBLEPROF_INTERPOSE Handler signal(int number, Handler handler) noexcept {
   if (is_sampling_signal(number)) return set_handler(handler, SA_RESTART);
-  return capture::without_fatal_handler(real_signal.get()(number, handler));
+  return capture::without_fatal_handler(original::signal(number, handler));
 }
 FBLEPROF_INTERPOSE Handler bsd_signal(int number, Handler handler) noexcept {
   return signal(number, handler);
@@ -77,7 +55,7 @@ FBLEPROF_INTERPOSE Handler __sysv_signal(int number, Handler handler) noexcept {
   if (is_sampling_signal(number)) {
     return set_handler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
   }
-  return capture::without_fatal_handler(real_sysv_signal.get()(number, handler));
+  return capture::without_fatal_handler(original::__sysv_signal(number, handler));
 }
 FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
   return __sysv_signal(number, handler);
@@ -86,7 +64,7 @@ FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
 // System V's: sets the action and takes the signal out of the mask, or puts it there.
 FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
   if (!is_sampling_signal(number)) {
-    return capture::without_fatal_handler(real_sigset.get()(number, handler));
+    return capture::without_fatal_handler(original::sigset(number, handler));
   }
   sigset_t one, before;
   sigemptyset(&one);
@@ -95,45 +73,45 @@ FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
   capture::set_program_action(nullptr, &old);
   const int how = handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK;
   if (handler != SIG_HOLD) set_handler(handler, 0);
-  capture::program_sigmask(how, &one, &before, real_sigprocmask.get());
+  capture::program_sigmask(how, &one, &before, original::sigprocmask.get());
   return sigismember(&before, number) == 1 ? SIG_HOLD : old.sa_handler;
 }
 
 FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  return capture::program_sigmask(how, set, old, real_sigprocmask.get());
+  return capture::program_sigmask(how, set, old, original::sigprocmask.get());
 }
 FBLEPROF_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  return capture::program_sigmask(how, set, old, real_pthread_sigmask.get());
+  return capture::program_sigmask(how, set, old, original::pthread_sigmask.get());
 }
 
 // Masks that last for one call, and sets to wait for. Each is the program's set without ours.
 FBLEPROF_INTERPOSE int sigsuspend(const sigset_t* set) {
   sigset_t own;
-  return real_sigsuspend.get()(without_sampling_signal(set, &own));
+  return original::sigsuspend(without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int ppoll(pollfd* fds, nfds_t count, const timespec* timeout,
                              const sigset_t* set) {
   sigset_t own;
-  return real_ppoll.get()(fds, count, timeout, without_sampling_signal(set, &own));
+  return original::ppoll(fds, count, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int pselect(int count, fd_set* read, fd_set* write, fd_set* error,
                                const timespec* timeout, const sigset_t* set) {
   sigset_t own;
-  return real_pselect.get()(count, read, write, error, timeout, without_sampling_signal(set, &own));
+  return original::pselect(count, read, write, error, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int timeout,
                                    const sigset_t* set) {
   sigset_t own;
-  return real_epoll_pwait.get()(fd, events, most, timeout, without_sampling_signal(set, &own));
+  return original::epoll_pwait(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
 // Waiting for the sampling signal itself: the kernel never has it pending, so that ours is not
 // taken for the program's. The handler notes the program's, and interrupts the wait.
 FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   sigset_t own;
   const sigset_t* others = without_sampling_signal(set, &own);
-  if (others == set) return real_sigtimedwait.get()(set, info, timeout);
+  if (others == set) return original::sigtimedwait(set, info, timeout);
   if (capture::take_pending_signal(info)) return capture::kSamplingSignal;
-  const int result = real_sigtimedwait.get()(others, info, timeout);
+  const int result = original::sigtimedwait(others, info, timeout);
   if (result < 0 && errno == EINTR && capture::take_pending_signal(info)) {
     return capture::kSamplingSignal;
   }
@@ -141,12 +119,12 @@ FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const 
 }
 FBLEPROF_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
   sigset_t own;
-  if (without_sampling_signal(set, &own) == set) return real_sigwaitinfo.get()(set, info);
+  if (without_sampling_signal(set, &own) == set) return original::sigwaitinfo(set, info);
   return sigtimedwait(set, info, nullptr);
 }
 FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
   sigset_t own;
-  if (without_sampling_signal(set, &own) == set) return real_sigwait.get()(set, number);
+  if (without_sampling_signal(set, &own) == set) return original::sigwait(set, number);
   int result;
   do result = sigtimedwait(set, nullptr, nullptr);
   while (result < 0 && errno == EINTR);
@@ -155,7 +133,7 @@ FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
   return 0;
 }
 FBLEPROF_INTERPOSE int sigpending(sigset_t* set) noexcept {
-  const int result = real_sigpending.get()(set);
+  const int result = original::sigpending(set);
   if (result == 0 && capture::program_has_pending_signal()) {
     sigaddset(set, capture::kSamplingSignal);
   }
@@ -163,34 +141,14 @@ FBLEPROF_INTERPOSE int sigpending(sigset_t* set) noexcept {
 }
 FBLEPROF_INTERPOSE int signalfd(int fd, const sigset_t* set, int flags) noexcept {
   sigset_t own;
-  return real_signalfd.get()(fd, without_sampling_signal(set, &own), flags);
+  return original::signalfd(fd, without_sampling_signal(set, &own), flags);
 }
 
 FBLEPROF_INTERPOSE int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-  const int result = real_sigaltstack.get()(stack, old);
+  const int result = original::sigaltstack(stack, old);
   if (result == 0 && stack) {
     const bool off = (stack->ss_flags & SS_DISABLE) != 0;
     capture::note_signal_stack(off ? nullptr : stack->ss_sp, off ? 0 : stack->ss_size);
   }
   return result;
 }
-
-namespace fbleprof::preload {
-void resolve_signals() {
-  real_sigaction.resolve();
-  real_signal.resolve();
-  real_sysv_signal.resolve();
-  real_sigprocmask.resolve();
-  real_pthread_sigmask.resolve();
-  real_sigsuspend.resolve();
-  real_sigwait.resolve();
-  real_sigwaitinfo.resolve();
-  real_sigtimedwait.resolve();
-  real_sigpending.resolve();
-  real_signalfd.resolve();
-  real_ppoll.resolve();
-  real_pselect.resolve();
-  real_epoll_pwait.resolve();
-  real_sigaltstack.resolve();
-}
-}  // namespace fbleprof::preload

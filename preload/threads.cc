@@ -6,22 +6,16 @@
 #include <ucontext.h>
 
 #include "capture/fibers.h"
-#include "capture/process.h"
+#include "capture/profile.h"
 #include "capture/signals.h"
+#include "capture/stack_bounds.h"
 #include "capture/threads.h"
-#include "interposers.h"
-#include "real.h"
+#include "interposed.h"
+#include "watching.h"
 
 namespace {
-using fbleprof::preload::Real;
+namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
-
-constinit Real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
-    real_pthread_create{"pthread_create"};
-constinit Real<int (*)(thrd_t*, thrd_start_t, void*)> real_thrd_create{"thrd_create"};
-
-constinit Real<int (*)(ucontext_t*, const ucontext_t*)> real_swapcontext{"swapcontext"};
-constinit Real<int (*)(const ucontext_t*)> real_setcontext{"setcontext"};
 
 pthread_key_t end_key;
 bool has_end_key = false;
@@ -96,41 +90,34 @@ Start* make_start(const pthread_attr_t* attributes) {
 FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                       void* (*function)(void*), void* argument) {
   Start* start = make_start(attributes);
-  if (!start) return real_pthread_create.get()(thread, attributes, function, argument);
+  if (!start) return original::pthread_create(thread, attributes, function, argument);
   start->pthread_function = function;
   start->argument = argument;
-  const int result = real_pthread_create.get()(thread, attributes, run_pthread, start);
+  const int result = original::pthread_create(thread, attributes, run_pthread, start);
   if (result != 0) free(start);
   return result;
 }
 
 FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
   Start* start = make_start(nullptr);
-  if (!start) return real_thrd_create.get()(thread, function, argument);
+  if (!start) return original::thrd_create(thread, function, argument);
   start->thrd_function = function;
   start->argument = argument;
-  const int result = real_thrd_create.get()(thread, run_thrd, start);
+  const int result = original::thrd_create(thread, run_thrd, start);
   if (result != thrd_success) free(start);
   return result;
 }
 
 FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
   capture::note_switch(to);
-  return real_swapcontext.get()(from, to);
+  return original::swapcontext(from, to);
 }
 FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
   capture::note_switch(to);
-  return real_setcontext.get()(to);
+  return original::setcontext(to);
 }
 
 namespace fbleprof::preload {
-void resolve_threads() {
-  real_swapcontext.resolve();
-  real_setcontext.resolve();
-  real_pthread_create.resolve();
-  real_thrd_create.resolve();
-}
-
 void watch_this_thread() {
   if (!has_end_key) has_end_key = pthread_key_create(&end_key, at_thread_end) == 0;
   if (has_end_key) pthread_setspecific(end_key, reinterpret_cast<void*>(1));

@@ -2,12 +2,10 @@
 
 #include <sys/mman.h>
 
-#include "capture/process.h"
-#include "capture/signals.h"
+#include "capture/profile.h"
 #include "capture/threads.h"
 #include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/enter.h"
-#include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -227,11 +225,7 @@ void fbleprof_stop() {
   capture::stop_all_threads();
 }
 
-void fbleprof_flush() {
-  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
-  capture::SamplingBlocked guard;
-  signal_safe::charge_rest(*fbleprof_hot.self);
-}
+void fbleprof_flush() { capture::charge_rest_of_this_thread(); }
 
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;

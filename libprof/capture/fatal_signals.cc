@@ -4,7 +4,8 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "capture/process.h"
+#include "capture/ending.h"
+#include "capture/profile.h"
 #include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-#include "capture/modules.h"
+#include "capture/program_path.h"
 #include "format/format.h"
 #include "signal_safe/arch/x86_64/kernel.h"
 

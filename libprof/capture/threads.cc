@@ -265,24 +265,10 @@ void abandon_all_threads() {
   fbleprof_hot = {};
 }
 
-void replay_stack(const StackCopy& parent, format::Ref (*translate)(format::Ref)) {
-  if (!fbleprof_hot.top) return;
-  ThreadState& state = *fbleprof_hot.self;
-  signal_safe::BusyGuard guard(state);
-  Entry* top = state.main_stack.gate;
-  for (const Entry* entry = parent.gate + 1; entry <= parent.top && top < state.main_stack.limit;
-       ++entry) {
-    const format::Ref function =
-        translate(parent.tree->node_at(signal_safe::node_number(entry->word)));
-    format::Edge* edge = function ? state.tree.enter(signal_safe::node_of(state, top), function, 0,
-                                                     format::kEdgeSampled)
-                                  : nullptr;
-    if (!edge) break;
-    top[1] = {entry->frame, state.tree.word_of(edge->to)};
-    ++top;
-  }
-  asm volatile("" ::: "memory");
-  state.hot->top = top;
+void charge_rest_of_this_thread() {
+  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
+  SamplingBlocked guard;
+  signal_safe::charge_rest(*fbleprof_hot.self);
 }
 
 void note_signal_stack(void* base, std::uint64_t bytes) {

@@ -6,14 +6,10 @@
 #include <cstdint>
 
 #include "capture/options.h"
+#include "capture/stack_bounds.h"
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::capture {
-
-// Where a thread's machine stack lies; 0, 0 = unknown.
-struct StackBounds {
-  std::uint64_t low = 0, high = 0;
-};
 
 // Gives the calling thread a state and a timer. On failure the thread is not profiled, and is
 // counted. Its CPU time is charged from the reading cpu_from_ns of its clock on.
@@ -32,16 +28,8 @@ void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* 
 // caller then attaches it anew.
 void abandon_all_threads();
 
-// What a forked child needs of the stack that it inherited from its parent.
-struct StackCopy {
-  const signal_safe::Entry* gate;
-  const signal_safe::Entry* top;
-  const signal_safe::CallTree* tree;
-};
-
-// Rebuilds it in the calling thread's new tree. `translate` gives, for a node of the parent's file,
-// the function in the new file, or 0.
-void replay_stack(const StackCopy& parent, format::Ref (*translate)(format::Ref node));
+// Charges the calling thread's time up to now. Async-signal-safe.
+void charge_rest_of_this_thread();
 
 // Tells that an alternate signal stack was set for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);

@@ -1,0 +1,16 @@
+// A process that was forked from a profiled one gets a profile of its own, with the contexts that
+// it inherited. The parent's file stays as it was.
+#pragma once
+
+#include "signal_safe/thread_state.h"
+
+namespace fbleprof::capture {
+
+// In a forked child, before it returns from fork.
+void after_fork_in_child();
+
+// In a forked child that was noticed only now. `inherited` is the state of the thread that forked.
+// Afterwards the calling thread is attached to the new profile, or to none.
+void become_own_process(signal_safe::ThreadState* inherited);
+
+}  // namespace fbleprof::capture
