@@ -18,6 +18,10 @@ using signal_safe::ThreadState;
 namespace {
 
 constexpr long kPage = 4096;
+// Each event is a mapping, of which a process may have 65,530: 30,000 threads need 60,000 for their
+// stacks. Threads beyond this many at once have the timer alone.
+constexpr int kMostEvents = 2000;
+int events = 0;
 const char timer_mark = 0;  // its address is the value of our timers' signals
 
 // Linux's, which no header of libc gives.
@@ -80,7 +84,10 @@ bool make_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz) {
 
 format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
                                bool allow_perf) {
-  if (allow_perf) thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
+  if (allow_perf && __atomic_load_n(&events, __ATOMIC_RELAXED) < kMostEvents) {
+    thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
+    if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
+  }
   const bool timer = make_timer(thread, signal_number, rate_hz);
   thread.event_period_ns = thread.sampling_page ? drifting(1'000'000'000 / rate_hz) : 0;
   return thread.sampling_page ? format::SampleSource::kTaskClock
@@ -91,11 +98,14 @@ format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint
 void disarm_timer(ThreadState& thread) {
   if (thread.sampling_page) {
     kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page), kPage);
+    __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
   }
   if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
   thread.sampling_page = nullptr;
   thread.has_timer = false;
 }
+
+void forget_timers() { events = 0; }
 
 bool is_timer_signal(int code, const void* value) {
   return code == POLL_IN || (code == SI_TIMER && value == &timer_mark);

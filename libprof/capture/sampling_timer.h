@@ -24,6 +24,9 @@ format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_numb
                                std::uint32_t rate_hz, bool allow_perf);
 void disarm_timer(signal_safe::ThreadState& thread);
 
+// In a forked child: its parent's events are not its own.
+void forget_timers();
+
 // Tells our signals from the program's own.
 bool is_timer_signal(int code, const void* value);
 

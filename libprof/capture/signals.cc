@@ -186,6 +186,10 @@ SamplingBlocked::~SamplingBlocked() {
   if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
+AllSignalsBlocked::AllSignalsBlocked() : old_mask_(change_mask(SIG_SETMASK, ~std::uint64_t{0})) {}
+
+AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
+
 void open_mask_of_thread(bool program_blocked) {
   // One that came with exec is delivered when the mask is opened: by then we know whether it may
   // be.

@@ -7,6 +7,7 @@
 
 #include "capture/options.h"
 #include "capture/stack_bounds.h"
+#include "capture/thread_blocks.h"
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::capture {
@@ -16,11 +17,18 @@ namespace fbleprof::capture {
 // Async-signal-safe; the sampling signal blocked.
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns);
 
+// The same for a thread that is about to be created, in two steps: its creator takes the memory, or
+// gives it back if there will be no thread; the thread begins with it. Null: it is not profiled.
+ThreadStart* prepare_thread();
+void cancel_thread(ThreadStart* start);
+void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
+
 // Ends the calling thread's profile: its remaining time is charged, its memory is free for another.
 // `for_good`: hooks stay off for what the thread may still run.
 void detach_this_thread(bool for_good);
 
-// Calls `function` for every attached thread. Between start and end of other threads only.
+// Calls `function` for every attached thread, which may start or end meanwhile: what is not in the
+// state itself (thread-local storage) may be gone. From any handler.
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
                        void* argument);
 

@@ -1,0 +1,91 @@
+#include "capture/own_memory.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "signal_safe/arch/x86_64/kernel.h"
+
+namespace fbleprof::capture {
+
+using signal_safe::kernel_call;
+using signal_safe::kernel_failed;
+
+namespace {
+
+struct Region {
+  char* base;
+  std::uint64_t bytes;
+  std::atomic<std::uint64_t> used;
+};
+
+// The newest region of a kind. Older ones are full, or nearly.
+struct Regions {
+  std::atomic<Region*> newest{nullptr};
+  std::atomic<std::uint64_t> next_bytes;
+};
+// The first piece gets a region of its size: most programs have one thread.
+constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
+constexpr std::uint64_t kMostRegionBytes = 1 << 30;
+
+bool is_address_space_limited() {
+  rlimit limit{};
+  return kernel_call(SYS_getrlimit, RLIMIT_AS, reinterpret_cast<long>(&limit)) == 0 &&
+         limit.rlim_cur != RLIM_INFINITY;
+}
+
+Region* make_region(std::uint64_t bytes, InChild in_child) {
+  const std::uint64_t all = bytes + kPageBytes;
+  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(all), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (kernel_failed(at)) return nullptr;
+  // A huge page at the first touch would be 2 MB where a few pages are used.
+  kernel_call(SYS_madvise, at, static_cast<long>(all), MADV_NOHUGEPAGE);
+  // Its own description stands in its first page, which is not wiped.
+  auto* region = reinterpret_cast<Region*>(at);
+  region->base = reinterpret_cast<char*>(at) + kPageBytes;
+  region->bytes = bytes;
+  if (in_child == InChild::kWiped &&
+      kernel_failed(kernel_call(SYS_madvise, at + static_cast<long>(kPageBytes),
+                                static_cast<long>(bytes), MADV_WIPEONFORK))) {
+    kernel_call(SYS_munmap, at, static_cast<long>(all));
+    return nullptr;
+  }
+  return region;
+}
+
+char* take_from(Region* region, std::uint64_t bytes) {
+  if (!region) return nullptr;
+  std::uint64_t used = region->used.load(std::memory_order_relaxed);
+  do {
+    if (bytes > region->bytes - used) return nullptr;
+  } while (!region->used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return region->base + used;
+}
+
+}  // namespace
+
+void* take_memory(std::uint64_t bytes, InChild in_child) {
+  Regions& regions = in_child == InChild::kWiped ? wiped : copied;
+  bytes = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  for (;;) {
+    Region* newest = regions.newest.load(std::memory_order_acquire);
+    if (char* taken = take_from(newest, bytes)) return taken;
+    std::uint64_t size = bytes;
+    if (newest && !is_address_space_limited()) {
+      const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
+      size = std::max(bytes, next);
+      regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
+    }
+    Region* made = make_region(size, in_child);
+    if (!made) return nullptr;
+    if (!regions.newest.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) {
+      // Another thread, or a handler, was faster: its region serves.
+      kernel_call(SYS_munmap, reinterpret_cast<long>(made), static_cast<long>(size + kPageBytes));
+    }
+  }
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,42 @@
+#!/bin/bash
+# Programs that do what few do: nothing of the profiler shows in them, and nothing of theirs is lost.
+. "$(dirname "$0")/lib.sh"
+
+# A handler of ours must not wait for what the thread that it interrupted holds.
+begin "a fatal signal while libraries are unloaded"
+plugin=$PROGRAMS/first.fentry
+hangs=0
+for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+  rm -f "$dir/ready"
+  env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" "$PROGRAMS/unloading.plain" "$plugin" 100 \
+    >"$dir/ready" 2>&1 &
+  pid=$!
+  for _ in $(seq 100); do
+    grep -qs ready "$dir/ready" && break
+    sleep 0.02
+  done
+  sleep "0.0$((round * 7 % 100))"
+  kill -TERM $pid
+  for _ in $(seq 100); do
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.02
+  done
+  kill -KILL $pid 2>/dev/null && hangs=$((hangs + 1))
+  wait $pid 2>/dev/null
+done
+check "runs that hung" $hangs = 0
+verified "$profile"
+
+# A process may have 65,530 mappings, and its threads' stacks take two each.
+begin "15,000 threads at once"
+if [ "$(cat /proc/sys/kernel/pid_max)" -ge 32768 ]; then
+  same "$PROGRAMS/crowded.plain" 15000
+  verified "$profile"
+else
+  skip "too few process numbers"
+fi
+
+begin "threads under a limit of address space"
+limits=(@as=400000000)
+same "$PROGRAMS/crowded.plain" 8
+verified "$profile"
