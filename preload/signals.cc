@@ -23,27 +23,43 @@ bool is_sampling_signal(int number) {
   return number == capture::kSamplingSignal && capture::handler_is_installed();
 }
 
-// signal() in terms of sigaction, for the one signal that is not the kernel's to know.
-Handler set_handler(Handler handler, int flags) {
+// Whether the program's action for the signal is not simply the kernel's.
+bool is_ours_to_set(int number) {
+  return is_sampling_signal(number) || capture::is_watched(number);
+}
+
+int set_action(int number, const struct sigaction* action, struct sigaction* old) {
+  return is_sampling_signal(number) ? capture::set_program_action(action, old)
+                                    : capture::set_watched_action(number, action, old);
+}
+
+// Signals that interrupt system calls when their handler was set by signal(): see siginterrupt.
+std::uint64_t interrupting = 0;
+
+// signal() and its like in terms of sigaction.
+Handler set_handler(int number, Handler handler, int flags, bool masks_itself) {
   struct sigaction action {
   }, old{};
   action.sa_handler = handler;
   action.sa_flags = flags;
-  capture::set_program_action(&action, &old);
-  return old.sa_handler;
+  if (masks_itself) sigaddset(&action.sa_mask, number);
+  return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+int flags_of_signal(int number) {
+  const bool interrupts = __atomic_load_n(&interrupting, __ATOMIC_RELAXED) >> (number - 1) & 1;
+  return interrupts ? 0 : SA_RESTART;
 }
 }  // namespace
 
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {
-  if (is_sampling_signal(number)) return capture::set_program_action(action, old);
-  const int result = original::sigaction(number, action, old);
-  if (result == 0) capture::hide_fatal_handler(old);
-  return result;
+  if (is_ours_to_set(number)) return set_action(number, action, old);
+  return original::sigaction(number, action, old);
 }
 FBLEPROF_INTERPOSE Handler signal(int number, Handler handler) noexcept {
-  if (is_sampling_signal(number)) return set_handler(handler, SA_RESTART);
-  return capture::without_fatal_handler(original::signal(number, handler));
+  if (!is_ours_to_set(number) || handler == SIG_ERR) return original::signal(number, handler);
+  return set_handler(number, handler, flags_of_signal(number), true);
 }
 FBLEPROF_INTERPOSE Handler bsd_signal(int number, Handler handler) noexcept {
   return signal(number, handler);
@@ -52,10 +68,10 @@ FBLEPROF_INTERPOSE Handler ssignal(int number, Handler handler) noexcept {
   return signal(number, handler);
 }
 FBLEPROF_INTERPOSE Handler __sysv_signal(int number, Handler handler) noexcept {
-  if (is_sampling_signal(number)) {
-    return set_handler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+  if (!is_ours_to_set(number) || handler == SIG_ERR) {
+    return original::__sysv_signal(number, handler);
   }
-  return capture::without_fatal_handler(original::__sysv_signal(number, handler));
+  return set_handler(number, handler, static_cast<int>(SA_RESETHAND | SA_NODEFER), false);
 }
 FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
   return __sysv_signal(number, handler);
@@ -63,18 +79,34 @@ FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
 
 // System V's: sets the action and takes the signal out of the mask, or puts it there.
 FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
-  if (!is_sampling_signal(number)) {
-    return capture::without_fatal_handler(original::sigset(number, handler));
-  }
+  if (!is_ours_to_set(number) || handler == SIG_ERR) return original::sigset(number, handler);
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, number);
   struct sigaction old {};
-  capture::set_program_action(nullptr, &old);
+  set_action(number, nullptr, &old);
   const int how = handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK;
-  if (handler != SIG_HOLD) set_handler(handler, 0);
+  if (handler != SIG_HOLD) set_handler(number, handler, 0, false);
   capture::program_sigmask(how, &one, &before, original::sigprocmask.get());
   return sigismember(&before, number) == 1 ? SIG_HOLD : old.sa_handler;
+}
+FBLEPROF_INTERPOSE int sigignore(int number) noexcept {
+  if (!is_ours_to_set(number)) return original::sigignore(number);
+  return set_handler(number, SIG_IGN, 0, false) == SIG_ERR ? -1 : 0;
+}
+FBLEPROF_INTERPOSE int siginterrupt(int number, int interrupts) noexcept {
+  if (!is_ours_to_set(number)) return original::siginterrupt(number, interrupts);
+  const std::uint64_t bit = std::uint64_t{1} << (number - 1);
+  struct sigaction action {};
+  if (set_action(number, nullptr, &action) != 0) return -1;
+  if (interrupts) {
+    __atomic_fetch_or(&interrupting, bit, __ATOMIC_RELAXED);
+    action.sa_flags &= ~SA_RESTART;
+  } else {
+    __atomic_fetch_and(&interrupting, ~bit, __ATOMIC_RELAXED);
+    action.sa_flags |= SA_RESTART;
+  }
+  return set_action(number, &action, nullptr);
 }
 
 FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
@@ -83,6 +115,32 @@ FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) 
 FBLEPROF_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
   return capture::program_sigmask(how, set, old, original::pthread_sigmask.get());
 }
+
+// Older calls on the mask.
+namespace {
+int change_mask_by(int how, int number) {
+  sigset_t one;
+  sigemptyset(&one);
+  if (sigaddset(&one, number) != 0) return -1;
+  return sigprocmask(how, &one, nullptr);
+}
+int change_mask_bits(int how, int bits) {
+  sigset_t set, old;
+  sigemptyset(&set);
+  for (int i = 1; i < 32; ++i) {
+    if (static_cast<unsigned>(bits) >> (i - 1) & 1) sigaddset(&set, i);
+  }
+  if (sigprocmask(how, &set, &old) != 0) return -1;
+  unsigned before = 0;
+  for (int i = 1; i < 32; ++i) before |= sigismember(&old, i) == 1 ? 1u << (i - 1) : 0;
+  return static_cast<int>(before);
+}
+}  // namespace
+FBLEPROF_INTERPOSE int sighold(int number) noexcept { return change_mask_by(SIG_BLOCK, number); }
+FBLEPROF_INTERPOSE int sigrelse(int number) noexcept { return change_mask_by(SIG_UNBLOCK, number); }
+FBLEPROF_INTERPOSE int sigblock(int mask) noexcept { return change_mask_bits(SIG_BLOCK, mask); }
+FBLEPROF_INTERPOSE int sigsetmask(int mask) noexcept { return change_mask_bits(SIG_SETMASK, mask); }
+FBLEPROF_INTERPOSE int siggetmask() noexcept { return change_mask_bits(SIG_BLOCK, 0); }
 
 // Masks that last for one call, and sets to wait for. Each is the program's set without ours.
 FBLEPROF_INTERPOSE int sigsuspend(const sigset_t* set) {
@@ -98,6 +156,11 @@ FBLEPROF_INTERPOSE int pselect(int count, fd_set* read, fd_set* write, fd_set* e
                                const timespec* timeout, const sigset_t* set) {
   sigset_t own;
   return original::pselect(count, read, write, error, timeout, without_sampling_signal(set, &own));
+}
+FBLEPROF_INTERPOSE int epoll_pwait2(int fd, epoll_event* events, int most, const timespec* timeout,
+                                    const sigset_t* set) {
+  sigset_t own;
+  return original::epoll_pwait2(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int timeout,
                                    const sigset_t* set) {

@@ -40,3 +40,24 @@ begin "threads under a limit of address space"
 limits=(@as=400000000)
 same "$PROGRAMS/crowded.plain" 8
 verified "$profile"
+
+# The program's own actions for fatal signals: it is told of them and ends by them as without us,
+# and the file is cut however it ends.
+for mode in fentry plain; do
+  for how in queries masks reraise once usr1 realtime trap; do
+    begin "own signals: $how $mode"
+    same "$PROGRAMS/own_signals.$mode" $how
+    verified "$profile"
+    check "the file ends where the profile does" "$(stat -c %s "$profile")" -lt 10000000
+    check "it is not taken for killed" "$(fact state)" != killed
+  done
+done
+begin "samples after masks and actions set in old ways"
+profiled "$PROGRAMS/own_signals.fentry" masks
+check "there are samples" "$(fact samples)" -gt 10
+
+begin "a truncated profile of a program that handles SIGBUS"
+: >"$dir/plain/file"
+plain "$PROGRAMS/own_signals.fentry" bus "$dir/plain/file"
+profiled "$PROGRAMS/own_signals.fentry" bus "$profile"
+same_as_plain
