@@ -1,6 +1,7 @@
 // fork, exec, and what confines a process.
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -32,6 +33,35 @@ FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
   const pid_t pid = original::_Fork();
   if (pid == 0) capture::after_fork_in_child();
   return pid;
+}
+
+// With memory of its own, what clone makes is a process like a forked one, on another stack.
+namespace {
+struct CloneStart {
+  int (*function)(void*);
+  void* argument;
+};
+int run_clone(void* start) {
+  const CloneStart copy = *static_cast<CloneStart*>(start);
+  capture::after_fork_in_child();
+  const int status = copy.function(copy.argument);
+  // libc leaves by a system call of its own.
+  capture::finish_process(fbleprof::format::State::kEnded, 0);
+  return status;
+}
+}  // namespace
+// Declared with `...`: the arguments after the fourth are there if the flags ask for them.
+FBLEPROF_INTERPOSE int clone_of_program(int (*function)(void*), void* stack, int flags,
+                                        void* argument, void* parent_tid, void* tls,
+                                        void* child_tid) __asm__("clone");
+int clone_of_program(int (*function)(void*), void* stack, int flags, void* argument,
+                     void* parent_tid, void* tls, void* child_tid) {
+  CloneStart start{function, argument};
+  if ((flags & CLONE_VM) == 0 && function && stack) {
+    function = run_clone;
+    argument = &start;
+  }
+  return original::clone(function, stack, flags, argument, parent_tid, tls, child_tid);
 }
 
 FBLEPROF_INTERPOSE int execve(const char* path, Arguments argv, Arguments envp) noexcept {
@@ -124,6 +154,14 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
     case SYS_exit_group:
       capture::finish_process(fbleprof::format::State::kEnded, 0);
       break;
+    case SYS_clone:
+      if (a & CLONE_VM) break;  // it returns on another stack
+      [[fallthrough]];
+    case SYS_fork: {
+      const long pid = original::syscall(number, a, b, c, d, e, f);
+      if (pid == 0) capture::after_fork_in_child();
+      return pid;
+    }
     case SYS_execve:
     case SYS_execveat: {
       capture::Exec exec;

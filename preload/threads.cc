@@ -5,6 +5,7 @@
 #include <ucontext.h>
 
 #include "capture/fibers.h"
+#include "capture/fork_child.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
 #include "capture/stack_bounds.h"
@@ -70,7 +71,8 @@ int run_thrd(void* argument) {
 
 // Null: the thread is started as if we were not there.
 Start* prepare(const pthread_attr_t* attributes) {
-  Start* start = capture::is_profiling() ? capture::prepare_thread() : nullptr;
+  Start* start =
+      capture::is_profiling() && capture::owns_profile() ? capture::prepare_thread() : nullptr;
   if (start) {
     start->stack_bytes = stack_bytes_of(attributes);
     start->signal_blocked = capture::program_blocks_signal();

@@ -22,11 +22,14 @@ namespace {
 // the thread that forked.
 class Inheritance {
  public:
-  explicit Inheritance(const ThreadState& thread)
-      : gate_(thread.main_stack.gate),
-        top_(thread.current == &thread.main_stack ? fbleprof_hot.top : thread.main_stack.saved_top),
-        tree_(&thread.tree),
-        bounds_{thread.main_stack.low, thread.main_stack.high} {
+  explicit Inheritance(const ThreadState* thread) {
+    if (thread) {
+      const auto& stack = thread->main_stack;
+      gate_ = stack.gate;
+      top_ = thread->current == &stack ? fbleprof_hot.top : stack.saved_top;
+      tree_ = &thread->tree;
+      bounds_ = {stack.low, stack.high};
+    }
     file_.adopt(session.arena.base(), session.arena.cap_bytes(), 0);
     first_function_ = file_.header()->first_function;
   }
@@ -45,7 +48,7 @@ class Inheritance {
 
   // Rebuilds the parent's shadow stack in the calling thread's new tree.
   void replay_stack() const {
-    if (!fbleprof_hot.top) return;
+    if (!fbleprof_hot.top || !gate_) return;
     ThreadState& state = *fbleprof_hot.self;
     signal_safe::BusyGuard guard(state);
     Entry* top = state.main_stack.gate;
@@ -106,9 +109,9 @@ class Inheritance {
 
   signal_safe::Arena file_;
   format::Ref first_function_;
-  const Entry* gate_;
-  const Entry* top_;
-  const signal_safe::CallTree* tree_;
+  const Entry* gate_ = nullptr;
+  const Entry* top_ = nullptr;
+  const signal_safe::CallTree* tree_ = nullptr;
   StackBounds bounds_;
 };
 
@@ -133,7 +136,7 @@ void become_own_process(ThreadState* inherited) {
   take_pending_signal(nullptr);  // a child begins with none
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
-  Inheritance inheritance(*inherited);
+  Inheritance inheritance(inherited);
   abandon_all_threads();
   profile.finished = false;
   const Path base_path = profile.output.base_path;
@@ -151,8 +154,14 @@ void become_own_process(ThreadState* inherited) {
 }
 
 void after_fork_in_child() {
-  if (!session.arena.base() || !fbleprof_hot.top) return;
-  if (!fbleprof_hot.self->canary->alive) become_own_process(fbleprof_hot.self);
+  if (!session.arena.base() || !were_blocks_wiped()) return;
+  become_own_process(fbleprof_hot.top ? fbleprof_hot.self : nullptr);
+}
+
+bool owns_profile() {
+  if (is_own_process()) return true;
+  after_fork_in_child();
+  return is_own_process();
 }
 
 }  // namespace fbleprof::capture

@@ -27,6 +27,7 @@ void find_own_text() {
 
 // A thread of which nothing is known but where it runs now.
 void attach_unknown_thread() {
+  if (!owns_profile()) return;
   if (handler_is_installed()) open_mask_of_thread(program_blocks_signal());
   SamplingBlocked guard;
   attach_this_thread({0, 0}, 0);

@@ -64,6 +64,8 @@ bool complete(ThreadBlock& block) {
     if (!wiped) return false;
     state.canary = reinterpret_cast<ForkCanary*>(wiped);
     state.cache = reinterpret_cast<Slot*>(wiped + kPageBytes);
+    // `alive` is of the thread, this is of the process.
+    state.canary->reserved[0] = 1;
   }
   char* tables = reinterpret_cast<char*>(&block) + kBlockBytes;
   if (state.tree.root() == 0 &&
@@ -105,6 +107,11 @@ void give_back(ThreadBlock* block) {
 }
 
 ThreadBlock* newest_block() { return all_blocks.load(std::memory_order_acquire); }
+
+bool were_blocks_wiped() {
+  const ThreadBlock* newest = newest_block();
+  return newest && newest->state.canary->reserved[0] == 0;
+}
 
 void forget_blocks() {
   all_blocks.store(nullptr, std::memory_order_relaxed);

@@ -55,6 +55,10 @@ void give_back(ThreadBlock* block);
 // The newest of all; the others by next_all.
 ThreadBlock* newest_block();
 
+// Whether the kernel wiped what it wipes in a forked child: this process was forked and nothing
+// noticed yet. False in a vfork child, which runs in its parent's memory.
+bool were_blocks_wiped();
+
 // In a forked child: its parent's blocks are not its own. Their memory is copied and stays.
 void forget_blocks();
 

@@ -61,3 +61,25 @@ begin "a truncated profile of a program that handles SIGBUS"
 plain "$PROGRAMS/own_signals.fentry" bus "$dir/plain/file"
 profiled "$PROGRAMS/own_signals.fentry" bus "$profile"
 same_as_plain
+
+for how in clone syscall timer destructor; do
+  begin "a child made by $how"
+  same "$PROGRAMS/odd_forks.plain" $how
+  check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 2
+  while read -r file; do
+    verified "$file"
+    near "CPU time of $file" "$(fact cpu_ns "$file")" 250000000 100000000
+  done < <(profiles_in "$dir")
+done
+
+# The search reads all memory: each page behind the end of the file would be a signal.
+begin "valgrind's search for leaks"
+if command -v valgrind >/dev/null; then
+  start=$SECONDS
+  LD_PRELOAD=$LIB FBLEPROF_OUT=$profile timeout 60 valgrind --leak-check=full \
+    --error-exitcode=9 "$PROGRAMS/leaks.plain" >/dev/null 2>"$dir/leaks.err"
+  check "valgrind finds the leak" $? = 9
+  check "it takes seconds" $((SECONDS - start)) -lt 20
+else
+  skip "no valgrind"
+fi
