@@ -54,7 +54,7 @@ bool is_trivial(const Content& content, State state) {
 }
 
 void leave_file(State state, bool is_trivial) {
-  const OutputFile& output = profile.output;
+  OutputFile& output = profile.output;
   if (is_trivial && output.is_secondary && state == State::kEnded) {
     remove_output(output);
   } else if (state != State::kExeced || !output.anonymous) {

@@ -23,7 +23,8 @@ Exec::~Exec() {
   if (is_profiled_) {
     profile.finished = false;
     describe_going_on();
-    if (reopen_output(profile.output)) signal_safe::session.arena.thaw();
+    signal_safe::Arena& arena = signal_safe::session.arena;
+    if (reopen_output(profile.output, arena.populated_bytes())) arena.thaw();
     if (fbleprof_hot.top && profile.settings.recording.clock != format::Clock::kTicks) {
       SamplingBlocked guard;
       arm_timer(*fbleprof_hot.self, kSamplingSignal, profile.settings.rate_hz,

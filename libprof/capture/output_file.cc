@@ -438,13 +438,50 @@ bool resize(const OutputFile& file, std::uint64_t bytes) {
   close(fd);
   return done;
 }
+
+// What is beyond the file's end must not be met: valgrind's search for leaks reads all that is
+// mapped, and each page there would be a signal. A thread that was about to write a record when the
+// file was frozen still finds memory.
+void replace_tail(const OutputFile& file, std::uint64_t begin) {
+  constexpr std::uint64_t kStillWritten = 1 << 20;
+  const std::uint64_t middle = std::min(begin + kStillWritten, file.cap_bytes);
+  auto replace = [&](std::uint64_t from, std::uint64_t to, int protection) {
+    if (from == to) return;
+    signal_safe::kernel_call(SYS_mmap, reinterpret_cast<long>(file.base + from),
+                             static_cast<long>(to - from), protection,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  };
+  replace(begin, middle, PROT_READ | PROT_WRITE);
+  replace(middle, file.cap_bytes, PROT_NONE);
+}
 }  // namespace
 
-bool reopen_output(const OutputFile& file) {
-  return file.anonymous || resize(file, file.cap_bytes);
+bool reopen_output(OutputFile& file, std::uint64_t used_bytes) {
+  if (file.anonymous) return true;
+  if (!resize(file, file.cap_bytes)) return false;
+  const int fd = open(file.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  struct stat status {};
+  bool mapped = fstat(fd, &status) == 0 && status.st_dev == file.device &&
+                status.st_ino == file.inode &&
+                static_cast<std::uint64_t>(status.st_size) >= file.cap_bytes;
+  const std::uint64_t end = file.end_bytes;
+  // What a thread wrote meanwhile behind the end.
+  if (mapped && used_bytes > end) {
+    const auto late = used_bytes - end;
+    mapped =
+        pwrite(fd, file.base + end, late, static_cast<off_t>(end)) == static_cast<ssize_t>(late);
+  }
+  if (mapped && end < file.cap_bytes) {
+    mapped =
+        mmap(file.base + end, file.cap_bytes - end, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, static_cast<off_t>(end)) != MAP_FAILED;
+  }
+  close(fd);
+  return mapped;
 }
 
-void close_output(const OutputFile& file, std::uint64_t used_bytes) {
+void close_output(OutputFile& file, std::uint64_t used_bytes) {
   if (file.path.empty()) return;
   if (file.anonymous) {
     rlimit limit{};
@@ -461,7 +498,9 @@ void close_output(const OutputFile& file, std::uint64_t used_bytes) {
     return;
   }
   // A failure leaves the hole: the header says where the profile ends.
-  resize(file, used_bytes);
+  if (!resize(file, used_bytes)) return;
+  file.end_bytes = used_bytes;
+  replace_tail(file, used_bytes);
 }
 
 void remove_output(const OutputFile& file) {

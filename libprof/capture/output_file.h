@@ -28,6 +28,7 @@ struct OutputFile {
   char* base = nullptr;  // the mapping; null = no profile
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
+  std::uint64_t end_bytes = 0;  // where the file was cut
   std::uint64_t device = 0, inode = 0;  // what the path must still name at the end
   bool is_secondary = false;     // named after another profile: a child's, or its name was taken
   bool loss_is_counted = false;  // there is none for there are too many: the first one says so
@@ -44,13 +45,14 @@ format::Header starting_header(const OutputFile& file);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it
 // ends.
-void close_output(const OutputFile& file, std::uint64_t used_bytes);
+void close_output(OutputFile& file, std::uint64_t used_bytes);
 
 // Takes a profile away that holds nothing.
 void remove_output(const OutputFile& file);
 
-// The program goes on after all: the hole is put back. False: the profile cannot grow any more.
-bool reopen_output(const OutputFile& file);
+// The program goes on after all: the hole is put back. `used_bytes` are in use by now. False: the profile
+// cannot grow any more.
+bool reopen_output(OutputFile& file, std::uint64_t used_bytes);
 
 // What /proc says of a process: its start in clock ticks since boot; 0 if there is none.
 std::uint64_t process_start_ticks(std::uint32_t pid);
