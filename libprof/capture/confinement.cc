@@ -1,8 +1,6 @@
 #include "capture/confinement.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
+#include "capture/kernel_file.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -22,11 +20,7 @@ constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
 // timer_create is older and more common than perf_event_open, and is used all the same.
 bool is_born_confined() {
   char text[4096];
-  const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t length = read(fd, text, sizeof text - 1);
-  close(fd);
-  text[length > 0 ? length : 0] = 0;
+  read_text("/proc/self/status", text, sizeof text);
   for (const char* line = text; *line;) {
     constexpr char kName[] = "Seccomp:\t";
     bool same = true;

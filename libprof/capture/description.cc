@@ -1,11 +1,10 @@
 #include "capture/description.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "capture/clock.h"
+#include "capture/kernel_file.h"
 #include "capture/program_path.h"
 #include "signal_safe/session.h"
 
@@ -63,15 +62,13 @@ void add_label(format::Header* header, const char* key, const char* value) {
 void describe_process(format::Header* header) {
   char text[4096];
   if (*program_path()) header->executable = add_text(program_path());
-  if (getcwd(text, sizeof text)) header->working_directory = add_text(text);
+  if (signal_safe::kernel_call(SYS_getcwd, reinterpret_cast<long>(text), sizeof text) > 0)
+    header->working_directory = add_text(text);
   utsname host{};
-  if (uname(&host) == 0) header->host = add_text(host.nodename);
-  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    const ssize_t length = read(fd, text, sizeof text);
-    close(fd);
-    if (length > 0)
-      header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));
+  if (signal_safe::kernel_call(SYS_uname, reinterpret_cast<long>(&host)) == 0)
+    header->host = add_text(host.nodename);
+  if (const std::uint64_t length = read_text("/proc/self/cmdline", text, sizeof text)) {
+    header->command_line = session.arena.add_string(text, static_cast<std::uint32_t>(length));
   }
 }
 
@@ -79,7 +76,7 @@ void describe_process(format::Header* header) {
 // killed meanwhile leaves the one or the other.
 void write_header(format::Header* place, const Settings& settings, const OutputFile& output) {
   format::Header header = starting_header(output);
-  header.parent_pid = static_cast<std::uint32_t>(getppid());
+  header.parent_pid = static_cast<std::uint32_t>(signal_safe::kernel_call(SYS_getppid));
   header.start_realtime_ns = clock_ns(CLOCK_REALTIME);
   header.start_monotonic_ns = header.end_monotonic_ns = session.start_monotonic_ns;
   header.clock = settings.recording.clock;

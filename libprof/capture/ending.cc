@@ -27,7 +27,8 @@ void charge_this_thread() {
   disarm_timer(*fbleprof_hot.self);
   drain_pending();
   signal_safe::charge_rest(*fbleprof_hot.self);
-  prctl(PR_GET_NAME, fbleprof_hot.self->record->name);
+  signal_safe::kernel_call(SYS_prctl, PR_GET_NAME,
+                           reinterpret_cast<long>(fbleprof_hot.self->record->name));
 }
 
 // A thread that goes on running when the process ends is charged by whoever ends it.
@@ -55,7 +56,7 @@ bool is_trivial(const Content& content, State state) {
 
 void leave_file(State state, bool is_trivial) {
   OutputFile& output = profile.output;
-  if (is_trivial && output.is_secondary && state == State::kEnded) {
+  if (is_trivial && output.name.is_secondary && state == State::kEnded) {
     remove_output(output);
   } else if (state != State::kExeced || !output.anonymous) {
     close_output(output, session.arena.populated_bytes());
@@ -84,7 +85,8 @@ void finish_process(State state, std::uint32_t code) {
   header->process_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   header->end_monotonic_ns = signal_safe::monotonic_ns();
   const Content content = content_of_profile();
-  if (!has_time() && !content.hooked && !profile.output.is_secondary && state == State::kEnded) {
+  if (!has_time() && !content.hooked && !profile.output.name.is_secondary &&
+      state == State::kEnded) {
     remark(
         "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
         "there is nothing to show");

@@ -139,9 +139,9 @@ void become_own_process(ThreadState* inherited) {
   Inheritance inheritance(inherited);
   abandon_all_threads();
   profile.finished = false;
-  const Path base_path = profile.output.base_path;
-  if (!open_profile(&base_path)) {
-    go_on_without_profile(inheritance.file(), profile.output.loss_is_counted);
+  const OutputFile parent = profile.output;
+  if (!open_profile(&parent)) {
+    go_on_without_profile(inheritance.file(), profile.output.name.loss_is_counted);
     return;
   }
   add_loaded_modules();

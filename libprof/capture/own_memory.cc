@@ -1,12 +1,11 @@
 #include "capture/own_memory.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "signal_safe/arch/x86_64/kernel.h"
+#include "capture/kernel_file.h"
 
 namespace fbleprof::capture {
 
@@ -30,11 +29,7 @@ struct Regions {
 constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
-bool is_address_space_limited() {
-  rlimit limit{};
-  return kernel_call(SYS_getrlimit, RLIMIT_AS, reinterpret_cast<long>(&limit)) == 0 &&
-         limit.rlim_cur != RLIM_INFINITY;
-}
+bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
 
 Region* make_region(std::uint64_t bytes, InChild in_child) {
   const std::uint64_t all = bytes + kPageBytes;

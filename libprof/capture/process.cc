@@ -1,8 +1,10 @@
 #include "capture/process.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "capture/clock.h"
 #include "capture/confinement.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
@@ -33,6 +35,11 @@ void attach_unknown_thread() {
   attach_this_thread({0, 0}, 0);
 }
 
+// Static sanitizers bring a clock_gettime of their own, which takes their being ready for granted.
+bool is_clock_libcs() {
+  return dlsym(RTLD_NEXT, "clock_gettime") == reinterpret_cast<void*>(&clock_gettime);
+}
+
 void remark_complaints() {
   for (const char* line = profile.settings.complaints.c_str(); *line;) {
     Text<512> one;
@@ -52,7 +59,8 @@ void start_process(char** environment) {
     say("this processor lacks SSE4.2 or AVX: not profiled");
     return;
   }
-  const std::uint64_t cpu_at_start = signal_safe::thread_cpu_ns();
+  const std::uint64_t cpu_at_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  session.clocks_by_system_call.store(!is_clock_libcs());
   profile.settings = read_settings(environment);
   profile.perf_allowed = !is_born_confined();
   find_own_text();

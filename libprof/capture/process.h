@@ -4,7 +4,8 @@
 // exit, a fatal signal (ending, fatal_signals) or exec (exec). Files of this folder include only
 // what stands to the left of them:
 //
-//   text, clock, stack_bounds, own_memory < options < program_path < output_file < sampling_timer <
+//   text, clock, kernel_file < stack_bounds, own_memory < options < program_path
+//     < process_facts < output_name < output_file < sampling_timer <
 //   signals
 //     < thread_blocks < threads < modules < description < profile < confinement, ending, fork_child
 //     < fatal_signals, exec < process < api < contexts < fibers

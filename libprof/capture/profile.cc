@@ -1,7 +1,8 @@
 #include "capture/profile.h"
 
+#include <asm/ioctls.h>
+#include <asm/termbits.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "capture/description.h"
 #include "capture/threads.h"
@@ -43,10 +44,10 @@ bool is_profiling() { return session.arena.base() != nullptr && !profile.finishe
 
 bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
 
-bool open_profile(const Path* base_path) {
+bool open_profile(const OutputFile* parent) {
   profile.pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
   OutputFile& output = profile.output;
-  output = open_output(profile.settings, base_path);
+  output = open_output(profile.settings, parent);
   if (!output.base) {
     say(output.failure.c_str());
     return false;
@@ -67,11 +68,18 @@ void abandon_profile() {
   say("the profile's file was truncated while the program ran: the profile is lost");
 }
 
+namespace {
+bool is_terminal(int fd) {
+  termios settings;
+  return kernel_call(SYS_ioctl, fd, TCGETS, reinterpret_cast<long>(&settings)) == 0;
+}
+}  // namespace
+
 void say(const char* line) {
-  if (!profile.settings.verbose && !isatty(2)) return;
+  if (!profile.settings.verbose && !is_terminal(2)) return;
   Text<1200> text;
   text.add("fbleprof: ").add(line).add('\n');
-  [[maybe_unused]] ssize_t wrote = write(2, text.c_str(), text.size());
+  kernel_call(SYS_write, 2, reinterpret_cast<long>(text.c_str()), static_cast<long>(text.size()));
 }
 
 void remark(const char* line) {

@@ -27,8 +27,8 @@ bool is_profiling();
 bool is_own_process();
 
 // Opens the file and makes an empty profile in it. False: there is none, and the reason was said.
-// In a process forked from a profiled one `base_path` is the parent's, else null.
-bool open_profile(const Path* base_path);
+// In a process forked from a profiled one `parent` is the parent's file, else null.
+bool open_profile(const OutputFile* parent);
 
 // The memory of the profile is gone: nothing is recorded any more. From any handler.
 void abandon_profile();

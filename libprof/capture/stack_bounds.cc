@@ -1,6 +1,8 @@
 #include "capture/stack_bounds.h"
 
-#include <sys/resource.h>
+#include <algorithm>
+
+#include "capture/kernel_file.h"
 
 extern "C" void* __libc_stack_end;
 
@@ -9,11 +11,7 @@ namespace fbleprof::capture {
 StackBounds bounds_of_main_thread() {
   const auto end =
       (reinterpret_cast<std::uint64_t>(__libc_stack_end) + 0xffff) & ~std::uint64_t{0xfff};
-  rlimit limit{};
-  std::uint64_t bytes = std::uint64_t{8} << 20;
-  if (getrlimit(RLIMIT_STACK, &limit) == 0) {
-    bytes = limit.rlim_cur < (std::uint64_t{1} << 31) ? limit.rlim_cur : std::uint64_t{1} << 31;
-  }
+  const std::uint64_t bytes = std::min(limit_of(RLIMIT_STACK), std::uint64_t{1} << 31);
   // Arguments and environment lie above, and may be megabytes; they hold no frames.
   return {end - bytes, end + (std::uint64_t{1} << 20)};
 }

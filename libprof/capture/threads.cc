@@ -1,8 +1,8 @@
 #include "capture/threads.h"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
+#include "capture/kernel_file.h"
 #include "capture/own_memory.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -105,10 +105,9 @@ void give_up_on_this_thread() {
 
 std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
   const std::uint64_t bytes = 2 * (bounds.high - bounds.low) + kShadowSlackBytes;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+  if (const std::uint64_t limit = limit_of(RLIMIT_AS); limit != RLIM_INFINITY) {
     // The program planned its address space without us. A power of two is not rounded up.
-    const std::uint64_t share = limit.rlim_cur / (is_main ? 16 : 64);
+    const std::uint64_t share = limit / (is_main ? 16 : 64);
     std::uint64_t size = kLeastShadowBytes;
     while (2 * size <= share && size < bytes) size *= 2;
     return size;
@@ -150,7 +149,7 @@ void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
   state.record->flags |= format::kThreadRunning;
   state.record->end_ns = 0;
   state.record->threads_served += 1;
-  prctl(PR_GET_NAME, state.record->name);
+  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
   state.last_cpu_ns = cpu_from_ns;
   state.in_kernel_ns = 0;
   state.last_context = 0;
@@ -199,7 +198,7 @@ void detach_this_thread(bool for_good) {
   drain_pending();
   if (state.canary->alive) {
     signal_safe::charge_rest(state);
-    prctl(PR_GET_NAME, state.record->name);
+    kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
   }

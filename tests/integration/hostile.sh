@@ -83,3 +83,71 @@ if command -v valgrind >/dev/null; then
 else
   skip "no valgrind"
 fi
+
+# Their libc is not ready when our constructor runs.
+sources=$SOURCE/tests/programs
+for kind in "gcc thread -static-libtsan" "gcc address -static-libasan" "clang-14 thread" "clang-14 address"; do
+  read -r compiler sanitizer flag <<<"$kind"
+  begin "static sanitizer: $kind"
+  # shellcheck disable=SC2086  # no flag at all
+  if $compiler -g -O1 -fsanitize="$sanitizer" $flag "$sources/sanitized.c" -o "$dir/sanitized" \
+    -pthread 2>/dev/null; then
+    same "$dir/sanitized"
+    verified "$profile"
+  else
+    skip "no such sanitizer"
+  fi
+done
+
+begin "a program that locks its directory"
+(cd "$dir/plain" && "$PROGRAMS/lock_holder.plain") >"$dir/plain.out"
+(cd "$dir/profiled" && LD_PRELOAD=$LIB "$PROGRAMS/lock_holder.plain") >"$dir/profiled.out"
+check "its lock is refused as often" "$(cat "$dir/plain.out")" = "$(cat "$dir/profiled.out")"
+
+begin "another file in the place of .old"
+echo precious >"$profile.old"
+profiled "$PROGRAMS/endings.fentry" return
+settings=(FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/endings.fentry" return
+check "it is left alone" "$(cat "$profile.old")" = precious
+grep -q "not a profile" "$dir/profiled.err" || fail "the reason is not told"
+
+begin "another file in the place of the first process's profile"
+cat >"$dir/replaces.c" <<'END'
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  static char zeros[8192];
+  if (argc < 2) return 1;
+  unlink(argv[1]);
+  const int fd = open(argv[1], O_WRONLY | O_CREAT, 0600);
+  if (write(fd, zeros, sizeof zeros) < 0) return 1;
+  for (int i = 0; i < 3; ++i) {
+    if (fork() == 0) {
+      for (volatile long x = 0; x < 20000000; ++x) continue;
+      _exit(0);
+    }
+  }
+  while (wait(0) > 0) continue;
+  return 0;
+}
+END
+gcc -O1 "$dir/replaces.c" -o "$dir/replaces" || fail "cannot build"
+profiled "$dir/replaces" "$profile"
+cmp -s "$profile" <(head -c 8192 /dev/zero) || fail "it was written to"
+
+begin "killed in another pid namespace"
+if unshare -pf true 2>/dev/null; then
+  for _ in 1 2; do
+    unshare -pf env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" sh -c 'kill -KILL $$; exit' 2>/dev/null
+  done
+  check "its profile makes way" "$(profiles_in "$dir" | grep -cv '\.old')" -le 1
+  unshare -pf env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" sleep 3 &
+  sleep 1
+  profiled "$PROGRAMS/endings.fentry" return
+  check "a live one does not" "$(profiles_in "$dir" | grep -cv '\.old')" = 2
+  wait
+else
+  skip "no namespaces"
+fi
