@@ -29,10 +29,23 @@ std::size_t count_arguments(va_list arguments) {
 }
 }  // namespace
 
-FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
-  const pid_t pid = original::_Fork();
-  if (pid == 0) capture::after_fork_in_child();
+namespace {
+// What comes before and after a fork of any kind.
+template <typename Fork>
+auto forked(Fork fork) {
+  capture::before_fork();
+  const auto pid = fork();
+  if (pid == 0) {
+    capture::after_fork_in_child();
+  } else {
+    capture::after_fork_in_parent();
+  }
   return pid;
+}
+}  // namespace
+
+FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
+  return forked([] { return original::_Fork(); });
 }
 
 // With memory of its own, what clone makes is a process like a forked one, on another stack.
@@ -56,12 +69,14 @@ FBLEPROF_INTERPOSE int clone_of_program(int (*function)(void*), void* stack, int
                                         void* child_tid) __asm__("clone");
 int clone_of_program(int (*function)(void*), void* stack, int flags, void* argument,
                      void* parent_tid, void* tls, void* child_tid) {
-  CloneStart start{function, argument};
-  if ((flags & CLONE_VM) == 0 && function && stack) {
-    function = run_clone;
-    argument = &start;
+  if ((flags & CLONE_VM) != 0 || !function || !stack) {
+    return original::clone(function, stack, flags, argument, parent_tid, tls, child_tid);
   }
-  return original::clone(function, stack, flags, argument, parent_tid, tls, child_tid);
+  CloneStart start{function, argument};
+  capture::before_fork();
+  const int pid = original::clone(run_clone, stack, flags, &start, parent_tid, tls, child_tid);
+  capture::after_fork_in_parent();
+  return pid;
 }
 
 FBLEPROF_INTERPOSE int execve(const char* path, Arguments argv, Arguments envp) noexcept {
@@ -157,11 +172,8 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
     case SYS_clone:
       if (a & CLONE_VM) break;  // it returns on another stack
       [[fallthrough]];
-    case SYS_fork: {
-      const long pid = original::syscall(number, a, b, c, d, e, f);
-      if (pid == 0) capture::after_fork_in_child();
-      return pid;
-    }
+    case SYS_fork:
+      return forked([=] { return original::syscall(number, a, b, c, d, e, f); });
     case SYS_execve:
     case SYS_execveat: {
       capture::Exec exec;
@@ -174,5 +186,7 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
 }
 
 namespace fbleprof::preload {
-void watch_forks() { pthread_atfork(nullptr, nullptr, capture::after_fork_in_child); }
+void watch_forks() {
+  pthread_atfork(capture::before_fork, capture::after_fork_in_parent, capture::after_fork_in_child);
+}
 }  // namespace fbleprof::preload

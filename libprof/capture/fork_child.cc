@@ -4,6 +4,7 @@
 
 #include "capture/modules.h"
 #include "capture/profile.h"
+#include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "signal_safe/arch/x86_64/kernel.h"
@@ -153,7 +154,11 @@ void become_own_process(ThreadState* inherited) {
   if (was_recording) start_all_threads();
 }
 
+void before_fork() { hold_back_events(); }
+void after_fork_in_parent() { let_events_go_on(); }
+
 void after_fork_in_child() {
+  forget_timers();
   if (!session.arena.base() || !were_blocks_wiped()) return;
   become_own_process(fbleprof_hot.top ? fbleprof_hot.self : nullptr);
 }

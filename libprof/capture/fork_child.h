@@ -6,6 +6,10 @@
 
 namespace fbleprof::capture {
 
+// Around a fork, in the parent. Async-signal-safe.
+void before_fork();
+void after_fork_in_parent();
+
 // In a forked child, before it returns from fork.
 void after_fork_in_child();
 

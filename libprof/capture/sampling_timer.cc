@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include <atomic>
+
 #include "signal_safe/arch/x86_64/kernel.h"
 
 namespace fbleprof::capture {
@@ -22,6 +24,40 @@ constexpr long kPage = 4096;
 // stacks. Threads beyond this many at once have the timer alone.
 constexpr int kMostEvents = 2000;
 int events = 0;
+
+// How many threads have an event's descriptor open, and how many forks are under way.
+std::atomic<int> opening{0}, forking{0};
+
+void pause_shortly() {
+  timespec pause{0, 20'000};
+  kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+}
+
+// The calling thread opens an event while no fork is under way. No signal comes meanwhile: its
+// handler might fork, and wait for us.
+class Opening {
+ public:
+  Opening() {
+    const std::uint64_t all = ~std::uint64_t{0};
+    kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all),
+                reinterpret_cast<long>(&old_mask_), sizeof all);
+    while (opening.fetch_add(1), forking.load() != 0) {
+      opening.fetch_sub(1);
+      pause_shortly();
+    }
+  }
+  ~Opening() {
+    opening.fetch_sub(1);
+    kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&old_mask_), 0,
+                sizeof old_mask_);
+  }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+
+ private:
+  std::uint64_t old_mask_ = 0;
+};
+
 const char timer_mark = 0;  // its address is the value of our timers' signals
 
 // Linux's, which no header of libc gives.
@@ -45,6 +81,7 @@ void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.disabled = 1;
+  const Opening guard;
   const long fd = kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes), 0, -1, -1,
                               PERF_FLAG_FD_CLOEXEC);
   if (kernel_failed(fd)) return nullptr;
@@ -105,7 +142,18 @@ void disarm_timer(ThreadState& thread) {
   thread.has_timer = false;
 }
 
-void forget_timers() { events = 0; }
+void hold_back_events() {
+  forking.fetch_add(1);
+  while (opening.load() != 0) pause_shortly();
+}
+
+void let_events_go_on() { forking.fetch_sub(1); }
+
+void forget_timers() {
+  events = 0;
+  opening.store(0);
+  forking.store(0);
+}
 
 bool is_timer_signal(int code, const void* value) {
   return code == POLL_IN || (code == SI_TIMER && value == &timer_mark);

@@ -151,3 +151,6 @@ if unshare -pf true 2>/dev/null; then
 else
   skip "no namespaces"
 fi
+
+begin "forks while threads start"
+same "$PROGRAMS/fork_descriptors.plain"
