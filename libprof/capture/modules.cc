@@ -46,6 +46,17 @@ bool is_still_loaded(const format::Module& module) {
          reinterpret_cast<std::uint64_t>(object.dlfo_map_end) == module.end;
 }
 
+bool has_hooked_function(format::Ref module) {
+  const format::Ref newest =
+      __atomic_load_n(&session.arena.header()->first_function, __ATOMIC_ACQUIRE);
+  for (format::Ref ref = newest; ref != 0;) {
+    const auto* function = session.arena.at<format::Function>(ref);
+    if (function->module == module && (function->flags & format::kFunctionHooked)) return true;
+    ref = function->next;
+  }
+  return false;
+}
+
 }  // namespace
 
 void add_loaded_modules() {
@@ -67,16 +78,19 @@ void add_loaded_modules() {
 }
 
 void note_unloading() {
+  bool was_hooked = false;
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->first_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
     if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
+      was_hooked = was_hooked || has_hooked_function(ref);
       session.code_map.retire(module->begin, module->end,
                               signal_safe::monotonic_ns() - session.start_monotonic_ns);
-      forget_code();
     }
     ref = module->next;
   }
+  // Once for all that went, and only if any of it can be in a cache.
+  if (was_hooked) forget_code();
 }
 
 }  // namespace fbleprof::capture

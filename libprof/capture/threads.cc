@@ -268,6 +268,7 @@ void forget_code() {
     // this moment: with code that is still there, which is right, or with what it moves from
     // another slot, which it takes back then.
     Slot* cache = block->state.cache;
+    if ((block->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
     for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {
       if (cache[i].tag != 0) __atomic_store_n(&cache[i].tag, 0, __ATOMIC_RELEASE);
     }
