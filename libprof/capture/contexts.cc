@@ -62,6 +62,26 @@ void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::ui
   context->stack.low = low;
   context->stack.high = low + bytes;
 }
+
+bool bind_anew(fbleprof_context* context, std::uint64_t bytes) {
+  Stack& stack = context->stack;
+  const auto room = static_cast<std::uint64_t>(stack.limit - stack.gate);
+  if (bytes / sizeof(std::uint64_t) > room || fbleprof_hot.self->context == context) return false;
+  stack.saved_top = stack.gate;
+  stack.high = stack.low + bytes;
+  stack.base = signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top);
+  context->tree = &fbleprof_hot.self->tree;
+  return true;
+}
+
+std::uint64_t bound_bytes(const fbleprof_context* context) {
+  return context->stack.high - context->stack.low;
+}
+
+void drop_below(fbleprof_context* context, std::uint64_t sp) {
+  Stack& stack = context->stack;
+  while (stack.saved_top->frame + FRAME_BIAS < sp) --stack.saved_top;
+}
 }  // namespace fbleprof::capture
 
 fbleprof_context* fbleprof_context_new(size_t most_entries) {

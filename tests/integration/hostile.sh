@@ -154,3 +154,9 @@ fi
 
 begin "forks while threads start"
 same "$PROGRAMS/fork_descriptors.plain"
+
+for mode in fentry mcountc cyg; do
+  begin "fibers that change threads, on stacks of changing size $mode"
+  same "$PROGRAMS/migration.$mode"
+  expected
+done
