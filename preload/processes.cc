@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "capture/ending.h"
 #include "capture/exec.h"
 #include "capture/fork_child.h"
+#include "capture/locked_memory.h"
 #include "interposed.h"
 #include "watching.h"
 
@@ -134,6 +136,10 @@ FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept
   va_end(list);
   capture::Exec exec;
   return original::execve(path, argv, envp);
+}
+
+FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {
+  return capture::lock_program(flags, original::mlockall.get());
 }
 
 // Both are declared with `...`, and take as many arguments as the call needs; passing on all there

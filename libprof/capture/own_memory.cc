@@ -15,6 +15,7 @@ using signal_safe::kernel_failed;
 namespace {
 
 struct Region {
+  Region* older;
   char* base;
   std::uint64_t bytes;
   std::atomic<std::uint64_t> used;
@@ -29,13 +30,21 @@ struct Regions {
 constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
+bool mappings_are_locked = false;
+
 bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
 
 Region* make_region(std::uint64_t bytes, InChild in_child) {
   const std::uint64_t all = bytes + kPageBytes;
-  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(all), PROT_READ | PROT_WRITE,
+  // What may not be touched is not brought into core when it is locked.
+  const int protection = mappings_are_locked ? PROT_NONE : PROT_READ | PROT_WRITE;
+  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(all), protection,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (kernel_failed(at)) return nullptr;
+  if (mappings_are_locked) {
+    kernel_call(SYS_munlock, at, static_cast<long>(all));
+    kernel_call(SYS_mprotect, at, static_cast<long>(all), PROT_READ | PROT_WRITE);
+  }
   // A huge page at the first touch would be 2 MB where a few pages are used.
   kernel_call(SYS_madvise, at, static_cast<long>(all), MADV_NOHUGEPAGE);
   // Its own description stands in its first page, which is not wiped.
@@ -69,18 +78,31 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     Region* newest = regions.newest.load(std::memory_order_acquire);
     if (char* taken = take_from(newest, bytes)) return taken;
     std::uint64_t size = bytes;
-    if (newest && !is_address_space_limited()) {
+    if (newest && !is_address_space_limited() && !mappings_are_locked) {
       const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
       size = std::max(bytes, next);
       regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
     }
     Region* made = make_region(size, in_child);
     if (!made) return nullptr;
+    made->older = newest;
     if (!regions.newest.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) {
       // Another thread, or a handler, was faster: its region serves.
       kernel_call(SYS_munmap, reinterpret_cast<long>(made), static_cast<long>(size + kPageBytes));
     }
   }
 }
+
+void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
+                     void* argument) {
+  for (Regions* regions : {&copied, &wiped}) {
+    for (Region* region = regions->newest.load(std::memory_order_acquire); region;
+         region = region->older) {
+      function(argument, region, region->bytes + kPageBytes);
+    }
+  }
+}
+
+void expect_locked_mappings() { mappings_are_locked = true; }
 
 }  // namespace fbleprof::capture

@@ -20,4 +20,11 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 // `bytes` of zeros at the start of a page, or null.
 void* take_memory(std::uint64_t bytes, InChild in_child);
 
+// The mappings that pieces were taken from.
+void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
+                     void* argument);
+
+// The program has each new mapping locked in core (mlockall): ours are to stay out.
+void expect_locked_mappings();
+
 }  // namespace fbleprof::capture

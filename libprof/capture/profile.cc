@@ -33,6 +33,8 @@ bool provide_tables() {
     tables = 0;
     return false;
   }
+  profile.tables = reinterpret_cast<void*>(tables);
+  profile.table_bytes = kBytes;
   session.code_map.adopt(reinterpret_cast<void*>(tables), &session.arena);
   session.blocks = reinterpret_cast<format::Ref*>(tables + static_cast<long>(CodeMap::kTableBytes));
   return true;

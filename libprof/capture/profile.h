@@ -13,7 +13,9 @@ namespace fbleprof::capture {
 struct Profile {
   Settings settings;
   OutputFile output;
-  std::uint32_t pid = 0;     // of the process that it is of
+  std::uint32_t pid = 0;   // of the process that it is of
+  void* tables = nullptr;  // what belongs to the profile and is not in its file
+  std::uint64_t table_bytes = 0;
   bool perf_allowed = true;  // perf_event_open may be tried
   bool finished = false;     // its end is written; hooks may still count
   bool confined = false;     // the program is: no system calls any more

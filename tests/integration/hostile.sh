@@ -160,3 +160,13 @@ for mode in fentry mcountc cyg; do
   same "$PROGRAMS/migration.$mode"
   expected
 done
+
+if [ "$(id -u)" = 0 ]; then
+  begin "all memory is locked in core"
+  same "$PROGRAMS/locked.plain"
+  verified "$profile"
+  begin "all memory is locked in core, under a limit"
+  same "$PROGRAMS/locked.plain" $((64 << 20))
+  begin "more memory than the limit is to be locked"
+  same "$PROGRAMS/locked.plain" 65536
+fi
