@@ -15,5 +15,6 @@ using SiteId = Id<struct SiteTag>;
 using NodeId = Id<struct NodeTag>;
 using EdgeId = Id<struct EdgeTag>;
 using MetricId = Id<struct MetricTag>;
+using LabelSetId = Id<struct LabelSetTag>;
 
 }  // namespace fbleprof::profile

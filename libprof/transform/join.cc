@@ -32,6 +32,7 @@ class Joiner {
     parts.modules = std::make_shared<std::vector<Module>>(std::move(modules_));
     parts.functions = std::make_shared<Functions>(std::move(functions_));
     parts.sites = std::make_shared<Sites>(std::move(sites_));
+    parts.label_sets = std::make_shared<std::vector<LabelSet>>(std::move(label_sets_));
     parts.trees = std::make_shared<std::vector<Tree>>(std::move(trees_));
     parts.nodes = std::make_shared<Nodes>(std::move(nodes_));
     parts.edges = std::make_shared<Edges>(std::move(edges_));
@@ -46,7 +47,8 @@ class Joiner {
     for (std::size_t m = 0; m < metrics_.size(); ++m) {
       if (metrics_[m].name == metric.name && metrics_[m].unit == metric.unit) return m;
     }
-    metrics_.push_back({metric.name, metric.unit, metric.aggregation, nullptr});
+    metrics_.push_back(metric);
+    metrics_.back().values = nullptr;
     columns_.emplace_back();
     return metrics_.size() - 1;
   }
@@ -101,7 +103,12 @@ class Joiner {
       }
       sites.push_back(it->second);
     }
-    add_trees(profile, functions, sites, first_process, first_thread);
+    const std::size_t first_label_set = label_sets_.size();
+    for (LabelSet set : profile.label_sets()) {
+      for (Label& label : set) label = {text(label.key), text(label.value)};
+      label_sets_.push_back(std::move(set));
+    }
+    add_trees(profile, functions, sites, first_process, first_thread, first_label_set);
     warnings_.insert(warnings_.end(), profile.warnings().begin(), profile.warnings().end());
   }
 
@@ -127,7 +134,9 @@ class Joiner {
                         .line = from.line[i],
                         .flags = from.flags[i],
                         .size = from.size[i],
-                        .linkage_name = text(from.linkage_name[i])});
+                        .linkage_name = text(from.linkage_name[i]),
+                        .column = from.column[i],
+                        .language = text(from.language[i])});
       } else {
         functions_.flags[it->second.index()] |= from.flags[i];
       }
@@ -138,7 +147,7 @@ class Joiner {
 
   void add_trees(const Profile& profile, const std::vector<FunctionId>& functions,
                  const std::vector<SiteId>& sites, std::size_t first_process,
-                 std::size_t first_thread) {
+                 std::size_t first_thread, std::size_t first_label_set) {
     const std::size_t first_node = nodes_.count();
     const auto moved = [&](NodeId id) { return id ? NodeId(id.index() + first_node) : id; };
     for (Tree tree : profile.trees()) {
@@ -146,6 +155,7 @@ class Joiner {
       tree.end = moved(tree.end);
       if (tree.process) tree.process = ProcessId(tree.process.index() + first_process);
       if (tree.thread) tree.thread = ThreadId(tree.thread.index() + first_thread);
+      if (tree.labels) tree.labels = LabelSetId(tree.labels.index() + first_label_set);
       trees_.push_back(tree);
     }
     const Nodes& nodes = profile.nodes();
@@ -181,6 +191,7 @@ class Joiner {
   std::vector<Module> modules_;
   Functions functions_;
   Sites sites_;
+  std::vector<LabelSet> label_sets_;
   std::vector<Tree> trees_;
   Nodes nodes_;
   Edges edges_;

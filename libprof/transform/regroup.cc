@@ -51,7 +51,8 @@ class Regrouper {
     Parts parts = source_.parts();
     auto edges = std::make_shared<Edges>(move_edges());
     for (Metric& metric : parts.metrics) {
-      metric.values = metric.name == "calls" ? sum_calls(*edges) : move_values(metric);
+      const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
+      metric.values = is_of_edges ? sum_calls(*edges) : move_values(metric);
     }
     parts.edges = std::move(edges);
     const NodeId end(result_.count());
@@ -263,6 +264,8 @@ class Regrouper {
     const auto charge = [&](std::uint32_t at, std::uint64_t value) {
       if (metric.aggregation == Aggregation::kMax) {
         column->set(at, std::max((*column)[at], value));
+      } else if (metric.is_signed) {
+        column->add_signed(at, value);
       } else {
         column->add(at, value);
       }

@@ -11,8 +11,8 @@
 
 namespace fbleprof::report {
 
-// --raw: every record that can be reached, a line each, with its place. Written as it is found: a
-// file may hold millions.
+// --raw: every record, a line each, with its place. Written as it is found: a file may hold
+// millions.
 void raw_view(const profile::FileImage& image, std::FILE* out);
 
 struct FileChecks {
