@@ -99,14 +99,15 @@ void Damage::note(std::uint64_t offset, std::string what) {
 RecordWalk::RecordWalk(const FileImage& image, Damage& damage)
     : image_(image), damage_(damage), window_(image), end_(image.size()) {}
 
-format::Head RecordWalk::head_at(std::uint64_t at) {
-  format::Head head{};
-  const auto bytes = window_.at(at, sizeof head);
-  std::memcpy(&head, bytes.data(), std::min(sizeof head, bytes.size()));
-  return head;
+RecordWalk::Start RecordWalk::start_at(std::uint64_t at) {
+  Start start{};
+  const auto bytes = window_.at(at, sizeof start);
+  std::memcpy(&start, bytes.data(), std::min(sizeof start, bytes.size()));
+  return start;
 }
 
-bool RecordWalk::is_plausible(const format::Head& head, std::uint64_t at) const {
+bool RecordWalk::is_plausible(const Start& start, std::uint64_t at) const {
+  const format::Head& head = start.head;
   if (head.mark != format::kHeadMark || head.units == 0) return false;
   const std::uint64_t end = at + head.units * kUnit;
   if (end > end_ && !(image_.truncated() && end <= image_.header().used_bytes)) return false;
@@ -114,8 +115,31 @@ bool RecordWalk::is_plausible(const format::Head& head, std::uint64_t at) const 
   if (!is_known(head.kind)) return is_newer;
   if (has_items(head.kind)) return head.units * kUnit >= format::kItemsOffset;
   // A newer minor version may have added fields.
-  const std::size_t known = struct_bytes(head.kind);
+  std::uint64_t known = struct_bytes(head.kind);
+  if (head.kind == Kind::kString) {
+    const std::uint64_t bytes = offsetof(format::String, bytes) + std::uint64_t{start.length};
+    known = (bytes + kUnit - 1) / kUnit * kUnit;
+  }
   return known == 0 || is_newer || head.units * kUnit == known;
+}
+
+// A record of any length whose end is no head either may be one whose length is damaged: then there
+// are other records in it.
+std::uint64_t RecordWalk::end_of(const Start& start, std::uint64_t at) {
+  const format::Head& head = start.head;
+  const std::uint64_t end = at + head.units * kUnit;
+  const bool has_any_length = struct_bytes(head.kind) == 0 && head.kind != Kind::kString;
+  if (!has_any_length || end + kUnit > end_) return end;
+  // Past the window, which holds what is read next.
+  Start next{};
+  image_.read(reinterpret_cast<std::byte*>(&next), sizeof next, end);
+  if (is_zero(next.head) || is_plausible(next, end)) return end;
+  for (std::uint64_t inside = at + kUnit; inside < end; inside += kUnit) {
+    if (!is_plausible(start_at(inside), inside)) continue;
+    damage_.note(at, "a record holds another one");
+    return inside;
+  }
+  return end;
 }
 
 bool RecordWalk::look_again() {
@@ -130,7 +154,7 @@ bool RecordWalk::look_again() {
 
 // A live program may put a head where there were zeros while they are being skipped.
 bool RecordWalk::skip_zeros() {
-  if (!is_zero(head_at(at_))) return false;
+  if (!is_zero(start_at(at_).head)) return false;
   if (zeros_from_ == 0) zeros_from_ = at_;
   const auto bytes = window_.at(at_, kUnit);
   const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), end_ - at_) / kUnit;
@@ -148,7 +172,7 @@ void RecordWalk::skip_damage() {
   damage_.note(at_, "no record begins here");
   do {
     at_ += kUnit;
-  } while (at_ + kUnit <= end_ && !is_plausible(head_at(at_), at_));
+  } while (at_ + kUnit <= end_ && !is_plausible(start_at(at_), at_));
 }
 
 std::optional<Record> RecordWalk::next() {
@@ -160,9 +184,9 @@ std::optional<Record> RecordWalk::next() {
       continue;
     }
     if (skip_zeros()) continue;
-    const format::Head head = head_at(at_);
-    if (!is_plausible(head, at_)) {
-      if (head.mark == format::kHeadMark && !image_.truncated() && look_again()) continue;
+    const Start start = start_at(at_);
+    if (!is_plausible(start, at_)) {
+      if (start.head.mark == format::kHeadMark && !image_.truncated() && look_again()) continue;
       if (zeros_from_ != 0 && at_ > rechecked_) {
         rechecked_ = at_;
         at_ = zeros_from_;
@@ -175,13 +199,14 @@ std::optional<Record> RecordWalk::next() {
       continue;
     }
     zeros_from_ = 0;
-    Record record{static_cast<format::Ref>(at_ / kUnit), head.kind, head.units * kUnit};
+    const std::uint64_t end = end_of(start, at_);
+    Record record{static_cast<format::Ref>(at_ / kUnit), start.head.kind, end - at_};
     if (at_ + record.bytes > end_) {
       record.bytes = end_ - at_;
       record.is_cut = true;
       cut_ = record.ref;
     }
-    at_ += head.units * kUnit;
+    at_ = end;
     return record;
   }
 }

@@ -75,8 +75,15 @@ class RecordWalk {
   std::uint64_t end() const { return end_; }
 
  private:
-  bool is_plausible(const format::Head& head, std::uint64_t at) const;
-  format::Head head_at(std::uint64_t at);
+  // What tells whether a record begins somewhere.
+  struct Start {
+    format::Head head;
+    std::uint32_t length;  // of a String
+  };
+  bool is_plausible(const Start& start, std::uint64_t at) const;
+  // The end of the record at `at`: where its head says, unless that cannot be.
+  std::uint64_t end_of(const Start& start, std::uint64_t at);
+  Start start_at(std::uint64_t at);
   bool look_again();
   bool skip_zeros();
   void skip_damage();

@@ -1,6 +1,6 @@
 // Measures what a user of a large profile waits for: loading it, then each view.
 //
-//     report_scale generate NODES THREADS FILE
+//     report_scale generate NODES THREADS FILE [EVERY]   one of EVERY contexts has time: 4
 //     report_scale measure FILE
 //
 // `measure` prints, in TSV: what, milliseconds, milliseconds of CPU time (the truer figure on a
@@ -213,10 +213,14 @@ int measure(const std::string& file) {
 int main(int argc, char** argv) {
   fbleprof::keep_freed_memory();
   const std::string_view what = argc > 1 ? argv[1] : "";
-  if (what == "generate" && argc == 5) {
+  if (what == "generate" && (argc == 5 || argc == 6)) {
     const std::size_t nodes = std::strtoul(argv[2], nullptr, 10);
     const std::size_t threads = std::strtoul(argv[3], nullptr, 10);
-    if (threads != 0 && nodes >= threads && bench::generate(argv[4], nodes, threads)) return 0;
+    const std::size_t every = argc == 6 ? std::strtoul(argv[5], nullptr, 10) : 4;
+    if (threads != 0 && every != 0 && nodes >= threads &&
+        bench::generate(argv[4], nodes, threads, every)) {
+      return 0;
+    }
     fmt::print(stderr, "{} cannot be written\n", argv[4]);
     return 2;
   }

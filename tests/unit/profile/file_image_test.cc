@@ -89,8 +89,7 @@ TEST(FileImage, NewerVersionAsksForANewerTool) {
 TEST(FileImage, OlderVersionAsksForAnotherRun) {
   test::FileBuilder file;
   file.header().major_version = 1;
-  EXPECT_EQ(error_of(file.bytes()),
-            "f: written by an older fbleprof (format 1): record it again");
+  EXPECT_EQ(error_of(file.bytes()), "f: written by an older fbleprof (format 1): record it again");
 }
 
 TEST(FileImage, EveryLengthOfHeaderIsRefusedOrRead) {

@@ -234,7 +234,8 @@ TEST(Reader, ADamagedHeadCostsItsRecordOnly) {
       auto copy = bytes;
       copy[record->offset() + field] ^= std::byte{0xff};
       if (record->kind == format::Kind::kTree) continue;
-      EXPECT_GE(readable_nodes(copy), 38u) << record->offset() << ' ' << field;
+      EXPECT_GE(readable_nodes(copy), 38u)
+          << record->offset() << int(record->kind) << " " << ' ' << field;
     }
   }
   EXPECT_FALSE(damage.any());
