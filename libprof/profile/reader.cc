@@ -230,7 +230,6 @@ class Reader {
       }
       addresses_.add(ref, record, path, build_id);
     }
-    modules_ = {};
   }
 
   void add_function(Ref ref, const format::Function& record) {
@@ -268,7 +267,6 @@ class Reader {
 
   void read_functions() {
     for (const auto& [ref, record] : functions_) add_function(ref, record);
-    functions_ = {};
   }
 
   FunctionId function(Ref ref) {

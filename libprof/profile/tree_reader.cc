@@ -129,54 +129,117 @@ std::vector<Tree> TreeReader::give_places(const std::vector<std::uint32_t>& want
   return trees;
 }
 
+// The rows of some nodes and their tree edges, to be added to the columns at once.
+class TreeReader::Batch {
+ public:
+  Batch(Nodes& nodes, Edges& edges) : nodes_(nodes), edges_(edges) {}
+  ~Batch() { flush(); }
+
+  void add_node(NodeId parent, FunctionId function, std::uint32_t depth) {
+    if (node_count_ == kRows) flush();
+    parent_[node_count_] = parent;
+    function_[node_count_] = function;
+    depth_[node_count_++] = depth;
+  }
+  // After the node that it leads to.
+  void add_edge(NodeId from, NodeId to, std::uint8_t flags, std::uint64_t calls, SiteId site) {
+    from_[edge_count_] = from;
+    to_[edge_count_] = to;
+    flags_[edge_count_] = flags;
+    site_[edge_count_] = site;
+    calls_[edge_count_++] = calls;
+  }
+
+ private:
+  static constexpr std::size_t kRows = 512;
+
+  template <class T>
+  static void append(std::vector<T>& column, const T* rows, std::size_t count) {
+    column.insert(column.end(), rows, rows + count);
+  }
+  void flush() {
+    append(nodes_.parent, parent_, node_count_);
+    append(nodes_.function, function_, node_count_);
+    append(nodes_.depth, depth_, node_count_);
+    append(edges_.from, from_, edge_count_);
+    append(edges_.to, to_, edge_count_);
+    append(edges_.flags, flags_, edge_count_);
+    append(edges_.site, site_, edge_count_);
+    edges_.kind.resize(edges_.from.size(), EdgeKind::kTree);
+    for (std::size_t e = 0; e < edge_count_; ++e) edges_.calls.push_back(calls_[e]);
+    node_count_ = edge_count_ = 0;
+  }
+
+  Nodes& nodes_;
+  Edges& edges_;
+  std::size_t node_count_ = 0, edge_count_ = 0;
+  NodeId parent_[kRows], from_[kRows], to_[kRows];
+  FunctionId function_[kRows];
+  std::uint32_t depth_[kRows];
+  std::uint8_t flags_[kRows];
+  SiteId site_[kRows];
+  std::uint64_t calls_[kRows];
+};
+
 void TreeReader::fill_columns(const FunctionOf& function_of, const ClaimValues& claim_values) {
   const std::size_t count = made_.size();
   const std::uint64_t others =
       std::min<std::uint64_t>(image_.header().edge_count, image_.size() / sizeof(format::Edge));
-  nodes_.parent.resize(count);
-  nodes_.function.resize(count);
-  nodes_.depth.resize(count);
-  nodes_.subtree_end.resize(count);
+  nodes_.parent.reserve(count);
+  nodes_.function.reserve(count);
+  nodes_.depth.reserve(count);
   edges_.from.reserve(count + others);
   edges_.to.reserve(count + others);
   edges_.kind.reserve(count + others);
   edges_.flags.reserve(count + others);
   edges_.calls.reserve(count + others);
   edges_.site.reserve(count + others);
-  FlatMap functions;  // a node's function, by Ref: asked for once each
+  FlatMap functions;                  // a node's function, by Ref: asked for once each
+  std::vector<std::uint32_t> depths;  // of the node that stands last at each depth
+  Batch batch(nodes_, edges_);
   for (std::size_t p = 0; p < count; ++p) {
-    if (p + kFetchAhead < count) __builtin_prefetch(&made_[order_[p + kFetchAhead]]);
+    fetch_ahead(p, functions);
     const Made& made = made_[order_[p]];
-    const NodeId node(p);
     const NodeId parent = made.parent == kNone ? NodeId() : NodeId(place_[made.parent]);
-    const std::uint32_t depth = parent ? nodes_.depth[parent.index()] + 1 : 0;
+    // What stands before a node in preorder, and less deep, is above it: the last such is its
+    // parent.
+    while (!depths.empty() && (!parent || depths.back() != parent.index())) depths.pop_back();
+    const auto depth = static_cast<std::uint32_t>(depths.size());
+    depths.push_back(static_cast<std::uint32_t>(p));
     constexpr std::uint32_t kDeepest = std::numeric_limits<std::uint16_t>::max();
     wrong_depths_ += made.depth != std::min(depth, kDeepest);
     std::uint32_t function = functions.find(made.function);
     if (function == FlatMap::kAbsent) {
       function = functions.insert(made.function, function_of(made.function).index()).first;
     }
-    nodes_.parent[p] = parent;
-    nodes_.function[p] = FunctionId(function);
-    nodes_.depth[p] = depth;
-    nodes_.subtree_end[p] = static_cast<std::uint32_t>(p + 1);
-    if (made.values != 0) claim_values(node, made.values);
+    batch.add_node(parent, FunctionId(function), depth);
+    if (made.values != 0) claim_values(NodeId(p), made.values);
     if (!parent) continue;
     std::uint64_t calls = made.calls;
-    if (made.has_more_calls) {
-      calls |= std::uint64_t{more_calls_.find(order_[p])} << 32;
-    }
-    edges_.from.push_back(parent);
-    edges_.to.push_back(node);
-    edges_.kind.push_back(EdgeKind::kTree);
-    edges_.flags.push_back(made.flags);
-    edges_.calls.push_back(calls);
-    edges_.site.push_back(made.site);
+    if (made.has_more_calls) calls |= std::uint64_t{more_calls_.find(order_[p])} << 32;
+    batch.add_edge(parent, NodeId(p), made.flags, calls, made.site);
   }
+}
+
+void TreeReader::fetch_ahead(std::size_t p, const FlatMap& functions) const {
+  if (p + 2 * kFetchAhead >= order_.size()) return;
+  const Made* far = &made_[order_[p + 2 * kFetchAhead]];
+  __builtin_prefetch(far);
+  __builtin_prefetch(reinterpret_cast<const char*>(far + 1) - 1);
+  const Made& near = made_[order_[p + kFetchAhead]];
+  functions.prefetch(near.function);
+  if (near.parent != kNone) __builtin_prefetch(&place_[near.parent]);
+}
+
+void TreeReader::find_subtree_ends() {
+  const std::size_t count = nodes_.count();
+  nodes_.subtree_end.resize(count);
   for (std::size_t p = count; p-- > 0;) {
+    std::uint32_t& end = nodes_.subtree_end[p];
+    end = std::max(end, static_cast<std::uint32_t>(p + 1));
     if (!nodes_.parent[p]) continue;
-    std::uint32_t& end = nodes_.subtree_end[nodes_.parent[p].index()];
-    end = std::max(end, nodes_.subtree_end[p]);
+    std::uint32_t& above = nodes_.subtree_end[nodes_.parent[p].index()];
+    above = std::max(above, end);
   }
 }
 
@@ -185,8 +248,10 @@ std::vector<Tree> TreeReader::lay_out(const std::vector<std::uint32_t>& wanted,
                                       const ClaimValues& claim_values) {
   std::vector<Tree> trees = give_places(wanted);
   fill_columns(function_of, claim_values);
-  made_ = {};
-  order_ = {};
+  // Freed for good: an assigned {} would keep the memory.
+  made_ = std::vector<Made>();
+  order_ = std::vector<std::uint32_t>();
+  find_subtree_ends();
   return trees;
 }
 

@@ -69,11 +69,15 @@ class TreeReader {
     std::uint32_t unreadable = kNone;  // the node below which nodes hang whose parents are lost
   };
 
+  class Batch;
+
   std::uint32_t find(format::Ref ref) const;
   std::uint32_t parent_of_lost(MadeTree& tree);
   void add_node(const format::Node& node, format::Ref ref, std::uint32_t tree);
   std::vector<Tree> give_places(const std::vector<std::uint32_t>& wanted);
   void fill_columns(const FunctionOf& function_of, const ClaimValues& claim_values);
+  void fetch_ahead(std::size_t place, const FlatMap& functions) const;
+  void find_subtree_ends();
 
   const FileImage& image_;
   RecordWalk& walk_;

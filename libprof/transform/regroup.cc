@@ -211,6 +211,11 @@ class Regrouper {
   }
 
   void open_all() {
+    if (source_.trees().size() == 1) {  // few of its contexts become one
+      result_.parent.reserve(nodes_.count());
+      result_.function.reserve(nodes_.count());
+      result_.depth.reserve(nodes_.count());
+    }
     const std::vector<std::uint8_t> folded_below = find_folded_below();
     std::vector<Group> pending;
     pending.push_back({NodeId(), how_.root, SiteId(), kNone, kNone, 0});
@@ -238,6 +243,7 @@ class Regrouper {
   }
 
   void finish_nodes() {
+    next_ = std::vector<std::uint32_t>();
     const std::size_t count = result_.count();
     result_.subtree_end.resize(count);
     for (std::size_t n = 0; n < count; ++n) {
@@ -302,11 +308,21 @@ class Regrouper {
     const std::size_t count = result_.count();
     // A node has one tree edge, so it needs no search; the others are few and sorted.
     Edges out;
+    // Room for those that stay what they are: growing column by column would copy all of them.
+    const std::size_t room = count - 1 + edges.count() -
+                             static_cast<std::size_t>(std::count(
+                                 edges.kind.begin(), edges.kind.end(), EdgeKind::kTree));
+    out.from.reserve(room);
+    out.to.reserve(room);
+    out.kind.reserve(room);
+    out.flags.reserve(room);
+    out.site.reserve(room);
     out.from.resize(count - 1);
     out.to.resize(count - 1);
     out.kind.assign(count - 1, EdgeKind::kTree);
     out.flags.assign(count - 1, 0);
     out.calls = Counts(count - 1);
+    out.calls.reserve(room);
     out.site.assign(count - 1, SiteId());
     for (std::size_t n = 1; n < count; ++n) {
       out.from[n - 1] = result_.parent[n];
