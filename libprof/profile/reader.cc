@@ -349,6 +349,9 @@ class Reader {
       } else {
         walk_.note_unresolved("thread", record.thread, sizeof(format::Thread), offset_of(ref));
       }
+      if (record.root != 0 && !trees_.is_root(owner.tree, record.root)) {
+        walk_.note_unresolved("root node", record.root, sizeof(format::Node), offset_of(ref));
+      }
       if (const std::uint32_t set = label_sets_.find(record.labels); set != FlatMap::kAbsent) {
         owner.labels = LabelSetId(set);
       } else if (record.labels != 0) {

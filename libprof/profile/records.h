@@ -69,6 +69,7 @@ class RecordWalk {
   void note_unresolved(std::string_view what, format::Ref ref, std::uint64_t bytes,
                        std::uint64_t from);
   void set_live() { is_live_ = true; }
+  bool is_live() const { return is_live_; }
   // The window that the walk reads by: whoever moves it in between costs it nothing but time.
   FileWindow& window() { return window_; }
   // Up to where the file was read.

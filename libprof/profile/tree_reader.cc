@@ -47,6 +47,8 @@ void TreeReader::add_node(const format::Node& node, format::Ref ref, std::uint32
   if (parent == kNone && (node.parent != 0 || of.root != kNone)) {
     walk_.note_unresolved("parent node", node.parent, sizeof node,
                           std::uint64_t{ref} * format::kUnitBytes);
+    // Made after its parent's place was read: not part of this look.
+    if (walk_.is_live()) return;
     parent = parent_of_lost(of);
     depth = 2;
   }

@@ -30,6 +30,10 @@ class TreeReader {
   std::size_t tree_count() const { return trees_.size(); }
   format::Ref tree_ref(std::uint32_t tree) const { return trees_[tree].ref; }
 
+  // Whether the node at `ref` is the root of the tree.
+  bool is_root(std::uint32_t tree, format::Ref ref) const {
+    return trees_[tree].root != kNone && find(ref) == trees_[tree].root;
+  }
   // Reads the nodes of one record.
   void add_nodes(const Items& items, std::uint32_t tree);
 
