@@ -403,32 +403,46 @@ class Reader {
   // --- the second pass
 
   void read_edges() {
-    Edges& edges = trees_.edges();
-    const bool wants_places = !snapshots_.empty();
+    constexpr std::uint64_t kFetchAhead = 16;
     for (const Items& items : edge_runs_) {
-      if (wants_places) snapshots_.add_edges(items);
-      items.each(walk_.window(), [&](std::uint64_t i, const std::byte* bytes) {
-        const auto& edge = *reinterpret_cast<const format::Edge*>(bytes);
-        if (edge.to == 0) return;
-        const std::uint64_t at = items.begin() + i * items.item_bytes();
-        if (edge.kind != EdgeKind::kBack && edge.kind != EdgeKind::kTail) {
-          damage_.note(at, fmt::format("edge {:#x} is of no known kind", items.ref(i)));
-          return;
-        }
-        const NodeId from = trees_.node(edge.from), to = trees_.node(edge.to);
-        if (!from || !to) {
-          walk_.note_unresolved("node", from ? edge.to : edge.from, sizeof(format::Node), at);
-          return;
-        }
-        if (wants_places) snapshots_.place_edge(i, EdgeId(edges.count()));
-        edges.from.push_back(from);
-        edges.to.push_back(to);
-        edges.kind.push_back(edge.kind);
-        edges.flags.push_back(edge.flags);
-        edges.calls.push_back(edge.calls);
-        edges.site.push_back(edge.site == 0 ? SiteId() : addresses_.site(edge.site));
-      });
+      if (!snapshots_.empty()) snapshots_.add_edges(items);
+      const std::uint32_t step = items.item_bytes();
+      items.each_run(walk_.window(),
+                     [&](std::uint64_t first, std::uint64_t count, const std::byte* bytes) {
+                       const auto edge_at = [&](std::uint64_t i) -> const format::Edge& {
+                         return *reinterpret_cast<const format::Edge*>(bytes + i * step);
+                       };
+                       for (std::uint64_t i = 0; i < count; ++i) {
+                         if (i + kFetchAhead < count) {
+                           trees_.prefetch(edge_at(i + kFetchAhead).from);
+                           trees_.prefetch(edge_at(i + kFetchAhead).to);
+                           addresses_.prefetch_site(edge_at(i + kFetchAhead).site);
+                         }
+                         if (edge_at(i).to != 0) add_edge(edge_at(i), items, first + i);
+                       }
+                     });
     }
+  }
+
+  void add_edge(const format::Edge& edge, const Items& items, std::uint64_t place) {
+    Edges& edges = trees_.edges();
+    const std::uint64_t at = items.begin() + place * items.item_bytes();
+    if (edge.kind != EdgeKind::kBack && edge.kind != EdgeKind::kTail) {
+      damage_.note(at, fmt::format("edge {:#x} is of no known kind", items.ref(place)));
+      return;
+    }
+    const NodeId from = trees_.node(edge.from), to = trees_.node(edge.to);
+    if (!from || !to) {
+      walk_.note_unresolved("node", from ? edge.to : edge.from, sizeof(format::Node), at);
+      return;
+    }
+    if (!snapshots_.empty()) snapshots_.place_edge(place, EdgeId(edges.count()));
+    edges.from.push_back(from);
+    edges.to.push_back(to);
+    edges.kind.push_back(edge.kind);
+    edges.flags.push_back(edge.flags);
+    edges.calls.push_back(edge.calls);
+    edges.site.push_back(edge.site == 0 ? SiteId() : addresses_.site(edge.site));
   }
 
   Counts sum_calls() {

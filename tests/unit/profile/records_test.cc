@@ -229,5 +229,22 @@ TEST(Records, FileLargerThanTheWindowIsReadAsOneInMemoryIs) {
   EXPECT_EQ(result->profile.edges().calls.wide(), expected.edges().calls.wide());
 }
 
+TEST(Records, FileThatGrewSinceItWasOpenedIsReadToItsNewEnd) {
+  FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  std::string name = (std::filesystem::temp_directory_path() / "fbleprof-XXXXXX").string();
+  close(mkstemp(name.data()));
+  file.write(name);
+  const auto image = FileImage::load(name);
+  ASSERT_TRUE(image.ok());
+  file.charge("b", {.cpu_ns = 2});
+  file.charge("b c d e f", {.cpu_ns = 3});
+  file.write(name);
+  const ReadResult result = read_image(*image);
+  std::filesystem::remove(name);
+  EXPECT_FALSE(result.damage.any()) << result.damage.first_what;
+  EXPECT_EQ(result.profile.nodes().count(), 7u);
+}
+
 }  // namespace
 }  // namespace fbleprof::profile
