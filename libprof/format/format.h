@@ -2,24 +2,24 @@
 //
 // The file is the arena in which the recorder builds its call trees, mapped into the profiled
 // program: a header page, then records, one after the other. Each record begins with a Head that
-// tells its length and kind, so that a reader walks the file from its first record to used_bytes and
-// skips what it does not know. Records refer to each other by Ref, the distance from the start of
-// the file in units of kUnitBytes; 0 is "none". Everything is little-endian.
+// tells its length and kind, so that a reader walks the file from its first record to used_bytes
+// and skips what it does not know. Records refer to each other by Ref, the distance from the start
+// of the file in units of kUnitBytes; 0 is "none". Everything is little-endian.
 //
 // Rules of reading, beyond the structs:
 //  - Units of zeros between records are skipped: padding, or space that somebody was about to use
 //    when the program was killed. A record whose kind is kUnfinished is skipped by its length.
-//  - A record may be longer than the struct here (a newer minor version added fields) or shorter (an
-//    older one lacked them): unknown fields are ignored, missing ones are 0.
-//  - A record is complete before its kind is set, and before anything refers to it (release stores),
-//    so that a file can be read at any moment: of a live program, of a killed one, or a copy that
-//    lacks its tail. Items of Nodes, Edges and Values are appended to the record after that: an item
-//    exists once its last-written field (see there) is not 0.
+//  - A record may be longer than the struct here (a newer minor version added fields) or shorter
+//    (an older one lacked them): unknown fields are ignored, missing ones are 0.
+//  - A record is complete before its kind is set, and before anything refers to it (release
+//    stores), so that a file can be read at any moment: of a live program, of a killed one, or a
+//    copy that lacks its tail. Items of Nodes, Edges and Values are appended to the record after
+//    that: an item exists once its last-written field (see there) is not 0.
 //  - Counters keep growing while the program lives. Each is 8 bytes, aligned: no read is torn.
 //
 // A change that an older reader can skip (a new kind, a field at the end) raises kMinorVersion; any
-// other raises kMajorVersion. tests/unit/format_test holds the layout; docs/FILE_FORMAT.md tells the
-// same with a worked example.
+// other raises kMajorVersion. tests/unit/format_test holds the layout; docs/FILE_FORMAT.md tells
+// the same with a worked example.
 #pragma once
 
 #include <cstddef>
@@ -111,6 +111,8 @@ struct Module {
 };
 inline constexpr std::uint32_t kModuleIsMain = 1;
 inline constexpr std::uint32_t kModuleIsVdso = 2;
+inline constexpr std::uint32_t kModuleIsKnown = 0x10;   // has functions in the file
+inline constexpr std::uint32_t kModuleIsHooked = 0x20;  // has functions that were entered by hooks
 
 enum class FunctionKind : std::uint16_t {
   kNative = 0,       // address = its first byte, as far as unwind tables tell
@@ -144,8 +146,8 @@ struct Function {
 };
 inline constexpr std::uint16_t kFunctionHooked = 1;  // was entered through a hook
 
-// Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in the order
-// of their making: in the file, a parent stands before its children.
+// Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in the
+// order of their making: in the file, a parent stands before its children.
 struct Nodes {
   Head head;
   Ref tree;  // Tree
@@ -164,8 +166,8 @@ struct Node {
   Ref values;           // its block in a Values record; 0 = nothing but calls
   std::uint16_t depth;  // parent's + 1, at most 65535; the root's is 0
   std::uint8_t flags;   // kEdge..., of the tree edge
-  std::uint8_t reserved;
-  std::uint64_t recorder[4];  // the recorder's own; of no meaning to a reader
+  std::uint8_t recorder_flags;  // these and what follows: of no meaning to a reader
+  std::uint16_t recorder_links[16];
 };
 
 enum class EdgeKind : std::uint8_t {
@@ -190,7 +192,8 @@ struct Edge {
   std::uint64_t site;   // run-time return address: the only one in call-site mode, else the first
   EdgeKind kind;
   std::uint8_t flags;  // kEdge...
-  std::uint16_t reserved[3];
+  std::uint16_t reserved;
+  Ref function;  // Function: that of `to`
 };
 inline constexpr std::uint8_t kEdgeSampled = 1;     // seen by unwinding, not by a hook
 inline constexpr std::uint8_t kEdgeByTailCall = 2;  // the call at `site` names another function,
@@ -245,8 +248,8 @@ enum class MetricPlace : std::uint16_t {
   kDerived = 2,  // by `formula`
 };
 
-// What is measured: a reader shows metrics that it never heard of. In the file in the order in which
-// they are to be shown.
+// What is measured: a reader shows metrics that it never heard of. In the file in the order in
+// which they are to be shown.
 struct Metric {
   Head head;
   Ref name;     // String: cpu, wall, samples, overhead, ticks, calls, ...; unique
@@ -258,8 +261,8 @@ struct Metric {
   std::uint16_t word;
   std::uint32_t flags;  // kMetric...
 };
-inline constexpr std::uint32_t kMetricSigned = 1;   // values are two's complement
-inline constexpr std::uint32_t kMetricDefault = 2;  // what is shown if nothing else is asked for
+inline constexpr std::uint32_t kMetricSigned = 1;     // values are two's complement
+inline constexpr std::uint32_t kMetricDefault = 2;    // what is shown if nothing else is asked for
 inline constexpr std::uint32_t kMetricEstimated = 4;  // scaled up from samples
 
 // A remark for the reader of the report: a setting refused, a resource that could not be had.
@@ -347,11 +350,11 @@ struct Header {
   std::uint32_t block_bytes;  // of a node's block of values; a multiple of kUnitBytes
   std::uint32_t generation;   // of the newest snapshot; 0 = none was taken
   // What was lost or folded away, over all threads.
-  std::uint64_t overflow_contexts;  // entries that the memory limit sent to [overflow]
-  std::uint64_t lost_threads;       // threads that could not be profiled
-  std::uint64_t lost_children;      // child processes that got no profile
-  std::uint64_t foreign_signals;    // SIGPROF of the program itself, passed on
-  std::uint64_t process_cpu_ns;     // CPU time of the whole process at its end; 0 = unknown
+  std::uint64_t overflow_contexts;       // entries that the memory limit sent to [overflow]
+  std::uint64_t lost_threads;            // threads that could not be profiled
+  std::uint64_t lost_children;           // child processes that got no profile
+  std::uint64_t foreign_signals;         // SIGPROF of the program itself, passed on
+  std::uint64_t process_cpu_ns;          // CPU time of the whole process at its end; 0 = unknown
   std::uint64_t node_count, edge_count;  // edge_count: edges that are not tree edges
   std::uint64_t children;                // files of other processes that are named after this one
   std::uint32_t depth_limit;             // deeper contexts fold into [deeper]; 0 = no limit

@@ -309,9 +309,9 @@ class Regrouper {
     // A node has one tree edge, so it needs no search; the others are few and sorted.
     Edges out;
     // Room for those that stay what they are: growing column by column would copy all of them.
-    const std::size_t room = count - 1 + edges.count() -
-                             static_cast<std::size_t>(std::count(
-                                 edges.kind.begin(), edges.kind.end(), EdgeKind::kTree));
+    const std::size_t room =
+        count - 1 + edges.count() -
+        static_cast<std::size_t>(std::count(edges.kind.begin(), edges.kind.end(), EdgeKind::kTree));
     out.from.reserve(room);
     out.to.reserve(room);
     out.kind.reserve(room);
