@@ -8,7 +8,8 @@ namespace fbleprof::profile {
 void AddressMap::add(format::Ref ref, const format::Module& record, StringId path,
                      StringId build_id) {
   const auto [it, added] = module_index_.try_emplace({path, build_id}, ModuleId(modules_.size()));
-  if (added) modules_.push_back({path, build_id, record.flags});
+  if (added) modules_.push_back({path, build_id, 0});
+  modules_[it->second.index()].flags |= record.flags;
   mapping_index_.insert(ref, static_cast<std::uint32_t>(mappings_.size()));
   mappings_.push_back({record.begin, record.end, record.load_bias, record.loaded_ns, it->second});
 }

@@ -107,6 +107,7 @@ std::string describe_layout() {
   FIELD(Edge, kind);
   FIELD(Edge, flags);
   FIELD(Edge, reserved);
+  FIELD(Edge, function);
   layout.record<format::Values>("Values");
   FIELD(Values, head);
   FIELD(Values, tree);
@@ -217,6 +218,8 @@ std::string describe_layout() {
   FIELD(Header, newest_module);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
+  NUMBER(kModuleIsKnown);
+  NUMBER(kModuleIsHooked);
   NUMBER(kFunctionHooked);
   NUMBER(kEdgeSampled);
   NUMBER(kEdgeByTailCall);
