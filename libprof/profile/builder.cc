@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/fit_sums.h"
+#include "profile/metric_roles.h"
 
 namespace fbleprof::profile {
 namespace {
@@ -34,8 +35,12 @@ ProfileBuilder::ProfileBuilder(const Profile& base)
     if (functions_.module[f] || functions_.address[f] != 0 || !functions_.name[f]) continue;
     named_.insert(name_key(functions_.name[f], functions_.kind[f]), static_cast<std::uint32_t>(f));
   }
-  for (const Metric& metric : base.metrics()) {
-    add_metric(metric.name, metric.unit, metric.aggregation);
+  parts_.groups = base.parts().groups;
+  parts_.sites_apart = base.sites_apart();
+  for (Metric metric : base.metrics()) {
+    metric.values = nullptr;
+    metrics_.push_back(std::move(metric));
+    values_.emplace_back();
   }
 }
 
@@ -80,7 +85,10 @@ FunctionId ProfileBuilder::named_function(std::string_view name, FunctionKind ki
 
 MetricId ProfileBuilder::add_metric(std::string_view name, std::string_view unit,
                                     Aggregation aggregation) {
-  metrics_.push_back({std::string(name), std::string(unit), aggregation, nullptr});
+  metrics_.push_back({.name = std::string(name),
+                      .unit = std::string(unit),
+                      .aggregation = aggregation,
+                      .role = role_for_name(name, unit)});
   values_.emplace_back();
   return MetricId(metrics_.size() - 1);
 }
@@ -190,7 +198,9 @@ Profile ProfileBuilder::build() {
     any_calls |= edge.calls != 0;
   }
 
-  const auto is_calls = [](const Metric& metric) { return metric.name == "calls"; };
+  const auto is_calls = [](const Metric& metric) {
+    return metric.role == Role::kCalls && !metric.is_baseline;
+  };
   if (any_calls && std::none_of(metrics_.begin(), metrics_.end(), is_calls)) {
     add_metric("calls", "count");
   }

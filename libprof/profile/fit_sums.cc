@@ -110,7 +110,7 @@ void fit_sums(Parts& parts, const std::string& file, const std::set<std::string>
       if (of_outlines.contains(metric.name)) warn(metric.name);
       continue;
     }
-    const bool is_of_edges = metric.name == "calls";
+    const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
     const bool is_cut = is_of_edges ? !calls_fit : !fits(*metric.values);
     if (is_cut) {
       metric.values = std::make_shared<Counts>(

@@ -11,6 +11,7 @@ using ThreadId = Id<struct ThreadTag>;
 using TreeId = Id<struct TreeTag>;
 using ModuleId = Id<struct ModuleTag>;
 using FunctionId = Id<struct FunctionTag>;
+using GroupId = Id<struct GroupTag>;
 using SiteId = Id<struct SiteTag>;
 using NodeId = Id<struct NodeTag>;
 using EdgeId = Id<struct EdgeTag>;

@@ -22,6 +22,7 @@ FunctionId Functions::add(const FunctionKey& row) {
   linkage_name.push_back(row.linkage_name);
   file.push_back(row.file);
   line.push_back(row.line);
+  group.push_back(row.group);
   return FunctionId(count() - 1);
 }
 
@@ -37,6 +38,7 @@ Profile::Profile(Parts parts) : parts_(std::move(parts)) {
   fill_in(parts_.trees);
   fill_in(parts_.nodes);
   fill_in(parts_.edges);
+  fill_in(parts_.groups);
 }
 
 const Metric* Profile::find_metric(std::string_view name) const {
@@ -48,7 +50,14 @@ const Metric* Profile::find_metric(std::string_view name) const {
 
 const Metric* Profile::find_metric(Role role) const {
   for (const Metric& metric : parts_.metrics) {
-    if (metric.role == role) return &metric;
+    if (metric.role == role && !metric.is_baseline) return &metric;
+  }
+  return nullptr;
+}
+
+const Metric* Profile::find_baseline(Role role) const {
+  for (const Metric& metric : parts_.metrics) {
+    if (metric.role == role && metric.is_baseline) return &metric;
   }
   return nullptr;
 }

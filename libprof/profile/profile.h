@@ -121,6 +121,19 @@ struct Module {
   std::uint32_t flags = 0;  // format::kModule..., kModuleHasTwin
 };
 
+// What the trees of a group have in common.
+enum class Axis : std::uint8_t { kProcess, kThread, kHost, kFile, kLabel };
+
+// A node between the root and what a part of the profile holds: a process, a thread, a host. It
+// stands in the tree as a function does (Functions::group tells them apart); whoever wants to know
+// what it stands for asks here and never reads its name.
+struct Group {
+  Axis axis = Axis::kProcess;
+  StringId key;   // of kLabel
+  StringId name;  // of the program, thread, host, file; the label's value; none = unknown
+  std::uint64_t number = 0;  // process or thread id; 0 = none
+};
+
 inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;
 inline constexpr std::uint16_t kFunctionInlined = 0x100;  // made by unfolding inlined frames
 
@@ -135,6 +148,7 @@ struct FunctionKey {
   std::uint16_t flags = 0;
   std::uint32_t size = 0;
   StringId linkage_name = {};
+  GroupId group = {};
 };
 
 // What can stand on a path. Columns of equal length, indexed by FunctionId.
@@ -149,6 +163,7 @@ struct Functions {
   std::vector<StringId> linkage_name;  // as in the symbol table; none = same as name
   std::vector<StringId> file;          // source file
   std::vector<std::uint32_t> line;     // of the function (kInstruction: of the address); 0 = none
+  std::vector<GroupId> group;          // none: a function; else the group that it stands for
 
   std::size_t count() const { return kind.size(); }
   FunctionId add(const FunctionKey& row);
@@ -198,6 +213,7 @@ struct Metric {
   bool is_signed = false;     // values are two's complement
   bool is_default = false;    // shown if nothing else is asked for
   bool is_estimated = false;  // scaled up from samples
+  bool is_baseline = false;   // of the profile that this one is compared with
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
 };
@@ -214,9 +230,12 @@ struct Parts {
   std::shared_ptr<const std::vector<Tree>> trees;
   std::shared_ptr<const Nodes> nodes;
   std::shared_ptr<const Edges> edges;
+  std::shared_ptr<const std::vector<Group>> groups;
   std::vector<Metric> metrics;
-  std::vector<std::string>
-      warnings;  // for the user, one line each: a truncated file, a stale binary
+  // For the user, one line each: a truncated file, a stale binary.
+  std::vector<std::string> warnings;
+  // Contexts that were entered from different call sites stay apart when trees are merged.
+  bool sites_apart = false;
 };
 
 class Profile {
@@ -234,14 +253,18 @@ class Profile {
   const std::vector<Tree>& trees() const { return *parts_.trees; }
   const Nodes& nodes() const { return *parts_.nodes; }
   const Edges& edges() const { return *parts_.edges; }
+  const std::vector<Group>& groups() const { return *parts_.groups; }
   const std::vector<Metric>& metrics() const { return parts_.metrics; }
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
+  bool sites_apart() const { return parts_.sites_apart; }
   const Parts& parts() const { return parts_; }
 
   // The metric called `name`, or null.
   const Metric* find_metric(std::string_view name) const;
-  // The first metric of that role, or null.
+  // The first metric of that role that is not a baseline's, or null.
   const Metric* find_metric(Role role) const;
+  // What this profile's baseline has of that role, or null.
+  const Metric* find_baseline(Role role) const;
 
   std::string_view text(StringId id) const { return strings().get(id); }
 

@@ -8,8 +8,10 @@
 #include <unordered_map>
 
 #include "base/flat_map.h"
+#include "base/hex.h"
 #include "profile/fit_sums.h"
 #include "profile/liveness.h"
+#include "profile/metric_roles.h"
 #include "profile/next_program.h"
 #include "profile/tree_reader.h"
 
@@ -17,12 +19,6 @@ namespace fbleprof::profile {
 namespace {
 
 constexpr std::uint32_t kWordBytes = 8;
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 std::string_view special_name(FunctionKind kind) {
   switch (kind) {
@@ -297,7 +293,12 @@ class Reader {
                                  fmt::format("metric {:#x} has no name of its own", ref));
             return;
           }
-          metrics_.push_back({std::move(name), text(record.unit), record.aggregation, nullptr});
+          const std::string unit = text(record.unit);
+          const Role role = role_for_name(name, unit);
+          metrics_.push_back({.name = std::move(name),
+                              .unit = unit,
+                              .aggregation = record.aggregation,
+                              .role = role});
           sources_.push_back(source);
         });
     std::reverse(metrics_.begin(), metrics_.end());
@@ -310,7 +311,7 @@ class Reader {
                                   .aggregation = Aggregation::kSum};
       MetricSource source;
       if (!usable(record, source) || is_taken(name)) return;
-      metrics_.push_back({name, unit, Aggregation::kSum, nullptr});
+      metrics_.push_back({.name = name, .unit = unit, .role = role_for_name(name, unit)});
       sources_.push_back(source);
     };
     using Place = format::MetricPlace;

@@ -38,7 +38,7 @@ class Regrouper {
         nodes_(source.nodes()),
         place_(nodes_.count(), kNone),
         next_(nodes_.count(), kNone) {
-    if (how.keep_sites) find_sites();
+    if (source.sites_apart()) find_sites();
     const std::size_t slots = source.functions().count() + sites_.size();
     slot_.assign(slots, kNone);
     slot_stamp_.assign(slots, kNone);
@@ -51,7 +51,8 @@ class Regrouper {
     Parts parts = source_.parts();
     auto edges = std::make_shared<Edges>(move_edges());
     for (Metric& metric : parts.metrics) {
-      metric.values = metric.name == "calls" ? sum_calls(*edges) : move_values(metric);
+      metric.values = metric.role == Role::kCalls && !metric.is_baseline ? sum_calls(*edges)
+                                                                         : move_values(metric);
     }
     parts.edges = std::move(edges);
     const NodeId end(result_.count());
@@ -327,7 +328,7 @@ class Regrouper {
       }
     }
     std::stable_sort(others.begin(), others.end(), [&](const Moved& a, const Moved& b) {
-      if (how_.keep_sites) {
+      if (source_.sites_apart()) {
         return std::tie(a.from, a.to, a.kind, a.site) < std::tie(b.from, b.to, b.kind, b.site);
       }
       return std::tie(a.from, a.to, a.kind) < std::tie(b.from, b.to, b.kind);
@@ -336,7 +337,7 @@ class Regrouper {
       const Moved& edge = others[i];
       if (i > 0 && others[i - 1].from == edge.from && others[i - 1].to == edge.to &&
           others[i - 1].kind == edge.kind &&
-          (!how_.keep_sites || others[i - 1].site == edge.site)) {
+          (!source_.sites_apart() || others[i - 1].site == edge.site)) {
         out.calls.add(out.calls.size() - 1, edge.calls);
         out.flags.back() |= edge.flags;
         continue;

@@ -1,3 +1,5 @@
+// --raw: every record that can be reached, a line each, with its place.
+//
 // Walks the records as they refer to each other, with the reader's own checks, and prints fields as
 // they stand in the file: no names looked up, nothing merged.
 #include <fmt/format.h>
@@ -5,9 +7,10 @@
 #include <cstring>
 #include <vector>
 
+#include "base/hex.h"
 #include "profile/records.h"
 #include "report/text/escape.h"
-#include "report/views/file_views.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
@@ -84,10 +87,8 @@ class RawPrinter {
     return "\"" + escape(records_.text(field, records_.offset(&field))) + "\"";
   }
   std::string hex(const format::Ref& field) {
-    std::string out;
-    for (const unsigned char byte : records_.text(field, records_.offset(&field)).substr(0, 64)) {
-      out += fmt::format("{:02x}", byte);
-    }
+    const std::string out =
+        fbleprof::hex(records_.text(field, records_.offset(&field)).substr(0, 64));
     return out.empty() ? "none" : out;
   }
 
@@ -188,8 +189,15 @@ class RawPrinter {
   std::FILE* out_;
 };
 
-}  // namespace
+const Register kRaw({
+    .name = "raw",
+    .help = "every record of the file",
+    .manual = "Every record of the file.",
+    .topic = View::Topic::kRuns,
+    .subject = View::Subject::kFiles,
+    .print = [](const FileImage& image, std::FILE* out) { RawPrinter(image, out).run(); },
+});
 
-void raw_view(const FileImage& image, std::FILE* out) { RawPrinter(image, out).run(); }
+}  // namespace
 
 }  // namespace fbleprof::report

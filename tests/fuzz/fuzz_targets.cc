@@ -63,8 +63,8 @@ void use(const Profile& profile) {
       const std::uint64_t once = analysis::total(profile, *profile.find_metric(metric.name));
       demand(analysis::total(merged, metric) == capped_sum(once, once));
     }
-    analysis::function_table(merged, metric);
-    analysis::pair_table(merged, metric);
+    analysis::function_table({merged, metric});
+    analysis::pair_table({merged, metric});
     break;
   }
 }

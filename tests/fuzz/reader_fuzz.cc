@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   profile::verify(*image, read);
   const profile::Profile merged = transform::merge(read.profile);
   for (const profile::Metric& metric : merged.metrics()) {
-    analysis::function_table(merged, metric);
-    analysis::pair_table(merged, metric);
+    analysis::function_table({merged, metric});
+    analysis::pair_table({merged, metric});
   }
   return 0;
 }

@@ -41,7 +41,7 @@ TEST(Registry, PeaksAreNotAddedUp) {
   builder.charge(builder.child(root, builder.named_function("a")), cpu, 5);
   const Profile profile = builder.build();
   for (const char* format : {"folded", "speedscope", "firefox", "dot"}) {
-    const std::string out = export_of(format, profile, transform::GroupBy::kNothing, "peak");
+    const std::string out = export_of(format, profile, {}, "peak");
     EXPECT_TRUE(holds(out, "no sums")) << format;
   }
   EXPECT_TRUE(holds(export_of("callgrind", profile, {}, "peak"), "events: cpu\n"));
