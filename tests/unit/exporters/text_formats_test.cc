@@ -115,6 +115,16 @@ TEST(Dot, HidesWhatIsSmallAndSaysSo) {
   EXPECT_TRUE(holds(out, "1 functions and 1 calls below 0.5% are hidden")) << out;
 }
 
+TEST(Graphml, EveryEdgeJoinsNodesThatAreThere) {
+  const std::string out = export_of("graphml", "a<b> = 1\na<b> c = 5\na<b> c -> 3\n");
+  EXPECT_TRUE(holds(out, "<data key=\"name\">a&lt;b&gt;</data>")) << out;
+  EXPECT_TRUE(holds(out, "<data key=\"calls\">3</data><data key=\"cost\">5</data>")) << out;
+  for (std::size_t at = 0; (at = out.find("target=\"", at)) != std::string::npos; ++at) {
+    const std::size_t begin = at + 8, end = out.find('"', begin);
+    EXPECT_TRUE(holds(out, "<node id=\"" + out.substr(begin, end - begin) + "\">")) << out;
+  }
+}
+
 TEST(Csv, HoldsEveryContextWithSelfAndTotal) {
   EXPECT_EQ(export_of("csv", "a b,c = 5\na = 2\na -> 3\n"),
             "id,parent,depth,function,module,file,line,cpu_self,cpu_total,calls_self,calls_total\n"
