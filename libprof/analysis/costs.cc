@@ -62,8 +62,12 @@ Costs::Costs(const Profile& profile, const Metric& metric)
       metric_(metric),
       calls_(profile.find_metric(Role::kCalls)),
       total_(analysis::total(profile, metric)),
-      inclusive_(analysis::inclusive(profile, metric)),
-      is_bound_(lower_bounds(profile)) {}
+      inclusive_(analysis::inclusive(profile, metric)) {}
+
+const std::vector<std::uint8_t>& Costs::is_bound() const {
+  std::call_once(bounds_are_found_, [&] { is_bound_ = lower_bounds(profile_); });
+  return is_bound_;
+}
 
 EdgesByNode::EdgesByNode(const Profile& profile, Side side) {
   const Edges& edges = profile.edges();

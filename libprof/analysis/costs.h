@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "profile/profile.h"
@@ -41,7 +42,7 @@ class Costs {
   std::uint64_t calls(profile::NodeId node) const { return calls_ ? calls_->value(node) : 0; }
   // By node, see above.
   const std::vector<std::uint64_t>& inclusive() const { return inclusive_; }
-  const std::vector<std::uint8_t>& is_bound() const { return is_bound_; }
+  const std::vector<std::uint8_t>& is_bound() const;
 
  private:
   const profile::Profile& profile_;
@@ -49,7 +50,9 @@ class Costs {
   const profile::Metric* calls_;
   std::uint64_t total_;
   std::vector<std::uint64_t> inclusive_;
-  std::vector<std::uint8_t> is_bound_;
+  // Found when they are first asked for: not every view marks them.
+  mutable std::once_flag bounds_are_found_;
+  mutable std::vector<std::uint8_t> is_bound_;
 };
 
 // The edges that leave each node, without a search.

@@ -258,7 +258,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                                   escape(fmt::format("{}", fmt::join(names, ", ")))));
   }
   // Threads and processes as they are now: after merging nothing tells them apart.
-  const Profile runs = transform::outline(profile);
+  const Profile runs = options.exporter != nullptr ? Profile() : transform::outline(profile);
 
   transform::MergeOptions how;
   how.splits = needs.splits;

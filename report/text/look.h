@@ -20,7 +20,6 @@ struct Look {
   bool lines = false;         // file:line beside names
   std::size_t depth = 0;      // levels of the tree; 0 = as many as fit
   double min_percent = 1;     // branches of the tree below this share are hidden
-  std::size_t screen = 0;     // lines of the terminal; 0 = none, show all
 };
 
 // ANSI sequences, or nothing without colour.

@@ -23,7 +23,13 @@ namespace {
 constexpr std::size_t kForkForPeople = 8;
 constexpr std::size_t kPathForPeople = 40;  // lines
 constexpr std::size_t kAboveForPeople = 3;  // of a longer one, at its beginning
-constexpr std::size_t kWidestIndent = 24;
+constexpr std::size_t kDeepestIndent = 12;  // levels
+
+// As the tree draws it; beyond the deepest level all stand below each other.
+std::string branch(std::size_t level, bool is_last) {
+  if (level == 0) return {};
+  return std::string(3 * (std::min(level, kDeepestIndent) - 1), ' ') + (is_last ? "└─ " : "├─ ");
+}
 
 // The children of the end of the path, the most expensive first.
 std::vector<std::uint32_t> ways_from(const analysis::Costs& costs, std::uint32_t fork) {
@@ -80,7 +86,7 @@ Result<Document> hot(const Request& request) {
         i + kPathForPeople - kAboveForPeople < path.size()) {
       continue;
     }
-    add("path", path[i].index(), std::string(std::min(i, kWidestIndent), ' '));
+    add("path", path[i].index(), branch(i, true));
   }
   std::size_t shown = ways.size();
   if (request.look.top != 0) {
@@ -88,16 +94,15 @@ Result<Document> hot(const Request& request) {
   } else if (for_people) {
     shown = std::min(shown, kForkForPeople);
   }
-  const std::string indent(std::min(path.size(), kWidestIndent), ' ');
   for (std::size_t i = 0; i < shown; ++i) {
-    add("fork", ways[i], indent + (i + 1 == ways.size() ? "└─ " : "├─ "));
+    add("fork", ways[i], branch(path.size(), i + 1 == ways.size()));
   }
   if (request.look.format != Format::kText) return document;
   if (shown < ways.size()) {
     std::uint64_t rest = 0;
     for (std::size_t i = shown; i < ways.size(); ++i) rest += costs.inclusive()[ways[i]];
     std::vector<Cell> row(table.columns.size());
-    row[2] = text_cell(indent + fmt::format("└─ … {} more", ways.size() - shown));
+    row[2] = text_cell(branch(path.size(), true) + fmt::format("… {} more", ways.size() - shown));
     row[3] = row[4] = number_cell(rest);
     table.add(std::move(row));
   }

@@ -325,11 +325,21 @@ class TreeText {
       return fmt::format("{}", fmt::join(names, " → "));
     }
     if (size < kShortestCutRun) return {};
-    const std::string middle = fmt::format(" → {} more → ", size - 2);
-    const std::size_t half = width > width_of(middle) ? (width - width_of(middle)) / 2 : 1;
+    const auto middle = [&](std::size_t left) { return fmt::format(" → {} more → ", left); };
+    const std::size_t between = width_of(middle(size - 2));
+    const std::size_t half = width > between ? (width - between) / 2 : 1;
     const std::string head = name(nodes_.function[first], half);
-    const std::size_t taken = width_of(head) + width_of(middle);
-    return head + middle + name(nodes_.function[last], width > taken ? width - taken : 1);
+    const std::size_t taken = width_of(head) + between;
+    std::string tail = name(nodes_.function[last], width > taken ? width - taken : 1);
+    // Where a run leads to says more than where it came from.
+    std::size_t left = size - 2;
+    for (NodeId at = nodes_.parent[last]; left > 1; at = nodes_.parent[at.index()]) {
+      const std::string with = names_.fit(nodes_.function[at.index()], 0) + " → " + tail;
+      if (width_of(head) + width_of(middle(left - 1)) + width_of(with) > width) break;
+      tail = with;
+      --left;
+    }
+    return head + middle(left) + tail;
   }
 
   void show_back(EdgeId edge, const std::string& prefix, std::size_t width) {
