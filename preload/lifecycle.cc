@@ -2,15 +2,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "capture/ending.h"
 #include "capture/process.h"
-#include "interposers.h"
-#include "real.h"
+#include "capture/profile.h"
+#include "interposed.h"
+#include "watching.h"
 
 namespace {
-using fbleprof::preload::Real;
-using Exit = void (*)(int);
-constinit Real<Exit> real__exit{"_exit"};
-constinit Real<Exit> real__Exit{"_Exit"};
+namespace original = fbleprof::preload::original;
 
 void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::State::kEnded, 0); }
 
@@ -18,12 +17,7 @@ void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::Stat
 // are counted; what it needs of libc does not depend on libc's own.
 __attribute__((constructor)) void start(int, char**, char** environment) {
   using namespace fbleprof::preload;
-  resolve_loader();
-  resolve_processes();
-  resolve_signals();
-  resolve_threads();
-  real__exit.resolve();
-  real__Exit.resolve();
+  find_originals();
   fbleprof::capture::start_process(environment);
   if (!fbleprof::capture::is_profiling()) return;
   watch_this_thread();
@@ -36,12 +30,12 @@ __attribute__((destructor)) void end() { end_of_process(); }
 
 FBLEPROF_INTERPOSE [[noreturn]] void _exit(int status) {
   end_of_process();
-  real__exit.get()(status);
+  original::_exit(status);
   __builtin_unreachable();
 }
 
 FBLEPROF_INTERPOSE [[noreturn]] void _Exit(int status) noexcept {
   end_of_process();
-  real__Exit.get()(status);
+  original::_Exit(status);
   __builtin_unreachable();
 }

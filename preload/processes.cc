@@ -1,32 +1,27 @@
 // fork, exec, and what confines a process.
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture/process.h"
-#include "interposers.h"
-#include "real.h"
+#include "capture/confinement.h"
+#include "capture/ending.h"
+#include "capture/exec.h"
+#include "capture/fork_child.h"
+#include "capture/locked_memory.h"
+#include "interposed.h"
+#include "watching.h"
 
 extern char** environ;
 
 namespace {
-using fbleprof::preload::Real;
+namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
-using Arguments = char* const*;
-
-constinit Real<pid_t (*)()> real__Fork{"_Fork"};
-constinit Real<int (*)(const char*, Arguments, Arguments)> real_execve{"execve"};
-constinit Real<int (*)(const char*, Arguments)> real_execv{"execv"};
-constinit Real<int (*)(const char*, Arguments)> real_execvp{"execvp"};
-constinit Real<int (*)(const char*, Arguments, Arguments)> real_execvpe{"execvpe"};
-constinit Real<int (*)(int, Arguments, Arguments)> real_fexecve{"fexecve"};
-constinit Real<int (*)(int, const char*, Arguments, Arguments, int)> real_execveat{"execveat"};
-
-constinit Real<int (*)(int, ...)> real_prctl{"prctl"};
-constinit Real<long (*)(long, ...)> real_syscall{"syscall"};
+using Arguments = fbleprof::preload::Strings;
 
 // The arguments of execl and its like, as an array on the stack of the caller.
 std::size_t count_arguments(va_list arguments) {
@@ -36,36 +31,80 @@ std::size_t count_arguments(va_list arguments) {
 }
 }  // namespace
 
+namespace {
+// What comes before and after a fork of any kind.
+template <typename Fork>
+auto forked(Fork fork) {
+  capture::before_fork();
+  const auto pid = fork();
+  if (pid == 0) {
+    capture::after_fork_in_child();
+  } else {
+    capture::after_fork_in_parent();
+  }
+  return pid;
+}
+}  // namespace
+
 FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
-  const pid_t pid = real__Fork.get()();
-  if (pid == 0) capture::after_fork_in_child();
+  return forked([] { return original::_Fork(); });
+}
+
+// With memory of its own, what clone makes is a process like a forked one, on another stack.
+namespace {
+struct CloneStart {
+  int (*function)(void*);
+  void* argument;
+};
+int run_clone(void* start) {
+  const CloneStart copy = *static_cast<CloneStart*>(start);
+  capture::after_fork_in_child();
+  const int status = copy.function(copy.argument);
+  // libc leaves by a system call of its own.
+  capture::finish_process(fbleprof::format::State::kEnded, 0);
+  return status;
+}
+}  // namespace
+// Declared with `...`: the arguments after the fourth are there if the flags ask for them.
+FBLEPROF_INTERPOSE int clone_of_program(int (*function)(void*), void* stack, int flags,
+                                        void* argument, void* parent_tid, void* tls,
+                                        void* child_tid) __asm__("clone");
+int clone_of_program(int (*function)(void*), void* stack, int flags, void* argument,
+                     void* parent_tid, void* tls, void* child_tid) {
+  if ((flags & CLONE_VM) != 0 || !function || !stack) {
+    return original::clone(function, stack, flags, argument, parent_tid, tls, child_tid);
+  }
+  CloneStart start{function, argument};
+  capture::before_fork();
+  const int pid = original::clone(run_clone, stack, flags, &start, parent_tid, tls, child_tid);
+  capture::after_fork_in_parent();
   return pid;
 }
 
 FBLEPROF_INTERPOSE int execve(const char* path, Arguments argv, Arguments envp) noexcept {
   capture::Exec exec;
-  return real_execve.get()(path, argv, envp);
+  return original::execve(path, argv, envp);
 }
 FBLEPROF_INTERPOSE int execv(const char* path, Arguments argv) noexcept {
   capture::Exec exec;
-  return real_execv.get()(path, argv);
+  return original::execv(path, argv);
 }
 FBLEPROF_INTERPOSE int execvp(const char* file, Arguments argv) noexcept {
   capture::Exec exec;
-  return real_execvp.get()(file, argv);
+  return original::execvp(file, argv);
 }
 FBLEPROF_INTERPOSE int execvpe(const char* file, Arguments argv, Arguments envp) noexcept {
   capture::Exec exec;
-  return real_execvpe.get()(file, argv, envp);
+  return original::execvpe(file, argv, envp);
 }
 FBLEPROF_INTERPOSE int fexecve(int fd, Arguments argv, Arguments envp) noexcept {
   capture::Exec exec;
-  return real_fexecve.get()(fd, argv, envp);
+  return original::fexecve(fd, argv, envp);
 }
 FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Arguments envp,
                                 int flags) noexcept {
   capture::Exec exec;
-  return real_execveat.get()(fd, path, argv, envp, flags);
+  return original::execveat(fd, path, argv, envp, flags);
 }
 
 // The three with a variable number of arguments.
@@ -83,20 +122,24 @@ FBLEPROF_INTERPOSE int execl(const char* path, const char* first, ...) noexcept 
   FBLEPROF_COLLECT_ARGUMENTS(first);
   va_end(list);
   capture::Exec exec;
-  return real_execv.get()(path, argv);
+  return original::execv(path, argv);
 }
 FBLEPROF_INTERPOSE int execlp(const char* file, const char* first, ...) noexcept {
   FBLEPROF_COLLECT_ARGUMENTS(first);
   va_end(list);
   capture::Exec exec;
-  return real_execvp.get()(file, argv);
+  return original::execvp(file, argv);
 }
 FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept {
   FBLEPROF_COLLECT_ARGUMENTS(first);
   char** envp = va_arg(list, char**);
   va_end(list);
   capture::Exec exec;
-  return real_execve.get()(path, argv, envp);
+  return original::execve(path, argv, envp);
+}
+
+FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {
+  return capture::lock_program(flags, original::mlockall.get());
 }
 
 // Both are declared with `...`, and take as many arguments as the call needs; passing on all there
@@ -116,7 +159,7 @@ void before_prctl(unsigned long option, unsigned long argument) {
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
   before_prctl(static_cast<unsigned>(option), a);
-  return real_prctl.get()(option, a, b, c, d);
+  return original::prctl(option, a, b, c, d);
 }
 
 long syscall_of_program(long number, long a, long b, long c, long d, long e, long f) {
@@ -132,29 +175,24 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
     case SYS_exit_group:
       capture::finish_process(fbleprof::format::State::kEnded, 0);
       break;
+    case SYS_clone:
+      if (a & CLONE_VM) break;  // it returns on another stack
+      [[fallthrough]];
+    case SYS_fork:
+      return forked([=] { return original::syscall(number, a, b, c, d, e, f); });
     case SYS_execve:
     case SYS_execveat: {
       capture::Exec exec;
-      return real_syscall.get()(number, a, b, c, d, e, f);
+      return original::syscall(number, a, b, c, d, e, f);
     }
     default:
       break;
   }
-  return real_syscall.get()(number, a, b, c, d, e, f);
+  return original::syscall(number, a, b, c, d, e, f);
 }
 
 namespace fbleprof::preload {
-void resolve_processes() {
-  real_prctl.resolve();
-  real_syscall.resolve();
-  real__Fork.resolve();
-  real_execve.resolve();
-  real_execv.resolve();
-  real_execvp.resolve();
-  real_execvpe.resolve();
-  real_fexecve.resolve();
-  real_execveat.resolve();
+void watch_forks() {
+  pthread_atfork(capture::before_fork, capture::after_fork_in_parent, capture::after_fork_in_child);
 }
-
-void watch_forks() { pthread_atfork(nullptr, nullptr, capture::after_fork_in_child); }
 }  // namespace fbleprof::preload

@@ -11,61 +11,55 @@
 #include "capture/fatal_signals.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
-#include "interposers.h"
-#include "real.h"
+#include "interposed.h"
 
 namespace {
-using fbleprof::preload::Real;
+namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
 using Handler = void (*)(int);
 using capture::without_sampling_signal;
-
-constinit Real<int (*)(int, const struct sigaction*, struct sigaction*)> real_sigaction{
-    "sigaction"};
-constinit Real<Handler (*)(int, Handler)> real_signal{"signal"};
-constinit Real<Handler (*)(int, Handler)> real_sysv_signal{"__sysv_signal"};
-constinit Real<Handler (*)(int, Handler)> real_sigset{"sigset"};
-constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_sigprocmask{"sigprocmask"};
-constinit Real<int (*)(int, const sigset_t*, sigset_t*)> real_pthread_sigmask{"pthread_sigmask"};
-constinit Real<int (*)(const sigset_t*)> real_sigsuspend{"sigsuspend"};
-constinit Real<int (*)(const sigset_t*, int*)> real_sigwait{"sigwait"};
-constinit Real<int (*)(const sigset_t*, siginfo_t*)> real_sigwaitinfo{"sigwaitinfo"};
-constinit Real<int (*)(const sigset_t*, siginfo_t*, const timespec*)> real_sigtimedwait{
-    "sigtimedwait"};
-constinit Real<int (*)(sigset_t*)> real_sigpending{"sigpending"};
-constinit Real<int (*)(int, const sigset_t*, int)> real_signalfd{"signalfd"};
-constinit Real<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppoll{"ppoll"};
-constinit Real<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>
-    real_pselect{"pselect"};
-constinit Real<int (*)(int, epoll_event*, int, int, const sigset_t*)> real_epoll_pwait{
-    "epoll_pwait"};
-constinit Real<int (*)(const stack_t*, stack_t*)> real_sigaltstack{"sigaltstack"};
 
 bool is_sampling_signal(int number) {
   return number == capture::kSamplingSignal && capture::handler_is_installed();
 }
 
-// signal() in terms of sigaction, for the one signal that is not the kernel's to know.
-Handler set_handler(Handler handler, int flags) {
+// Whether the program's action for the signal is not simply the kernel's.
+bool is_ours_to_set(int number) {
+  return is_sampling_signal(number) || capture::is_watched(number);
+}
+
+int set_action(int number, const struct sigaction* action, struct sigaction* old) {
+  return is_sampling_signal(number) ? capture::set_program_action(action, old)
+                                    : capture::set_watched_action(number, action, old);
+}
+
+// Signals that interrupt system calls when their handler was set by signal(): see siginterrupt.
+std::uint64_t interrupting = 0;
+
+// signal() and its like in terms of sigaction.
+Handler set_handler(int number, Handler handler, int flags, bool masks_itself) {
   struct sigaction action {
   }, old{};
   action.sa_handler = handler;
   action.sa_flags = flags;
-  capture::set_program_action(&action, &old);
-  return old.sa_handler;
+  if (masks_itself) sigaddset(&action.sa_mask, number);
+  return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+int flags_of_signal(int number) {
+  const bool interrupts = __atomic_load_n(&interrupting, __ATOMIC_RELAXED) >> (number - 1) & 1;
+  return interrupts ? 0 : SA_RESTART;
 }
 }  // namespace
 
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {
-  if (is_sampling_signal(number)) return capture::set_program_action(action, old);
-  const int result = real_sigaction.get()(number, action, old);
-  if (result == 0) capture::hide_fatal_handler(old);
-  return result;
+  if (is_ours_to_set(number)) return set_action(number, action, old);
+  return original::sigaction(number, action, old);
 }
 FBLEPROF_INTERPOSE Handler signal(int number, Handler handler) noexcept {
-  if (is_sampling_signal(number)) return set_handler(handler, SA_RESTART);
-  return capture::without_fatal_handler(real_signal.get()(number, handler));
+  if (!is_ours_to_set(number) || handler == SIG_ERR) return original::signal(number, handler);
+  return set_handler(number, handler, flags_of_signal(number), true);
 }
 FBLEPROF_INTERPOSE Handler bsd_signal(int number, Handler handler) noexcept {
   return signal(number, handler);
@@ -74,10 +68,10 @@ FBLEPROF_INTERPOSE Handler ssignal(int number, Handler handler) noexcept {
   return signal(number, handler);
 }
 FBLEPROF_INTERPOSE Handler __sysv_signal(int number, Handler handler) noexcept {
-  if (is_sampling_signal(number)) {
-    return set_handler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+  if (!is_ours_to_set(number) || handler == SIG_ERR) {
+    return original::__sysv_signal(number, handler);
   }
-  return capture::without_fatal_handler(real_sysv_signal.get()(number, handler));
+  return set_handler(number, handler, static_cast<int>(SA_RESETHAND | SA_NODEFER), false);
 }
 FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
   return __sysv_signal(number, handler);
@@ -85,55 +79,102 @@ FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
 
 // System V's: sets the action and takes the signal out of the mask, or puts it there.
 FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
-  if (!is_sampling_signal(number)) {
-    return capture::without_fatal_handler(real_sigset.get()(number, handler));
-  }
+  if (!is_ours_to_set(number) || handler == SIG_ERR) return original::sigset(number, handler);
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, number);
   struct sigaction old {};
-  capture::set_program_action(nullptr, &old);
+  set_action(number, nullptr, &old);
   const int how = handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK;
-  if (handler != SIG_HOLD) set_handler(handler, 0);
-  capture::program_sigmask(how, &one, &before, real_sigprocmask.get());
+  if (handler != SIG_HOLD) set_handler(number, handler, 0, false);
+  capture::program_sigmask(how, &one, &before, original::sigprocmask.get());
   return sigismember(&before, number) == 1 ? SIG_HOLD : old.sa_handler;
+}
+FBLEPROF_INTERPOSE int sigignore(int number) noexcept {
+  if (!is_ours_to_set(number)) return original::sigignore(number);
+  return set_handler(number, SIG_IGN, 0, false) == SIG_ERR ? -1 : 0;
+}
+FBLEPROF_INTERPOSE int siginterrupt(int number, int interrupts) noexcept {
+  if (!is_ours_to_set(number)) return original::siginterrupt(number, interrupts);
+  const std::uint64_t bit = std::uint64_t{1} << (number - 1);
+  struct sigaction action {};
+  if (set_action(number, nullptr, &action) != 0) return -1;
+  if (interrupts) {
+    __atomic_fetch_or(&interrupting, bit, __ATOMIC_RELAXED);
+    action.sa_flags &= ~SA_RESTART;
+  } else {
+    __atomic_fetch_and(&interrupting, ~bit, __ATOMIC_RELAXED);
+    action.sa_flags |= SA_RESTART;
+  }
+  return set_action(number, &action, nullptr);
 }
 
 FBLEPROF_INTERPOSE int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  return capture::program_sigmask(how, set, old, real_sigprocmask.get());
+  return capture::program_sigmask(how, set, old, original::sigprocmask.get());
 }
 FBLEPROF_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  return capture::program_sigmask(how, set, old, real_pthread_sigmask.get());
+  return capture::program_sigmask(how, set, old, original::pthread_sigmask.get());
 }
+
+// Older calls on the mask.
+namespace {
+int change_mask_by(int how, int number) {
+  sigset_t one;
+  sigemptyset(&one);
+  if (sigaddset(&one, number) != 0) return -1;
+  return sigprocmask(how, &one, nullptr);
+}
+int change_mask_bits(int how, int bits) {
+  sigset_t set, old;
+  sigemptyset(&set);
+  for (int i = 1; i < 32; ++i) {
+    if (static_cast<unsigned>(bits) >> (i - 1) & 1) sigaddset(&set, i);
+  }
+  if (sigprocmask(how, &set, &old) != 0) return -1;
+  unsigned before = 0;
+  for (int i = 1; i < 32; ++i) before |= sigismember(&old, i) == 1 ? 1u << (i - 1) : 0;
+  return static_cast<int>(before);
+}
+}  // namespace
+FBLEPROF_INTERPOSE int sighold(int number) noexcept { return change_mask_by(SIG_BLOCK, number); }
+FBLEPROF_INTERPOSE int sigrelse(int number) noexcept { return change_mask_by(SIG_UNBLOCK, number); }
+FBLEPROF_INTERPOSE int sigblock(int mask) noexcept { return change_mask_bits(SIG_BLOCK, mask); }
+FBLEPROF_INTERPOSE int sigsetmask(int mask) noexcept { return change_mask_bits(SIG_SETMASK, mask); }
+FBLEPROF_INTERPOSE int siggetmask() noexcept { return change_mask_bits(SIG_BLOCK, 0); }
 
 // Masks that last for one call, and sets to wait for. Each is the program's set without ours.
 FBLEPROF_INTERPOSE int sigsuspend(const sigset_t* set) {
   sigset_t own;
-  return real_sigsuspend.get()(without_sampling_signal(set, &own));
+  return original::sigsuspend(without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int ppoll(pollfd* fds, nfds_t count, const timespec* timeout,
                              const sigset_t* set) {
   sigset_t own;
-  return real_ppoll.get()(fds, count, timeout, without_sampling_signal(set, &own));
+  return original::ppoll(fds, count, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int pselect(int count, fd_set* read, fd_set* write, fd_set* error,
                                const timespec* timeout, const sigset_t* set) {
   sigset_t own;
-  return real_pselect.get()(count, read, write, error, timeout, without_sampling_signal(set, &own));
+  return original::pselect(count, read, write, error, timeout, without_sampling_signal(set, &own));
+}
+FBLEPROF_INTERPOSE int epoll_pwait2(int fd, epoll_event* events, int most, const timespec* timeout,
+                                    const sigset_t* set) {
+  sigset_t own;
+  return original::epoll_pwait2(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int timeout,
                                    const sigset_t* set) {
   sigset_t own;
-  return real_epoll_pwait.get()(fd, events, most, timeout, without_sampling_signal(set, &own));
+  return original::epoll_pwait(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
 // Waiting for the sampling signal itself: the kernel never has it pending, so that ours is not
 // taken for the program's. The handler notes the program's, and interrupts the wait.
 FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   sigset_t own;
   const sigset_t* others = without_sampling_signal(set, &own);
-  if (others == set) return real_sigtimedwait.get()(set, info, timeout);
+  if (others == set) return original::sigtimedwait(set, info, timeout);
   if (capture::take_pending_signal(info)) return capture::kSamplingSignal;
-  const int result = real_sigtimedwait.get()(others, info, timeout);
+  const int result = original::sigtimedwait(others, info, timeout);
   if (result < 0 && errno == EINTR && capture::take_pending_signal(info)) {
     return capture::kSamplingSignal;
   }
@@ -141,12 +182,12 @@ FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const 
 }
 FBLEPROF_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
   sigset_t own;
-  if (without_sampling_signal(set, &own) == set) return real_sigwaitinfo.get()(set, info);
+  if (without_sampling_signal(set, &own) == set) return original::sigwaitinfo(set, info);
   return sigtimedwait(set, info, nullptr);
 }
 FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
   sigset_t own;
-  if (without_sampling_signal(set, &own) == set) return real_sigwait.get()(set, number);
+  if (without_sampling_signal(set, &own) == set) return original::sigwait(set, number);
   int result;
   do result = sigtimedwait(set, nullptr, nullptr);
   while (result < 0 && errno == EINTR);
@@ -155,7 +196,7 @@ FBLEPROF_INTERPOSE int sigwait(const sigset_t* set, int* number) {
   return 0;
 }
 FBLEPROF_INTERPOSE int sigpending(sigset_t* set) noexcept {
-  const int result = real_sigpending.get()(set);
+  const int result = original::sigpending(set);
   if (result == 0 && capture::program_has_pending_signal()) {
     sigaddset(set, capture::kSamplingSignal);
   }
@@ -163,34 +204,14 @@ FBLEPROF_INTERPOSE int sigpending(sigset_t* set) noexcept {
 }
 FBLEPROF_INTERPOSE int signalfd(int fd, const sigset_t* set, int flags) noexcept {
   sigset_t own;
-  return real_signalfd.get()(fd, without_sampling_signal(set, &own), flags);
+  return original::signalfd(fd, without_sampling_signal(set, &own), flags);
 }
 
 FBLEPROF_INTERPOSE int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-  const int result = real_sigaltstack.get()(stack, old);
+  const int result = original::sigaltstack(stack, old);
   if (result == 0 && stack) {
     const bool off = (stack->ss_flags & SS_DISABLE) != 0;
     capture::note_signal_stack(off ? nullptr : stack->ss_sp, off ? 0 : stack->ss_size);
   }
   return result;
 }
-
-namespace fbleprof::preload {
-void resolve_signals() {
-  real_sigaction.resolve();
-  real_signal.resolve();
-  real_sysv_signal.resolve();
-  real_sigprocmask.resolve();
-  real_pthread_sigmask.resolve();
-  real_sigsuspend.resolve();
-  real_sigwait.resolve();
-  real_sigwaitinfo.resolve();
-  real_sigtimedwait.resolve();
-  real_sigpending.resolve();
-  real_signalfd.resolve();
-  real_ppoll.resolve();
-  real_pselect.resolve();
-  real_epoll_pwait.resolve();
-  real_sigaltstack.resolve();
-}
-}  // namespace fbleprof::preload

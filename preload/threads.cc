@@ -1,27 +1,21 @@
 // Threads, from their first instruction to the last of their destructors; and fibers.
 #include <limits.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <threads.h>
 #include <ucontext.h>
 
 #include "capture/fibers.h"
-#include "capture/process.h"
+#include "capture/fork_child.h"
+#include "capture/profile.h"
 #include "capture/signals.h"
+#include "capture/stack_bounds.h"
 #include "capture/threads.h"
-#include "interposers.h"
-#include "real.h"
+#include "interposed.h"
+#include "watching.h"
 
 namespace {
-using fbleprof::preload::Real;
+namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
-
-constinit Real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
-    real_pthread_create{"pthread_create"};
-constinit Real<int (*)(thrd_t*, thrd_start_t, void*)> real_thrd_create{"thrd_create"};
-
-constinit Real<int (*)(ucontext_t*, const ucontext_t*)> real_swapcontext{"swapcontext"};
-constinit Real<int (*)(const ucontext_t*)> real_setcontext{"setcontext"};
 
 pthread_key_t end_key;
 bool has_end_key = false;
@@ -51,25 +45,18 @@ std::uint64_t stack_bytes_of(const pthread_attr_t* attributes) {
   return bytes ? bytes : std::uint64_t{8} << 20;
 }
 
-struct Start {
-  void* (*pthread_function)(void*);
-  thrd_start_t thrd_function;
-  void* argument;
-  std::uint64_t stack_bytes;
-  bool signal_blocked;  // the sampling signal, as the creator sees its mask
-};
+using Start = capture::ThreadStart;
 
 Start take(void* argument) {
-  auto* start = static_cast<Start*>(argument);
-  const Start copy = *start;
-  free(start);
-  if (capture::handler_is_installed()) capture::open_mask_of_thread(copy.signal_blocked);
+  auto* prepared = static_cast<Start*>(argument);
+  const Start start = *prepared;
+  if (capture::handler_is_installed()) capture::open_mask_of_thread(start.signal_blocked);
   {
     capture::SamplingBlocked guard;
-    capture::attach_this_thread(capture::bounds_of_new_thread(copy.stack_bytes), 0);
+    capture::attach_prepared_thread(prepared, capture::bounds_of_new_thread(start.stack_bytes));
   }
   fbleprof::preload::watch_this_thread();
-  return copy;
+  return start;
 }
 
 void* run_pthread(void* argument) {
@@ -82,9 +69,10 @@ int run_thrd(void* argument) {
   return start.thrd_function(start.argument);
 }
 
-Start* make_start(const pthread_attr_t* attributes) {
-  if (!capture::is_profiling()) return nullptr;
-  auto* start = static_cast<Start*>(malloc(sizeof(Start)));
+// Null: the thread is started as if we were not there.
+Start* prepare(const pthread_attr_t* attributes) {
+  Start* start =
+      capture::is_profiling() && capture::owns_profile() ? capture::prepare_thread() : nullptr;
   if (start) {
     start->stack_bytes = stack_bytes_of(attributes);
     start->signal_blocked = capture::program_blocks_signal();
@@ -95,42 +83,35 @@ Start* make_start(const pthread_attr_t* attributes) {
 
 FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                       void* (*function)(void*), void* argument) {
-  Start* start = make_start(attributes);
-  if (!start) return real_pthread_create.get()(thread, attributes, function, argument);
+  Start* start = prepare(attributes);
+  if (!start) return original::pthread_create(thread, attributes, function, argument);
   start->pthread_function = function;
   start->argument = argument;
-  const int result = real_pthread_create.get()(thread, attributes, run_pthread, start);
-  if (result != 0) free(start);
+  const int result = original::pthread_create(thread, attributes, run_pthread, start);
+  if (result != 0) capture::cancel_thread(start);
   return result;
 }
 
 FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
-  Start* start = make_start(nullptr);
-  if (!start) return real_thrd_create.get()(thread, function, argument);
+  Start* start = prepare(nullptr);
+  if (!start) return original::thrd_create(thread, function, argument);
   start->thrd_function = function;
   start->argument = argument;
-  const int result = real_thrd_create.get()(thread, run_thrd, start);
-  if (result != thrd_success) free(start);
+  const int result = original::thrd_create(thread, run_thrd, start);
+  if (result != thrd_success) capture::cancel_thread(start);
   return result;
 }
 
 FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
   capture::note_switch(to);
-  return real_swapcontext.get()(from, to);
+  return original::swapcontext(from, to);
 }
 FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
   capture::note_switch(to);
-  return real_setcontext.get()(to);
+  return original::setcontext(to);
 }
 
 namespace fbleprof::preload {
-void resolve_threads() {
-  real_swapcontext.resolve();
-  real_setcontext.resolve();
-  real_pthread_create.resolve();
-  real_thrd_create.resolve();
-}
-
 void watch_this_thread() {
   if (!has_end_key) has_end_key = pthread_key_create(&end_key, at_thread_end) == 0;
   if (has_end_key) pthread_setspecific(end_key, reinterpret_cast<void*>(1));

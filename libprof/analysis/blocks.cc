@@ -8,10 +8,10 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<std::vector<NodeId>> outermost_contexts(const Profile& profile, const Metric& metric,
+std::vector<std::vector<NodeId>> outermost_contexts(const Costs& costs,
                                                     const std::vector<std::uint8_t>& wanted) {
-  const Nodes& nodes = profile.nodes();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
+  const Nodes& nodes = costs.profile().nodes();
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
   std::vector<std::vector<NodeId>> contexts(wanted.size());
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     const std::size_t f = nodes.function[n].index();
@@ -26,10 +26,10 @@ std::vector<std::vector<NodeId>> outermost_contexts(const Profile& profile, cons
   return contexts;
 }
 
-Block block(const Profile& profile, const Metric& metric, FunctionId function) {
-  std::vector<std::uint8_t> wanted(profile.functions().count());
+Block block(const Costs& costs, FunctionId function) {
+  std::vector<std::uint8_t> wanted(costs.profile().functions().count());
   if (function) wanted[function.index()] = 1;
-  return block(function_table(profile, metric), pair_table(profile, metric, wanted), function);
+  return block(function_table(costs), pair_table(costs, wanted), function);
 }
 
 Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,

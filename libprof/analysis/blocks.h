@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pairs.h"
 #include "profile/profile.h"
@@ -24,12 +25,10 @@ struct Block {
 // By function that `wanted` marks (1, by function): the contexts in which it stands, dearest first;
 // of nested ones the outermost alone. Paths of their own, each of them.
 std::vector<std::vector<profile::NodeId>> outermost_contexts(
-    const profile::Profile& profile, const profile::Metric& metric,
-    const std::vector<std::uint8_t>& wanted);
+    const Costs& costs, const std::vector<std::uint8_t>& wanted);
 
 // All about `function`. Of a function that does not stand in the tree, all is zero.
-Block block(const profile::Profile& profile, const profile::Metric& metric,
-            profile::FunctionId function);
+Block block(const Costs& costs, profile::FunctionId function);
 // The same from the tables of all functions and pairs, for whoever asks for many.
 Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
             profile::FunctionId function);

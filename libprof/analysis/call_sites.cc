@@ -69,11 +69,12 @@ bool has_call_sites(const Profile& profile) {
          std::all_of(profile.processes().begin(), profile.processes().end(), keeps_apart);
 }
 
-std::vector<CallSiteRow> call_site_table(const Profile& profile, const Metric& metric) {
+std::vector<CallSiteRow> call_site_table(const Costs& costs) {
+  const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
-  const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
+  const std::vector<std::uint8_t>& is_bound = costs.is_bound();
 
   const bool first_only = !has_call_sites(profile);
   const CallPairs pairs(profile);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -25,8 +26,7 @@ struct CallSiteRow {
 
 // A row for each caller, callee and site that stands in the tree, in no order. `profile` was merged
 // with its sites kept apart. A path counts once for a row, however often it holds that call.
-std::vector<CallSiteRow> call_site_table(const profile::Profile& profile,
-                                         const profile::Metric& metric);
+std::vector<CallSiteRow> call_site_table(const Costs& costs);
 
 // Whether all processes of the profile were recorded with their call sites apart.
 bool has_call_sites(const profile::Profile& profile);

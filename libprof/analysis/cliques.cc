@@ -37,13 +37,13 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& p
 
 class Finder {
  public:
-  Finder(const Profile& profile, const Metric& metric, const CallPairs& pairs)
-      : profile_(profile),
+  Finder(const Costs& costs, const CallPairs& pairs)
+      : profile_(costs.profile()),
         pairs_(pairs),
-        nodes_(profile.nodes()),
-        edges_(profile.edges()),
-        metric_(metric),
-        cost_(inclusive(profile, metric)) {}
+        nodes_(profile_.nodes()),
+        edges_(profile_.edges()),
+        metric_(costs.metric()),
+        cost_(costs.inclusive()) {}
 
   Cliques run() {
     group();
@@ -196,7 +196,7 @@ class Finder {
   const Nodes& nodes_;
   const Edges& edges_;
   const Metric& metric_;
-  const std::vector<std::uint64_t> cost_;
+  const std::vector<std::uint64_t>& cost_;
   Cliques result_;
   std::vector<CliqueMember> member_;    // by function: side by side, as millions of steps ask
   std::vector<std::uint64_t> entered_;  // by node: calls that are no recursion of its own
@@ -205,12 +205,10 @@ class Finder {
 
 }  // namespace
 
-Cliques find_cliques(const Profile& profile, const Metric& metric) {
-  return find_cliques(profile, metric, CallPairs(profile));
-}
+Cliques find_cliques(const Costs& costs) { return find_cliques(costs, CallPairs(costs.profile())); }
 
-Cliques find_cliques(const Profile& profile, const Metric& metric, const CallPairs& pairs) {
-  return Finder(profile, metric, pairs).run();
+Cliques find_cliques(const Costs& costs, const CallPairs& pairs) {
+  return Finder(costs, pairs).run();
 }
 
 namespace {
@@ -271,11 +269,11 @@ class ByChain {
 
 }  // namespace
 
-CliqueContexts clique_contexts(const Profile& profile, const Metric& metric, const Cliques& cliques,
-                               const CallPairs& pairs) {
+CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const CallPairs& pairs) {
+  const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
   CliqueContexts result;
   const std::vector<std::uint32_t> chain = chains_of_nodes(profile, cliques, result.chains);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/call_pairs.h"
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -50,10 +51,9 @@ struct Cliques {
 };
 inline constexpr std::uint32_t kNoClique = 0xffffffffu;
 
-Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric);
+Cliques find_cliques(const Costs& costs);
 // For those who have the profile's pairs already.
-Cliques find_cliques(const profile::Profile& profile, const profile::Metric& metric,
-                     const CallPairs& pairs);
+Cliques find_cliques(const Costs& costs, const CallPairs& pairs);
 
 // A call, told apart by the chain of cliques from the root to the caller: "h called i ten times
 // when its ancestors were main -> f -> h".
@@ -76,7 +76,6 @@ struct CliqueContexts {
 };
 
 // Calls from the root are left out: nobody makes them. `profile` was merged: a path is one node.
-CliqueContexts clique_contexts(const profile::Profile& profile, const profile::Metric& metric,
-                               const Cliques& cliques, const CallPairs& pairs);
+CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const CallPairs& pairs);
 
 }  // namespace fbleprof::analysis

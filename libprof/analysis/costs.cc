@@ -57,6 +57,18 @@ std::uint64_t total(const Profile&, const Metric& metric, const Tree& tree) {
   return sum;
 }
 
+Costs::Costs(const Profile& profile, const Metric& metric)
+    : profile_(profile),
+      metric_(metric),
+      calls_(profile.find_metric(Role::kCalls)),
+      total_(analysis::total(profile, metric)),
+      inclusive_(analysis::inclusive(profile, metric)) {}
+
+const std::vector<std::uint8_t>& Costs::is_bound() const {
+  std::call_once(bounds_are_found_, [&] { is_bound_ = lower_bounds(profile_); });
+  return is_bound_;
+}
+
 EdgesByNode::EdgesByNode(const Profile& profile, Side side) {
   const Edges& edges = profile.edges();
   const std::vector<NodeId>& ends = side == Side::kFrom ? edges.from : edges.to;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "profile/profile.h"
@@ -25,6 +26,34 @@ std::vector<std::uint8_t> lower_bounds(const profile::Profile& profile);
 std::uint64_t total(const profile::Profile& profile, const profile::Metric& metric);
 std::uint64_t total(const profile::Profile& profile, const profile::Metric& metric,
                     const profile::Tree& tree);
+
+// A profile as one of its metrics measures it: what each context costs, and how far that can be
+// trusted. Made once and handed to whoever asks; nothing in it changes. Refers to the profile.
+class Costs {
+ public:
+  Costs(const profile::Profile& profile, const profile::Metric& metric);
+
+  const profile::Profile& profile() const { return profile_; }
+  const profile::Metric& metric() const { return metric_; }
+
+  std::uint64_t total() const { return total_; }
+  std::uint64_t own(profile::NodeId node) const { return metric_.value(node); }
+  // How often the context was entered; 0 where calls were not counted.
+  std::uint64_t calls(profile::NodeId node) const { return calls_ ? calls_->value(node) : 0; }
+  // By node, see above.
+  const std::vector<std::uint64_t>& inclusive() const { return inclusive_; }
+  const std::vector<std::uint8_t>& is_bound() const;
+
+ private:
+  const profile::Profile& profile_;
+  const profile::Metric& metric_;
+  const profile::Metric* calls_;
+  std::uint64_t total_;
+  std::vector<std::uint64_t> inclusive_;
+  // Found when they are first asked for: not every view marks them.
+  mutable std::once_flag bounds_are_found_;
+  mutable std::vector<std::uint8_t> is_bound_;
+};
 
 // The edges that leave each node, without a search.
 class EdgesByNode {

@@ -43,18 +43,19 @@ std::uint64_t scaled(std::uint64_t value, std::uint64_t factor, std::uint64_t di
 
 Diff diff(const Profile& profile, const DiffMetrics& metrics) {
   Diff result;
-  result.total = {total(profile, metrics.base), total(profile, metrics.now)};
+  const Costs base_costs(profile, metrics.base), now_costs(profile, metrics.now);
+  result.total = {base_costs.total(), now_costs.total()};
   const auto compare = [&](const auto& base, const auto& now) {
     return side_by_side(base, now, result.total, metrics.normalize);
   };
   result.self = compare(own_values(profile, &metrics.base), own_values(profile, &metrics.now));
-  result.inclusive = compare(inclusive(profile, metrics.base), inclusive(profile, metrics.now));
+  result.inclusive = compare(base_costs.inclusive(), now_costs.inclusive());
   result.calls = side_by_side(own_values(profile, metrics.base_calls),
                               own_values(profile, metrics.calls), {}, false);
 
   // Both tables are of one tree, so their rows stand in the same order.
-  const std::vector<FunctionRow> base = function_table(profile, metrics.base);
-  const std::vector<FunctionRow> now = function_table(profile, metrics.now);
+  const std::vector<FunctionRow> base = function_table(base_costs);
+  const std::vector<FunctionRow> now = function_table(now_costs);
   std::vector<Change> calls(profile.functions().count());
   for (std::size_t n = 0; n < profile.nodes().count(); ++n) {
     Change& of_function = calls[profile.nodes().function[n].index()];

@@ -6,11 +6,11 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<FunctionRow> function_table(const Profile& profile, const Metric& metric) {
+std::vector<FunctionRow> function_table(const Costs& costs) {
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
+  const std::vector<std::uint8_t>& is_bound = costs.is_bound();
+  const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
-  const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
-  const Metric* calls = profile.find_metric("calls");
 
   constexpr std::uint32_t kNoRow = 0xffffffffu;
   std::vector<std::uint32_t> row_of(profile.functions().count(), kNoRow);
@@ -18,7 +18,7 @@ std::vector<FunctionRow> function_table(const Profile& profile, const Metric& me
   std::vector<FunctionRow> rows;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     // The root is a function where it has time of its own: that of no function we know.
-    if (!nodes.parent[n] && metric.value(NodeId(n)) == 0) continue;
+    if (!nodes.parent[n] && costs.own(NodeId(n)) == 0) continue;
     const FunctionId function = nodes.function[n];
     std::uint32_t& index = row_of[function.index()];
     if (index == kNoRow) {
@@ -26,8 +26,8 @@ std::vector<FunctionRow> function_table(const Profile& profile, const Metric& me
       rows.push_back({function});
     }
     FunctionRow& row = rows[index];
-    row.self += metric.value(NodeId(n));
-    if (calls != nullptr) row.calls += calls->value(NodeId(n));
+    row.self += costs.own(NodeId(n));
+    row.calls += costs.calls(NodeId(n));
     // Preorder: inside the subtree of an outer node of this function, its cost is counted.
     if (n >= until[function.index()]) {
       until[function.index()] = nodes.subtree_end[n];

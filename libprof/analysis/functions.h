@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -18,7 +19,6 @@ struct FunctionRow {
 };
 
 // A row for each function that stands in the tree, in no order, without the root.
-std::vector<FunctionRow> function_table(const profile::Profile& profile,
-                                        const profile::Metric& metric);
+std::vector<FunctionRow> function_table(const Costs& costs);
 
 }  // namespace fbleprof::analysis

@@ -6,11 +6,11 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<NodeId> hot_path(const Profile& profile, const Metric& metric) {
+std::vector<NodeId> hot_path(const Costs& costs) {
   std::vector<NodeId> path;
-  if (profile.nodes().count() == 0) return path;
-  const Nodes& nodes = profile.nodes();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
+  const Nodes& nodes = costs.profile().nodes();
+  if (nodes.count() == 0) return path;
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
   for (std::uint32_t at = 0;;) {
     std::uint32_t dearest = 0;
     for (std::uint32_t c = at + 1; c < nodes.subtree_end[at]; c = nodes.subtree_end[c]) {

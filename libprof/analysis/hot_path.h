@@ -3,13 +3,13 @@
 
 #include <vector>
 
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
 
 // The nodes from below the root on, each the dearest child of the one before, for as long as that
 // child holds at least half of its parent's cost.
-std::vector<profile::NodeId> hot_path(const profile::Profile& profile,
-                                      const profile::Metric& metric);
+std::vector<profile::NodeId> hot_path(const Costs& costs);
 
 }  // namespace fbleprof::analysis

@@ -7,12 +7,12 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<PairRow> pair_table(const Profile& profile, const Metric& metric,
-                                const std::vector<std::uint8_t>& wanted) {
+std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8_t>& wanted) {
+  const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
-  const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
+  const std::vector<std::uint8_t>& is_bound = costs.is_bound();
   const CallPairs pairs(profile, wanted);
 
   // By pair, small enough to be found fast.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -28,7 +29,6 @@ struct PairRow {
 // A row for each pair that stands in the tree, tail calls in rows of their own, in no order. The
 // root calls what nothing else does.
 // `wanted`, by function: only pairs with a function that it marks; empty: all.
-std::vector<PairRow> pair_table(const profile::Profile& profile, const profile::Metric& metric,
-                                const std::vector<std::uint8_t>& wanted = {});
+std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8_t>& wanted = {});
 
 }  // namespace fbleprof::analysis

@@ -8,12 +8,12 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<RollupRow> rollup(const Profile& profile, const Metric& metric,
-                              const std::vector<std::uint32_t>& group_of) {
+std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& group_of) {
+  const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
-  const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
+  const std::vector<std::uint8_t>& is_bound = costs.is_bound();
   const auto group_at = [&](NodeId node) { return group_of[nodes.function[node.index()].index()]; };
 
   std::uint32_t groups = 0;
@@ -28,7 +28,7 @@ std::vector<RollupRow> rollup(const Profile& profile, const Metric& metric,
     if (!nodes.parent[n] || group == kNoGroup) continue;
     RollupRow& row = rows[group];
     row.group = group;
-    row.self += metric.value(NodeId(n));
+    row.self += costs.own(NodeId(n));
     std::uint8_t& is_counted = counted[nodes.function[n].index()];
     if (is_counted == 0) ++row.functions;
     is_counted = 1;
@@ -46,72 +46,6 @@ std::vector<RollupRow> rollup(const Profile& profile, const Metric& metric,
   }
   std::erase_if(rows, [](const RollupRow& row) { return row.functions == 0; });
   return rows;
-}
-
-namespace {
-
-// `name` up to its parameter list, without template arguments and what stands before the name (a
-// return type). Brackets of operators are no lists.
-std::string plain(std::string_view name) {
-  std::string out;
-  int angle = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const char c = name[i];
-    constexpr std::string_view kOperator = "operator";
-    if (angle == 0 && name.substr(i).starts_with(kOperator) &&
-        (i == 0 || name[i - 1] == ':' || name[i - 1] == ' ')) {
-      out += kOperator;  // what follows names no scope
-      break;
-    }
-    if (c == '<') {
-      ++angle;
-      continue;
-    }
-    if (c == '>') {
-      if (angle > 0) --angle;
-      continue;
-    }
-    if (angle > 0) continue;
-    if (c == '(') {
-      constexpr std::string_view kAnonymous = "(anonymous namespace)";
-      if (!name.substr(i).starts_with(kAnonymous)) break;
-      out += "(anonymous)";
-      i += kAnonymous.size() - 1;
-      continue;
-    }
-    if (c == ' ') {
-      out.clear();  // a return type, or "virtual thunk to"
-      continue;
-    }
-    out += c;
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string scope_of(std::string_view name) {
-  // Rust: "<alloc::vec::Vec<T> as core::ops::Drop>::drop" is of the type in front.
-  if (name.starts_with('<')) {
-    int depth = 0;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      if (name[i] == '<') ++depth;
-      if (name[i] == '>') --depth;
-      const bool at_end = depth == 0 || (depth == 1 && name.substr(i).starts_with(" as "));
-      if (!at_end) continue;
-      const std::string type = plain(name.substr(1, i - 1));
-      if (!type.empty()) return type;
-      break;
-    }
-  }
-  const std::string whole = plain(name);
-  const std::size_t end = whole.rfind("::");
-  return end == std::string::npos ? std::string() : whole.substr(0, end);
-}
-
-std::string outermost_scope_of(std::string_view name) {
-  const std::string scope = scope_of(name);
-  return scope.substr(0, scope.find("::"));
 }
 
 }  // namespace fbleprof::analysis

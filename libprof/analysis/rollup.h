@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -25,13 +26,6 @@ struct RollupRow {
 // A row for each group that stands in the tree, in no order. `group_of`, by FunctionId, may be
 // kNoGroup: such functions belong to none, and what they cost is in the dominated cost of others.
 inline constexpr std::uint32_t kNoGroup = 0xffffffffu;
-std::vector<RollupRow> rollup(const profile::Profile& profile, const profile::Metric& metric,
-                              const std::vector<std::uint32_t>& group_of);
-
-// The scope a name stands in, template arguments and parameters taken out: "a::B<int>::f(long)" is
-// in "a::B". "" = in none. Names don't tell a class from a namespace, so both are scopes.
-std::string scope_of(std::string_view name);
-// The outermost part of the scope: "a".
-std::string outermost_scope_of(std::string_view name);
+std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& group_of);
 
 }  // namespace fbleprof::analysis

@@ -50,16 +50,16 @@ class Rows {
 
 }  // namespace
 
-Sequence sequence(const Profile& profile, const Metric& metric,
-                  const std::vector<std::vector<std::uint8_t>>& matches) {
+Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t>>& matches) {
+  const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   const std::size_t length = matches.size();
   Sequence result;
   result.steps.resize(length);
   if (length == 0) return result;
-  const std::vector<std::uint64_t> cost = inclusive(profile, metric);
-  const std::vector<std::uint8_t> is_bound = lower_bounds(profile);
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
+  const std::vector<std::uint8_t>& is_bound = costs.is_bound();
 
   // By function: bit i = it can be the i-th. By node: bit i = its path ends in the first i+1.
   std::vector<std::uint64_t> can_be(profile.functions().count());
@@ -100,7 +100,7 @@ Sequence sequence(const Profile& profile, const Metric& metric,
       }
     }
     if ((ends[n] & last) == 0) continue;
-    result.self += metric.value(NodeId(n));
+    result.self += costs.own(NodeId(n));
     const FunctionId caller = origin(NodeId(n), length - 1);
     const bool outermost = in.is_outermost(caller, n, nodes.subtree_end[n]);
     PairRow& row = in.row(caller, false);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "analysis/pairs.h"
 #include "profile/profile.h"
 
@@ -37,7 +38,6 @@ struct Sequence {
 };
 
 // `matches[i]`, by function: 1 = it can be the i-th of the sequence. At most 64 steps.
-Sequence sequence(const profile::Profile& profile, const profile::Metric& metric,
-                  const std::vector<std::vector<std::uint8_t>>& matches);
+Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t>>& matches);
 
 }  // namespace fbleprof::analysis

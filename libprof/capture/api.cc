@@ -2,22 +2,18 @@
 
 #include <sys/mman.h>
 
-#include "capture/process.h"
-#include "capture/signals.h"
+#include "arch/kernel.h"
+#include "capture/profile.h"
 #include "capture/threads.h"
-#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/enter.h"
-#include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
-using signal_safe::kernel_call;
-using signal_safe::kernel_failed;
+using arch::kernel_call;
+using arch::kernel_failed;
 using signal_safe::session;
 
 namespace {
-
-const format::Node* node_at(format::Ref ref) { return session.arena.at<format::Node>(ref); }
 
 struct Named {
   const char* text;
@@ -39,26 +35,31 @@ Named name_of(const format::Function& function) {
       return {"[unwound]", 9};
     case format::FunctionKind::kTruncated:
       return {"[truncated]", 11};
+    case format::FunctionKind::kDeeper:
+      return {"[deeper]", 8};
     default:
       return {nullptr, 0};
   }
 }
 
-// What a query keeps of each node, by its number in the tree.
+// What a query keeps of each node.
 struct Place {
-  std::uint64_t back_calls, tail_calls;  // on edges to the node, from wherever in the tree
-  format::Ref entered_by;                // the tree edge that leads to it
+  std::uint64_t back_calls, tail_calls;   // on edges to the node, from wherever in the tree
+  format::Ref first_child, next_sibling;  // Nodes; newest first
 };
 
-// Memory for the places of the largest tree, zeroed; from the kernel, since the program's allocator
-// may itself be profiled. Nodes that are newer than it have no place and are not visited.
+// The places of all nodes that are there now; what is newer has none and is not visited. Memory is
+// from the kernel, since the program's allocator may itself be profiled.
 class Places {
  public:
-  Places() : count_(session.arena.header()->node_count + 2) {
+  Places() : count_(session.arena.used_bytes() / sizeof(format::Node)) {
     const long address =
         kernel_call(SYS_mmap, 0, static_cast<long>(count_ * sizeof(Place)), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!kernel_failed(address)) places_ = reinterpret_cast<Place*>(address);
+    if (kernel_failed(address)) return;
+    places_ = reinterpret_cast<Place*>(address);
+    link_children();
+    add_calls();
   }
   ~Places() {
     if (places_) {
@@ -70,111 +71,107 @@ class Places {
   Places& operator=(const Places&) = delete;
   explicit operator bool() const { return places_ != nullptr; }
 
-  Place* of(format::Ref node) {
-    const std::uint32_t number = node_at(node)->number;
-    if (number >= count_) return nullptr;
-    if (number > newest_) newest_ = number;
-    return &places_[number];
-  }
-  // For the next tree.
-  void clear() {
-    for (std::uint32_t i = 0; i <= newest_; ++i) places_[i] = {};
-    newest_ = 0;
+  Place* of(format::Ref node) const {
+    const std::uint64_t number = node / signal_safe::kUnitsOfNode;
+    return number < count_ ? &places_[number] : nullptr;
   }
 
  private:
+  // Calls visit(ref) for the items of all records of a kind, up to the first that is not there yet.
+  template <typename Item, typename Visit>
+  static void for_each_item(format::Kind kind, Visit visit) {
+    session.arena.for_each(kind, [&](format::Ref chunk) {
+      const format::Ref end = chunk + session.arena.at<format::Head>(chunk)->units;
+      format::Ref ref = chunk + format::kItemsOffset / format::kUnitBytes;
+      while (ref < end && visit(ref)) ref += sizeof(Item) / format::kUnitBytes;
+      return true;
+    });
+  }
+
+  void link_children() {
+    for_each_item<format::Node>(format::Kind::kNodes, [this](format::Ref ref) {
+      const auto* node = session.arena.at<format::Node>(ref);
+      if (__atomic_load_n(&node->function, __ATOMIC_ACQUIRE) == 0) return false;
+      Place *place = of(ref), *parent = of(node->parent);
+      if (!place) return false;
+      if (node->parent == 0) return true;
+      place->next_sibling = parent->first_child;
+      parent->first_child = ref;
+      return true;
+    });
+  }
+
+  void add_calls() {
+    for_each_item<format::Edge>(format::Kind::kEdges, [this](format::Ref ref) {
+      const auto* edge = session.arena.at<format::Edge>(ref);
+      const format::Ref to = __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE);
+      Place* place = of(to);
+      if (to == 0 || !place) return false;
+      (edge->kind == format::EdgeKind::kTail ? place->tail_calls : place->back_calls) +=
+          edge->calls;
+      return true;
+    });
+  }
+
   std::uint64_t count_;
   Place* places_ = nullptr;
-  std::uint32_t newest_ = 0;
 };
 
-// Shows a tree in two passes over its edges: one counts the calls of back and tail edges where they
-// lead, the other shows the nodes. Neither recurses: a tree may be deeper than the caller's stack.
+// Shows trees depth first, parents before children. It does not recurse: a tree may be deeper than
+// the caller's stack.
 class Query {
  public:
-  Query(int (*visitor)(const fbleprof_visit*, void*), void* argument, Places& places)
+  Query(int (*visitor)(const fbleprof_visit*, void*), void* argument, const Places& places)
       : visitor_(visitor), argument_(argument), places_(places) {}
 
+  // Until the visitor returns nonzero; then that.
   int tree(format::Ref root, std::uint32_t number) {
-    thread_ = number;
-    places_.clear();
-    walk(root, [this](format::Ref node) {
-      for_each_edge(node, [this](const format::Edge& edge) {
-        Place* place = places_.of(edge.to);
-        if (place && edge.kind == format::EdgeKind::kBack) place->back_calls += edge.calls;
-        if (place && edge.kind == format::EdgeKind::kTail) place->tail_calls += edge.calls;
-      });
-      return 0;
-    });
-    return walk(root, [this](format::Ref node) { return show(node); });
-  }
-
- private:
-  static format::Ref first_edge(format::Ref node) {
-    return __atomic_load_n(&node_at(node)->first_edge, __ATOMIC_ACQUIRE);
-  }
-  static const format::Edge* edge_at(format::Ref ref) {
-    return session.arena.at<format::Edge>(ref);
-  }
-
-  template <typename Function>
-  static void for_each_edge(format::Ref node, Function function) {
-    for (format::Ref e = first_edge(node); e != 0; e = edge_at(e)->next) function(*edge_at(e));
-  }
-
-  // Depth first along the tree edges, parents before children, until `at_node` returns nonzero.
-  template <typename AtNode>
-  int walk(format::Ref root, AtNode at_node) {
-    format::Ref node = root;
-    if (const int result = at_node(node)) return result;
-    for (format::Ref e = first_edge(node);;) {
-      if (e == 0) {  // the node is done: back to where its parent was left
-        if (node == root) return 0;
-        const format::Edge* entered_by = edge_at(places_.of(node)->entered_by);
-        node = entered_by->from;
-        e = entered_by->next;
+    for (format::Ref ref = root;;) {
+      const Place* place = places_.of(ref);
+      if (!place) return 0;
+      if (const int result = show(ref, *place, number)) return result;
+      if (place->first_child != 0) {
+        ref = place->first_child;
         continue;
       }
-      const format::Edge* edge = edge_at(e);
-      Place* place = edge->kind == format::EdgeKind::kTree ? places_.of(edge->to) : nullptr;
-      if (!place) {
-        e = edge->next;
-        continue;
-      }
-      place->entered_by = e;
-      node = edge->to;
-      if (const int result = at_node(node)) return result;
-      e = first_edge(node);
+      while (ref != root && places_.of(ref)->next_sibling == 0) ref = node_at(ref).parent;
+      if (ref == root) return 0;
+      ref = places_.of(ref)->next_sibling;
     }
   }
 
-  int show(format::Ref ref) {
-    const format::Node* n = node_at(ref);
-    const auto& function = *session.arena.at<format::Function>(n->function);
+ private:
+  static const format::Node& node_at(format::Ref ref) {
+    return *session.arena.at<format::Node>(ref);
+  }
+
+  int show(format::Ref ref, const Place& place, std::uint32_t number) {
+    const format::Node& node = node_at(ref);
+    const auto& function = *session.arena.at<format::Function>(node.function);
     const Named name = name_of(function);
-    const Place* place = places_.of(ref);
     fbleprof_visit visit{};
-    visit.depth = n->depth;
-    visit.thread = thread_;
+    visit.depth = node.depth;
+    visit.thread = number;
     visit.name = name.text;
     visit.name_length = name.length;
     visit.address = function.kind == format::FunctionKind::kNative ||
                             function.kind == format::FunctionKind::kInstruction
                         ? reinterpret_cast<const void*>(function.address)
                         : nullptr;
-    if (place) {
-      visit.calls = place->entered_by ? edge_at(place->entered_by)->calls : 0;
-      visit.back_calls = place->back_calls;
-      visit.tail_calls = place->tail_calls;
+    visit.calls = node.calls;
+    visit.back_calls = place.back_calls;
+    visit.tail_calls = place.tail_calls;
+    if (node.values != 0) {
+      const auto* values = session.arena.at<std::uint64_t>(node.values);
+      visit.samples = values[signal_safe::kSamples];
+      visit.cpu_ns = values[signal_safe::kCpuNs];
+      visit.wall_ns = values[signal_safe::kWallNs];
+      visit.ticks = values[signal_safe::kTicks];
     }
-    visit.samples = n->samples;
-    visit.cpu_ns = n->cpu_ns;
-    visit.wall_ns = n->wall_ns;
-    visit.ticks = n->ticks;
     // Each tree has the node from its beginning, whether or not anything will overflow.
     const bool is_empty = (visit.calls | visit.back_calls | visit.tail_calls | visit.samples |
                            visit.cpu_ns | visit.wall_ns | visit.ticks) == 0;
-    if (function.kind == format::FunctionKind::kOverflow && is_empty && first_edge(ref) == 0) {
+    if (function.kind == format::FunctionKind::kOverflow && is_empty && place.first_child == 0) {
       return 0;
     }
     return visitor_(&visit, argument_);
@@ -182,8 +179,7 @@ class Query {
 
   int (*visitor_)(const fbleprof_visit*, void*);
   void* argument_;
-  Places& places_;
-  std::uint32_t thread_ = 0;
+  const Places& places_;
 };
 
 }  // namespace
@@ -191,7 +187,7 @@ class Query {
 fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) {
   if (!session.arena.base() || !name) return 0;
   const std::uint32_t number = session.block_count.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (number >= signal_safe::Session::kMaxBlocks) return 0;
+  if (number >= arch::kNoBlock) return 0;
   const format::Ref ref = session.code_map.function_with_key(number, format::FunctionKind::kBlock);
   if (ref == 0) return 0;
   auto* block = session.arena.at<format::Function>(ref);
@@ -202,8 +198,8 @@ fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) 
   };
   block->name = text(name);
   block->file = text(file);
-  block->size = line > 0 ? static_cast<std::uint32_t>(line) : 0;
-  __atomic_store_n(&session.blocks[number], ref, __ATOMIC_RELEASE);
+  block->line = line > 0 ? static_cast<std::uint32_t>(line) : 0;
+  session.code_map.name_block(number, ref);
   return number;
 }
 
@@ -227,11 +223,7 @@ void fbleprof_stop() {
   capture::stop_all_threads();
 }
 
-void fbleprof_flush() {
-  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
-  capture::SamplingBlocked guard;
-  signal_safe::charge_rest(*fbleprof_hot.self);
-}
+void fbleprof_flush() { capture::charge_rest_of_this_thread(); }
 
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
@@ -243,12 +235,12 @@ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument)
   if (!places) return -1;
   Query query(visitor, argument, places);
   std::uint32_t number = 0;
-  for (format::Ref ref = session.arena.header()->first_thread; ref != 0; ++number) {
-    const auto* thread = session.arena.at<format::Thread>(ref);
-    if (const int result = query.tree(thread->root, number)) return result;
-    ref = thread->next;
-  }
-  return 0;
+  int result = 0;
+  session.arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
+    result = query.tree(session.arena.at<format::Tree>(ref)->root, number++);
+    return result == 0;
+  });
+  return result;
 }
 
 FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {

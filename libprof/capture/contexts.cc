@@ -2,14 +2,14 @@
 
 #include <sys/mman.h>
 
+#include "arch/kernel.h"
 #include "capture/signals.h"
-#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/session.h"
 #include "signal_safe/thread_state.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
+using arch::kernel_call;
 using signal_safe::Entry;
-using signal_safe::kernel_call;
 using signal_safe::session;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
@@ -30,27 +30,22 @@ constexpr std::size_t kMostEntries = std::size_t{1} << 28;
 constexpr std::size_t kSlackEntries = 64;
 constexpr int kLongestTransplant = 4096;
 
-const format::Node* node_at(format::Ref ref) { return session.arena.at<format::Node>(ref); }
-
 // The node of the same path in another tree.
 format::Ref transplant(signal_safe::CallTree& tree, format::Ref node, int depth) {
-  const format::Node* n = node_at(node);
+  const format::Node* n = tree.node_at(node);
   if (n->parent == 0 || depth > kLongestTransplant) return tree.root();
   const format::Ref parent = transplant(tree, n->parent, depth + 1);
-  const format::Edge* edge = tree.enter(parent, n->function, 0, format::kEdgeSampled);
-  return edge ? edge->to : parent;
+  return tree.enter(parent, n->function, 0, format::kEdgeSampled).to;
 }
 
 // The context goes on in another thread: its entries get that thread's nodes.
 void move_to_tree(fbleprof_context& context, signal_safe::CallTree& tree) {
-  const signal_safe::CallTree& from = *context.tree;
   context.stack.base = transplant(tree, context.stack.base, 0);
   format::Ref at = context.stack.base;
   for (Entry* entry = context.stack.gate + 1; entry <= context.stack.saved_top; ++entry) {
-    const format::Node* node = node_at(from.node_at(signal_safe::node_number(entry->word)));
-    const format::Edge* edge = tree.enter(at, node->function, 0, format::kEdgeSampled);
-    if (edge) at = edge->to;
-    entry->word = tree.word_of(at);
+    const format::Ref function = tree.function_of(signal_safe::node_of_word(entry->word));
+    at = tree.enter(at, function, 0, format::kEdgeSampled).to;
+    entry->word = signal_safe::word_of(at, tree.block_of(at));
   }
   context.tree = &tree;
 }
@@ -61,6 +56,26 @@ namespace fbleprof::capture {
 void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::uint64_t bytes) {
   context->stack.low = low;
   context->stack.high = low + bytes;
+}
+
+bool bind_anew(fbleprof_context* context, std::uint64_t bytes) {
+  Stack& stack = context->stack;
+  const auto room = static_cast<std::uint64_t>(stack.limit - stack.gate);
+  if (bytes / sizeof(std::uint64_t) > room || fbleprof_hot.self->context == context) return false;
+  stack.saved_top = stack.gate;
+  stack.high = stack.low + bytes;
+  stack.base = signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top);
+  context->tree = &fbleprof_hot.self->tree;
+  return true;
+}
+
+std::uint64_t bound_bytes(const fbleprof_context* context) {
+  return context->stack.high - context->stack.low;
+}
+
+void drop_below(fbleprof_context* context, std::uint64_t sp) {
+  Stack& stack = context->stack;
+  while (stack.saved_top->frame + FRAME_BIAS < sp) --stack.saved_top;
 }
 }  // namespace fbleprof::capture
 
@@ -73,7 +88,7 @@ fbleprof_context* fbleprof_context_new(size_t most_entries) {
       4096 * 4096;
   const long memory = kernel_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (signal_safe::kernel_failed(memory)) return nullptr;
+  if (arch::kernel_failed(memory)) return nullptr;
   auto* context = reinterpret_cast<fbleprof_context*>(memory);
   ThreadState& thread = *fbleprof_hot.self;
   context->bytes = bytes;

@@ -2,10 +2,10 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
-#include "capture/process.h"
-#include "signal_safe/arch/x86_64/kernel.h"
+#include "arch/kernel.h"
+#include "capture/ending.h"
+#include "capture/profile.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -14,14 +14,23 @@ extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noex
 
 namespace fbleprof::capture {
 
-using signal_safe::kernel_call;
-using signal_safe::kernel_failed;
+using arch::kernel_call;
+using arch::kernel_failed;
 using signal_safe::session;
 
 namespace {
 
-constexpr int kFatalSignals[] = {SIGHUP, SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS,
-                                 SIGFPE, SIGSEGV, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU};
+// All that end a process by default, but for SIGKILL and the sampling signal, whose default is
+// dealt with in capture/signals. 32 and 33 are libc's own.
+constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                 SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,
+                                 SIGSTKFLT, SIGPOLL, SIGPWR,  SIGSYS,  SIGXCPU, SIGXFSZ, SIGVTALRM};
+constexpr int kFirstRealTime = 34, kLastRealTime = 64;
+
+bool watching = false;
+// What the program set, where the kernel has a handler of ours.
+struct sigaction program_actions[kLastRealTime + 1];
+
 constexpr long kPage = 4096;
 
 bool is_fault(int number, int code) {
@@ -49,10 +58,7 @@ void on_fatal(int number, siginfo_t* info, void* context) {
     return;
   }
   if (fbleprof_hot.top && fbleprof_hot.self->canary->alive && is_profiling()) {
-    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-    signal_safe::charge_fatal(*fbleprof_hot.self, {static_cast<std::uint64_t>(registers[REG_RIP]),
-                                                   static_cast<std::uint64_t>(registers[REG_RSP]),
-                                                   static_cast<std::uint64_t>(registers[REG_RBP])});
+    signal_safe::charge_fatal(*fbleprof_hot.self, arch::state_of(context));
   }
   finish_process(format::State::kFatal, static_cast<std::uint32_t>(number));
   struct sigaction action {};
@@ -65,31 +71,98 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
+void call_program(const struct sigaction& action, int number, siginfo_t* info, void* context) {
+  if (action.sa_flags & SA_SIGINFO) {
+    action.sa_sigaction(number, info, context);
+  } else if (action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) {
+    action.sa_handler(number);
+  }
+}
+
+void on_handled(int number, siginfo_t* info, void* context);
+
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) &&
+         (action.sa_sigaction == on_fatal || action.sa_sigaction == on_handled);
+}
+
+// What the kernel gets for what the program sets.
+struct sigaction in_kernel(int number, const struct sigaction& action) {
+  struct sigaction ours = action;
+  const bool is_default = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
+  const bool is_ignored = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN;
+  if (is_default) {
+    ours = {};
+    ours.sa_sigaction = on_fatal;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  } else if (!is_ignored && (number == SIGBUS || (action.sa_flags & SA_RESETHAND))) {
+    ours.sa_sigaction = on_handled;
+    ours.sa_flags = (action.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
+  }
+  return ours;
+}
+
+// In front of a handler of the program's.
+void on_handled(int number, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  if (number == SIGBUS && info->si_code > 0 && replace_lost_file(info)) {
+    errno = saved_errno;
+    return;
+  }
+  const struct sigaction action = program_actions[number];
+  if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {
+    struct sigaction reset = action;
+    reset.sa_handler = SIG_DFL;
+    reset.sa_flags &= ~SA_SIGINFO;
+    set_watched_action(number, &reset, nullptr);
+  }
+  errno = saved_errno;
+  call_program(action, number, info, context);
+}
+
+void watch(int number) {
+  struct sigaction old {};
+  if (__sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
+      old.sa_handler != SIG_DFL) {
+    return;
+  }
+  program_actions[number] = old;
+  const struct sigaction ours = in_kernel(number, old);
+  __sigaction(number, &ours, nullptr);
+}
+
 }  // namespace
 
 void watch_fatal_signals() {
   // The kernel gives the first process of a namespace no signal that it has no handler for.
   if (kernel_call(SYS_getpid) == 1) return;
-  for (const int number : kFatalSignals) {
-    struct sigaction old {};
-    if (__sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
-        old.sa_handler != SIG_DFL) {
-      continue;
-    }
-    struct sigaction action {};
-    action.sa_sigaction = on_fatal;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    __sigaction(number, &action, nullptr);
+  for (const int number : kFatalSignals) watch(number);
+  for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
+  watching = true;
+}
+
+bool is_watched(int number) {
+  // A vfork child sets actions of its own, in its parent's memory.
+  if (!watching || !is_own_process()) return false;
+  for (const int fatal : kFatalSignals) {
+    if (number == fatal) return true;
   }
+  return number >= kFirstRealTime && number <= kLastRealTime;
 }
 
-void hide_fatal_handler(struct sigaction* action) {
-  if (action && (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fatal) *action = {};
-}
-
-SignalHandler without_fatal_handler(SignalHandler handler) {
-  return handler == reinterpret_cast<SignalHandler>(reinterpret_cast<void*>(on_fatal)) ? SIG_DFL
-                                                                                       : handler;
+int set_watched_action(int number, const struct sigaction* action, struct sigaction* old) {
+  const struct sigaction before = program_actions[number];
+  struct sigaction replaced {};
+  if (action) {
+    // First what a signal needs that comes as soon as the kernel has the new action.
+    program_actions[number] = *action;
+    const struct sigaction ours = in_kernel(number, *action);
+    if (__sigaction(number, &ours, &replaced) != 0) return -1;
+  } else if (__sigaction(number, nullptr, &replaced) != 0) {
+    return -1;
+  }
+  if (old) *old = is_ours(replaced) ? before : replaced;
+  return 0;
 }
 
 }  // namespace fbleprof::capture

@@ -5,7 +5,7 @@
 #include "capture/api.h"
 #include "capture/contexts.h"
 #include "signal_safe/session.h"
-#include "signal_safe/shadow_stack.h"
+#include "signal_safe/thread_state.h"
 
 namespace fbleprof::capture {
 
@@ -32,7 +32,15 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
       fibers[i].context.store(made, std::memory_order_release);
       return made;
     }
-    if (found == low) return fibers[i].context.load(std::memory_order_acquire);
+    if (found == low) {
+      fbleprof_context* context = fibers[i].context.load(std::memory_order_acquire);
+      if (!context || bound_bytes(context) == bytes || bind_anew(context, bytes)) return context;
+      // It is too small. The old one stays: some thread may still look at it.
+      fbleprof_context* made = fbleprof_context_new(bytes / 8);
+      if (made) bind_to_machine_stack(made, low, bytes);
+      fibers[i].context.store(made, std::memory_order_release);
+      return made;
+    }
   }
   return nullptr;
 }
@@ -41,12 +49,14 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
 
 void note_switch(const ucontext_t* to) {
   if (!fbleprof_hot.top) return;
-  const auto sp = static_cast<std::uint64_t>(to->uc_mcontext.gregs[REG_RSP]);
+  const std::uint64_t sp = arch::state_of(to).sp;
   const auto low = reinterpret_cast<std::uint64_t>(to->uc_stack.ss_sp);
   const std::uint64_t bytes = to->uc_stack.ss_size;
   // A context that getcontext took has no stack of its own in uc_stack: it is the thread's.
   if (low != 0 && sp >= low && sp <= low + bytes) {
-    fbleprof_context_switch(context_of(low, bytes));
+    fbleprof_context* context = context_of(low, bytes);
+    if (context && fbleprof_hot.self->context != context) drop_below(context, sp);
+    fbleprof_context_switch(context);
   } else {
     fbleprof_context_switch(nullptr);
   }

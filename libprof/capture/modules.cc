@@ -4,12 +4,10 @@
 // one piece, holes included.
 #include "capture/modules.h"
 
-#include <fcntl.h>
 #include <link.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include "capture/text.h"
+#include "capture/program_path.h"
 #include "capture/threads.h"
 #include "format/format.h"
 #include "signal_safe/session.h"
@@ -38,24 +36,6 @@ void widen_to_segments(LoadedModule& program) {
   }
 }
 
-// Links and relative names resolved: an open file tells.
-std::size_t read_program_path(char* path, std::size_t size) {
-  // The kernel was given the loader to execute (ld.so PROGRAM): it is loaded by none.
-  const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  if (getauxval(AT_BASE) == 0 && given) {
-    const int fd = open(given, O_PATH | O_CLOEXEC);
-    if (fd >= 0) {
-      Text<32> link{"/proc/self/fd/"};
-      link.add_number(static_cast<std::uint64_t>(fd));
-      const ssize_t length = readlink(link.c_str(), path, size);
-      close(fd);
-      if (length > 0) return static_cast<std::size_t>(length);
-    }
-  }
-  const ssize_t length = readlink("/proc/self/exe", path, size);
-  return length > 0 ? static_cast<std::size_t>(length) : 0;
-}
-
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   dl_find_object object;
@@ -67,13 +47,6 @@ bool is_still_loaded(const format::Module& module) {
 }
 
 }  // namespace
-
-const char* program_path() {
-  // Once: a relative name may mean another file later.
-  static constinit char path[4096];
-  if (path[0] == 0) path[read_program_path(path, sizeof path - 1)] = 0;
-  return path;
-}
 
 void add_loaded_modules() {
   bool is_main = true;
@@ -94,16 +67,19 @@ void add_loaded_modules() {
 }
 
 void note_unloading() {
-  for (format::Ref ref = __atomic_load_n(&session.arena.header()->first_module, __ATOMIC_ACQUIRE);
+  bool was_hooked = false;
+  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
     if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
-      session.code_map.retire(module->begin, module->end,
-                              signal_safe::monotonic_ns() - session.start_monotonic_ns);
-      forget_code();
+      // Slots of the caches lead to hooked functions only.
+      was_hooked |= (module->flags & format::kModuleIsHooked) != 0;
+      session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
     }
-    ref = module->next;
+    ref = module->older;
   }
+  // Once for all that went, and only if any of it can be in a cache.
+  if (was_hooked) forget_code();
 }
 
 }  // namespace fbleprof::capture

@@ -3,10 +3,6 @@
 
 namespace fbleprof::capture {
 
-// The file of the program: what the kernel executes, or what the loader does if that is it. "" if
-// nobody tells.
-const char* program_path();
-
 // Registers what is loaded when a profile starts. Takes no lock of the loader: a forked child may
 // have inherited it from a thread that it has not.
 void add_loaded_modules();

@@ -1,5 +1,7 @@
 #include "capture/options.h"
 
+#include "signal_safe/shadow_stack.h"
+
 namespace fbleprof::capture {
 
 namespace {
@@ -48,6 +50,14 @@ bool read_rate(const char* text, std::uint32_t* rate) {
   return true;
 }
 
+bool read_depth(const char* text, std::uint32_t* depth) {
+  std::uint64_t value;
+  const char* rest;
+  if (!read_number(text, &value, &rest) || *rest || value < 1 || value > 60000) return false;
+  *depth = static_cast<std::uint32_t>(value);
+  return true;
+}
+
 bool read_memory(const char* text, std::uint64_t* bytes) {
   std::uint64_t value;
   const char* rest;
@@ -75,6 +85,8 @@ bool read_memory(const char* text, std::uint64_t* bytes) {
   if (value > (64ull << 30 >> shift)) return false;
   value <<= shift;
   if (value < 1 << 20) return false;
+  // The largest that is accepted is a little more than the largest that there can be.
+  if (value > signal_safe::kMostArenaBytes) value = signal_safe::kMostArenaBytes;
   *bytes = value / 4096 * 4096;
   return true;
 }
@@ -117,6 +129,11 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.recording.call_sites), "FBLEPROF_CALLSITES", "on or off");
     } else if (is("FBLEPROF_LEAVES")) {
       check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
+    } else if (is("FBLEPROF_FAULTS")) {
+      check(read_switch(value, &settings.recording.faults), "FBLEPROF_FAULTS", "on or off");
+    } else if (is("FBLEPROF_DEPTH")) {
+      check(read_depth(value, &settings.recording.depth_limit), "FBLEPROF_DEPTH",
+            "1 to 60000 (contexts on a path)");
     } else if (is("FBLEPROF_RUN")) {
       check(read_time(value, &settings.run_start_ns), "FBLEPROF_RUN",
             "nanoseconds since 1970, as fble-prof sets it");

@@ -7,17 +7,57 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "signal_safe/arch/x86_64/kernel.h"
+#include <atomic>
+
+#include "arch/kernel.h"
 
 namespace fbleprof::capture {
 
-using signal_safe::kernel_call;
-using signal_safe::kernel_failed;
+using arch::kernel_call;
+using arch::kernel_failed;
 using signal_safe::ThreadState;
 
 namespace {
 
 constexpr long kPage = 4096;
+// Each event is a mapping, of which a process may have 65,530: 30,000 threads need 60,000 for their
+// stacks. Threads beyond this many at once have the timer alone.
+constexpr int kMostEvents = 2000;
+int events = 0;
+
+// How many threads have an event's descriptor open, and how many forks are under way.
+std::atomic<int> opening{0}, forking{0};
+
+void pause_shortly() {
+  timespec pause{0, 20'000};
+  kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+}
+
+// The calling thread opens an event while no fork is under way. No signal comes meanwhile: its
+// handler might fork, and wait for us.
+class Opening {
+ public:
+  Opening() {
+    const std::uint64_t all = ~std::uint64_t{0};
+    kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all),
+                reinterpret_cast<long>(&old_mask_), sizeof all);
+    while (opening.fetch_add(1), forking.load() != 0) {
+      opening.fetch_sub(1);
+      pause_shortly();
+    }
+  }
+  ~Opening() {
+    opening.fetch_sub(1);
+    kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&old_mask_), 0,
+                sizeof old_mask_);
+  }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+
+ private:
+  std::uint64_t old_mask_ = 0;
+};
+
 const char timer_mark = 0;  // its address is the value of our timers' signals
 
 // Linux's, which no header of libc gives.
@@ -41,6 +81,7 @@ void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.disabled = 1;
+  const Opening guard;
   const long fd = kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes), 0, -1, -1,
                               PERF_FLAG_FD_CLOEXEC);
   if (kernel_failed(fd)) return nullptr;
@@ -80,7 +121,10 @@ bool make_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz) {
 
 format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
                                bool allow_perf) {
-  if (allow_perf) thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
+  if (allow_perf && __atomic_load_n(&events, __ATOMIC_RELAXED) < kMostEvents) {
+    thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
+    if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
+  }
   const bool timer = make_timer(thread, signal_number, rate_hz);
   thread.event_period_ns = thread.sampling_page ? drifting(1'000'000'000 / rate_hz) : 0;
   return thread.sampling_page ? format::SampleSource::kTaskClock
@@ -91,10 +135,24 @@ format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint
 void disarm_timer(ThreadState& thread) {
   if (thread.sampling_page) {
     kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page), kPage);
+    __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
   }
   if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
   thread.sampling_page = nullptr;
   thread.has_timer = false;
+}
+
+void hold_back_events() {
+  forking.fetch_add(1);
+  while (opening.load() != 0) pause_shortly();
+}
+
+void let_events_go_on() { forking.fetch_sub(1); }
+
+void forget_timers() {
+  events = 0;
+  opening.store(0);
+  forking.store(0);
 }
 
 bool is_timer_signal(int code, const void* value) {

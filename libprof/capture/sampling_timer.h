@@ -24,6 +24,14 @@ format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_numb
                                std::uint32_t rate_hz, bool allow_perf);
 void disarm_timer(signal_safe::ThreadState& thread);
 
+// An event has a descriptor until it is mapped, which a child forked meanwhile would keep. Around a
+// fork: waits until no thread is at it, and has those wait that are about to. Async-signal-safe.
+void hold_back_events();
+void let_events_go_on();
+
+// In a forked child: its parent's events are not its own.
+void forget_timers();
+
 // Tells our signals from the program's own.
 bool is_timer_signal(int code, const void* value);
 

@@ -4,8 +4,8 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "arch/kernel.h"
 #include "capture/sampling_timer.h"
-#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -14,8 +14,8 @@ extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noex
 
 namespace fbleprof::capture {
 
-using signal_safe::kernel_call;
-using signal_safe::kernel_failed;
+using arch::kernel_call;
+using arch::kernel_failed;
 
 namespace {
 
@@ -70,14 +70,11 @@ void deliver_to_program(int number, siginfo_t* info, void* context) {
 }
 
 signal_safe::Sampled what_it_tells(const signal_safe::ThreadState& thread, const siginfo_t& info,
-                                   const gregset_t& registers) {
+                                   const arch::MachineState& at) {
   using signal_safe::Sampled;
   if (thread.event_period_ns == 0) return Sampled::kAll;
   if (info.si_code != SI_TIMER) return Sampled::kUser;
-  // The syscall instruction leaves its return address in rcx; a call that is to be restarted was
-  // set back by the instruction's two bytes.
-  const auto back = static_cast<std::uint64_t>(registers[REG_RCX] - registers[REG_RIP]);
-  return back == 0 || back == 2 ? Sampled::kSystemCall : Sampled::kTick;
+  return arch::is_after_system_call(at) ? Sampled::kSystemCall : Sampled::kTick;
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
@@ -86,14 +83,9 @@ void on_signal(int number, siginfo_t* info, void* context) {
     deliver_to_program(number, info, context);
   } else if (fbleprof_hot.top) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
-    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-    const signal_safe::MachineState at{static_cast<std::uint64_t>(registers[REG_RIP]),
-                                       static_cast<std::uint64_t>(registers[REG_RSP]),
-                                       static_cast<std::uint64_t>(registers[REG_RBP]),
-                                       static_cast<std::uint64_t>(registers[REG_RBX]),
-                                       reinterpret_cast<const std::uint64_t*>(registers)};
+    const arch::MachineState at = arch::state_of(context);
     if (thread.canary->alive) {
-      signal_safe::charge_sample(thread, at, what_it_tells(thread, *info, registers));
+      signal_safe::charge_sample(thread, at, what_it_tells(thread, *info, at));
     }
   }
   errno = saved_errno;
@@ -185,6 +177,10 @@ SamplingBlocked::SamplingBlocked() : old_mask_(change_mask(SIG_BLOCK, kSamplingB
 SamplingBlocked::~SamplingBlocked() {
   if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
+
+AllSignalsBlocked::AllSignalsBlocked() : old_mask_(change_mask(SIG_SETMASK, ~std::uint64_t{0})) {}
+
+AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
 
 void open_mask_of_thread(bool program_blocked) {
   // One that came with exec is delivered when the mask is opened: by then we know whether it may

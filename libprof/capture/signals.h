@@ -47,6 +47,18 @@ class SamplingBlocked {
   std::uint64_t old_mask_;
 };
 
+// All signals are, but those that nobody can block.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked();
+  ~AllSignalsBlocked();
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  std::uint64_t old_mask_;
+};
+
 // At a thread's start, before anything here blocks: lets the sampling signal through. What the mask
 // said, or `program_blocked` (the mask that the program gave its creator), is the program's view.
 void open_mask_of_thread(bool program_blocked);

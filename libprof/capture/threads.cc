@@ -1,26 +1,19 @@
 #include "capture/threads.h"
 
-#include <sched.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
-#include <atomic>
-#include <new>
-
+#include "arch/kernel.h"
+#include "capture/kernel_file.h"
+#include "capture/own_memory.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
-#include "signal_safe/arch/x86_64/kernel.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
 
-using signal_safe::CallTree;
+using arch::kernel_call;
 using signal_safe::Entry;
-using signal_safe::ForkCanary;
-using signal_safe::kernel_call;
-using signal_safe::kernel_failed;
 using signal_safe::kGateWord;
 using signal_safe::kNoFrame;
 using signal_safe::kRootGateWord;
@@ -32,57 +25,47 @@ using signal_safe::Word;
 
 namespace {
 
-// One mapping a thread: its state, the tables of its tree. Touched as far as it is used.
-struct ThreadBlock {
-  ThreadState state;
-  ThreadBlock* next_free = nullptr;
-  ThreadBlock* next_all = nullptr;
-  std::atomic<bool> attached{false};
-  void* wiped_in_child = nullptr;  // ForkCanary and cache
-  Entry* shadow = nullptr;
-  std::uint64_t shadow_bytes = 0;
-  Entry* signal_shadow = nullptr;
-  std::uint64_t signal_shadow_bytes = 0;
-};
-
-constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kBlockBytes = (sizeof(ThreadBlock) + kPage - 1) / kPage * kPage;
-constexpr std::uint64_t kWipedBytes = kPage + signal_safe::kCacheSlots * sizeof(Slot);
 constexpr std::uint64_t kSlackEntries = 64;
 // A machine stack of n bytes holds at most n / 8 return addresses, an entry each of 16 bytes: a
 // shadow of twice the stack cannot be overrun by native frames. The slack is for stacks that nobody
 // told us of, and for the C API, which is checked.
 constexpr std::uint64_t kShadowSlackBytes = 1 << 20;
 constexpr std::uint64_t kLeastMainShadowBytes = 256ull << 20;
+constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
 constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 
-ThreadBlock* all_blocks = nullptr;
-ThreadBlock* free_blocks = nullptr;
-std::atomic_flag list_lock = ATOMIC_FLAG_INIT;
 constinit Settings settings_copy;
 bool perf_allowed = true;
 Slot* empty_cache = nullptr;  // what hooks look up in while stopped
 
-// Held for a few instructions, with the sampling signal blocked. Hooks never take it but at a
-// thread's first one.
-class ListLock {
+// Keeps a thread from ending as long as this lives, with what is written in its thread-local
+// storage. All signals are blocked meanwhile: the thread may wait for it.
+class Pin {
  public:
-  ListLock() {
-    while (list_lock.test_and_set(std::memory_order_acquire)) sched_yield();
+  explicit Pin(ThreadBlock& block) : block_(block) {
+    std::uint32_t attached = ThreadBlock::kAttached;
+    held_ = block.use.compare_exchange_strong(attached, ThreadBlock::kPinned);
   }
-  ~ListLock() { list_lock.clear(std::memory_order_release); }
-  ListLock(const ListLock&) = delete;
-  ListLock& operator=(const ListLock&) = delete;
+  ~Pin() {
+    if (held_) block_.use.store(ThreadBlock::kAttached);
+  }
+  Pin(const Pin&) = delete;
+  Pin& operator=(const Pin&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  AllSignalsBlocked guard_;
+  ThreadBlock& block_;
+  bool held_;
 };
 
-void* reserve(std::uint64_t bytes) {
-  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return kernel_failed(at) ? nullptr : reinterpret_cast<void*>(at);
-}
-
-void release(void* at, std::uint64_t bytes) {
-  if (at) kernel_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
+void let_hooks_look_up_in(bool own_cache) {
+  for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
+    if (Pin pin{*block}) {
+      Slot* cache = own_cache ? block->state.cache : empty_cache;
+      __atomic_store_n(&block->state.hot->cache, cache, __ATOMIC_RELEASE);
+    }
+  }
 }
 
 void reset_block(ThreadBlock& block) {
@@ -91,13 +74,17 @@ void reset_block(ThreadBlock& block) {
   block.state.busy = 0;
 }
 
-// Shadow memory for a machine stack; keeps what there is if it is enough.
+// Shadow memory for a machine stack; keeps what there is if it is enough. Sizes are powers of two:
+// what is replaced stays unused, and so adds up to less than what is used.
 bool provide_shadow(Entry** shadow, std::uint64_t* bytes, std::uint64_t wanted) {
   if (*shadow && *bytes >= wanted) return true;
-  release(*shadow, *bytes);
-  *shadow = static_cast<Entry*>(reserve(wanted));
-  *bytes = *shadow ? wanted : 0;
-  return *shadow != nullptr;
+  std::uint64_t size = kPageBytes;
+  while (size < wanted) size *= 2;
+  auto* made = static_cast<Entry*>(take_memory(size, InChild::kCopied));
+  if (!made) return false;
+  *shadow = made;
+  *bytes = size;
+  return true;
 }
 
 void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes) {
@@ -107,71 +94,26 @@ void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes) {
   stack.saved_top = shadow;
 }
 
-void destroy_block(ThreadBlock* block) {
-  release(block->wiped_in_child, kWipedBytes);
-  release(block->shadow, block->shadow_bytes);
-  release(block, kBlockBytes + CallTree::kChunkRefBytes + CallTree::kHintBytes);
-}
-
-ThreadBlock* make_block() {
-  auto* memory =
-      static_cast<char*>(reserve(kBlockBytes + CallTree::kChunkRefBytes + CallTree::kHintBytes));
-  if (!memory) return nullptr;
-  auto* block = new (memory) ThreadBlock;
-  block->wiped_in_child = reserve(kWipedBytes);
-  const bool wiped =
-      block->wiped_in_child &&
-      !kernel_failed(kernel_call(SYS_madvise, reinterpret_cast<long>(block->wiped_in_child),
-                                 kWipedBytes, MADV_WIPEONFORK));
-  const format::Ref record_ref = session.arena.allocate(sizeof(format::Thread), 0);
-  auto* refs = reinterpret_cast<format::Ref*>(memory + kBlockBytes);
-  auto* hints = reinterpret_cast<format::Ref*>(memory + kBlockBytes + CallTree::kChunkRefBytes);
-  if (!wiped || record_ref == 0 || !block->state.tree.start(refs, hints)) {
-    destroy_block(block);
-    return nullptr;
-  }
-  ThreadState& state = block->state;
-  state.canary = static_cast<ForkCanary*>(block->wiped_in_child);
-  state.cache = reinterpret_cast<Slot*>(static_cast<char*>(block->wiped_in_child) + kPage);
-  state.record = session.arena.at<format::Thread>(record_ref);
-  state.record->root = state.tree.root();
-  state.record->start_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
-  signal_safe::push_front(&session.arena.header()->first_thread, &state.record->next, record_ref);
-  ListLock lock;
-  block->next_all = all_blocks;
-  all_blocks = block;
-  return block;
-}
-
-ThreadBlock* take_block() {
-  {
-    ListLock lock;
-    if (ThreadBlock* block = free_blocks) {
-      free_blocks = block->next_free;
-      return block;
-    }
-  }
-  return make_block();
+void count_lost_thread() {
+  __atomic_fetch_add(&session.arena.header()->lost_threads, 1, __ATOMIC_RELAXED);
 }
 
 void give_up_on_this_thread() {
-  __atomic_fetch_add(&session.arena.header()->lost_threads, 1, __ATOMIC_RELAXED);
+  count_lost_thread();
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
 }
 
 std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
-  std::uint64_t bytes = 2 * (bounds.high - bounds.low) + kShadowSlackBytes;
-  rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  if (is_main && !limited && bytes < kLeastMainShadowBytes) bytes = kLeastMainShadowBytes;
-  if (limited && bytes > limit.rlim_cur / 16) bytes = limit.rlim_cur / 16 / kPage * kPage;
-  if (bytes > kMostShadowBytes) bytes = kMostShadowBytes;
-  return bytes < kShadowSlackBytes ? kShadowSlackBytes : bytes;
-}
-
-ThreadBlock* block_of(ThreadState* state) {
-  // The state is the block's first member.
-  return reinterpret_cast<ThreadBlock*>(state);
+  const std::uint64_t bytes = 2 * (bounds.high - bounds.low) + kShadowSlackBytes;
+  if (const std::uint64_t limit = limit_of(RLIMIT_AS); limit != RLIM_INFINITY) {
+    // The program planned its address space without us. A power of two is not rounded up.
+    const std::uint64_t share = limit / (is_main ? 16 : 64);
+    std::uint64_t size = kLeastShadowBytes;
+    while (2 * size <= share && size < bytes) size *= 2;
+    return size;
+  }
+  if (is_main && bytes < kLeastMainShadowBytes) return kLeastMainShadowBytes;
+  return bytes < kMostShadowBytes ? bytes : kMostShadowBytes;
 }
 
 }  // namespace
@@ -180,21 +122,19 @@ void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
   if (!empty_cache) {
-    empty_cache = static_cast<Slot*>(reserve(signal_safe::kCacheSlots * sizeof(Slot)));
+    empty_cache =
+        static_cast<Slot*>(take_memory(signal_safe::kCacheSlots * sizeof(Slot), InChild::kCopied));
   }
 }
 
-void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
-  if (fbleprof_hot.self || !session.arena.base()) return;
+namespace {
+// Makes the calling thread the one that `block` is of.
+void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
   const auto pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
-  ThreadBlock* block = take_block();
-  if (!block) return give_up_on_this_thread();
   reset_block(*block);
   ThreadState& state = block->state;
   if (!provide_shadow(&block->shadow, &block->shadow_bytes, shadow_bytes_for(bounds, pid == tid))) {
-    ListLock lock;
-    block->next_free = free_blocks;
-    free_blocks = block;
+    give_back(block);
     return give_up_on_this_thread();
   }
   state.hot = &fbleprof_hot;
@@ -209,9 +149,10 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   state.record->flags |= format::kThreadRunning;
   state.record->end_ns = 0;
   state.record->threads_served += 1;
-  prctl(PR_GET_NAME, state.record->name);
+  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
   state.last_cpu_ns = cpu_from_ns;
   state.in_kernel_ns = 0;
+  state.minor_faults = state.major_faults = 0;
   state.last_context = 0;
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
   if (settings_copy.recording.clock != format::Clock::kTicks) {
@@ -220,12 +161,34 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
     auto* header = session.arena.header();
     if (header->source == format::SampleSource::kNone) header->source = source;
   }
-  block->attached.store(true, std::memory_order_release);
+  block->use.store(ThreadBlock::kAttached, std::memory_order_release);
   fbleprof_hot.cache = session.recording.load() ? state.cache : empty_cache;
   fbleprof_hot.limit = state.main_stack.limit;
   fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
   fbleprof_hot.top = state.main_stack.gate;
+}
+}  // namespace
+
+void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
+  if (fbleprof_hot.self || !session.arena.base()) return;
+  ThreadBlock* block = take_block();
+  if (!block) return give_up_on_this_thread();
+  attach(block, bounds, cpu_from_ns);
+}
+
+ThreadStart* prepare_thread() {
+  if (!session.arena.base()) return nullptr;
+  ThreadBlock* block = take_block();
+  if (block) return &block->start;
+  count_lost_thread();
+  return nullptr;
+}
+
+void cancel_thread(ThreadStart* start) { give_back(block_of(start)); }
+
+void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
+  attach(block_of(start), bounds, 0);
 }
 
 void detach_this_thread(bool for_good) {
@@ -236,7 +199,7 @@ void detach_this_thread(bool for_good) {
   drain_pending();
   if (state.canary->alive) {
     signal_safe::charge_rest(state);
-    prctl(PR_GET_NAME, state.record->name);
+    kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
   }
@@ -244,45 +207,32 @@ void detach_this_thread(bool for_good) {
   asm volatile("" ::: "memory");
   fbleprof_hot.self = for_good ? reinterpret_cast<ThreadState*>(1) : nullptr;
   ThreadBlock* block = block_of(&state);
-  block->attached.store(false, std::memory_order_release);
-  ListLock lock;
-  block->next_free = free_blocks;
-  free_blocks = block;
+  std::uint32_t attached = ThreadBlock::kAttached;
+  while (!block->use.compare_exchange_weak(attached, ThreadBlock::kFree)) {
+    attached = ThreadBlock::kAttached;
+    kernel_call(SYS_sched_yield);
+  }
+  give_back(block);
 }
 
 void for_each_attached(void (*function)(ThreadState& thread, void* argument), void* argument) {
-  ListLock lock;
-  for (ThreadBlock* block = all_blocks; block; block = block->next_all) {
-    if (block->attached.load(std::memory_order_acquire)) function(block->state, argument);
+  for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
+    if (block->use.load(std::memory_order_acquire) != ThreadBlock::kFree) {
+      function(block->state, argument);
+    }
   }
 }
 
 void abandon_all_threads() {
-  // The parent's lists may have been copied in the middle of a change. Their memory is
-  // copy-on-write and stays as it is.
-  list_lock.clear();
-  all_blocks = free_blocks = nullptr;
+  forget_blocks();
+  forget_timers();
   fbleprof_hot = {};
 }
 
-void replay_stack(const StackCopy& parent, format::Ref (*translate)(format::Ref)) {
-  if (!fbleprof_hot.top) return;
-  ThreadState& state = *fbleprof_hot.self;
-  signal_safe::BusyGuard guard(state);
-  Entry* top = state.main_stack.gate;
-  for (const Entry* entry = parent.gate + 1; entry <= parent.top && top < state.main_stack.limit;
-       ++entry) {
-    const format::Ref function =
-        translate(parent.tree->node_at(signal_safe::node_number(entry->word)));
-    format::Edge* edge = function ? state.tree.enter(signal_safe::node_of(state, top), function, 0,
-                                                     format::kEdgeSampled)
-                                  : nullptr;
-    if (!edge) break;
-    top[1] = {entry->frame, state.tree.word_of(edge->to)};
-    ++top;
-  }
-  asm volatile("" ::: "memory");
-  state.hot->top = top;
+void charge_rest_of_this_thread() {
+  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
+  SamplingBlocked guard;
+  signal_safe::charge_rest(*fbleprof_hot.self);
 }
 
 void note_signal_stack(void* base, std::uint64_t bytes) {
@@ -290,7 +240,7 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   ThreadState& state = *fbleprof_hot.self;
   ThreadBlock* block = block_of(&state);
   SamplingBlocked guard;
-  const std::uint64_t wanted = 2 * bytes + kPage;
+  const std::uint64_t wanted = 2 * bytes + kPageBytes;
   if (!base || state.current == &state.signal_stack ||
       !provide_shadow(&block->signal_shadow, &block->signal_shadow_bytes, wanted)) {
     if (!base) state.signal_stack.low = state.signal_stack.high = 0;
@@ -303,31 +253,23 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
 
 void stop_all_threads() {
   session.recording.store(false);
-  for_each_attached(
-      [](ThreadState& thread, void*) {
-        __atomic_store_n(&thread.hot->cache, empty_cache, __ATOMIC_RELEASE);
-      },
-      nullptr);
+  let_hooks_look_up_in(false);
 }
 
 void start_all_threads() {
-  for_each_attached(
-      [](ThreadState& thread, void*) {
-        __atomic_store_n(&thread.hot->cache, thread.cache, __ATOMIC_RELEASE);
-      },
-      nullptr);
+  let_hooks_look_up_in(true);
   session.recording.store(true);
 }
 
 void forget_code() {
   session.caches_emptied.fetch_add(1, std::memory_order_seq_cst);
   // Of threads that have ended, too: the next ones get their caches as they are.
-  ListLock lock;
-  for (ThreadBlock* block = all_blocks; block; block = block->next_all) {
+  for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
     // A slot does not say its call site by itself, so all go. The owner may be filling one at
     // this moment: with code that is still there, which is right, or with what it moves from
     // another slot, which it takes back then.
     Slot* cache = block->state.cache;
+    if ((block->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
     for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {
       if (cache[i].tag != 0) __atomic_store_n(&cache[i].tag, 0, __ATOMIC_RELEASE);
     }

@@ -6,25 +6,29 @@
 #include <cstdint>
 
 #include "capture/options.h"
+#include "capture/stack_bounds.h"
+#include "capture/thread_blocks.h"
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::capture {
-
-// Where a thread's machine stack lies; 0, 0 = unknown.
-struct StackBounds {
-  std::uint64_t low = 0, high = 0;
-};
 
 // Gives the calling thread a state and a timer. On failure the thread is not profiled, and is
 // counted. Its CPU time is charged from the reading cpu_from_ns of its clock on.
 // Async-signal-safe; the sampling signal blocked.
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns);
 
+// The same for a thread that is about to be created, in two steps: its creator takes the memory, or
+// gives it back if there will be no thread; the thread begins with it. Null: it is not profiled.
+ThreadStart* prepare_thread();
+void cancel_thread(ThreadStart* start);
+void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
+
 // Ends the calling thread's profile: its remaining time is charged, its memory is free for another.
 // `for_good`: hooks stay off for what the thread may still run.
 void detach_this_thread(bool for_good);
 
-// Calls `function` for every attached thread. Between start and end of other threads only.
+// Calls `function` for every attached thread, which may start or end meanwhile: what is not in the
+// state itself (thread-local storage) may be gone. From any handler.
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
                        void* argument);
 
@@ -32,16 +36,8 @@ void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* 
 // caller then attaches it anew.
 void abandon_all_threads();
 
-// What a forked child needs of the stack that it inherited from its parent.
-struct StackCopy {
-  const signal_safe::Entry* gate;
-  const signal_safe::Entry* top;
-  const signal_safe::CallTree* tree;
-};
-
-// Rebuilds it in the calling thread's new tree. `translate` gives, for a node of the parent's file,
-// the function in the new file, or 0.
-void replay_stack(const StackCopy& parent, format::Ref (*translate)(format::Ref node));
+// Charges the calling thread's time up to now. Async-signal-safe.
+void charge_rest_of_this_thread();
 
 // Tells that an alternate signal stack was set for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);

@@ -1,36 +1,72 @@
 // The layout of mlmon.out: the only thing that the recording and the reporting half share.
 //
 // The file is the arena in which the recorder builds its call trees, mapped into the profiled
-// program. It is one header page followed by records, each a multiple of kUnitBytes long and
-// aligned to it. Records refer to each other by Ref, the distance from the start of the file in
-// units; 0 is "none". Everything is little-endian. Records are only ever appended, and a record is
-// complete before anything refers to it (release stores), so that a reader may look at any moment:
-// at a live program's file, at a killed one's, at a copy that lacks its tail.
+// program: a header page, then records, one after the other. Each record begins with a Head that
+// tells its length and kind, so that a reader walks the file from its first record to used_bytes
+// and skips what it does not know. Records refer to each other by Ref, the distance from the start
+// of the file in units of kUnitBytes; 0 is "none". Everything is little-endian.
 //
-// What a reader has to know beyond the structs:
-//  - `used_bytes` bounds what was allocated; the file may be longer (space in reserve) or shorter
-//    (a damaged copy). Refs beyond either are damage; what does not need them can still be read.
+// Rules of reading, beyond the structs:
+//  - Units of zeros between records are skipped: padding, or space that somebody was about to use
+//    when the program was killed. A record whose kind is kUnfinished is skipped by its length.
+//  - A record may be longer than the struct here (a newer minor version added fields) or shorter
+//    (an older one lacked them): unknown fields are ignored, missing ones are 0.
+//  - A record is complete before its kind is set, and before anything refers to it (release
+//    stores), so that a file can be read at any moment: of a live program, of a killed one, or a
+//    copy that lacks its tail. Items of Nodes, Edges and Values are appended to the record after
+//    that: an item exists once its last-written field (see there) is not 0.
 //  - Counters keep growing while the program lives. Each is 8 bytes, aligned: no read is torn.
-//  - Calls are counted on edges, everything else on nodes.
-//  - Where a node's parent edge is: the kTree edge that leads to it from `parent`.
 //
-// A change of any struct below is a change of kVersion; tests/unit/format_test holds the layout.
-// docs/FILE_FORMAT.md tells the same with a worked example.
+// A change that an older reader can skip (a new kind, a field at the end) raises kMinorVersion; any
+// other raises kMajorVersion. tests/unit/format_test holds the layout; docs/FILE_FORMAT.md tells
+// the same with a worked example.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "format/role.h"
+
 namespace fbleprof::format {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'R', 'O', 'F'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint16_t kMajorVersion = 2;
+inline constexpr std::uint16_t kMinorVersion = 0;
 inline constexpr std::uint32_t kByteOrderMark = 0x01020304;
 inline constexpr std::uint32_t kUnitBytes = 32;
 inline constexpr std::uint32_t kHeaderBytes = 4096;
 
-// A record's place: its distance from the start of the file, in units. 0 = none.
+// A record's or item's place: its distance from the start of the file, in units. 0 = none.
 using Ref = std::uint32_t;
+
+enum class Kind : std::uint16_t {
+  kUnfinished = 0,  // being written
+  kPrivate = 1,     // the recorder's own memory: of no meaning to a reader
+  kString = 2,
+  kModule = 3,
+  kFunction = 4,
+  kMetric = 5,
+  kNote = 6,
+  kLabelSet = 7,
+  kLabel = 8,
+  kThread = 9,
+  kTree = 10,
+  kNodes = 11,
+  kEdges = 12,
+  kValues = 13,
+  kSnapshot = 14,
+  kSnapshotNodes = 15,
+  kSnapshotEdges = 16,
+};
+
+// The start of every record. Written in one store of 8 bytes when the space is taken, with kind
+// kUnfinished; the kind is stored again, with release, when the record is complete.
+struct Head {
+  std::uint32_t units;  // of the whole record, this included; at least 1
+  Kind kind;
+  std::uint16_t mark;  // kHeadMark: tells a head from zeros and from most damage
+};
+inline constexpr std::uint16_t kHeadMark = 0xfb1e;
 
 // What the file's process is doing, as it last said itself. A killed process leaves kLive behind:
 // whether pid still runs (same process_start_ticks) tells the two apart.
@@ -52,97 +88,130 @@ enum class SampleSource : std::uint16_t {
   kCpuTimer = 2,   // timer_create on the thread's CPU clock: one sample a jiffy at the most
 };
 
-// A string: this head, then `length` bytes, then zeros up to the next unit. Not NUL-terminated.
+// A string: this, then the rest of its `length` bytes, then zeros up to the next unit. Not
+// NUL-terminated.
 struct String {
+  Head head;
   std::uint32_t length;  // bytes
-  char bytes[28];        // the first of them; the rest follow
+  char bytes[20];        // the first of them; the rest follow
 };
 
 // A loaded object file, for as long as it stayed loaded. An address belongs to a module whose
 // [begin, end) holds it; functions name their module, so reuse of addresses is no ambiguity.
 struct Module {
-  Ref next;                   // older module
+  Head head;
   Ref path;                   // String; the main program's is its resolved path
+  Ref build_id;               // String of raw bytes, 0 = it has none
   std::uint64_t load_bias;    // run-time address minus the file's virtual address
   std::uint64_t begin, end;   // run-time addresses of its mapping
   std::uint64_t loaded_ns;    // since the start of the profile (0: there from the start)
   std::uint64_t unloaded_ns;  // 0: not unloaded
-  Ref build_id;               // String of raw bytes, 0 = it has none
   std::uint32_t flags;        // kModule...
-  std::uint64_t reserved;
+  Ref older;                  // the module known before this one: the recorder's list
 };
 inline constexpr std::uint32_t kModuleIsMain = 1;
 inline constexpr std::uint32_t kModuleIsVdso = 2;
+inline constexpr std::uint32_t kModuleIsKnown = 0x10;   // has functions in the file
+inline constexpr std::uint32_t kModuleIsHooked = 0x20;  // has functions that were entered by hooks
 
 enum class FunctionKind : std::uint16_t {
   kNative = 0,       // address = its first byte, as far as unwind tables tell
-  kBlock = 1,        // named by the C API: name, file, line; address = its number
+  kBlock = 1,        // named by the C API; address = its number
   kRoot = 2,         // [root]
-  kOverflow = 3,     // [overflow]: what the memory cap folded away, a child a function
+  kOverflow = 3,     // [overflow]: what the memory limit folded, by caller and callee
   kUnwound = 4,      // [unwound]: sampled stacks of a thread that also has hooks
   kTruncated = 5,    // [truncated]: stacks that could not be unwound to their end
   kInstruction = 6,  // a sampled address: a leaf child of the function that was running
+  kScript = 7,       // interpreted: named by an adapter; address = its number
+  kJit = 8,          // generated code: address = its first byte; named by the program
+  kImported = 9,     // of another profiler's file: a name and nothing else
+  kDeeper = 10,      // [deeper]: what the depth limit folded, by caller and callee
 };
 
 // What can stand on a stack: the key of nodes.
 struct Function {
-  std::uint64_t address;  // kNative, kInstruction: run time; kBlock: the block's number
-  std::uint32_t size;     // kNative: bytes, 0 = unknown; kBlock: source line, 0 = none
-  Ref module;             // 0 = in no known module (JIT), or not native
-  Ref next;               // older function
-  Ref name;               // String; kBlock only
-  Ref file;               // String; kBlock only
+  Head head;
+  std::uint64_t address;  // kNative, kInstruction, kJit: run time; kBlock, kScript: its number
+  std::uint32_t size;     // bytes of code, 0 = unknown or not native
+  Ref module;             // 0 = in no known module, or not native
+  Ref name;               // String, 0 = only symbols tell
+  Ref linkage_name;       // String, 0 = none, or the same as the name
+  Ref file;               // String: source file, 0 = unknown
+  std::uint32_t line;     // in `file`, from 1; 0 = unknown
+  std::uint32_t column;   // in `line`, from 1; 0 = unknown
+  Ref language;           // String ("Lua", "Python"), 0 = not told
   FunctionKind kind;
   std::uint16_t flags;  // kFunction...
+  std::uint32_t reserved[3];
 };
 inline constexpr std::uint16_t kFunctionHooked = 1;  // was entered through a hook
 
-// One context: a path of functions from the root, compacted by the pair rule.
+// Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in the
+// order of their making: in the file, a parent stands before its children.
+struct Nodes {
+  Head head;
+  Ref tree;  // Tree
+  std::uint32_t item_bytes;
+  std::uint64_t reserved[6];
+};
+inline constexpr std::uint32_t kItemsOffset = 64;
+
+// One context: a path of functions from the root, compacted by the pair rule. Also the tree edge
+// that leads to it: a node has exactly one, the root none. Exists once `function` is not 0.
 struct Node {
-  Ref parent;                 // Node; 0 for a tree's root
-  Ref first_edge;             // Edge; newest first
-  Ref function;               // Function
-  std::uint32_t depth;        // parent's + 1; the root's is 0
-  Ref extra;                  // Counters, or 0: metrics beyond the ones below
-  std::uint32_t number;       // of this node within its tree: the root's is 1, then in order of age
-  std::uint64_t samples;      // charges to this node
-  std::uint64_t cpu_ns;       // thread CPU time charged here: self time, our cost excluded
-  std::uint64_t wall_ns;      // elapsed time charged here, our cost excluded
-  std::uint64_t overhead_ns;  // CPU time of samples that fell into the profiler's own code
-  std::uint64_t ticks;        // virtual time charged here
+  std::uint64_t calls;  // by the tree edge that leads here: entries counted by hooks or the C API
+  Ref parent;           // Node; 0 for a tree's root
+  Ref function;         // Function
+  std::uint64_t site;   // of the tree edge; see Edge
+  Ref values;           // its block in a Values record; 0 = nothing but calls
+  std::uint16_t depth;  // parent's + 1, at most 65535; the root's is 0
+  std::uint8_t flags;   // kEdge..., of the tree edge
+  std::uint8_t recorder_flags;  // these and what follows: of no meaning to a reader
+  std::uint16_t recorder_links[16];
 };
 
 enum class EdgeKind : std::uint8_t {
-  kTree = 0,  // to a child
+  kTree = 0,  // to a child: in the file, part of the child's Node
   kBack = 1,  // to an ancestor: the pair rule compacted the path
   kTail = 2,  // a tail call: from the function replaced, to a child of its parent
 };
 
-// A way from one node to another, and how often it was taken.
+// Edges of one tree, laid out as Nodes are.
+struct Edges {
+  Head head;
+  Ref tree;  // Tree
+  std::uint32_t item_bytes;
+  std::uint64_t reserved[6];
+};
+
+// A way from one node to another, and how often it was taken. Exists once `to` is not 0.
 struct Edge {
   std::uint64_t calls;  // entries counted by hooks or the C API; 0 on a sampled edge
-  std::uint64_t site;   // run-time return address: the only one in call-site mode, else the first
   Ref from;             // Node
   Ref to;               // Node
-  Ref next;             // Edge: the next one that leaves `from`
+  std::uint64_t site;   // run-time return address: the only one in call-site mode, else the first
   EdgeKind kind;
   std::uint8_t flags;  // kEdge...
   std::uint16_t reserved;
+  Ref function;  // Function: that of `to`
 };
 inline constexpr std::uint8_t kEdgeSampled = 1;     // seen by unwinding, not by a hook
 inline constexpr std::uint8_t kEdgeByTailCall = 2;  // the call at `site` names another function,
                                                     // which tail-called this one
 
-// Values of further metrics for one node; which is which, the Metric records say.
-struct Counters {
-  std::uint64_t value[8];
+// Blocks of values, laid out as Nodes are: block_bytes of the header each, of 8-byte words. Which
+// word is which metric, the Metric records say. A node names its block.
+struct Values {
+  Head head;
+  Ref tree;  // Tree
+  std::uint32_t item_bytes;
+  std::uint64_t reserved[6];
 };
 
-// One writer of one tree: a thread, or one after the other several threads that each took over
-// the tree of one that had ended (threads_served of them).
+// One writer of trees: a thread, or one after the other several threads that each took over
+// the trees of one that had ended (threads_served of them).
 struct Thread {
-  Ref next;             // older thread
-  Ref root;             // Node
+  Head head;
   std::uint32_t tid;    // of the latest thread served
   std::uint32_t flags;  // kThread...
   char name[16];        // of the latest thread served, NUL-padded
@@ -161,42 +230,100 @@ struct Thread {
 inline constexpr std::uint32_t kThreadRunning = 1;
 inline constexpr std::uint32_t kThreadHooked = 2;  // has entered functions through hooks
 
-enum class Aggregation : std::uint16_t { kSum = 0, kMax = 1, kLast = 2 };
-enum class MetricPlace : std::uint16_t {
-  kNodeField = 0,  // 8 bytes in Node, at byte `offset`
-  kExtra = 1,      // Counters.value[offset] of the node's `extra`
-  kEdgeCalls = 2,  // Edge.calls of the edges that lead to the node
+// A call tree. A thread has one for each label set that it worked under.
+struct Tree {
+  Head head;
+  Ref thread;  // Thread
+  Ref root;    // Node
+  Ref labels;  // LabelSet; 0 = none but the profile's own
+  std::uint32_t reserved[3];
 };
 
-// What is measured: a reader shows metrics that it never heard of.
-struct Metric {
-  Ref next;  // older metric
-  Ref name;  // String: cpu, wall, samples, overhead, ticks, calls, ...
-  Ref unit;  // String: ns, count, bytes
-  MetricPlace place;
-  std::uint16_t offset;
-  Aggregation aggregation;
-  std::uint16_t reserved[7];
+// How values of several trees, and of several moments, become one.
+enum class Aggregation : std::uint16_t { kSum = 0, kMax = 1, kLast = 2 };
+
+enum class MetricPlace : std::uint16_t {
+  kValues = 0,   // word `word` of the node's block
+  kCalls = 1,    // calls of the edges that lead to the node
+  kDerived = 2,  // by `formula`
 };
+
+// What is measured: a reader shows metrics that it never heard of. In the file in the order in
+// which they are to be shown.
+struct Metric {
+  Head head;
+  Ref name;     // String: cpu, wall, samples, overhead, ticks, calls, ...; unique
+  Ref unit;     // String: ns, count, bytes
+  Ref formula;  // String, kDerived: names of metrics above, joined by " + " and " - "
+  Role role;
+  Aggregation aggregation;
+  MetricPlace place;
+  std::uint16_t word;
+  std::uint32_t flags;  // kMetric...
+};
+inline constexpr std::uint32_t kMetricSigned = 1;     // values are two's complement
+inline constexpr std::uint32_t kMetricDefault = 2;    // what is shown if nothing else is asked for
+inline constexpr std::uint32_t kMetricEstimated = 4;  // scaled up from samples
 
 // A remark for the reader of the report: a setting refused, a resource that could not be had.
 struct Note {
-  Ref next;  // older note
+  Head head;
   Ref text;  // String
+  std::uint32_t reserved[5];
+};
+
+// Labels that hold together: a tree can own a set.
+struct LabelSet {
+  Head head;
   std::uint32_t reserved[6];
 };
 
-// A label of the whole profile: key=value.
+// key=value, of one set or of the whole profile.
 struct Label {
-  Ref next;
+  Head head;
   Ref key;
   Ref value;
-  std::uint32_t reserved[5];
+  Ref set;  // LabelSet; 0 = the whole profile
+  std::uint32_t reserved[3];
+};
+
+enum class SnapshotReason : std::uint16_t {
+  kAsked = 0,   // by the program or the user, under `name`
+  kPeriod = 1,  // a window's time was over
+  kPeak = 2,    // a level was higher than ever before
+  kReset = 3,   // counting begins here
+};
+
+// The values of all nodes and edges at one moment, as far as they were not 0. A window is what lies
+// between two snapshots, or between one and the values in the nodes themselves: "the last 10
+// seconds", "this phase" and "at the peak" are all that.
+struct Snapshot {
+  Head head;
+  Ref name;                  // String; 0 = none
+  std::uint32_t generation;  // from 1, in the order of their taking
+  std::uint64_t time_ns;     // since the start of the profile
+  SnapshotReason reason;
+  std::uint16_t is_complete;  // 1: all SnapshotNodes and SnapshotEdges of it are there
+  std::uint32_t reserved[9];
+};
+
+// Items: SnapshotItem, then block_bytes of values if it is of nodes. Laid out as Nodes are.
+struct SnapshotItems {
+  Head head;
+  Ref snapshot;  // Snapshot
+  std::uint32_t item_bytes;
+  std::uint32_t item_count;
+  std::uint32_t reserved[11];
+};
+struct SnapshotItem {
+  Ref of;  // Node or Edge
+  std::uint32_t reserved;
+  std::uint64_t calls;
 };
 
 struct Header {
   char magic[8];
-  std::uint32_t version;
+  std::uint16_t major_version, minor_version;
   std::uint32_t header_bytes;
   std::uint32_t byte_order;  // kByteOrderMark
   std::uint32_t unit_bytes;
@@ -217,19 +344,21 @@ struct Header {
   Clock clock;
   Compaction compaction;
   SampleSource source;
-  std::uint16_t flags;    // kHeader...
-  std::uint32_t rate_hz;  // asked for
-  std::uint32_t machine;  // ELF e_machine
-  // What there is: heads of the lists.
-  Ref first_thread, first_module, first_function, first_metric, first_note, first_label;
+  std::uint16_t flags;        // kHeader...
+  std::uint32_t rate_hz;      // asked for
+  std::uint32_t machine;      // ELF e_machine: the architecture of all addresses
+  std::uint32_t block_bytes;  // of a node's block of values; a multiple of kUnitBytes
+  std::uint32_t generation;   // of the newest snapshot; 0 = none was taken
   // What was lost or folded away, over all threads.
-  std::uint64_t overflow_contexts;  // entries that the memory cap sent to [overflow]
-  std::uint64_t lost_threads;       // threads that could not be profiled
-  std::uint64_t lost_children;      // child processes that got no profile
-  std::uint64_t foreign_signals;    // SIGPROF of the program itself, passed on
-  std::uint64_t process_cpu_ns;     // CPU time of the whole process at its end; 0 = unknown
-  std::uint64_t node_count, edge_count;
-  std::uint64_t children;  // files of other processes that are named after this one
+  std::uint64_t overflow_contexts;       // entries that the memory limit sent to [overflow]
+  std::uint64_t lost_threads;            // threads that could not be profiled
+  std::uint64_t lost_children;           // child processes that got no profile
+  std::uint64_t foreign_signals;         // SIGPROF of the program itself, passed on
+  std::uint64_t process_cpu_ns;          // CPU time of the whole process at its end; 0 = unknown
+  std::uint64_t node_count, edge_count;  // edge_count: edges that are not tree edges
+  std::uint64_t children;                // files of other processes that are named after this one
+  std::uint32_t depth_limit;             // deeper contexts fold into [deeper]; 0 = no limit
+  Ref newest_module;                     // Module: the recorder's list
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children
@@ -237,12 +366,15 @@ inline constexpr std::uint16_t kHeaderAnonymous = 4;  // built in memory, writte
 inline constexpr std::uint16_t kHeaderTrivial = 8;    // ended by exec before there was anything to
                                                       // show: the next program takes the name over
 
-static_assert(sizeof(String) == 32 && sizeof(Module) == 64 && sizeof(Function) == 32);
-static_assert(sizeof(Node) == 64 && sizeof(Edge) == 32 && sizeof(Counters) == 64);
-static_assert(sizeof(Thread) == 128 && sizeof(Metric) == 32);
-static_assert(sizeof(Note) == 32 && sizeof(Label) == 32);
+static_assert(sizeof(Head) == 8 && sizeof(String) == 32 && sizeof(Module) == 64);
+static_assert(sizeof(Function) == 64 && sizeof(Node) == 64 && sizeof(Edge) == 32);
+static_assert(sizeof(Nodes) == kItemsOffset && sizeof(Edges) == kItemsOffset);
+static_assert(sizeof(Values) == kItemsOffset && sizeof(SnapshotItems) == kItemsOffset);
+static_assert(sizeof(Thread) == 128 && sizeof(Tree) == 32 && sizeof(Metric) == 32);
+static_assert(sizeof(Note) == 32 && sizeof(LabelSet) == 32 && sizeof(Label) == 32);
+static_assert(sizeof(Snapshot) == 64 && sizeof(SnapshotItem) == 16);
 static_assert(sizeof(Header) <= kHeaderBytes);
-static_assert(offsetof(Node, cpu_ns) == 32 && offsetof(Header, state) == 40);
-static_assert(offsetof(Header, first_thread) % 4 == 0);
+static_assert(offsetof(Node, calls) == 0 && offsetof(Edge, calls) == 0);
+static_assert(offsetof(Header, state) == 40);
 
 }  // namespace fbleprof::format

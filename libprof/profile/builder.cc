@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/fit_sums.h"
+#include "profile/metric_roles.h"
 
 namespace fbleprof::profile {
 namespace {
@@ -28,15 +29,16 @@ ProfileBuilder::ProfileBuilder(const Profile& base)
       threads_(base.threads()),
       modules_(base.modules()),
       functions_(base.functions()),
-      sites_(base.sites()) {
+      sites_(base.sites()),
+      label_sets_(base.label_sets()) {
   parts_.warnings = base.warnings();
   for (std::size_t f = 0; f < functions_.count(); ++f) {
     if (functions_.module[f] || functions_.address[f] != 0 || !functions_.name[f]) continue;
     named_.insert(name_key(functions_.name[f], functions_.kind[f]), static_cast<std::uint32_t>(f));
   }
-  for (const Metric& metric : base.metrics()) {
-    add_metric(metric.name, metric.unit, metric.aggregation);
-  }
+  parts_.groups = base.parts().groups;
+  parts_.sites_apart = base.sites_apart();
+  for (const Metric& metric : base.metrics()) add_metric(metric);
 }
 
 ProcessId ProfileBuilder::add_process(Process process) {
@@ -78,17 +80,36 @@ FunctionId ProfileBuilder::named_function(std::string_view name, FunctionKind ki
   return FunctionId(value);
 }
 
-MetricId ProfileBuilder::add_metric(std::string_view name, std::string_view unit,
-                                    Aggregation aggregation) {
-  metrics_.push_back({std::string(name), std::string(unit), aggregation, nullptr});
+MetricId ProfileBuilder::add_metric(const Metric& like) {
+  metrics_.push_back(like);
+  metrics_.back().values = nullptr;
   values_.emplace_back();
   return MetricId(metrics_.size() - 1);
 }
 
-NodeId ProfileBuilder::add_tree(FunctionId root, ProcessId process, ThreadId thread) {
+MetricId ProfileBuilder::add_metric(std::string_view name, std::string_view unit, Role role,
+                                    Aggregation aggregation) {
+  return add_metric(Metric{.name = std::string(name),
+                           .unit = std::string(unit),
+                           .aggregation = aggregation,
+                           .role = role});
+}
+
+MetricId ProfileBuilder::add_metric(std::string_view name, std::string_view unit,
+                                    Aggregation aggregation) {
+  return add_metric(name, unit, role_for_name(name, unit), aggregation);
+}
+
+LabelSetId ProfileBuilder::add_label_set(LabelSet labels) {
+  label_sets_.push_back(std::move(labels));
+  return LabelSetId(label_sets_.size() - 1);
+}
+
+NodeId ProfileBuilder::add_tree(FunctionId root, ProcessId process, ThreadId thread,
+                                LabelSetId labels) {
   nodes_.push_back({NodeId(), root, kNoEdge});
   const NodeId node(nodes_.size() - 1);
-  trees_.push_back({node, NodeId(), process, thread});
+  trees_.push_back({.begin = node, .process = process, .thread = thread, .labels = labels});
   return node;
 }
 
@@ -128,6 +149,10 @@ void ProfileBuilder::charge(NodeId node, MetricId metric, std::uint64_t value) {
   const std::uint64_t held = column[node.index()];
   switch (metrics_[metric.index()].aggregation) {
     case Aggregation::kSum:
+      if (metrics_[metric.index()].is_signed) {
+        column.add_signed(node.index(), value);
+        break;
+      }
       if (value > kLargestCount - held) cut_.insert(metrics_[metric.index()].name);
       column.add(node.index(), value);
       break;
@@ -190,9 +215,11 @@ Profile ProfileBuilder::build() {
     any_calls |= edge.calls != 0;
   }
 
-  const auto is_calls = [](const Metric& metric) { return metric.name == "calls"; };
+  const auto is_calls = [](const Metric& metric) {
+    return metric.role == Role::kCalls && !metric.is_baseline;
+  };
   if (any_calls && std::none_of(metrics_.begin(), metrics_.end(), is_calls)) {
-    add_metric("calls", "count");
+    add_metric("calls", "count", Role::kCalls);
   }
   for (std::size_t m = 0; m < metrics_.size(); ++m) {
     if (is_calls(metrics_[m])) {
@@ -201,7 +228,7 @@ Profile ProfileBuilder::build() {
     }
     if (values_[m].empty()) continue;
     auto column = std::make_shared<Counts>(nodes_.size());
-    for (std::size_t i = 0; i < values_[m].size(); ++i) column->set(place[i], values_[m][i]);
+    values_[m].each([&](std::size_t i, std::uint64_t value) { column->set(place[i], value); });
     metrics_[m].values = std::move(column);
   }
 
@@ -212,6 +239,7 @@ Profile ProfileBuilder::build() {
   parts_.functions = std::make_shared<Functions>(std::move(functions_));
   parts_.sites = std::make_shared<Sites>(std::move(sites_));
   parts_.trees = std::make_shared<std::vector<Tree>>(std::move(trees_));
+  parts_.label_sets = std::make_shared<std::vector<LabelSet>>(std::move(label_sets_));
   parts_.nodes = std::move(nodes);
   parts_.edges = std::move(edges);
   parts_.metrics = std::move(metrics_);

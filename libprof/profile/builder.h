@@ -29,11 +29,18 @@ class ProfileBuilder {
   FunctionId add_function(const FunctionKey& key);
   // The function that is nothing but a name: made on first use.
   FunctionId named_function(std::string_view name, FunctionKind kind = FunctionKind::kBlock);
+  MetricId add_metric(std::string_view name, std::string_view unit, Role role,
+                      Aggregation aggregation = Aggregation::kSum);
+  // One of which only the name tells what it measures.
   MetricId add_metric(std::string_view name, std::string_view unit,
                       Aggregation aggregation = Aggregation::kSum);
+  // Another profile's metric, without its values.
+  MetricId add_metric(const Metric& like);
 
   // The root of a new tree.
-  NodeId add_tree(FunctionId root, ProcessId process = {}, ThreadId thread = {});
+  NodeId add_tree(FunctionId root, ProcessId process = {}, ThreadId thread = {},
+                  LabelSetId labels = {});
+  LabelSetId add_label_set(LabelSet labels);
   // The child of `parent` for `function`: found, or made with its tree edge.
   NodeId child(NodeId parent, FunctionId function);
   // Adds `calls` to the edge, which is made if need be. `site` counts for a new edge only.
@@ -69,6 +76,7 @@ class ProfileBuilder {
   std::vector<Module> modules_;
   Functions functions_;
   Sites sites_;
+  std::vector<LabelSet> label_sets_;
   std::vector<Tree> trees_;  // begin = the root's builder id
   std::vector<NewNode> nodes_;
   std::vector<NewEdge> edges_;

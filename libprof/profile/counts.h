@@ -1,9 +1,11 @@
-// A column of 64-bit counts that takes four bytes each where they are small.
+// A column of 64-bit counts that costs little where they are small or zero.
 //
-// Of a million contexts a handful hold more than 2^32 ns or calls. The lower halves stand in one
-// array; the upper ones in blocks, of which only those exist in which one is not zero.
+// Of a million contexts a handful hold more than 2^32 ns or calls, and few were ever sampled. So
+// the lower and the upper halves stand in two sparse arrays: blocks of 64, of which only those
+// exist in which something is not zero.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,71 +14,125 @@
 
 namespace fbleprof::profile {
 
+// 32-bit numbers, 0 unless they were set.
+class SparseNumbers {
+ public:
+  static constexpr std::size_t kBlock = 64;
+
+  void resize(std::size_t size) { where_.resize((size + kBlock - 1) / kBlock); }
+  // Room for `size` numbers none of which is 0.
+  void reserve(std::size_t size) { numbers_.reserve(size + 2 * kBlock); }
+
+  std::uint32_t operator[](std::size_t i) const {
+    return numbers_[where_[i / kBlock] + i % kBlock];
+  }
+
+  // Makes the block that holds `i`.
+  void open(std::size_t i) {
+    std::uint32_t& where = where_[i / kBlock];
+    if (where != 0) return;
+    where = static_cast<std::uint32_t>(numbers_.size());
+    numbers_.resize(numbers_.size() + kBlock);
+  }
+  void set(std::size_t i, std::uint32_t number) {
+    if (where_[i / kBlock] == 0) {
+      if (number == 0) return;
+      open(i);
+    }
+    numbers_[where_[i / kBlock] + i % kBlock] = number;
+  }
+
+  // Calls `visit(begin, numbers)` for each block that exists: those from `begin` on.
+  template <class Visit>
+  void each_block(Visit visit) const {
+    for (std::size_t b = 0; b < where_.size(); ++b) {
+      if (where_[b] != 0) visit(b * kBlock, &numbers_[where_[b]]);
+    }
+  }
+
+ private:
+  std::vector<std::uint32_t> where_;  // by block: its first number; 0: it is all zero
+  std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kBlock);  // zeros come first
+};
+
 class Counts {
  public:
   Counts() = default;
-  explicit Counts(std::size_t size) : low_(size) {}
+  explicit Counts(std::size_t size) { resize(size); }
 
-  std::size_t size() const { return low_.size(); }
-  bool empty() const { return low_.empty(); }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
 
   std::uint64_t operator[](std::size_t i) const {
-    if (high_.empty()) return low_[i];
-    return high_of(i) << 32 | low_[i];
+    const std::uint64_t low = low_[i];
+    return has_high_ ? std::uint64_t{high_[i]} << 32 | low : low;
   }
 
   void reserve(std::size_t size) { low_.reserve(size); }
   // New ones are zero.
   void resize(std::size_t size) {
     // What stood beyond the new end must not come back.
-    for (std::size_t i = size; !high_.empty() && i < low_.size(); ++i) set(i, 0);
+    for (std::size_t i = size; i < size_; ++i) set(i, 0);
+    size_ = size;
     low_.resize(size);
-    if (!high_.empty()) high_.resize(blocks(size));
+    if (has_high_) high_.resize(size);
   }
   void push_back(std::uint64_t value) {
-    low_.push_back(static_cast<std::uint32_t>(value));
-    if (!high_.empty()) high_.resize(blocks(low_.size()));
-    if (value >> 32 != 0) set_high(low_.size() - 1, static_cast<std::uint32_t>(value >> 32));
+    if (size_ % SparseNumbers::kBlock == 0) {
+      low_.resize(size_ + 1);
+      if (has_high_) high_.resize(size_ + 1);
+    }
+    set(size_++, value);
   }
   void set(std::size_t i, std::uint64_t value) {
-    low_[i] = static_cast<std::uint32_t>(value);
-    if (value >> 32 != 0 || (!high_.empty() && !high_[i / kBlock].empty())) {
-      set_high(i, static_cast<std::uint32_t>(value >> 32));
+    low_.set(i, static_cast<std::uint32_t>(value));
+    const auto upper = static_cast<std::uint32_t>(value >> 32);
+    if (upper != 0 && !has_high_) {
+      high_.resize(std::max(size_, i + 1));
+      has_high_ = true;
     }
+    if (!has_high_) return;
+    if (upper != 0) low_.open(i);
+    high_.set(i, upper);
   }
   // Adds up to 2^64 - 1 and no further.
   void add(std::size_t i, std::uint64_t value) {
     if (value != 0) set(i, capped_sum((*this)[i], value));
   }
+  // Adds a number in two's complement to another.
+  void add_signed(std::size_t i, std::uint64_t value) {
+    if (value != 0) set(i, (*this)[i] + value);
+  }
+
+  // Calls `visit(i, value)` for each value that is not 0, in order.
+  template <class Visit>
+  void each(Visit visit) const {
+    low_.each_block([&](std::size_t begin, const std::uint32_t*) {
+      const std::size_t end = std::min(begin + SparseNumbers::kBlock, size_);
+      for (std::size_t i = begin; i < end; ++i) {
+        if (const std::uint64_t value = (*this)[i]; value != 0) visit(i, value);
+      }
+    });
+  }
+
+  bool all_zero() const {
+    bool zero = true;
+    each([&](std::size_t, std::uint64_t) { zero = false; });
+    return zero;
+  }
 
   // All of them as they are worked with.
   std::vector<std::uint64_t> wide() const {
-    std::vector<std::uint64_t> values(low_.begin(), low_.end());
-    for (std::size_t b = 0; b < high_.size(); ++b) {
-      for (std::size_t i = 0; i < high_[b].size() && b * kBlock + i < values.size(); ++i) {
-        values[b * kBlock + i] |= std::uint64_t{high_[b][i]} << 32;
-      }
-    }
+    std::vector<std::uint64_t> values(size_);
+    each([&](std::size_t i, std::uint64_t value) { values[i] = value; });
     return values;
   }
 
  private:
-  static constexpr std::size_t kBlock = 1024;
-  static std::size_t blocks(std::size_t size) { return (size + kBlock - 1) / kBlock; }
-
-  std::uint64_t high_of(std::size_t i) const {
-    const std::vector<std::uint32_t>& block = high_[i / kBlock];
-    return block.empty() ? 0 : block[i % kBlock];
-  }
-  void set_high(std::size_t i, std::uint32_t half) {
-    if (high_.empty()) high_.resize(blocks(low_.size()));
-    std::vector<std::uint32_t>& block = high_[i / kBlock];
-    if (block.empty()) block.resize(kBlock);
-    block[i % kBlock] = half;
-  }
-
-  std::vector<std::uint32_t> low_;
-  std::vector<std::vector<std::uint32_t>> high_;  // by block; none at all, or one each
+  std::size_t size_ = 0;
+  bool has_high_ = false;
+  // A block of `high_` exists only where one of `low_` does.
+  SparseNumbers low_, high_;
 };
 
 }  // namespace fbleprof::profile

@@ -1,19 +1,20 @@
-// The bytes of one mlmon.out and its checked header: what the reader, --verify and --raw start
-// from.
+// One mlmon.out and its checked header: what the reader, --verify and --raw start from.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "format/format.h"
 
 namespace fbleprof::profile {
 
-// A copy of a file's used part, taken with pread: no file that shrinks or grows meanwhile can hurt.
-// The bytes may be fewer than header().used_bytes (a truncated file), never more.
+// A file that is read piece by piece, or bytes in memory. A file is never mapped: one that shrinks
+// meanwhile can hurt nobody, and what was read need not stay. The bytes that are there may be fewer
+// than header().used_bytes says (a truncated file), never more.
 class FileImage {
  public:
   FileImage(const FileImage&) = delete;
@@ -22,27 +23,54 @@ class FileImage {
   FileImage& operator=(FileImage&& other) noexcept;
   ~FileImage();
 
-  // Reads `path`. Fails with one clear line on what is no readable profile of this version.
+  // Opens `path`. Fails with one clear line on what is no readable profile of this version.
   static Result<FileImage> load(const std::string& path);
   // The same for bytes in memory; `name` stands for the path in messages.
   static Result<FileImage> from_bytes(std::span<const std::byte> bytes, std::string name);
 
   const std::string& name() const { return name_; }
-  const format::Header& header() const { return *reinterpret_cast<const format::Header*>(bytes_); }
-  std::size_t size() const { return size_; }
-  const std::byte* data() const { return bytes_; }
-  bool truncated() const { return size_ < header().used_bytes; }
+  // As it stood when the file was opened.
+  const format::Header& header() const { return header_; }
+  std::uint64_t size() const { return size_; }
+  bool truncated() const { return size_ < header_.used_bytes; }
+
+  // What size() would be now: a live program's file grows.
+  std::uint64_t size_now() const;
+  // Copies `count` bytes from `offset` on, or as many as are there; returns how many.
+  std::size_t read(std::byte* out, std::size_t count, std::uint64_t offset) const;
+  // The bytes, if they are in memory; else empty.
+  std::span<const std::byte> in_memory() const { return bytes_; }
 
  private:
-  FileImage(std::string name, std::size_t capacity);
-  Status grow(std::size_t capacity);
-  Status check_header() const;
-  void release();
+  explicit FileImage(std::string name) : name_(std::move(name)) {}
+  // `count` bytes of the header were read, of a file of `file_bytes`.
+  Status check_header(std::size_t count, std::uint64_t file_bytes);
 
   std::string name_;
-  std::byte* bytes_ = nullptr;  // anonymous mapping: untouched pages cost nothing
-  std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
+  int fd_ = -1;
+  std::vector<std::byte> bytes_;
+  format::Header header_{};
+  std::uint64_t size_ = 0;
+};
+
+// A moving view of a FileImage, for reading it from one end to the other.
+class FileWindow {
+ public:
+  explicit FileWindow(const FileImage& image) : image_(image) {}
+
+  // The bytes from `offset` on, until the next call: `least` or more, unless the file ends before.
+  // As well aligned as `offset` is, up to kUnitBytes.
+  std::span<const std::byte> at(std::uint64_t offset, std::size_t least);
+  // What is in the window is to be read again.
+  void forget() { begin_ = end_ = 0; }
+
+ private:
+  const FileImage& image_;
+  struct alignas(format::kUnitBytes) Unit {
+    std::byte bytes[format::kUnitBytes];
+  };
+  std::vector<Unit> buffer_;
+  std::uint64_t begin_ = 0, end_ = 0;  // what of the file the buffer holds
 };
 
 }  // namespace fbleprof::profile

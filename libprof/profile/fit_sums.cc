@@ -14,22 +14,22 @@ namespace {
 
 bool fits(const Counts& values) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t value = values[i];
-    if (value > kLargestCount - sum) return false;
+  bool is_over = false;
+  values.each([&](std::size_t, std::uint64_t value) {
+    is_over |= value > kLargestCount - sum;
     sum += value;
-  }
-  return true;
+  });
+  return !is_over;
 }
 
 Counts cut(const Counts& values) {
   Counts result(values.size());
   std::uint64_t left = kLargestCount;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t taken = std::min(left, values[i]);
+  values.each([&](std::size_t i, std::uint64_t value) {
+    const std::uint64_t taken = std::min(left, value);
     result.set(i, taken);
     left -= taken;
-  }
+  });
   return result;
 }
 
@@ -105,16 +105,18 @@ void fit_sums(Parts& parts, const std::string& file, const std::set<std::string>
     parts.edges = std::move(edges);
   }
   for (Metric& metric : parts.metrics) {
-    if (metric.aggregation == Aggregation::kMax) continue;
+    if (metric.aggregation == Aggregation::kMax || metric.is_signed) continue;
     if (!metric.values) {
       if (of_outlines.contains(metric.name)) warn(metric.name);
       continue;
     }
-    const bool is_of_edges = metric.name == "calls";
+    const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
     const bool is_cut = is_of_edges ? !calls_fit : !fits(*metric.values);
     if (is_cut) {
-      metric.values = std::make_shared<Counts>(
-          is_of_edges ? calls_of_nodes(*parts.edges, metric.values->size()) : cut(*metric.values));
+      metric.values =
+          std::make_shared<Counts>(is_of_edges && parts.edges != nullptr
+                                       ? calls_of_nodes(*parts.edges, metric.values->size())
+                                       : cut(*metric.values));
     }
     if (is_cut || cut_before.contains(metric.name)) warn(metric.name);
   }

@@ -11,9 +11,11 @@ using ThreadId = Id<struct ThreadTag>;
 using TreeId = Id<struct TreeTag>;
 using ModuleId = Id<struct ModuleTag>;
 using FunctionId = Id<struct FunctionTag>;
+using GroupId = Id<struct GroupTag>;
 using SiteId = Id<struct SiteTag>;
 using NodeId = Id<struct NodeTag>;
 using EdgeId = Id<struct EdgeTag>;
 using MetricId = Id<struct MetricTag>;
+using LabelSetId = Id<struct LabelSetTag>;
 
 }  // namespace fbleprof::profile

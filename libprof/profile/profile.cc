@@ -22,6 +22,9 @@ FunctionId Functions::add(const FunctionKey& row) {
   linkage_name.push_back(row.linkage_name);
   file.push_back(row.file);
   line.push_back(row.line);
+  column.push_back(row.column);
+  language.push_back(row.language);
+  group.push_back(row.group);
   return FunctionId(count() - 1);
 }
 
@@ -37,6 +40,12 @@ Profile::Profile(Parts parts) : parts_(std::move(parts)) {
   fill_in(parts_.trees);
   fill_in(parts_.nodes);
   fill_in(parts_.edges);
+  fill_in(parts_.label_sets);
+  if (parts_.snapshots && !parts_.snapshots->is_of(parts_.nodes.get(), parts_.edges.get())) {
+    parts_.snapshots = nullptr;
+  }
+  fill_in(parts_.snapshots);
+  fill_in(parts_.groups);
 }
 
 const Metric* Profile::find_metric(std::string_view name) const {
@@ -48,9 +57,45 @@ const Metric* Profile::find_metric(std::string_view name) const {
 
 const Metric* Profile::find_metric(Role role) const {
   for (const Metric& metric : parts_.metrics) {
-    if (metric.role == role) return &metric;
+    if (metric.role == role && !metric.is_baseline) return &metric;
   }
   return nullptr;
+}
+
+const Metric* Profile::find_baseline(Role role) const {
+  for (const Metric& metric : parts_.metrics) {
+    if (metric.role == role && metric.is_baseline) return &metric;
+  }
+  return nullptr;
+}
+
+const Metric* Profile::default_metric() const {
+  const auto holds_values = [](const Metric* metric) {
+    return metric != nullptr && metric->values != nullptr && !metric->values->all_zero();
+  };
+  for (const Metric& metric : parts_.metrics) {
+    if (metric.is_default && holds_values(&metric)) return &metric;
+  }
+  const std::vector<Process>& all = processes();
+  if (all.empty() || !all[0].is_imported) {
+    const Clock clock = all.empty() ? Clock::kCpu : all[0].clock;
+    const Role preferred = clock == Clock::kTicks  ? Role::kVirtualTime
+                           : clock == Clock::kWall ? Role::kWallTime
+                                                   : Role::kCpuTime;
+    // What was counted, where time was not asked for.
+    const Role second = clock == Clock::kTicks ? Role::kCalls : Role::kCpuTime;
+    for (const Role role : {preferred, second, Role::kCpuTime, Role::kWallTime, Role::kVirtualTime,
+                            Role::kSamples, Role::kCalls}) {
+      const Metric* metric = find_metric(role);
+      if (holds_values(metric)) return metric;
+    }
+    // Nothing ran: the clock's own metric says so best.
+    if (const Metric* metric = find_metric(preferred)) return metric;
+  }
+  for (const Metric& metric : parts_.metrics) {
+    if (holds_values(&metric)) return &metric;
+  }
+  return parts_.metrics.empty() ? nullptr : &parts_.metrics.front();
 }
 
 std::string_view base_name(std::string_view path) {
@@ -66,6 +111,9 @@ std::string display_name(const Profile& profile, FunctionId function) {
   }
   if (functions.kind[i] == FunctionKind::kBlock) {
     return fmt::format("[block {}]", functions.address[i]);
+  }
+  if (functions.kind[i] == FunctionKind::kScript) {
+    return fmt::format("[script {}]", functions.address[i]);
   }
   const ModuleId module = functions.module[i];
   if (!module) return fmt::format("0x{:x}", functions.address[i]);

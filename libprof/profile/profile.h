@@ -23,6 +23,7 @@
 #include "format/role.h"
 #include "profile/counts.h"
 #include "profile/ids.h"
+#include "profile/snapshots.h"
 #include "profile/strings.h"
 
 namespace fbleprof::profile {
@@ -49,6 +50,9 @@ struct Label {
   StringId key, value;
 };
 
+// Labels that hold together.
+using LabelSet = std::vector<Label>;
+
 struct MetricTotal {
   std::string metric;
   std::uint64_t value = 0;
@@ -69,8 +73,9 @@ struct Process {
   SampleSource source = SampleSource::kNone;
   std::uint16_t flags = 0;    // format::kHeader...
   std::uint32_t rate_hz = 0;  // asked for
-  std::uint32_t machine = 0;  // ELF e_machine
+  std::uint32_t machine = 0;  // ELF e_machine: the architecture of its addresses
   std::uint64_t used_bytes = 0, cap_bytes = 0;
+  std::uint32_t depth_limit = 0;     // deeper contexts were folded into [deeper]; 0 = no limit
   std::uint64_t process_cpu_ns = 0;  // 0 = unknown
   // What was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
@@ -82,7 +87,7 @@ struct Process {
   std::vector<MetricTotal> totals;
 };
 
-// A thread, or a chain of threads that took over one tree (see format::Thread).
+// A thread, or a chain of threads that took over the trees of one (see format::Thread).
 struct Thread {
   ProcessId process;
   std::uint32_t tid = 0;
@@ -108,6 +113,7 @@ struct Tree {
   ProcessId process;
   ThreadId thread;
   std::shared_ptr<const TreeFigures> figures = nullptr;  // if it was let go: then it has no nodes
+  LabelSetId labels = {};  // under which the thread worked; none: only those of the process
 };
 
 // Another module of the same name was loaded beside it (see transform/same_module.h).
@@ -119,6 +125,19 @@ struct Module {
   StringId path;
   StringId build_id;        // lower-case hexadecimal; none or empty = it has none
   std::uint32_t flags = 0;  // format::kModule..., kModuleHasTwin
+};
+
+// What the trees of a group have in common.
+enum class Axis : std::uint8_t { kProcess, kThread, kHost, kFile, kLabel };
+
+// A node between the root and what a part of the profile holds: a process, a thread, a host. It
+// stands in the tree as a function does (Functions::group tells them apart); whoever wants to know
+// what it stands for asks here and never reads its name.
+struct Group {
+  Axis axis = Axis::kProcess;
+  StringId key;   // of kLabel
+  StringId name;  // of the program, thread, host, file; the label's value; none = unknown
+  std::uint64_t number = 0;  // process or thread id; 0 = none
 };
 
 inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;
@@ -135,20 +154,27 @@ struct FunctionKey {
   std::uint16_t flags = 0;
   std::uint32_t size = 0;
   StringId linkage_name = {};
+  std::uint32_t column = 0;
+  StringId language = {};
+  GroupId group = {};
 };
 
 // What can stand on a path. Columns of equal length, indexed by FunctionId.
 struct Functions {
   std::vector<FunctionKind> kind;
   std::vector<std::uint16_t> flags;    // kFunction...
-  std::vector<ModuleId> module;        // none: a block, a special, JIT code
+  std::vector<ModuleId> module;        // none: a block, a script, a special, generated code
   std::vector<std::uint64_t> address;  // with a module: the file's virtual address (run-time
-                                       // address - load bias); else run time; kBlock: its number
+                                       // address - load bias); else run time; kBlock, kScript: its
+                                       // number
   std::vector<std::uint32_t> size;     // bytes of code; 0 = unknown
   std::vector<StringId> name;          // for people: demangled; none = not known (yet)
   std::vector<StringId> linkage_name;  // as in the symbol table; none = same as name
   std::vector<StringId> file;          // source file
   std::vector<std::uint32_t> line;     // of the function (kInstruction: of the address); 0 = none
+  std::vector<std::uint32_t> column;   // in the line, from 1; 0 = unknown
+  std::vector<StringId> language;      // "Lua", "Python"; none = not told
+  std::vector<GroupId> group;          // none: a function; else the group that it stands for
 
   std::size_t count() const { return kind.size(); }
   FunctionId add(const FunctionKey& row);
@@ -198,6 +224,8 @@ struct Metric {
   bool is_signed = false;     // values are two's complement
   bool is_default = false;    // shown if nothing else is asked for
   bool is_estimated = false;  // scaled up from samples
+  bool is_baseline = false;   // of the profile that this one is compared with
+  std::string formula = {};   // of a derived one: "allocated - freed"
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
 };
@@ -214,9 +242,15 @@ struct Parts {
   std::shared_ptr<const std::vector<Tree>> trees;
   std::shared_ptr<const Nodes> nodes;
   std::shared_ptr<const Edges> edges;
+  std::shared_ptr<const std::vector<Group>> groups;
   std::vector<Metric> metrics;
-  std::vector<std::string>
-      warnings;  // for the user, one line each: a truncated file, a stale binary
+  std::shared_ptr<const std::vector<LabelSet>> label_sets;  // that trees name
+  // Of these very nodes and edges: a Profile made with others drops them.
+  std::shared_ptr<const Snapshots> snapshots;
+  // For the user, one line each: a truncated file, a stale binary.
+  std::vector<std::string> warnings;
+  // Contexts that were entered from different call sites stay apart when trees are merged.
+  bool sites_apart = false;
 };
 
 class Profile {
@@ -234,14 +268,23 @@ class Profile {
   const std::vector<Tree>& trees() const { return *parts_.trees; }
   const Nodes& nodes() const { return *parts_.nodes; }
   const Edges& edges() const { return *parts_.edges; }
+  const std::vector<Group>& groups() const { return *parts_.groups; }
   const std::vector<Metric>& metrics() const { return parts_.metrics; }
+  const std::vector<LabelSet>& label_sets() const { return *parts_.label_sets; }
+  const std::vector<Snapshot>& snapshots() const { return parts_.snapshots->all; }
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
+  bool sites_apart() const { return parts_.sites_apart; }
   const Parts& parts() const { return parts_; }
 
   // The metric called `name`, or null.
   const Metric* find_metric(std::string_view name) const;
-  // The first metric of that role, or null.
+  // The first metric of that role that is not a baseline's, or null.
   const Metric* find_metric(Role role) const;
+  // What to show if nothing else is asked for: what the file says, else what its clock measured,
+  // else the first metric that holds anything. Null: there are no metrics.
+  const Metric* default_metric() const;
+  // What this profile's baseline has of that role, or null.
+  const Metric* find_baseline(Role role) const;
 
   std::string_view text(StringId id) const { return strings().get(id); }
 

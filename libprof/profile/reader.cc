@@ -1,22 +1,33 @@
+// Two passes. The first walks all records: it keeps the small ones, reads the nodes, and notes
+// where edges, values and snapshots are. Then everything that a node can refer to is known, and the
+// trees are laid out. The second pass reads edges, values and snapshots to where they belong.
 #include "profile/reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <unordered_map>
+#include <optional>
+#include <utility>
 
 #include "base/flat_map.h"
+#include "profile/address_map.h"
 #include "profile/fit_sums.h"
 #include "profile/liveness.h"
+#include "profile/metric_reader.h"
 #include "profile/next_program.h"
+#include "profile/snapshot_reader.h"
+#include "profile/texts.h"
 #include "profile/tree_reader.h"
+#include "profile/value_reader.h"
 
 namespace fbleprof::profile {
 namespace {
 
-constexpr std::uint32_t kWordBytes = 8;
+using format::Kind;
+using format::Ref;
+
+constexpr std::size_t kLongestBuildId = 64;
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -34,51 +45,140 @@ std::string_view special_name(FunctionKind kind) {
       return "[unwound]";
     case FunctionKind::kTruncated:
       return "[truncated]";
+    case FunctionKind::kDeeper:
+      return "[deeper]";
     default:
       return {};
   }
 }
 
-// Reads one image. Lists first, then the trees, which may bring functions and modules to light
-// whose list was cut off.
+// Records of one kind, as they stand in the file.
+template <class Struct>
+using Kept = std::vector<std::pair<Ref, Struct>>;
+
+std::uint64_t offset_of(Ref ref) { return std::uint64_t{ref} * format::kUnitBytes; }
+
 class Reader {
  public:
   Reader(const FileImage& image, const ReadOptions& options)
-      : image_(image), header_(image.header()), options_(options), records_(image) {}
+      : image_(image),
+        header_(image.header()),
+        options_(options),
+        walk_(image, damage_),
+        trees_(image, walk_, addresses_),
+        metrics_(texts_, walk_, damage_),
+        snapshots_(image, walk_) {}
 
   ReadResult run() {
+    // A live file's last records may refer to what came after they were read.
+    process_.state = process_state(header_, {}, options_.look_for_process);
+    if (process_.state == ProcessState::kLive) walk_.set_live();
+    while (const auto record = walk_.next()) keep(*record);
     read_process();
-    if (image_.truncated()) salvage_ = Salvage(records_);
     read_modules();
     read_functions();
     read_metrics();
+    read_label_sets();
     read_trees();
+    read_edges();
+    read_values();
     return finish();
   }
 
  private:
-  // Calls `visit(record)` for each record of a list, newest first.
-  template <class Record, class Visit>
-  void each(format::Ref first, const void* field, RecordKind kind, Visit visit) {
-    std::uint64_t from = records_.offset(field);
-    for (format::Ref ref = first; ref != 0;) {
-      const Record* record = records_.take<Record>(ref, kind, from);
-      if (record == nullptr) return;
-      visit(ref, *record);
-      from = records_.offset(&record->next);
-      ref = record->next;
+  // --- the first pass
+
+  template <class Struct>
+  void keep_as(Kept<Struct>& kept, const Record& record) {
+    if (!record.is_cut) kept.emplace_back(record.ref, walk_.read<Struct>(record));
+  }
+
+  void keep(const Record& record) {
+    switch (record.kind) {
+      case Kind::kUnfinished:
+      case Kind::kPrivate:
+        return;
+      case Kind::kString:
+        if (const auto text = walk_.text(record)) {
+          texts_.add(record.ref, *text);
+        } else if (!record.is_cut) {
+          damage_.note(record.offset(), fmt::format("string {:#x} is too long", record.ref));
+        }
+        return;
+      case Kind::kModule:
+        return keep_as(modules_, record);
+      case Kind::kFunction:
+        return keep_as(functions_, record);
+      case Kind::kMetric:
+        return keep_as(metric_records_, record);
+      case Kind::kNote:
+        return keep_as(notes_, record);
+      case Kind::kLabelSet:
+        if (!record.is_cut) label_sets_.insert(record.ref, label_set_count_++);
+        return;
+      case Kind::kLabel:
+        return keep_as(labels_, record);
+      case Kind::kThread:
+        return keep_as(threads_, record);
+      case Kind::kTree:
+        return keep_as(tree_records_, record);
+      case Kind::kNodes:
+        return keep_nodes(record);
+      case Kind::kEdges:
+        if (const auto items = items_of(record, sizeof(format::Edge), true)) {
+          edge_runs_.push_back(*items);
+        }
+        return;
+      case Kind::kValues:
+        if (const auto items = items_of(record, sizeof(std::uint64_t), true)) values_.add(*items);
+        return;
+      case Kind::kSnapshot:
+        if (!record.is_cut) snapshots_.add(record.ref, walk_.read<format::Snapshot>(record));
+        return;
+      case Kind::kSnapshotNodes:
+      case Kind::kSnapshotEdges:
+        return snapshots_.add_items(record);
+    }
+    ++skipped_[static_cast<std::uint16_t>(record.kind)];
+  }
+
+  std::optional<Items> items_of(const Record& record, std::size_t least, bool have_refs) {
+    const auto head = walk_.read<format::Nodes>(record);
+    const auto items = Items::of(record, head.item_bytes, least, have_refs);
+    if (!items && !record.is_cut) {
+      damage_.note(record.offset(),
+                   fmt::format("{} {:#x} has items of {} bytes", kind_name(record.kind), record.ref,
+                               head.item_bytes));
+    }
+    return items;
+  }
+
+  void keep_nodes(const Record& record) {
+    const auto items = items_of(record, sizeof(format::Node), true);
+    if (!items) return;
+    trees_.add_nodes(*items, trees_.tree(walk_.read<format::Nodes>(record).tree));
+    if (options_.progress != nullptr) {
+      options_.progress->update("reading", record.offset(),
+                                std::max<std::uint64_t>(walk_.end(), 1));
     }
   }
 
-  StringId string(const format::Ref& field) {
-    if (field == 0) return StringId();
-    if (records_.kind(field) == RecordKind::kString && records_.index(field) != Records::kNoIndex) {
-      return StringId(records_.index(field));
-    }
-    const std::string_view text = records_.text(field, records_.offset(&field));
-    if (records_.kind(field) != RecordKind::kString) return StringId();
-    const StringId id = strings_.intern(text);
-    records_.set_index(field, id.index());
+  // --- what the records refer to
+
+  std::optional<std::string_view> text(Ref ref, std::uint64_t from) {
+    if (ref == 0) return std::nullopt;
+    const auto found = texts_.find(ref);
+    if (!found) walk_.note_unresolved("string", ref, format::kUnitBytes, from);
+    return found;
+  }
+
+  StringId string(Ref ref, std::uint64_t from) {
+    const std::uint32_t known = string_index_.find(ref);
+    if (known != FlatMap::kAbsent) return StringId(known);
+    const auto found = text(ref, from);
+    if (!found) return StringId();
+    const StringId id = strings_.intern(*found);
+    string_index_.insert(ref, id.index());
     return id;
   }
 
@@ -87,10 +187,11 @@ class Reader {
     process.file = strings_.intern(image_.name());
     process.pid = header_.pid;
     process.parent_pid = header_.parent_pid;
-    process.executable = string(header_.executable);
-    process.command_line = string(header_.command_line);
-    process.working_directory = string(header_.working_directory);
-    process.host = string(header_.host);
+    process.executable = string(header_.executable, offsetof(format::Header, executable));
+    process.command_line = string(header_.command_line, offsetof(format::Header, command_line));
+    process.working_directory =
+        string(header_.working_directory, offsetof(format::Header, working_directory));
+    process.host = string(header_.host, offsetof(format::Header, host));
     process.start_realtime_ns = header_.start_realtime_ns;
     if (header_.end_monotonic_ns > header_.start_monotonic_ns) {
       process.duration_ns = header_.end_monotonic_ns - header_.start_monotonic_ns;
@@ -109,222 +210,105 @@ class Reader {
     process.machine = header_.machine;
     process.used_bytes = header_.used_bytes;
     process.cap_bytes = header_.cap_bytes;
+    process.depth_limit = header_.depth_limit;
     process.process_cpu_ns = header_.process_cpu_ns;
     process.overflow_contexts = header_.overflow_contexts;
     process.lost_threads = header_.lost_threads;
     process.lost_children = header_.lost_children;
     process.foreign_signals = header_.foreign_signals;
-    each<format::Note>(
-        header_.first_note, &header_.first_note, RecordKind::kNote,
-        [&](format::Ref, const format::Note& note) { process.notes.push_back(string(note.text)); });
-    each<format::Label>(header_.first_label, &header_.first_label, RecordKind::kLabel,
-                        [&](format::Ref, const format::Label& label) {
-                          process.labels.push_back({string(label.key), string(label.value)});
-                        });
-    std::reverse(process.notes.begin(), process.notes.end());
-    std::reverse(process.labels.begin(), process.labels.end());
-  }
-
-  // --- modules
-
-  // What only this process knows about a module.
-  struct Mapping {
-    std::uint64_t begin, end, load_bias, loaded_ns, unloaded_ns;
-    ModuleId module;
-  };
-
-  void add_module(format::Ref ref, const format::Module& record) {
-    const StringId path = string(record.path);
-    std::string build_id;
-    if (record.build_id != 0) {
-      build_id =
-          hex(records_.text(record.build_id, records_.offset(&record.build_id)).substr(0, 64));
+    for (const auto& [ref, note] : notes_) {
+      process.notes.push_back(string(note.text, offset_of(ref)));
     }
-    const StringId build = build_id.empty() ? StringId() : strings_.intern(build_id);
-    const auto [it, added] = module_index_.try_emplace({path, build}, ModuleId(modules_.size()));
-    if (added) modules_.push_back({path, build, record.flags});
-    records_.set_index(ref, static_cast<std::uint32_t>(mappings_.size()));
-    mappings_.push_back({record.begin, record.end, record.load_bias, record.loaded_ns,
-                         record.unloaded_ns, it->second});
   }
 
   void read_modules() {
-    each<format::Module>(
-        header_.first_module, &header_.first_module, RecordKind::kModule,
-        [&](format::Ref ref, const format::Module& record) { add_module(ref, record); });
-    by_begin_.resize(mappings_.size());
-    for (std::size_t i = 0; i < by_begin_.size(); ++i) by_begin_[i] = static_cast<std::uint32_t>(i);
-    std::sort(by_begin_.begin(), by_begin_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return mappings_[a].begin < mappings_[b].begin;
-    });
+    for (const auto& [ref, record] : modules_) {
+      const StringId path = string(record.path, offset_of(ref));
+      StringId build_id;
+      if (const auto bytes = text(record.build_id, offset_of(ref)); bytes && !bytes->empty()) {
+        build_id = strings_.intern(hex(bytes->substr(0, kLongestBuildId)));
+      }
+      addresses_.add(ref, record, path, build_id);
+    }
   }
 
-  const Mapping* mapping(const format::Ref& field) {
-    if (field == 0) return nullptr;
-    if (records_.kind(field) != RecordKind::kModule) {
-      const auto* record =
-          records_.take<format::Module>(field, RecordKind::kModule, records_.offset(&field));
-      if (record == nullptr) return nullptr;
-      add_module(field, *record);
+  void add_function(Ref ref, const format::Function& record) {
+    const std::uint64_t at = offset_of(ref);
+    FunctionKey key;
+    key.kind = record.kind;
+    if (record.kind > FunctionKind::kDeeper) {
+      if (header_.minor_version <= format::kMinorVersion) {
+        damage_.note(at, fmt::format("function {:#x} is of no known kind", ref));
+      }
+      key.kind = record.name != 0 ? FunctionKind::kBlock : FunctionKind::kNative;
     }
-    return &mappings_[records_.index(field)];
-  }
-
-  // Call sites name no module: the one whose range holds the address, the newest if several did.
-  const Mapping* mapping_at(std::uint64_t address) const {
-    auto it = std::upper_bound(
-        by_begin_.begin(), by_begin_.end(), address,
-        [&](std::uint64_t value, std::uint32_t m) { return value < mappings_[m].begin; });
-    const Mapping* found = nullptr;
-    for (int steps = 0; it != by_begin_.begin() && steps < 8; ++steps) {
-      const Mapping& candidate = mappings_[*--it];
-      if (address >= candidate.end) continue;
-      if (found == nullptr || candidate.loaded_ns > found->loaded_ns) found = &candidate;
+    key.address = record.address;
+    if (record.module != 0) {
+      if (const AddressMap::Mapping* where = addresses_.find(record.module)) {
+        key.module = where->module;
+        key.address -= where->load_bias;
+      } else {
+        walk_.note_unresolved("module", record.module, sizeof(format::Module), at);
+      }
     }
-    return found;
-  }
-
-  SiteId site(std::uint64_t address) {
-    const auto [value, added] =
-        site_index_.insert(address, static_cast<std::uint32_t>(sites_.count()));
-    if (added) {
-      const Mapping* where = mapping_at(address);
-      sites_.module.push_back(where != nullptr ? where->module : ModuleId());
-      sites_.address.push_back(where != nullptr ? address - where->load_bias : address);
-      sites_.file.push_back({});
-      sites_.line.push_back(0);
+    key.size = record.size;
+    key.flags = record.flags;
+    key.name = string(record.name, at);
+    key.linkage_name = string(record.linkage_name, at);
+    key.file = string(record.file, at);
+    key.line = record.line;
+    key.column = record.column;
+    key.language = string(record.language, at);
+    if (const std::string_view special = special_name(key.kind); !special.empty()) {
+      key.name = strings_.intern(special);
     }
-    return SiteId(value);
-  }
-
-  // --- functions
-
-  FunctionId add_function(format::Ref ref, const format::Function& record) {
-    const FunctionId id(functions_.count());
-    records_.set_index(ref, id.index());
-    const bool native =
-        record.kind == FunctionKind::kNative || record.kind == FunctionKind::kInstruction;
-    const bool block = record.kind == FunctionKind::kBlock;
-    const Mapping* where = native ? mapping(record.module) : nullptr;
-    if (record.kind > FunctionKind::kInstruction) {
-      records_.note_damage(records_.offset(&record.kind),
-                           fmt::format("function {:#x} is of no known kind", ref));
-    }
-    StringId name;
-    if (block) name = string(record.name);
-    if (const std::string_view special = special_name(record.kind); !special.empty()) {
-      name = strings_.intern(special);
-    }
-    functions_.add(
-        {.kind = record.kind > FunctionKind::kInstruction ? FunctionKind::kNative : record.kind,
-         .module = where != nullptr ? where->module : ModuleId(),
-         .address = where != nullptr ? record.address - where->load_bias : record.address,
-         .name = name,
-         .file = block ? string(record.file) : StringId(),
-         .line = block ? record.size : 0,
-         .flags = record.flags,
-         .size = native ? record.size : 0});
-    return id;
+    function_index_.insert(ref, functions_table_.add(key).index());
   }
 
   void read_functions() {
-    each<format::Function>(
-        header_.first_function, &header_.first_function, RecordKind::kFunction,
-        [&](format::Ref ref, const format::Function& record) { add_function(ref, record); });
+    for (const auto& [ref, record] : functions_) add_function(ref, record);
   }
 
-  FunctionId function(format::Ref ref, std::uint64_t from) {
-    if (records_.kind(ref) == RecordKind::kFunction) return FunctionId(records_.index(ref));
-    const auto* record = records_.take<format::Function>(ref, RecordKind::kFunction, from);
-    if (record != nullptr) return add_function(ref, *record);
+  FunctionId function(Ref ref) {
+    const std::uint32_t known = function_index_.find(ref);
+    if (known != FlatMap::kAbsent) return FunctionId(known);
+    if (ref == TreeReader::kRootFunction) {
+      return functions_table_.add({.kind = FunctionKind::kRoot,
+                                   .name = strings_.intern(special_name(FunctionKind::kRoot))});
+    }
+    if (ref != TreeReader::kUnreadableFunction) {
+      walk_.note_unresolved("function", ref, sizeof(format::Function), 0);
+    }
     if (!unreadable_) {
-      unreadable_ =
-          functions_.add({.kind = FunctionKind::kBlock, .name = strings_.intern("[unreadable]")});
+      unreadable_ = functions_table_.add(
+          {.kind = FunctionKind::kBlock, .name = strings_.intern("[unreadable]")});
     }
     return unreadable_;
   }
 
-  // --- metrics
-
-  // Checks where the values are; a place is taken once, which bounds the columns.
-  bool usable(const format::Metric& record, MetricSource& source) const {
-    source = {record.place, record.offset};
-    switch (record.place) {
-      case format::MetricPlace::kNodeField:
-        if (record.offset % kWordBytes != 0 || record.offset < offsetof(format::Node, samples) ||
-            record.offset > sizeof(format::Node) - kWordBytes) {
-          return false;
-        }
-        source.slot = record.offset / kWordBytes;
-        break;
-      case format::MetricPlace::kExtra:
-        if (record.offset >= std::size(format::Counters{}.value)) return false;
-        break;
-      case format::MetricPlace::kEdgeCalls:
-        source.slot = 0;
-        break;
-      default:
-        return false;
-    }
-    return std::none_of(sources_.begin(), sources_.end(), [&](const MetricSource& other) {
-      return other.place == source.place && other.slot == source.slot;
-    });
-  }
-
-  bool is_taken(std::string_view metric) const {
-    return std::any_of(metrics_.begin(), metrics_.end(),
-                       [&](const Metric& other) { return other.name == metric; });
-  }
-
   void read_metrics() {
-    each<format::Metric>(
-        header_.first_metric, &header_.first_metric, RecordKind::kMetric,
-        [&](format::Ref ref, const format::Metric& record) {
-          MetricSource source;
-          if (record.aggregation > Aggregation::kLast || !usable(record, source)) {
-            records_.note_damage(records_.offset(&record),
-                                 fmt::format("metric {:#x} has no readable place", ref));
-            return;
-          }
-          const auto text = [&](const format::Ref& field) {
-            return std::string(records_.text(field, records_.offset(&field)).substr(0, 64));
-          };
-          std::string name = text(record.name);
-          // Metrics are told apart by name, and "calls" are those of the edges.
-          const bool is_of_edges = record.place == format::MetricPlace::kEdgeCalls;
-          if (name.empty() || is_taken(name) || (name == "calls" && !is_of_edges)) {
-            records_.note_damage(records_.offset(&record),
-                                 fmt::format("metric {:#x} has no name of its own", ref));
-            return;
-          }
-          metrics_.push_back({std::move(name), text(record.unit), record.aggregation, nullptr});
-          sources_.push_back(source);
-        });
-    std::reverse(metrics_.begin(), metrics_.end());
-    std::reverse(sources_.begin(), sources_.end());
-    // What Node holds has a place in any file, described or (list cut off) not.
-    const auto fill_in = [&](const char* name, const char* unit, format::MetricPlace place,
-                             std::size_t offset) {
-      const format::Metric record{.place = place,
-                                  .offset = static_cast<std::uint16_t>(offset),
-                                  .aggregation = Aggregation::kSum};
-      MetricSource source;
-      if (!usable(record, source) || is_taken(name)) return;
-      metrics_.push_back({name, unit, Aggregation::kSum, nullptr});
-      sources_.push_back(source);
-    };
-    using Place = format::MetricPlace;
-    fill_in("cpu", "ns", Place::kNodeField, offsetof(format::Node, cpu_ns));
-    fill_in("wall", "ns", Place::kNodeField, offsetof(format::Node, wall_ns));
-    fill_in("samples", "count", Place::kNodeField, offsetof(format::Node, samples));
-    fill_in("overhead", "ns", Place::kNodeField, offsetof(format::Node, overhead_ns));
-    fill_in("ticks", "count", Place::kNodeField, offsetof(format::Node, ticks));
-    fill_in("calls", "count", Place::kEdgeCalls, 0);
+    for (const auto& [ref, record] : metric_records_) metrics_.add(ref, record);
+    metrics_.finish();
+  }
+
+  void read_label_sets() {
+    sets_.resize(label_set_count_);
+    for (const auto& [ref, label] : labels_) {
+      const Label read{string(label.key, offset_of(ref)), string(label.value, offset_of(ref))};
+      const std::uint32_t set = label_sets_.find(label.set);
+      if (label.set == 0) {
+        process_.labels.push_back(read);
+      } else if (set != FlatMap::kAbsent) {
+        sets_[set].push_back(read);
+      } else {
+        walk_.note_unresolved("label set", label.set, sizeof(format::LabelSet), offset_of(ref));
+      }
+    }
   }
 
   // --- threads and their trees
 
-  void add_thread(TreeReader& reader, const format::Thread& record) {
+  ThreadId add_thread(const format::Thread& record) {
     Thread thread;
     thread.process = ProcessId(0);
     thread.tid = record.tid;
@@ -340,134 +324,253 @@ class Reader {
     thread.lost_calls = record.lost_calls;
     thread.deep_calls = record.deep_calls;
     thread.unmatched = record.unmatched;
-    threads_.push_back(thread);
-    if (record.root == 0) return;  // it has not entered anything yet
-    Tree tree = reader.read(record.root, records_.offset(&record.root), salvage_);
-    if (!tree.begin) return;
-    tree.process = ProcessId(0);
-    tree.thread = ThreadId(threads_.size() - 1);
-    trees_.push_back(tree);
-    if (options_.progress != nullptr) {
-      options_.progress->update("reading", reader.nodes().count(),
-                                std::max<std::uint64_t>(header_.node_count, 1));
+    profile_threads_.push_back(thread);
+    return ThreadId(profile_threads_.size() - 1);
+  }
+
+  // What a tree is of; a tree whose record or thread is lost belongs to a thread made up for it.
+  struct Owner {
+    std::uint32_t tree;
+    ThreadId thread;
+    LabelSetId labels;
+  };
+
+  std::vector<Owner> find_owners() {
+    FlatMap thread_index;
+    for (const auto& [ref, record] : threads_) {
+      thread_index.insert(ref, add_thread(record).index());
     }
+    std::vector<Owner> owners;
+    for (const auto& [ref, record] : tree_records_) {
+      Owner owner{trees_.tree(ref), {}, {}};
+      if (const std::uint32_t thread = thread_index.find(record.thread);
+          thread != FlatMap::kAbsent) {
+        owner.thread = ThreadId(thread);
+      } else {
+        walk_.note_unresolved("thread", record.thread, sizeof(format::Thread), offset_of(ref));
+      }
+      if (record.root != 0 && !trees_.is_root(owner.tree, record.root)) {
+        walk_.note_unresolved("root node", record.root, sizeof(format::Node), offset_of(ref));
+      }
+      if (const std::uint32_t set = label_sets_.find(record.labels); set != FlatMap::kAbsent) {
+        owner.labels = LabelSetId(set);
+      } else if (record.labels != 0) {
+        walk_.note_unresolved("label set", record.labels, sizeof(format::LabelSet), offset_of(ref));
+      }
+      owners.push_back(owner);
+    }
+    std::vector<bool> is_owned(trees_.tree_count());
+    for (const Owner& owner : owners) is_owned[owner.tree] = true;
+    for (std::uint32_t t = 0; t < is_owned.size(); ++t) {
+      if (is_owned[t]) continue;
+      walk_.note_unresolved("tree", trees_.tree_ref(t), sizeof(format::Tree), 0);
+      owners.push_back({t, {}, {}});
+    }
+    // By thread, as they were made.
+    std::stable_sort(owners.begin(), owners.end(),
+                     [](const Owner& a, const Owner& b) { return a.thread < b.thread; });
+    return owners;
   }
 
   void read_trees() {
-    // `calls` is summed from edges below; the tree reader gets the others.
-    std::vector<MetricSource> on_nodes;
-    for (const MetricSource& source : sources_) {
-      if (source.place != format::MetricPlace::kEdgeCalls) on_nodes.push_back(source);
+    const std::vector<Owner> owners = find_owners();
+    std::vector<std::uint32_t> wanted;
+    wanted.reserve(owners.size());
+    for (const Owner& owner : owners) wanted.push_back(owner.tree);
+    std::vector<Tree> trees = trees_.lay_out(
+        wanted, [this](Ref ref) { return function(ref); },
+        [this](NodeId node, Ref ref) {
+          if (!values_.claim(node, ref)) {
+            walk_.note_unresolved("block of values", ref, header_.block_bytes, 0);
+          }
+        });
+    ThreadId unknown;
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      Tree& tree = trees[t];
+      if (tree.begin == tree.end) continue;  // it has not entered anything yet
+      tree.process = ProcessId(0);
+      tree.thread = owners[t].thread;
+      tree.labels = owners[t].labels;
+      if (!tree.thread) {
+        if (!unknown) unknown = add_thread({.name = "[unreadable]", .threads_served = 1});
+        tree.thread = unknown;
+      }
+      profile_trees_.push_back(tree);
     }
-    TreeReader reader(
-        records_, on_nodes,
-        [this](format::Ref ref, std::uint64_t from) { return function(ref, from); },
-        [this](std::uint64_t address) { return site(address); });
+    wrong_depths_ = trees_.wrong_depths();
+  }
 
-    std::vector<const format::Thread*> threads;
-    each<format::Thread>(header_.first_thread, &header_.first_thread, RecordKind::kThread,
-                         [&](format::Ref, const format::Thread& t) { threads.push_back(&t); });
-    for (const format::Ref ref : salvage_.threads()) {
-      if (records_.claim(ref, RecordKind::kThread, sizeof(format::Thread)) == RefFault::kNone) {
-        threads.push_back(records_.peek<format::Thread>(ref));
-      }
-    }
-    std::reverse(threads.begin(), threads.end());
-    for (const format::Thread* thread : threads) add_thread(reader, *thread);
-    reader.finish();
+  // --- the second pass
 
-    wrong_links_ = reader.wrong_links();
-    nodes_ = std::make_shared<Nodes>(std::move(reader.nodes()));
-    edges_ = std::make_shared<Edges>(std::move(reader.edges()));
-    std::size_t next_column = 0;
-    for (std::size_t m = 0; m < metrics_.size(); ++m) {
-      Counts column;
-      if (sources_[m].place == format::MetricPlace::kEdgeCalls) {
-        column = sum_calls();
-      } else {
-        column = std::move(reader.values()[next_column++]);
-      }
-      if (!column.empty()) {
-        metrics_[m].values = std::make_shared<Counts>(std::move(column));
-      }
+  void read_edges() {
+    constexpr std::uint64_t kFetchAhead = 16;
+    for (const Items& items : edge_runs_) {
+      if (!snapshots_.empty()) snapshots_.add_edges(items);
+      const std::uint32_t step = items.item_bytes();
+      items.each_run(walk_.window(),
+                     [&](std::uint64_t first, std::uint64_t count, const std::byte* bytes) {
+                       const auto edge_at = [&](std::uint64_t i) -> const format::Edge& {
+                         return *reinterpret_cast<const format::Edge*>(bytes + i * step);
+                       };
+                       for (std::uint64_t i = 0; i < count; ++i) {
+                         if (i + kFetchAhead < count) {
+                           trees_.prefetch(edge_at(i + kFetchAhead).from);
+                           trees_.prefetch(edge_at(i + kFetchAhead).to);
+                           addresses_.prefetch_site(edge_at(i + kFetchAhead).site);
+                         }
+                         if (edge_at(i).to != 0) add_edge(edge_at(i), items, first + i);
+                       }
+                     });
     }
   }
 
-  Counts sum_calls() const {
-    Counts calls(nodes_->count());
-    bool any = false;
-    for (std::size_t e = 0; e < edges_->count(); ++e) {
-      calls.add(edges_->to[e].index(), edges_->calls[e]);
-      any |= edges_->calls[e] != 0;
+  void add_edge(const format::Edge& edge, const Items& items, std::uint64_t place) {
+    Edges& edges = trees_.edges();
+    const std::uint64_t at = items.begin() + place * items.item_bytes();
+    if (edge.kind != EdgeKind::kBack && edge.kind != EdgeKind::kTail) {
+      damage_.note(at, fmt::format("edge {:#x} is of no known kind", items.ref(place)));
+      return;
     }
-    return any ? calls : Counts();
+    const NodeId from = trees_.node(edge.from), to = trees_.node(edge.to);
+    if (!from || !to) {
+      walk_.note_unresolved("node", from ? edge.to : edge.from, sizeof(format::Node), at);
+      return;
+    }
+    if (!snapshots_.empty()) snapshots_.place_edge(place, EdgeId(edges.count()));
+    edges.from.push_back(from);
+    edges.to.push_back(to);
+    edges.kind.push_back(edge.kind);
+    edges.flags.push_back(edge.flags);
+    edges.calls.push_back(edge.calls);
+    edges.site.push_back(edge.site == 0 ? SiteId() : addresses_.site(edge.site));
+  }
+
+  Counts sum_calls() {
+    const Edges& edges = trees_.edges();
+    Counts calls(trees_.nodes().count());
+    bool any = false;
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      const std::uint64_t count = edges.calls[e];
+      calls.add(edges.to[e].index(), count);
+      any |= count != 0;
+    }
+    return any ? std::move(calls) : Counts();
+  }
+
+  void read_values() {
+    const std::size_t node_count = trees_.nodes().count();
+    const std::vector<MetricSource>& sources = metrics_.sources();
+    std::vector<Counts> columns(sources.size());
+    values_.read(walk_.window(), node_count, sources, columns);
+    for (std::size_t m = 0; m < sources.size(); ++m) {
+      if (sources[m].place == format::MetricPlace::kCalls) columns[m] = sum_calls();
+    }
+    derive(columns, sources, node_count);
+    for (std::size_t m = 0; m < sources.size(); ++m) {
+      if (columns[m].empty()) continue;
+      metrics_.metrics()[m].values = std::make_shared<Counts>(std::move(columns[m]));
+    }
   }
 
   // --- the end
 
-  std::string warning() const {
-    const Damage& damage = records_.damage();
+  std::string warning(std::size_t node_count) const {
     if (image_.truncated()) {
       return Error{image_.name(), image_.size(),
                    fmt::format("truncated: {} of {} bytes are there; {} nodes in {} threads could "
                                "be read, {} references lead into the lost part",
-                               image_.size(), header_.used_bytes, nodes_->count(), trees_.size(),
-                               damage.beyond_end),
+                               image_.size(), header_.used_bytes, node_count, profile_trees_.size(),
+                               damage_.beyond_end),
                    "figures are too low"}
           .line();
     }
-    // While a program runs, lists may already name what came after our last look.
     const bool live = process_.state == ProcessState::kLive;
-    if (damage.other == 0 || (live && damage.other == damage.beyond_end)) return {};
+    if (damage_.other == 0 || (live && damage_.other == damage_.beyond_end)) return {};
     return Error{
-        image_.name(), damage.first_offset,
-        fmt::format(
-            "damaged: {}{}; {} nodes in {} threads could be read", damage.first_what,
-            damage.other > 1 ? fmt::format(" and {} more faults", damage.other - 1) : std::string(),
-            nodes_->count(), trees_.size()),
+        image_.name(), damage_.first_offset,
+        fmt::format("damaged: {}{}; {} nodes in {} threads could be read", damage_.first_what,
+                    damage_.other > 1 ? fmt::format(" and {} more faults", damage_.other - 1)
+                                      : std::string(),
+                    node_count, profile_trees_.size()),
         "figures may be wrong"}
+        .line();
+  }
+
+  std::string skipped() const {
+    if (skipped_.empty()) return {};
+    std::string what;
+    for (const auto& [kind, count] : skipped_) {
+      what += fmt::format("{}{} of kind {}", what.empty() ? "" : ", ", count, kind);
+    }
+    return Error{image_.name(),
+                 std::nullopt,
+                 fmt::format("written by a newer fbleprof (format {}.{}); records skipped: {}",
+                             header_.major_version, header_.minor_version, what),
+                 {}}
         .line();
   }
 
   ReadResult finish() {
     Parts parts;
-    if (std::string line = warning(); !line.empty()) parts.warnings.push_back(std::move(line));
+    const auto warn = [&](std::string line) {
+      if (!line.empty()) parts.warnings.push_back(std::move(line));
+    };
+    parts.nodes = std::make_shared<Nodes>(std::move(trees_.nodes()));
+    parts.edges = std::make_shared<Edges>(std::move(trees_.edges()));
+    parts.snapshots = snapshots_.read(
+        parts.nodes, parts.edges, metrics_.sources(), [this](Ref ref) { return trees_.node(ref); },
+        [this](Ref ref, std::uint64_t from) { return string(ref, from); });
+    warn(warning(parts.nodes->count()));
+    warn(skipped());
     parts.processes = std::make_shared<std::vector<Process>>(std::vector{std::move(process_)});
-    parts.threads = std::make_shared<std::vector<Thread>>(std::move(threads_));
-    parts.modules = std::make_shared<std::vector<Module>>(std::move(modules_));
-    parts.functions = std::make_shared<Functions>(std::move(functions_));
-    parts.sites = std::make_shared<Sites>(std::move(sites_));
-    parts.trees = std::make_shared<std::vector<Tree>>(std::move(trees_));
-    parts.nodes = nodes_;
-    parts.edges = edges_;
-    parts.metrics = std::move(metrics_);
+    parts.threads = std::make_shared<std::vector<Thread>>(std::move(profile_threads_));
+    parts.sites = std::make_shared<Sites>(addresses_.take_sites());
+    parts.modules = std::make_shared<std::vector<Module>>(addresses_.take_modules());
+    parts.functions = std::make_shared<Functions>(std::move(functions_table_));
+    parts.trees = std::make_shared<std::vector<Tree>>(std::move(profile_trees_));
+    parts.label_sets = std::make_shared<std::vector<LabelSet>>(std::move(sets_));
+    parts.metrics = std::move(metrics_.metrics());
     parts.strings = std::make_shared<Strings>(strings_.take());
     fit_sums(parts, image_.name());
-    return {Profile(std::move(parts)), records_.damage(), wrong_links_};
+    return {Profile(std::move(parts)), std::move(damage_), wrong_depths_, std::move(skipped_)};
   }
 
   const FileImage& image_;
   const format::Header& header_;
   const ReadOptions& options_;
-  Records records_;
-  Salvage salvage_;
+  Damage damage_;
+  RecordWalk walk_;
+
+  // As they stand in the file.
+  Texts texts_;
+  Kept<format::Module> modules_;
+  Kept<format::Function> functions_;
+  Kept<format::Metric> metric_records_;
+  Kept<format::Note> notes_;
+  Kept<format::Label> labels_;
+  Kept<format::Thread> threads_;
+  Kept<format::Tree> tree_records_;
+  FlatMap label_sets_;  // by Ref
+  std::uint32_t label_set_count_ = 0;
+  std::vector<Items> edge_runs_;
+  std::map<std::uint16_t, std::uint64_t> skipped_;
+
+  // As they become the profile.
   StringInterner strings_;
+  FlatMap string_index_;  // by Ref
   Process process_;
-  std::vector<Module> modules_;
-  std::vector<Mapping> mappings_;
-  std::map<std::pair<StringId, StringId>, ModuleId> module_index_;
-  std::vector<std::uint32_t> by_begin_;
-  Functions functions_;
+  AddressMap addresses_;
+  Functions functions_table_;
+  FlatMap function_index_;  // by Ref
   FunctionId unreadable_;
-  Sites sites_;
-  FlatMap site_index_;
-  std::vector<Metric> metrics_;
-  std::vector<MetricSource> sources_;
-  std::vector<Thread> threads_;
-  std::vector<Tree> trees_;
-  std::shared_ptr<const Nodes> nodes_;
-  std::shared_ptr<const Edges> edges_;
-  std::uint64_t wrong_links_ = 0;
+  std::vector<LabelSet> sets_;
+  std::vector<Thread> profile_threads_;
+  std::vector<Tree> profile_trees_;
+  TreeReader trees_;
+  MetricReader metrics_;
+  ValueReader values_;
+  SnapshotReader snapshots_;
+  std::uint64_t wrong_depths_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 
@@ -24,13 +25,16 @@ struct ReadOptions {
 struct ReadResult {
   Profile profile;
   Damage damage;
-  // Nodes whose parent or depth field disagreed with the edge that led to them.
-  std::uint64_t wrong_links = 0;
+  // Nodes whose depth is not one more than their parent's.
+  std::uint64_t wrong_depths = 0;
+  // Records of a newer minor version that were skipped: how many of each kind.
+  std::map<std::uint16_t, std::uint64_t> skipped;
 };
 
 // Reads a file of a program that runs, ended or was killed, whole or cut short. What can be read is
-// read; a profile of a damaged or truncated file holds exactly one warning that says what is gone.
-// Fails, with one line, only where the header tells that nothing can be read.
+// read; a profile of a damaged or truncated file holds one warning that says what is gone, and one
+// of a newer minor version one that says what was skipped. Fails, with one line, only where the
+// header tells that nothing can be read.
 Result<ReadResult> read_file(const std::string& path, const ReadOptions& options = {});
 Result<ReadResult> read_bytes(std::span<const std::byte> bytes, std::string name,
                               const ReadOptions& options = {});

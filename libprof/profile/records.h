@@ -1,121 +1,146 @@
-// Checked access to the records of a file image.
+// The records of a file, one after the other.
 //
-// A Ref in a file is anything until proven otherwise. Records are untyped: what a record is, its
-// use says. So every record is claimed on first use, for one kind and for all its units; a Ref into
-// the middle of a record, to a record of another kind, or beyond the end is refused, and a list or
-// tree that runs in a circle meets its own claim. All work is thereby bounded by the file's size.
+// A head in a file is anything until proven otherwise. One that says what it is (its mark), of a
+// length that its kind can have and that the file has room for, is taken; else the next such head
+// is searched for, so that damage costs the records it hit and no others. Everything is read once,
+// in the order of the file, and records cannot overlap: all work is bounded by the file's size.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/flat_map.h"
 #include "profile/file_image.h"
 
 namespace fbleprof::profile {
 
-enum class RecordKind : std::uint8_t {
-  kFree = 0,  // claimed by nobody
-  kRest,      // a later unit of a record
-  kString,
-  kModule,
-  kFunction,
-  kNode,
-  kEdge,
-  kCounters,
-  kThread,
-  kMetric,
-  kNote,
-  kLabel,
-};
-std::string_view record_name(RecordKind kind);
-
-// Why a Ref could not be followed.
-enum class RefFault : std::uint8_t { kNone, kBeyondEnd, kInHeader, kOverlap, kClaimed };
+// "string", "module", ...; "record" for a kind that this version does not know.
+std::string_view kind_name(format::Kind kind);
+bool is_known(format::Kind kind);
+// Whether the record holds items from kItemsOffset on.
+bool has_items(format::Kind kind);
 
 // What was wrong with a file, counted; the first of them told.
 struct Damage {
-  std::uint64_t beyond_end = 0;  // Refs that lead past the bytes that are there
+  std::uint64_t beyond_end = 0;  // Refs to what is not there, or not there yet
   std::uint64_t other = 0;
   std::optional<std::uint64_t> first_offset;  // of the first of `other`
   std::string first_what;
 
   bool any() const { return beyond_end + other != 0; }
+  void note(std::uint64_t offset, std::string what);
 };
 
-class Records {
+struct Record {
+  format::Ref ref = 0;
+  format::Kind kind{};
+  std::uint64_t bytes = 0;  // of it that are there
+  bool is_cut = false;      // the file ends inside it
+
+  std::uint64_t offset() const { return std::uint64_t{ref} * format::kUnitBytes; }
+};
+
+class RecordWalk {
  public:
-  static constexpr std::uint32_t kNoIndex = 0xffffffffu;
+  RecordWalk(const FileImage& image, Damage& damage);
 
-  explicit Records(const FileImage& image);
+  // The next record of whatever kind. A live file is followed as far as it had grown when its end
+  // was reached.
+  std::optional<Record> next();
 
-  const FileImage& image() const { return image_; }
-  std::uint32_t units() const { return units_; }
-  RecordKind kind(format::Ref ref) const { return ref < units_ ? kinds_[ref] : RecordKind::kFree; }
-
-  // The record at `ref` if it lies within the file: no claim, no kind check. Else null.
-  template <class Record>
-  const Record* peek(format::Ref ref) const {
-    return fits(ref, sizeof(Record)) ? at<Record>(ref) : nullptr;
+  // The record as a struct; what it is too short for is 0.
+  template <class Struct>
+  Struct read(const Record& record) {
+    Struct out{};
+    const auto bytes = window_.at(record.offset(), std::min<std::size_t>(sizeof out, record.bytes));
+    std::memcpy(&out, bytes.data(),
+                std::min({sizeof out, bytes.size(), static_cast<std::size_t>(record.bytes)}));
+    return out;
   }
+  // The bytes of a String, until the next call of any of these. None if it is longer than its
+  // record.
+  std::optional<std::string_view> text(const Record& record);
 
-  // Claims `units` units at `ref`.
-  RefFault claim(format::Ref ref, RecordKind kind, std::uint64_t bytes);
-
-  // Claims the record at `ref`, or notes the damage found at byte `from` and returns null.
-  template <class Record>
-  const Record* take(format::Ref ref, RecordKind kind, std::uint64_t from) {
-    const RefFault fault = claim(ref, kind, sizeof(Record));
-    if (fault == RefFault::kNone) return at<Record>(ref);
-    note_fault(fault, kind, ref, from);
-    return nullptr;
-  }
-
-  // The bytes of the String at `ref`, empty for 0 or damage. May be asked for again.
-  std::string_view text(format::Ref ref, std::uint64_t from);
-
-  // A number kept for each claimed record: its place in the profile's tables.
-  std::uint32_t index(format::Ref ref) const {
-    return kind(ref) == RecordKind::kNode ? node_index_[ref / 2] : index_.find(ref);
-  }
-  // Once a record.
-  void set_index(format::Ref ref, std::uint32_t index) {
-    if (kind(ref) == RecordKind::kNode) {
-      node_index_[ref / 2] = index;
-    } else {
-      index_.insert(ref, index);
-    }
-  }
-
-  std::uint64_t offset(const void* field) const {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(field) - image_.data());
-  }
-
-  void note_fault(RefFault fault, RecordKind kind, format::Ref ref, std::uint64_t from);
-  void note_damage(std::uint64_t offset, std::string what);
-  const Damage& damage() const { return damage_; }
+  // A Ref in the record at byte `from` that leads to nothing of the kind it should. That is damage,
+  // unless it is of the part that a truncated file lacks, or that a live one did not have yet.
+  void note_unresolved(std::string_view what, format::Ref ref, std::uint64_t bytes,
+                       std::uint64_t from);
+  void set_live() { is_live_ = true; }
+  bool is_live() const { return is_live_; }
+  // The window that the walk reads by: whoever moves it in between costs it nothing but time.
+  FileWindow& window() { return window_; }
+  // Up to where the file was read.
+  std::uint64_t end() const { return end_; }
 
  private:
-  template <class Record>
-  const Record* at(format::Ref ref) const {
-    return reinterpret_cast<const Record*>(image_.data() + std::uint64_t{ref} * format::kUnitBytes);
-  }
-  bool fits(format::Ref ref, std::uint64_t bytes) const {
-    return ref >= format::kHeaderBytes / format::kUnitBytes &&
-           std::uint64_t{ref} * format::kUnitBytes + bytes <= image_.size();
-  }
+  // What tells whether a record begins somewhere.
+  struct Start {
+    format::Head head;
+    std::uint32_t length;  // of a String
+  };
+  bool is_plausible(const Start& start, std::uint64_t at) const;
+  // The end of the record at `at`: where its head says, unless that cannot be.
+  std::uint64_t end_of(const Start& start, std::uint64_t at);
+  Start start_at(std::uint64_t at);
+  bool look_again();
+  bool skip_zeros();
+  void skip_damage();
 
   const FileImage& image_;
-  std::uint32_t units_;
-  std::vector<RecordKind> kinds_;
-  // Nodes are two units long, so that no two of them begin in the same pair of units. All else that
-  // has an index is rare.
-  std::vector<std::uint32_t> node_index_;
-  FlatMap index_;
-  Damage damage_;
+  Damage& damage_;
+  FileWindow window_;
+  std::uint64_t at_ = format::kHeaderBytes;
+  std::uint64_t end_;
+  std::uint64_t zeros_from_ = 0;  // where the zeros before `at_` begin; 0: there are none
+  std::uint64_t rechecked_ = 0;   // zeros before this were read twice
+  bool looked_again_ = false;
+  bool is_live_ = false;
+  format::Ref cut_ = 0;  // the record that the file ends in
+};
+
+// The items of a Nodes, Edges, Values or Snapshot... record, with their places.
+class Items {
+ public:
+  // `item_bytes` as the record says; `least`: what an item of this version has at the least. None
+  // if that cannot be.
+  static std::optional<Items> of(const Record& record, std::uint32_t item_bytes, std::size_t least,
+                                 bool have_refs);
+
+  std::uint64_t count() const { return count_; }
+  std::uint32_t item_bytes() const { return item_bytes_; }
+  std::uint64_t begin() const { return begin_; }
+  format::Ref ref(std::uint64_t i) const {
+    return static_cast<format::Ref>((begin_ + i * item_bytes_) / format::kUnitBytes);
+  }
+  void limit(std::uint64_t count) { count_ = std::min(count_, count); }
+  // The item that begins at `ref`, if one does.
+  std::optional<std::uint64_t> place(format::Ref ref) const;
+
+  // Calls `visit(first, count, bytes)` for runs of items, as many as the window holds at a time.
+  template <class Visit>
+  void each_run(FileWindow& window, Visit visit) const {
+    for (std::uint64_t i = 0; i < count_;) {
+      const auto bytes = window.at(begin_ + i * item_bytes_, item_bytes_);
+      const std::uint64_t there = std::min<std::uint64_t>(count_ - i, bytes.size() / item_bytes_);
+      if (there == 0) return;  // the file became shorter
+      visit(i, there, bytes.data());
+      i += there;
+    }
+  }
+  // Calls `visit(i, bytes)` for each item, `bytes` being its first.
+  template <class Visit>
+  void each(FileWindow& window, Visit visit) const {
+    each_run(window, [&](std::uint64_t first, std::uint64_t count, const std::byte* bytes) {
+      for (std::uint64_t k = 0; k < count; ++k) visit(first + k, bytes + k * item_bytes_);
+    });
+  }
+
+ private:
+  std::uint64_t begin_ = 0, count_ = 0;
+  std::uint32_t item_bytes_ = 0;
 };
 
 }  // namespace fbleprof::profile

@@ -1,64 +1,107 @@
-// The call trees of a file: from linked records to columns in preorder.
+// The call trees of a file: from nodes in the order of their making to columns in preorder.
+//
+// A parent stands before its children in the file. So one pass finds each node's parent, one pass
+// backwards adds up the sizes of subtrees, and one forwards gives each node its place: the last
+// that is free in its parent's range, which puts the newest child first. No recursion, and no
+// memory but a few numbers a node.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "base/flat_map.h"
+#include "profile/address_map.h"
 #include "profile/profile.h"
 #include "profile/records.h"
-#include "profile/salvage.h"
 
 namespace fbleprof::profile {
 
-// Where a metric's values are, checked: no other place of a record can be asked for.
-struct MetricSource {
-  format::MetricPlace place;
-  std::uint32_t slot;  // 8-byte word of Node or Counters
-};
-
-// Walks trees one after the other and appends what it finds to the columns.
 class TreeReader {
  public:
-  // `function_of` turns a Ref to a function, found in the field at byte `from`, into its id.
-  using FunctionOf = std::function<FunctionId(format::Ref ref, std::uint64_t from)>;
-  using SiteOf = std::function<SiteId(std::uint64_t run_time_address)>;
+  // What stands for a function that cannot be read: Refs that lead into the header.
+  static constexpr format::Ref kRootFunction = 1, kUnreadableFunction = 2;
 
-  TreeReader(Records& records, std::vector<MetricSource> metrics, FunctionOf function_of,
-             SiteOf site_of);
+  TreeReader(const FileImage& image, RecordWalk& walk, AddressMap& addresses);
 
-  // Reads the tree below `root`, found in the field at byte `from`. None if there is no node there.
-  Tree read(format::Ref root, std::uint64_t from, const Salvage& salvage);
+  // The number of the tree whose record is at `ref`, from 0 in the order in which they were first
+  // asked for.
+  std::uint32_t tree(format::Ref ref);
+  std::size_t tree_count() const { return trees_.size(); }
+  format::Ref tree_ref(std::uint32_t tree) const { return trees_[tree].ref; }
 
-  // After the last tree: back and tail edges get their ends, `calls` is summed up.
-  void finish();
+  // Whether the node at `ref` is the root of the tree.
+  bool is_root(std::uint32_t tree, format::Ref ref) const {
+    return trees_[tree].root != kNone && find(ref) == trees_[tree].root;
+  }
+  // Reads the nodes of one record.
+  void add_nodes(const Items& items, std::uint32_t tree);
 
+  // After the last node. Trees come out in the order of `wanted`, with no process and no thread;
+  // one without nodes is empty. `claim_values(node, ref)` is told of each node that has a block of
+  // values.
+  using FunctionOf = std::function<FunctionId(format::Ref)>;
+  using ClaimValues = std::function<void(NodeId, format::Ref)>;
+  std::vector<Tree> lay_out(const std::vector<std::uint32_t>& wanted, const FunctionOf& function_of,
+                            const ClaimValues& claim_values);
+
+  // After lay_out().
+  NodeId node(format::Ref ref) const;
+  // `ref` will be asked for soon.
+  void prefetch(format::Ref ref) const {
+    if (ref / 2 < numbers_.size()) __builtin_prefetch(&numbers_[ref / 2]);
+  }
   Nodes& nodes() { return nodes_; }
-  Edges& edges() { return edges_; }
-  std::vector<Counts>& values() { return values_; }
-  std::uint64_t wrong_links() const { return wrong_links_; }
+  Edges& edges() { return edges_; }  // tree edges, by the nodes that they lead to
+  // Nodes whose depth is not one more than their parent's.
+  std::uint64_t wrong_depths() const { return wrong_depths_; }
 
  private:
-  struct Open {
-    format::Ref node;
-    NodeId id;
-    format::Ref edge;          // the next one to follow
-    std::uint64_t edge_from;   // byte of the field that holds `edge`
-    std::size_t salvaged = 0;  // edges of salvage already seen
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+
+  struct Made {
+    std::uint32_t parent;  // number of the node, in the order of making; kNone: a root
+    format::Ref function;
+    SiteId site;
+    format::Ref values;
+    std::uint32_t calls;  // the lower half
+    std::uint16_t depth;
+    std::uint8_t flags;
+    bool has_more_calls;  // the upper half is in more_calls_
+  };
+  static_assert(sizeof(Made) == 24);
+
+  struct MadeTree {
+    format::Ref ref;
+    std::uint32_t root = kNone;
+    std::uint32_t unreadable = kNone;  // the node below which nodes hang whose parents are lost
   };
 
-  bool open_node(format::Ref ref, NodeId parent, std::uint64_t from);
-  void follow(Open& open, format::Ref edge, const format::Edge& record);
+  class Batch;
 
-  Records& records_;
-  const std::vector<MetricSource> metrics_;
-  const FunctionOf function_of_;
-  const SiteOf site_of_;
+  std::uint32_t find(format::Ref ref) const;
+  std::uint32_t parent_of_lost(MadeTree& tree);
+  void add_node(const format::Node& node, format::Ref ref, std::uint32_t tree);
+  std::vector<Tree> give_places(const std::vector<std::uint32_t>& wanted);
+  void fill_columns(const FunctionOf& function_of, const ClaimValues& claim_values);
+  void fetch_ahead(std::size_t place, const FlatMap& functions) const;
+  void find_subtree_ends();
+
+  const FileImage& image_;
+  RecordWalk& walk_;
+  AddressMap& addresses_;
+  FlatMap tree_index_;  // by Ref
+  std::vector<MadeTree> trees_;
+  std::vector<Made> made_;
+  FlatMap more_calls_;
+  // By Ref / 2, as no two nodes begin in one pair of units: the number of the node, and (lowest
+  // bit) which of the two it begins in.
+  std::vector<std::uint32_t> numbers_;
+  std::vector<std::uint32_t> place_;  // by number: in preorder
+  std::vector<std::uint32_t> order_;  // by place: the number
   Nodes nodes_;
   Edges edges_;
-  std::vector<Counts> values_;
-  std::vector<Open> stack_;
-  std::vector<std::uint32_t> unresolved_;  // back and tail edges, whose `to` holds a Ref yet
-  std::uint64_t wrong_links_ = 0;
+  std::uint64_t wrong_depths_ = 0;
 };
 
 }  // namespace fbleprof::profile

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "base/flat_map.h"
 
 namespace fbleprof::profile {
@@ -16,11 +19,17 @@ bool ended_by_itself(const Process& process) {
   return process.state == ProcessState::kEnded || process.state == ProcessState::kExeced;
 }
 
-std::uint64_t sum(const Metric* metric, const Tree& tree) {
+// Over all trees of a thread.
+std::uint64_t sum(const Profile& profile, Role role, ThreadId thread) {
   std::uint64_t total = 0;
+  const Metric* metric = profile.find_metric(role);
   if (metric == nullptr || !metric->values) return 0;
-  for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n)
-    total = capped_sum(total, (*metric->values)[n]);
+  for (const Tree& tree : profile.trees()) {
+    if (tree.thread != thread) continue;
+    for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+      total = capped_sum(total, (*metric->values)[n]);
+    }
+  }
   return total;
 }
 
@@ -46,8 +55,11 @@ Check check_records(const ReadResult& read) {
 
 Check check_counts(const FileImage& image, const Profile& profile) {
   const std::uint64_t nodes = image.header().node_count, edges = image.header().edge_count;
-  const std::uint64_t found_nodes = profile.nodes().count(), found_edges = profile.edges().count();
-  // A record is counted and linked one after the other, so a process cut short may be one off, and
+  const std::uint64_t found_nodes = profile.nodes().count();
+  const auto is_tree = [](EdgeKind kind) { return kind == EdgeKind::kTree; };
+  const auto found_edges = static_cast<std::uint64_t>(std::count_if(
+      profile.edges().kind.begin(), profile.edges().kind.end(), std::not_fn(is_tree)));
+  // A record is made and counted one after the other, so a process cut short may be one off, and
   // one more whenever a signal's handler left an insertion by longjmp or by cancelling the thread;
   // one that lives has more by the time its trees are read.
   const bool live = profile.processes().front().state == ProcessState::kLive;
@@ -60,10 +72,10 @@ Check check_counts(const FileImage& image, const Profile& profile) {
           fmt::format("{} of {} nodes, {} of {} edges", found_nodes, nodes, found_edges, edges)};
 }
 
-Check check_clock(const Profile& profile, const Tree& tree, bool ended) {
-  const Thread& thread = profile.threads()[tree.thread.index()];
+Check check_clock(const Profile& profile, ThreadId id, bool ended) {
+  const Thread& thread = profile.threads()[id.index()];
   const std::uint64_t charged =
-      sum(profile.find_metric("cpu"), tree) + sum(profile.find_metric("overhead"), tree);
+      capped_sum(sum(profile, Role::kCpuTime, id), sum(profile, Role::kOwnCost, id));
   const std::uint64_t difference =
       charged > thread.cpu_ns ? charged - thread.cpu_ns : thread.cpu_ns - charged;
   const std::uint64_t slack = ended ? 0 : kCutShortSlackNs + thread.cpu_ns / 100;
@@ -73,10 +85,10 @@ Check check_clock(const Profile& profile, const Tree& tree, bool ended) {
       fmt::format("{} ns charged, {} ns on the clock", charged, thread.cpu_ns)};
 }
 
-Check check_samples(const Profile& profile, const Tree& tree) {
-  const Thread& thread = profile.threads()[tree.thread.index()];
+Check check_samples(const Profile& profile, ThreadId id) {
+  const Thread& thread = profile.threads()[id.index()];
   const bool live = profile.processes().front().state == ProcessState::kLive;
-  const std::uint64_t charged = sum(profile.find_metric("samples"), tree);
+  const std::uint64_t charged = sum(profile, Role::kSamples, id);
   const std::uint64_t difference =
       charged > thread.samples ? charged - thread.samples : thread.samples - charged;
   // A thread that was cancelled or killed in the middle of a sample took it and charged it to none.
@@ -159,6 +171,64 @@ Check check_tail_edges(const Profile& profile) {
           fmt::format("{} tail edges, {} wrong", count, wrong)};
 }
 
+// Adds what a formula names, word by word: "allocated - freed".
+void add_terms(const Profile& profile, std::string_view formula, std::vector<std::uint64_t>& sums) {
+  for (bool is_minus = false;;) {
+    const std::size_t end = std::min(formula.find(" + "), formula.find(" - "));
+    if (const Metric* term = profile.find_metric(formula.substr(0, end))) {
+      for (std::size_t n = 0; n < sums.size(); ++n) {
+        const std::uint64_t value = term->value(NodeId(n));
+        sums[n] += is_minus ? 0 - value : value;
+      }
+    }
+    if (end == std::string_view::npos) return;
+    is_minus = formula[end + 1] == '-';
+    formula.remove_prefix(end + 3);
+  }
+}
+
+// Calls are counted on edges, and every metric with a formula is what its formula says.
+Check check_derived(const Profile& profile) {
+  const Edges& edges = profile.edges();
+  std::size_t wrong = 0, count = 0;
+  for (const Metric& metric : profile.metrics()) {
+    if (metric.role != Role::kCalls && metric.formula.empty()) continue;
+    ++count;
+    std::vector<std::uint64_t> expected(profile.nodes().count());
+    if (metric.role == Role::kCalls) {
+      for (std::size_t e = 0; e < edges.count(); ++e) {
+        std::uint64_t& calls = expected[edges.to[e].index()];
+        calls = capped_sum(calls, edges.calls[e]);
+      }
+    } else {
+      add_terms(profile, metric.formula, expected);
+    }
+    for (std::size_t n = 0; n < expected.size(); ++n)
+      wrong += metric.value(NodeId(n)) != expected[n];
+  }
+  return {"calls and derived metrics are what they come from", wrong == 0,
+          fmt::format("{} metrics, {} values wrong", count, wrong)};
+}
+
+// What only grows was never more than it is.
+Check check_snapshots(const Profile& profile) {
+  const Snapshots& snapshots = *profile.parts().snapshots;
+  std::size_t wrong = 0;
+  for (const Snapshot& snapshot : snapshots.all) {
+    for (std::size_t m = 0; m < profile.metrics().size(); ++m) {
+      const Metric& metric = profile.metrics()[m];
+      const bool grows = metric.aggregation == Aggregation::kSum && !metric.is_signed &&
+                         metric.role != Role::kLevel;
+      if (!grows) continue;
+      snapshots.values(snapshot, m).each([&](std::size_t n, std::uint64_t value) {
+        wrong += value > metric.value(NodeId(n));
+      });
+    }
+  }
+  return {"no snapshot holds more than there is now", wrong == 0,
+          fmt::format("{} snapshots, {} values wrong", snapshots.all.size(), wrong)};
+}
+
 }  // namespace
 
 std::vector<Check> verify(const FileImage& image, const ReadResult& read) {
@@ -174,17 +244,21 @@ std::vector<Check> verify(const FileImage& image, const ReadResult& read) {
   checks.push_back({"the memory limit was kept", image.header().used_bytes <= process.cap_bytes,
                     fmt::format("{} of {} bytes", process.used_bytes, process.cap_bytes)});
   checks.push_back(check_records(read));
-  checks.push_back({"every node is one deeper than the parent whose tree edge leads to it",
-                    read.wrong_links == 0,
-                    fmt::format("{} nodes, {} wrong", profile.nodes().count(), read.wrong_links)});
+  checks.push_back({"every node is one deeper than its parent", read.wrong_depths == 0,
+                    fmt::format("{} nodes, {} wrong", profile.nodes().count(), read.wrong_depths)});
   checks.push_back(check_counts(image, profile));
   checks.push_back(check_roots(profile));
   if (pair_rule) checks.push_back(check_pairs(profile));
   checks.push_back(check_back_edges(profile, pair_rule));
   checks.push_back(check_tail_edges(profile));
-  for (const Tree& tree : profile.trees()) {
-    checks.push_back(check_clock(profile, tree, ended));
-    checks.push_back(check_samples(profile, tree));
+  checks.push_back(check_derived(profile));
+  if (!profile.snapshots().empty()) checks.push_back(check_snapshots(profile));
+  std::vector<bool> has_tree(profile.threads().size());
+  for (const Tree& tree : profile.trees()) has_tree[tree.thread.index()] = true;
+  for (std::size_t t = 0; t < has_tree.size(); ++t) {
+    if (!has_tree[t]) continue;
+    checks.push_back(check_clock(profile, ThreadId(t), ended));
+    checks.push_back(check_samples(profile, ThreadId(t)));
   }
   return checks;
 }

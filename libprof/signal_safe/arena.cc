@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "signal_safe/arch/x86_64/kernel.h"
+#include "arch/kernel.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -11,8 +11,8 @@
 namespace fbleprof::signal_safe {
 
 namespace {
-// Small enough that a short run's file stays small, large enough that populating is rare.
-constexpr std::uint64_t kPopulateStep = 128 * 1024;
+// A short run's file stays small; a large tree does not ask the kernel for every few contexts.
+constexpr std::uint64_t kLeastStep = 128 * 1024, kMostStep = 1024 * 1024;
 }  // namespace
 
 void Arena::adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_bytes) {
@@ -26,12 +26,14 @@ bool Arena::populate_to(std::uint64_t end) {
   std::uint64_t from = populated_.load(std::memory_order_relaxed);
   if (end <= from) return true;
   if (frozen_.load(std::memory_order_relaxed)) return false;
-  std::uint64_t to = (end + kPopulateStep - 1) / kPopulateStep * kPopulateStep;
+  std::uint64_t step = end / 8 / kLeastStep * kLeastStep;
+  step = step < kLeastStep ? kLeastStep : step > kMostStep ? kMostStep : step;
+  std::uint64_t to = (end + step - 1) / step * step;
   if (to > cap_bytes_) to = cap_bytes_;
   if (to < end) return false;
   // Two threads may populate the same range: it is idempotent.
-  if (kernel_failed(kernel_call(SYS_madvise, reinterpret_cast<long>(base_ + from),
-                                static_cast<long>(to - from), MADV_POPULATE_WRITE))) {
+  if (arch::kernel_failed(arch::kernel_call(SYS_madvise, reinterpret_cast<long>(base_ + from),
+                                            static_cast<long>(to - from), MADV_POPULATE_WRITE))) {
     freeze();
     return false;
   }
@@ -45,29 +47,46 @@ void Arena::reserve(std::uint64_t bytes) {
   populate_to(end < cap_bytes_ ? end : cap_bytes_);
 }
 
-format::Ref Arena::allocate(std::uint64_t bytes, std::uint64_t reserve_bytes) {
+format::Ref Arena::take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t reserve_bytes) {
+  bytes = (bytes + format::kUnitBytes - 1) / format::kUnitBytes * format::kUnitBytes;
   std::uint64_t* used = &header()->used_bytes;
-  std::uint64_t at = __atomic_load_n(used, __ATOMIC_RELAXED);
+  std::uint64_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
+  std::uint64_t begin;
   do {
     // Less than the header is in use: the file was truncated, and zeros stand where it was.
-    if (at < format::kHeaderBytes || at + bytes + reserve_bytes > cap_bytes_) return 0;
-    if (!populate_to(at + bytes)) return 0;
-  } while (!__atomic_compare_exchange_n(used, &at, at + bytes, true, __ATOMIC_RELAXED,
+    if (before < format::kHeaderBytes) return 0;
+    begin = (before + alignment - 1) / alignment * alignment;
+    if (begin + bytes + reserve_bytes > cap_bytes_ || !populate_to(begin + bytes)) return 0;
+  } while (!__atomic_compare_exchange_n(used, &before, begin + bytes, true, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED));
-  return static_cast<format::Ref>(at / format::kUnitBytes);
+  const auto ref = static_cast<format::Ref>(begin / format::kUnitBytes);
+  const format::Head head{static_cast<std::uint32_t>(bytes / format::kUnitBytes),
+                          format::Kind::kUnfinished, format::kHeadMark};
+  std::uint64_t word;
+  static_assert(sizeof word == sizeof head);
+  __builtin_memcpy(&word, &head, sizeof word);
+  // Before anything else in it: a reader that finds zeros here finds zeros in all of it.
+  __atomic_store_n(at<std::uint64_t>(ref), word, __ATOMIC_RELEASE);
+  return ref;
+}
+
+format::Ref Arena::allocate(std::uint64_t bytes, std::uint64_t reserve_bytes) {
+  return take(bytes, format::kUnitBytes, reserve_bytes);
+}
+
+format::Ref Arena::allocate_items(std::uint64_t bytes, std::uint64_t reserve_bytes) {
+  return take(bytes, format::kItemsOffset, reserve_bytes);
 }
 
 format::Ref Arena::add_string(const char* bytes, std::uint32_t length) {
-  const std::uint64_t head = offsetof(format::String, bytes);
-  const std::uint64_t size =
-      (head + length + format::kUnitBytes - 1) / format::kUnitBytes * format::kUnitBytes;
-  const format::Ref ref = allocate(size, 0);
+  const format::Ref ref = allocate(offsetof(format::String, bytes) + length);
   if (ref == 0) return 0;
   auto* string = at<format::String>(ref);
   // The bytes run on past the struct into the units that follow it.
-  char* to = reinterpret_cast<char*>(string) + head;
+  char* to = reinterpret_cast<char*>(string) + offsetof(format::String, bytes);
   for (std::uint32_t i = 0; i < length; ++i) to[i] = bytes[i];
   string->length = length;
+  publish(ref, format::Kind::kString);
   return ref;
 }
 

@@ -1,8 +1,9 @@
 // The arena: the mapped file, and the one way to get space in it.
 //
-// Space is handed out by moving `used_bytes` up. Before memory is first touched it is populated
-// (MADV_POPULATE_WRITE), which reports a full disk or a lost limit as an error where touching it
-// would be SIGBUS in somebody's program. Nothing is ever given back.
+// Space is handed out by moving `used_bytes` up; each piece is a record and gets its head at once,
+// so that whoever reads the file can step over what is not finished. Before memory is first touched
+// it is populated (MADV_POPULATE_WRITE), which reports a full disk or a lost limit as an error
+// where touching it would be SIGBUS in somebody's program. Nothing is ever given back.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -20,9 +21,17 @@ class Arena {
   // be touched. Not thread safe: before anything else uses the arena.
   void adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_bytes);
 
-  // Zeroed space for `bytes` (a multiple of kUnitBytes), or 0 when there is no more.
-  // `reserve_bytes` are left for those who ask with a smaller reserve.
-  format::Ref allocate(std::uint64_t bytes, std::uint64_t reserve_bytes);
+  // Zeroed space for a record of `bytes`, rounded up to units, with its head, unfinished; 0 when
+  // there is no more. `reserve_bytes` are left for those who ask with a smaller reserve.
+  format::Ref allocate(std::uint64_t bytes, std::uint64_t reserve_bytes = 0);
+  // The same for a record of items, which begins at a multiple of kItemsOffset.
+  format::Ref allocate_items(std::uint64_t bytes, std::uint64_t reserve_bytes);
+
+  // Makes a record visible to readers: from now on it is of `kind`. Everything written to it before
+  // is seen with it.
+  void publish(format::Ref ref, format::Kind kind) {
+    __atomic_store_n(&at<format::Head>(ref)->kind, kind, __ATOMIC_RELEASE);
+  }
 
   // Makes `bytes` more touchable without asking again; as many as can be had.
   void reserve(std::uint64_t bytes);
@@ -42,29 +51,37 @@ class Arena {
   }
   format::Header* header() const { return reinterpret_cast<format::Header*>(base_); }
   std::uint64_t populated_bytes() const { return populated_.load(std::memory_order_relaxed); }
+  std::uint64_t used_bytes() const {
+    return __atomic_load_n(&header()->used_bytes, __ATOMIC_RELAXED);
+  }
   char* base() const { return base_; }
   std::uint64_t cap_bytes() const { return cap_bytes_; }
 
   // Writes a string record; 0 when there is no space.
   format::Ref add_string(const char* bytes, std::uint32_t length);
 
+  // Calls visit(ref) for each finished record of `kind`, oldest first, until it returns false.
+  template <typename Visit>
+  void for_each(format::Kind kind, Visit visit) const {
+    const auto end = static_cast<format::Ref>(used_bytes() / format::kUnitBytes);
+    for (format::Ref ref = format::kHeaderBytes / format::kUnitBytes; ref < end;) {
+      const auto* head = at<format::Head>(ref);
+      const std::uint32_t units = head->units;
+      if (units != 0 && __atomic_load_n(&head->kind, __ATOMIC_ACQUIRE) == kind && !visit(ref)) {
+        return;
+      }
+      ref += units != 0 ? units : 1;
+    }
+  }
+
  private:
   bool populate_to(std::uint64_t end);
+  format::Ref take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t reserve_bytes);
 
   char* base_ = nullptr;
   std::uint64_t cap_bytes_ = 0;
   std::atomic<std::uint64_t> populated_{0};
   std::atomic<bool> frozen_{false};
 };
-
-// Puts a record that `next` belongs to at the head of a list. Release: the record is complete
-// before it can be seen.
-inline void push_front(format::Ref* head, format::Ref* next, format::Ref record) {
-  format::Ref old = __atomic_load_n(head, __ATOMIC_RELAXED);
-  do {
-    *next = old;
-  } while (
-      !__atomic_compare_exchange_n(head, &old, record, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-}
 
 }  // namespace fbleprof::signal_safe

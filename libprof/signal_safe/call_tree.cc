@@ -1,6 +1,6 @@
 #include "signal_safe/call_tree.h"
 
-#include "signal_safe/session.h"
+#include "arch/word.h"
 
 namespace fbleprof::signal_safe {
 
@@ -8,107 +8,159 @@ namespace {
 
 using format::Edge;
 using format::EdgeKind;
+using format::Kind;
 using format::Node;
 using format::Ref;
 
-constexpr std::uint32_t kNodeUnits = sizeof(Node) / format::kUnitBytes;
-constexpr std::uint32_t kEdgesPerChunk = 32;
-
-// The last eighth of the memory is for [overflow]: one node and one edge a function.
-std::uint64_t context_reserve() { return session.arena.cap_bytes() / 8; }
-
-Node* node(Ref ref) { return session.arena.at<Node>(ref); }
-Edge* edge(Ref ref) { return session.arena.at<Edge>(ref); }
-
-std::uint32_t hint_index(Ref from, Ref function) {
-  return (from * 0x9e3779b1u ^ function * 0x85ebca6bu) >> 12 & (CallTree::kHints - 1);
-}
+constexpr std::uint32_t kUnitsOfNode = sizeof(Node) / format::kUnitBytes;
+// A thread that does little takes little: the first chunk is small, further ones grow.
+constexpr std::uint32_t kFirstItems = 15, kMostItems = 255;
 
 }  // namespace
 
-bool CallTree::start(Ref* chunk_refs, Ref* hints) {
+bool CallTree::start(const TreeBasis& basis, Ref thread, Ref labels, LinkTable::Item* first_links) {
   *this = CallTree{};
-  chunk_refs_ = chunk_refs;
-  hints_ = hints;
-  root_ = new_node(0, session.root, 0);
+  basis_ = &basis;
+  table_.adopt(basis.pages, first_links);
+  Arena& arena = *basis.arena;
+  tree_ = arena.allocate(sizeof(format::Tree));
+  if (tree_ == 0) return false;
+  root_ = new_node(0, basis.root, 0, 0, 0, 0);
   if (root_ == 0) return false;
-  overflow_ = new_node(root_, session.overflow, 0);
-  overflow_edge_ = overflow_ ? new_edge(root_, overflow_, 0, EdgeKind::kTree, 0, 0) : nullptr;
-  return overflow_edge_ != nullptr;
+  overflow_ = child(root_, basis.overflow, 0);
+  // What has no place at all is charged to the root.
+  if (overflow_ == 0 || make_values(root_) == nullptr) return false;
+  auto* record = arena.at<format::Tree>(tree_);
+  record->thread = thread;
+  record->root = root_;
+  record->labels = labels;
+  arena.publish(tree_, Kind::kTree);
+  return true;
 }
 
-Word CallTree::word_of(Ref ref) const {
-  const Node* n = node(ref);
-  const auto* function = session.arena.at<format::Function>(n->function);
-  return make_word(n->number, function->kind == format::FunctionKind::kBlock
-                                  ? static_cast<std::uint32_t>(function->address)
-                                  : 0);
+std::uint32_t CallTree::block_of(Ref ref) const {
+  const Node* node = node_at(ref);
+  if (!(node->recorder_flags & kIsBlock)) return arch::kNoBlock;
+  return static_cast<std::uint32_t>(basis_->arena->at<format::Function>(node->function)->address);
 }
 
-Edge* CallTree::enter(Ref from, Ref function, std::uint64_t site, std::uint8_t flags) {
-  Ref& hint = hints_[hint_index(from, function)];
-  if (hint != 0) {
-    Edge* e = edge(hint);
-    if (e->from == from && e->kind != EdgeKind::kTail && same_key(e->to, function, site) &&
-        (!session.options.call_sites || e->site == site)) {
-      return e;
+bool CallTree::is_call_edge(Ref ref, Ref function) const {
+  const auto* edge = basis_->arena->at<Edge>(ref);
+  return edge->function == function && edge->kind != EdgeKind::kTail;
+}
+
+bool CallTree::is_from_site(std::uint32_t target, std::uint64_t site) const {
+  if (target & kToEdge) return basis_->arena->at<Edge>(target & ~kToEdge)->site == site;
+  const Node* node = node_at(target);
+  // What was folded is told apart by its function alone.
+  return node->site == site || node->recorder_flags & kIsFolded;
+}
+
+Step CallTree::step_to(std::uint32_t target) const {
+  if (target & kToEdge) {
+    auto* edge = basis_->arena->at<Edge>(target & ~kToEdge);
+    return {&edge->calls, edge->to, &edge->flags};
+  }
+  Node* node = node_at(target);
+  return {&node->calls, target, &node->flags};
+}
+
+Step CallTree::make(Ref from, Ref function, std::uint64_t site, std::uint8_t flags) {
+  std::uint32_t target = can_link(from) ? make_target(from, function, site, flags) : 0;
+  // Not even a pair below [overflow] has space: the call is counted, whoever it was.
+  if (target == 0) return step_to(overflow_);
+  link(from, key_of(function, site), target);
+  return step_to(target);
+}
+
+std::uint32_t CallTree::make_target(Ref from, Ref function, std::uint64_t site,
+                                    std::uint8_t flags) {
+  const Node* node = node_at(from);
+  if (node->recorder_flags & kIsFolded) {
+    // base / caller / callee: the callee calls.
+    const Ref base = node_at(node->parent)->parent;
+    return make_folded(base, node->function, function, site);
+  }
+  const std::uint64_t reserve = reserve_at(node->depth);
+  if (Ref ancestor = fold(from, function, site)) {
+    if (const std::uint32_t edge =
+            new_edge(from, ancestor, site, EdgeKind::kBack, flags, reserve)) {
+      return edge;
     }
+  } else if (basis_->options->depth_limit != 0 && node->depth >= basis_->options->depth_limit) {
+    const Ref base = child(from, basis_->deeper, 0);
+    if (base != 0) return make_folded(base, node->function, function, site);
+  } else if (Ref made = new_node(from, function, site, flags, 0, reserve)) {
+    return made;
   }
-  Edge* e = find(from, function, site);
-  if (!e) {
-    if (Ref ancestor = fold(from, function, site)) {
-      e = new_edge(from, ancestor, site, EdgeKind::kBack, flags, context_reserve());
-    } else if (Ref child = new_node(from, function, context_reserve())) {
-      e = new_edge(from, child, site, EdgeKind::kTree, flags, 0);
-    }
-    if (!e) return overflow_into(function);
-  }
-  hint = session.arena.ref_of(e);
-  return e;
+  __atomic_fetch_add(&basis_->arena->header()->overflow_contexts, 1, __ATOMIC_RELAXED);
+  return make_folded(overflow_, node->function, function, site);
 }
 
-Edge* CallTree::replace(Ref caller, Ref replaced, Ref function) {
-  Edge* into = enter(caller, function, 0, 0);
-  if (!into) return nullptr;
-  for (Ref ref = node(replaced)->first_edge; ref != 0; ref = edge(ref)->next) {
-    if (edge(ref)->kind == EdgeKind::kTail && edge(ref)->to == into->to) return edge(ref);
+// The node of `function` below that of `caller` below `base`, which is [overflow] or [deeper].
+std::uint32_t CallTree::make_folded(Ref base, Ref caller, Ref function, std::uint64_t site) {
+  const Ref above = child(base, caller, 0);
+  if (above == 0) return 0;
+  if (const std::uint32_t known = find_link(above, key_of(function, site), function, site)) {
+    return known;
   }
-  Edge* tail = new_edge(replaced, into->to, 0, EdgeKind::kTail, 0, context_reserve());
-  return tail ? tail : into;
+  if (!can_link(above)) return 0;
+  const Ref made = new_node(above, function, site, 0, kIsFolded, 0);
+  if (made != 0) link(above, key_of(function, site), made);
+  return made;
 }
 
-Edge* CallTree::find(Ref from, Ref function, std::uint64_t site) const {
-  for (Ref ref = node(from)->first_edge; ref != 0; ref = edge(ref)->next) {
-    Edge* e = edge(ref);
-    if (e->kind != EdgeKind::kTail && node(e->to)->function == function &&
-        (!session.options.call_sites || e->site == site)) {
-      return e;
-    }
+// A child that no call makes: of the nodes that what is folded stands below.
+Ref CallTree::child(Ref parent, Ref function, std::uint64_t site) {
+  if (const std::uint32_t known = find_link(parent, key_of(function, site), function, site)) {
+    return known;
   }
-  return nullptr;
+  if (!can_link(parent)) return 0;
+  const Ref made = new_node(parent, function, site, format::kEdgeSampled, 0, 0);
+  if (made != 0) link(parent, key_of(function, site), made);
+  return made;
 }
 
-// The call site by which a node was first entered: part of its key in call-site mode.
-std::uint64_t CallTree::site_of(Ref ref) const {
-  const Ref parent = node(ref)->parent;
-  if (parent == 0) return 0;
-  for (Ref e = node(parent)->first_edge; e != 0; e = edge(e)->next) {
-    if (edge(e)->to == ref && edge(e)->kind == EdgeKind::kTree) return edge(e)->site;
+bool CallTree::can_link(Ref from) {
+  return links_of(from)->targets[kOwnLinks - 1] == 0 || table_.make_room();
+}
+
+void CallTree::link(Ref from, std::uint32_t key, std::uint32_t target) {
+  Links* links = links_of(from);
+  for (int i = 0; i < kOwnLinks; ++i) {
+    if (links->targets[i] != 0) continue;
+    links->tags[i] = tag_of(key);
+    asm volatile("" ::: "memory");
+    links->targets[i] = target;
+    return;
   }
-  return 0;
+  table_.add(from, key, target);
+  links->has_more = 1;
 }
 
-bool CallTree::same_key(Ref ref, Ref function, std::uint64_t site) const {
-  return node(ref)->function == function && (!session.options.call_sites || site_of(ref) == site);
-}
-
-bool CallTree::same_key(Ref a, Ref b) const {
-  return node(a)->function == node(b)->function &&
-         (!session.options.call_sites || site_of(a) == site_of(b));
+Step CallTree::replace(Ref caller, Ref replaced, Ref function) {
+  const Step into = enter(caller, function, 0, 0);
+  // A tail edge is known by the node that it leads to.
+  const std::uint32_t key = into.to;
+  const auto is_tail_edge = [&](std::uint32_t target) {
+    if (!(target & kToEdge)) return false;
+    const auto* edge = basis_->arena->at<Edge>(target & ~kToEdge);
+    return edge->kind == EdgeKind::kTail && edge->to == into.to;
+  };
+  std::uint32_t edge = 0;
+  for (const std::uint32_t target : links_of(replaced)->targets) {
+    if (is_tail_edge(target)) edge = target;
+  }
+  if (edge == 0) edge = table_.find(replaced, key, is_tail_edge);
+  if (edge == 0 && can_link(replaced)) {
+    edge = new_edge(replaced, into.to, 0, EdgeKind::kTail, 0, reserve_at(node_at(replaced)->depth));
+    if (edge != 0) link(replaced, key, edge);
+  }
+  return edge != 0 ? step_to(edge) : into;
 }
 
 Ref CallTree::fold(Ref from, Ref function, std::uint64_t site) const {
-  switch (session.options.compaction) {
+  switch (basis_->options->compaction) {
     case format::Compaction::kPair:
       return fold_pair(from, function, site);
     case format::Compaction::kSuffix:
@@ -120,8 +172,15 @@ Ref CallTree::fold(Ref from, Ref function, std::uint64_t site) const {
 }
 
 Ref CallTree::fold_pair(Ref from, Ref function, std::uint64_t site) const {
-  for (Ref n = from; node(n)->parent != 0; n = node(n)->parent) {
-    if (same_key(n, function, site) && same_key(node(n)->parent, from)) return n;
+  const Node* caller = node_at(from);
+  Ref ref = from;
+  for (const Node* node = caller; node->parent != 0;) {
+    const Node* parent = node_at(node->parent);
+    if (same_key(node, function, site) && same_key(parent, caller->function, caller->site)) {
+      return ref;
+    }
+    ref = node->parent;
+    node = parent;
   }
   return 0;
 }
@@ -130,71 +189,99 @@ Ref CallTree::fold_pair(Ref from, Ref function, std::uint64_t site) const {
 // path ends where the earlier k end.
 Ref CallTree::fold_suffix(Ref from, Ref function, std::uint64_t site) const {
   Ref end = from;  // of the earlier k
-  for (std::uint32_t k = 1; end != 0 && 2 * k <= node(from)->depth + 1; ++k) {
-    if (same_key(end, function, site)) {
-      Ref newer = from, older = node(end)->parent;
+  for (std::uint32_t k = 1; end != 0 && 2 * k <= node_at(from)->depth + 1u; ++k) {
+    if (same_key(node_at(end), function, site)) {
+      const Node* newer = node_at(from);
+      Ref older = node_at(end)->parent;
       std::uint32_t equal = 1;
-      while (equal < k && older != 0 && same_key(newer, older)) {
-        newer = node(newer)->parent;
-        older = node(older)->parent;
+      while (equal < k && older != 0 &&
+             same_key(newer, node_at(older)->function, node_at(older)->site)) {
+        newer = node_at(newer->parent);
+        older = node_at(older)->parent;
         ++equal;
       }
       if (equal == k) return end;
     }
-    end = node(end)->parent;
+    end = node_at(end)->parent;
   }
   return 0;
 }
 
-Ref CallTree::new_node(Ref parent, Ref function, std::uint64_t reserve) {
-  if (next_number_ == number_limit_) {
-    if (next_number_ >= kMaxNodes) return 0;
-    const Ref chunk = session.arena.allocate(kNodesPerChunk * sizeof(Node), reserve);
-    if (chunk == 0) return 0;
-    chunk_refs_[next_number_ / kNodesPerChunk] = chunk;
-    number_limit_ += kNodesPerChunk;
-    if (next_number_ == 0) next_number_ = 1;  // 0 names no node
+// What must be left free for a context at `depth` to be made. The last eighth of the memory is for
+// pairs below [overflow]; of the rest, the deeper a context, the sooner it is refused.
+std::uint64_t CallTree::reserve_at(std::uint32_t depth) const {
+  constexpr std::uint32_t kDeepest = 128;
+  const std::uint64_t cap = basis_->arena->cap_bytes();
+  return cap / 8 + cap / 4 * (depth < kDeepest ? depth : kDeepest) / kDeepest;
+}
+
+Ref CallTree::take_item(Chunk& chunk, Kind kind, std::uint32_t item_bytes, std::uint64_t reserve) {
+  const std::uint32_t units = item_bytes / format::kUnitBytes;
+  Arena& arena = *basis_->arena;
+  // What is left of a chunk may have been taken with a smaller reserve.
+  if (arena.used_bytes() + reserve > arena.cap_bytes()) return 0;
+  if (chunk.next == chunk.end) {
+    std::uint32_t items = chunk.items == 0 ? kFirstItems : (chunk.items + 1) * 4 - 1;
+    if (items > kMostItems) items = kMostItems;
+    const Ref ref =
+        arena.allocate_items(format::kItemsOffset + std::uint64_t{items} * item_bytes, reserve);
+    if (ref == 0) return 0;
+    auto* record = arena.at<format::Nodes>(ref);
+    static_assert(offsetof(format::Nodes, item_bytes) == offsetof(format::Edges, item_bytes));
+    static_assert(offsetof(format::Nodes, item_bytes) == offsetof(format::Values, item_bytes));
+    record->tree = tree_;
+    record->item_bytes = item_bytes;
+    arena.publish(ref, kind);
+    chunk.items = items;
+    chunk.next = ref + format::kItemsOffset / format::kUnitBytes;
+    chunk.end = chunk.next + items * units;
   }
-  const std::uint32_t number = next_number_++;
-  const Ref ref = node_at(number);
-  Node* n = node(ref);
-  n->parent = parent;
-  n->function = function;
-  n->depth = parent ? node(parent)->depth + 1 : 0;
-  n->number = number;
-  __atomic_fetch_add(&session.arena.header()->node_count, 1, __ATOMIC_RELAXED);
+  const Ref ref = chunk.next;
+  chunk.next += units;
   return ref;
 }
 
-Edge* CallTree::new_edge(Ref from, Ref to, std::uint64_t site, EdgeKind kind, std::uint8_t flags,
-                         std::uint64_t reserve) {
-  if (next_edge_ == edge_limit_) {
-    const Ref chunk = session.arena.allocate(kEdgesPerChunk * sizeof(Edge), reserve);
-    if (chunk == 0) return nullptr;
-    next_edge_ = chunk;
-    edge_limit_ = chunk + kEdgesPerChunk;
-  }
-  const Ref ref = next_edge_++;
-  Edge* e = edge(ref);
-  e->site = site;
-  e->from = from;
-  e->to = to;
-  e->kind = kind;
-  e->flags = flags;
-  e->next = node(from)->first_edge;
-  __atomic_store_n(&node(from)->first_edge, ref, __ATOMIC_RELEASE);
-  __atomic_fetch_add(&session.arena.header()->edge_count, 1, __ATOMIC_RELAXED);
-  return e;
+Ref CallTree::new_node(Ref parent, Ref function, std::uint64_t site, std::uint8_t flags,
+                       std::uint8_t recorder_flags, std::uint64_t reserve) {
+  const Ref ref = take_item(nodes_, Kind::kNodes, sizeof(Node), reserve);
+  if (ref == 0) return 0;
+  Node* node = node_at(ref);
+  node->parent = parent;
+  node->site = site;
+  const std::uint32_t depth = parent != 0 ? node_at(parent)->depth + 1u : 0;
+  node->depth = static_cast<std::uint16_t>(depth < 0xffff ? depth : 0xffff);
+  node->flags = flags;
+  const auto kind = basis_->arena->at<format::Function>(function)->kind;
+  node->recorder_flags = static_cast<std::uint8_t>(
+      recorder_flags | (kind == format::FunctionKind::kBlock ? kIsBlock : 0));
+  __atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
+  __atomic_fetch_add(&basis_->arena->header()->node_count, 1, __ATOMIC_RELAXED);
+  return ref;
 }
 
-Edge* CallTree::overflow_into(Ref function) {
-  __atomic_fetch_add(&session.arena.header()->overflow_contexts, 1, __ATOMIC_RELAXED);
-  for (Ref ref = node(overflow_)->first_edge; ref != 0; ref = edge(ref)->next) {
-    if (node(edge(ref)->to)->function == function) return edge(ref);
+std::uint32_t CallTree::new_edge(Ref from, Ref to, std::uint64_t site, EdgeKind kind,
+                                 std::uint8_t flags, std::uint64_t reserve) {
+  const Ref ref = take_item(edges_, Kind::kEdges, sizeof(Edge), reserve);
+  if (ref == 0) return 0;
+  auto* edge = basis_->arena->at<Edge>(ref);
+  edge->site = site;
+  edge->from = from;
+  edge->function = function_of(to);
+  edge->kind = kind;
+  edge->flags = flags;
+  __atomic_store_n(&edge->to, to, __ATOMIC_RELEASE);
+  __atomic_fetch_add(&basis_->arena->header()->edge_count, 1, __ATOMIC_RELAXED);
+  return ref | kToEdge;
+}
+
+std::uint64_t* CallTree::make_values(Ref ref) {
+  const Ref block = take_item(blocks_, Kind::kValues, kBlockBytes, 0);
+  if (block == 0) {
+    const Ref of_root = node_at(root_)->values;
+    return of_root != 0 ? basis_->arena->at<std::uint64_t>(of_root) : nullptr;
   }
-  const Ref child = new_node(overflow_, function, 0);
-  Edge* e = child ? new_edge(overflow_, child, 0, EdgeKind::kTree, 0, 0) : nullptr;
-  return e ? e : overflow_edge_;
+  __atomic_store_n(&node_at(ref)->values, block, __ATOMIC_RELEASE);
+  return basis_->arena->at<std::uint64_t>(block);
 }
 
 }  // namespace fbleprof::signal_safe

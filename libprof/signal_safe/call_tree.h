@@ -12,68 +12,198 @@
 // edge that leaves a node of X and leads to a node of Y whose parent is of X: summed over the tree,
 // the counts of caller→callee pairs are exact however deep the recursion went.
 //
-// The other rules (suffix, none) fold less and are not bounded by the code. In all of them a limit
-// holds: past it a call leads to a child of [overflow], one a function, where nothing is lost but
-// the context.
+// The other rules (suffix, none) fold less and are not bounded by the code.
+//
+// Two limits bound what the rules leave. Past the depth limit, and past the memory limit, a call
+// X→Y leads below [deeper] or [overflow], to the node Y below X there: nothing is lost but how X
+// was reached, and pairs are exact there, too. Memory runs out for deep contexts first.
+//
+// The price of a call does not depend on the size of the tree. A node's line of 64 bytes, which was
+// just written to count the call, names the first five ways that leave it; others are in a table.
+// Step 2 and 3, and what the limits fold, are done once for each way: then it is found like any.
 //
 // One writer: the thread that owns the tree. Whoever calls holds its BusyGuard. A node is complete
-// before the edge that leads to it is linked (release), so that readers of the file, and the
-// handler that interrupts a hook, see whole records.
+// before its `function` is set, an edge before its `to` (release), so that readers of the file, and
+// the handler that interrupts a hook, see whole records.
 #pragma once
 
 #include <cstdint>
 
 #include "format/format.h"
-#include "signal_safe/shadow_stack.h"
+#include "signal_safe/arena.h"
+#include "signal_safe/link_table.h"
+#include "signal_safe/options.h"
+#include "signal_safe/pages.h"
 
 namespace fbleprof::signal_safe {
 
+// What all trees of a profile have in common.
+struct TreeBasis {
+  Arena* arena = nullptr;
+  Pages* pages = nullptr;
+  const Options* options = nullptr;
+  // Functions of the special nodes.
+  format::Ref root = 0, overflow = 0, deeper = 0;
+};
+
+// The words of a node's block of values that the recorder writes where it runs; the metrics that
+// they hold are described in capture/metrics.
+enum ValueWord : std::uint32_t {
+  kCpuNs = 0,  // thread CPU time charged here: self time, our cost excluded
+  kWallNs,     // elapsed time charged here, our cost excluded
+  kSamples,    // charges
+  kOwnCostNs,  // CPU time of samples that fell into the profiler's own code
+  kTicks,      // virtual time charged here
+  kMinorFaults,
+  kMajorFaults,
+  kValueWords
+};
+inline constexpr std::uint32_t kBlockBytes = 64;
+static_assert(kValueWords * 8 <= kBlockBytes && kBlockBytes % format::kUnitBytes == 0);
+
+// A way that a call takes.
+struct Step {
+  std::uint64_t* calls = nullptr;  // where it is counted; null: there is no such way
+  format::Ref to = 0;              // Node
+  std::uint8_t* flags = nullptr;   // format::kEdge...
+
+  explicit operator bool() const { return calls != nullptr; }
+};
+
 class CallTree {
  public:
-  // Starts a tree in the session's arena; false when there is no space for even that.
-  // `chunk_refs` and `hints` are zeroed memory of the sizes below, the thread's own.
-  bool start(format::Ref* chunk_refs, format::Ref* hints);
+  // Starts a tree; false when there is no space for even that. `first_links`: zeroed memory of
+  // LinkTable::kFirstItems, the thread's own. `labels`: LabelSet or 0.
+  bool start(const TreeBasis& basis, format::Ref thread, format::Ref labels,
+             LinkTable::Item* first_links);
+  // Forgets the tree, which stays in the file.
+  void drop() { table_.drop(); }
 
-  // The edge to take from node `from` into `function`; null when there is not even space to count
-  // it under [overflow]. `site` is the return address, part of the key in call-site mode only.
-  format::Edge* enter(format::Ref from, format::Ref function, std::uint64_t site,
-                      std::uint8_t flags);
+  // The way from node `from` into `function`, if it was taken before.
+  Step find(format::Ref from, format::Ref function, std::uint64_t site) const {
+    const std::uint32_t target = find_link(from, key_of(function, site), function, site);
+    return target != 0 ? step_to(target) : Step{};
+  }
+
+  // The same, made if need be. `site` is the return address, part of the key in call-site mode
+  // only; `flags` are those of an edge that is new.
+  Step enter(format::Ref from, format::Ref function, std::uint64_t site, std::uint8_t flags) {
+    const Step step = find(from, function, site);
+    return step ? step : make(from, function, site, flags);
+  }
 
   // The tail edge from `replaced` into `function`, whose node is where `caller` would enter it.
-  format::Edge* replace(format::Ref caller, format::Ref replaced, format::Ref function);
+  Step replace(format::Ref caller, format::Ref replaced, format::Ref function);
+
+  // The words of a node's values; of the root if there is no space for its own.
+  std::uint64_t* values(format::Ref node) {
+    const format::Ref block = node_at(node)->values;
+    return block != 0 ? basis_->arena->at<std::uint64_t>(block) : make_values(node);
+  }
+  // The same, but nothing is made: needs no guard.
+  std::uint64_t* values_or_root(format::Ref node) const {
+    const format::Ref block = node_at(node)->values;
+    return basis_->arena->at<std::uint64_t>(block != 0 ? block : node_at(root_)->values);
+  }
 
   format::Ref root() const { return root_; }
-  format::Ref node_at(std::uint32_t number) const {
-    return chunk_refs_[number / kNodesPerChunk] +
-           number % kNodesPerChunk * (sizeof(format::Node) / format::kUnitBytes);
-  }
-  Word word_of(format::Ref node) const;
-
-  static constexpr std::uint32_t kNodesPerChunk = 16;
-  static constexpr std::uint32_t kMaxNodes = 1u << 24;
-  static constexpr std::uint64_t kChunkRefBytes = kMaxNodes / kNodesPerChunk * 4ull;
-  static constexpr std::uint32_t kHints = 1u << 14;
-  static constexpr std::uint64_t kHintBytes = kHints * 4ull;
+  format::Node* node_at(format::Ref ref) const { return basis_->arena->at<format::Node>(ref); }
+  format::Ref function_of(format::Ref node) const { return node_at(node)->function; }
+  // The number of the block that a node stands for; arch::kNoBlock for others.
+  std::uint32_t block_of(format::Ref node) const;
 
  private:
-  format::Edge* find(format::Ref from, format::Ref function, std::uint64_t site) const;
+  // Format::Node::recorder_flags.
+  static constexpr std::uint8_t kIsBlock = 1;
+  static constexpr std::uint8_t kIsFolded = 2;  // below [overflow] or [deeper]
+
+  // A link's target: a node, or an edge that is not a tree edge.
+  static constexpr std::uint32_t kToEdge = 1u << 31;
+
+  // The ways that a node's own line names (Node::recorder_links). A tag is a hint: what the target
+  // says of its function is the proof, and stands in the line that the call is counted in.
+  static constexpr int kOwnLinks = 5;
+  struct Links {
+    std::uint16_t has_more;  // in the table
+    std::uint16_t tags[kOwnLinks];
+    std::uint32_t targets[kOwnLinks];  // 0: none yet
+  };
+  static_assert(sizeof(Links) == sizeof(format::Node::recorder_links));
+  static_assert(offsetof(format::Node, recorder_links) % alignof(Links) == 0);
+  Links* links_of(format::Ref node) const {
+    return reinterpret_cast<Links*>(&node_at(node)->recorder_links);
+  }
+  static std::uint16_t tag_of(std::uint32_t key) {
+    return static_cast<std::uint16_t>(key ^ key >> 16);
+  }
+
+  std::uint32_t key_of(format::Ref function, std::uint64_t site) const {
+    if (!basis_->options->call_sites) return function;
+    return static_cast<std::uint32_t>(
+               (site ^ std::uint64_t{function} << 32) * 0x9e3779b97f4a7c15u >> 32) |
+           1;
+  }
+  // Whether a target is the way for a call of `function` from `site`.
+  bool is_way(std::uint32_t target, format::Ref function, std::uint64_t site) const {
+    const bool is_node = !(target & kToEdge);
+    if (is_node ? function_of(target) != function : !is_call_edge(target & ~kToEdge, function)) {
+      return false;
+    }
+    return !basis_->options->call_sites || is_from_site(target, site);
+  }
+  bool is_call_edge(format::Ref edge, format::Ref function) const;
+  bool is_from_site(std::uint32_t target, std::uint64_t site) const;
+
+  std::uint32_t find_link(format::Ref from, std::uint32_t key, format::Ref function,
+                          std::uint64_t site) const {
+    const Links* links = links_of(from);
+    const std::uint16_t tag = tag_of(key);
+    for (int i = 0; i < kOwnLinks; ++i) {
+      if (links->tags[i] == tag && links->targets[i] != 0 &&
+          is_way(links->targets[i], function, site)) {
+        return links->targets[i];
+      }
+    }
+    if (links->has_more == 0) return 0;
+    return table_.find(from, key,
+                       [&](std::uint32_t target) { return is_way(target, function, site); });
+  }
+  Step step_to(std::uint32_t target) const;
+
+  Step make(format::Ref from, format::Ref function, std::uint64_t site, std::uint8_t flags);
+  std::uint32_t make_target(format::Ref from, format::Ref function, std::uint64_t site,
+                            std::uint8_t flags);
+  std::uint32_t make_folded(format::Ref base, format::Ref caller, format::Ref function,
+                            std::uint64_t site);
+  format::Ref child(format::Ref parent, format::Ref function, std::uint64_t site);
+  bool can_link(format::Ref from);
+  void link(format::Ref from, std::uint32_t key, std::uint32_t target);
+
   format::Ref fold(format::Ref from, format::Ref function, std::uint64_t site) const;
   format::Ref fold_pair(format::Ref from, format::Ref function, std::uint64_t site) const;
   format::Ref fold_suffix(format::Ref from, format::Ref function, std::uint64_t site) const;
-  bool same_key(format::Ref node, format::Ref function, std::uint64_t site) const;
-  bool same_key(format::Ref a, format::Ref b) const;
-  std::uint64_t site_of(format::Ref node) const;
-  format::Ref new_node(format::Ref parent, format::Ref function, std::uint64_t reserve);
-  format::Edge* new_edge(format::Ref from, format::Ref to, std::uint64_t site,
-                         format::EdgeKind kind, std::uint8_t flags, std::uint64_t reserve);
-  format::Edge* overflow_into(format::Ref function);
+  bool same_key(const format::Node* node, format::Ref function, std::uint64_t site) const {
+    return node->function == function && (!basis_->options->call_sites || node->site == site);
+  }
+  std::uint64_t reserve_at(std::uint32_t depth) const;
 
-  format::Ref root_ = 0, overflow_ = 0;
-  format::Edge* overflow_edge_ = nullptr;  // [root]→[overflow]: counts what has no place at all
-  format::Ref* chunk_refs_ = nullptr;
-  format::Ref* hints_ = nullptr;
-  std::uint32_t next_number_ = 0, number_limit_ = 0;
-  format::Ref next_edge_ = 0, edge_limit_ = 0;
+  // Space for items of one kind, taken from the arena in chunks.
+  struct Chunk {
+    format::Ref next = 0, end = 0;
+    std::uint32_t items = 0;  // of the newest chunk
+  };
+  format::Ref take_item(Chunk& chunk, format::Kind kind, std::uint32_t item_bytes,
+                        std::uint64_t reserve);
+  format::Ref new_node(format::Ref parent, format::Ref function, std::uint64_t site,
+                       std::uint8_t flags, std::uint8_t recorder_flags, std::uint64_t reserve);
+  std::uint32_t new_edge(format::Ref from, format::Ref to, std::uint64_t site,
+                         format::EdgeKind kind, std::uint8_t flags, std::uint64_t reserve);
+  std::uint64_t* make_values(format::Ref node);
+
+  const TreeBasis* basis_ = nullptr;
+  format::Ref tree_ = 0, root_ = 0, overflow_ = 0;
+  Chunk nodes_, edges_, blocks_;
+  LinkTable table_;
 };
 
 }  // namespace fbleprof::signal_safe

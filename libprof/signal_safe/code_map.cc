@@ -2,16 +2,12 @@
 
 #include <elf.h>
 
-#include "signal_safe/session.h"
-#include "signal_safe/unwind_table.h"
-
 namespace fbleprof::signal_safe {
 
 namespace {
 
-std::uint32_t hash_of(std::uint64_t key) {
-  return static_cast<std::uint32_t>(key * 0x9e3779b97f4a7c15u >> 40);
-}
+// Of a record that stands in the table of functions: its module was unloaded.
+constexpr format::Ref kStale = 1u << 31;
 
 // How a block or an instruction is told from a native function in the table: user addresses leave
 // the top bits free.
@@ -77,44 +73,32 @@ BuildId build_id_of(const LoadedModule& loaded) {
 
 }  // namespace
 
-void CodeMap::adopt(void* table, Arena* arena) {
-  table_ = static_cast<Item*>(table);
+bool CodeMap::start(Arena* arena, Pages* pages, CodeSource source) {
   arena_ = arena;
+  source_ = source;
   epoch_.fetch_add(1, std::memory_order_relaxed);
+  return facts_.start(pages) && functions_.start(pages);
 }
 
-format::Ref CodeMap::function_at(FunctionCache& cache, std::uint64_t pc) {
-  return remember(cache, pc, Wanted::kFunction);
-}
-
-format::Ref CodeMap::hooked_function_at(FunctionCache& cache, std::uint64_t pc) {
-  return remember(cache, pc, Wanted::kHook);
-}
-
-format::Ref CodeMap::place_at(FunctionCache& cache, std::uint64_t pc) {
-  return remember(cache, pc, Wanted::kPlace);
-}
-
-format::Ref CodeMap::remember(FunctionCache& cache, std::uint64_t pc, Wanted wanted) {
-  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);
-  // The function around an address and the place there are two answers.
-  const std::uint64_t question = wanted == Wanted::kPlace ? ~pc : pc;
-  FunctionCache::Item& item = cache.items[hash_of(pc) % FunctionCache::kItems];
-  if (item.pc == question && item.epoch == epoch) return item.function;
-  CodeRange range = code_range_at(pc);
-  if (wanted == Wanted::kHook && !range.exact) range = {pc, 0, false};
-  if (wanted == Wanted::kPlace && !range.exact && range.size >= kLongGapBytes) {
+format::Ref CodeMap::look_up(std::uint64_t pc, Question question, std::uint64_t fact) {
+  const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  CodeRange range = source_.range_at(pc);
+  if (question == Question::kHook && !range.exact) range = {pc, 0, false};
+  if (question == Question::kPlace && !range.exact && range.size >= kLongGapBytes) {
     range = {pc / kStretchBytes * kStretchBytes, kStretchBytes, false};
   }
   const format::Ref function = find_or_add(key_of(range.start, format::FunctionKind::kNative),
                                            range, pc, format::FunctionKind::kNative);
-  // A signal's hook may look here between any two stores: it must not believe half an answer.
-  item.epoch = 0;
-  asm volatile("" ::: "memory");
-  item.pc = question;
-  item.function = function;
-  asm volatile("" ::: "memory");
-  item.epoch = function != 0 ? epoch : 0;
+  if (function == 0) return 0;
+  if (question == Question::kHook) {
+    auto* record = arena_->at<format::Function>(function);
+    __atomic_fetch_or(&record->flags, format::kFunctionHooked, __ATOMIC_RELAXED);
+    if (record->module != 0) {
+      __atomic_fetch_or(&arena_->at<format::Module>(record->module)->flags, format::kModuleIsHooked,
+                        __ATOMIC_RELAXED);
+    }
+  }
+  if (epoch_.load(std::memory_order_acquire) == epoch) facts_.add(fact, function);
   return function;
 }
 
@@ -124,50 +108,51 @@ format::Ref CodeMap::function_with_key(std::uint64_t key, format::FunctionKind k
 
 format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                                  format::FunctionKind kind) {
-  std::uint32_t i = hash_of(key) % kTableItems;
-  for (std::uint32_t probes = 0; probes < 256; ++probes, i = (i + 1) % kTableItems) {
-    Item& item = table_[i];
-    std::uint64_t found = item.key.load(std::memory_order_acquire);
-    if (found == 0 && !item.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) {
-      // Somebody took the place; `found` says for which key.
-    } else if (found == 0) {
-      found = key;
-    }
-    if (found != key) continue;
-    format::Ref function = item.function.load(std::memory_order_acquire);
-    if (function != 0) return function;
-    // New. Two threads may both make the record; one of them wins, the other's stays unused.
-    const format::Ref made = arena_->allocate(sizeof(format::Function), 0);
-    if (made == 0) return 0;
-    auto* record = arena_->at<format::Function>(made);
-    record->address = range.start;
-    record->size = range.size;
-    record->kind = kind;
-    const bool is_code =
-        kind == format::FunctionKind::kNative || kind == format::FunctionKind::kInstruction;
-    record->module = is_code ? module_of(pc) : 0;
-    if (!item.function.compare_exchange_strong(function, made, std::memory_order_acq_rel)) {
-      return function;
-    }
-    push_front(&arena_->header()->first_function, &record->next, made);
-    return made;
+  KeyTable::Item* item = functions_.place_of(key);
+  if (item == nullptr) return 0;
+  format::Ref found = item->record.load(std::memory_order_acquire);
+  if (found != 0 && !(found & kStale)) return found;
+  const bool is_code =
+      kind == format::FunctionKind::kNative || kind == format::FunctionKind::kInstruction;
+  const format::Ref module = is_code ? module_of(pc) : 0;
+  if (found != 0 && arena_->at<format::Function>(found & ~kStale)->module == module) {
+    // The same code is back. If another thread was first, it found the same.
+    item->record.compare_exchange_strong(found, found & ~kStale, std::memory_order_acq_rel);
+    return found & ~kStale;
   }
-  return 0;
+  const format::Ref made = arena_->allocate(sizeof(format::Function));
+  if (made == 0) return 0;
+  auto* record = arena_->at<format::Function>(made);
+  record->address = range.start;
+  record->size = range.size;
+  record->kind = kind;
+  record->module = module;
+  arena_->publish(made, format::Kind::kFunction);
+  if (!item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) {
+    // Another thread was first: nothing refers to ours.
+    arena_->publish(made, format::Kind::kPrivate);
+    return found & ~kStale;
+  }
+  if (module != 0) {
+    __atomic_fetch_or(&arena_->at<format::Module>(module)->flags, format::kModuleIsKnown,
+                      __ATOMIC_RELAXED);
+  }
+  return made;
 }
 
 format::Ref CodeMap::module_of(std::uint64_t pc) {
   LoadedObject object;
-  const bool is_known = find_object(pc, &object);
+  const bool is_known = source_.object_at(pc, &object);
   // Newest first, so that of two modules that held the address one after the other the loaded one
   // is found; unloaded ones are passed over, and one with others in a hole between its segments.
-  for (format::Ref ref = __atomic_load_n(&arena_->header()->first_module, __ATOMIC_ACQUIRE);
+  for (format::Ref ref = __atomic_load_n(&arena_->header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = arena_->at<format::Module>(ref);
     if (pc >= module->begin && pc < module->end && module->unloaded_ns == 0 &&
         (!is_known || module->load_bias == object.load_bias)) {
       return ref;
     }
-    ref = module->next;
+    ref = module->older;
   }
   if (!is_known) return 0;
   LoadedModule loaded;
@@ -175,48 +160,80 @@ format::Ref CodeMap::module_of(std::uint64_t pc) {
   loaded.end = object.end;
   loaded.load_bias = object.load_bias;
   loaded.path = object.path;
-  loaded.loaded_ns = arena_->header()->end_monotonic_ns - session.start_monotonic_ns;
+  const format::Header* header = arena_->header();
+  loaded.loaded_ns = header->end_monotonic_ns - header->start_monotonic_ns;
   return add_module(loaded);
 }
 
+namespace {
+
+bool same_text(const Arena& arena, format::Ref string, const char* bytes, std::uint32_t length) {
+  if (string == 0) return length == 0;
+  const auto* text = arena.at<format::String>(string);
+  if (text->length != length) return false;
+  for (std::uint32_t i = 0; i < length; ++i) {
+    if (text->bytes[i] != bytes[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 format::Ref CodeMap::add_module(const LoadedModule& loaded) {
-  const format::Ref ref = arena_->allocate(sizeof(format::Module), 0);
-  if (ref == 0) return 0;
-  auto* module = arena_->at<format::Module>(ref);
+  BuildId build_id = build_id_of(loaded);
+  if (build_id.length > 64) build_id.length = 0;
   std::uint32_t length = 0;
   while (loaded.path && loaded.path[length] && length < 4096) ++length;
+  for (format::Ref ref = __atomic_load_n(&arena_->header()->newest_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    auto* module = arena_->at<format::Module>(ref);
+    if (module->unloaded_ns != 0 && module->begin == loaded.begin && module->end == loaded.end &&
+        module->load_bias == loaded.load_bias && build_id.length != 0 &&
+        same_text(*arena_, module->build_id, build_id.bytes, build_id.length) &&
+        same_text(*arena_, module->path, loaded.path, length)) {
+      __atomic_store_n(&module->unloaded_ns, 0, __ATOMIC_RELEASE);
+      return ref;
+    }
+    ref = module->older;
+  }
+  const format::Ref ref = arena_->allocate(sizeof(format::Module));
+  if (ref == 0) return 0;
+  auto* module = arena_->at<format::Module>(ref);
   module->path = length ? arena_->add_string(loaded.path, length) : 0;
+  module->build_id = build_id.length ? arena_->add_string(build_id.bytes, build_id.length) : 0;
   module->load_bias = loaded.load_bias;
   module->begin = loaded.begin;
   module->end = loaded.end;
   module->loaded_ns = loaded.loaded_ns;
   module->flags = loaded.flags;
-  const BuildId build_id = build_id_of(loaded);
-  if (build_id.length > 0 && build_id.length <= 64) {
-    module->build_id = arena_->add_string(build_id.bytes, build_id.length);
-  }
-  push_front(&arena_->header()->first_module, &module->next, ref);
+  arena_->publish(ref, format::Kind::kModule);
+  format::Ref* newest = &arena_->header()->newest_module;
+  format::Ref older = __atomic_load_n(newest, __ATOMIC_RELAXED);
+  do {
+    module->older = older;
+  } while (
+      !__atomic_compare_exchange_n(newest, &older, ref, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
   return ref;
 }
 
-void CodeMap::retire(std::uint64_t begin, std::uint64_t end, std::uint64_t unloaded_ns) {
-  for (format::Ref ref = __atomic_load_n(&arena_->header()->first_module, __ATOMIC_ACQUIRE);
-       ref != 0;) {
-    auto* module = arena_->at<format::Module>(ref);
-    if (module->begin >= begin && module->end <= end && module->unloaded_ns == 0) {
-      module->unloaded_ns = unloaded_ns > 0 ? unloaded_ns : 1;
-    }
-    ref = module->next;
-  }
-  for (std::uint32_t i = 0; i < kTableItems; ++i) {
-    const std::uint64_t key = table_[i].key.load(std::memory_order_relaxed);
+void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
+  auto* module = arena_->at<format::Module>(ref);
+  __atomic_store_n(&module->unloaded_ns, unloaded_ns > 0 ? unloaded_ns : 1, __ATOMIC_RELEASE);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  if (!(module->flags & format::kModuleIsKnown)) return;
+  const auto is_gone = [&](std::uint64_t address) {
+    return address >= module->begin && address < module->end;
+  };
+  constexpr std::uint64_t kAddress = (std::uint64_t{1} << 56) - 1;
+  functions_.for_each([&](std::uint64_t key, KeyTable::Item& item) {
     const auto kind = static_cast<format::FunctionKind>((key >> 56) - 1);
-    const std::uint64_t address = key & ((std::uint64_t{1} << 56) - 1);
-    if (key != 0 && kind != format::FunctionKind::kBlock && address >= begin && address < end) {
-      table_[i].function.store(0, std::memory_order_release);
-    }
-  }
-  epoch_.fetch_add(1, std::memory_order_relaxed);
+    format::Ref function = item.record.load(std::memory_order_acquire);
+    if (kind == format::FunctionKind::kBlock || !is_gone(key & kAddress) || function == 0) return;
+    item.record.compare_exchange_strong(function, function | kStale, std::memory_order_acq_rel);
+  });
+  facts_.forget([&](std::uint64_t key) {
+    return key >> 56 != static_cast<std::uint64_t>(Question::kBlock) && is_gone(key & kAddress);
+  });
 }
 
 }  // namespace fbleprof::signal_safe

@@ -3,8 +3,13 @@
 // Which object an address lies in, the loader tells without a lock (_dl_find_object, glibc 2.35).
 // Where its functions begin and end, the object's own unwind table tells (.eh_frame_hdr is a sorted
 // table and is there in stripped binaries). Both are reads of memory that is mapped as long as the
-// code in it can run. What was found becomes a record of the file, once for all threads, and is
-// remembered by each thread in a small cache.
+// code in it can run. What was found becomes a record of the file and a fact of the process: no
+// address is looked up twice, in whatever thread it comes up.
+//
+// Code that is unloaded leaves its records, which are found again if the same object is loaded at
+// the same place: a plugin that comes and goes has one set of functions.
+//
+// Unless it says otherwise: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
 
 #include <elf.h>
@@ -14,20 +19,12 @@
 
 #include "format/format.h"
 #include "signal_safe/arena.h"
+#include "signal_safe/fact_table.h"
+#include "signal_safe/key_table.h"
+#include "signal_safe/pages.h"
 #include "signal_safe/unwind_table.h"
 
 namespace fbleprof::signal_safe {
-
-// A thread's memory of recent answers.
-struct FunctionCache {
-  struct Item {
-    std::uint64_t pc;
-    format::Ref function;
-    std::uint32_t epoch;
-  };
-  static constexpr std::uint32_t kItems = 4096;
-  Item items[kItems];
-};
 
 // A module that is loaded.
 struct LoadedModule {
@@ -41,57 +38,82 @@ struct LoadedModule {
   std::uint32_t header_count = 0;
 };
 
+// Who tells about code: the loader and the unwind tables, or a test.
+struct CodeSource {
+  CodeRange (*range_at)(std::uint64_t address) = code_range_at;
+  bool (*object_at)(std::uint64_t address, LoadedObject* object) = find_object;
+};
+
 class CodeMap {
  public:
-  // Memory for the table of functions: kTableBytes, zeroed. Before anything else.
-  void adopt(void* table, Arena* arena);
+  // Begins anew. False: there is no memory. Not thread safe: before anything else.
+  bool start(Arena* arena, Pages* pages, CodeSource source = {});
 
   // The function whose code holds pc; made known to the file if it is new. 0 only when the file
-  // has no space for it. Bounded; async-signal-safe; any thread.
-  format::Ref function_at(FunctionCache& cache, std::uint64_t pc);
+  // has no space for it.
+  format::Ref function_at(std::uint64_t pc) { return ask(pc, Question::kFunction); }
 
   // The function that a hook at pc was called from. Where no unwind entry tells its bounds, the
-  // hook's address is its identity: there is one hook a function.
-  format::Ref hooked_function_at(FunctionCache& cache, std::uint64_t pc);
+  // hook's address is its identity: there is one hook a function. Marks it as hooked.
+  format::Ref hooked_function_at(std::uint64_t pc) { return ask(pc, Question::kHook); }
 
   // As function_at, for a frame of a walked stack: in a long gap without unwind entries, a stretch
   // of kStretchBytes around pc. Go's functions and V8's built-in ones have none, but they have
   // symbols.
-  format::Ref place_at(FunctionCache& cache, std::uint64_t pc);
+  format::Ref place_at(std::uint64_t pc) { return ask(pc, Question::kPlace); }
 
-  // The record of an arbitrary key: a block (address = its number) or a sampled instruction.
+  // What function_at and hooked_function_at have answered before, or 0.
+  format::Ref known_function_at(std::uint64_t pc) const {
+    return facts_.find(fact_of(pc, Question::kFunction));
+  }
+  format::Ref known_hook_at(std::uint64_t pc) const {
+    return facts_.find(fact_of(pc, Question::kHook));
+  }
+
+  // The record of an arbitrary key: a block (its number) or a sampled instruction.
   format::Ref function_with_key(std::uint64_t key, format::FunctionKind kind);
+  // The record of a block that was named, or 0.
+  format::Ref block(std::uint32_t number) const { return facts_.find(fact_of_block(number)); }
+  // From now on `number` means this record.
+  void name_block(std::uint32_t number, format::Ref function) {
+    facts_.add(fact_of_block(number), function);
+  }
 
-  // Registers a module; 0 if there is no space.
+  // Registers a module; 0 if there is no space. One that was unloaded and comes back is itself.
   format::Ref add_module(const LoadedModule& loaded);
 
-  // Forgets what was known of addresses in [begin, end): the module was unloaded.
-  void retire(std::uint64_t begin, std::uint64_t end, std::uint64_t unloaded_ns);
+  // The module of this record was unloaded. What was known of its addresses is void.
+  void retire(format::Ref module, std::uint64_t unloaded_ns);
 
-  // Changes whenever code may have gone: what was remembered before is void.
+  // Changes whenever code may have gone: what others remembered of it is void.
   std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
 
   static constexpr std::uint32_t kStretchBytes = 16;  // what compilers align functions to
   static constexpr std::uint32_t kLongGapBytes = 4096;
 
-  static constexpr std::uint32_t kTableItems = 1u << 18;
-  static constexpr std::uint64_t kTableBytes = kTableItems * 16ull;
-
  private:
-  struct Item {
-    std::atomic<std::uint64_t> key;
-    std::atomic<std::uint32_t> function;  // 0 while it is being made, and after retirement
-    std::uint32_t padding;
-  };
-
+  enum class Question : std::uint64_t { kFunction = 1, kHook = 2, kPlace = 3, kBlock = 4 };
+  // User addresses leave the top bits free.
+  static std::uint64_t fact_of(std::uint64_t pc, Question question) {
+    return (pc & ((std::uint64_t{1} << 56) - 1)) | static_cast<std::uint64_t>(question) << 56;
+  }
+  static std::uint64_t fact_of_block(std::uint32_t number) {
+    return fact_of(number, Question::kBlock);
+  }
+  format::Ref ask(std::uint64_t pc, Question question) {
+    const std::uint64_t fact = fact_of(pc, question);
+    const format::Ref known = facts_.find(fact);
+    return known != 0 ? known : look_up(pc, question, fact);
+  }
+  format::Ref look_up(std::uint64_t pc, Question question, std::uint64_t fact);
   format::Ref find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                           format::FunctionKind kind);
-  enum class Wanted { kFunction, kHook, kPlace };
-  format::Ref remember(FunctionCache& cache, std::uint64_t pc, Wanted wanted);
   format::Ref module_of(std::uint64_t pc);
 
-  Item* table_ = nullptr;
   Arena* arena_ = nullptr;
+  CodeSource source_;
+  FactTable facts_;
+  KeyTable functions_;
   std::atomic<std::uint32_t> epoch_{1};
 };
 

@@ -7,6 +7,7 @@
 // filter left on top.
 #include "signal_safe/enter.h"
 
+#include "arch/call_instruction.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/session.h"
 
@@ -14,17 +15,7 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-using format::Edge;
 using format::Ref;
-
-Ref mark_hooked(Ref function) {
-  if (function == 0) return 0;
-  auto* record = session.arena.at<format::Function>(function);
-  if (!(record->flags & format::kFunctionHooked)) {
-    __atomic_fetch_or(&record->flags, format::kFunctionHooked, __ATOMIC_RELAXED);
-  }
-  return function;
-}
 
 // As hooks.S pushes it: the state at the hook's return.
 struct HookState {
@@ -33,19 +24,16 @@ struct HookState {
 
 // Whether the direct call that returns to `site` names another function than the one entered: then
 // that one tail-called it. Indirect calls name none.
-bool reached_by_tail_call(ThreadState& thread, std::uint64_t site, Ref entered) {
+bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref entered) {
+  Session& session = *thread.session;
   // Only code that we know to be there is read: a return address may be anything (coroutines begin
   // with one of 0), and generated code may stand at the edge of its mapping.
-  const Ref caller = session.code_map.function_at(thread.functions, site - 1);
+  const Ref caller = session.code_map.function_at(site - 1);
   if (caller == 0) return false;
   const auto* record = session.arena.at<format::Function>(caller);
-  if (record->module == 0 || record->address > site - 5) return false;
-  const auto* call = reinterpret_cast<const std::uint8_t*>(site - 5);
-  if (call[0] != 0xe8) return false;
-  std::int32_t distance;
-  __builtin_memcpy(&distance, call + 1, sizeof distance);
-  const std::uint64_t target = site + static_cast<std::int64_t>(distance);
-  const Ref named = session.code_map.function_at(thread.functions, target);
+  if (record->module == 0 || record->address > site - arch::kDirectCallBytes) return false;
+  const std::uint64_t target = arch::direct_call_target(site);
+  const Ref named = target != 0 ? session.code_map.function_at(target) : 0;
   if (named == 0 || named == entered) return false;
   // A PLT stub stands for whatever it jumps to.
   return (session.arena.at<format::Function>(named)->flags & format::kFunctionHooked) != 0;
@@ -56,15 +44,16 @@ void fill(Slot* slot, const Slot& with) {
   slot->tag = 0;
   asm volatile("" ::: "memory");
   slot->callee = with.callee;
-  slot->edge = with.edge;
+  slot->calls = with.calls;
   slot->to = with.to;
   asm volatile("" ::: "memory");
   slot->tag = with.tag;
 }
 
 // Into the slot that is looked at first; what was there moves to the other one of the pair.
-void insert(Slot* cache, const Slot& call) {
-  Slot* slot = slot_of(cache, call.tag, call.callee);
+void insert(const ThreadState& thread, Word context, const Slot& call) {
+  const Session& session = *thread.session;
+  Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
   const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
   const Slot before = *slot;
   if (before.tag != 0) {
@@ -77,14 +66,14 @@ void insert(Slot* cache, const Slot& call) {
   fill(slot, call);
 }
 
-void remember(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
-              Edge* edge, Word to) {
-  if ((!is_cacheable(context) && context != kRootGateWord) || site >> kWordShift != 0 ||
-      edge->kind == format::EdgeKind::kTail) {
-    return;
-  }
-  insert(thread.cache, {context ^ site, callee, edge, to});
+void remember(const ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
+              std::uint64_t* calls, Word to) {
+  if (!is_cacheable(context) || site >> arch::kUpperShift != 0) return;
+  insert(thread, context, {context ^ site, callee, calls, to});
 }
+
+// The word of a node that `tree` holds.
+Word word_in(const CallTree& tree, Ref node) { return word_of(node, tree.block_of(node)); }
 
 void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
   below[1].frame = frame;
@@ -97,7 +86,8 @@ void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
 bool is_ours(ThreadState& thread) {
   if (thread.canary->alive) return true;
   auto adopt = [](void* state) -> long {
-    session.adopt_forked_child(static_cast<ThreadState*>(state));
+    auto* thread = static_cast<ThreadState*>(state);
+    thread->session->adopt_forked_child(thread);
     return 0;
   };
   fbleprof_preserving_vectors(adopt, &thread);
@@ -113,23 +103,52 @@ Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
 
 }  // namespace
 
-extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
-                                    int hook, const HookState* at) {
-  if (!is_ours(*fbleprof_hot.self)) return;
-  ThreadState& thread = *fbleprof_hot.self;
-  BusyGuard guard(thread);
-  if (!guard) {
-    thread.record->lost_calls += 1;
-    return;
+namespace {
+
+// What a call takes in a slot is taken from others, and one that comes only now and then is found
+// in the tree nearly as soon: of calls that miss, so many in 64 get a slot. Drawn by lot: by its
+// count, a call of two that alternate would never have its turn.
+constexpr std::uint64_t kSlotsIn64 = 8;
+
+bool draws_slot(ThreadState& thread) {
+  thread.lot = thread.lot * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
+  return thread.lot >> 58 < kSlotsIn64;
+}
+
+// A call whose caller is the top entry's function, from a site and to a callee that are known, by a
+// way that was taken before: most of what misses the cache. True if it was that.
+bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::uint64_t callee) {
+  const CodeMap& code = thread.session->code_map;
+  const Ref function = code.known_hook_at(callee);
+  const Ref owner = code.known_function_at(site - 1);
+  Entry* top = filter(thread.hot->top, frame, false);
+  if (function == 0 || is_gate(top) || shares_frame_with_below(top) || top >= thread.hot->limit) {
+    return false;
   }
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  const Ref from = node_of_word(top->word);
+  if (thread.tree.function_of(from) != owner) return false;
+  const Step step = thread.tree.find(from, function, site);
+  if (!step || *step.calls == 0) return false;
+  *step.calls += 1;
+  const Word word = word_of(step.to, arch::kNoBlock);
+  if (draws_slot(thread)) {
+    remember(thread, top->word, site, callee, step.calls, word);
+  }
+  push(thread, top, frame, word);
+  return true;
+}
+
+// Any call. `guard` proves that the tree is ours to change.
+__attribute__((noinline)) void enter_new_way(const BusyGuard&, ThreadState& thread, Frame frame,
+                                             std::uint64_t site, std::uint64_t callee, int hook,
+                                             const HookState* at) {
+  Session& session = *thread.session;
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
-  if (!is_api) top = without_left_behind(thread, top);
-  const Ref function =
-      is_api ? session.function_of_block(static_cast<std::uint32_t>(callee))
-             : mark_hooked(session.code_map.hooked_function_at(thread.functions, callee));
+  if (!is_api) top = without_left_behind(top);
+  const Ref function = is_api ? session.function_of_block(static_cast<std::uint32_t>(callee))
+                              : session.code_map.hooked_function_at(callee);
   Entry* caller = is_api             ? top
                   : hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc)
                                      : nullptr;
@@ -139,29 +158,46 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
     thread.record->deep_calls += 1;
     return;
   }
-  const Ref from = node_of(thread, caller);
-  std::uint8_t flags = 0;
-  Edge* edge = function ? thread.tree.enter(from, function, is_api ? 0 : site, flags) : nullptr;
-  if (!edge) {
+  const Step step = function != 0
+                        ? thread.tree.enter(node_of(thread, caller), function, is_api ? 0 : site, 0)
+                        : Step{};
+  if (!step) {
     thread.record->lost_calls += 1;
     return;
   }
-  if (edge->calls == 0) {
+  if (*step.calls == 0) {
     // The first call by a hook on this edge, which a sample may have made before.
-    edge->flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
+    *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
     if (has_own_frame && reached_by_tail_call(thread, site, function)) {
-      edge->flags |= format::kEdgeByTailCall;
+      *step.flags |= format::kEdgeByTailCall;
     }
     thread.record->flags |= format::kThreadHooked;
   }
-  edge->calls += 1;
-  const Word word = thread.tree.word_of(edge->to);
+  *step.calls += 1;
+  const Word word = word_in(thread.tree, step.to);
   push(thread, caller, is_api ? caller->frame : frame, word);
   // Below the root's gate there is no caller to be proven, but perhaps another stack to be found.
   const bool one_stack = is_api || thread.signal_stack.gate == nullptr;
   const bool same_next_time =
       caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
-  if (same_next_time) remember(thread, caller->word, site, callee, edge, word);
+  if (same_next_time && *step.calls > 1)
+    remember(thread, caller->word, site, callee, step.calls, word);
+}
+
+}  // namespace
+
+extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
+                                    int hook, const HookState* at) {
+  if (!is_ours(*fbleprof_hot.self)) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  BusyGuard guard(thread);
+  if (!guard) {
+    thread.record->lost_calls += 1;
+    return;
+  }
+  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
+  if (hook == HOOK_NATIVE && enter_known_way(thread, frame, site, callee)) return;
+  enter_new_way(guard, thread, frame, site, callee, hook, at);
 }
 
 // The exit hook of a function without an entry at the hook's frame or below. Either it has none at
@@ -171,13 +207,13 @@ extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_retu
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
-  if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
+  if (!guard || !thread.session->recording.load(std::memory_order_relaxed)) return;
   Entry* top = thread.hot->top;
-  const Ref function = session.code_map.hooked_function_at(thread.functions, callee);
+  const Ref function = thread.session->code_map.hooked_function_at(callee);
   if (is_gate(top) || !is_entry_of(thread, top, function)) return;
-  const bool is_rest =
-      hook_return != 0 ? session.code_map.function_at(thread.functions, hook_return - 1) != function
-                       : shares_frame_with_below(top);
+  const bool is_rest = hook_return != 0
+                           ? thread.session->code_map.function_at(hook_return - 1) != function
+                           : shares_frame_with_below(top);
   if (is_rest) thread.hot->top = top - 1;
 }
 
@@ -186,8 +222,9 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   BusyGuard guard(thread);
-  if (!guard || !session.recording.load(std::memory_order_relaxed)) return;
-  const Ref function = session.function_of_block(block);
+  if (!guard || !thread.session->recording.load(std::memory_order_relaxed)) return;
+  if (block == 0) return;
+  const Ref function = thread.session->function_of_block(block);
   // Blocks of one native frame may end out of order (an error that passed over some leaves).
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
@@ -208,7 +245,7 @@ void replace_top(Frame frame, std::uint32_t block) {
     thread.record->lost_calls += 1;
     return;
   }
-  if (!session.recording.load(std::memory_order_relaxed)) return;
+  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
   Entry* top = filter(thread.hot->top, frame, false);
   if (is_gate(top)) {
     thread.record->unmatched += 1;
@@ -216,34 +253,41 @@ void replace_top(Frame frame, std::uint32_t block) {
   }
   // The cache answers here too: under a tag that no hook forms (the callee's top bit is set), with
   // the caller's context in the callee.
-  const std::uint64_t callee = std::uint64_t{1} << 63 | (top[-1].word >> kWordShift) << 40 | block;
-  const bool cacheable = is_cacheable(top->word) && (is_cacheable(top[-1].word));
+  const bool cacheable = is_cacheable(top->word) && !is_gate(top - 1);
+  const std::uint64_t callee =
+      std::uint64_t{1} << 63 | static_cast<std::uint64_t>(node_of_word(top[-1].word)) << 32 | block;
   const std::uint64_t tag = top->word ^ block;
-  if (const Slot* slot = cacheable ? find_slot(thread.cache, tag, callee) : nullptr) {
-    slot->edge->calls += 1;
+  if (const Slot* slot = cacheable ? find_slot(thread.cache, top->word, tag, callee) : nullptr) {
+    *slot->calls += 1;
     push(thread, top - 1, top->frame, slot->to);
     return;
   }
-  const Ref function = session.function_of_block(block);
-  Edge* tail = function
-                   ? thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), function)
-                   : nullptr;
+  const Ref function = thread.session->function_of_block(block);
+  const Step tail =
+      function != 0 ? thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), function)
+                    : Step{};
   if (!tail) {
     thread.record->lost_calls += 1;
     return;
   }
-  tail->calls += 1;
-  const Word word = thread.tree.word_of(tail->to);
-  if (cacheable) insert(thread.cache, {tag, callee, tail, word});
+  *tail.calls += 1;
+  const Word word = word_in(thread.tree, tail.to);
+  if (cacheable) insert(thread, top->word, {tag, callee, tail.calls, word});
   push(thread, top - 1, top->frame, word);
 }
 
 void tick(Frame frame, std::uint64_t count) {
   if (!fbleprof_hot.top || !is_ours(*fbleprof_hot.self)) return;
-  if (!session.recording.load(std::memory_order_relaxed)) return;
   ThreadState& thread = *fbleprof_hot.self;
+  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
   const Entry* top = filter(thread.hot->top, frame, false);
-  session.arena.at<format::Node>(node_of(thread, top))->ticks += count;
+  const Ref node = node_of(thread, top);
+  if (thread.tree.node_at(node)->values == 0) {
+    BusyGuard guard(thread);
+    if (guard) thread.tree.values(node);
+  }
+  // Without a block of its own it is the root's.
+  thread.tree.values_or_root(node)[kTicks] += count;
 }
 
 }  // namespace fbleprof::signal_safe

@@ -6,19 +6,21 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-bool has_hook(format::Ref function) {
-  return function != 0 &&
-         (session.arena.at<format::Function>(function)->flags & format::kFunctionHooked) != 0;
+const format::Function& record_of(const ThreadState& thread, format::Ref function) {
+  return *thread.session->arena.at<format::Function>(function);
 }
 
-format::Ref module_of(format::Ref function) {
-  return session.arena.at<format::Function>(function)->module;
+bool has_hook(const ThreadState& thread, format::Ref function) {
+  return function != 0 && (record_of(thread, function).flags & format::kFunctionHooked) != 0;
 }
 
-bool is_inlined(const ThreadState& thread, const Entry* entry) {
+format::Ref function_of(const ThreadState& thread, const Entry* entry) {
+  return thread.tree.function_of(node_of(thread, entry));
+}
+
+bool is_inlined(const Entry* entry) {
   if (!shares_frame_with_below(entry)) return false;
-  const format::Ref function = session.arena.at<format::Node>(node_of(thread, entry))->function;
-  return session.arena.at<format::Function>(function)->kind != format::FunctionKind::kBlock;
+  return arch::block_of(entry->word) == arch::kNoBlock;
 }
 
 const Entry* native_below(const Entry* entry) {
@@ -32,19 +34,19 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
   const Entry* native = native_below(entry);
   if (owner == 0 || is_gate(native)) return false;
-  if (has_hook(owner)) return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
+  if (has_hook(thread, owner))
+    return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has an unwind entry
   // of its own and no hook. It is known by its frame; a function of another module without hooks,
   // which calls as deep as a dead entry did, is not mistaken for it.
-  const format::Ref function = session.arena.at<format::Node>(node_of(thread, native))->function;
   return (slot == walk.return_slot() || slot == walk.state().sp) &&
-         module_of(function) == module_of(owner);
+         record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
 }
 
 }  // namespace
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
-  return session.arena.at<format::Node>(node_of(thread, entry))->function == function;
+  return function_of(thread, entry) == function;
 }
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
@@ -70,7 +72,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
     // Entries between this frame and the one before belong to neither: they are dead.
     entry = filter_by_address(thread.current->gate, entry, walk.state().sp);
     if (is_gate(entry)) return entry;
-    const format::Ref owner = session.code_map.function_at(thread.functions, walk.code_address());
+    const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
     if (is_frame_of(thread, entry, owner, walk)) return entry;
     if (!walk.next()) break;
   }
@@ -78,7 +80,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
 }
 
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
-  if (!has_hook(owner)) return nullptr;
+  if (!has_hook(thread, owner)) return nullptr;
   Entry* newest_of_frame = top;
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
@@ -88,19 +90,19 @@ Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
   return nullptr;
 }
 
-Entry* without_left_behind(const ThreadState& thread, Entry* top) {
+Entry* without_left_behind(Entry* top) {
   Entry* entry = top;
-  while (is_inlined(thread, entry)) --entry;
+  while (is_inlined(entry)) --entry;
   return top - entry > kInlinedDepth ? entry : top;
 }
 
 Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
                  std::uint64_t hook_return) {
-  const format::Ref body = session.code_map.function_at(thread.functions, hook_return - 1);
+  const format::Ref body = thread.session->code_map.function_at(hook_return - 1);
   if (body == 0 || body == function || is_gate(top)) return nullptr;
   // A part elsewhere (.cold), or a clone, has no hook: the first that it called has told its frame.
   const bool same_frame = top->frame == frame;
-  if (!has_hook(body)) return same_frame ? top : nullptr;
+  if (!has_hook(thread, body)) return same_frame ? top : nullptr;
   Entry* host = find_owner(thread, top, body);
   return host && same_frame ? top : host;
 }
@@ -125,14 +127,14 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
                     const MachineState& at) {
   const bool same_stack = thread.current->contains(frame + FRAME_BIAS);
   if (!is_gate(top)) {
-    const format::Ref owner = session.code_map.function_at(thread.functions, site - 1);
+    const format::Ref owner = thread.session->code_map.function_at(site - 1);
     // The function whose code the top entry runs: its own, or that of the frame it shares.
     const Entry* native = native_below(top);
     if (is_gate(native) || is_entry_of(thread, native, owner) || is_entry_of(thread, top, owner)) {
       return top;
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;
-    if (same_stack) return has_hook(owner) ? top : find_by_walk(thread, top, at);
+    if (same_stack) return has_hook(thread, owner) ? top : find_by_walk(thread, top, at);
   } else if (same_stack) {
     return top;
   }

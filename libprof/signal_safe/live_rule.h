@@ -43,7 +43,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
 // `top`, or, where longjmp out of inlined functions has left their entries in a frame that lives
 // on, the entry beneath them: functions are not inlined into one another so often.
 inline constexpr int kInlinedDepth = 64;
-Entry* without_left_behind(const ThreadState& thread, Entry* top);
+Entry* without_left_behind(Entry* top);
 
 // The entry of the function into whose code `function`, just entered, was inlined: its hook returns
 // (to `hook_return`) to code that is not its own. Such a call has no site: compilers give that of

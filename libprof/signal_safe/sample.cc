@@ -8,6 +8,9 @@
 //  - it has none: the whole machine stack is walked, and its path followed in the tree.
 #include "signal_safe/sample.h"
 
+#include <sys/resource.h>
+
+#include "arch/kernel.h"
 #include "signal_safe/elapsed.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/session.h"
@@ -16,37 +19,53 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-using format::Edge;
-using format::Node;
 using format::Ref;
 
 // Takes what is to be charged now off the thread's clocks.
 Elapsed take_elapsed(ThreadState& thread, Sampled what) {
-  const std::uint64_t cpu = thread_cpu_ns(), wall = monotonic_ns();
+  const Clocks& clocks = thread.session->clocks;
+  const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
   const Elapsed elapsed = take_elapsed(thread, what, cpu, wall);
   if (elapsed.is_none()) return elapsed;
   thread.record->cpu_ns += elapsed.cpu_ns;
   thread.record->wall_ns += elapsed.wall_ns;
-  session.arena.header()->end_monotonic_ns = wall;
+  thread.session->arena.header()->end_monotonic_ns = wall;
   return elapsed;
 }
 
-void charge(ThreadState& thread, Ref context, Elapsed elapsed) {
+// Page faults since the last charge go where the time goes: an estimate, as a sample is.
+void charge_faults(ThreadState& thread, std::uint64_t* values) {
+  rusage usage;
+  if (arch::kernel_failed(
+          arch::kernel_call(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage)))) {
+    return;
+  }
+  const auto minor = static_cast<std::uint64_t>(usage.ru_minflt);
+  const auto major = static_cast<std::uint64_t>(usage.ru_majflt);
+  values[kMinorFaults] += minor - thread.minor_faults;
+  values[kMajorFaults] += major - thread.major_faults;
+  thread.minor_faults = minor;
+  thread.major_faults = major;
+}
+
+// `guard` is held, or the tree is not changed: where the node has no values yet, its root's serve.
+void charge(ThreadState& thread, std::uint64_t* values, Ref context, Elapsed elapsed) {
   thread.last_context = context;
-  Node* node = session.arena.at<Node>(context);
-  node->samples += 1;
-  node->cpu_ns += elapsed.cpu_ns;
-  node->wall_ns += elapsed.wall_ns;
+  values[kSamples] += 1;
+  values[kCpuNs] += elapsed.cpu_ns;
+  values[kWallNs] += elapsed.wall_ns;
+  if (thread.session->options.faults) charge_faults(thread, values);
 }
 
-void charge_overhead(Ref context, Elapsed elapsed) {
-  Node* node = session.arena.at<Node>(context);
-  node->samples += 1;
-  node->overhead_ns += elapsed.cpu_ns;
-  if (elapsed.wall_ns > elapsed.cpu_ns) node->wall_ns += elapsed.wall_ns - elapsed.cpu_ns;
+void charge_own_cost(std::uint64_t* values, Elapsed elapsed) {
+  values[kSamples] += 1;
+  values[kOwnCostNs] += elapsed.cpu_ns;
+  if (elapsed.wall_ns > elapsed.cpu_ns) values[kWallNs] += elapsed.wall_ns - elapsed.cpu_ns;
 }
 
-bool is_ours(std::uint64_t pc) { return pc >= session.text_begin && pc < session.text_end; }
+bool is_ours(const Session& session, std::uint64_t pc) {
+  return pc >= session.text_begin && pc < session.text_end;
+}
 
 Entry* filter(const ThreadState& thread, std::uint64_t sp) {
   return filter_by_address(thread.current->gate, thread.hot->top, sp);
@@ -58,9 +77,9 @@ Entry* live_entry(ThreadState& thread, const MachineState& at) {
   const Entry* native = top;
   while (shares_frame_with_below(native)) --native;
   if (is_gate(native)) return top;
-  const Ref owner = session.code_map.function_at(thread.functions, at.pc);
+  const Ref owner = thread.session->code_map.function_at(at.pc);
   if (owner == 0 || is_entry_of(thread, native, owner)) return top;
-  if (session.arena.at<format::Function>(owner)->flags & format::kFunctionHooked) {
+  if (thread.session->arena.at<format::Function>(owner)->flags & format::kFunctionHooked) {
     Entry* found = find_owner(thread, top, owner);
     return found ? found : top;
   }
@@ -83,63 +102,64 @@ Ref unwound_context(ThreadState& thread, const MachineState& at) {
   CallTree& tree = thread.tree;
   Ref context = thread.current->base;
   auto step = [&](Ref function, std::uint64_t site) {
-    Edge* edge = function ? tree.enter(context, function, site, format::kEdgeSampled) : nullptr;
-    if (edge) context = edge->to;
+    if (function != 0) context = tree.enter(context, function, site, format::kEdgeSampled).to;
   };
-  if (thread.record->flags & format::kThreadHooked) step(session.unwound, 0);
-  if (!walk.is_complete()) step(session.truncated, 0);
+  if (thread.record->flags & format::kThreadHooked) step(thread.session->unwound, 0);
+  if (!walk.is_complete()) step(thread.session->truncated, 0);
   std::uint64_t site = 0;
   for (int i = frames - 1; i >= 0; --i) {
-    step(session.code_map.place_at(thread.functions, thread.frames[i]), site);
+    step(thread.session->code_map.place_at(thread.frames[i]), site);
     site = thread.sites[i];
   }
   return context;
 }
 
 Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
-  const Ref function = session.code_map.function_with_key(pc, format::FunctionKind::kInstruction);
-  Edge* edge = function ? thread.tree.enter(context, function, 0, format::kEdgeSampled) : nullptr;
-  return edge ? edge->to : context;
+  const Ref function =
+      thread.session->code_map.function_with_key(pc, format::FunctionKind::kInstruction);
+  if (function == 0) return context;
+  return thread.tree.enter(context, function, 0, format::kEdgeSampled).to;
 }
 
 // The clock of ticks has no time, or no two profiles of a program would be the same.
-bool takes_time() {
-  return session.recording.load(std::memory_order_relaxed) &&
-         session.options.clock != format::Clock::kTicks;
+bool takes_time(const ThreadState& thread) {
+  return thread.session->recording.load(std::memory_order_relaxed) &&
+         thread.session->options.clock != format::Clock::kTicks;
 }
 
 }  // namespace
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
-  if (!takes_time()) return;
+  if (!takes_time(thread)) return;
   if (is_busy(thread, at.sp)) {
     // The slow path or the API was interrupted: the tree is not ours to change, but time is.
     const Elapsed elapsed = take_elapsed(thread, what);
     if (elapsed.is_none()) return;
     thread.record->samples += 1;
-    charge_overhead(node_of(thread, thread.hot->top), elapsed);
+    charge_own_cost(thread.tree.values_or_root(node_of(thread, thread.hot->top)), elapsed);
     return;
   }
   BusyGuard guard(thread);
   const Elapsed elapsed = take_elapsed(thread, what);
   if (elapsed.is_none()) return;
   thread.record->samples += 1;
-  if (is_ours(at.pc)) {
-    charge_overhead(node_of(thread, filter(thread, at.sp)), elapsed);
+  if (is_ours(*thread.session, at.pc)) {
+    charge_own_cost(thread.tree.values(node_of(thread, filter(thread, at.sp))), elapsed);
     return;
   }
   const Entry* live = live_entry(thread, at);
   Ref context = is_gate(live) ? unwound_context(thread, at) : node_of(thread, live);
-  if (session.options.leaves) context = leaf_of(thread, context, at.pc);
-  charge(thread, context, elapsed);
+  if (thread.session->options.leaves) context = leaf_of(thread, context, at.pc);
+  charge(thread, thread.tree.values(context), context, elapsed);
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {
-  if (!takes_time()) return;
+  if (!takes_time(thread)) return;
   thread.record->samples += 1;
   const Entry* top = thread.hot->top;
   if (thread.current->contains(at.sp)) top = filter(thread, at.sp);
-  charge(thread, node_of(thread, top), take_elapsed(thread, Sampled::kAll));
+  const Ref context = node_of(thread, top);
+  charge(thread, thread.tree.values_or_root(context), context, take_elapsed(thread, Sampled::kAll));
 }
 
 Ref context_of_rest(const ThreadState& thread) {
@@ -147,11 +167,12 @@ Ref context_of_rest(const ThreadState& thread) {
 }
 
 void charge_rest(ThreadState& thread) {
-  if (!takes_time()) return;
+  if (!takes_time(thread)) return;
   BusyGuard guard(thread);
   if (!guard) return;
   thread.record->samples += 1;
-  charge(thread, context_of_rest(thread), take_elapsed(thread, Sampled::kAll));
+  const Ref context = context_of_rest(thread);
+  charge(thread, thread.tree.values(context), context, take_elapsed(thread, Sampled::kAll));
 }
 
 }  // namespace fbleprof::signal_safe

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "signal_safe/arch/x86_64/kernel.h"
+#include "arch/kernel.h"
 #include "signal_safe/thread_state.h"
 
 __thread fbleprof::signal_safe::Hot fbleprof_hot;
@@ -26,7 +26,7 @@ namespace {
 std::uint64_t clock_ns(clockid_t clock) {
   timespec now{};
   if (session.clocks_by_system_call.load(std::memory_order_relaxed)) {
-    kernel_call(SYS_clock_gettime, clock, reinterpret_cast<long>(&now));
+    arch::kernel_call(SYS_clock_gettime, clock, reinterpret_cast<long>(&now));
   } else {
     clock_gettime(clock, &now);
   }
@@ -37,5 +37,25 @@ std::uint64_t clock_ns(clockid_t clock) {
 
 std::uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+bool Session::start(char* file, std::uint64_t cap_bytes, std::uint64_t populated_bytes,
+                    const Options& with, CodeSource code) {
+  options = with;
+  arena.adopt(file, cap_bytes, populated_bytes);
+  if (!code_map.start(&arena, &pages, code)) return false;
+  using format::FunctionKind;
+  const auto special = [this](FunctionKind kind) {
+    return code_map.function_with_key(static_cast<std::uint64_t>(kind), kind);
+  };
+  trees = {&arena,
+           &pages,
+           &options,
+           special(FunctionKind::kRoot),
+           special(FunctionKind::kOverflow),
+           special(FunctionKind::kDeeper)};
+  unwound = special(FunctionKind::kUnwound);
+  truncated = special(FunctionKind::kTruncated);
+  return truncated != 0;
+}
 
 }  // namespace fbleprof::signal_safe

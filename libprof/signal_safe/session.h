@@ -5,37 +5,49 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arch/word.h"
 #include "format/format.h"
 #include "signal_safe/arena.h"
+#include "signal_safe/call_tree.h"
 #include "signal_safe/code_map.h"
+#include "signal_safe/options.h"
+#include "signal_safe/pages.h"
 
 namespace fbleprof::signal_safe {
 
 struct ThreadState;
 
-struct Options {
-  format::Clock clock = format::Clock::kCpu;
-  format::Compaction compaction = format::Compaction::kPair;
-  bool call_sites = false;  // keys are joined by the return address
-  bool leaves = false;      // sampled addresses are children
+// Nanoseconds of the calling thread's CPU clock and of the monotonic clock.
+std::uint64_t thread_cpu_ns();
+std::uint64_t monotonic_ns();
+
+// What tells the time: the system, or a test.
+struct Clocks {
+  std::uint64_t (*cpu_ns)() = thread_cpu_ns;
+  std::uint64_t (*wall_ns)() = monotonic_ns;
 };
 
 struct Session {
   Arena arena;
+  Pages pages;
   CodeMap code_map;
   Options options;
+  TreeBasis trees;
+  Clocks clocks;
   std::uint64_t start_monotonic_ns = 0;
 
-  // Functions of the special nodes.
-  format::Ref root = 0, overflow = 0, unwound = 0, truncated = 0;
+  // Functions of special nodes that are not a tree's own.
+  format::Ref unwound = 0, truncated = 0;
 
-  // Functions of the C API's blocks, by number; kMaxBlocks of them, 0 = none.
-  format::Ref* blocks = nullptr;
   std::atomic<std::uint32_t> block_count{0};
-  static constexpr std::uint32_t kMaxBlocks = 1u << 20;
+  // The record of a block, asked for by its number: 0 is none, as is what was never named.
   format::Ref function_of_block(std::uint32_t block) const {
-    return block < kMaxBlocks && blocks ? __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE) : 0;
+    return block != 0 && block < arch::kNoBlock ? code_map.block(block) : 0;
   }
+
+  // Makes an empty profile in `file`, whose header is written. False: there is no memory.
+  bool start(char* file, std::uint64_t cap_bytes, std::uint64_t populated_bytes,
+             const Options& with, CodeSource code = {});
 
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
@@ -57,11 +69,8 @@ struct Session {
   void (*adopt_forked_child)(ThreadState* thread) = nullptr;
 };
 
+// The one of this process. Hooks find it through their thread; tests make others.
 extern Session session;
-
-// Nanoseconds of the calling thread's CPU clock and of the monotonic clock.
-std::uint64_t thread_cpu_ns();
-std::uint64_t monotonic_ns();
 
 }  // namespace fbleprof::signal_safe
 

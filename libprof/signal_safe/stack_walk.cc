@@ -1,6 +1,6 @@
 #include "signal_safe/stack_walk.h"
 
-#include "signal_safe/arch/x86_64/kernel.h"
+#include "arch/kernel.h"
 #include "signal_safe/session.h"
 #include "signal_safe/thread_state.h"
 #include "signal_safe/unwind_table.h"
@@ -9,23 +9,13 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
+using arch::kernel_call;
+using arch::kernel_failed;
+
 constexpr std::uint64_t kPage = 4096;
 // On a stack of which nobody told us the bounds, so much above the stack pointer is looked at, a
 // page at a time once the kernel has said that it is there.
 constexpr std::uint64_t kProbedBytes = 64 * 1024;
-
-// Where the kernel's signal frame keeps registers: ucontext_t.uc_mcontext.gregs.
-constexpr std::uint64_t kGeneralRegisters = 40;
-enum { kGregR8 = 0, kGregFp = 10, kGregRbx = 11, kGregSp = 15, kGregPc = 16 };
-
-// Code below the stack pointer still holds what its unwind table promises: what an epilogue has
-// popped a moment ago, what a leaf keeps there. No handler touches so much.
-constexpr std::uint64_t kRedZone = 128;
-
-// By DWARF number, the register's place in gregs.
-constexpr std::uint8_t kGregOf[16] = {13, 12, 14, kGregRbx, 9, 8, kGregFp, kGregSp,
-                                      0,  1,  2,  3,        4, 5, 6,       7};
-constexpr std::uint8_t kDwarfRbx = 3;
 
 bool is_known(const Stack& stack) { return stack.low != 0; }
 
@@ -38,17 +28,17 @@ StackWalk::StackWalk(ThreadState& thread, const MachineState& at) : thread_(thre
 bool StackWalk::find_bounds(std::uint64_t sp) {
   low_ = high_ = 0;
   probing_ = false;
-  if (sp % 8 != 0 || sp < kPage || sp >> kWordShift != 0) return false;
+  if (sp % 8 != 0 || sp < kPage || sp >> arch::kUpperShift != 0) return false;
   const Stack* const stacks[] = {&thread_.main_stack, &thread_.signal_stack, thread_.current};
   for (const Stack* stack : stacks) {
     if (is_known(*stack) && stack->contains(sp)) {
-      low_ = sp - stack->low > kRedZone ? sp - kRedZone : stack->low;
+      low_ = sp - stack->low > arch::kRedZone ? sp - arch::kRedZone : stack->low;
       high_ = stack->high;
       return true;
     }
   }
   probing_ = true;
-  low_ = sp - kRedZone;
+  low_ = sp - arch::kRedZone;
   high_ = low_ / kPage * kPage;  // nothing is known to be there yet
   return true;
 }
@@ -69,15 +59,16 @@ bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
 }
 
 std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
-  if (dwarf_number == kDwarfRbx) return state_.rbx;
+  if (dwarf_number == arch::kDwarfBase) return state_.base;
   // What callees save, they may have changed.
-  const int known = is_return_ ? 12 : 16;
-  return state_.registers && dwarf_number < known ? state_.registers[kGregOf[dwarf_number]] : 0;
+  const int known = is_return_ ? arch::kDwarfCalleeSaved : 16;
+  return state_.registers && dwarf_number < known ? state_.registers[arch::kGregOf[dwarf_number]]
+                                                  : 0;
 }
 
 const FrameRule& StackWalk::rule() {
   const std::uint64_t address = code_address();
-  const std::uint32_t epoch = session.code_map.epoch();
+  const std::uint32_t epoch = thread_.session->code_map.epoch();
   FrameRule& cached =
       thread_.rules.rules[(address * 0x9e3779b97f4a7c15u >> 40) % RuleCache::kRules];
   if (cached.pc == address && cached.epoch == epoch) return cached;
@@ -91,7 +82,7 @@ const FrameRule& StackWalk::rule() {
   cached.cfa_offset = fresh.cfa_offset;
   cached.fp_offset = fresh.fp_offset;
   cached.cfa_register = fresh.cfa_register;
-  cached.saved_rbx = fresh.saved_rbx;
+  cached.saved_base = fresh.saved_base;
   cached.pc = address;
   asm volatile("" ::: "memory");
   cached.epoch = epoch;
@@ -137,14 +128,15 @@ bool StackWalk::next() {
   }
   MachineState caller;
   if (r.base == FrameRule::Base::kSignalFrame) {
-    const std::uint64_t gregs = state_.sp + kGeneralRegisters;
+    const std::uint64_t gregs = state_.sp + arch::kGeneralRegisters;
     std::uint64_t r8;
     // Both ends of the array, so that all between is readable.
-    if (!read(gregs + kGregR8 * 8, &r8) || !read(gregs + kGregPc * 8, &caller.pc)) return false;
+    if (!read(gregs + arch::kGregR8 * 8, &r8) || !read(gregs + arch::kGregPc * 8, &caller.pc))
+      return false;
     caller.registers = reinterpret_cast<const std::uint64_t*>(gregs);
-    caller.sp = caller.registers[kGregSp];
-    caller.fp = caller.registers[kGregFp];
-    caller.rbx = caller.registers[kGregRbx];
+    caller.sp = caller.registers[arch::kGregSp];
+    caller.fp = caller.registers[arch::kGregFp];
+    caller.base = caller.registers[arch::kGregBase];
     is_return_ = false;
     state_ = caller;
     if (!find_bounds(caller.sp)) return false;
@@ -165,10 +157,10 @@ bool StackWalk::next() {
     // gcc does not say when an epilogue has popped it: then it is the caller's already.
     caller.fp = state_.fp;
   }
-  caller.rbx = r.saved_rbx == FrameRule::kRbxUnchanged ? state_.rbx : 0;
-  if (r.saved_rbx < 0) {
-    const auto rbx_offset = static_cast<std::uint64_t>(std::int64_t{r.saved_rbx} * 8);
-    if (!read(cfa_ + rbx_offset, &caller.rbx)) caller.rbx = 0;
+  caller.base = r.saved_base == FrameRule::kBaseUnchanged ? state_.base : 0;
+  if (r.saved_base < 0) {
+    const auto base_offset = static_cast<std::uint64_t>(std::int64_t{r.saved_base} * 8);
+    if (!read(cfa_ + base_offset, &caller.base)) caller.base = 0;
   }
   if (caller.pc == 0) {
     complete_ = true;

@@ -14,22 +14,13 @@
 
 #include <cstdint>
 
+#include "arch/registers.h"
+
 namespace fbleprof::signal_safe {
 
 struct ThreadState;
 
-// The machine state of a frame: of the instruction at pc, about to be run (interrupted) or returned
-// to.
-struct MachineState {
-  std::uint64_t pc = 0, sp = 0, fp = 0;
-  // The one other register that frames are based on while they call others (the loader's
-  // lazy-binding trampoline); 0 = unknown.
-  std::uint64_t rbx = 0;
-  // All registers, in the order of ucontext_t's gregs, of the instruction that was interrupted;
-  // null where a hook was called. Hand-written code bases its frame on any, and keeps that one as
-  // it is while it calls a helper of its own.
-  const std::uint64_t* registers = nullptr;
-};
+using arch::MachineState;
 
 // How to get from a frame to its caller's.
 struct FrameRule {
@@ -53,8 +44,8 @@ struct FrameRule {
   SavedFp saved_fp = SavedFp::kUnchanged;
   std::uint8_t cfa_register = 0;  // of kRegister, by its DWARF number
   // Where the caller's rbx is: so many words from the CFA.
-  static constexpr std::int8_t kRbxUnchanged = 0, kRbxLost = 1;
-  std::int8_t saved_rbx = kRbxUnchanged;
+  static constexpr std::int8_t kBaseUnchanged = 0, kBaseLost = 1;
+  std::int8_t saved_base = kBaseUnchanged;
 };
 static_assert(sizeof(FrameRule) == 24);
 

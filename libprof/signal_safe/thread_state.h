@@ -7,7 +7,6 @@
 
 #include "format/format.h"
 #include "signal_safe/call_tree.h"
-#include "signal_safe/code_map.h"
 #include "signal_safe/shadow_stack.h"
 #include "signal_safe/stack_walk.h"
 
@@ -34,7 +33,10 @@ struct ForkCanary {
 
 inline constexpr int kMaxFrames = 1024;  // of an unwound stack; deeper ones are cut
 
+struct Session;
+
 struct ThreadState {
+  Session* session = nullptr;  // what it has in common with the other threads
   Hot* hot = nullptr;
   ForkCanary* canary = nullptr;
   Slot* cache = nullptr;
@@ -44,9 +46,9 @@ struct ThreadState {
   void* context = nullptr;  // the C API's context that is current, if one is
 
   CallTree tree;
-  FunctionCache functions;
   RuleCache rules;
   format::Thread* record = nullptr;
+  std::uint64_t lot = 0;  // of drawing lots
 
   // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack: whoever
   // interrupts must not. It is a stack address of the holder: a holder whose frame is gone
@@ -59,8 +61,9 @@ struct ThreadState {
   void* sampling_page = nullptr;  // of the perf event
   int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
-  std::uint64_t event_period_ns = 0;  // of the perf event; 0 = there is none
-  std::uint64_t in_kernel_ns = 0;     // spent in the kernel, not charged yet: see sample.cc
+  std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge
+  std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
+  std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
 
   std::uint64_t frames[kMaxFrames];  // of the stack being unwound: code addresses and, beside them,
   std::uint64_t sites[kMaxFrames];   // the return addresses
@@ -105,8 +108,7 @@ class BusyGuard {
 
 // The node that an entry stands for; for a gate, its stack's base.
 inline format::Ref node_of(const ThreadState& thread, const Entry* entry) {
-  return is_gate_word(entry->word) ? thread.current->base
-                                   : thread.tree.node_at(node_number(entry->word));
+  return is_gate_word(entry->word) ? thread.current->base : node_of_word(entry->word);
 }
 
 }  // namespace fbleprof::signal_safe

@@ -168,9 +168,6 @@ Found look_up(std::uint64_t address, const LoadedObject& object) {
   return {{gap_begin, static_cast<std::uint32_t>(gap_end - gap_begin), false}, nullptr};
 }
 
-// x86-64's DWARF register numbers.
-constexpr std::uint64_t kRegisterRbx = 3, kRegisterFp = 6, kRegisterSp = 7, kRegisterReturn = 16;
-
 // A row of the table that the call frame instructions describe, for the registers that matter.
 struct Row {
   FrameRule::Base base = FrameRule::Base::kUnknown;
@@ -178,15 +175,18 @@ struct Row {
   FrameRule::SavedFp saved_fp = FrameRule::SavedFp::kUnchanged;
   std::int64_t fp_offset = 0;
   std::uint8_t cfa_register = 0;
-  std::int8_t saved_rbx = FrameRule::kRbxUnchanged;
+  std::int8_t saved_base = FrameRule::kBaseUnchanged;
   bool is_outermost = false;  // the return address is undefined
   bool return_at_cfa = true;  // it is where calls put it: CFA - 8
 };
 
+// DWARF's operator for register 0 plus an offset; those of other registers follow.
+constexpr std::uint8_t kBreg0 = 0x70;
+
 // The expressions that compilers and linkers emit for a CFA on x86-64; others are not handled.
 void set_cfa_expression(Row& row, const std::uint8_t* expression, std::uint64_t length) {
-  constexpr std::uint8_t kBregSp = 0x77, kBregFp = 0x76, kDeref = 0x06, kPlusUconst = 0x23,
-                         kLit0 = 0x30;
+  constexpr std::uint8_t kBregSp = kBreg0 + arch::kDwarfSp, kBregFp = kBreg0 + arch::kDwarfFp,
+                         kDeref = 0x06, kPlusUconst = 0x23, kLit0 = 0x30;
   const std::uint8_t* at = expression;
   row.base = FrameRule::Base::kUnknown;
   if (length >= 3 && *at == kBregFp) {
@@ -212,7 +212,7 @@ void set_cfa_expression(Row& row, const std::uint8_t* expression, std::uint64_t 
 }
 
 void set_fp_expression(Row& row, const std::uint8_t* expression, std::uint64_t length) {
-  constexpr std::uint8_t kBregFp = 0x76;
+  constexpr std::uint8_t kBregFp = kBreg0 + arch::kDwarfFp;
   const std::uint8_t* at = expression + 1;
   if (length >= 2 && expression[0] == kBregFp) {
     row.fp_offset = read_sleb(&at);
@@ -238,31 +238,31 @@ class RowMachine {
 
  private:
   void set_register(std::uint64_t reg, FrameRule::SavedFp how, std::int64_t offset) {
-    if (reg == kRegisterFp) {
+    if (reg == arch::kDwarfFp) {
       row_.saved_fp = how;
       row_.fp_offset = offset;
-    } else if (reg == kRegisterRbx) {
-      row_.saved_rbx = how == FrameRule::SavedFp::kUnchanged ? FrameRule::kRbxUnchanged
-                       : offset % 8 == 0 && offset < 0 && offset >= -8 * 128
-                           ? static_cast<std::int8_t>(offset / 8)
-                           : FrameRule::kRbxLost;
-    } else if (reg == kRegisterReturn) {
+    } else if (reg == arch::kDwarfBase) {
+      row_.saved_base = how == FrameRule::SavedFp::kUnchanged ? FrameRule::kBaseUnchanged
+                        : offset % 8 == 0 && offset < 0 && offset >= -8 * 128
+                            ? static_cast<std::int8_t>(offset / 8)
+                            : FrameRule::kBaseLost;
+    } else if (reg == arch::kDwarfReturn) {
       row_.return_at_cfa = how == FrameRule::SavedFp::kAtCfa && offset == -8;
     }
   }
   void restore(std::uint64_t reg) {
-    if (reg == kRegisterFp) {
+    if (reg == arch::kDwarfFp) {
       row_.saved_fp = initial_.saved_fp;
       row_.fp_offset = initial_.fp_offset;
-    } else if (reg == kRegisterRbx) {
-      row_.saved_rbx = initial_.saved_rbx;
+    } else if (reg == arch::kDwarfBase) {
+      row_.saved_base = initial_.saved_base;
     }
   }
   void set_cfa(std::uint64_t reg, std::int64_t offset) {
-    row_.base = reg == kRegisterSp   ? FrameRule::Base::kSp
-                : reg == kRegisterFp ? FrameRule::Base::kFp
-                : reg < 16           ? FrameRule::Base::kRegister
-                                     : FrameRule::Base::kUnknown;
+    row_.base = reg == arch::kDwarfSp   ? FrameRule::Base::kSp
+                : reg == arch::kDwarfFp ? FrameRule::Base::kFp
+                : reg < 16              ? FrameRule::Base::kRegister
+                                        : FrameRule::Base::kUnknown;
     row_.cfa_register = static_cast<std::uint8_t>(reg);
     row_.cfa_offset = offset;
   }
@@ -321,7 +321,7 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
         restore(read_uleb(&at));
         break;
       case 0x07:  // undefined
-        if (read_uleb(&at) == kRegisterReturn) row_.is_outermost = true;
+        if (read_uleb(&at) == arch::kDwarfReturn) row_.is_outermost = true;
         break;
       case 0x08:
         set_register(read_uleb(&at), SavedFp::kUnchanged, 0);
@@ -329,8 +329,8 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
       case 0x09: {  // register
         const std::uint64_t reg = read_uleb(&at);
         read_uleb(&at);
-        if (reg == kRegisterFp || reg == kRegisterReturn) return false;
-        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
+        if (reg == arch::kDwarfFp || reg == arch::kDwarfReturn) return false;
+        if (reg == arch::kDwarfBase) row_.saved_base = FrameRule::kBaseLost;
         break;
       }
       case 0x0a:  // remember_state
@@ -360,9 +360,9 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
       }
       case 0x10: {  // expression
         const std::uint64_t reg = read_uleb(&at), length = read_uleb(&at);
-        if (reg == kRegisterFp) set_fp_expression(row_, at, length);
-        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
-        if (reg == kRegisterReturn) row_.return_at_cfa = false;
+        if (reg == arch::kDwarfFp) set_fp_expression(row_, at, length);
+        if (reg == arch::kDwarfBase) row_.saved_base = FrameRule::kBaseLost;
+        if (reg == arch::kDwarfReturn) row_.return_at_cfa = false;
         at += length;
         break;
       }
@@ -383,14 +383,14 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
       case 0x15: {  // val_offset_sf
         const std::uint64_t reg = read_uleb(&at);
         read_uleb(&at);
-        if (reg == kRegisterFp || reg == kRegisterReturn) return false;
-        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
+        if (reg == arch::kDwarfFp || reg == arch::kDwarfReturn) return false;
+        if (reg == arch::kDwarfBase) row_.saved_base = FrameRule::kBaseLost;
         break;
       }
       case 0x16: {  // val_expression
         const std::uint64_t reg = read_uleb(&at), length = read_uleb(&at);
-        if (reg == kRegisterFp || reg == kRegisterReturn) return false;
-        if (reg == kRegisterRbx) row_.saved_rbx = FrameRule::kRbxLost;
+        if (reg == arch::kDwarfFp || reg == arch::kDwarfReturn) return false;
+        if (reg == arch::kDwarfBase) row_.saved_base = FrameRule::kBaseLost;
         at += length;
         break;
       }
@@ -463,7 +463,7 @@ FrameRule frame_rule_at(std::uint64_t address) {
     rule.saved_fp = row.saved_fp;
     rule.fp_offset = static_cast<std::int32_t>(row.fp_offset);
     rule.cfa_register = row.cfa_register;
-    rule.saved_rbx = row.saved_rbx;
+    rule.saved_base = row.saved_base;
   }
   return rule;
 }

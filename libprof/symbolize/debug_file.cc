@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "base/hex.h"
+
 namespace fbleprof::symbolize {
 namespace {
 

@@ -90,14 +90,4 @@ std::string_view Section::bytes() const {
   return {static_cast<const char*>(data->d_buf), data->d_size};
 }
 
-std::string hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned char byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 }  // namespace fbleprof::symbolize

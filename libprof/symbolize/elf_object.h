@@ -67,6 +67,4 @@ class ElfObject {
   std::string build_id_;
 };
 
-std::string hex(std::string_view bytes);
-
 }  // namespace fbleprof::symbolize

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/auxv.h>
 
+#include "base/hex.h"
 #include "symbolize/debug_file.h"
 
 namespace fbleprof::symbolize {

@@ -52,35 +52,18 @@ void Accumulator::collapse() {
   StringInterner strings(all.strings());
   auto functions = std::make_shared<Functions>(all.functions());
   how.root = functions->add({.kind = FunctionKind::kRoot, .name = strings.intern("[root]")});
-  // Groups of an earlier turn are functions already.
-  std::map<StringId, FunctionId> blocks;
-  for (std::size_t f = 0; f < functions->count(); ++f) {
-    if (functions->kind[f] != FunctionKind::kBlock || functions->module[f] || functions->file[f] ||
-        functions->line[f] != 0 || functions->flags[f] != 0) {
-      continue;
-    }
-    blocks.try_emplace(functions->name[f], FunctionId(f));
-  }
-  for (const Tree& tree : all.trees()) {
-    std::vector<FunctionId>& groups = how.groups.emplace_back();
-    for (const std::string& name : group_names(all, tree, options_.splits)) {
-      const StringId id = strings.intern(name);
-      const auto [it, added] = blocks.try_emplace(id, FunctionId());
-      if (added) it->second = functions->add({.kind = FunctionKind::kBlock, .name = id});
-      groups.push_back(it->second);
-    }
-  }
+  GroupMaker groups(all, options_.splits, strings, *functions);
+  for (const Tree& tree : all.trees()) how.groups.push_back(groups.above(tree));
   how.folded.resize(functions->count());
   for (std::size_t f = 0; f < functions->count() && !options_.keep_leaves; ++f) {
     how.folded[f] = functions->kind[f] == FunctionKind::kInstruction;
   }
 
-  how.keep_sites = options_.keep_sites;
-
   Parts parts = all.parts();
   parts.processes = with_totals(all);
   parts.strings = std::make_shared<Strings>(strings.take());
   parts.functions = std::move(functions);
+  parts.groups = groups.take();
   all = Profile();
   held_.push_back(regroup(Profile(std::move(parts)), how));
   nodes_ = collapsed_nodes_ = held_.front().nodes().count();

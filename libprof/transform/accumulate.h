@@ -16,7 +16,6 @@ namespace fbleprof::transform {
 struct AccumulateOptions {
   std::vector<Split> splits;  // what must not become one
   bool keep_leaves = true;    // false: sampled addresses are their function's self time
-  bool keep_sites = false;    // contexts entered from different call sites stay apart
   // How much is held side by side before it becomes one tree.
   std::size_t most_profiles = 16;
   std::size_t most_nodes = 2'000'000;

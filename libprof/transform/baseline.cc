@@ -22,7 +22,10 @@ std::string baseline_name(std::string_view metric) { return "base:" + std::strin
 
 Profile as_baseline(const Profile& profile) {
   Parts parts = profile.parts();
-  for (Metric& metric : parts.metrics) metric.name = baseline_name(metric.name);
+  for (Metric& metric : parts.metrics) {
+    metric.name = baseline_name(metric.name);
+    metric.is_baseline = true;
+  }
   auto edges = std::make_shared<Edges>(profile.edges());
   edges->calls = Counts(edges->count());
   parts.edges = std::move(edges);

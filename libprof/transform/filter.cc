@@ -99,7 +99,6 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
     parts.strings = std::make_shared<Strings>(strings.take());
     parts.functions = std::move(functions);
   }
-  how.keep_sites = filter.keep_sites;
   how.paths_differ = true;
   how.root = nodes.count() != 0 ? nodes.function[0] : FunctionId();
   result.profile = regroup(Profile(std::move(parts)), how);

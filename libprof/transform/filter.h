@@ -20,9 +20,6 @@ struct Filter {
   std::vector<std::string> keep;                   // queries, see query.h; all of them must hold
   std::string metric;                              // what thresholds in queries are of
 
-  // What was merged with its call sites apart stays so.
-  bool keep_sites = false;
-
   bool empty() const { return select.empty() && exclude.empty() && fold.empty() && keep.empty(); }
 };
 

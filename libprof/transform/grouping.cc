@@ -8,21 +8,6 @@ using namespace profile;
 
 namespace {
 
-std::string process_name(const Profile& profile, const Process& process) {
-  const std::string_view executable = profile.text(process.executable);
-  return fmt::format("{} ({})",
-                     executable.empty() ? profile.text(process.file) : base_name(executable),
-                     process.pid);
-}
-
-std::string thread_name(const Profile& profile, const Thread& thread) {
-  if (thread.threads_served > 1) {
-    return fmt::format("thread \"{}\" (and {} before it)", profile.text(thread.name),
-                       thread.threads_served - 1);
-  }
-  return fmt::format("thread \"{}\" ({})", profile.text(thread.name), thread.tid);
-}
-
 const Label* find_label(const Profile& profile, const std::vector<Label>& labels,
                         const std::string& key) {
   for (const Label& label : labels) {
@@ -31,24 +16,15 @@ const Label* find_label(const Profile& profile, const std::vector<Label>& labels
   return nullptr;
 }
 
-std::string label_name(const Profile& profile, const Process& process, const Thread* thread,
-                       const std::string& key) {
-  // A thread's own label is the closer one.
-  const Label* label = thread != nullptr ? find_label(profile, thread->labels, key) : nullptr;
-  if (label == nullptr) label = find_label(profile, process.labels, key);
-  return label == nullptr ? fmt::format("[no {}]", key)
-                          : fmt::format("{}={}", key, profile.text(label->value));
-}
-
 }  // namespace
 
 Result<Split> parse_split(const std::string& text) {
-  if (text == "process") return Split{Split::By::kProcess, {}};
-  if (text == "thread") return Split{Split::By::kThread, {}};
-  if (text == "host") return Split{Split::By::kHost, {}};
-  if (text == "file") return Split{Split::By::kFile, {}};
+  if (text == "process") return Split{Axis::kProcess, {}};
+  if (text == "thread") return Split{Axis::kThread, {}};
+  if (text == "host") return Split{Axis::kHost, {}};
+  if (text == "file") return Split{Axis::kFile, {}};
   if (text.starts_with("label:") && text.size() > 6) {
-    return Split{Split::By::kLabel, text.substr(6)};
+    return Split{Axis::kLabel, text.substr(6)};
   }
   return Error{"",
                {},
@@ -56,34 +32,99 @@ Result<Split> parse_split(const std::string& text) {
                "process, host, thread, label:KEY or file"};
 }
 
-std::vector<std::string> group_names(const Profile& profile, const Tree& tree,
-                                     const std::vector<Split>& splits) {
-  std::vector<std::string> names;
-  if (!tree.process) return names;
-  const Process& process = profile.processes()[tree.process.index()];
-  const Thread* thread = tree.thread ? &profile.threads()[tree.thread.index()] : nullptr;
-  for (const Split& split : splits) {
-    switch (split.by) {
-      case Split::By::kProcess:
-        names.push_back(process_name(profile, process));
-        break;
-      case Split::By::kThread:
-        if (thread != nullptr) names.push_back(thread_name(profile, *thread));
-        break;
-      case Split::By::kHost: {
-        const std::string_view host = profile.text(process.host);
-        names.push_back(host.empty() ? "[host not known]" : std::string(host));
-        break;
-      }
-      case Split::By::kFile:
-        names.emplace_back(profile.text(process.file));
-        break;
-      case Split::By::kLabel:
-        names.push_back(label_name(profile, process, thread, split.label));
-        break;
+GroupMaker::GroupMaker(const Profile& profile, const std::vector<Split>& splits,
+                       StringInterner& strings, Functions& functions)
+    : profile_(profile),
+      splits_(splits),
+      strings_(strings),
+      functions_(functions),
+      groups_(profile.groups()) {
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (!functions.group[f]) continue;
+    by_name_.try_emplace(std::string(profile.text(functions.name[f])), FunctionId(f));
+  }
+}
+
+Group GroupMaker::group(const Tree& tree, const Split& split) {
+  const Process& process = profile_.processes()[tree.process.index()];
+  const Thread* thread = tree.thread ? &profile_.threads()[tree.thread.index()] : nullptr;
+  Group group{.axis = split.axis};
+  switch (split.axis) {
+    case Axis::kProcess: {
+      const std::string_view executable = profile_.text(process.executable);
+      group.name =
+          strings_.intern(executable.empty() ? profile_.text(process.file) : base_name(executable));
+      group.number = process.pid;
+      break;
+    }
+    case Axis::kThread:
+      group.name = thread->name;
+      // A chain of threads has the name of its last one, and no number.
+      group.number = thread->threads_served > 1 ? 0 : thread->tid;
+      break;
+    case Axis::kHost:
+      group.name = process.host;
+      break;
+    case Axis::kFile:
+      group.name = process.file;
+      break;
+    case Axis::kLabel: {
+      // A thread's own label is closer than its process's.
+      const Label* label =
+          thread != nullptr ? find_label(profile_, thread->labels, split.label) : nullptr;
+      if (label == nullptr) label = find_label(profile_, process.labels, split.label);
+      group.key = strings_.intern(split.label);
+      if (label != nullptr) group.name = label->value;
+      break;
     }
   }
-  return names;
+  return group;
+}
+
+std::string GroupMaker::name_of(const Group& group, const Tree& tree) const {
+  const std::string_view name = strings_.get(group.name);
+  switch (group.axis) {
+    case Axis::kProcess:
+      return fmt::format("{} ({})", name, group.number);
+    case Axis::kThread: {
+      const Thread& thread = profile_.threads()[tree.thread.index()];
+      if (thread.threads_served > 1) {
+        return fmt::format("thread \"{}\" (and {} before it)", name, thread.threads_served - 1);
+      }
+      return fmt::format("thread \"{}\" ({})", name, group.number);
+    }
+    case Axis::kHost:
+      return name.empty() ? "[host not known]" : std::string(name);
+    case Axis::kFile:
+      return std::string(name);
+    case Axis::kLabel:
+      return group.name ? fmt::format("{}={}", strings_.get(group.key), name)
+                        : fmt::format("[no {}]", strings_.get(group.key));
+  }
+  return {};
+}
+
+std::vector<FunctionId> GroupMaker::above(const Tree& tree) {
+  std::vector<FunctionId> above;
+  if (!tree.process) return above;
+  for (const Split& split : splits_) {
+    if (split.axis == Axis::kThread && !tree.thread) continue;
+    const Group made = group(tree, split);
+    const std::string name = name_of(made, tree);
+    const auto [at, added] = by_name_.try_emplace(name, FunctionId());
+    if (added) {
+      at->second = functions_.add({.kind = FunctionKind::kBlock,
+                                   .name = strings_.intern(name),
+                                   .group = GroupId(groups_.size())});
+      groups_.push_back(made);
+    }
+    above.push_back(at->second);
+  }
+  return above;
+}
+
+std::shared_ptr<const std::vector<Group>> GroupMaker::take() {
+  return std::make_shared<std::vector<Group>>(std::move(groups_));
 }
 
 }  // namespace fbleprof::transform

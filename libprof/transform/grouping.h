@@ -1,7 +1,9 @@
-// What keeps trees apart when they are merged into one: the nodes that then stand between the root
+// What keeps trees apart when they are merged into one: the groups that then stand between the root
 // and what each tree held.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +13,7 @@
 namespace fbleprof::transform {
 
 struct Split {
-  enum class By { kProcess, kThread, kHost, kFile, kLabel } by = By::kProcess;
+  profile::Axis axis = profile::Axis::kProcess;
   std::string label;  // the key, of kLabel
 
   friend bool operator==(const Split&, const Split&) = default;
@@ -20,9 +22,31 @@ struct Split {
 // Reads "process", "thread", "host", "file" or "label:KEY".
 Result<Split> parse_split(const std::string& text);
 
-// The names of the nodes above what `tree` holds, outermost first. A tree that is of no process any
-// more, having been merged, has none: its nodes are below such nodes already.
-std::vector<std::string> group_names(const profile::Profile& profile, const profile::Tree& tree,
-                                     const std::vector<Split>& splits);
+// Makes the groups that splits ask for, each once. Groups that `profile` has already are found
+// again, by what people call them.
+class GroupMaker {
+ public:
+  // New functions and strings are added to those given, which must outlive this.
+  GroupMaker(const profile::Profile& profile, const std::vector<Split>& splits,
+             profile::StringInterner& strings, profile::Functions& functions);
+
+  // The groups above what `tree` holds, outermost first. A tree that is of no process any more,
+  // having been merged, has none: its nodes are below their groups already.
+  std::vector<profile::FunctionId> above(const profile::Tree& tree);
+
+  // All groups, for the profile that the functions belong to.
+  std::shared_ptr<const std::vector<profile::Group>> take();
+
+ private:
+  profile::Group group(const profile::Tree& tree, const Split& split);
+  std::string name_of(const profile::Group& group, const profile::Tree& tree) const;
+
+  const profile::Profile& profile_;
+  const std::vector<Split>& splits_;
+  profile::StringInterner& strings_;
+  profile::Functions& functions_;
+  std::vector<profile::Group> groups_;
+  std::map<std::string, profile::FunctionId> by_name_;
+};
 
 }  // namespace fbleprof::transform

@@ -32,10 +32,13 @@ class Joiner {
     parts.modules = std::make_shared<std::vector<Module>>(std::move(modules_));
     parts.functions = std::make_shared<Functions>(std::move(functions_));
     parts.sites = std::make_shared<Sites>(std::move(sites_));
+    parts.label_sets = std::make_shared<std::vector<LabelSet>>(std::move(label_sets_));
     parts.trees = std::make_shared<std::vector<Tree>>(std::move(trees_));
     parts.nodes = std::make_shared<Nodes>(std::move(nodes_));
     parts.edges = std::make_shared<Edges>(std::move(edges_));
+    parts.groups = std::make_shared<std::vector<Group>>(std::move(groups_));
     parts.metrics = std::move(metrics_);
+    parts.sites_apart = sites_apart_;
     parts.warnings = std::move(warnings_);
     fit_sums(parts, "");
     return Profile(std::move(parts));
@@ -46,7 +49,8 @@ class Joiner {
     for (std::size_t m = 0; m < metrics_.size(); ++m) {
       if (metrics_[m].name == metric.name && metrics_[m].unit == metric.unit) return m;
     }
-    metrics_.push_back({metric.name, metric.unit, metric.aggregation, nullptr});
+    metrics_.push_back(metric);
+    metrics_.back().values = nullptr;
     columns_.emplace_back();
     return metrics_.size() - 1;
   }
@@ -87,7 +91,15 @@ class Joiner {
     }
     const auto module_of = [&](ModuleId id) { return id ? modules[id.index()] : ModuleId(); };
 
-    const std::vector<FunctionId> functions = add_functions(profile.functions(), text, module_of);
+    std::vector<GroupId> groups;
+    for (const Group& group : profile.groups()) {
+      groups.emplace_back(groups_.size());
+      groups_.push_back({group.axis, text(group.key), text(group.name), group.number});
+    }
+    sites_apart_ |= profile.sites_apart();
+    const auto group_of = [&](GroupId id) { return id ? groups[id.index()] : GroupId(); };
+    const std::vector<FunctionId> functions =
+        add_functions(profile.functions(), text, module_of, group_of);
     std::vector<SiteId> sites;
     for (std::size_t i = 0; i < profile.sites().count(); ++i) {
       const Sites& from = profile.sites();
@@ -101,12 +113,18 @@ class Joiner {
       }
       sites.push_back(it->second);
     }
-    add_trees(profile, functions, sites, first_process, first_thread);
+    const std::size_t first_label_set = label_sets_.size();
+    for (LabelSet set : profile.label_sets()) {
+      for (Label& label : set) label = {text(label.key), text(label.value)};
+      label_sets_.push_back(std::move(set));
+    }
+    add_trees(profile, functions, sites, first_process, first_thread, first_label_set);
     warnings_.insert(warnings_.end(), profile.warnings().begin(), profile.warnings().end());
   }
 
-  template <class Text, class ModuleOf>
-  std::vector<FunctionId> add_functions(const Functions& from, Text text, ModuleOf module_of) {
+  template <class Text, class ModuleOf, class GroupOf>
+  std::vector<FunctionId> add_functions(const Functions& from, Text text, ModuleOf module_of,
+                                        GroupOf group_of) {
     std::vector<FunctionId> ids;
     ids.reserve(from.count());
     for (std::size_t i = 0; i < from.count(); ++i) {
@@ -114,9 +132,9 @@ class Joiner {
       const StringId name = text(from.name[i]), file = text(from.file[i]);
       // A block's number is its process's business: its name, file and line are what it is.
       const std::uint64_t address = from.kind[i] == FunctionKind::kBlock ? 0 : from.address[i];
-      const auto key =
-          std::make_tuple(from.kind[i], module, address, name, file, from.line[i],
-                          static_cast<std::uint16_t>(from.flags[i] & kFunctionInlined));
+      const auto key = std::make_tuple(from.kind[i], module, address, name, file, from.line[i],
+                                       static_cast<std::uint16_t>(from.flags[i] & kFunctionInlined),
+                                       from.group[i].valid());
       const auto [it, added] = function_index_.try_emplace(key, FunctionId(functions_.count()));
       if (added) {
         functions_.add({.kind = from.kind[i],
@@ -127,7 +145,10 @@ class Joiner {
                         .line = from.line[i],
                         .flags = from.flags[i],
                         .size = from.size[i],
-                        .linkage_name = text(from.linkage_name[i])});
+                        .linkage_name = text(from.linkage_name[i]),
+                        .column = from.column[i],
+                        .language = text(from.language[i]),
+                        .group = group_of(from.group[i])});
       } else {
         functions_.flags[it->second.index()] |= from.flags[i];
       }
@@ -138,7 +159,7 @@ class Joiner {
 
   void add_trees(const Profile& profile, const std::vector<FunctionId>& functions,
                  const std::vector<SiteId>& sites, std::size_t first_process,
-                 std::size_t first_thread) {
+                 std::size_t first_thread, std::size_t first_label_set) {
     const std::size_t first_node = nodes_.count();
     const auto moved = [&](NodeId id) { return id ? NodeId(id.index() + first_node) : id; };
     for (Tree tree : profile.trees()) {
@@ -146,6 +167,7 @@ class Joiner {
       tree.end = moved(tree.end);
       if (tree.process) tree.process = ProcessId(tree.process.index() + first_process);
       if (tree.thread) tree.thread = ThreadId(tree.thread.index() + first_thread);
+      if (tree.labels) tree.labels = LabelSetId(tree.labels.index() + first_label_set);
       trees_.push_back(tree);
     }
     const Nodes& nodes = profile.nodes();
@@ -173,14 +195,17 @@ class Joiner {
   }
 
   using FunctionIndexKey = std::tuple<FunctionKind, ModuleId, std::uint64_t, StringId, StringId,
-                                      std::uint32_t, std::uint16_t>;
+                                      std::uint32_t, std::uint16_t, bool>;
 
   StringInterner strings_;
   std::vector<Process> processes_;
   std::vector<Thread> threads_;
   std::vector<Module> modules_;
+  std::vector<Group> groups_;
+  bool sites_apart_ = false;
   Functions functions_;
   Sites sites_;
+  std::vector<LabelSet> label_sets_;
   std::vector<Tree> trees_;
   Nodes nodes_;
   Edges edges_;

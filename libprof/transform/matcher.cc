@@ -7,9 +7,13 @@
 #include <functional>
 #include <memory>
 
+#include "names/parts.h"
+
 namespace fbleprof::transform {
 
 using namespace profile;
+using names::function_of_place;
+using names::without_parameters;
 
 namespace {
 
@@ -49,16 +53,6 @@ bool parse_class(std::string_view glob, std::size_t at, unsigned char c, bool& h
   hit = found != negated;
   next = i + 1;
   return true;
-}
-
-// The function of a place: "f+0x1f" -> "f", "g (f+0x1f)" -> "g".
-std::string_view function_of_place(std::string_view name) {
-  const std::size_t offset = name.rfind("+0x");
-  if (offset == std::string_view::npos) return name;
-  if (!name.ends_with(')')) return name.substr(0, offset);
-  std::string_view inlined = without_parameters(name);
-  while (inlined.ends_with(' ')) inlined.remove_suffix(1);
-  return inlined;
 }
 
 }  // namespace
@@ -101,22 +95,6 @@ bool is_exact(const std::string& pattern) {
     if (pattern.starts_with(prefix)) return false;
   }
   return !has_wildcard(pattern);
-}
-
-std::string_view without_parameters(std::string_view name) {
-  // From the end: skip " const", " &", "[clone .cold]" up to the last ')', then to its '('.
-  const std::size_t close = name.rfind(')');
-  if (close == std::string_view::npos) return name;
-  int depth = 0;
-  for (std::size_t i = close + 1; i-- > 0;) {
-    if (name[i] == ')') ++depth;
-    if (name[i] != '(' || --depth != 0) continue;
-    const std::string_view head = name.substr(0, i);
-    // "operator()" without parameters and "(anonymous namespace)::f" are names, not lists.
-    if (head.empty() || head.ends_with("operator") || head.ends_with("::")) return name;
-    return head;
-  }
-  return name;
 }
 
 Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::string& pattern) {

@@ -26,9 +26,6 @@ Result<std::vector<std::uint8_t>> match(const profile::Profile& profile,
 // Whether the pattern is a name, and no way to name several.
 bool is_exact(const std::string& pattern);
 
-// The name up to its parameter list: "a::b(int) const" -> "a::b". Templates and operators kept.
-std::string_view without_parameters(std::string_view name);
-
 // Whether `text` matches the glob as a whole.
 bool glob_match(std::string_view glob, std::string_view text);
 

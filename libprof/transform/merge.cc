@@ -90,17 +90,22 @@ std::vector<FunctionId> classes(const Profile& profile, const ModuleAliases& ali
   const ModuleKeys modules = module_keys(profile, aliases);
   const std::vector<std::uint32_t> place = namesakes(profile, modules);
   const std::map<StringId, std::string_view> homes = only_homes(profile, modules);
-  using Key =
-      std::tuple<FunctionKind, std::string_view, StringId, StringId, std::uint64_t, std::uint16_t>;
+  using Key = std::tuple<FunctionKind, std::string_view, StringId, StringId, std::uint64_t,
+                         std::uint16_t, bool>;
   std::map<Key, FunctionId> index;
   std::vector<FunctionId> class_of(functions.count());
   for (std::size_t f = 0; f < functions.count(); ++f) {
     const ModuleId module = functions.module[f];
     const FunctionKind kind = functions.kind[f];
     const auto inlined = static_cast<std::uint16_t>(functions.flags[f] & kFunctionInlined);
-    Key key{kind,   module ? std::string_view(modules.identity[module.index()]) : "", {}, {}, 0,
-            inlined};
-    auto& [k, home, name, file, number, i] = key;
+    Key key{kind,
+            module ? std::string_view(modules.identity[module.index()]) : "",
+            {},
+            {},
+            0,
+            inlined,
+            functions.group[f].valid()};
+    auto& [k, home, name, file, number, i, is_group] = key;
     if (kind == FunctionKind::kInstruction || profile.text(functions.name[f]).empty()) {
       number = functions.address[f];
       if (module) home = modules.build[module.index()];
@@ -133,40 +138,24 @@ std::vector<std::uint8_t> idle_overflows(const Profile& profile) {
 
 }  // namespace
 
-std::vector<Split> all_splits(const MergeOptions& options) {
-  std::vector<Split> splits = options.splits;
-  if (options.group_by == GroupBy::kProcess || options.group_by == GroupBy::kProcessAndThread) {
-    splits.push_back({Split::By::kProcess, {}});
-  }
-  if (options.group_by == GroupBy::kThread || options.group_by == GroupBy::kProcessAndThread) {
-    splits.push_back({Split::By::kThread, {}});
-  }
-  return splits;
+Profile with_sites_apart(const Profile& profile) {
+  Parts parts = profile.parts();
+  parts.sites_apart = true;
+  return Profile(std::move(parts));
 }
 
 Profile merge(const Profile& profile, const MergeOptions& options) {
   StringInterner strings(profile.strings());
   auto functions = std::make_shared<Functions>(profile.functions());
-  const auto add_function = [&](std::string_view name, FunctionKind kind) {
-    return functions->add({.kind = kind, .name = strings.intern(name)});
-  };
-
   Regrouping how;
-  how.root = add_function("[root]", FunctionKind::kRoot);
-  const std::vector<Split> splits = all_splits(options);
-  std::map<std::string, FunctionId> group_functions;
-  for (const Tree& tree : profile.trees()) {
-    std::vector<FunctionId>& groups = how.groups.emplace_back();
-    for (const std::string& name : group_names(profile, tree, splits)) {
-      const auto [it, added] = group_functions.try_emplace(name, FunctionId());
-      if (added) it->second = add_function(name, FunctionKind::kBlock);
-      groups.push_back(it->second);
-    }
-  }
+  how.root = functions->add({.kind = FunctionKind::kRoot, .name = strings.intern("[root]")});
+  GroupMaker groups(profile, options.splits, strings, *functions);
+  for (const Tree& tree : profile.trees()) how.groups.push_back(groups.above(tree));
 
   Parts parts = profile.parts();
   parts.strings = std::make_shared<Strings>(strings.take());
   parts.functions = functions;
+  parts.groups = groups.take();
   const Profile extended{parts};
   how.class_of = classes(extended, options.aliases);
   for (std::vector<FunctionId>& groups : how.groups) {
@@ -178,7 +167,6 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
     functions->flags[how.class_of[f].index()] |= functions->flags[f];
   }
   how.folded_node = idle_overflows(extended);
-  how.keep_sites = options.keep_sites;
   return regroup(extended, how);
 }
 

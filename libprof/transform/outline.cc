@@ -56,6 +56,9 @@ Profile outline(const Profile& profile) {
     labels(thread.labels);
   }
 
+  auto label_sets = std::make_shared<std::vector<LabelSet>>(profile.label_sets());
+  for (LabelSet& set : *label_sets) labels(set);
+
   std::vector<TreeFigures> figures(profile.trees().size());
   const std::vector<std::uint32_t> tree_of = trees_of_nodes(profile);
   for (const NodeId from : profile.edges().from) ++figures[tree_of[from.index()]].edge_count;
@@ -80,6 +83,7 @@ Profile outline(const Profile& profile) {
   parts.functions = std::make_shared<Functions>();
   parts.sites = std::make_shared<Sites>();
   parts.trees = std::move(trees);
+  parts.label_sets = std::move(label_sets);
   parts.nodes = std::make_shared<Nodes>();
   parts.edges = std::make_shared<Edges>();
   parts.metrics = profile.metrics();

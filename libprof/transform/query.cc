@@ -239,7 +239,7 @@ class Evaluator {
       return set;
     }
     const bool is_calls = query.figure == Query::Figure::kCalls;
-    const Metric* metric = is_calls ? profile_.find_metric("calls") : metric_;
+    const Metric* metric = is_calls ? profile_.find_metric(Role::kCalls) : metric_;
     const std::string_view unit = metric != nullptr ? std::string_view(metric->unit) : "";
     const bool is_time = query.unit == "ns" || query.unit == "us" || query.unit == "ms" ||
                          query.unit == "s" || query.unit == "min";

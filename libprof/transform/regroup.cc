@@ -38,7 +38,7 @@ class Regrouper {
         nodes_(source.nodes()),
         place_(nodes_.count(), kNone),
         next_(nodes_.count(), kNone) {
-    if (how.keep_sites) find_sites();
+    if (source.sites_apart()) find_sites();
     const std::size_t slots = source.functions().count() + sites_.size();
     slot_.assign(slots, kNone);
     slot_stamp_.assign(slots, kNone);
@@ -51,7 +51,8 @@ class Regrouper {
     Parts parts = source_.parts();
     auto edges = std::make_shared<Edges>(move_edges());
     for (Metric& metric : parts.metrics) {
-      metric.values = metric.name == "calls" ? sum_calls(*edges) : move_values(metric);
+      const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
+      metric.values = is_of_edges ? sum_calls(*edges) : move_values(metric);
     }
     parts.edges = std::move(edges);
     const NodeId end(result_.count());
@@ -210,6 +211,11 @@ class Regrouper {
   }
 
   void open_all() {
+    if (source_.trees().size() == 1) {  // few of its contexts become one
+      result_.parent.reserve(nodes_.count());
+      result_.function.reserve(nodes_.count());
+      result_.depth.reserve(nodes_.count());
+    }
     const std::vector<std::uint8_t> folded_below = find_folded_below();
     std::vector<Group> pending;
     pending.push_back({NodeId(), how_.root, SiteId(), kNone, kNone, 0});
@@ -237,6 +243,7 @@ class Regrouper {
   }
 
   void finish_nodes() {
+    next_ = std::vector<std::uint32_t>();
     const std::size_t count = result_.count();
     result_.subtree_end.resize(count);
     for (std::size_t n = 0; n < count; ++n) {
@@ -263,6 +270,8 @@ class Regrouper {
     const auto charge = [&](std::uint32_t at, std::uint64_t value) {
       if (metric.aggregation == Aggregation::kMax) {
         column->set(at, std::max((*column)[at], value));
+      } else if (metric.is_signed) {
+        column->add_signed(at, value);
       } else {
         column->add(at, value);
       }
@@ -299,11 +308,21 @@ class Regrouper {
     const std::size_t count = result_.count();
     // A node has one tree edge, so it needs no search; the others are few and sorted.
     Edges out;
+    // Room for those that stay what they are: growing column by column would copy all of them.
+    const std::size_t room =
+        count - 1 + edges.count() -
+        static_cast<std::size_t>(std::count(edges.kind.begin(), edges.kind.end(), EdgeKind::kTree));
+    out.from.reserve(room);
+    out.to.reserve(room);
+    out.kind.reserve(room);
+    out.flags.reserve(room);
+    out.site.reserve(room);
     out.from.resize(count - 1);
     out.to.resize(count - 1);
     out.kind.assign(count - 1, EdgeKind::kTree);
     out.flags.assign(count - 1, 0);
     out.calls = Counts(count - 1);
+    out.calls.reserve(room);
     out.site.assign(count - 1, SiteId());
     for (std::size_t n = 1; n < count; ++n) {
       out.from[n - 1] = result_.parent[n];
@@ -327,7 +346,7 @@ class Regrouper {
       }
     }
     std::stable_sort(others.begin(), others.end(), [&](const Moved& a, const Moved& b) {
-      if (how_.keep_sites) {
+      if (source_.sites_apart()) {
         return std::tie(a.from, a.to, a.kind, a.site) < std::tie(b.from, b.to, b.kind, b.site);
       }
       return std::tie(a.from, a.to, a.kind) < std::tie(b.from, b.to, b.kind);
@@ -336,7 +355,7 @@ class Regrouper {
       const Moved& edge = others[i];
       if (i > 0 && others[i - 1].from == edge.from && others[i - 1].to == edge.to &&
           others[i - 1].kind == edge.kind &&
-          (!how_.keep_sites || others[i - 1].site == edge.site)) {
+          (!source_.sites_apart() || others[i - 1].site == edge.site)) {
         out.calls.add(out.calls.size() - 1, edge.calls);
         out.flags.back() |= edge.flags;
         continue;

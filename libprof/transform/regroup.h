@@ -28,11 +28,11 @@ struct Regrouping {
   std::vector<std::vector<profile::FunctionId>> groups;
   profile::FunctionId root;         // function of the result's root
   profile::FunctionId folded_away;  // child of the root for paths folded whole; none: the root
-  bool keep_sites = false;          // calls from different places lead to different nodes
   bool paths_differ = false;        // the source is one tree in which each path is one node
 };
 
-// The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree.
+// The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree. If
+// the source keeps its call sites apart, calls from different places lead to different nodes.
 profile::Profile regroup(const profile::Profile& source, const Regrouping& how);
 
 }  // namespace fbleprof::transform

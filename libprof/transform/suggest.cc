@@ -6,11 +6,14 @@
 #include <set>
 #include <tuple>
 
+#include "names/parts.h"
 #include "transform/matcher.h"
 
 namespace fbleprof::transform {
 
 using namespace profile;
+using names::unqualified;
+using names::without_parameters;
 
 namespace {
 
@@ -22,25 +25,6 @@ std::string lower(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return out;
-}
-
-// "int geo::spin<a::b>(int)" -> "spin".
-std::string_view unqualified(std::string_view name) {
-  name = without_parameters(name);
-  if (const std::size_t at = name.find("operator"); at != std::string_view::npos) {
-    return name.substr(at);
-  }
-  if (name.ends_with('>')) {
-    int depth = 0;
-    for (std::size_t i = name.size(); i-- > 0;) {
-      if (name[i] == '>') ++depth;
-      if (name[i] != '<' || --depth != 0) continue;
-      name = name.substr(0, i);
-      break;
-    }
-  }
-  const std::size_t scope = name.find_last_of(": ");
-  return scope == std::string_view::npos ? name : name.substr(scope + 1);
 }
 
 }  // namespace

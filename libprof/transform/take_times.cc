@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "transform/baseline.h"
-#include "transform/matcher.h"
+#include "names/parts.h"
 #include "transform/regroup.h"
 
 namespace fbleprof::transform {
 
 using namespace profile;
+using names::without_parameters;
 
 namespace {
 
@@ -104,11 +104,10 @@ std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, cons
 }
 
 // Without the baseline's metrics, and contexts that nothing else was charged to.
-Profile without_baseline(const Profile& profile, const Parts& hooked, bool keep_sites) {
+Profile without_baseline(const Profile& profile, const Parts& hooked) {
   const Nodes& nodes = profile.nodes();
-  const std::string prefix = baseline_name("");
   Parts parts = profile.parts();
-  std::erase_if(parts.metrics, [&](const Metric& m) { return m.name.starts_with(prefix); });
+  std::erase_if(parts.metrics, [](const Metric& m) { return m.is_baseline; });
   parts.processes = hooked.processes;
   parts.threads = hooked.threads;
   Regrouping how;
@@ -120,21 +119,20 @@ Profile without_baseline(const Profile& profile, const Parts& hooked, bool keep_
     if (nodes.parent[n]) how.kept_subtree[nodes.parent[n].index()] |= kept;
   }
   how.root = nodes.function[0];
-  how.keep_sites = keep_sites;
   return regroup(Profile(std::move(parts)), how);
 }
 
 }  // namespace
 
 Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::string_view time,
-                              std::string_view base_time, bool keep_sites) {
+                              std::string_view base_time) {
   const auto found = time_metric(profile, time);
   if (!found) return found.error();
   const auto base_found = time_metric(profile, base_time);
   if (!base_found) return base_found.error();
   const Metric& own = **found;
   const Metric& base = **base_found;
-  const Metric* calls = profile.find_metric("calls");
+  const Metric* calls = profile.find_metric(Role::kCalls);
   const Nodes& nodes = profile.nodes();
   bool has_calls = false;
   for (std::size_t n = 0; n < nodes.count() && calls != nullptr; ++n) {
@@ -187,13 +185,13 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
 
   Parts parts = profile.parts();
   std::erase_if(parts.metrics, [&](const Metric& metric) {
-    return metric.name == "samples" || (metric.unit == "ns" && metric.name != time &&
-                                        !metric.name.starts_with(baseline_name("")));
+    return !metric.is_baseline &&
+           (metric.role == Role::kSamples || (metric.unit == "ns" && metric.name != time));
   });
   for (Metric& metric : parts.metrics) {
     if (metric.name == time) metric.values = values;
   }
-  result.profile = without_baseline(Profile(std::move(parts)), hooked, keep_sites);
+  result.profile = without_baseline(Profile(std::move(parts)), hooked);
   return result;
 }
 

@@ -31,11 +31,9 @@ struct TakenTimes {
 // contexts in the proportions of `time` (or of their calls, where it has none), and becomes `time`.
 // A function that only the baseline knows is taken for the one of that name that only the other run
 // knows, with its parameters or without (perf writes none), whatever the module. Sums are exact.
-// Processes and threads are those of `hooked`, the run with hooks before it was joined. What was
-// merged with its call sites apart stays so (keep_sites). Fails if no calls were counted, or if a
-// metric is not there or is no time.
+// Processes and threads are those of `hooked`, the run with hooks before it was joined. Fails if no
+// calls were counted, or if a metric is missing or is no time.
 Result<TakenTimes> take_times(const profile::Profile& profile, const profile::Parts& hooked,
-                              std::string_view time, std::string_view base_time,
-                              bool keep_sites = false);
+                              std::string_view time, std::string_view base_time);
 
 }  // namespace fbleprof::transform

@@ -52,6 +52,14 @@ std::string realtime_ns() {
                         static_cast<std::uint64_t>(now.tv_nsec));
 }
 
+// AddressSanitizer refuses to run when a library comes before its own, as a preloaded one does. It
+// works there: what it intercepts and we do too goes through both.
+void allow_asan_behind_us() {
+  const char* options = std::getenv("ASAN_OPTIONS");
+  std::string value = options && *options ? std::string(options) + ":" : "";
+  setenv("ASAN_OPTIONS", (value + "verify_asan_link_order=0").c_str(), 1);
+}
+
 // `fble-prof push ...` is another program, beside this one: this one must not depend on what reads
 // profiles. A program that is called push is run by `fble-prof -- push`.
 int become_push(char** argv) {
@@ -106,6 +114,13 @@ int main(int argc, char** argv) {
   if (obstacle != Obstacle::kForeignElf) {
     const std::string preload = with_preloaded(library, std::getenv("LD_PRELOAD"));
     setenv("LD_PRELOAD", preload.c_str(), 1);
+  }
+
+  if (has_shared_asan(program.path)) allow_asan_behind_us();
+  const char* out = std::getenv("FBLEPROF_OUT");
+  if (const std::string reason = obstacle_of_output(out && *out ? out : "mlmon.out");
+      !reason.empty()) {
+    say(reason + ": " + name + " runs unprofiled");
   }
 
   // execvp, with the name as it was typed: it runs scripts without a first line as shells do.

@@ -39,8 +39,12 @@ po::options_description recording_options() {
   add("memory,m", po::value<std::string>()->value_name("SIZE"),
       "the most that a profile may take, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
       "are counted without their callers. Default: 256M");
+  add("depth", po::value<std::string>()->value_name("N"),
+      "the longest path, 1 to 60000. Deeper calls are counted by caller and callee below their "
+      "ancestor there, under [deeper]: bounds the tree of a large program. Default: no limit");
   add("callsites", "keep calls from different places in one function apart");
   add("leaves", "record the sampled addresses too, for costs by source line and instruction");
+  add("faults", "count page faults by context, as metrics of their own");
   add("start-off", "begin with recording off, until the program calls fbleprof_start()");
   return options;
 }
@@ -104,6 +108,12 @@ bool is_rate(const std::string& text) {
   return value && *value >= 1 && *value <= kMaxRateHz;
 }
 
+bool is_depth(const std::string& text) {
+  constexpr std::uint64_t kMost = 60000;
+  const auto value = whole_number(text);
+  return value && *value >= 1 && *value <= kMost;
+}
+
 bool is_memory(const std::string& text) {
   constexpr std::uint64_t kLeast = 1ULL << 20;
   constexpr std::uint64_t kMost = 64ULL << 30;
@@ -154,6 +164,7 @@ constexpr Valued kValued[] = {
     {"rate", "FBLEPROF_RATE", is_rate, "1 to 20000 (Hz)"},
     {"clock", "FBLEPROF_CLOCK", is_clock, "cpu, wall or ticks"},
     {"compact", "FBLEPROF_COMPACT", is_rule, "pair, suffix or none"},
+    {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
 };
 
@@ -163,9 +174,8 @@ struct Switch {
   const char* value;
 };
 constexpr Switch kSwitches[] = {
-    {"callsites", "FBLEPROF_CALLSITES", "1"},
-    {"leaves", "FBLEPROF_LEAVES", "1"},
-    {"start-off", "FBLEPROF_START", "off"},
+    {"callsites", "FBLEPROF_CALLSITES", "1"}, {"leaves", "FBLEPROF_LEAVES", "1"},
+    {"faults", "FBLEPROF_FAULTS", "1"},       {"start-off", "FBLEPROF_START", "off"},
     {"verbose", "FBLEPROF_VERBOSE", "1"},
 };
 

@@ -58,6 +58,37 @@ bool gains_rights(const std::string& path) {
   return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
+// Whether a library that the program is linked with has a name that begins so.
+bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view prefix) {
+  constexpr std::size_t kMaxEntries = 4096;
+  std::vector<ElfW(Phdr)> loaded;
+  ElfW(Phdr) dynamic{};
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment;
+    if (!file.read(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+    if (segment.p_type == PT_LOAD) loaded.push_back(segment);
+    if (segment.p_type == PT_DYNAMIC) dynamic = segment;
+  }
+  std::vector<std::uint64_t> names;  // offsets in the string table
+  std::uint64_t strings = 0;         // its address
+  for (std::size_t i = 0; i < kMaxEntries && i * sizeof(ElfW(Dyn)) < dynamic.p_filesz; ++i) {
+    ElfW(Dyn) entry;
+    if (!file.read(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return false;
+    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
+    if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+  }
+  for (const ElfW(Phdr) & segment : loaded) {
+    if (strings < segment.p_vaddr || strings - segment.p_vaddr >= segment.p_filesz) continue;
+    const std::uint64_t table = segment.p_offset + (strings - segment.p_vaddr);
+    for (const std::uint64_t name : names) {
+      std::string text(prefix.size(), '\0');
+      if (file.read(table + name, text.data(), text.size()) && text == prefix) return true;
+    }
+  }
+  return false;
+}
+
 // The position-independent ones of the static programs look like the dynamic linker itself, but for
 // this flag.
 bool is_marked_as_program(const File& file, const ElfW(Phdr) & dynamic) {
@@ -140,6 +171,32 @@ Program find_program(const std::string& name, const char* search_path) {
 Obstacle obstacle_of(const std::string& path) {
   constexpr int kMaxScripts = 4;
   return obstacle_of_file(path, kMaxScripts);
+}
+
+bool has_shared_asan(const std::string& path) {
+  const File file(path);
+  ElfW(Ehdr) header;
+  return file.read(0, &header, sizeof header) &&
+         std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_phentsize == sizeof(ElfW(Phdr)) && needs_library(file, header, "libasan.so");
+}
+
+std::string obstacle_of_output(const std::string& path) {
+  constexpr std::string_view kMagic = "FBLEPROF";
+  if (path.empty() || path.find('%') != std::string::npos) return {};
+  const std::size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access(directory.c_str(), W_OK | X_OK) != 0) {
+    return directory + ": " + std::strerror(errno) + ": no profile can be made there";
+  }
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  const bool is_plain =
+      S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == geteuid();
+  if (!is_plain) return path + ": is not a plain file of yours alone, and is left as it is";
+  const std::string head = File(path).first_bytes(kMagic.size());
+  if (!head.empty() && head != kMagic) return path + ": is not a profile, and is left as it is";
+  return {};
 }
 
 std::string explain(Obstacle obstacle, const std::string& program) {

@@ -25,6 +25,14 @@ enum class Obstacle {
 // looked at. Files that cannot be read count as no obstacle.
 Obstacle obstacle_of(const std::string& path);
 
+// Whether the program is linked with the shared run-time library of AddressSanitizer, which wants
+// to be the first library of all.
+bool has_shared_asan(const std::string& path);
+
+// Why no profile can be made at `path`, the value of --out: one clear line; "" if it can, or if the
+// name holds places that only the recorder knows (%p).
+std::string obstacle_of_output(const std::string& path);
+
 // One clear line, without an end of line.
 std::string explain(Obstacle obstacle, const std::string& program);
 

@@ -18,6 +18,7 @@ using analysis::Change;
 using analysis::Extent;
 using profile::Metric;
 using profile::Profile;
+using profile::Role;
 
 namespace {
 
@@ -145,8 +146,8 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
   // What was not measured never changes. (What only one of the runs counted may be news.)
   const std::uint64_t all_now = analysis::total(profile, *now);
   const std::uint64_t all_base = analysis::total(profile, *base);
-  const bool is_everywhere = limit.metric == "cpu" || limit.metric == "wall" ||
-                             limit.metric == "samples" || limit.metric == "calls";
+  const bool is_everywhere = now->role == Role::kCpuTime || now->role == Role::kWallTime ||
+                             now->role == Role::kSamples || now->role == Role::kCalls;
   if (all_now == 0 || all_base == 0) {
     if (all_now == all_base || is_everywhere) {
       return wrong(limit.text, fmt::format("{} was not measured in {}", limit.metric,
@@ -158,7 +159,7 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
   if (!limit.unit.empty() && limit.unit != now->unit) {
     return wrong(limit.text, fmt::format("{} is not of that unit but of {}", now->name, now->unit));
   }
-  const bool is_calls = limit.metric == "calls";
+  const bool is_calls = now->role == Role::kCalls;
   const Extent extent = limit.extent.value_or(is_calls ? Extent::kSelf : Extent::kDominated);
   std::vector<std::uint8_t> matches;
   if (!limit.pattern.empty()) {

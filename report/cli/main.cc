@@ -33,8 +33,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "{}\n", report::escape(options.error().line()));
     return kFailed;
   }
-  if (options->view == report::View::kHelp) return write_out("", report::help_text());
-  if (options->view == report::View::kVersion) {
+  if (options->action == report::Options::Action::kHelp) return write_out("", report::help_text());
+  if (options->action == report::Options::Action::kVersion) {
     return write_out("", "fble-prof-report " FBLEPROF_VERSION "\n");
   }
   report::ProgressBar progress(isatty(STDERR_FILENO) != 0);
@@ -48,7 +48,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "{}\n", report::escape(warning));
   }
   if (made->is_written) return kShown;
-  const bool for_people = options->output.empty() && options->view != report::View::kExport &&
+  const bool for_people = options->output.empty() &&
+                          options->action == report::Options::Action::kShow &&
                           options->look.format == report::Format::kText;
   const int status = write_out(options->output, made->text, for_people);
   return status == kShown && made->broken ? kBroken : status;

@@ -1,14 +1,15 @@
 #include "report/cli/options.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdlib>
 #include <iomanip>
 #include <sstream>
 
-#include "report/exporters/exporter.h"
 #include "report/text/quantity.h"
 
 namespace fbleprof::report {
@@ -22,115 +23,145 @@ constexpr unsigned kDescriptionColumns = 54;
 
 using Text = std::string;
 using Texts = std::vector<std::string>;
+using OptionKind = OptionHelp::Kind;
 
-po::options_description view_options() {
-  po::options_description options("What to show (default: the tree of contexts)", kColumns,
-                                  kDescriptionColumns);
-  auto add = options.add_options();
-  add("self", "a table of functions by what each costs itself");
-  add("dominated", "a table of functions by all paths that each stands on; a path counts once");
-  add("block", po::value<Text>()->value_name("NAME"),
-      "one function from all sides: who calls it and what that costs, what it calls, [self]");
-  add("path", po::value<Text>()->value_name("A,B,C"),
-      "a sequence of calls: the cost of each step, what goes in, what goes out");
-  add("hot", "the dearest path, down to where it forks");
-  add("overview", "one screen: what ran, where the cost is, recursion, threads, losses");
-  add("cliques", po::value<Text>()->value_name("[=context]"),
-      "recursion: functions that call each other in a circle as one entry, its members inside; "
-      "=context: calls by the chain of cliques above them");
-  add("edges", "every caller and callee with exact calls and cost: the call graph");
-  add("by", po::value<Text>()->value_name("WHAT"),
-      "a table of modules: module, file, namespace or class; or of runs: thread, process, host, "
-      "rank or label:KEY");
-  add("annotate", po::value<Text>()->value_name("NAME"),
-      "the self cost of a function by source line and by instruction, inlined functions unfolded "
-      "(needs FBLEPROF_LEAVES=1)");
-  add("source", "with --annotate: lines only");
-  add("asm", "with --annotate: instructions only");
-  add("call-sites", po::value<Text>()->value_name("[=NAME]"),
-      "every place that calls, with file:line, calls and cost (all with FBLEPROF_CALLSITES=1); "
-      "with =NAME only calls of and by NAME");
-  add("coverage", po::value<Text>()->value_name("[=NAME]"),
-      "functions that have a hook and were never entered; CSV and JSON: all that have one");
-  add("summary", "what ran, how it was recorded, what was lost");
-  add("threads", "a row a thread");
-  add("verify", "check every invariant of the file, a line each; status 1 if one is broken");
-  add("raw", "every record of the file");
-  add("export", po::value<Text>()->value_name("FORMAT"),
-      "for other tools, see below; with all filters");
-  return options;
+constexpr std::string_view kPatterns = "re: module: file:";
+
+}  // namespace
+
+const std::vector<OptionGroup>& option_groups() {
+  static const std::vector<OptionGroup> groups = {
+      {"Of what (NAME: exact, a glob, re:REGEX, module:GLOB or file:GLOB; repeatable)",
+       {{"select", "NAME", "only paths that hold NAME; of several, all of them", kPatterns,
+         OptionKind::kTexts},
+        {"exclude", "NAME", "no path that holds NAME", kPatterns, OptionKind::kTexts},
+        {"keep", "QUERY",
+         "only what the query says: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
+         "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)",
+         "from( to( pred( succ( at( path( not", OptionKind::kTexts},
+        {"fold", "NAME",
+         "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
+         OptionKind::kTexts},
+        {"metric", "M",
+         "cpu, wall, calls, samples, ticks, overhead or what else the file holds. Default: its "
+         "clock",
+         "cpu wall calls samples ticks overhead", OptionKind::kText},
+        {"inlines", "",
+         "show inlined functions as callees (needs debug info, and FBLEPROF_LEAVES=1 for their "
+         "cost)"},
+        {"leaves", "", "show sampled addresses as callees, not as self time"},
+        {"no-symbols", "", "look up no names: module+0xoffset"}}},
+      {"From what (- is stdin)",
+       {{"tolerant", "", "skip files that cannot be read, with a line each"},
+        {"split-by", "WHAT",
+         "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first",
+         "thread process host file label:", OptionKind::kTexts},
+        {"diff", "BASE",
+         "compare with this profile; the tree, or with --self or --dominated a table", "",
+         OptionKind::kTexts, true},
+        {"normalize", "", "scale the base to the same total"},
+        {"times-from", "PLAIN",
+         "contexts and calls as here, times as in this profile of the program without hooks; "
+         "repeatable",
+         "", OptionKind::kTexts, true},
+        {"fail-if", "RULE",
+         "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
+         "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable",
+         "", OptionKind::kTexts}}},
+      {"How",
+       {{"depth", "N", "levels of the tree. Default: what fits", "", OptionKind::kCount},
+        {"min", "PERCENT", "hide branches of the tree below this share. Default: 1", "0.1 0.5 1 5",
+         OptionKind::kNumber},
+        {"all", "", "hide nothing"},
+        {"top", "N", "rows of a table. Default: 40; CSV: all", "10 20 100", OptionKind::kCount},
+        {"sort", "KEY",
+         "self, dominated, calls, per-call, name; edges: cost, calls, caller, callee",
+         "self dominated calls per-call name cost caller callee", OptionKind::kText},
+        {"unit", "U", "auto, ns, us, ms, s; B, KiB, MiB, GiB", "auto ns us ms s B KiB MiB GiB",
+         OptionKind::kText},
+        {"lines", "", "file:line beside names"},
+        {"format", "F", "text, json or csv. The last two hold raw numbers: ns, bytes, counts",
+         "text json csv", OptionKind::kText},
+        {"colour", "WHEN", "auto, always or never. Default: auto, and NO_COLOR is obeyed",
+         "auto always never", OptionKind::kText},
+        {"color", "WHEN", "the same as --colour", "auto always never", OptionKind::kText},
+        {"width", "N", "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120", "",
+         OptionKind::kCount},
+        {"output,o", "FILE", "write there. Default: stdout", "", OptionKind::kText, true},
+        {"help,h", "", "this text"},
+        {"version", "", "the version"}}}};
+  return groups;
 }
 
-po::options_description filter_options() {
-  po::options_description options(
-      "Of what (NAME: exact, a glob, re:REGEX, module:GLOB or file:GLOB; repeatable)", kColumns,
-      kDescriptionColumns);
-  auto add = options.add_options();
-  add("select", po::value<Texts>()->composing()->value_name("NAME"),
-      "only paths that hold NAME; of several, all of them");
-  add("exclude", po::value<Texts>()->composing()->value_name("NAME"), "no path that holds NAME");
-  add("keep", po::value<Texts>()->composing()->value_name("QUERY"),
-      "only what the query says: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
-      "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)");
-  add("fold", po::value<Texts>()->composing()->value_name("NAME"),
-      "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y");
-  add("metric", po::value<Text>()->value_name("M"),
-      "cpu, wall, calls, samples, ticks, overhead or what else the file holds. Default: its clock");
-  add("inlines",
-      "show inlined functions as callees (needs debug info, and FBLEPROF_LEAVES=1 for "
-      "their cost)");
-  add("leaves", "show sampled addresses as callees, not as self time");
-  add("no-symbols", "look up no names: module+0xoffset");
-  return options;
+namespace {
+
+const char* title_of(View::Topic topic) {
+  switch (topic) {
+    case View::Topic::kOverview:
+      return "What to show: where to begin";
+    case View::Topic::kFunctions:
+      return "Functions";
+    case View::Topic::kCalls:
+      return "Calls";
+    case View::Topic::kGroups:
+      return "Groups";
+    case View::Topic::kCode:
+      return "Code";
+    case View::Topic::kRuns:
+      return "Runs and files";
+  }
+  return "";
 }
 
-po::options_description input_options() {
-  po::options_description options("From what (- is stdin)", kColumns, kDescriptionColumns);
-  auto add = options.add_options();
-  add("tolerant", "skip files that cannot be read, with a line each");
-  add("split-by", po::value<Texts>()->composing()->value_name("WHAT"),
-      "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first");
-  add("diff", po::value<Texts>()->composing()->value_name("BASE"),
-      "compare with this profile; the tree, or with --self or --dominated a table");
-  add("normalize", "scale the base to the same total");
-  add("times-from", po::value<Texts>()->composing()->value_name("PLAIN"),
-      "contexts and calls as here, times as in this profile of the program without hooks; "
-      "repeatable");
-  add("fail-if", po::value<Texts>()->composing()->value_name("RULE"),
-      "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
-      "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable");
-  return options;
+void add(po::options_description& to, std::string_view name, po::value_semantic* value,
+         std::string_view help) {
+  const std::string text(name), description(help);
+  if (value != nullptr) {
+    to.add_options()(text.c_str(), value, description.c_str());
+  } else {
+    to.add_options()(text.c_str(), description.c_str());
+  }
 }
 
-po::options_description look_options() {
-  po::options_description options("How", kColumns, kDescriptionColumns);
-  auto add = options.add_options();
-  add("depth", po::value<std::size_t>()->value_name("N"), "levels of the tree. Default: what fits");
-  add("min", po::value<double>()->value_name("PERCENT"),
-      "hide branches of the tree below this share. Default: 1");
-  add("all", "hide nothing");
-  add("top", po::value<std::size_t>()->value_name("N"), "rows of a table. Default: 40; CSV: all");
-  add("sort", po::value<Text>()->value_name("KEY"),
-      "self, dominated, calls, per-call, name; edges: cost, calls, caller, callee");
-  add("unit", po::value<Text>()->value_name("U"), "auto, ns, us, ms, s; B, KiB, MiB, GiB");
-  add("lines", "file:line beside names");
-  add("format", po::value<Text>()->value_name("F"),
-      "text, json or csv. The last two hold raw numbers: ns, bytes, counts");
-  add("colour", po::value<Text>()->value_name("WHEN"),
-      "auto, always or never. Default: auto, and NO_COLOR is obeyed");
-  add("color", po::value<Text>()->value_name("WHEN"), "the same as --colour");
-  add("width", po::value<std::size_t>()->value_name("N"),
-      "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120");
-  add("output,o", po::value<Text>()->value_name("FILE"), "write there. Default: stdout");
-  add("help,h", "this text");
-  add("version", "the version");
-  return options;
+// The views by topic, and --export.
+std::vector<po::options_description> view_options() {
+  std::vector<po::options_description> all;
+  for (const View& view : views()) {
+    const std::string title = title_of(view.topic);
+    if (all.empty() || &view == &views().front() || (&view)[-1].topic != view.topic) {
+      all.emplace_back(title, kColumns, kDescriptionColumns);
+    }
+    po::value_semantic* value = nullptr;
+    if (!view.value.empty()) value = po::value<Text>()->value_name(std::string(view.value));
+    add(all.back(), view.name, value, view.help);
+    for (const ViewOption& option : view.options)
+      add(all.back(), option.name, nullptr, option.help);
+  }
+  all.emplace_back("For other tools", kColumns, kDescriptionColumns);
+  add(all.back(), "export", po::value<Text>()->value_name("FORMAT"),
+      "in one of the formats below; with all filters");
+  return all;
 }
 
-po::options_description named_options() {
-  po::options_description options;
-  options.add(view_options()).add(filter_options()).add(input_options()).add(look_options());
-  return options;
+std::vector<po::options_description> other_options() {
+  std::vector<po::options_description> all;
+  for (const OptionGroup& group : option_groups()) {
+    all.emplace_back(std::string(group.title), kColumns, kDescriptionColumns);
+    for (const OptionHelp& option : group.options) {
+      const std::string value(option.value);
+      po::value_semantic* semantic = nullptr;
+      if (option.kind == OptionKind::kText) semantic = po::value<Text>()->value_name(value);
+      if (option.kind == OptionKind::kTexts) {
+        semantic = po::value<Texts>()->composing()->value_name(value);
+      }
+      if (option.kind == OptionKind::kCount) {
+        semantic = po::value<std::size_t>()->value_name(value);
+      }
+      if (option.kind == OptionKind::kNumber) semantic = po::value<double>()->value_name(value);
+      add(all.back(), option.name, semantic, option.help);
+    }
+  }
+  return all;
 }
 
 Error usage(const std::string& what) {
@@ -154,55 +185,84 @@ bool wants_colour() {
          !(terminal != nullptr && std::string_view(terminal) == "dumb");
 }
 
+// Which view or export; why the choice is none, or "".
 std::string choose_view(const po::variables_map& given, Options& options) {
-  const std::pair<const char*, View> views[] = {
-      {"self", View::kSelf},
-      {"dominated", View::kDominated},
-      {"block", View::kBlock},
-      {"edges", View::kEdges},
-      {"call-sites", View::kCallSites},
-      {"coverage", View::kCoverage},
-      {"annotate", View::kAnnotate},
-      {"by", View::kRollup},
-      {"summary", View::kSummary},
-      {"threads", View::kThreads},
-      {"verify", View::kVerify},
-      {"raw", View::kRaw},
-      {"export", View::kExport},
-      {"path", View::kPath},
-      {"cliques", View::kCliques},
-      {"hot", View::kHot},
-      {"overview", View::kOverview},
-  };
   std::string chosen;
-  for (const auto& [name, view] : views) {
-    if (given.count(name) == 0) continue;
-    if (!chosen.empty()) return "--" + chosen + " and --" + name + " are two views: take one";
+  const auto choose = [&](std::string_view name) {
+    if (given.count(std::string(name)) == 0) return std::string();
+    if (!chosen.empty()) return fmt::format("--{} and --{} are two views: take one", chosen, name);
     chosen = name;
-    options.view = view;
+    return std::string();
+  };
+  for (const View& view : views()) {
+    if (std::string bad = choose(view.name); !bad.empty()) return bad;
+    if (chosen == view.name) options.view = &view;
   }
-  if (given.count("call-sites") != 0) options.call_sites = given["call-sites"].as<Text>();
-  if (given.count("coverage") != 0) options.coverage = given["coverage"].as<Text>();
-  if (given.count("annotate") != 0) options.annotate = given["annotate"].as<Text>();
-  if (given.count("source") + given.count("asm") != 0) {
-    if (options.view != View::kAnnotate) return "--source and --asm belong to --annotate";
-    if (given.count("asm") == 0) options.annotate_by = AnnotateBy::kSource;
-    if (given.count("source") == 0) options.annotate_by = AnnotateBy::kInstructions;
+  if (std::string bad = choose("export"); !bad.empty()) return bad;
+  if (chosen == "export") {
+    auto exporter = find_exporter(given["export"].as<Text>());
+    if (!exporter) return exporter.error().line();
+    options.exporter = *exporter;
+    options.action = Options::Action::kExport;
+    return {};
   }
-  if (given.count("block") != 0) options.block = given["block"].as<Text>();
-  if (given.count("output") != 0) options.output = given["output"].as<Text>();
-  if (given.count("export") != 0) {
-    options.export_format = given["export"].as<Text>();
-    if (auto found = find_exporter(options.export_format); !found) return found.error().line();
+  if (options.view == nullptr) options.view = &default_view();
+  const View& view = *options.view;
+  if (!view.value.empty()) options.value = given[std::string(view.name)].as<Text>();
+  if (view.check != nullptr) {
+    if (std::string bad = view.check(options.value); !bad.empty()) return bad;
   }
-  if (given.count("path") != 0) options.path = given["path"].as<Text>();
-  if (given.count("cliques") != 0) {
-    const Text how = given["cliques"].as<Text>();
-    if (how == "context") {
-      options.view = View::kCliqueContexts;
-    } else if (how != "whole") {
-      return "--cliques=" + how + ": nothing, or context";
+  for (const View& other : views()) {
+    for (const ViewOption& option : other.options) {
+      if (given.count(std::string(option.name)) == 0) continue;
+      if (&other != &view) return fmt::format("--{} goes with --{}", option.name, other.name);
+      options.view_options.emplace_back(option.name);
     }
+  }
+  return {};
+}
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t begin = 0; begin < words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    if (words.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+// What the view does not take, of what was asked for; "" if it takes all.
+std::string check_view(const Options& options, const po::variables_map& given) {
+  const View& view = *options.view;
+  const std::string name = fmt::format("--{}", view.name);
+  if (!view.is_of_contexts() && !options.filter.empty()) {
+    return fmt::format(
+        "--select, --exclude, --fold and --keep choose contexts; {} shows whole runs{}", name,
+        view.value.empty() ? "" : fmt::format(": {}=NAME for some of it", name));
+  }
+  if (view.print != nullptr && options.look.format != Format::kText) {
+    return name + " is text, a record a line: no --format";
+  }
+  if (view.wants_symbols && given.count("no-symbols") != 0) {
+    return name + " knows functions by their symbols: not with --no-symbols";
+  }
+  if (!options.times_from.empty() && (!options.baselines.empty() || !view.is_of_contexts())) {
+    return "--times-from is for views of contexts and functions, without --diff";
+  }
+  if (!options.baselines.empty() && view.compare == nullptr) {
+    std::string comparing;
+    for (const View& other : views()) {
+      if (other.compare != nullptr) comparing += fmt::format(" --{}", other.name);
+    }
+    return "--diff shows one of" + comparing;
+  }
+  const std::string& sort = options.look.sort;
+  if (!sort.empty() && !has_word(view.sort_keys, sort)) {
+    return fmt::format("--sort {}: {} takes {}", sort, name,
+                       view.sort_keys.empty() ? "no order" : view.sort_keys);
+  }
+  if (view.name == "by" && !options.splits.empty()) {
+    return "--by is a table, --split-by splits the tree: take one";
   }
   return {};
 }
@@ -237,12 +297,6 @@ std::string read_look(const po::variables_map& given, Look& look) {
   look.all = given.count("all") != 0;
   look.lines = given.count("lines") != 0;
   if (given.count("sort") != 0) look.sort = given["sort"].as<Text>();
-  bool known_sort = look.sort.empty();
-  for (const char* key :
-       {"self", "dominated", "total", "calls", "per-call", "name", "cost", "caller", "callee"}) {
-    known_sort |= look.sort == key;
-  }
-  if (!known_sort) return "--sort " + look.sort + ": no such order";
   if (given.count("unit") != 0) look.unit = given["unit"].as<Text>();
   if (!is_known_unit(look.unit)) return "--unit " + look.unit + ": no such unit";
   if (given.count("format") != 0) {
@@ -271,9 +325,12 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) {
     if (argument == "--") break;
-    if (argument == "--call-sites") argument += "=*";
-    if (argument == "--coverage") argument += "=*";
-    if (argument == "--cliques") argument += "=whole";
+    for (const View& view : views()) {
+      if (!view.implied.empty() && argument == fmt::format("--{}", view.name)) {
+        argument += fmt::format("={}", view.implied);
+        break;
+      }
+    }
   }
   return arguments;
 }
@@ -285,11 +342,10 @@ std::string help_text() {
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
           "Without a name it reads mlmon.out; several files are summed. Profiles of others are\n"
-          "read as well: perf script's text, folded stacks, pprof, gmon.out with its program.\n\n"
-       << view_options() << "\n"
-       << filter_options() << "\n"
-       << input_options() << "\n"
-       << look_options() << "\nFormats of --export:\n";
+          "read as well: perf script's text, folded stacks, pprof, gmon.out with its program.\n\n";
+  for (const auto& group : view_options()) text << group << "\n";
+  for (const auto& group : other_options()) text << group << "\n";
+  text << "Formats of --export:\n";
   for (const Exporter& exporter : exporters()) {
     text << "  " << std::left << std::setw(12) << exporter.name << exporter.description << "\n";
   }
@@ -313,7 +369,9 @@ std::string help_text() {
 
 Result<Options> parse_options(int argc, char** argv) {
   Options options;
-  po::options_description all = named_options();
+  po::options_description all;
+  for (const auto& group : view_options()) all.add(group);
+  for (const auto& group : other_options()) all.add(group);
   all.add_options()("file", po::value<Texts>());
   po::positional_options_description positional;
   positional.add("file", -1);
@@ -329,11 +387,11 @@ Result<Options> parse_options(int argc, char** argv) {
     return usage(error.what());
   }
   if (given.count("help") != 0) {
-    options.view = View::kHelp;
+    options.action = Options::Action::kHelp;
     return options;
   }
   if (given.count("version") != 0) {
-    options.view = View::kVersion;
+    options.action = Options::Action::kVersion;
     return options;
   }
   if (std::string bad = choose_view(given, options); !bad.empty()) return usage(bad);
@@ -346,34 +404,11 @@ Result<Options> parse_options(int argc, char** argv) {
   if (options.files.empty()) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
-  const bool about_runs = options.view == View::kSummary || options.view == View::kThreads ||
-                          options.view == View::kRaw || options.view == View::kVerify;
-  if (about_runs && !options.filter.empty()) {
-    return Error{
-        "fble-prof-report", std::nullopt,
-        "--select, --exclude, --fold and --keep choose contexts; this view shows whole runs",
-        "take another view; by thread: --by thread"};
-  }
-  if (options.view == View::kRaw && options.look.format != Format::kText) {
-    return usage("--raw is text, a record a line: no --format");
-  }
-  if (options.view == View::kCoverage && !options.filter.empty()) {
-    return usage(
-        "--coverage is of whole runs, not of contexts: --coverage=NAME for some functions");
-  }
-  if (options.view == View::kCoverage && given.count("no-symbols") != 0) {
-    return usage("--coverage knows functions by their symbols: not with --no-symbols");
-  }
+  if (given.count("output") != 0) options.output = given["output"].as<Text>();
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
   options.times_from = texts("times-from");
-  if (!options.times_from.empty() &&
-      (!options.baselines.empty() || options.view == View::kSummary ||
-       options.view == View::kThreads || options.view == View::kRaw ||
-       options.view == View::kVerify || options.view == View::kCoverage)) {
-    return usage("--times-from is for views of contexts and functions, without --diff");
-  }
   for (const Text& text : texts("split-by")) {
     auto split = transform::parse_split(text);
     if (!split) return usage(split.error().line());
@@ -384,34 +419,18 @@ Result<Options> parse_options(int argc, char** argv) {
     if (!limit) return limit.error();
     options.limits.push_back(std::move(*limit));
   }
+  if (options.view != nullptr) {
+    if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);
+  } else if (!options.baselines.empty()) {
+    return usage("--diff compares in a view: not with --export");
+  }
   if (options.baselines.empty() && (options.normalize || !options.limits.empty())) {
     return usage("--normalize and --fail-if compare: say with what by --diff BASE");
-  }
-  const bool shows_pairs = options.view == View::kEdges || options.view == View::kCallSites;
-  for (const char* key : {"cost", "caller", "callee"}) {
-    if (options.look.sort != key || shows_pairs) continue;
-    return usage("--sort " + options.look.sort +
-                 " is for --edges and --call-sites; else: self, dominated, calls, per-call, name");
-  }
-  const bool compares = options.view == View::kTree || options.view == View::kSelf ||
-                        options.view == View::kDominated;
-  if (!options.baselines.empty() && !compares) {
-    return usage("--diff shows the tree, --self or --dominated");
   }
   if (given.count("metric") != 0) options.metric = given["metric"].as<Text>();
   options.inlines = given.count("inlines") != 0;
   options.leaves = given.count("leaves") != 0;
   options.symbols = given.count("no-symbols") == 0;
-  if (given.count("by") != 0) {
-    options.rollup = given["by"].as<Text>();
-    if (!is_rollup(options.rollup)) {
-      return usage("--by " + options.rollup +
-                   ": module, file, namespace, class, thread, process, host, rank or label:KEY");
-    }
-    if (!options.splits.empty()) {
-      return usage("--by is a table, --split-by splits the tree: take one");
-    }
-  }
   return options;
 }
 

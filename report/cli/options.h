@@ -6,51 +6,23 @@
 
 #include "base/result.h"
 #include "report/cli/gate.h"
-#include "report/text/input.h"
-#include "report/views/annotate_view.h"
-#include "report/views/rollup_view.h"
+#include "report/exporters/exporter.h"
+#include "report/text/look.h"
+#include "report/views/view.h"
 #include "transform/filter.h"
-#include "transform/merge.h"
+#include "transform/grouping.h"
 
 namespace fbleprof::report {
 
-enum class View {
-  kTree,
-  kSelf,
-  kDominated,
-  kBlock,
-  kEdges,
-  kCallSites,
-  kCoverage,
-  kAnnotate,
-  kRollup,
-  kSummary,
-  kThreads,
-  kRaw,
-  kVerify,
-  kExport,
-  kPath,
-  kCliques,
-  kCliqueContexts,
-  kHot,
-  kOverview,
-  kHelp,  // nothing else: `help_text` is to be printed
-  kVersion,
-};
-
 struct Options {
-  View view = View::kTree;
-  std::string block;       // pattern of kBlock
-  std::string call_sites;  // pattern of kCallSites
-  std::string annotate;    // pattern of kAnnotate
-  std::string coverage;    // pattern of kCoverage
-  AnnotateBy annotate_by = AnnotateBy::kBoth;
-  std::string rollup;         // of kRollup, see is_rollup
-  std::string export_format;  // of kExport
-  std::string output;         // file; "" = stdout
-  std::string path;           // patterns of kPath, separated by commas
+  enum class Action { kShow, kExport, kHelp, kVersion } action = Action::kShow;
+  const View* view = nullptr;             // of kShow
+  std::string value;                      // of the view's option
+  std::vector<std::string> view_options;  // of the view's own that were given
+  const Exporter* exporter = nullptr;     // of kExport
+  std::string output;                     // file; "" = stdout
   std::vector<std::string> files;
-  std::string metric;  // "" = the profile's own clock
+  std::string metric;  // "" = the profile's own
   transform::Filter filter;
   std::vector<transform::Split> splits;
   bool tolerant = false;
@@ -68,5 +40,20 @@ struct Options {
 Result<Options> parse_options(int argc, char** argv);
 
 std::string help_text();
+
+// An option that is no view's, as help and completions tell it.
+struct OptionHelp {
+  std::string_view name, value;  // value "" = it takes none
+  std::string_view help;
+  std::string_view words = {};  // values that completions offer, separated by blanks
+  enum class Kind { kFlag, kText, kTexts, kCount, kNumber } kind = Kind::kFlag;
+  bool is_file = false;
+};
+struct OptionGroup {
+  std::string_view title;
+  std::vector<OptionHelp> options;
+};
+// All options but the views'.
+const std::vector<OptionGroup>& option_groups();
 
 }  // namespace fbleprof::report

@@ -223,8 +223,14 @@ class CallgrindWriter {
   std::string out_;
 };
 
-}  // namespace
-
 Result<std::string> write_callgrind(const Export& input) { return CallgrindWriter(input).write(); }
 
+const RegisterExporter kCallgrind({
+    .name = "callgrind",
+    .description = "all metrics and exact calls: KCachegrind, callgrind_annotate",
+    .wants_lines = true,
+    .write = write_callgrind,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

@@ -5,11 +5,14 @@
 #include "report/exporters/exporter.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 #include "report/text/table.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
+
+namespace {
 
 Result<std::string> write_csv(const Export& input) {
   const Profile& profile = input.profile;
@@ -31,9 +34,9 @@ Result<std::string> write_csv(const Export& input) {
       const ModuleId module = functions.module[f];
       const std::string path =
           module ? escape(profile.text(profile.modules()[module.index()].path)) : std::string();
-      described[f] = fmt::format(
-          "{},{},{},{}", csv_field(escape(display_name(profile, function))), csv_field(path),
-          csv_field(escape(profile.text(functions.file[f]))), functions.line[f]);
+      described[f] =
+          fmt::format("{},{},{},{}", csv_field(whole_name(profile, function)), csv_field(path),
+                      csv_field(escape(profile.text(functions.file[f]))), functions.line[f]);
     }
     const std::string parent = nodes.parent[n] ? std::to_string(nodes.parent[n].index()) : "";
     out += fmt::format("{},{},{},{}", n, parent, nodes.depth[n], described[f]);
@@ -45,4 +48,12 @@ Result<std::string> write_csv(const Export& input) {
   return out;
 }
 
+const RegisterExporter kCsv({
+    .name = "csv",
+    .description = "a row a context, all metrics",
+    .wants_lines = true,
+    .write = write_csv,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

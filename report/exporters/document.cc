@@ -6,6 +6,7 @@
 #include "report/exporters/json_writer.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -113,8 +114,7 @@ class Document {
     const auto column = [&](const char* name, auto write_one) {
       json_.column(name, met.size(), [&](std::size_t i) { write_one(met[i]); });
     };
-    column("name",
-           [&](std::size_t f) { json_.text(escape(display_name(profile_, FunctionId(f)))); });
+    column("name", [&](std::size_t f) { json_.text(whole_name(profile_, FunctionId(f))); });
     column("linkage_name",
            [&](std::size_t f) { json_.text(escape(profile_.text(all.linkage_name[f]))); });
     column("kind", [&](std::size_t f) { json_.text(kind_name(all.kind[f])); });

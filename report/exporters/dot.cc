@@ -7,11 +7,11 @@
 #include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pairs.h"
-#include "report/exporters/exporter.h"
+#include "report/exporters/dot.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 #include "report/text/quantity.h"
-#include "symbolize/shorten.h"
 
 namespace fbleprof::report {
 
@@ -41,12 +41,14 @@ class DotWriter {
   explicit DotWriter(const Export& input)
       : input_(input),
         profile_(input.profile),
-        kept_(analysis::total(input.profile, input.metric)),
-        shown_(input.profile.functions().count()) {}
+        costs_(input.profile, input.metric),
+        kept_(costs_.total()),
+        shown_(input.profile.functions().count()),
+        names_(Names(input.profile).marked(input.profile.nodes().function)) {}
 
   std::string write() {
-    auto functions = analysis::function_table(profile_, input_.metric);
-    auto pairs = analysis::pair_table(profile_, input_.metric);
+    auto functions = analysis::function_table(costs_);
+    auto pairs = analysis::pair_table(costs_);
     std::sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) {
       return a.dominated != b.dominated ? a.dominated > b.dominated : a.function < b.function;
     });
@@ -116,9 +118,8 @@ class DotWriter {
   }
 
   std::string node(const analysis::FunctionRow& row) const {
-    const std::string full = escape(display_name(profile_, row.function));
-    const std::string name =
-        escape(symbolize::shorten(display_name(profile_, row.function), kNameColumns));
+    const std::string full = whole_name(profile_, row.function);
+    const std::string name = names_.fit(row.function, kNameColumns);
     std::string label = quoted(name);
     label.pop_back();
     label += "\\ntotal " + figure(row.dominated, row.dominated_is_bound) + "\\nself " +
@@ -140,8 +141,10 @@ class DotWriter {
 
   const Export& input_;
   const Profile& profile_;
+  const analysis::Costs costs_;
   const std::uint64_t kept_;
   std::vector<bool> shown_;  // by function
+  const Names names_;
 };
 
 }  // namespace
@@ -150,5 +153,15 @@ Result<std::string> write_dot(const Export& input) {
   if (Status bad = check_additive(input, "dot")) return *bad;
   return DotWriter(input).write();
 }
+
+namespace {
+
+const RegisterExporter kDot({
+    .name = "dot",
+    .description = "the call graph for graphviz; --min and --all choose how much of it",
+    .write = write_dot,
+});
+
+}  // namespace
 
 }  // namespace fbleprof::report

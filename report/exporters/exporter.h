@@ -6,13 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "profile/profile.h"
-#include "transform/merge.h"
 
 namespace fbleprof::report {
 
@@ -22,7 +21,6 @@ struct Export {
   const profile::Metric& metric;    // of formats that hold one metric; else the one shown first
   std::uint64_t total = 0;          // of the metric, before filtering
   bool kept_is_bound = false;
-  transform::GroupBy group_by = transform::GroupBy::kNothing;  // of the levels below the root
   double min_percent = 0.5;  // graphs leave out what costs less than this share
   bool all = false;          // ... or nothing
 };
@@ -30,27 +28,22 @@ struct Export {
 struct Exporter {
   std::string_view name;         // as users type it
   std::string_view description;  // for people, half a line
-  bool is_binary;                // not to be shown on a terminal
-  bool wants_lines;              // holds source lines
+  bool is_binary = false;        // not to be shown on a terminal
+  bool wants_lines = false;      // holds source lines
   Result<std::string> (*write)(const Export&);
 };
 
-// All of them, in the order of the help text.
-std::span<const Exporter> exporters();
+// All exporters, by name.
+const std::vector<Exporter>& exporters();
 
 // Fails with the names of all where `name` is none of them.
 Result<const Exporter*> find_exporter(std::string_view name);
 
-Result<std::string> write_pprof(const Export& input);
-Result<std::string> write_otlp(const Export& input);
-Result<std::string> write_folded(const Export& input);
-Result<std::string> write_callgrind(const Export& input);
-Result<std::string> write_speedscope(const Export& input);
-Result<std::string> write_firefox(const Export& input);
-Result<std::string> write_dot(const Export& input);
-Result<std::string> write_svg(const Export& input);
-Result<std::string> write_json(const Export& input);
-Result<std::string> write_csv(const Export& input);
-Result<std::string> write_html(const Export& input);
+// Makes an exporter known. To be a constant of the exporter's file, which is all that there is of
+// it.
+class RegisterExporter {
+ public:
+  explicit RegisterExporter(Exporter exporter);
+};
 
 }  // namespace fbleprof::report

@@ -9,6 +9,7 @@
 #include "report/exporters/json_writer.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -202,7 +203,7 @@ class FirefoxWriter {
     json_.StartObject();
     json_.member("length", std::uint64_t{count});
     json_.column("name", count, [&](std::size_t i) {
-      json_.Uint64(string(escape(display_name(profile_, FunctionId(met_[i])))));
+      json_.Uint64(string(whole_name(profile_, FunctionId(met_[i]))));
     });
     json_.column("isJS", count, [&](std::size_t) { json_.Bool(false); });
     json_.column("relevantForJS", count, [&](std::size_t) { json_.Bool(false); });
@@ -327,11 +328,17 @@ class FirefoxWriter {
   JsonWriter json_;
 };
 
-}  // namespace
-
 Result<std::string> write_firefox(const Export& input) {
   if (Status bad = check_additive(input, "firefox")) return *bad;
   return FirefoxWriter(input).write();
 }
 
+const RegisterExporter kFirefox({
+    .name = "firefox",
+    .description = "profiler.firefox.com (its timeline means nothing)",
+    .wants_lines = true,
+    .write = write_firefox,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

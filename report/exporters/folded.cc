@@ -27,8 +27,6 @@ std::string folded_name(std::string name) {
   return name;
 }
 
-}  // namespace
-
 Result<std::string> write_folded(const Export& input) {
   if (Status bad = check_additive(input, "folded")) return *bad;
   const Nodes& nodes = input.profile.nodes();
@@ -62,4 +60,11 @@ Result<std::string> write_folded(const Export& input) {
   return out;
 }
 
+const RegisterExporter kFolded({
+    .name = "folded",
+    .description = "one metric, a line a stack: flamegraph.pl, inferno",
+    .write = write_folded,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

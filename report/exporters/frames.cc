@@ -7,6 +7,7 @@
 
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -49,7 +50,7 @@ class FramesBuilder {
   // The function's number, given on first use. Sampled addresses of one function share it.
   std::uint64_t number_of(FunctionId f) {
     const std::size_t i = f.index();
-    const std::string name = escape(display_name(profile_, f));
+    const std::string name = whole_name(profile_, f);
     const std::string file = escape(profile_.text(functions_.file[i]));
     const std::uint64_t mapping = mapping_of(f);
     const auto [at, added] =

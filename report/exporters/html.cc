@@ -49,8 +49,6 @@ std::string without_tags(const std::string& json) {
 
 std::string source(const PagePart& part) { return "'sha256-" + base64_of_hex(part.sha256) + "'"; }
 
-}  // namespace
-
 Result<std::string> write_html(const Export& input) {
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -71,4 +69,12 @@ Result<std::string> write_html(const Export& input) {
   return out;
 }
 
+const RegisterExporter kHtml({
+    .name = "html",
+    .description = "one page with a flame graph and tables; needs no network",
+    .wants_lines = true,
+    .write = write_html,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

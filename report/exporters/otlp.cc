@@ -10,15 +10,12 @@
 #include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "report/exporters/frames.h"
-#include "report/exporters/groups.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
 
@@ -96,22 +93,6 @@ std::string any_value(const std::vector<std::string>& texts) {
   return data;
 }
 
-// "NAME (NUMBER)", as groups are called (see transform/grouping.h).
-struct Numbered {
-  std::string name;
-  std::optional<std::uint64_t> number;
-};
-Numbered numbered(std::string_view text) {
-  const std::size_t at = text.rfind(" (");
-  if (at == std::string_view::npos || !text.ends_with(')')) return {std::string(text), {}};
-  const std::string_view digits = text.substr(at + 2, text.size() - at - 3);
-  std::uint64_t number = 0;
-  const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  Numbered result{std::string(text.substr(0, at)), {}};
-  if (bad == std::errc() && end == digits.data() + digits.size()) result.number = number;
-  return result;
-}
-
 class OtlpWriter {
  public:
   OtlpWriter(const Export& input, const OtlpResource& resource)
@@ -119,7 +100,6 @@ class OtlpWriter {
         nodes_(input.profile.nodes()),
         resource_(resource),
         frames_(frames(input.profile)),
-        groups_(groups(input.profile, input.group_by)),
         metrics_(additive_metrics(input)),
         dictionary_(dictionary_data_) {
     text("");
@@ -192,23 +172,32 @@ class OtlpWriter {
     return at->second;
   }
 
-  // Threads and processes stand in the tree, but not on stacks: they are attributes.
-  std::vector<std::int32_t> labels_of_group(NodeId node) {
-    std::string name = escape(display_name(profile_, nodes_.function[node.index()]));
-    std::vector<std::int32_t> labels;
-    const bool is_thread = groups_[node.index()] == Group::kThread;
-    Numbered group = numbered(name);
-    if (is_thread) {
-      constexpr std::string_view kBefore = "thread \"";
-      group.name = group.name.substr(kBefore.size());
-      if (group.name.ends_with('"')) group.name.pop_back();
-    }
-    const auto add = [&](const char* key, const std::string& value) {
-      labels.push_back(attribute(key, value));
+  // Groups stand in the tree, but not on stacks: they are attributes.
+  std::vector<std::int32_t> labels_of_group(const Group& group) {
+    const std::string name = escape(profile_.text(group.name));
+    const auto label = [&](const std::string& key) {
+      return attribute(key, any_value(std::string_view(name)));
     };
-    add(is_thread ? "thread.name" : "process.executable.name",
-        any_value(std::string_view(group.name)));
-    if (group.number) add(is_thread ? "thread.id" : "process.pid", any_value(*group.number));
+    std::vector<std::int32_t> labels;
+    switch (group.axis) {
+      case Axis::kProcess:
+        labels.push_back(label("process.executable.name"));
+        if (group.number != 0) labels.push_back(attribute("process.pid", any_value(group.number)));
+        break;
+      case Axis::kThread:
+        labels.push_back(label("thread.name"));
+        if (group.number != 0) labels.push_back(attribute("thread.id", any_value(group.number)));
+        break;
+      case Axis::kHost:
+        labels.push_back(label("host.name"));
+        break;
+      case Axis::kFile:
+        labels.push_back(label("profile.file"));
+        break;
+      case Axis::kLabel:
+        labels.push_back(label(escape(profile_.text(group.key))));
+        break;
+    }
     return labels;
   }
 
@@ -221,9 +210,9 @@ class OtlpWriter {
     for (std::size_t n = 1; n < nodes_.count(); ++n) {
       const std::size_t parent = nodes_.parent[n].index();
       labels_of_node_[n] = labels_of_node_[parent];
-      if (groups_[n] != Group::kNone) {
+      if (const Group* group = group_of(profile_, NodeId(n))) {
         std::vector<std::int32_t> labels = label_sets_[labels_of_node_[parent]];
-        for (const std::int32_t label : labels_of_group(NodeId(n))) labels.push_back(label);
+        for (const std::int32_t label : labels_of_group(*group)) labels.push_back(label);
         labels_of_node_[n] = static_cast<std::uint32_t>(label_sets_.size());
         label_sets_.push_back(std::move(labels));
         continue;
@@ -370,12 +359,11 @@ class OtlpWriter {
 
   // Of what samples measure: time by the clock that they follow, and how many there were.
   void add_period(protozero::pbf_writer& out, const Metric& metric) {
-    if (profile_.processes().empty() || profile_.processes().front().rate_hz == 0) return;
-    const Process& process = profile_.processes().front();
-    const char* clock = process.clock == Clock::kWall ? "wall" : "cpu";
-    if (metric.name != clock && metric.name != "samples") return;
-    add_value_type(out, field::kPeriodType, clock, "nanoseconds");
-    out.add_int64(field::kPeriod, 1'000'000'000 / process.rate_hz);
+    const Sampling sampling = sampling_of(profile_);
+    if (sampling.metric == nullptr) return;
+    if (&metric != sampling.metric && metric.role != Role::kSamples) return;
+    add_value_type(out, field::kPeriodType, escape(sampling.metric->name), "nanoseconds");
+    out.add_int64(field::kPeriod, sampling.period_ns);
   }
 
   void add_mappings() {
@@ -443,7 +431,6 @@ class OtlpWriter {
   const Nodes& nodes_;
   const OtlpResource& resource_;
   const Frames frames_;
-  const std::vector<Group> groups_;
   const std::vector<const Metric*> metrics_;
   std::string dictionary_data_;
   protozero::pbf_writer dictionary_;
@@ -464,6 +451,17 @@ std::string otlp_request(const Export& input, const OtlpResource& resource) {
   return OtlpWriter(input, resource).write();
 }
 
+namespace {
+
 Result<std::string> write_otlp(const Export& input) { return otlp_request(input, {}); }
 
+const RegisterExporter kOtlp({
+    .name = "otlp",
+    .description = "all metrics, a profile each: OpenTelemetry (in development there)",
+    .is_binary = true,
+    .wants_lines = true,
+    .write = write_otlp,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

@@ -14,10 +14,10 @@
 
 #include "report/exporters/exporter.h"
 #include "report/exporters/frames.h"
-#include "report/exporters/groups.h"
 #include "report/exporters/gzip.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -72,7 +72,6 @@ class PprofWriter {
       : profile_(input.profile),
         nodes_(input.profile.nodes()),
         frames_(frames(input.profile)),
-        groups_(groups(input.profile, input.group_by)),
         metrics_(additive_metrics(input)),
         out_(data_) {
     // Old readers take the last sample type for the default, so the chosen metric is the last.
@@ -139,6 +138,7 @@ class PprofWriter {
   void add_samples() {
     std::vector<std::int64_t> values(metrics_.size());
     std::vector<std::uint64_t> stack;
+    std::vector<NodeId> groups;
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       bool any = false;
       for (std::size_t m = 0; m < metrics_.size(); ++m) {
@@ -147,12 +147,10 @@ class PprofWriter {
       }
       if (!any) continue;
       stack.clear();
-      NodeId thread, process;
+      groups.clear();
       for (NodeId at(n); at && nodes_.parent[at.index()]; at = caller_on_stack(profile_, at)) {
-        if (groups_[at.index()] == Group::kThread) {
-          thread = at;
-        } else if (groups_[at.index()] == Group::kProcess) {
-          process = at;
+        if (group_of(profile_, at) != nullptr) {
+          groups.push_back(at);
         } else {
           stack.push_back(frames_.location_of_node[at.index()]);
         }
@@ -162,16 +160,34 @@ class PprofWriter {
       protozero::pbf_writer sample(out_, field::kSample);
       sample.add_packed_uint64(field::kLocationId, stack.begin(), stack.end());
       sample.add_packed_int64(field::kValue, values.begin(), values.end());
-      if (thread) add_label(sample, "thread", thread);
-      if (process) add_label(sample, "process", process);
+      for (const NodeId group : groups) add_label(sample, group);
     }
   }
 
-  void add_label(protozero::pbf_writer& sample, const char* key, NodeId group) {
+  // Groups are labels of samples, and not on their stacks.
+  void add_label(protozero::pbf_writer& sample, NodeId node) {
+    const Group& group = *group_of(profile_, node);
+    std::string value = whole_name(profile_, nodes_.function[node.index()]);
+    if (group.axis == Axis::kLabel) value = escape(profile_.text(group.name));
     protozero::pbf_writer label(sample, field::kLabel);
-    label.add_int64(field::kKey, text(key));
-    label.add_int64(field::kStr,
-                    text(escape(display_name(profile_, nodes_.function[group.index()]))));
+    label.add_int64(field::kKey, text(label_key(group)));
+    label.add_int64(field::kStr, text(value));
+  }
+
+  std::string label_key(const Group& group) const {
+    switch (group.axis) {
+      case Axis::kProcess:
+        return "process";
+      case Axis::kThread:
+        return "thread";
+      case Axis::kHost:
+        return "host";
+      case Axis::kFile:
+        return "profile";
+      case Axis::kLabel:
+        break;
+    }
+    return escape(profile_.text(group.key));
   }
 
   void add_mappings() {
@@ -200,11 +216,9 @@ class PprofWriter {
     if (!metrics_.empty()) {
       out_.add_int64(field::kDefaultSampleType, text(escape(metrics_.back()->name)));
     }
-    if (!profile_.processes().empty() && profile_.processes().front().rate_hz != 0) {
-      const Process& process = profile_.processes().front();
-      const char* clock = process.clock == Clock::kWall ? "wall" : "cpu";
-      add_value_type(field::kPeriodType, clock, "nanoseconds");
-      out_.add_int64(field::kPeriod, 1'000'000'000 / process.rate_hz);
+    if (const Sampling sampling = sampling_of(profile_); sampling.metric != nullptr) {
+      add_value_type(field::kPeriodType, escape(sampling.metric->name), "nanoseconds");
+      out_.add_int64(field::kPeriod, sampling.period_ns);
     }
     if (const std::string command = command_line(profile_); !command.empty()) {
       out_.add_int64(field::kComment, text("command: " + command));
@@ -217,7 +231,6 @@ class PprofWriter {
   const Profile& profile_;
   const Nodes& nodes_;
   const Frames frames_;
-  const std::vector<Group> groups_;
   std::vector<const Metric*> metrics_;
   std::string data_;
   protozero::pbf_writer out_;
@@ -225,8 +238,15 @@ class PprofWriter {
   std::vector<const std::string*> texts_;  // keys of text_index_, which stay where they are
 };
 
-}  // namespace
-
 Result<std::string> write_pprof(const Export& input) { return PprofWriter(input).write(); }
 
+const RegisterExporter kPprof({
+    .name = "pprof",
+    .description = "all metrics, gzipped: go tool pprof, Pyroscope",
+    .is_binary = true,
+    .wants_lines = true,
+    .write = write_pprof,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

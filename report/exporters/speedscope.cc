@@ -9,6 +9,7 @@
 #include "report/exporters/json_writer.h"
 #include "report/exporters/tree.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -64,7 +65,7 @@ class SpeedscopeWriter {
       if (frame_[f] != 0) continue;
       frame_[f] = ++met;
       json_.StartObject();
-      json_.member("name", escape(display_name(profile_, function)));
+      json_.member("name", whole_name(profile_, function));
       const std::string file = escape(profile_.text(functions.file[f]));
       if (!file.empty()) json_.member("file", file);
       if (functions.line[f] != 0) json_.member("line", std::uint64_t{functions.line[f]});
@@ -145,11 +146,17 @@ class SpeedscopeWriter {
   JsonWriter json_;
 };
 
-}  // namespace
-
 Result<std::string> write_speedscope(const Export& input) {
   if (Status bad = check_additive(input, "speedscope")) return *bad;
   return SpeedscopeWriter(input).write();
 }
 
+const RegisterExporter kSpeedscope({
+    .name = "speedscope",
+    .description = "a flame graph a metric: speedscope.app",
+    .wants_lines = true,
+    .write = write_speedscope,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

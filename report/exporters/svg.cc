@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "report/exporters/exporter.h"
+#include "report/exporters/dot.h"
 
 extern char** environ;
 
@@ -24,8 +24,6 @@ using File = std::unique_ptr<std::FILE, Close>;
 Error failure(const std::string& what, const std::string& remedy) {
   return {"dot", std::nullopt, what, remedy};
 }
-
-}  // namespace
 
 Result<std::string> write_svg(const Export& input) {
   auto graph = write_dot(input);
@@ -64,4 +62,11 @@ Result<std::string> write_svg(const Export& input) {
   return svg;
 }
 
+const RegisterExporter kSvg({
+    .name = "svg",
+    .description = "the call graph, drawn by graphviz's dot",
+    .write = write_svg,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

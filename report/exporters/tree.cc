@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "analysis/default_metric.h"
 #include "report/text/escape.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -14,7 +16,7 @@ std::vector<std::string> function_names(const Profile& profile) {
   std::vector<std::string> names(profile.functions().count());
   for (const FunctionId f : profile.nodes().function) {
     std::string& name = names[f.index()];
-    if (name.empty()) name = escape(display_name(profile, f));
+    if (name.empty()) name = whole_name(profile, f);
   }
   return names;
 }
@@ -70,6 +72,20 @@ std::uint64_t duration_ns(const Profile& profile) {
     longest = std::max(longest, process.duration_ns);
   }
   return longest;
+}
+
+const Group* group_of(const Profile& profile, NodeId node) {
+  const FunctionId function = profile.nodes().function[node.index()];
+  const GroupId group = profile.functions().group[function.index()];
+  return group ? &profile.groups()[group.index()] : nullptr;
+}
+
+Sampling sampling_of(const Profile& profile) {
+  if (profile.processes().empty() || profile.processes().front().rate_hz == 0) return {};
+  const Process& process = profile.processes().front();
+  const Metric* clock = analysis::clock_metric(profile, process);
+  if (clock == nullptr || clock->unit != "ns") return {};
+  return {clock, 1'000'000'000 / process.rate_hz};
 }
 
 NodeId physical_frame(const Profile& profile, NodeId node) {

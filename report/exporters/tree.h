@@ -21,6 +21,14 @@ std::vector<const profile::Metric*> additive_metrics(const Export& input);
 // An error if the chosen metric may not be added up.
 Status check_additive(const Export& input, std::string_view format);
 
+// The metric by which the first process was sampled, and its period in ns. No metric: there is
+// none, or the period is unknown.
+struct Sampling {
+  const profile::Metric* metric = nullptr;
+  std::int64_t period_ns = 0;
+};
+Sampling sampling_of(const profile::Profile& profile);
+
 // The command line of the first process, escaped; "" if unknown.
 std::string command_line(const profile::Profile& profile);
 
@@ -35,6 +43,9 @@ std::uint64_t duration_ns(const profile::Profile& profile);
 // Whether a sampled address lies in the function that its context is of already: then it says
 // where in that function time went, and is no call.
 bool is_place_in_parent(const profile::Profile& profile, profile::NodeId node);
+
+// The group that a node stands for; null: it is a function of the program.
+const profile::Group* group_of(const profile::Profile& profile, profile::NodeId node);
 
 // The nearest function above `node`, or `node` itself, that was not inlined into its caller.
 profile::NodeId physical_frame(const profile::Profile& profile, profile::NodeId node);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "analysis/costs.h"
+#include "analysis/default_metric.h"
+#include "analysis/run_facts.h"
 #include "profile/reader.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/gzip.h"
@@ -12,8 +14,6 @@
 #include "report/exporters/tree.h"
 #include "report/push/prune.h"
 #include "report/text/quantity.h"
-#include "report/views/run_facts.h"
-#include "report/views/run_view.h"
 #include "symbolize/symbolize_profile.h"
 #include "symbolize/table_cache.h"
 #include "transform/merge.h"
@@ -69,7 +69,7 @@ bool all_zero(const Profile& profile) {
 
 Result<std::string> encode(const report::Export& input, const Options& options,
                            const report::OtlpResource& resource) {
-  if (options.format == Format::kPprof) return report::write_pprof(input);
+  if (options.format == Format::kPprof) return (*report::find_exporter("pprof"))->write(input);
   return report::gzip(report::otlp_request(input, resource));
 }
 
@@ -109,11 +109,12 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
   if (!read) return read.error();
   Profile profile = std::move(read->profile);
   Prepared prepared;
-  const std::string metric = report::default_metric(profile);
-  const std::uint64_t rate = report::reached_hz(report::run_facts(profile, {}));
-  if (profile.find_metric(metric) == nullptr) {
+  const profile::Metric* chosen = analysis::default_metric(profile);
+  if (chosen == nullptr) {
     return Error{options.file, std::nullopt, "holds no measured values", ""};
   }
+  const std::string metric = chosen->name;
+  const std::uint64_t rate = analysis::reached_hz(analysis::run_facts(profile, {}));
 
   symbolize::Options names;
   names.lines = true;

@@ -4,156 +4,265 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "base/capped.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 
 namespace fbleprof::report {
 
-Cell name_cell(const Input& input, profile::FunctionId function) {
-  return {.text = input.look.width == 0 ? label(input, function)
-                                        : short_label(input, function, input.look.width),
-          .number = {},
-          .raw = escape(display_name(input.profile, function)),
-          .tail = mark_of(input, function)};
+using Kind = Column::Kind;
+
+Cell name_cell(profile::FunctionId function, std::string behind) {
+  Cell cell;
+  cell.parts.push_back({{}, function});
+  if (behind.empty()) return cell;
+  cell.parts.push_back({std::move(behind), {}});
+  return cell;
 }
 
-Cell text_cell(std::string text) {
-  std::string safe = escape(text);
-  return {.text = safe, .number = {}, .raw = safe};
+Cell name_cell(Pieces parts, std::string raw) {
+  return {.number = {}, .parts = std::move(parts), .raw = std::move(raw), .has_raw = true};
 }
 
-Cell count_cell(std::uint64_t value) {
-  return {.text = value == 0 ? "" : count(value), .number = value, .raw = {}};
+Cell raw_cell(std::string raw) { return name_cell(Pieces(), std::move(raw)); }
+
+Cell text_cell(std::string_view text) { return {.number = {}, .parts = {{escape(text), {}}}}; }
+
+Cell number_cell(std::uint64_t value, bool is_bound) {
+  return {.number = value, .is_bound = is_bound};
 }
 
-Cell cost_cell(const Input& input, std::uint64_t value, bool is_bound) {
-  return {.text = (is_bound ? "≥" : "") + quantity(value, input.metric.unit, input.look.unit),
-          .number = value,
-          .raw = {}};
+Cell flag_cell(bool value) { return {.number = value ? 1 : 0}; }
+
+Cell average_cell(std::uint64_t cost, std::uint64_t calls, bool is_bound) {
+  Cell cell{.number = {}, .is_bound = is_bound, .ink = Ink::kDim};
+  if (calls != 0) cell.number = rounded_quotient(cost, calls);
+  return cell;
 }
 
-Cell percent_cell(std::uint64_t part, std::uint64_t whole, bool is_bound) {
-  return {.text = (is_bound ? "≥" : "") + percent(part, whole),
-          .number = {},
-          .raw = {},
-          .ink = heat(percent_of(part, whole))};
-}
+Cell hidden(Cell cell) { return shown_as(std::move(cell), ""); }
 
-Cell flag_cell(bool value) {
-  return {.text = {}, .number = value ? 1 : 0, .raw = {}, .is_flag = true};
+Cell shown_as(Cell cell, std::string text) {
+  cell.shown = std::move(text);
+  return cell;
 }
 
 namespace {
 
-// `text` in `width` columns; `tail` stays if it leaves the rest some room.
-std::string fit(const std::string& text, const std::string& tail, std::size_t width) {
-  const std::size_t kept = width_of(tail);
-  if (kept == 0 || width_of(text) <= width || kept * 3 > width * 2 || !text.ends_with(tail)) {
-    return cut(text, width);
-  }
-  return cut(text.substr(0, text.size() - tail.size()), width - kept) + tail;
+// What programs read of a cell that is no number. The first function of a line is its name.
+std::string raw_text(const Cell& cell, const Names& names) {
+  if (cell.has_raw) return cell.raw;
+  if (cell.parts.empty()) return {};
+  const Piece& part = cell.parts.front();
+  return part.function ? names.whole(part.function) : part.text;
 }
 
-}  // namespace
+std::string number_text(const Cell& cell, Kind kind, const Look& look, const Measure& measure) {
+  if (!cell.number) return {};
+  const std::uint64_t value = *cell.number;
+  const std::string bound = cell.is_bound ? "≥" : "";
+  switch (kind) {
+    case Kind::kCost:
+      return bound + quantity(value, measure.unit, look.unit);
+    case Kind::kShare:
+      return bound + percent(value, measure.kept);
+    case Kind::kTime:
+      return quantity(value, "ns", look.unit);
+    case Kind::kCount:
+      return value == 0 ? "" : bound + count(value);
+    case Kind::kFlag:
+      return value != 0 ? "yes" : "";
+    case Kind::kText:
+    case Kind::kName:
+    case Kind::kNumber:
+      break;
+  }
+  return bound + std::to_string(value);
+}
 
-std::string text_of(const Table& table, const Look& look) {
-  std::vector<std::size_t> shown;
-  std::size_t flexible = table.columns.size();
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    if (table.columns[c].title.empty()) continue;
-    shown.push_back(c);
-    if (table.columns[c].align == Column::Align::kLeft) flexible = c;
-  }
-  std::vector<std::size_t> widths(table.columns.size());
-  for (const std::size_t c : shown) {
-    widths[c] = width_of(table.columns[c].title);
-    for (const auto& row : table.rows) widths[c] = std::max(widths[c], width_of(row[c].text));
-  }
-  if (look.width != 0 && flexible < table.columns.size()) {
-    std::size_t others = 0;
-    for (const std::size_t c : shown) {
-      if (c != flexible) others += widths[c] + 2;
+Ink ink_of(const Cell& cell, Kind kind, const Measure& measure) {
+  if (kind != Kind::kShare || !cell.number || cell.ink != Ink::kPlain) return cell.ink;
+  return heat(percent_of(*cell.number, measure.kept));
+}
+
+// A text table: its columns in people's order, and their texts.
+class TextTable {
+ public:
+  TextTable(const Table& table, const Look& look, const Names& names, const Measure& measure)
+      : table_(table), look_(look), measure_(measure) {
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      if (!table.columns[c].title.empty()) shown_.push_back(c);
     }
-    const std::size_t left = look.width > others + 12 ? look.width - others : 12;
-    widths[flexible] = std::min(widths[flexible], left);
+    std::stable_sort(shown_.begin(), shown_.end(), [&](std::size_t a, std::size_t b) {
+      const Column &left = table.columns[a], &right = table.columns[b];
+      if (left.is_text() != right.is_text()) return right.is_text();
+      return left.place < right.place;
+    });
+    for (std::size_t i = 0; i < table.size(); ++i) rows_.push_back(table.row(i));
+    measure_columns();
+    fit_names(names);
   }
 
-  std::string out;
-  if (!table.title.empty()) out += paint(look, Ink::kBold, table.title) + "\n";
-  const auto put_line = [&](auto cell_text, auto cell_tail, auto cell_ink) {
-    std::string line;
+  std::string write() const {
+    std::string out;
+    if (!table_.title.empty()) out += paint(look_, Ink::kBold, table_.title) + "\n";
+    put_line(
+        out, [&](std::size_t i) { return table_.columns[shown_[i]].title; },
+        [](std::size_t) { return Ink::kDim; });
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      put_line(
+          out, [&](std::size_t i) { return texts_[i][r]; },
+          [&](std::size_t i) {
+            return ink_of(rows_[r][shown_[i]], table_.columns[shown_[i]].kind, measure_);
+          });
+    }
+    for (const std::string& note : table_.notes) out += paint(look_, Ink::kDim, note) + "\n";
+    return out;
+  }
+
+ private:
+  void measure_columns() {
+    texts_.resize(shown_.size());
+    widths_.resize(shown_.size());
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      const Column& column = table_.columns[shown_[i]];
+      widths_[i] = width_of(column.title);
+      if (column.kind == Kind::kName) continue;
+      for (const auto& row : rows_) {
+        const Cell& cell = row[shown_[i]];
+        texts_[i].push_back(cell.shown         ? *cell.shown
+                            : column.is_text() ? (cell.parts.empty() ? "" : cell.parts[0].text)
+                                               : number_text(cell, column.kind, look_, measure_));
+        widths_[i] = std::max(widths_[i], width_of(texts_[i].back()));
+      }
+    }
+  }
+
+  // Names get what the other columns leave; so does the last column, where that is other text.
+  void fit_names(const Names& names) {
+    std::size_t others = 0, flexible = shown_.size();
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      if (table_.columns[shown_[i]].is_text()) flexible = i;
+    }
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      if (i != flexible) others += widths_[i] + 2;
+    }
+    const std::size_t left = look_.width > others + 12 ? look_.width - others : 12;
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      const std::size_t room = look_.width == 0 ? 0 : left;
+      if (table_.columns[shown_[i]].kind == Kind::kName) {
+        std::vector<Pieces> lines;
+        for (const auto& row : rows_) {
+          const Cell& cell = row[shown_[i]];
+          lines.push_back(cell.shown ? Pieces{{*cell.shown, {}}} : cell.parts);
+        }
+        texts_[i] = names.fit(lines, room);
+        for (const std::string& text : texts_[i]) widths_[i] = std::max(widths_[i], width_of(text));
+      } else if (i == flexible && room != 0) {
+        for (std::string& text : texts_[i]) text = cut(text, room);
+        widths_[i] = std::min(widths_[i], room);
+      }
+    }
+  }
+
+  template <class TextAt, class InkAt>
+  void put_line(std::string& out, TextAt text_at, InkAt ink_at) const {
     std::size_t blanks = 0;  // written only before something: no blanks at the ends of lines
-    for (const std::size_t c : shown) {
-      const std::string text = fit(cell_text(c), cell_tail(c), widths[c]);
-      const std::size_t fill = widths[c] - width_of(text);
-      const bool right = table.columns[c].align == Column::Align::kRight;
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      const std::string text = text_at(i);
+      const std::size_t have = width_of(text);
+      const std::size_t fill = widths_[i] > have ? widths_[i] - have : 0;
+      const bool right = !table_.columns[shown_[i]].is_text();
       if (right) blanks += fill;
       if (!text.empty()) {
-        line += std::string(blanks, ' ') + paint(look, cell_ink(c), text);
+        out += std::string(blanks, ' ') + paint(look_, ink_at(i), text);
         blanks = 0;
       }
       if (!right) blanks += fill;
       blanks += 2;
     }
-    out += line + "\n";
-  };
-  put_line([&](std::size_t c) { return table.columns[c].title; },
-           [](std::size_t) { return std::string(); }, [](std::size_t) { return Ink::kDim; });
-  for (const auto& row : table.rows) {
-    put_line([&](std::size_t c) { return row[c].text; }, [&](std::size_t c) { return row[c].tail; },
-             [&](std::size_t c) { return row[c].ink; });
+    out += "\n";
   }
-  for (const std::string& note : table.notes) out += paint(look, Ink::kDim, note) + "\n";
-  return out;
+
+  const Table& table_;
+  const Look& look_;
+  const Measure& measure_;
+  std::vector<std::size_t> shown_;  // columns
+  std::vector<std::vector<Cell>> rows_;
+  std::vector<std::vector<std::string>> texts_;  // by place in shown_, then by row
+  std::vector<std::size_t> widths_;              // by place in shown_
+};
+
+}  // namespace
+
+std::string text_of(const Table& table, const Look& look, const Names& names,
+                    const Measure& measure) {
+  return TextTable(table, look, names, measure).write();
 }
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string safe;
+  if (!text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos) {
+    safe = "'";
+  }
+  safe += text;
+  if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : safe) {
     if (c == '"') out += '"';
     out += c;
   }
   return out + '"';
 }
 
-std::string csv_of(const Table& table) {
+std::string csv_of(const Table& table, const Names& names) {
   std::string out;
-  const auto put_line = [&](auto field) {
-    bool first = true;
-    for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      if (table.columns[c].key.empty()) continue;
-      if (!first) out += ',';
-      first = false;
-      out += csv_field(field(c));
+  std::vector<std::size_t> written;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].key.empty()) continue;
+    out += (written.empty() ? "" : ",") + csv_field(table.columns[c].key);
+    written.push_back(c);
+  }
+  out += '\n';
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::vector<Cell> row = table.row(i);
+    for (std::size_t w = 0; w < written.size(); ++w) {
+      const Cell& cell = row[written[w]];
+      if (w != 0) out += ',';
+      if (cell.number) {
+        out += std::to_string(*cell.number);
+      } else {
+        out += csv_field(raw_text(cell, names));
+      }
     }
     out += '\n';
-  };
-  put_line([&](std::size_t c) { return table.columns[c].key; });
-  for (const auto& row : table.rows) {
-    put_line(
-        [&](std::size_t c) { return row[c].number ? std::to_string(*row[c].number) : row[c].raw; });
   }
   return out;
 }
 
-std::string json_of(const Table& table) {
+std::string json_of(const Table& table, const Names& names) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
   json.StartArray();
-  for (const auto& row : table.rows) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::vector<Cell> row = table.row(i);
     json.StartObject();
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      const std::string& key = table.columns[c].key;
-      if (key.empty()) continue;
-      json.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-      if (row[c].is_flag) {
-        json.Bool(*row[c].number != 0);
-      } else if (row[c].number) {
-        json.Uint64(*row[c].number);
+      const Column& column = table.columns[c];
+      if (column.key.empty()) continue;
+      json.Key(column.key.data(), static_cast<rapidjson::SizeType>(column.key.size()));
+      const Cell& cell = row[c];
+      if (column.kind == Kind::kFlag) {
+        json.Bool(cell.number.value_or(0) != 0);
+      } else if (cell.number) {
+        json.Uint64(*cell.number);
+      } else if (!column.is_text()) {
+        json.Null();
       } else {
-        json.String(row[c].raw.data(), static_cast<rapidjson::SizeType>(row[c].raw.size()));
+        const std::string text = raw_text(cell, names);
+        json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
       }
     }
     json.EndObject();

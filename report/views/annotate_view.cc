@@ -1,18 +1,16 @@
-#include "report/views/annotate_view.h"
-
+// --annotate: the cost of a function by source line and by instruction.
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "base/hex.h"
+#include "names/shorten.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
 #include "report/views/annotated.h"
-#include "report/views/tables.h"
-#include "symbolize/elf_object.h"
-#include "symbolize/shorten.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
@@ -20,8 +18,12 @@ using namespace profile;
 using analysis::LineRow;
 using analysis::Place;
 using analysis::PlaceChain;
+using Kind = Column::Kind;
 
 namespace {
+
+// Which of the two to show: --source, --asm, or both.
+enum class AnnotateBy { kBoth, kSource, kInstructions };
 
 constexpr std::size_t kFunctionsForPeople = 5;
 // What costs nothing is shown this far around what does.
@@ -71,7 +73,8 @@ std::vector<std::uint8_t> near_cost(const std::vector<std::uint64_t>& costs, std
 
 class Text {
  public:
-  Text(const Input& input, const Annotated& one) : input_(input), look_(input.look), one_(one) {}
+  Text(const Request& request, const Look& look, const Annotated& one)
+      : request_(request), look_(look), one_(one) {}
 
   std::string run(AnnotateBy by) {
     head();
@@ -82,7 +85,7 @@ class Text {
   }
 
  private:
-  std::string value(std::uint64_t v) const { return quantity(v, input_.metric.unit, look_.unit); }
+  std::string value(std::uint64_t v) const { return request_.amount(v); }
 
   void line(std::uint64_t cost, std::string_view middle, Ink ink, std::string_view text) {
     const std::uint64_t whole = std::max(one_.costs.in_code, one_.costs.self());
@@ -101,18 +104,18 @@ class Text {
 
   void head() {
     const analysis::Annotation& costs = one_.costs;
-    const Module& module = input_.profile.modules()[one_.range.module.index()];
-    out_ += paint(look_, Ink::kBold, escape(symbolize::tidy(one_.name)));
+    const Module& module = request_.profile().modules()[one_.range.module.index()];
+    out_ += paint(look_, Ink::kBold, escape(names::tidy(one_.name)));
     out_ += fmt::format("  ({} 0x{:x}, {} bytes)\n",
-                        escape(base_name(input_.profile.text(module.path))), one_.range.begin,
+                        escape(base_name(request_.profile().text(module.path))), one_.range.begin,
                         one_.range.end - one_.range.begin);
-    out_ +=
-        fmt::format("self {} ({}): {} in its own code", value(costs.self()),
-                    percent(costs.self(), input_.kept), value(costs.in_code - costs.of_callers));
+    out_ += fmt::format("self {} ({}): {} in its own code", value(costs.self()),
+                        percent(costs.self(), request_.costs.total()),
+                        value(costs.in_code - costs.of_callers));
     for (std::size_t i = 0; i < costs.outside.size() && i < 4; ++i) {
       const FunctionId leaf = costs.outside[i].leaf;
       out_ +=
-          fmt::format(", {} in {}", value(costs.outside[i].cost), short_label(input_, leaf, 40));
+          fmt::format(", {} in {}", value(costs.outside[i].cost), request_.names().fit(leaf, 40));
     }
     if (costs.outside.size() > 4) out_ += fmt::format(", … {} more", costs.outside.size() - 4);
     if (costs.without_address != 0) {
@@ -177,7 +180,7 @@ class Text {
                                                                      : text.find_first_not_of(' '));
       line(inlined.cost, "      ", Ink::kDim,
            fmt::format("{}↳ {} {}  {}", std::string(2 * (inlined.depth - 1), ' '),
-                       escape(symbolize::shorten(inlined.place.function, 40)),
+                       escape(names::shorten(inlined.place.function, 40)),
                        place_name(inlined.place), text));
     }
   }
@@ -217,7 +220,7 @@ class Text {
     std::string where;
     for (auto place = chain.rbegin(); place != chain.rend(); ++place) {
       if (!where.empty()) where += " ← ";
-      if (chain.size() > 1) where += escape(symbolize::shorten(place->function, 30)) + " ";
+      if (chain.size() > 1) where += escape(names::shorten(place->function, 30)) + " ";
       where += place_name(*place);
     }
     line(0, "", Ink::kDim,
@@ -232,21 +235,23 @@ class Text {
     return name == one_.names.end() ? text : fmt::format("{} <{}>", text, escape(name->second));
   }
 
-  const Input& input_;
+  const Request& request_;
   const Look& look_;
   const Annotated& one_;
   std::string out_;
 };
 
-Table line_table(const Input& input, const Annotated& one) {
+Table line_table(const Annotated& one) {
   Table table;
-  constexpr auto kLeft = Column::Align::kLeft;
-  table.columns = {{"depth", ""}, {"name", "", kLeft}, {"file", "", kLeft}, {"line", ""},
-                   {"cost", ""},  {"own", ""},         {"text", "", kLeft}};
+  table.key = "lines";
+  table.columns = {{"depth", "", Kind::kNumber}, {"name", "", Kind::kText},
+                   {"file", "", Kind::kText},    {"line", "", Kind::kNumber},
+                   {"cost", "", Kind::kCost},    {"own", "", Kind::kCost},
+                   {"text", "", Kind::kText}};
   for (const LineRow& row : one.lines) {
     const auto source = one.sources.find(row.place.file);
-    table.add({count_cell(row.depth), text_cell(row.place.function), text_cell(row.place.file),
-               count_cell(row.place.line), cost_cell(input, row.cost), cost_cell(input, row.own),
+    table.add({number_cell(row.depth), text_cell(row.place.function), text_cell(row.place.file),
+               number_cell(row.place.line), number_cell(row.cost), number_cell(row.own),
                text_cell(source == one.sources.end()
                              ? std::string()
                              : std::string(source->second.line(row.place.line)))});
@@ -254,12 +259,13 @@ Table line_table(const Input& input, const Annotated& one) {
   return table;
 }
 
-Table instruction_table(const Input& input, const Annotated& one) {
+Table instruction_table(const Annotated& one) {
   Table table;
-  constexpr auto kLeft = Column::Align::kLeft;
-  table.columns = {{"address", ""},     {"cost", ""},         {"name", "", kLeft},
-                   {"file", "", kLeft}, {"line", ""},         {"bytes", "", kLeft},
-                   {"text", "", kLeft}, {"target", "", kLeft}};
+  table.key = "instructions";
+  table.columns = {{"address", "", Kind::kNumber}, {"cost", "", Kind::kCost},
+                   {"name", "", Kind::kText},      {"file", "", Kind::kText},
+                   {"line", "", Kind::kNumber},    {"bytes", "", Kind::kText},
+                   {"text", "", Kind::kText},      {"target", "", Kind::kText}};
   std::size_t next = 0;
   const auto& sampled = one.costs.instructions;
   for (std::size_t i = 0; i < one.code.size(); ++i) {
@@ -270,113 +276,124 @@ Table instruction_table(const Input& input, const Annotated& one) {
     }
     const Place& place = one.chains[i].back();
     const auto name = at.target ? one.names.find(*at.target) : one.names.end();
-    table.add({count_cell(at.address), cost_cell(input, cost), text_cell(place.function),
-               text_cell(place.file), count_cell(place.line), text_cell(symbolize::hex(at.bytes)),
+    table.add({number_cell(at.address), number_cell(cost), text_cell(place.function),
+               text_cell(place.file), number_cell(place.line), text_cell(hex(at.bytes)),
                text_cell(at.text),
                text_cell(name == one.names.end() ? std::string() : name->second)});
   }
   // Without the file the addresses are all there is.
   for (; next < sampled.size(); ++next) {
-    table.add({count_cell(sampled[next].address), cost_cell(input, sampled[next].cost),
-               text_cell(one.name), text_cell(""), count_cell(0), text_cell(""), text_cell(""),
+    table.add({number_cell(sampled[next].address), number_cell(sampled[next].cost),
+               text_cell(one.name), text_cell(""), number_cell(0), text_cell(""), text_cell(""),
                text_cell("")});
   }
   return table;
 }
 
-std::string json_of(const Input& input, const Annotated& one, AnnotateBy by) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  const auto text = [&](const char* key, std::string_view value) {
-    const std::string safe = escape(value);
-    json.Key(key);
-    json.String(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
-  };
-  const auto number = [&](const char* key, std::uint64_t value) {
-    json.Key(key);
-    json.Uint64(value);
-  };
-  const auto raw = [&](const char* key, const std::string& rows) {
-    json.Key(key);
-    json.RawValue(rows.data(), rows.size(), rapidjson::kArrayType);
-  };
-  const auto module_path = [&](ModuleId module) {
-    return module ? input.profile.text(input.profile.modules()[module.index()].path)
-                  : std::string_view();
-  };
-  json.StartObject();
-  text("name", one.name);
-  text("module", module_path(one.range.module));
-  number("begin", one.range.begin);
-  number("end", one.range.end);
-  text("file", one.file);
-  number("self", one.costs.self());
-  number("in_code", one.costs.in_code);
-  number("of_callers", one.costs.of_callers);
-  number("without_address", one.costs.without_address);
-  json.Key("outside");
-  json.StartArray();
+// Where self time went that is in code without hooks below the function.
+Table outside_table(const Profile& profile, const Annotated& one) {
+  Table table;
+  table.key = "outside";
+  table.columns = {
+      {"name", "", Kind::kName}, {"module", "", Kind::kText}, {"cost", "", Kind::kCost}};
   for (const auto& other : one.costs.outside) {
-    json.StartObject();
-    text("name", display_name(input.profile, other.leaf));
-    text("module", module_path(input.profile.functions().module[other.leaf.index()]));
-    number("cost", other.cost);
-    json.EndObject();
+    const ModuleId module = profile.functions().module[other.leaf.index()];
+    table.add({name_cell(other.leaf),
+               text_cell(module ? profile.text(profile.modules()[module.index()].path) : ""),
+               number_cell(other.cost)});
   }
-  json.EndArray();
-  if (by != AnnotateBy::kInstructions) raw("lines", json_of(line_table(input, one)));
-  if (by != AnnotateBy::kSource) raw("instructions", json_of(instruction_table(input, one)));
-  json.Key("notes");
-  json.StartArray();
-  for (const std::string& note : one.notes) {
-    const std::string safe = escape(note);
-    json.String(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
-  }
-  json.EndArray();
-  json.EndObject();
-  return buffer.GetString();
+  return table;
 }
+
+Section section_of(const Profile& profile, const Annotated& one, AnnotateBy by) {
+  Section section;
+  const std::string_view module =
+      one.range.module ? profile.text(profile.modules()[one.range.module.index()].path)
+                       : std::string_view();
+  section.fields = {{"name", text_cell(one.name)},
+                    {"module", text_cell(module)},
+                    {"begin", number_cell(one.range.begin)},
+                    {"end", number_cell(one.range.end)},
+                    {"file", text_cell(one.file)},
+                    {"self", number_cell(one.costs.self())},
+                    {"in_code", number_cell(one.costs.in_code)},
+                    {"of_callers", number_cell(one.costs.of_callers)},
+                    {"without_address", number_cell(one.costs.without_address)}};
+  section.tables = {outside_table(profile, one)};
+  if (by != AnnotateBy::kInstructions) section.tables.push_back(line_table(one));
+  if (by != AnnotateBy::kSource) section.tables.push_back(instruction_table(one));
+  std::vector<std::string> notes;
+  for (const std::string& note : one.notes) notes.push_back(escape(note));
+  section.lists.emplace_back("notes", std::move(notes));
+  return section;
+}
+
+// All functions that the pattern names, the most expensive first. CSV has one kind of rows: lines,
+// or with --asm instructions.
+Result<Document> annotate(const Request& request) {
+  const bool source = request.has("source"), code = request.has("asm");
+  const AnnotateBy by = source == code ? AnnotateBy::kBoth
+                        : source       ? AnnotateBy::kSource
+                                       : AnnotateBy::kInstructions;
+  std::size_t most = request.look.top;
+  const bool for_people = request.look.format == Format::kText && !request.look.all;
+  if (most == 0) most = for_people ? kFunctionsForPeople : SIZE_MAX;
+  auto made = annotated_functions(request, most);
+  if (!made) return made.error();
+  const auto found = std::make_shared<const AnnotatedFunctions>(std::move(*made));
+
+  Document document = request.document("annotate");
+  document.parts_key = "functions";
+  for (const Annotated& one : found->functions) {
+    document.parts.push_back(section_of(request.profile(), one, by));
+    Table rows = by == AnnotateBy::kInstructions ? instruction_table(one) : line_table(one);
+    if (!document.flat) {
+      document.flat = std::move(rows);
+    } else {
+      for (const auto& row : rows.rows()) document.flat->add(row);
+    }
+  }
+  document.text = [request, found, by](const Look& look) {
+    std::string out;
+    for (const Annotated& one : found->functions) {
+      out += (out.empty() ? "" : "\n") + Text(request, look, one).run(by);
+    }
+    out += "\n" + paint(look, Ink::kDim, kept_line(request)) + "\n";
+    if (found->left_out == 0) return out;
+    return out +
+           paint(look, Ink::kDim,
+                 fmt::format("… {} more functions (--top N, --all)", found->left_out)) +
+           "\n";
+  };
+  return document;
+}
+
+const Register kAnnotate({
+    .name = "annotate",
+    .value = "NAME",
+    .words = "re: module: file:",
+    .example = "*",
+    .help = "the cost of a function by source line and by instruction, inlined functions unfolded "
+            "(needs FBLEPROF_LEAVES=1)",
+    .manual = "The self cost of a function by source line and by instruction, with what was "
+              "inlined there\n"
+              "below each line.\n"
+              "Percentages are of the function.\n"
+              "Time in code without hooks that it called is told by name; a source file that is "
+              "gone is a\n"
+              "note.\n"
+              "Needs a profile recorded with FBLEPROF_LEAVES=1.\n"
+              ".B \\-\\-source\n"
+              "shows lines only,\n"
+              ".B \\-\\-asm\n"
+              "instructions only.",
+    .topic = View::Topic::kCode,
+    .sort_keys = "",
+    .options = {{"source", "with --annotate: lines only"},
+                {"asm", "with --annotate: instructions only"}},
+    .needs = [](const std::string&) { return Needs{.splits = {}, .leaves = true}; },
+    .show = annotate,
+});
 
 }  // namespace
-
-Result<std::string> annotate_view(const Input& input, const std::string& pattern, AnnotateBy by) {
-  const bool is_text = input.look.format == Format::kText;
-  std::size_t most = input.look.top;
-  if (most == 0) most = is_text && !input.look.all ? kFunctionsForPeople : SIZE_MAX;
-  auto found = annotated_functions(input, pattern, most);
-  if (!found) return found.error();
-
-  std::string out;
-  for (const Annotated& one : found->functions) {
-    switch (input.look.format) {
-      case Format::kText:
-        out += (out.empty() ? "" : "\n") + Text(input, one).run(by);
-        break;
-      case Format::kJson:
-        out += (out.empty() ? "" : ",") + json_of(input, one, by);
-        break;
-      case Format::kCsv: {
-        // One header for all functions.
-        const std::string rows =
-            csv_of(by == AnnotateBy::kInstructions ? instruction_table(input, one)
-                                                   : line_table(input, one));
-        out += out.empty() ? rows : rows.substr(rows.find('\n') + 1);
-        break;
-      }
-    }
-  }
-  if (input.look.format == Format::kJson) {
-    return json_document(input, "annotate", "functions", "[" + out + "]") + "\n";
-  }
-  if (is_text) {
-    out += "\n" + paint(input.look, Ink::kDim, kept_line(input)) + "\n";
-    if (found->left_out != 0) {
-      out += paint(input.look, Ink::kDim,
-                   fmt::format("… {} more functions (--top N, --all)", found->left_out)) +
-             "\n";
-    }
-  }
-  return out;
-}
-
 }  // namespace fbleprof::report

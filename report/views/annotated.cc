@@ -6,10 +6,7 @@
 #include <set>
 
 #include "report/text/escape.h"
-#include "report/text/quantity.h"
-#include "symbolize/symbolize_profile.h"
-#include "transform/matcher.h"
-#include "transform/suggest.h"
+#include "report/views/phrases.h"
 
 namespace fbleprof::report {
 
@@ -20,18 +17,12 @@ using analysis::PlaceChain;
 
 namespace {
 
-symbolize::Options lookup(const Input& input) {
-  symbolize::Options options;
-  options.recorded_ns = symbolize::start_of_earliest(input.profile);
-  return options;
-}
-
 // The code that the pattern names: of functions on the stack, and of those that only samples saw.
 class Targets {
  public:
-  Targets(const Input& input, const std::vector<std::uint8_t>& matches)
-      : functions_(input.profile.functions()) {
-    for (const FunctionId f : input.profile.nodes().function) stands_.insert(f);
+  Targets(const Request& request, const std::vector<std::uint8_t>& matches)
+      : functions_(request.profile().functions()) {
+    for (const FunctionId f : request.profile().nodes().function) stands_.insert(f);
     std::map<ModuleId, std::vector<std::uint64_t>> sampled;
     for (std::size_t f = 0; f < functions_.count(); ++f) {
       if (matches[f] == 0 || !functions_.module[f]) continue;
@@ -43,7 +34,7 @@ class Targets {
         name_at_[{functions_.module[f], address}] = FunctionId(f);
       }
     }
-    for (const auto& [module, addresses] : sampled) add_sampled(input, module, addresses);
+    for (const auto& [module, addresses] : sampled) add_sampled(request, module, addresses);
   }
 
   // By range: a function with its name.
@@ -82,10 +73,9 @@ class Targets {
     return false;
   }
 
-  void add_sampled(const Input& input, ModuleId module,
+  void add_sampled(const Request& request, ModuleId module,
                    const std::vector<std::uint64_t>& addresses) {
-    const symbolize::ModuleSymbols symbols = symbolize::symbolize_module(
-        symbolize::module_file(input.profile, module), addresses, lookup(input));
+    const symbolize::ModuleSymbols symbols = request.code->symbols(module, addresses, false);
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       if (is_known(module, addresses[i])) continue;
       const symbolize::FunctionSymbol& symbol = symbols.functions[symbols.addresses[i].function];
@@ -132,7 +122,7 @@ void find_extent(Annotated& out, const std::vector<PlaceChain>& chains,
   }
 }
 
-void add_names(const Input& input, Annotated& out) {
+void add_names(const Request& request, Annotated& out) {
   std::vector<std::uint64_t> targets;
   for (const symbolize::Instruction& instruction : out.code) {
     const auto& target = instruction.target;
@@ -141,26 +131,27 @@ void add_names(const Input& input, Annotated& out) {
     }
   }
   if (targets.empty()) return;
-  const symbolize::ModuleSymbols symbols = symbolize::symbolize_module(
-      symbolize::module_file(input.profile, out.range.module), targets, lookup(input));
+  const symbolize::ModuleSymbols symbols = request.code->symbols(out.range.module, targets, false);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const symbolize::FunctionSymbol& symbol = symbols.functions[symbols.addresses[i].function];
     if (!symbol.name.empty() && targets[i] == symbol.begin) out.names[targets[i]] = symbol.name;
   }
 }
 
+std::string module_of_range(const Request& request, const Annotated& one) {
+  const Module& module = request.profile().modules()[one.range.module.index()];
+  return std::string(base_name(request.profile().text(module.path)));
+}
+
 // Code, lines and texts of a function whose costs are known.
-void add_details(const Input& input, Annotated& out) {
-  const symbolize::ModuleFile file = symbolize::module_file(input.profile, out.range.module);
-  symbolize::Options options = lookup(input);
-  auto code = symbolize::disassemble(file, out.range.begin, out.range.end, options);
+void add_details(const Request& request, Annotated& out) {
+  auto code = request.code->instructions(out.range.module, out.range.begin, out.range.end);
   if (code) {
     out.code = std::move(*code);
   } else {
     out.notes.push_back(code.error().line());
   }
 
-  options.inlines = true;
   std::vector<std::uint64_t> addresses;
   for (const symbolize::Instruction& instruction : out.code) {
     addresses.push_back(instruction.address);
@@ -169,7 +160,7 @@ void add_details(const Input& input, Annotated& out) {
     addresses.push_back(at.address);
   }
   if (addresses.empty()) return;
-  const symbolize::ModuleSymbols symbols = symbolize::symbolize_module(file, addresses, options);
+  const symbolize::ModuleSymbols symbols = request.code->symbols(out.range.module, addresses, true);
   std::vector<PlaceChain> chains;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     chains.push_back(chain_of(symbols, i, out.name));
@@ -181,18 +172,18 @@ void add_details(const Input& input, Annotated& out) {
   out.lines = analysis::line_rows(out.costs.instructions, costly);
 
   if (out.file.empty()) {
-    out.notes.push_back(
-        fmt::format("{}: no debug info: no source lines (build with -g)", base_name(file.path)));
+    out.notes.push_back(fmt::format("{}: no debug info: no source lines (build with -g)",
+                                    module_of_range(request, out)));
   }
   for (const PlaceChain& chain : chains) {
     for (const Place& place : chain) {
       if (place.file.empty() || out.sources.count(place.file) != 0) continue;
-      const auto [it, added] = out.sources.try_emplace(
-          place.file, symbolize::SourceText::read(place.file, options.recorded_ns));
+      const auto [it, added] =
+          out.sources.try_emplace(place.file, request.code->source(place.file));
       if (!it->second.note().empty()) out.notes.push_back(it->second.note());
     }
   }
-  add_names(input, out);
+  add_names(request, out);
 }
 
 bool has_leaves(const Profile& profile) {
@@ -204,22 +195,15 @@ bool has_leaves(const Profile& profile) {
 
 }  // namespace
 
-Result<AnnotatedFunctions> annotated_functions(const Input& input, const std::string& pattern,
-                                               std::size_t most) {
-  const Profile& profile = input.profile;
-  auto matches = transform::match(profile, pattern);
+Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size_t most) {
+  const std::string& pattern = request.value;
+  const Profile& profile = request.profile();
+  auto matches = named_functions(request, pattern);
   if (!matches) return matches.error();
   const auto failed = [&](const std::string& what, const std::string& remedy) {
     return Error{"", std::nullopt, fmt::format("\"{}\" {}", escape(pattern), what), remedy};
   };
-  bool names_any = false;
-  for (const FunctionId f : profile.nodes().function) names_any |= (*matches)[f.index()] != 0;
-  if (!names_any) {
-    return failed("names no function of this profile",
-                  transform::likely_meant(profile, pattern,
-                                          "see --self for the names; globs and re:... do as well"));
-  }
-  const Targets targets(input, *matches);
+  const Targets targets(request, *matches);
   if (targets.ranges().empty()) {
     return failed("names nothing with code of its own",
                   "blocks and functions of unknown size have no lines and instructions");
@@ -234,7 +218,7 @@ Result<AnnotatedFunctions> annotated_functions(const Input& input, const std::st
     Annotated& next = result.functions.emplace_back();
     next.name = display_name(profile, function);
     next.range = range;
-    next.costs = analysis::annotate(profile, input.metric, range, targets.functions_of(range));
+    next.costs = analysis::annotate(profile, request.metric(), range, targets.functions_of(range));
   }
   const auto weight = [](const Annotated& one) { return one.costs.in_code + one.costs.self(); };
   std::stable_sort(result.functions.begin(), result.functions.end(),
@@ -247,7 +231,7 @@ Result<AnnotatedFunctions> annotated_functions(const Input& input, const std::st
     result.left_out = result.functions.size() - most;
     result.functions.resize(most);
   }
-  for (Annotated& one : result.functions) add_details(input, one);
+  for (Annotated& one : result.functions) add_details(request, one);
   return result;
 }
 

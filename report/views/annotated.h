@@ -7,9 +7,7 @@
 
 #include "analysis/annotate.h"
 #include "base/result.h"
-#include "report/text/input.h"
-#include "symbolize/disassembly.h"
-#include "symbolize/source_text.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
@@ -28,13 +26,12 @@ struct Annotated {
 };
 
 struct AnnotatedFunctions {
-  std::vector<Annotated> functions;  // dearest first
+  std::vector<Annotated> functions;  // most expensive first
   std::size_t left_out = 0;          // cheaper ones that the pattern names too
 };
 
-// The functions that `pattern` names, `most` of them at most. Fails if it names none, none with
-// code, or if no addresses were recorded. `input` holds a profile merged with its leaves kept.
-Result<AnnotatedFunctions> annotated_functions(const Input& input, const std::string& pattern,
-                                               std::size_t most);
+// The functions that the request's value names, `most` of them at most. Fails if it names none,
+// none with code, or if no addresses were recorded.
+Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size_t most);
 
 }  // namespace fbleprof::report

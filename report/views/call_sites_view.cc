@@ -1,37 +1,25 @@
-#include "report/views/call_sites_view.h"
+// --call-sites: what is called from where. The merged tree keeps its call sites apart.
+#include "analysis/call_sites.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "analysis/call_sites.h"
-#include "report/text/escape.h"
-#include "report/text/namesakes.h"
-#include "report/text/quantity.h"
-#include "report/text/table.h"
-#include "report/views/tables.h"
+#include "report/views/phrases.h"
 #include "report/views/top_rows.h"
-#include "transform/matcher.h"
-#include "transform/suggest.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
 using analysis::CallSiteRow;
+using Kind = Column::Kind;
 
 namespace {
-
-constexpr auto kLeft = Column::Align::kLeft;
-constexpr auto kRight = Column::Align::kRight;
 
 // "libfoo.so+0x12": the instruction after the call.
 std::string address_of(const Profile& profile, SiteId site) {
   if (!site) return {};
-  const ModuleId module = profile.sites().module[site.index()];
-  const std::uint64_t address = profile.sites().address[site.index()];
-  if (!module) return fmt::format("0x{:x}", address);
-  return fmt::format("{}+0x{:x}", base_name(profile.text(profile.modules()[module.index()].path)),
-                     address);
+  return place_in(profile, profile.sites().module[site.index()],
+                  profile.sites().address[site.index()]);
 }
 
 // Where people look: file:line, or what else is known.
@@ -42,25 +30,10 @@ std::string place_of(const Profile& profile, const CallSiteRow& row) {
   return fmt::format("{}:{}", base_name(file), profile.sites().line[row.site.index()]);
 }
 
-Status keep_named(const Profile& profile, const std::string& pattern,
-                  std::vector<CallSiteRow>& rows) {
-  if (pattern.empty()) return {};
-  auto matches = transform::match(profile, pattern);
-  if (!matches) return matches.error();
-  std::erase_if(rows, [&](const CallSiteRow& row) {
-    return (*matches)[row.caller.index()] == 0 && (*matches)[row.callee.index()] == 0;
-  });
-  if (!rows.empty()) return {};
-  return Error{"", std::nullopt,
-               fmt::format("\"{}\" names no function of this profile", escape(pattern)),
-               transform::likely_meant(profile, pattern,
-                                       "see --self for the names; globs and re:... do as well")};
-}
-
-std::vector<CallSiteRow> top(const Input& input, const std::vector<CallSiteRow>& rows,
-                             std::size_t shown) {
-  const std::string& by = input.look.sort;
-  const auto name = [&](FunctionId f) { return display_name(input.profile, f); };
+std::vector<CallSiteRow> first_rows(const Request& request, const std::vector<CallSiteRow>& rows,
+                                    std::size_t shown) {
+  const std::string& by = request.look.sort;
+  const auto name = [&](FunctionId f) { return display_name(request.profile(), f); };
   const auto average = [](const CallSiteRow& row) {
     return row.calls == 0 ? 0 : row.cost / row.calls;
   };
@@ -73,70 +46,58 @@ std::vector<CallSiteRow> top(const Input& input, const std::vector<CallSiteRow>&
   });
 }
 
-}  // namespace
-
-Result<std::string> call_sites_view(const Input& input, const std::string& pattern) {
-  const Profile& profile = input.profile;
-  std::vector<CallSiteRow> rows = analysis::call_site_table(profile, input.metric);
+Result<Document> call_sites(const Request& request) {
+  const Profile& profile = request.profile();
+  std::vector<CallSiteRow> rows = analysis::call_site_table(request.costs);
   std::erase_if(rows, [](const CallSiteRow& row) { return !row.site && row.calls == 0; });
-  if (Status bad = keep_named(profile, pattern, rows)) return *bad;
-
-  Table table;
-  table.columns = {{"caller", "", kLeft},
-                   {"callee", "", kLeft},
-                   {"file", "", kLeft},
-                   {"line", "", kRight},
-                   {"site", "", kLeft},
-                   {"calls", "", kRight},
-                   {"cost", "", kRight},
-                   {"kind", "", kLeft},
-                   {"cost_is_bound", "", kRight},
-                   {"by_tail_call", "", kRight},
-                   {"first_site_only", "", kRight},
-                   {"", "cost", kRight},
-                   {"", "%", kRight},
-                   {"", "calls", kRight},
-                   {"", "per call", kRight},
-                   {"", "site", kLeft},
-                   {"", "caller → callee", kLeft}};
-  table.notes.push_back(kept_line(input));
-  const std::size_t shown = rows_to_show(input.look, rows.size(), table.notes);
-  rows = top(input, rows, shown);
-  std::vector<FunctionId> named;
-  for (const CallSiteRow& row : rows) {
-    named.push_back(row.caller);
-    named.push_back(row.callee);
+  if (!request.value.empty()) {
+    auto matches = named_functions(request, request.value);
+    // "*" is what the option means by itself, and matches nothing in an empty profile.
+    if (!matches && request.value != "*") return matches.error();
+    if (matches) {
+      std::erase_if(rows, [&](const CallSiteRow& row) {
+        return (*matches)[row.caller.index()] == 0 && (*matches)[row.callee.index()] == 0;
+      });
+    }
   }
-  const Input marked = with_marks(input, std::move(named));
+  Document document = request.document("call-sites");
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"caller", "", Kind::kName},         {"callee", "", Kind::kName},
+                   {"file", "", Kind::kText},           {"line", "", Kind::kNumber},
+                   {"", "site", Kind::kText},           {"site", "", Kind::kText},
+                   {"calls", "calls", Kind::kCount, 2}, {"cost", "cost", Kind::kCost},
+                   {"", "%", Kind::kShare, 1},          {"", "per call", Kind::kCost, 3},
+                   {"kind", "", Kind::kText},           {"cost_is_bound", "", Kind::kFlag},
+                   {"by_tail_call", "", Kind::kFlag},   {"first_site_only", "", Kind::kFlag},
+                   {"", "caller → callee", Kind::kName}};
+  table.notes.push_back(kept_line(request));
+  const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
+  std::vector<FunctionId> named;
   bool any_bound = false, any_first = false, any_unknown = false;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const CallSiteRow& row = rows[i];
+  for (const CallSiteRow& row : first_rows(request, rows, shown)) {
     any_bound |= row.cost_is_bound;
     any_first |= row.is_first_only;
     any_unknown |= !row.site;
-    Cell cost = cost_cell(input, row.cost, row.cost_is_bound);
-    Cell share = percent_cell(row.cost, input.kept, row.cost_is_bound);
-    Cell average = average_cell(input, row.cost, row.calls, row.cost_is_bound);
-    if (row.is_tail) cost.text = share.text = average.text = "";
-    const std::string place = place_of(profile, row) + (row.is_first_only ? " +" : "");
-    const std::string arrow = row.is_tail ? " ⇒ " : " → ";
-    Cell pair = text_cell("");
-    if (input.look.width == 0) {
-      pair.text = label(marked, row.caller) + arrow + label(marked, row.callee);
-    } else {
-      const std::size_t half = input.look.width < 90 ? 15 : (input.look.width - 60) / 2;
-      pair.text =
-          short_label(marked, row.caller, half) + arrow + short_label(marked, row.callee, half);
+    named.push_back(row.caller);
+    named.push_back(row.callee);
+    Cell cost = number_cell(row.cost, row.cost_is_bound), share = cost;
+    Cell average = average_cell(row.cost, row.calls, row.cost_is_bound);
+    if (row.is_tail) {
+      cost = hidden(cost);
+      share = hidden(share);
+      average = hidden(average);
     }
     const std::string_view file =
         row.site ? profile.text(profile.sites().file[row.site.index()]) : std::string_view();
     table.add(
-        {name_cell(input, row.caller), name_cell(input, row.callee), text_cell(std::string(file)),
-         count_cell(row.site ? profile.sites().line[row.site.index()] : 0),
-         text_cell(address_of(profile, row.site)), count_cell(row.calls),
-         cost_cell(input, row.cost), text_cell(row.is_tail ? "tail" : "call"),
-         flag_cell(row.cost_is_bound), flag_cell(row.by_tail_call), flag_cell(row.is_first_only),
-         cost, share, count_cell(row.calls), average, text_cell(place), pair});
+        {name_cell(row.caller), name_cell(row.callee), text_cell(file),
+         number_cell(row.site ? profile.sites().line[row.site.index()] : 0),
+         text_cell(place_of(profile, row) + (row.is_first_only ? " +" : "")),
+         text_cell(address_of(profile, row.site)), number_cell(row.calls), cost, share, average,
+         text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
+         flag_cell(row.by_tail_call), flag_cell(row.is_first_only),
+         name_cell({{{}, row.caller}, {row.is_tail ? " ⇒ " : " → ", {}}, {{}, row.callee}}, {})});
   }
   if (any_first) {
     table.notes.push_back(
@@ -144,8 +105,30 @@ Result<std::string> call_sites_view(const Input& input, const std::string& patte
         "(FBLEPROF_CALLSITES=1 keeps them apart)");
   }
   if (any_unknown) table.notes.push_back("? the place of the call was not recorded");
-  if (any_bound) table.notes.push_back(bound_note());
-  return render_table(input, table, "call-sites");
+  if (any_bound) table.notes.push_back(kBoundNote);
+  if (request.look.format == Format::kText) document.names = document.names.marked(named);
+  return document;
 }
 
+const Register kCallSites({
+    .name = "call-sites",
+    .value = "[=NAME]",
+    .implied = "*",
+    .words = "re: module: file:",
+    .help = "every place that calls, with file:line, calls and cost (all with "
+            "FBLEPROF_CALLSITES=1); with =NAME only calls of and by NAME",
+    .manual =
+        "Every place that calls, with file:line, calls, cost and cost per call; with\n"
+        ".I NAME\n"
+        "only calls of and by that function.\n"
+        "Places are told apart in profiles recorded with FBLEPROF_CALLSITES=1; in others the\n"
+        "first place stands for all of a caller, marked\n"
+        ".BR + .",
+    .topic = View::Topic::kCalls,
+    .sort_keys = "cost calls per-call caller callee name",
+    .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },
+    .show = call_sites,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

@@ -1,7 +1,7 @@
+// --coverage: what was never entered.
+//
 // The profile knows what was entered; the files of its modules know what has a hook, that is, what
 // would have been counted. The difference was never entered.
-#include "report/views/coverage_view.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,21 +10,17 @@
 #include "analysis/functions.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
-#include "report/views/tables.h"
-#include "symbolize/hooked_functions.h"
-#include "symbolize/symbolize_profile.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
 #include "transform/matcher.h"
 #include "transform/suggest.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
+using Kind = Column::Kind;
 
 namespace {
-
-constexpr auto kLeft = Column::Align::kLeft;
-constexpr auto kRight = Column::Align::kRight;
 
 struct Row {
   FunctionId function;
@@ -36,9 +32,9 @@ struct Row {
 // which a merged profile holds under one of their addresses: those are known by name.
 class Entered {
  public:
-  explicit Entered(const Input& input) : profile_(input.profile) {
+  explicit Entered(const analysis::Costs& costs) : profile_(costs.profile()) {
     const Functions& functions = profile_.functions();
-    for (const auto& row : analysis::function_table(profile_, input.metric)) {
+    for (const auto& row : analysis::function_table(costs)) {
       const std::size_t f = row.function.index();
       if (functions.kind[f] != FunctionKind::kNative || !functions.module[f]) continue;
       by_address_[{path_of(functions.module[f]), functions.address[f]}] = row.calls;
@@ -80,15 +76,11 @@ class Entered {
 };
 
 // The profile, and behind its functions those that have hooks.
-Profile with_hooked(const Profile& profile) {
+Profile with_hooked(const Profile& profile, const symbolize::Code& code) {
   StringInterner strings(profile.strings());
   auto functions = std::make_shared<Functions>(profile.functions());
-  symbolize::Options how;
-  how.lines = true;
-  how.recorded_ns = symbolize::start_of_earliest(profile);
   for (std::size_t m = 0; m < profile.modules().size(); ++m) {
-    const symbolize::HookedFunctions hooked =
-        symbolize::hooked_functions(symbolize::module_file(profile, ModuleId(m)), how);
+    const symbolize::HookedFunctions hooked = code.hooked_functions(ModuleId(m));
     for (const symbolize::FunctionSymbol& symbol : hooked.functions) {
       functions->add(
           {.kind = FunctionKind::kNative,
@@ -107,95 +99,116 @@ Profile with_hooked(const Profile& profile) {
   return Profile(std::move(parts));
 }
 
-std::string module_name(const Profile& profile, FunctionId function) {
-  const ModuleId module = profile.functions().module[function.index()];
-  return std::string(base_name(profile.text(profile.modules()[module.index()].path)));
-}
-
-Table table_of(const Input& input, const std::vector<Row>& rows) {
-  const Functions& functions = input.profile.functions();
-  Table table;
-  table.columns = {{"name", "", kLeft},   {"module", "", kLeft},       {"address", "", kRight},
-                   {"bytes", "", kRight}, {"file", "", kLeft},         {"line", "", kRight},
-                   {"calls", "", kRight}, {"entered", "", kRight},     {"", "bytes", kRight},
-                   {"", "module", kLeft}, {"", "never entered", kLeft}};
-  for (const Row& row : rows) {
-    const std::size_t f = row.function.index();
-    const Cell name = name_cell(input, row.function), bytes = count_cell(functions.size[f]);
-    const Cell module = text_cell(module_name(input.profile, row.function));
-    table.add({name, module, count_cell(functions.address[f]), bytes,
-               text_cell(std::string(input.profile.text(functions.file[f]))),
-               count_cell(functions.line[f]), count_cell(row.calls), flag_cell(row.entered), bytes,
-               module, name});
+// Never entered first; else as the code lies: a file's functions side by side.
+void sort_rows(const Profile& profile, const std::string& by, std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.entered < b.entered; });
+  if (by == "calls") {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.calls > b.calls; });
+  } else if (by == "name") {
+    std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+      return display_name(profile, a.function) < display_name(profile, b.function);
+    });
   }
-  return table;
 }
 
-}  // namespace
+// A line a module; what to say where there is nothing to say.
+std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row>& rows) {
+  struct Counts {
+    std::size_t hooked = 0, entered = 0;
+  };
+  std::map<std::string, Counts> modules;
+  for (const Row& row : rows) {
+    Counts& counts = modules[module_of(profile, row.function)];
+    ++counts.hooked;
+    counts.entered += row.entered;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [module, counts] : modules) {
+    lines.push_back(fmt::format("{}: {} of {} functions with hooks were entered ({})",
+                                escape(module), count(counts.entered), count(counts.hooked),
+                                percent(counts.entered, counts.hooked)));
+  }
+  if (lines.empty()) {
+    lines.emplace_back("no function has a hook: build with -pg -mfentry or -finstrument-functions");
+  }
+  return lines;
+}
 
-Result<std::string> coverage_view(const Input& input, const std::string& pattern) {
-  const Profile profile = with_hooked(input.profile);
+Result<Document> coverage(const Request& request) {
+  const auto held = std::make_shared<const Profile>(with_hooked(request.profile(), *request.code));
+  const Profile& profile = *held;
   const Functions& functions = profile.functions();
   std::vector<std::uint8_t> wanted(functions.count(), 1);
-  if (!pattern.empty() && pattern != "*") {
-    auto matches = transform::match(profile, pattern);
+  if (!request.value.empty() && request.value != "*") {
+    auto matches = transform::match(profile, request.value);
     if (!matches) return matches.error();
     wanted = std::move(*matches);
   }
-  const Entered entered(input);
+  const Entered entered(request.costs);
   std::vector<Row> rows;
-  const std::size_t first = input.profile.functions().count();
+  const std::size_t first = request.profile().functions().count();
   for (std::size_t f = first; f < functions.count(); ++f) {
     if (wanted[f] != 0) rows.push_back(entered.look_up(profile, FunctionId(f)));
   }
   if (rows.empty() && first < functions.count()) {
     std::vector<FunctionId> hooked;
     for (std::size_t f = first; f < functions.count(); ++f) hooked.emplace_back(f);
-    return Error{"", std::nullopt, "no function with a hook is called " + pattern,
-                 transform::likely_meant(profile, hooked, pattern, "--coverage alone shows all")};
+    return Error{
+        "", std::nullopt, "no function with a hook is called " + request.value,
+        transform::likely_meant(profile, hooked, request.value, "--coverage alone shows all")};
   }
 
-  struct Counts {
-    std::size_t hooked = 0, entered = 0;
-  };
-  std::map<std::string, Counts> modules;
-  for (const Row& row : rows) {
-    Counts& counts = modules[module_name(profile, row.function)];
-    ++counts.hooked;
-    counts.entered += row.entered;
-  }
-  // Never entered first; else as the code lies: a file's functions side by side.
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.entered < b.entered; });
-  if (input.look.sort == "calls") {
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return a.calls > b.calls; });
-  } else if (input.look.sort == "name") {
-    std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-      return display_name(profile, a.function) < display_name(profile, b.function);
-    });
-  }
-  const bool for_people = input.look.format == Format::kText;
+  Document document("coverage", Names(profile, request.look.lines));
+  document.held = held;
+  document.measure = request.measure();
+  const std::vector<std::string> heads = counts_of(profile, rows);
+  sort_rows(profile, request.look.sort, rows);
+  const bool for_people = request.look.format == Format::kText;
   if (for_people) std::erase_if(rows, [](const Row& row) { return row.entered; });
-  std::vector<std::string> notes;
-  rows.resize(rows_to_show(input.look, rows.size(), notes));
-  const Input shown{profile,     input.metric,        input.kept,
-                    input.total, input.kept_is_bound, input.look};
-  Table table = table_of(shown, rows);
-  table.notes = std::move(notes);
-  if (!for_people) return render_table(shown, table, "coverage");
-
-  std::string out;
-  for (const auto& [module, counts] : modules) {
-    out += fmt::format("{}: {} of {} functions with hooks were entered ({})\n", escape(module),
-                       count(counts.entered), count(counts.hooked),
-                       percent(counts.entered, counts.hooked));
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"name", "never entered", Kind::kName, 1},
+                   {"module", "module", Kind::kText},
+                   {"address", "", Kind::kNumber},
+                   {"bytes", "bytes"},
+                   {"file", "", Kind::kText},
+                   {"line", "", Kind::kNumber},
+                   {"calls", ""},
+                   {"entered", "", Kind::kFlag}};
+  rows.resize(rows_to_show(request.look, rows.size(), table.notes));
+  for (const Row& row : rows) {
+    const std::size_t f = row.function.index();
+    table.add({name_cell(row.function), text_cell(module_of(profile, row.function)),
+               number_cell(functions.address[f]), number_cell(functions.size[f]),
+               text_cell(profile.text(functions.file[f])), number_cell(functions.line[f]),
+               number_cell(row.calls), flag_cell(row.entered)});
   }
-  if (modules.empty()) {
-    return std::string(
-        "no function has a hook: build with -pg -mfentry or -finstrument-functions\n");
-  }
-  return rows.empty() ? out : out + "\n" + text_of(table, input.look);
+  document.text = [heads, table, names = document.names, held](const Look& look) {
+    std::string out;
+    for (const std::string& line : heads) out += line + "\n";
+    return table.size() == 0 ? out : out + "\n" + text_of(table, look, names, {});
+  };
+  return document;
 }
 
+const Register kCoverage({
+    .name = "coverage",
+    .value = "[=NAME]",
+    .implied = "*",
+    .words = "re: module: file:",
+    .help = "functions that have a hook and were never entered; CSV and JSON: all that have one",
+    .manual = "Functions that have a hook and were never entered, by what the files of the loaded\n"
+              "modules hold; in CSV and JSON all functions that have one, with their calls. With\n"
+              ".I NAME\n"
+              "only those called so.",
+    .topic = View::Topic::kCode,
+    .subject = View::Subject::kWholeTree,
+    .sort_keys = "calls name",
+    .wants_symbols = true,
+    .show = coverage,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

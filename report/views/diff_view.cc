@@ -1,16 +1,13 @@
 #include "report/views/diff_view.h"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "analysis/diff.h"
 #include "report/text/escape.h"
-#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
 #include "transform/baseline.h"
 
 namespace fbleprof::report {
@@ -19,32 +16,31 @@ using namespace profile;
 using analysis::Change;
 using analysis::Diff;
 using analysis::FunctionChange;
+using Kind = Column::Kind;
 
 namespace {
 
-constexpr auto kLeft = Column::Align::kLeft;
-constexpr auto kRight = Column::Align::kRight;
 constexpr std::size_t kRowsForPeople = 40;
 constexpr std::size_t kFigureColumns = 10 + 2 + 9 + 2 + 9 + 2;
 constexpr std::size_t kDeepest = 30;  // levels drawn unless asked otherwise
 
-Diff compare(const Input& input, bool normalize) {
+Diff compare(const Request& request) {
   static const Metric kNothing;
-  const Metric* base = input.profile.find_metric(transform::baseline_name(input.metric.name));
-  return analysis::diff(input.profile,
-                        {.now = input.metric,
-                         .base = base != nullptr ? *base : kNothing,
-                         .calls = input.profile.find_metric("calls"),
-                         .base_calls = input.profile.find_metric(transform::baseline_name("calls")),
-                         .normalize = normalize});
+  const Profile& profile = request.profile();
+  const Metric* base = profile.find_metric(transform::baseline_name(request.metric().name));
+  return analysis::diff(profile, {.now = request.metric(),
+                                  .base = base != nullptr ? *base : kNothing,
+                                  .calls = profile.find_metric(Role::kCalls),
+                                  .base_calls = profile.find_baseline(Role::kCalls),
+                                  .normalize = request.normalize});
 }
 
 std::string sign(const Change& change) {
   return change.grew() ? "+" : change.size() != 0 ? "-" : "";
 }
 
-std::string delta(const Input& input, const Change& change) {
-  return sign(change) + quantity(change.size(), input.metric.unit, input.look.unit);
+std::string delta(const Request& request, const Change& change) {
+  return sign(change) + request.amount(change.size());
 }
 
 // "+12.5%", "new", "gone".
@@ -79,16 +75,15 @@ std::string calls_text(const Change& calls) {
   return fmt::format("  [calls {} → {}]", count(calls.base), count(calls.now));
 }
 
-std::string total_line(const Input& input, const Diff& diff, bool normalize) {
-  const auto value = [&](std::uint64_t v) {
-    return quantity(v, input.metric.unit, input.look.unit);
-  };
+std::string total_line(const Request& request, const Diff& diff) {
+  const auto value = [&](std::uint64_t v) { return request.amount(v); };
+  const std::uint64_t kept = request.costs.total();
   std::string line =
-      fmt::format("{} {} → {} ({}, {})", input.metric.name, value(diff.total.base),
-                  value(diff.total.now), delta(input, diff.total), relative(diff.total));
-  if (normalize) line += "; the base is scaled to the new total";
-  if (input.kept != input.total) {
-    line += fmt::format("; kept {} of {}", value(input.kept), value(input.total));
+      fmt::format("{} {} → {} ({}, {})", escape(request.metric().name), value(diff.total.base),
+                  value(diff.total.now), delta(request, diff.total), relative(diff.total));
+  if (request.normalize) line += "; the base is scaled to the new total";
+  if (kept != request.total) {
+    line += fmt::format("; kept {} of {}", value(kept), value(request.total));
   }
   return line;
 }
@@ -97,11 +92,15 @@ std::string total_line(const Input& input, const Diff& diff, bool normalize) {
 
 class DiffTree {
  public:
-  DiffTree(const Input& input, const Diff& diff)
-      : input_(input), nodes_(input.profile.nodes()), diff_(diff) {
+  DiffTree(const Request& request, const Look& look, const Diff& diff)
+      : request_(request),
+        look_(look),
+        names_(request.names()),
+        nodes_(request.profile().nodes()),
+        diff_(diff) {
     const Change& total = diff.total;
     const std::uint64_t larger = std::max(total.base, total.now);
-    least_ = input.look.all ? 0 : input.look.min_percent / 100 * static_cast<double>(larger);
+    least_ = look.all ? 0 : look.min_percent / 100 * static_cast<double>(larger);
     // By node: the most that a node of its subtree changed. A branch whose parts cancel out is
     // worth showing.
     most_.resize(nodes_.count());
@@ -117,7 +116,7 @@ class DiffTree {
   }
 
   std::string run() {
-    out_ += paint(input_.look, Ink::kDim,
+    out_ += paint(look_, Ink::kDim,
                   pad_left("change", 10) + "  " + pad_left("relative", 9) + "  " +
                       pad_left("now", 9) + "  context") +
             "\n";
@@ -128,9 +127,9 @@ class DiffTree {
       show(next);
     }
     if (hidden_ != 0) {
-      out_ += paint(input_.look, Ink::kDim,
+      out_ += paint(look_, Ink::kDim,
                     fmt::format("{} contexts changed less than {}% of the total (--min, --all)",
-                                count(hidden_), input_.look.min_percent)) +
+                                count(hidden_), look_.min_percent)) +
               "\n";
     }
     return std::move(out_);
@@ -145,17 +144,17 @@ class DiffTree {
   };
 
   bool is_shown(std::uint32_t node) const {
-    if (input_.look.all) return true;
+    if (look_.all) return true;
     if (most_[node] != 0 && static_cast<double>(most_[node]) >= least_) return true;
     // Counts are exact: where nothing was measured but calls, any change counts.
     return diff_.total.base == 0 && diff_.total.now == 0 && changed_calls_[node] != 0;
   }
 
   void open_below(std::uint32_t node, const std::string& prefix, std::size_t level) {
-    const std::size_t deepest = input_.look.depth != 0 ? input_.look.depth : kDeepest;
+    const std::size_t deepest = look_.depth != 0 ? look_.depth : kDeepest;
     std::vector<std::uint32_t> shown;
     for (std::uint32_t c = node + 1; c < nodes_.subtree_end[node]; c = nodes_.subtree_end[c]) {
-      if (is_shown(c) && (level < deepest || input_.look.all)) {
+      if (is_shown(c) && (level < deepest || look_.all)) {
         shown.push_back(c);
       } else {
         hidden_ += nodes_.subtree_end[c] - c;
@@ -177,24 +176,24 @@ class DiffTree {
     const std::string calls = calls_text(diff_.calls[next.node]);
     const FunctionId function = nodes_.function[next.node];
     std::string name;
-    if (input_.look.width == 0) {
-      name = label(input_, function);
+    if (look_.width == 0) {
+      name = names_.fit(function, 0);
     } else {
       const std::size_t used = kFigureColumns + width_of(branch) + width_of(calls);
-      name = short_label(input_, function,
-                         input_.look.width > used + 12 ? input_.look.width - used : 12);
+      name = names_.fit(function, look_.width > used + 12 ? look_.width - used : 12);
     }
     const Ink ink = ink_of(change, diff_.total);
-    out_ += paint(input_.look, ink, pad_left(delta(input_, change), 10)) + "  " +
-            paint(input_.look, ink, pad_left(change.any() ? relative(change) : "", 9)) + "  " +
-            pad_left(quantity(change.now, input_.metric.unit, input_.look.unit), 9) + "  " +
-            paint(input_.look, Ink::kDim, branch) + name + paint(input_.look, Ink::kDim, calls) +
-            "\n";
+    out_ += paint(look_, ink, pad_left(delta(request_, change), 10)) + "  " +
+            paint(look_, ink, pad_left(change.any() ? relative(change) : "", 9)) + "  " +
+            pad_left(request_.amount(change.now), 9) + "  " + paint(look_, Ink::kDim, branch) +
+            name + paint(look_, Ink::kDim, calls) + "\n";
     open_below(next.node, next.level == 0 ? "" : next.prefix + (next.is_last ? "   " : "│  "),
                next.level + 1);
   }
 
-  const Input& input_;
+  const Request& request_;
+  const Look& look_;
+  const Names names_;
   const Nodes& nodes_;
   const Diff& diff_;
   double least_ = 0;
@@ -205,147 +204,117 @@ class DiffTree {
   std::string out_;
 };
 
-std::string tree_csv(const Input& input, const Diff& diff) {
-  const Nodes& nodes = input.profile.nodes();
-  std::string out = "depth,name,base,now,base_self,self,base_calls,calls,state\n";
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", nodes.depth[n],
-                       csv_field(escape(display_name(input.profile, nodes.function[n]))),
-                       diff.inclusive[n].base, diff.inclusive[n].now, diff.self[n].base,
-                       diff.self[n].now, diff.calls[n].base, diff.calls[n].now,
-                       state(diff.inclusive[n], diff.calls[n]));
-  }
-  return out;
-}
-
-std::string tree_rows(const Input& input, const Diff& diff) {
-  const Nodes& nodes = input.profile.nodes();
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  json.StartArray();
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    json.StartObject();
-    const auto text = [&](const char* key, const std::string& value) {
-      json.Key(key);
-      json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-    };
-    const auto number = [&](const char* key, std::uint64_t value) {
-      json.Key(key);
-      json.Uint64(value);
-    };
-    text("name", escape(display_name(input.profile, nodes.function[n])));
-    json.Key("parent");
-    if (nodes.parent[n]) {
-      json.Uint(nodes.parent[n].index());
-    } else {
-      json.Null();
-    }
-    number("base", diff.inclusive[n].base);
-    number("now", diff.inclusive[n].now);
-    number("base_self", diff.self[n].base);
-    number("self", diff.self[n].now);
-    number("base_calls", diff.calls[n].base);
-    number("calls", diff.calls[n].now);
-    text("state", state(diff.inclusive[n], diff.calls[n]));
-    json.EndObject();
-  }
-  json.EndArray();
-  return buffer.GetString();
-}
-
 }  // namespace
 
-std::string diff_tree(const Input& input, bool normalize) {
-  const Diff diff = compare(input, normalize);
-  switch (input.look.format) {
-    case Format::kCsv:
-      return tree_csv(input, diff);
-    case Format::kJson:
-      return json_document(input, "diff-tree", "nodes", tree_rows(input, diff)) + "\n";
-    case Format::kText:
-      break;
+Result<Document> diff_tree(const Request& request) {
+  const auto diff = std::make_shared<const Diff>(compare(request));
+  const Nodes& nodes = request.profile().nodes();
+  Document document = request.document("diff-tree");
+  const std::vector<Column> figures = {
+      {"base", "", Kind::kCost}, {"now", "", Kind::kCost}, {"base_self", "", Kind::kCost},
+      {"self", "", Kind::kCost}, {"base_calls", ""},       {"calls", ""},
+      {"state", "", Kind::kText}};
+  const auto figures_of = [diff](std::size_t n, std::vector<Cell>& row) {
+    for (const Change* change : {&diff->inclusive[n], &diff->self[n], &diff->calls[n]}) {
+      row.push_back(number_cell(change->base));
+      row.push_back(number_cell(change->now));
+    }
+    row.push_back(text_cell(state(diff->inclusive[n], diff->calls[n])));
+  };
+  Table& table = document.tables.emplace_back();
+  table.key = "nodes";
+  table.columns = {{"name", "", Kind::kName}, {"parent", "", Kind::kNumber}};
+  Table flat;
+  flat.columns = {{"depth", "", Kind::kNumber}, {"name", "", Kind::kName}};
+  for (const Column& column : figures) {
+    table.columns.push_back(column);
+    flat.columns.push_back(column);
   }
-  if (input.profile.nodes().count() == 0) return total_line(input, diff, normalize) + "\n";
-  return DiffTree(input, diff).run() +
-         paint(input.look, Ink::kDim, total_line(input, diff, normalize)) + "\n";
+  table.generate(nodes.count(), [&nodes, figures_of](std::size_t n) {
+    std::vector<Cell> row{name_cell(nodes.function[n]),
+                          nodes.parent[n] ? number_cell(nodes.parent[n].index()) : Cell()};
+    figures_of(n, row);
+    return row;
+  });
+  flat.generate(nodes.count(), [&nodes, figures_of](std::size_t n) {
+    std::vector<Cell> row{number_cell(nodes.depth[n]), name_cell(nodes.function[n])};
+    figures_of(n, row);
+    return row;
+  });
+  document.flat = std::move(flat);
+  document.text = [request, diff](const Look& look) {
+    const std::string total = total_line(request, *diff);
+    if (request.profile().nodes().count() == 0) return total + "\n";
+    return DiffTree(request, look, *diff).run() + paint(look, Ink::kDim, total) + "\n";
+  };
+  return document;
 }
 
-std::string diff_table(const Input& input, FunctionOrder order, bool normalize) {
-  Diff diff = compare(input, normalize);
-  const bool by_self = order == FunctionOrder::kSelf;
+Result<Document> diff_table(const Request& request, bool by_self) {
+  Diff diff = compare(request);
   const auto key = [&](const FunctionChange& row) -> const Change& {
-    if (input.look.sort == "calls") return row.calls;
+    if (request.look.sort == "calls") return row.calls;
     return by_self ? row.self : row.dominated;
   };
   std::vector<FunctionChange>& rows = diff.functions;
   std::stable_sort(rows.begin(), rows.end(), [&](const FunctionChange& a, const FunctionChange& b) {
-    if (input.look.sort == "name") {
-      return display_name(input.profile, a.function) < display_name(input.profile, b.function);
+    if (request.look.sort == "name") {
+      return display_name(request.profile(), a.function) <
+             display_name(request.profile(), b.function);
     }
     if (key(a).size() != key(b).size()) return key(a).size() > key(b).size();
     return a.calls.size() > b.calls.size();
   });
-  Table table;
-  table.columns = {{"name", "", kLeft},
-                   {"base_self", "", kRight},
-                   {"self", "", kRight},
-                   {"base_dominated", "", kRight},
-                   {"dominated", "", kRight},
-                   {"base_calls", "", kRight},
-                   {"calls", "", kRight},
-                   {"dominated_is_bound", "", kRight},
-                   {"state", "", kLeft},
-                   {"", "base", kRight},
-                   {"", "now", kRight},
-                   {"", "change", kRight},
-                   {"", "relative", kRight},
-                   {"", "calls", kRight},
-                   {"", by_self ? "self of" : "dominated by", kLeft}};
-  std::size_t shown = input.look.top;
-  const bool for_people = input.look.format == Format::kText && !input.look.all;
+  Document document = request.document(by_self ? "diff-self" : "diff-dominated");
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"name", by_self ? "self of" : "dominated by", Kind::kName},
+                   {"base_self", "", Kind::kCost},
+                   {"self", "", Kind::kCost},
+                   {"base_dominated", "", Kind::kCost},
+                   {"dominated", "", Kind::kCost},
+                   {"base_calls", ""},
+                   {"calls", ""},
+                   {"dominated_is_bound", "", Kind::kFlag},
+                   {"state", "", Kind::kText},
+                   {"", "base", Kind::kCost},
+                   {"", "now", Kind::kCost},
+                   {"", "change", Kind::kCost},
+                   {"", "relative"},
+                   {"", "calls"}};
+  std::size_t shown = request.look.top;
+  const bool for_people = request.look.format == Format::kText && !request.look.all;
   if (shown == 0) shown = for_people ? kRowsForPeople : rows.size();
   std::vector<FunctionId> named;
-  for (std::size_t i = 0; i < std::min(shown, rows.size()); ++i) named.push_back(rows[i].function);
-  const Input marked = with_marks(input, std::move(named));
   std::size_t unchanged = 0;
   for (const FunctionChange& row : rows) {
     if (for_people && key(row).size() == 0 && row.calls.size() == 0) {
       ++unchanged;
       continue;
     }
-    if (table.rows.size() == shown) continue;
+    if (table.size() == shown) continue;
     const Change& change = key(row);
-    const Cell name = name_cell(marked, row.function);
-    Cell change_cell = text_cell(delta(input, change));
-    Cell relative_cell = text_cell(change.any() ? relative(change) : "");
+    named.push_back(row.function);
+    Cell change_cell = shown_as(number_cell(change.size()), delta(request, change));
+    Cell relative_cell = shown_as(Cell(), change.any() ? relative(change) : "");
     change_cell.ink = relative_cell.ink = ink_of(change, diff.total);
-    const std::string sign_of_calls = sign(row.calls);
-    table.add({name, count_cell(row.self.base), count_cell(row.self.now),
-               count_cell(row.dominated.base), count_cell(row.dominated.now),
-               count_cell(row.calls.base), count_cell(row.calls.now), flag_cell(row.is_bound),
-               text_cell(state(row.dominated, row.calls)), cost_cell(input, change.base),
-               cost_cell(input, change.now), change_cell, relative_cell,
-               text_cell(row.calls.any() ? sign_of_calls + count(row.calls.size()) : ""), name});
+    table.add({name_cell(row.function), number_cell(row.self.base), number_cell(row.self.now),
+               number_cell(row.dominated.base), number_cell(row.dominated.now),
+               number_cell(row.calls.base), number_cell(row.calls.now), flag_cell(row.is_bound),
+               text_cell(state(row.dominated, row.calls)), number_cell(change.base),
+               number_cell(change.now), change_cell, relative_cell,
+               shown_as(Cell(), row.calls.any() ? sign(row.calls) + count(row.calls.size()) : "")});
   }
-  table.notes.push_back(total_line(input, diff, normalize));
-  if (table.rows.size() + unchanged < rows.size()) {
+  table.notes.push_back(total_line(request, diff));
+  if (table.size() + unchanged < rows.size()) {
     table.notes.push_back(fmt::format("… {} more rows (--top N, --all)",
-                                      count(rows.size() - table.rows.size() - unchanged)));
+                                      count(rows.size() - table.size() - unchanged)));
   }
   if (unchanged != 0) {
     table.notes.push_back(fmt::format("{} functions did not change (--all)", count(unchanged)));
   }
-  switch (input.look.format) {
-    case Format::kCsv:
-      return csv_of(table);
-    case Format::kJson:
-      return json_document(input, by_self ? "diff-self" : "diff-dominated", "rows",
-                           json_of(table)) +
-             "\n";
-    case Format::kText:
-      break;
-  }
-  return text_of(table, input.look);
+  if (request.look.format == Format::kText) document.names = document.names.marked(named);
+  return document;
 }
 
 }  // namespace fbleprof::report

@@ -1,122 +1,131 @@
-#include "report/views/hot_view.h"
+// --hot: straight to where the action is: the path from the root on which each function is the most
+// expensive callee of the one before and has at least half of its cost; and what the last one forks
+// into.
+#include "analysis/hot_path.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analysis/compact_path.h"
-#include "analysis/costs.h"
-#include "analysis/hot_path.h"
-#include "report/text/escape.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
 #include "report/views/path_text.h"
-#include "report/views/tables.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
+using Kind = Column::Kind;
 
 namespace {
 
 constexpr std::size_t kForkForPeople = 8;
 constexpr std::size_t kPathForPeople = 40;  // lines
 constexpr std::size_t kAboveForPeople = 3;  // of a longer one, at its beginning
-constexpr std::size_t kWidestIndent = 24;
-constexpr auto kLeft = Column::Align::kLeft;
-constexpr auto kRight = Column::Align::kRight;
+constexpr std::size_t kDeepestIndent = 12;  // levels
 
-}  // namespace
+// As the tree draws it; beyond the deepest level all stand below each other.
+std::string branch(std::size_t level, bool is_last) {
+  if (level == 0) return {};
+  return std::string(3 * (std::min(level, kDeepestIndent) - 1), ' ') + (is_last ? "└─ " : "├─ ");
+}
 
-std::string hot_view(const Input& input) {
-  const Profile& profile = input.profile;
-  const Nodes& nodes = profile.nodes();
-  const auto cost = analysis::inclusive(profile, input.metric);
-  const auto is_bound = analysis::lower_bounds(profile);
-  const Metric* calls = profile.find_metric("calls");
-  const std::vector<NodeId> path = analysis::hot_path(profile, input.metric);
-  const std::uint32_t fork = path.empty() ? 0 : path.back().index();
+// The children of the end of the path, the most expensive first.
+std::vector<std::uint32_t> ways_from(const analysis::Costs& costs, std::uint32_t fork) {
+  const Nodes& nodes = costs.profile().nodes();
   std::vector<std::uint32_t> ways;
-  if (nodes.count() != 0) {
-    for (std::uint32_t c = fork + 1; c < nodes.subtree_end[fork]; c = nodes.subtree_end[c]) {
-      ways.push_back(c);
-    }
+  if (nodes.count() == 0) return ways;
+  for (std::uint32_t c = fork + 1; c < nodes.subtree_end[fork]; c = nodes.subtree_end[c]) {
+    ways.push_back(c);
   }
-  std::stable_sort(ways.begin(), ways.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return cost[a] > cost[b]; });
+  std::stable_sort(ways.begin(), ways.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return costs.inclusive()[a] > costs.inclusive()[b];
+  });
+  return ways;
+}
 
-  Table table;
-  table.columns = {{"part", "", kLeft},
-                   {"depth", "", kRight},
-                   {"name", "", kLeft},
-                   {"total", "", kRight},
-                   {"self", "", kRight},
-                   {"calls", "", kRight},
-                   {"total_is_bound", "", kRight},
-                   {"", "total", kRight},
-                   {"", "%", kRight},
-                   {"", "self", kRight},
-                   {"", "%", kRight},
-                   {"", "calls", kRight},
-                   {"", "name", kLeft}};
-  const auto add = [&](const char* part, std::uint32_t n, const std::string& before) {
-    const std::uint64_t own = input.metric.value(NodeId(n));
-    const std::uint64_t count = calls != nullptr ? calls->value(NodeId(n)) : 0;
-    const Cell name = name_cell(input, nodes.function[n]);
-    Cell shown = name, self = cost_cell(input, own), share = percent_cell(own, input.kept);
-    if (own == 0) self.text = share.text = "";
-    shown.text = before + name.text;
-    table.add({text_cell(part), count_cell(nodes.depth[n]), name, count_cell(cost[n]),
-               count_cell(own), count_cell(count), flag_cell(is_bound[n] != 0),
-               cost_cell(input, cost[n], is_bound[n] != 0),
-               percent_cell(cost[n], input.kept, is_bound[n] != 0), self, share, count_cell(count),
-               shown});
-  };
-  const bool for_people = input.look.format == Format::kText && !input.look.all;
+Result<Document> hot(const Request& request) {
+  const analysis::Costs& costs = request.costs;
+  const Nodes& nodes = request.profile().nodes();
+  const std::vector<NodeId> path = analysis::hot_path(costs);
+  const std::vector<std::uint32_t> ways = ways_from(costs, path.empty() ? 0 : path.back().index());
+
+  Document document = request.document("hot");
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"part", "", Kind::kText},
+                   {"depth", "", Kind::kNumber},
+                   {"name", "name", Kind::kName},
+                   {"total", "total", Kind::kCost},
+                   {"", "%", Kind::kShare},
+                   {"self", "self", Kind::kCost},
+                   {"", "%", Kind::kShare},
+                   {"calls", "calls", Kind::kCount},
+                   {"total_is_bound", "", Kind::kFlag}};
   bool any_bound = false;
+  const auto add = [&](const char* part, std::uint32_t n, const std::string& before) {
+    const NodeId node(n);
+    const bool is_bound = costs.is_bound()[n] != 0;
+    Cell self = number_cell(costs.own(node)), share = self;
+    if (costs.own(node) == 0) {
+      self = hidden(self);
+      share = hidden(share);
+    }
+    const FunctionId function = nodes.function[n];
+    table.add({text_cell(part), number_cell(nodes.depth[n]),
+               name_cell({{before, {}}, {{}, function}}, document.names.whole(function)),
+               number_cell(costs.inclusive()[n], is_bound),
+               number_cell(costs.inclusive()[n], is_bound), self, share,
+               number_cell(costs.calls(node)), flag_cell(is_bound)});
+  };
+  const bool for_people = request.look.format == Format::kText && !request.look.all;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    any_bound |= is_bound[path[i].index()] != 0;
+    any_bound |= costs.is_bound()[path[i].index()] != 0;
     if (for_people && path.size() > kPathForPeople && i >= kAboveForPeople &&
         i + kPathForPeople - kAboveForPeople < path.size()) {
       continue;
     }
-    add("path", path[i].index(), std::string(std::min(i, kWidestIndent), ' '));
+    add("path", path[i].index(), branch(i, true));
   }
   std::size_t shown = ways.size();
-  if (input.look.top != 0) {
-    shown = std::min(shown, input.look.top);
+  if (request.look.top != 0) {
+    shown = std::min(shown, request.look.top);
   } else if (for_people) {
     shown = std::min(shown, kForkForPeople);
   }
-  const std::string indent(std::min(path.size(), kWidestIndent), ' ');
   for (std::size_t i = 0; i < shown; ++i) {
-    add("fork", ways[i], indent + (i + 1 == ways.size() ? "└─ " : "├─ "));
+    add("fork", ways[i], branch(path.size(), i + 1 == ways.size()));
   }
-  if (input.look.format == Format::kText && shown < ways.size()) {
+  if (request.look.format != Format::kText) return document;
+  if (shown < ways.size()) {
     std::uint64_t rest = 0;
-    for (std::size_t i = shown; i < ways.size(); ++i) rest += cost[ways[i]];
-    Cell more = text_cell(indent + fmt::format("└─ … {} more", ways.size() - shown));
+    for (std::size_t i = shown; i < ways.size(); ++i) rest += costs.inclusive()[ways[i]];
     std::vector<Cell> row(table.columns.size());
-    row[7] = cost_cell(input, rest);
-    row[8] = percent_cell(rest, input.kept);
-    row[12] = more;
+    row[2] = text_cell(branch(path.size(), true) + fmt::format("… {} more", ways.size() - shown));
+    row[3] = row[4] = number_cell(rest);
     table.add(std::move(row));
   }
-  if (input.look.format != Format::kText) return render_table(input, table, "hot");
-
-  std::string out = text_of(table, input.look);
-  const auto note = [&](const std::string& line) {
-    out += paint(input.look, Ink::kDim, line) + "\n";
-  };
   if (path.empty()) {
-    note("nothing holds half of the cost: it forks at the root");
+    table.notes.push_back("nothing holds half of the cost: it forks at the root");
   } else {
-    out += path_text(input, analysis::path_to(profile, path.back()), input.look.width) + "\n";
-    if (ways.empty()) note("the path ends there: the cost is its own");
+    document.notes.push_back(path_text(
+        document.names, analysis::path_to(request.profile(), path.back()), request.look.width));
+    if (ways.empty()) document.notes.push_back("the path ends there: the cost is its own");
   }
-  if (any_bound) note(bound_note());
-  note(kept_line(input));
-  return out;
+  if (any_bound) document.notes.push_back(kBoundNote);
+  document.notes.push_back(kept_line(request));
+  return document;
 }
 
+const Register kHot({
+    .name = "hot",
+    .help = "the most expensive path, down to its first fork",
+    .manual = "The most expensive path from the root, for as long as one callee has half of its\n"
+              "caller's cost; then what it forks into.",
+    .topic = View::Topic::kOverview,
+    .show = hot,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

@@ -1,30 +1,30 @@
-#include "report/views/overview.h"
-
+// --overview: one screen of 80 x 24 that says where to look first.
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 
 #include "analysis/compact_path.h"
-#include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/hot_path.h"
+#include "analysis/run_facts.h"
 #include "base/capped.h"
 #include "report/text/escape.h"
-#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
-#include "report/views/clique_view.h"
+#include "report/views/heading.h"
 #include "report/views/path_text.h"
-#include "report/views/run_facts.h"
-#include "report/views/run_view.h"
-#include "report/views/tables.h"
+#include "report/views/phrases.h"
+#include "report/views/recursion.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
 using analysis::FunctionRow;
+using analysis::reached_hz;
+using analysis::run_facts;
+using analysis::RunFacts;
+using analysis::tree_total;
+using Kind = Column::Kind;
 
 namespace {
 
@@ -52,44 +52,79 @@ struct Way {
 };
 
 // What the end of the hot path forks into, with its own cost.
-std::vector<Way> ways_from(const Input& input, const std::vector<NodeId>& path,
-                           const std::vector<std::uint64_t>& cost) {
+std::vector<Way> ways_from(const Request& request, const std::vector<NodeId>& path) {
   std::vector<Way> ways;
   if (path.empty()) return ways;
-  const Nodes& nodes = input.profile.nodes();
+  const Nodes& nodes = request.profile().nodes();
+  const std::vector<std::uint64_t>& cost = request.costs.inclusive();
   const std::uint32_t end = path.back().index();
-  if (const std::uint64_t own = input.metric.value(path.back()); own != 0) {
+  if (const std::uint64_t own = request.costs.own(path.back()); own != 0) {
     ways.push_back({"[self]", own});
   }
   for (std::uint32_t c = end + 1; c < nodes.subtree_end[end]; c = nodes.subtree_end[c]) {
-    if (cost[c] != 0) ways.push_back({short_label(input, nodes.function[c], 24), cost[c]});
+    if (cost[c] != 0) ways.push_back({request.names().fit(nodes.function[c], 24), cost[c]});
   }
   std::stable_sort(ways.begin(), ways.end(),
                    [](const Way& a, const Way& b) { return a.cost > b.cost; });
   return ways;
 }
 
-std::string overview_text(const Input& input, const RunOverview& run) {
-  const Look& look = input.look;
+// What is told of the runs, threads still apart.
+struct RunOverview {
+  struct Share {
+    std::string name;  // escaped
+    std::uint64_t cost = 0;
+  };
+  std::string heading;         // lines
+  std::vector<Share> threads;  // the most expensive first
+  std::uint64_t all_threads = 0;
+  std::vector<std::string> losses;  // a line each, escaped
+};
+
+struct RecursionLine {
+  std::string name, kind, depth;
+  std::uint64_t cost = 0;
+};
+
+// The recursion that costs most.
+std::vector<RecursionLine> recursion_lines(const Request& request) {
+  const analysis::Cliques cliques = analysis::find_cliques(request.costs);
+  std::vector<RecursionLine> lines;
+  for (const analysis::Clique& clique : cliques.cliques) {
+    if (clique.recursion == analysis::Recursion::kNone || lines.size() == kRecursions) continue;
+    lines.push_back({clique_label(request.names(), clique, 24), kind_name(clique.recursion),
+                     depth_text(clique), clique.cost});
+  }
+  return lines;
+}
+
+std::string overview_text(const Request& request, const RunOverview& run, const Look& look) {
   const std::size_t width = look.width == 0 ? kScreen : look.width;
   const std::size_t half = (width - 3) / 2;
   std::string out = run.heading + "\n";
-  const auto share = [&](std::uint64_t cost) { return percent(cost, input.kept); };
+  const auto share = [&](std::uint64_t cost) { return percent(cost, request.costs.total()); };
 
   // Two tables side by side.
-  const auto functions = analysis::function_table(input.profile, input.metric);
+  const auto functions = analysis::function_table(request.costs);
   const auto self = top_functions(functions, true), dominated = top_functions(functions, false);
   std::vector<FunctionId> named;
   for (const FunctionRow& row : self) named.push_back(row.function);
   for (const FunctionRow& row : dominated) named.push_back(row.function);
-  const Input marked = with_marks(input, std::move(named));
+  const Names names = request.names().marked(std::move(named));
+  // Figures and a name in each half of the line; names that are cut stay different.
+  constexpr std::size_t kFigures = 7 + 1 + 8 + 2;
+  const auto fitted = [&](const std::vector<FunctionRow>& rows) {
+    std::vector<Pieces> lines;
+    for (const FunctionRow& row : rows) lines.push_back({{{}, row.function}});
+    return names.fit(lines, half > kFigures ? half - kFigures : 1);
+  };
+  const std::vector<std::string> self_names = fitted(self), dominated_names = fitted(dominated);
   const auto cell = [&](const std::vector<FunctionRow>& rows, std::size_t i, bool by_self) {
     if (i >= rows.size()) return std::string();
     const std::uint64_t cost = by_self ? rows[i].self : rows[i].dominated;
     const bool is_bound = !by_self && rows[i].dominated_is_bound;
-    const std::string figures = pad_left((is_bound ? "≥" : "") + share(cost), 7) + " " +
-                                pad_left(quantity(cost, input.metric.unit, look.unit), 8) + "  ";
-    return figures + short_label(marked, rows[i].function, half - width_of(figures));
+    return pad_left((is_bound ? "≥" : "") + share(cost), 7) + " " +
+           pad_left(request.amount(cost), 8) + "  " + (by_self ? self_names : dominated_names)[i];
   };
   out += paint(look, Ink::kBold, pad_right("   self", half)) + " │ " +
          paint(look, Ink::kBold, "   dominated") + "\n";
@@ -102,14 +137,13 @@ std::string overview_text(const Input& input, const RunOverview& run) {
     out += paint(look, Ink::kDim, pad_right(title, kTitle)) +
            paint(look, ink, cut(text, width > kTitle ? width - kTitle : 1)) + "\n";
   };
-  const auto cost = analysis::inclusive(input.profile, input.metric);
-  const auto path = analysis::hot_path(input.profile, input.metric);
+  const auto path = analysis::hot_path(request.costs);
   if (!path.empty()) {
-    const std::string end = share(cost[path.back().index()]) + "  ";
-    put("hot path", end + path_text(input, analysis::path_to(input.profile, path.back()),
+    const std::string end = share(request.costs.inclusive()[path.back().index()]) + "  ";
+    put("hot path", end + path_text(names, analysis::path_to(request.profile(), path.back()),
                                     width - kTitle - width_of(end)));
     std::string forks;
-    const auto ways = ways_from(input, path, cost);
+    const auto ways = ways_from(request, path);
     for (std::size_t i = 0; i < ways.size() && i < kWays; ++i) {
       forks += fmt::format("{}{} {}", i == 0 ? "" : ", ", ways[i].name, share(ways[i].cost));
     }
@@ -117,7 +151,7 @@ std::string overview_text(const Input& input, const RunOverview& run) {
     if (!forks.empty()) put("  there", forks);
   }
   bool first = true;
-  for (const RecursionLine& line : recursion_lines(input, kRecursions)) {
+  for (const RecursionLine& line : recursion_lines(request)) {
     put(first ? "recursion" : "",
         fmt::format("{}  {}, depth {}: {}", share(line.cost), line.kind, line.depth, line.name));
     first = false;
@@ -142,52 +176,48 @@ std::string overview_text(const Input& input, const RunOverview& run) {
     }
   };
   put_all("lost", run.losses, Ink::kWarm);
-  put_all("warning", run.warnings, Ink::kWarm);
+  put_all("warning", request.warnings, Ink::kWarm);
   if (remarks > kRemarks) put("", fmt::format("… {} more (--summary)", remarks - kRemarks));
   if (remarks == 0) put("lost", "nothing");
-  out += paint(look, Ink::kDim, cut(kept_line(input), width)) + "\n";
+  out += paint(look, Ink::kDim, cut(kept_line(request), width)) + "\n";
   return out;
 }
 
-// Rows for programs: section, name, cost, calls.
-Table overview_table(const Input& input, const RunOverview& run) {
+// Rows for programs.
+Table overview_table(const Request& request, const RunOverview& run) {
   Table table;
-  table.columns = {{"section", ""}, {"name", ""}, {"cost", ""}, {"calls", ""}, {"detail", ""}};
-  const auto add = [&](const char* section, std::string name, std::uint64_t cost,
-                       std::uint64_t calls, std::string detail = {}) {
-    table.add({text_cell(section),
-               {.text = {}, .number = {}, .raw = std::move(name)},
-               count_cell(cost),
-               count_cell(calls),
-               text_cell(std::move(detail))});
+  table.key = "rows";
+  table.columns = {{"section", "", Kind::kText},
+                   {"name", "", Kind::kName},
+                   {"cost", "", Kind::kCost},
+                   {"calls", ""},
+                   {"detail", "", Kind::kText}};
+  const auto add = [&](const char* section, Cell name, std::uint64_t cost, std::uint64_t calls,
+                       std::string_view detail = {}) {
+    table.add({text_cell(section), std::move(name), number_cell(cost), number_cell(calls),
+               text_cell(detail)});
   };
-  const auto name = [&](FunctionId function) {
-    return escape(display_name(input.profile, function));
-  };
-  const auto functions = analysis::function_table(input.profile, input.metric);
+  const auto line = [&](const std::string& text) { return raw_cell(text); };
+  const auto functions = analysis::function_table(request.costs);
   for (const FunctionRow& row : top_functions(functions, true)) {
-    add("self", name(row.function), row.self, row.calls);
+    add("self", name_cell(row.function), row.self, row.calls);
   }
   for (const FunctionRow& row : top_functions(functions, false)) {
-    add("dominated", name(row.function), row.dominated, row.calls,
+    add("dominated", name_cell(row.function), row.dominated, row.calls,
         row.dominated_is_bound ? "at least" : "");
   }
-  const auto cost = analysis::inclusive(input.profile, input.metric);
-  const Metric* calls = input.profile.find_metric("calls");
-  for (const NodeId node : analysis::hot_path(input.profile, input.metric)) {
-    add("hot", name(input.profile.nodes().function[node.index()]), cost[node.index()],
-        calls != nullptr ? calls->value(node) : 0);
+  for (const NodeId node : analysis::hot_path(request.costs)) {
+    add("hot", name_cell(request.profile().nodes().function[node.index()]),
+        request.costs.inclusive()[node.index()], request.costs.calls(node));
   }
-  for (const RecursionLine& line : recursion_lines(input, kRecursions)) {
-    add("recursion", line.name, line.cost, 0, line.kind);
+  for (const RecursionLine& recursion : recursion_lines(request)) {
+    add("recursion", line(recursion.name), recursion.cost, 0, recursion.kind);
   }
-  for (const auto& thread : run.threads) add("thread", thread.name, thread.cost, 0);
-  for (const std::string& line : run.losses) add("lost", line, 0, 0);
-  for (const std::string& line : run.warnings) add("warning", line, 0, 0);
+  for (const auto& thread : run.threads) add("thread", line(thread.name), thread.cost, 0);
+  for (const std::string& loss : run.losses) add("lost", line(loss), 0, 0);
+  for (const std::string& warning : request.warnings) add("warning", line(warning), 0, 0);
   return table;
 }
-
-}  // namespace
 
 RunOverview run_overview(const Profile& as_read, const Metric& metric, const Look& look) {
   RunOverview run;
@@ -196,7 +226,7 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
   run.heading = heading(as_read, narrow);
   for (const Tree& tree : as_read.trees()) {
     RunOverview::Share share;
-    share.cost = analysis::total(as_read, metric, tree);
+    share.cost = tree_total(as_read, &metric, tree);
     if (tree.thread) {
       const Thread& thread = as_read.threads()[tree.thread.index()];
       share.name = escape(as_read.text(thread.name));
@@ -229,9 +259,23 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
   return run;
 }
 
-std::string overview(const Input& input, const RunOverview& run) {
-  if (input.look.format == Format::kText) return overview_text(input, run);
-  return render_table(input, overview_table(input, run), "overview");
+Result<Document> overview(const Request& request) {
+  Document document = request.document("overview");
+  const RunOverview run = run_overview(request.runs, request.metric(), request.look);
+  document.tables = {overview_table(request, run)};
+  document.text = [request, run](const Look& look) { return overview_text(request, run, look); };
+  return document;
 }
 
+const Register kOverview({
+    .name = "overview",
+    .help = "one screen: what ran, where the cost is, recursion, threads, losses",
+    .manual = "One screen of 80 by 24: what ran, the most expensive functions, the hot path,\n"
+              "recursion, threads, what was lost, warnings.",
+    .topic = View::Topic::kOverview,
+    .shows_warnings = true,
+    .show = overview,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

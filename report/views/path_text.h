@@ -4,16 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "report/text/input.h"
+#include "report/text/names.h"
 
 namespace fbleprof::report {
 
+using Path = std::vector<profile::FunctionId>;
+
 // "main → (eval → apply)* → lookup": what repeats is told once, with a star. In at most `width`
 // columns (0 = no limit): the names that matter least, in the middle, are counted: "… 7 more …".
-std::string path_text(const Input& input, const std::vector<profile::FunctionId>& path,
-                      std::size_t width);
+std::string path_text(const Names& names, const Path& path, std::size_t width);
 
-// The same for programs: whole names, as they are, escaped. "main → eval → apply → eval → lookup".
-std::string raw_path(const Input& input, const std::vector<profile::FunctionId>& path);
+// The same of several paths in one list: where two would look alike, what tells them apart stays.
+std::vector<std::string> path_texts(const Names& names, const std::vector<Path>& paths,
+                                    std::size_t width);
+
+// The same for programs: whole names, escaped. "main → eval → apply → eval → lookup".
+std::string raw_path(const Names& names, const Path& path);
 
 }  // namespace fbleprof::report

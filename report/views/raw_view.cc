@@ -1,13 +1,14 @@
-// Walks the records as they refer to each other, with the reader's own checks, and prints fields as
-// they stand in the file: no names looked up, nothing merged.
+// Walks the records as they stand in the file, by the reader's own walk, and prints their fields:
+// nothing is merged, and no reference is followed but those to strings.
 #include <fmt/format.h>
 
 #include <cstring>
-#include <vector>
 
+#include "base/hex.h"
 #include "profile/records.h"
+#include "profile/texts.h"
 #include "report/text/escape.h"
-#include "report/views/file_views.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
@@ -15,61 +16,26 @@ using namespace profile;
 
 namespace {
 
+using format::Kind;
+
+template <class Enum>
+unsigned number(Enum value) {
+  return static_cast<unsigned>(value);
+}
+
 class RawPrinter {
  public:
-  RawPrinter(const FileImage& image, std::FILE* out) : image_(image), records_(image), out_(out) {}
+  RawPrinter(const FileImage& image, std::FILE* out)
+      : image_(image), walk_(image, damage_), items_window_(image), out_(out) {}
 
   void run() {
+    find_texts();
     header();
-    const format::Header& h = image_.header();
-    list<format::Note>(h.first_note, &h.first_note, RecordKind::kNote,
-                       [&](format::Ref ref, const format::Note& note) {
-                         print("note", ref, "text={}", text(note.text));
-                       });
-    list<format::Label>(h.first_label, &h.first_label, RecordKind::kLabel,
-                        [&](format::Ref ref, const format::Label& label) {
-                          print("label", ref, "key={} value={}", text(label.key),
-                                text(label.value));
-                        });
-    list<format::Metric>(h.first_metric, &h.first_metric, RecordKind::kMetric,
-                         [&](format::Ref ref, const format::Metric& metric) {
-                           print("metric", ref, "name={} unit={} place={} offset={} aggregation={}",
-                                 text(metric.name), text(metric.unit),
-                                 static_cast<unsigned>(metric.place), metric.offset,
-                                 static_cast<unsigned>(metric.aggregation));
-                         });
-    list<format::Module>(
-        h.first_module, &h.first_module, RecordKind::kModule,
-        [&](format::Ref ref, const format::Module& module) {
-          print("module", ref,
-                "path={} build_id={} load_bias={:#x} begin={:#x} end={:#x} loaded_ns={} "
-                "unloaded_ns={} flags={:#x}",
-                text(module.path), hex(module.build_id), module.load_bias, module.begin, module.end,
-                module.loaded_ns, module.unloaded_ns, module.flags);
-        });
-    list<format::Function>(
-        h.first_function, &h.first_function, RecordKind::kFunction,
-        [&](format::Ref ref, const format::Function& function) { print_function(ref, function); });
-    std::vector<const format::Thread*> threads;
-    list<format::Thread>(
-        h.first_thread, &h.first_thread, RecordKind::kThread,
-        [&](format::Ref ref, const format::Thread& thread) {
-          threads.push_back(&thread);
-          const std::string_view name(thread.name, strnlen(thread.name, sizeof thread.name));
-          print("thread", ref,
-                "root={:#x} tid={} flags={:#x} name=\"{}\" threads_served={} start_ns={} end_ns={} "
-                "cpu_ns={} wall_ns={} samples={} dropped={} lost_calls={} deep_calls={} "
-                "unmatched={}",
-                thread.root, thread.tid, thread.flags, escape(name), thread.threads_served,
-                thread.start_ns, thread.end_ns, thread.cpu_ns, thread.wall_ns, thread.samples,
-                thread.dropped, thread.lost_calls, thread.deep_calls, thread.unmatched);
-        });
-    for (const format::Thread* thread : threads) tree(thread->root, &thread->root);
-    const Damage& damage = records_.damage();
-    if (damage.any()) {
+    while (const auto record = walk_.next()) print_record(*record);
+    if (damage_.any()) {
       fmt::print(out_, "damage beyond_end={} other={} first_offset={} first=\"{}\"\n",
-                 damage.beyond_end, damage.other, damage.first_offset.value_or(0),
-                 damage.first_what);
+                 damage_.beyond_end, damage_.other, damage_.first_offset.value_or(0),
+                 damage_.first_what);
     }
   }
 
@@ -80,116 +46,214 @@ class RawPrinter {
     fmt::print(out_, "{} {:#x} {}\n", kind, ref, fmt::format(fields, std::forward<Args>(args)...));
   }
 
-  std::string text(const format::Ref& field) {
-    return "\"" + escape(records_.text(field, records_.offset(&field))) + "\"";
-  }
-  std::string hex(const format::Ref& field) {
-    std::string out;
-    for (const unsigned char byte : records_.text(field, records_.offset(&field)).substr(0, 64)) {
-      out += fmt::format("{:02x}", byte);
+  void find_texts() {
+    Damage seen_twice;
+    RecordWalk walk(image_, seen_twice);
+    while (const auto record = walk.next()) {
+      if (record->kind != Kind::kString) continue;
+      if (const auto text = walk.text(*record)) texts_.add(record->ref, *text);
     }
-    return out.empty() ? "none" : out;
   }
 
-  template <class Record, class Visit>
-  void list(format::Ref first, const void* field, RecordKind kind, Visit visit) {
-    std::uint64_t from = records_.offset(field);
-    for (format::Ref ref = first; ref != 0;) {
-      const Record* record = records_.take<Record>(ref, kind, from);
-      if (record == nullptr) return;
-      visit(ref, *record);
-      from = records_.offset(&record->next);
-      ref = record->next;
-    }
+  std::string text(format::Ref ref) const {
+    const auto found = texts_.find(ref);
+    if (found) return fmt::format("\"{}\"", escape(*found));
+    return ref == 0 ? "\"\"" : fmt::format("{:#x}", ref);
+  }
+
+  std::string hex(format::Ref ref) const {
+    const std::string out = fbleprof::hex(texts_.find(ref).value_or("").substr(0, 64));
+    return out.empty() ? "none" : out;
   }
 
   void header() {
     const format::Header& h = image_.header();
     fmt::print(out_,
-               "header version={} bytes={} used_bytes={} cap_bytes={} state={} end_code={} pid={} "
-               "parent_pid={} process_start_ticks={} pid_namespace={}\n",
-               h.version, image_.size(), h.used_bytes, h.cap_bytes, static_cast<unsigned>(h.state),
-               h.end_code, h.pid, h.parent_pid, h.process_start_ticks, h.pid_namespace);
+               "header version={}.{} bytes={} used_bytes={} cap_bytes={} state={} end_code={} "
+               "pid={} parent_pid={} process_start_ticks={} pid_namespace={}\n",
+               h.major_version, h.minor_version, image_.size(), h.used_bytes, h.cap_bytes,
+               number(h.state), h.end_code, h.pid, h.parent_pid, h.process_start_ticks,
+               h.pid_namespace);
     fmt::print(out_, "header executable={} command_line={} working_directory={} host={}\n",
                text(h.executable), text(h.command_line), text(h.working_directory), text(h.host));
     fmt::print(out_,
                "header start_realtime_ns={} start_monotonic_ns={} end_monotonic_ns={} clock={} "
-               "compaction={} source={} flags={:#x} rate_hz={} machine={}\n",
-               h.start_realtime_ns, h.start_monotonic_ns, h.end_monotonic_ns,
-               static_cast<unsigned>(h.clock), static_cast<unsigned>(h.compaction),
-               static_cast<unsigned>(h.source), h.flags, h.rate_hz, h.machine);
+               "compaction={} source={} flags={:#x} rate_hz={} machine={} block_bytes={} "
+               "generation={} depth_limit={}\n",
+               h.start_realtime_ns, h.start_monotonic_ns, h.end_monotonic_ns, number(h.clock),
+               number(h.compaction), number(h.source), h.flags, h.rate_hz, h.machine, h.block_bytes,
+               h.generation, h.depth_limit);
     fmt::print(out_,
                "header overflow_contexts={} lost_threads={} lost_children={} foreign_signals={} "
-               "process_cpu_ns={} node_count={} edge_count={}\n",
+               "process_cpu_ns={} node_count={} edge_count={} children={} newest_module={:#x}\n",
                h.overflow_contexts, h.lost_threads, h.lost_children, h.foreign_signals,
-               h.process_cpu_ns, h.node_count, h.edge_count);
+               h.process_cpu_ns, h.node_count, h.edge_count, h.children, h.newest_module);
+  }
+
+  void print_record(const Record& record) {
+    switch (record.kind) {
+      case Kind::kString:
+        return print_string(record);
+      case Kind::kModule:
+        return print_module(record.ref, walk_.read<format::Module>(record));
+      case Kind::kFunction:
+        return print_function(record.ref, walk_.read<format::Function>(record));
+      case Kind::kMetric:
+        return print_metric(record.ref, walk_.read<format::Metric>(record));
+      case Kind::kNote:
+        return print("note", record.ref, "text={}", text(walk_.read<format::Note>(record).text));
+      case Kind::kLabelSet:
+        return print("labelset", record.ref, "bytes={}", record.bytes);
+      case Kind::kLabel: {
+        const auto label = walk_.read<format::Label>(record);
+        return print("label", record.ref, "key={} value={} set={:#x}", text(label.key),
+                     text(label.value), label.set);
+      }
+      case Kind::kThread:
+        return print_thread(record.ref, walk_.read<format::Thread>(record));
+      case Kind::kTree: {
+        const auto tree = walk_.read<format::Tree>(record);
+        return print("tree", record.ref, "thread={:#x} root={:#x} labels={:#x}", tree.thread,
+                     tree.root, tree.labels);
+      }
+      case Kind::kNodes:
+        return print_items(record, sizeof(format::Node));
+      case Kind::kEdges:
+        return print_items(record, sizeof(format::Edge));
+      case Kind::kValues:
+        return print_items(record, sizeof(std::uint64_t));
+      case Kind::kSnapshot: {
+        const auto s = walk_.read<format::Snapshot>(record);
+        return print("snapshot", record.ref,
+                     "name={} generation={} time_ns={} reason={} is_complete={}", text(s.name),
+                     s.generation, s.time_ns, number(s.reason), s.is_complete);
+      }
+      case Kind::kSnapshotNodes:
+      case Kind::kSnapshotEdges:
+        return print_snapshot_items(record);
+      case Kind::kUnfinished:
+      case Kind::kPrivate:
+        return print(kind_name(record.kind), record.ref, "bytes={}", record.bytes);
+    }
+    print("record", record.ref, "kind={} bytes={}", number(record.kind), record.bytes);
+  }
+
+  void print_string(const Record& record) {
+    const auto text = walk_.text(record);
+    if (text) {
+      print("string", record.ref, "text=\"{}\"", escape(*text));
+    } else {
+      print("string", record.ref, "damaged");
+    }
+  }
+
+  void print_module(format::Ref ref, const format::Module& module) {
+    print("module", ref,
+          "path={} build_id={} load_bias={:#x} begin={:#x} end={:#x} loaded_ns={} "
+          "unloaded_ns={} flags={:#x}",
+          text(module.path), hex(module.build_id), module.load_bias, module.begin, module.end,
+          module.loaded_ns, module.unloaded_ns, module.flags);
   }
 
   void print_function(format::Ref ref, const format::Function& function) {
-    print("function", ref, "kind={} flags={:#x} address={:#x} size={} module={:#x} name={} file={}",
-          static_cast<unsigned>(function.kind), function.flags, function.address, function.size,
-          function.module, text(function.name), text(function.file));
+    print("function", ref,
+          "kind={} flags={:#x} address={:#x} size={} module={:#x} name={} linkage_name={} "
+          "file={} line={} column={} language={}",
+          number(function.kind), function.flags, function.address, function.size, function.module,
+          text(function.name), text(function.linkage_name), text(function.file), function.line,
+          function.column, text(function.language));
+  }
+
+  void print_metric(format::Ref ref, const format::Metric& metric) {
+    print("metric", ref,
+          "name={} unit={} formula={} role={} aggregation={} place={} word={} flags={:#x}",
+          text(metric.name), text(metric.unit), text(metric.formula), number(metric.role),
+          number(metric.aggregation), number(metric.place), metric.word, metric.flags);
+  }
+
+  void print_thread(format::Ref ref, const format::Thread& thread) {
+    const std::string_view name(thread.name, strnlen(thread.name, sizeof thread.name));
+    print("thread", ref,
+          "tid={} flags={:#x} name=\"{}\" threads_served={} start_ns={} end_ns={} cpu_ns={} "
+          "wall_ns={} samples={} dropped={} lost_calls={} deep_calls={} unmatched={}",
+          thread.tid, thread.flags, escape(name), thread.threads_served, thread.start_ns,
+          thread.end_ns, thread.cpu_ns, thread.wall_ns, thread.samples, thread.dropped,
+          thread.lost_calls, thread.deep_calls, thread.unmatched);
+  }
+
+  void print_items(const Record& record, std::size_t least) {
+    const auto head = walk_.read<format::Nodes>(record);
+    print(kind_name(record.kind), record.ref, "tree={:#x} item_bytes={} bytes={}", head.tree,
+          head.item_bytes, record.bytes);
+    const auto items = Items::of(record, head.item_bytes, least, true);
+    if (!items) return;
+    items->each(items_window_, [&](std::uint64_t i, const std::byte* bytes) {
+      const format::Ref ref = items->ref(i);
+      if (record.kind == Kind::kNodes) {
+        print_node(ref, *reinterpret_cast<const format::Node*>(bytes));
+      } else if (record.kind == Kind::kEdges) {
+        print_edge(ref, *reinterpret_cast<const format::Edge*>(bytes));
+      } else {
+        print_block(ref, bytes, items->item_bytes());
+      }
+    });
   }
 
   void print_node(format::Ref ref, const format::Node& node) {
-    if (node.function != 0 && records_.kind(node.function) == RecordKind::kFree) {
-      const auto* function = records_.take<format::Function>(node.function, RecordKind::kFunction,
-                                                             records_.offset(&node.function));
-      if (function != nullptr) print_function(node.function, *function);
-    }
+    if (node.function == 0) return;
     print("node", ref,
-          "parent={:#x} function={:#x} depth={} number={} samples={} cpu_ns={} wall_ns={} "
-          "overhead_ns={} ticks={}",
-          node.parent, node.function, node.depth, node.number, node.samples, node.cpu_ns,
-          node.wall_ns, node.overhead_ns, node.ticks);
-    if (node.extra == 0) return;
-    const auto* extra = records_.take<format::Counters>(node.extra, RecordKind::kCounters,
-                                                        records_.offset(&node.extra));
-    if (extra != nullptr) {
-      print("counters", node.extra, "node={:#x} values={}", ref, fmt::join(extra->value, ","));
-    }
+          "parent={:#x} function={:#x} depth={} calls={} site={:#x} flags={:#x} values={:#x}",
+          node.parent, node.function, node.depth, node.calls, node.site, node.flags, node.values);
   }
 
-  void tree(format::Ref root, const void* field) {
-    // Nodes whose edges are to be followed, and the next of them.
-    struct Open {
-      format::Ref edge;
-      std::uint64_t from;
-    };
-    std::vector<Open> stack;
-    const auto open = [&](format::Ref ref, std::uint64_t from) {
-      const auto* node = records_.take<format::Node>(ref, RecordKind::kNode, from);
-      if (node == nullptr) return;
-      print_node(ref, *node);
-      stack.push_back({node->first_edge, records_.offset(&node->first_edge)});
-    };
-    if (root != 0) open(root, records_.offset(field));
-    while (!stack.empty()) {
-      if (stack.back().edge == 0) {
-        stack.pop_back();
-        continue;
-      }
-      const format::Ref ref = stack.back().edge;
-      const auto* edge = records_.take<format::Edge>(ref, RecordKind::kEdge, stack.back().from);
-      if (edge == nullptr) {
-        stack.back().edge = 0;
-        continue;
-      }
-      stack.back() = {edge->next, records_.offset(&edge->next)};
-      print("edge", ref, "kind={} from={:#x} to={:#x} calls={} site={:#x} flags={:#x}",
-            static_cast<unsigned>(edge->kind), edge->from, edge->to, edge->calls, edge->site,
-            edge->flags);
-      if (edge->kind == format::EdgeKind::kTree) open(edge->to, records_.offset(&edge->to));
-    }
+  void print_edge(format::Ref ref, const format::Edge& edge) {
+    if (edge.to == 0) return;
+    print("edge", ref, "kind={} from={:#x} to={:#x} calls={} site={:#x} flags={:#x}",
+          number(edge.kind), edge.from, edge.to, edge.calls, edge.site, edge.flags);
+  }
+
+  // Blocks that nobody has taken yet are all zero.
+  void print_block(format::Ref ref, const std::byte* bytes, std::size_t count) {
+    const std::span words(reinterpret_cast<const std::uint64_t*>(bytes),
+                          count / sizeof(std::uint64_t));
+    bool is_zero = true;
+    for (const std::uint64_t word : words) is_zero &= word == 0;
+    if (!is_zero) print("block", ref, "words={}", fmt::join(words, ","));
+  }
+
+  void print_snapshot_items(const Record& record) {
+    const auto head = walk_.read<format::SnapshotItems>(record);
+    print(kind_name(record.kind), record.ref, "snapshot={:#x} item_bytes={} item_count={}",
+          head.snapshot, head.item_bytes, head.item_count);
+    auto items = Items::of(record, head.item_bytes, sizeof(format::SnapshotItem), false);
+    if (!items) return;
+    items->limit(head.item_count);
+    items->each(items_window_, [&](std::uint64_t, const std::byte* bytes) {
+      const auto& item = *reinterpret_cast<const format::SnapshotItem*>(bytes);
+      const std::span words(reinterpret_cast<const std::uint64_t*>(bytes + sizeof item),
+                            (head.item_bytes - sizeof item) / sizeof(std::uint64_t));
+      fmt::print(out_, "item of={:#x} calls={} words={}\n", item.of, item.calls,
+                 fmt::join(words, ","));
+    });
   }
 
   const FileImage& image_;
-  Records records_;
+  Texts texts_;
+  Damage damage_;
+  RecordWalk walk_;
+  FileWindow items_window_;
   std::FILE* out_;
 };
 
-}  // namespace
+const Register kRaw({
+    .name = "raw",
+    .help = "every record of the file",
+    .manual = "Every record of the file.",
+    .topic = View::Topic::kRuns,
+    .subject = View::Subject::kFiles,
+    .print = [](const FileImage& image, std::FILE* out) { RawPrinter(image, out).run(); },
+});
 
-void raw_view(const FileImage& image, std::FILE* out) { RawPrinter(image, out).run(); }
+}  // namespace
 
 }  // namespace fbleprof::report

@@ -1,28 +1,26 @@
-#include "report/views/rollup_view.h"
-
-#include <fmt/format.h>
+// --by: a table of modules, files, namespaces, classes, or of threads, processes, hosts, ranks and
+// labels.
+#include "analysis/rollup.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "analysis/costs.h"
-#include "analysis/rollup.h"
-#include "report/text/table.h"
-#include "report/views/tables.h"
+#include "names/parts.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
 #include "transform/same_module.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
 using analysis::RollupRow;
+using Kind = Column::Kind;
 
 namespace {
 
 constexpr std::string_view kLabel = "label:";
 // The recorder labels the profiles of MPI programs with their rank.
 constexpr std::string_view kRankLabel = "mpi_rank";
-
-constexpr auto kLeft = Column::Align::kLeft;
 
 bool is_of_functions(std::string_view what) {
   return what == "module" || what == "file" || what == "namespace" || what == "class";
@@ -57,7 +55,7 @@ std::string name_of(const Profile& profile, FunctionId function, std::string_vie
   if (profile.text(functions.name[f]).empty()) return "(no name)";
   const std::string name = display_name(profile, function);
   const std::string scope =
-      what == "class" ? analysis::scope_of(name) : analysis::outermost_scope_of(name);
+      what == "class" ? names::scope_of(name) : names::outermost_scope_of(name);
   return scope.empty() ? "(global)" : scope;
 }
 
@@ -67,65 +65,67 @@ struct Groups {
   std::vector<RollupRow> rows;
 };
 
-Groups of_functions(const Input& input, std::string_view what) {
+Groups of_functions(const Request& request, std::string_view what) {
   Groups groups;
   std::unordered_map<std::string, std::uint32_t> index;
-  const std::vector<std::string> modules = module_names(input.profile);
-  std::vector<std::uint32_t> group_of(input.profile.functions().count(), analysis::kNoGroup);
-  for (const FunctionId function : input.profile.nodes().function) {
+  const std::vector<std::string> modules = module_names(request.profile());
+  std::vector<std::uint32_t> group_of(request.profile().functions().count(), analysis::kNoGroup);
+  for (const FunctionId function : request.profile().nodes().function) {
     std::uint32_t& group = group_of[function.index()];
-    const FunctionKind kind = input.profile.functions().kind[function.index()];
+    const FunctionKind kind = request.profile().functions().kind[function.index()];
     if (group != analysis::kNoGroup || kind == FunctionKind::kRoot) continue;
-    std::string name = name_of(input.profile, function, what, modules);
+    std::string name = name_of(request.profile(), function, what, modules);
     const auto [at, added] =
         index.try_emplace(name, static_cast<std::uint32_t>(groups.names.size()));
     if (added) groups.names.push_back(std::move(name));
     group = at->second;
   }
-  groups.rows = analysis::rollup(input.profile, input.metric, group_of);
+  groups.rows = analysis::rollup(request.costs, group_of);
   return groups;
 }
 
 // Each child of the root is a group, as merging made them.
-Groups of_trees(const Input& input) {
-  const Nodes& nodes = input.profile.nodes();
-  const Metric* calls = input.profile.find_metric("calls");
-  const std::vector<std::uint64_t> cost = analysis::inclusive(input.profile, input.metric);
+Groups of_trees(const Request& request) {
+  const Nodes& nodes = request.profile().nodes();
+  const std::vector<std::uint64_t>& cost = request.costs.inclusive();
   Groups groups;
   for (std::uint32_t n = 1; n < nodes.count(); n = nodes.subtree_end[n]) {
     RollupRow& row = groups.rows.emplace_back();
     row.group = static_cast<std::uint32_t>(groups.names.size());
-    groups.names.push_back(display_name(input.profile, nodes.function[n]));
+    groups.names.push_back(display_name(request.profile(), nodes.function[n]));
     row.self = row.dominated = cost[n];
-    for (std::uint32_t c = n; calls != nullptr && c < nodes.subtree_end[n]; ++c) {
-      row.calls += calls->value(NodeId(c));
+    for (std::uint32_t c = n; c < nodes.subtree_end[n]; ++c) {
+      row.calls += request.costs.calls(NodeId(c));
     }
   }
   return groups;
 }
 
-}  // namespace
-
-bool is_rollup(std::string_view what) {
-  if (is_of_functions(what)) return true;
+std::string check(const std::string& what) {
+  if (is_of_functions(what)) return {};
   for (const std::string_view known : {"thread", "process", "host", "rank"}) {
-    if (what == known) return true;
+    if (what == known) return {};
   }
-  return what.starts_with(kLabel) && what.size() > kLabel.size();
+  if (what.starts_with(kLabel) && what.size() > kLabel.size()) return {};
+  return "--by " + what +
+         ": module, file, namespace, class, thread, process, host, rank or label:KEY";
 }
 
-std::vector<transform::Split> rollup_splits(std::string_view what) {
-  if (is_of_functions(what)) return {};
+// Runs are told apart while they are merged.
+Needs needs(const std::string& what) {
+  Needs needs{.splits = {}, .lines = what == "file"};
+  if (is_of_functions(what)) return needs;
   std::string split(what);
   if (what == "rank") split = std::string(kLabel) + std::string(kRankLabel);
-  auto parsed = transform::parse_split(split);
-  return parsed ? std::vector<transform::Split>{*parsed} : std::vector<transform::Split>{};
+  if (auto parsed = transform::parse_split(split)) needs.splits.push_back(*parsed);
+  return needs;
 }
 
-std::string rollup_view(const Input& input, const std::string& what) {
+Result<Document> rollup_view(const Request& request) {
+  const std::string& what = request.value;
   const bool functions = is_of_functions(what);
-  Groups groups = functions ? of_functions(input, what) : of_trees(input);
-  const std::string& sort = input.look.sort;
+  Groups groups = functions ? of_functions(request, what) : of_trees(request);
+  const std::string& sort = request.look.sort;
   // What a group costs each time that it is entered.
   const auto entries = [&](const RollupRow& row) { return functions ? row.entries : row.calls; };
   const auto average = [&](const RollupRow& row) {
@@ -144,42 +144,70 @@ std::string rollup_view(const Input& input, const std::string& what) {
                      return a.self != b.self ? a.self > b.self : a.dominated > b.dominated;
                    });
 
-  Table table;
+  Document document = request.document("by-" + what);
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
   // For people a run has one figure, and of calls into a group those from outside are telling.
   const auto of_groups = [&](const char* title) { return functions ? title : ""; };
-  table.columns = {{"name", "", kLeft},
-                   {"self", ""},
-                   {"dominated", ""},
-                   {"calls", ""},
-                   {"entries", ""},
-                   {"functions", ""},
-                   {"dominated_is_bound", ""},
-                   {"", functions ? "self" : "cost"},
-                   {"", "%"},
-                   {"", of_groups("dominated")},
-                   {"", of_groups("%")},
-                   {"", "calls"},
-                   {"", of_groups("from outside")},
-                   {"", "per call"},
-                   {"", what.starts_with(kLabel) ? what.substr(kLabel.size()) : what, kLeft}};
-  table.notes.push_back(kept_line(input));
-  const std::size_t shown = rows_to_show(input.look, groups.rows.size(), table.notes);
+  table.columns = {
+      {"name", what.starts_with(kLabel) ? what.substr(kLabel.size()) : what, Kind::kText},
+      {"self", functions ? "self" : "cost", Kind::kCost},
+      {"", "%", Kind::kShare},
+      {"dominated", of_groups("dominated"), Kind::kCost},
+      {"", of_groups("%"), Kind::kShare},
+      {"calls", "calls"},
+      {"entries", of_groups("from outside")},
+      {"", "per call", Kind::kCost},
+      {"functions", ""},
+      {"dominated_is_bound", "", Kind::kFlag}};
+  table.notes.push_back(kept_line(request));
+  const std::size_t shown = rows_to_show(request.look, groups.rows.size(), table.notes);
   bool any_bound = false;
   for (std::size_t i = 0; i < shown; ++i) {
     const RollupRow& row = groups.rows[i];
-    any_bound |= row.dominated_is_bound;
-    const Cell name = text_cell(groups.names[row.group]);
-    table.add({name, cost_cell(input, row.self), cost_cell(input, row.dominated),
-               count_cell(row.calls), count_cell(row.entries), count_cell(row.functions),
-               flag_cell(row.dominated_is_bound), cost_cell(input, row.self),
-               percent_cell(row.self, input.kept),
-               cost_cell(input, row.dominated, row.dominated_is_bound),
-               percent_cell(row.dominated, input.kept, row.dominated_is_bound),
-               count_cell(row.calls), count_cell(row.entries),
-               average_cell(input, row.dominated, entries(row), row.dominated_is_bound), name});
+    const bool is_bound = row.dominated_is_bound;
+    any_bound |= is_bound;
+    table.add({text_cell(groups.names[row.group]), number_cell(row.self), number_cell(row.self),
+               number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
+               number_cell(row.calls), number_cell(row.entries),
+               average_cell(row.dominated, entries(row), is_bound), number_cell(row.functions),
+               flag_cell(is_bound)});
   }
-  if (functions && any_bound) table.notes.push_back(bound_note());
-  return render_table(input, table, "by-" + what);
+  if (functions && any_bound) table.notes.push_back(kBoundNote);
+  return document;
 }
 
+const Register kBy({
+    .name = "by",
+    .value = "WHAT",
+    .words = "module file namespace class thread process host rank label:",
+    .example = "module",
+    .help = "a table of modules: module, file, namespace or class; or of runs: thread, process, "
+            "host, rank or label:KEY",
+    .manual =
+        "A table of groups with their self cost, the cost of all paths that hold one of the\n"
+        "group (a path counts once), calls, calls from outside the group, and the cost of each\n"
+        "such call.\n"
+        ".IR WHAT :\n"
+        ".B module\n"
+        "(shared library or program),\n"
+        ".B file\n"
+        "(of the source),\n"
+        ".B namespace\n"
+        "(the outermost scope of the name),\n"
+        ".B class\n"
+        "(all of its scope, whether that is a class or a namespace: names do not tell); or of\n"
+        "runs:\n"
+        ".BR thread \", \" process \", \" host \", \" rank\n"
+        "(of MPI) or\n"
+        ".BI label: KEY\\fR;\n"
+        "see\n"
+        ".BR LABELS .",
+    .topic = View::Topic::kGroups,
+    .check = check,
+    .needs = needs,
+    .show = rollup_view,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

@@ -1,16 +1,14 @@
-#include "report/views/sequence_view.h"
+// --path a,b,c: a sequence of calls from all sides. "≥" marks a lower bound, "≈" a count that is
+// about right.
+#include "analysis/sequences.h"
 
 #include <fmt/format.h>
 
-#include "analysis/compact_path.h"
-#include "analysis/costs.h"
-#include "analysis/sequences.h"
 #include "report/text/escape.h"
-#include "report/text/namesakes.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
-#include "report/views/path_text.h"
-#include "report/views/tables.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
+#include "report/views/ways.h"
 #include "transform/matcher.h"
 #include "transform/suggest.h"
 
@@ -19,12 +17,11 @@ namespace fbleprof::report {
 using namespace profile;
 using analysis::PairRow;
 using analysis::Sequence;
+using Kind = Column::Kind;
 
 namespace {
 
 constexpr std::size_t kMostSteps = 60;
-constexpr auto kLeft = Column::Align::kLeft;
-constexpr auto kRight = Column::Align::kRight;
 
 // Whether every bracket that opens is closed: else it is no list ("operator<", "repeat<*").
 bool balances(const std::string& names) {
@@ -77,152 +74,168 @@ std::vector<std::string> split(const std::string& names) {
   return parts;
 }
 
-Table rows_table() {
+Table rows_table(std::string title) {
   Table table;
-  table.columns = {{"part", "", kLeft},
-                   {"name", "", kLeft},
-                   {"calls", "", kRight},
-                   {"cost", "", kRight},
-                   {"kind", "", kLeft},
-                   {"cost_is_bound", "", kRight},
-                   {"calls_are_about", "", kRight},
-                   {"", "cost", kRight},
-                   {"", "%", kRight},
-                   {"", "calls", kRight},
-                   {"", "per call", kRight},
-                   {"", "  ", kLeft},
-                   {"", "name", kLeft}};
+  table.title = std::move(title);
+  table.columns = {{"part", "", Kind::kText},
+                   {"name", "name", Kind::kName, 1},
+                   {"calls", "calls", Kind::kCount, 2},
+                   {"cost", "cost", Kind::kCost},
+                   {"", "%", Kind::kShare, 1},
+                   {"", "per call", Kind::kCost, 3},
+                   {"kind", "", Kind::kText},
+                   {"cost_is_bound", "", Kind::kFlag},
+                   {"calls_are_about", "", Kind::kFlag},
+                   {"", "  ", Kind::kText}};
   return table;
 }
 
 struct Row {
-  std::string raw, text, sign;
+  Cell name;
+  std::string sign;
   std::uint64_t calls = 0, cost = 0;
   const char* kind = "call";
   bool is_bound = false, is_about = false;
 };
 
-void add_row(const Input& input, const char* part, const Row& row, Table& table) {
-  const bool is_tail = std::string_view(row.kind) == "tail";
-  Cell name{.text = row.text, .number = {}, .raw = row.raw};
-  Cell cost = cost_cell(input, row.cost, row.is_bound);
-  Cell share = percent_cell(row.cost, input.kept, row.is_bound);
-  if (is_tail) cost.text = share.text = "";
-  Cell calls = count_cell(row.calls);
-  if (row.is_about && !calls.text.empty()) calls.text = "≈" + calls.text;
-  const Cell average =
-      is_tail ? text_cell("") : average_cell(input, row.cost, row.calls, row.is_bound);
-  table.add({text_cell(part), name, count_cell(row.calls), cost_cell(input, row.cost),
-             text_cell(row.kind), flag_cell(row.is_bound), flag_cell(row.is_about), cost, share,
-             calls, average, text_cell(row.sign), name});
+void add(const char* part, const Row& row, Table& table) {
+  Cell cost = number_cell(row.cost, row.is_bound), share = cost;
+  Cell average = average_cell(row.cost, row.calls, row.is_bound);
+  if (std::string_view(row.kind) == "tail") {
+    cost = hidden(cost);
+    share = hidden(share);
+    average = hidden(average);
+  }
+  Cell calls = number_cell(row.calls);
+  if (row.is_about && row.calls != 0) calls = shown_as(calls, "≈" + count(row.calls));
+  table.add({text_cell(part), row.name, calls, cost, share, average, text_cell(row.kind),
+             flag_cell(row.is_bound), flag_cell(row.is_about), text_cell(row.sign)});
 }
 
-void add_side(const Input& input, const std::vector<PairRow>& rows, bool going_in, Table& table) {
-  std::vector<FunctionId> named;
-  for (const PairRow& row : rows) named.push_back(going_in ? row.caller : row.callee);
-  const Input marked = with_marks(input, std::move(named));
+void add_side(const std::vector<PairRow>& rows, bool going_in, Table& table) {
   for (const PairRow& row : rows) {
-    const Cell name = name_cell(marked, going_in ? row.caller : row.callee);
-    add_row(
-        input, going_in ? "in" : "out",
-        {name.raw, name.text + (row.by_tail_call ? kThroughTailCall : ""), row.is_tail ? "⇒" : "→",
-         row.calls, row.cost, row.is_tail ? "tail" : "call", row.cost_is_bound},
+    add(going_in ? "in" : "out",
+        {name_cell(going_in ? row.caller : row.callee, row.by_tail_call ? kThroughTailCall : ""),
+         row.is_tail ? "⇒" : "→", row.calls, row.cost, row.is_tail ? "tail" : "call",
+         row.cost_is_bound},
         table);
   }
 }
 
-}  // namespace
-
-Result<std::string> sequence_view(const Input& input, const std::string& names) {
-  const std::vector<std::string> patterns = split(names);
-  if (patterns.size() > kMostSteps) {
-    return Error{"", std::nullopt, "--path: too long", fmt::format("{} at most", kMostSteps)};
-  }
+Result<std::vector<std::vector<std::uint8_t>>> match_all(const Request& request,
+                                                         const std::vector<std::string>& patterns) {
   std::vector<std::vector<std::uint8_t>> matches;
   for (const std::string& pattern : patterns) {
-    auto found = transform::match(input.profile, pattern);
+    auto found = transform::match(request.profile(), pattern);
     if (!found) return found.error();
     bool any = false;
-    for (const FunctionId function : input.profile.nodes().function) {
+    for (const FunctionId function : request.profile().nodes().function) {
       any |= (*found)[function.index()] != 0;
     }
     if (!any) {
       return Error{"", std::nullopt,
                    fmt::format("--path: \"{}\" names no function of this profile", escape(pattern)),
-                   transform::likely_meant(input.profile, pattern,
+                   transform::likely_meant(request.profile(), pattern,
                                            "see --self for the names; separate them by commas")};
     }
     matches.push_back(std::move(*found));
   }
-  const Sequence found = analysis::sequence(input.profile, input.metric, matches);
-  const auto cost = analysis::inclusive(input.profile, input.metric);
-  const auto is_bound = analysis::lower_bounds(input.profile);
+  return matches;
+}
 
-  Table steps = rows_table(), in = rows_table(), out = rows_table(), paths = rows_table();
-  steps.title = "up to each step";
-  in.title = "going in";
-  out.title = "going out";
-  paths.title = "hottest full paths";
+Result<Document> sequence_view(const Request& request) {
+  const std::vector<std::string> patterns = split(request.value);
+  if (patterns.size() > kMostSteps) {
+    return Error{"", std::nullopt, "--path: too long", fmt::format("{} at most", kMostSteps)};
+  }
+  const auto matches = match_all(request, patterns);
+  if (!matches) return matches.error();
+  const Sequence found = analysis::sequence(request.costs, *matches);
+
+  Document document = request.document("path");
+  Table steps = rows_table("up to each step"), in = rows_table("going in"),
+        out = rows_table("going out"), paths = rows_table("hottest full paths");
   bool any_bound = false, any_about = false, any_tail = false;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const analysis::SequenceStep& step = found.steps[i];
     const std::string name = escape(patterns[i]);
+    const Cell cell = name_cell({{std::string(i, ' ') + name, {}}}, name);
     any_bound |= step.cost_is_bound;
     any_about |= step.calls_are_about;
     any_tail |= step.tail_calls != 0;
-    add_row(input, "step",
-            {name, std::string(i, ' ') + name, i == 0 ? "" : "→", step.calls, step.cost, "call",
-             step.cost_is_bound, step.calls_are_about},
-            steps);
-    if (step.tail_calls != 0) {
-      add_row(input, "step", {name, std::string(i, ' ') + name, "⇒", step.tail_calls, 0, "tail"},
-              steps);
-    }
+    add("step",
+        {cell, i == 0 ? "" : "→", step.calls, step.cost, "call", step.cost_is_bound,
+         step.calls_are_about},
+        steps);
+    if (step.tail_calls != 0) add("step", {cell, "⇒", step.tail_calls, 0, "tail"}, steps);
   }
-  add_side(input, found.in, true, in);
-  add_row(input, "out", {"[self]", "[self]", "", 0, found.self, "self"}, out);
-  add_side(input, found.out, false, out);
-  for (const PairRow& row : found.in) any_bound |= row.cost_is_bound;
-  for (const PairRow& row : found.out) any_bound |= row.cost_is_bound;
-  std::size_t shown = input.look.top != 0 ? input.look.top : 5;
-  if (input.look.all) shown = found.contexts.size();
-  for (std::size_t i = 0; i < std::min(shown, found.contexts.size()); ++i) {
+  add_side(found.in, true, in);
+  add("out", {text_cell("[self]"), "", 0, found.self, "self"}, out);
+  add_side(found.out, false, out);
+  std::vector<FunctionId> named;
+  for (const PairRow& row : found.in) {
+    any_bound |= row.cost_is_bound;
+    named.push_back(row.caller);
+  }
+  for (const PairRow& row : found.out) {
+    any_bound |= row.cost_is_bound;
+    named.push_back(row.callee);
+  }
+  if (request.look.format == Format::kText) document.names = document.names.marked(named);
+  const std::vector<Cell> cells = path_cells(request, document.names, found.contexts);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
     const NodeId node = found.contexts[i];
-    const auto path = analysis::path_to(input.profile, node);
-    const std::size_t width = input.look.width > 60 ? input.look.width - 40 : input.look.width;
-    const Metric* calls = input.profile.find_metric("calls");
-    add_row(input, "path",
-            {raw_path(input, path), path_text(input, path, width), "",
-             calls != nullptr ? calls->value(node) : 0, cost[node.index()], "context",
-             is_bound[node.index()] != 0},
-            paths);
+    add("path",
+        {cells[i], "", request.costs.calls(node), request.costs.inclusive()[node.index()],
+         "context", request.costs.is_bound()[node.index()] != 0},
+        paths);
   }
 
-  Table all = rows_table();
+  if (request.look.format != Format::kText) {
+    Table all = rows_table("");
+    all.key = "rows";
+    for (const Table* table : {&steps, &in, &out, &paths}) {
+      for (const auto& row : table->rows()) all.add(row);
+    }
+    document.tables = {std::move(all)};
+    return document;
+  }
   for (Table* table : {&steps, &in, &out, &paths}) {
-    if (input.look.format == Format::kText) continue;
-    for (auto& row : table->rows) all.rows.push_back(row);
+    if (table->size() != 0) document.tables.push_back(std::move(*table));
   }
-  if (input.look.format == Format::kCsv) return csv_of(all);
-  if (input.look.format == Format::kJson) {
-    return json_document(input, "path", "rows", json_of(all)) + "\n";
-  }
-  std::string text;
-  for (const Table* table : {&steps, &in, &out, &paths}) {
-    if (table->rows.empty()) continue;
-    text += (text.empty() ? "" : "\n") + text_of(*table, input.look);
-  }
-  const auto note = [&](const std::string& line) {
-    text += paint(input.look, Ink::kDim, line) + "\n";
-  };
-  text += "\n";
-  if (any_bound) note(bound_note());
+  document.tables.back().notes.emplace_back();
+  if (any_bound) document.notes.push_back(kBoundNote);
   if (any_about) {
-    note("≈ about: calls by way of folded recursion can have come from elsewhere");
+    document.notes.push_back(
+        "≈ about: calls by way of folded recursion can have come from elsewhere");
   }
-  if (any_tail) note("⇒ a tail call: what it costs is charged to the caller, beside the sequence");
-  note(kept_line(input));
-  return text;
+  if (any_tail) {
+    document.notes.push_back(
+        "⇒ a tail call: what it costs is charged to the caller, beside the sequence");
+  }
+  document.notes.push_back(kept_line(request));
+  return document;
 }
 
+const Register kPath({
+    .name = "path",
+    .value = "A,B,C",
+    .words = "re: module: file:",
+    .example = "*",
+    .help = "a sequence of calls: the cost of each step, what goes in, what goes out",
+    .manual =
+        "A sequence of calls: A calls B calls C, each a NAME.\n"
+        "The cost and calls up to each step, what goes in, what goes out, the hottest full\n"
+        "paths that hold it.\n"
+        "Costs marked\n"
+        "\\(lq\\[u2265]\\(rq\n"
+        "are lower bounds; calls marked\n"
+        "\\(lq\\[u2248]\\(rq\n"
+        "can hold some that came another way, through folded recursion (in sequences of four\n"
+        "and more).",
+    .topic = View::Topic::kCalls,
+    .show = sequence_view,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

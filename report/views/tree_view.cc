@@ -1,21 +1,29 @@
-#include "report/views/tree_view.h"
-
+// The default view: the tree of calling contexts.
+//
+// Meant to be read by people, so it leaves out what nobody looks for and says what that was:
+// branches below --min, levels below --depth. A run of functions that do nothing but call the next
+// one is one line, "a → b → c", with the first one's figures. What stands further right is called
+// by what it hangs from, always. Recursion and tail calls are lines of their own, below the
+// function that makes them:
+//
+//     fib                       ↻ a call back to a context further up (0 = itself)
+//     └─ ↻ fib  (itself)        ⇒ a tail call: the cost of what was called is its caller's
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 
-#include "analysis/costs.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
-#include "report/text/table.h"
-#include "report/views/tables.h"
+#include "report/views/diff_view.h"
+#include "report/views/heading.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
 using analysis::EdgesByNode;
+using Kind = Column::Kind;
 
 namespace {
 
@@ -29,14 +37,15 @@ constexpr std::size_t kWidestIndent = 120;  // beyond, levels are told by a numb
 // The tree as text. Nodes are visited with a stack of their own: recursion may be a million deep.
 class TreeText {
  public:
-  explicit TreeText(const Input& input)
-      : input_(input),
-        look_(input.look),
-        profile_(input.profile),
-        nodes_(input.profile.nodes()),
-        cost_(analysis::inclusive(input.profile, input.metric)),
-        calls_(input.profile.find_metric("calls")),
-        edges_from_(input.profile, EdgesByNode::Side::kFrom) {
+  TreeText(const Request& request, const Look& look)
+      : request_(request),
+        look_(look),
+        profile_(request.profile()),
+        names_(request.names()),
+        kept_(request.costs.total()),
+        nodes_(profile_.nodes()),
+        cost_(request.costs.inclusive()),
+        edges_from_(profile_, EdgesByNode::Side::kFrom) {
     by_tail_call_.resize(nodes_.count());
     const Edges& edges = profile_.edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
@@ -56,9 +65,8 @@ class TreeText {
   std::string run() {
     header();
     const NodeId root(0);
-    if (input_.metric.value(root) != 0) {
-      line(cost_[0], input_.metric.value(root), 0, "", Ink::kPlain,
-           label(input_, nodes_.function[0]));
+    if (own(0) != 0) {
+      line(cost_[0], own(0), 0, "", Ink::kPlain, names_.fit(nodes_.function[0], 0));
     }
     open_below(root, "", 0);
     while (!pending_.empty()) {
@@ -81,28 +89,27 @@ class TreeText {
     std::uint64_t cost = 0, contexts = 0;  // of what is hidden
   };
 
-  std::uint64_t own(std::uint32_t node) const { return input_.metric.value(NodeId(node)); }
+  std::uint64_t own(std::uint32_t node) const { return request_.costs.own(NodeId(node)); }
   bool tiny(std::uint64_t cost) const {
-    return !look_.all && percent_of(cost, input_.kept) < look_.min_percent;
+    return !look_.all && percent_of(cost, kept_) < look_.min_percent;
   }
 
   void header() {
     const std::string titles =
         pad_left("total", 6) + "  " + pad_left("self", 6) + "  " +
-        pad_left(input_.metric.unit == "ns" ? "time" : input_.metric.name, 9) + "  " +
-        pad_left("calls", 13) + "  context";
+        pad_left(request_.metric().unit == "ns" ? "time" : escape(request_.metric().name), 9) +
+        "  " + pad_left("calls", 13) + "  context";
     out_ += paint(look_, Ink::kDim, titles) + "\n";
   }
 
   void line(std::uint64_t cost, std::uint64_t own, std::uint64_t calls, const std::string& prefix,
             Ink ink, const std::string& text, bool has_cost = true) {
-    const double share = percent_of(cost, input_.kept);
-    const std::string total = has_cost ? percent(cost, input_.kept) : "";
-    const std::string self = has_cost && own != 0 ? percent(own, input_.kept) : "";
-    const std::string time =
-        has_cost ? quantity(cost, input_.metric.unit, look_.unit) : std::string();
+    const double share = percent_of(cost, kept_);
+    const std::string total = has_cost ? percent(cost, kept_) : "";
+    const std::string self = has_cost && own != 0 ? percent(own, kept_) : "";
+    const std::string time = has_cost ? request_.amount(cost) : std::string();
     out_ += paint(look_, heat(share), pad_left(total, 6)) + "  " +
-            paint(look_, heat(percent_of(own, input_.kept)), pad_left(self, 6)) + "  " +
+            paint(look_, heat(percent_of(own, kept_)), pad_left(self, 6)) + "  " +
             pad_left(time, 9) + "  " + pad_left(calls == 0 ? "" : count(calls), 13) + "  " +
             paint(look_, Ink::kDim, prefix) +
             paint(look_, ink, look_.width == 0 ? text : cut(text, name_width(prefix))) + "\n";
@@ -153,9 +160,7 @@ class TreeText {
     return cost_[a] != cost_[b] ? cost_[a] > cost_[b] : calls_a > calls_b;
   }
 
-  std::uint64_t calls_of(std::uint32_t node) const {
-    return calls_ != nullptr ? calls_->value(NodeId(node)) : 0;
-  }
+  std::uint64_t calls_of(std::uint32_t node) const { return request_.costs.calls(NodeId(node)); }
 
   // Does nothing worth a line but call the one child that is worth one.
   bool passes_through(std::uint32_t node, const Below& below) const {
@@ -222,7 +227,7 @@ class TreeText {
   }
 
   std::string name(FunctionId function, std::size_t width) const {
-    return look_.width == 0 ? label(input_, function) : short_label(input_, function, width);
+    return names_.fit(function, look_.width == 0 ? 0 : width);
   }
 
   void show(Pending& next) {
@@ -312,7 +317,7 @@ class TreeText {
     std::size_t used = 0;
     for (std::uint32_t at = last; names.size() < size && (look_.width == 0 || used <= width);
          at = nodes_.parent[at].index()) {
-      names.push_back(label(input_, nodes_.function[at]));
+      names.push_back(names_.fit(nodes_.function[at], 0));
       used += width_of(names.back()) + (names.size() > 1 ? 3 : 0);
     }
     if (look_.width == 0 || used <= width) {
@@ -320,11 +325,21 @@ class TreeText {
       return fmt::format("{}", fmt::join(names, " → "));
     }
     if (size < kShortestCutRun) return {};
-    const std::string middle = fmt::format(" → {} more → ", size - 2);
-    const std::size_t half = width > width_of(middle) ? (width - width_of(middle)) / 2 : 1;
+    const auto middle = [&](std::size_t left) { return fmt::format(" → {} more → ", left); };
+    const std::size_t between = width_of(middle(size - 2));
+    const std::size_t half = width > between ? (width - between) / 2 : 1;
     const std::string head = name(nodes_.function[first], half);
-    const std::size_t taken = width_of(head) + width_of(middle);
-    return head + middle + name(nodes_.function[last], width > taken ? width - taken : 1);
+    const std::size_t taken = width_of(head) + between;
+    std::string tail = name(nodes_.function[last], width > taken ? width - taken : 1);
+    // Where a run leads to says more than where it came from.
+    std::size_t left = size - 2;
+    for (NodeId at = nodes_.parent[last]; left > 1; at = nodes_.parent[at.index()]) {
+      const std::string with = names_.fit(nodes_.function[at.index()], 0) + " → " + tail;
+      if (width_of(head) + width_of(middle(left - 1)) + width_of(with) > width) break;
+      tail = with;
+      --left;
+    }
+    return head + middle(left) + tail;
   }
 
   void show_back(EdgeId edge, const std::string& prefix, std::size_t width) {
@@ -343,13 +358,13 @@ class TreeText {
 
   void footer() {
     std::vector<std::string> parts;
-    if (hidden_contexts_ != 0 && input_.kept == 0) {
+    if (hidden_contexts_ != 0 && kept_ == 0) {
       parts.push_back(fmt::format("{} contexts without any {} (--all)", count(hidden_contexts_),
-                                  input_.metric.name));
+                                  escape(request_.metric().name)));
     } else if (hidden_contexts_ != 0) {
       parts.push_back(fmt::format("{} contexts below {}% ({} in all; --min, --all)",
                                   count(hidden_contexts_), look_.min_percent,
-                                  percent(hidden_cost_, input_.kept)));
+                                  percent(hidden_cost_, kept_)));
     }
     if (in_runs_ != 0) {
       parts.push_back(
@@ -361,7 +376,7 @@ class TreeText {
     if (hidden_edges_ != 0) {
       parts.push_back(fmt::format("{} recursive and tail calls (--all)", count(hidden_edges_)));
     }
-    std::string text = kept_line(input_);
+    std::string text = kept_line(request_);
     if (!parts.empty()) text += fmt::format(".  Hidden: {}", fmt::join(parts, ", "));
     // Wrapped at blanks, so that it fits as well.
     while (look_.width > 20 && width_of(text) > look_.width) {
@@ -373,12 +388,13 @@ class TreeText {
     out_ += paint(look_, Ink::kDim, text) + "\n";
   }
 
-  const Input& input_;
+  const Request& request_;
   const Look& look_;
   const Profile& profile_;
+  const Names names_;
+  const std::uint64_t kept_;
   const Nodes& nodes_;
-  const std::vector<std::uint64_t> cost_;
-  const Metric* calls_;
+  const std::vector<std::uint64_t>& cost_;
   const EdgesByNode edges_from_;
   std::vector<std::uint8_t> by_tail_call_;  // by node
   std::size_t deepest_ = 0;
@@ -388,101 +404,110 @@ class TreeText {
                 too_deep_ = 0;
 };
 
-std::string tree_csv(const Input& input) {
-  const Profile& profile = input.profile;
-  const Nodes& nodes = profile.nodes();
-  const std::vector<std::uint64_t> cost = analysis::inclusive(profile, input.metric);
-  const Metric* calls = profile.find_metric("calls");
-  const EdgesByNode edges_from(profile, EdgesByNode::Side::kFrom);
-  std::string out = "depth,name,total,self,calls,kind\n";
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    const auto name = [&](NodeId node) {
-      return csv_field(escape(display_name(profile, nodes.function[node.index()])));
-    };
-    out +=
-        fmt::format("{},{},{},{},{},node\n", nodes.depth[n], name(NodeId(n)), cost[n],
-                    input.metric.value(NodeId(n)), calls != nullptr ? calls->value(NodeId(n)) : 0);
-    for (auto e = edges_from.begin(NodeId(n)); e != edges_from.end(NodeId(n)); ++e) {
-      const EdgeKind kind = profile.edges().kind[e->index()];
-      if (kind == EdgeKind::kTree) continue;
-      out +=
-          fmt::format("{},{},,,{},{}\n", nodes.depth[n] + 1, name(profile.edges().to[e->index()]),
-                      profile.edges().calls[e->index()], kind == EdgeKind::kBack ? "back" : "tail");
-    }
-  }
-  return out;
+const char* kind_of(EdgeKind kind) { return kind == EdgeKind::kBack ? "back" : "tail"; }
+
+// Nodes in preorder, so `parent` (an index into this table) is smaller than the node's own.
+Table node_table(const analysis::Costs& costs) {
+  const Nodes& nodes = costs.profile().nodes();
+  Table table;
+  table.key = "nodes";
+  table.columns = {{"name", "", Kind::kName},  {"parent", "", Kind::kNumber},
+                   {"total", "", Kind::kCost}, {"total_is_bound", "", Kind::kFlag},
+                   {"self", "", Kind::kCost},  {"calls", ""}};
+  table.generate(nodes.count(), [&costs, &nodes](std::size_t n) {
+    return std::vector<Cell>{name_cell(nodes.function[n]),
+                             nodes.parent[n] ? number_cell(nodes.parent[n].index()) : Cell(),
+                             number_cell(costs.inclusive()[n]),
+                             flag_cell(costs.is_bound()[n] != 0),
+                             number_cell(costs.own(NodeId(n))),
+                             number_cell(costs.calls(NodeId(n)))};
+  });
+  return table;
 }
 
-std::string tree_json(const Input& input) {
-  const Profile& profile = input.profile;
-  const Nodes& nodes = profile.nodes();
+Table edge_table(const Profile& profile) {
   const Edges& edges = profile.edges();
-  const std::vector<std::uint64_t> cost = analysis::inclusive(profile, input.metric);
-  const std::vector<std::uint8_t> is_bound = analysis::lower_bounds(profile);
-  const Metric* calls = profile.find_metric("calls");
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  const auto number = [&](const char* key, std::uint64_t value) {
-    json.Key(key);
-    json.Uint64(value);
-  };
-  json.StartArray();
-  // Nodes in preorder, so `parent` (an index into this array) is smaller than the node's own.
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    json.StartObject();
-    const std::string name = escape(display_name(profile, nodes.function[n]));
-    json.Key("name");
-    json.String(name.data(), static_cast<rapidjson::SizeType>(name.size()));
-    json.Key("parent");
-    if (nodes.parent[n]) {
-      json.Uint(nodes.parent[n].index());
-    } else {
-      json.Null();
-    }
-    number("total", cost[n]);
-    json.Key("total_is_bound");
-    json.Bool(is_bound[n] != 0);
-    number("self", input.metric.value(NodeId(n)));
-    number("calls", calls != nullptr ? calls->value(NodeId(n)) : 0);
-    json.EndObject();
-  }
-  json.EndArray();
-  std::string rows = buffer.GetString();
-
-  rapidjson::StringBuffer edge_buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> edge_json(edge_buffer);
-  edge_json.StartArray();
+  Table table;
+  table.key = "edges";
+  table.columns = {{"from", "", Kind::kNumber},
+                   {"to", "", Kind::kNumber},
+                   {"kind", "", Kind::kText},
+                   {"calls", ""}};
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (edges.kind[e] == EdgeKind::kTree) continue;
-    edge_json.StartObject();
-    edge_json.Key("from");
-    edge_json.Uint(edges.from[e].index());
-    edge_json.Key("to");
-    edge_json.Uint(edges.to[e].index());
-    edge_json.Key("kind");
-    edge_json.String(edges.kind[e] == EdgeKind::kBack ? "back" : "tail");
-    edge_json.Key("calls");
-    edge_json.Uint64(edges.calls[e]);
-    edge_json.EndObject();
+    table.add({number_cell(edges.from[e].index()), number_cell(edges.to[e].index()),
+               text_cell(kind_of(edges.kind[e])), number_cell(edges.calls[e])});
   }
-  edge_json.EndArray();
-  std::string document = json_document(input, "tree", "nodes", rows);
-  document.pop_back();  // the object's closing brace
-  return document + ",\"edges\":" + edge_buffer.GetString() + "}\n";
+  return table;
 }
+
+// Nodes and, below each, the edges that lead to no child of it.
+Table flat_table(const analysis::Costs& costs) {
+  const Profile& profile = costs.profile();
+  const Nodes& nodes = profile.nodes();
+  const EdgesByNode edges_from(profile, EdgesByNode::Side::kFrom);
+  struct Line {
+    NodeId node;
+    EdgeId edge;  // none: the node itself
+  };
+  std::vector<Line> lines;
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    lines.push_back({NodeId(n), {}});
+    for (auto e = edges_from.begin(NodeId(n)); e != edges_from.end(NodeId(n)); ++e) {
+      if (profile.edges().kind[e->index()] != EdgeKind::kTree) lines.push_back({NodeId(n), *e});
+    }
+  }
+  Table table;
+  table.columns = {{"depth", "", Kind::kNumber},
+                   {"name", "", Kind::kName},
+                   {"total", "", Kind::kCost},
+                   {"self", "", Kind::kCost},
+                   {"calls", ""},
+                   {"kind", "", Kind::kText}};
+  table.generate(lines.size(), [&costs, lines](std::size_t i) {
+    const auto [node, edge] = lines[i];
+    const Nodes& nodes = costs.profile().nodes();
+    if (!edge) {
+      return std::vector<Cell>{number_cell(nodes.depth[node.index()]),
+                               name_cell(nodes.function[node.index()]),
+                               number_cell(costs.inclusive()[node.index()]),
+                               number_cell(costs.own(node)),
+                               number_cell(costs.calls(node)),
+                               text_cell("node")};
+    }
+    const Edges& edges = costs.profile().edges();
+    return std::vector<Cell>{number_cell(nodes.depth[node.index()] + 1u),
+                             name_cell(nodes.function[edges.to[edge.index()].index()]),
+                             Cell(),
+                             Cell(),
+                             number_cell(edges.calls[edge.index()]),
+                             text_cell(kind_of(edges.kind[edge.index()]))};
+  });
+  return table;
+}
+
+Result<Document> tree(const Request& request) {
+  Document document = request.document("tree");
+  if (request.look.format == Format::kCsv) {
+    document.flat = flat_table(request.costs);
+  } else {
+    document.tables = {node_table(request.costs), edge_table(request.profile())};
+  }
+  document.text = [request](const Look& look) {
+    return heading(request.runs, look) + "\n" +
+           process_split(request.runs, request.metric(), look) + TreeText(request, look).run();
+  };
+  return document;
+}
+
+const Register kTree({
+    .name = "tree",
+    .help = "the tree of calling contexts (default)",
+    .manual = "The tree of calling contexts, which is shown if no other view is asked for.",
+    .topic = View::Topic::kOverview,
+    .show = tree,
+    .compare = diff_tree,
+});
 
 }  // namespace
-
-std::string tree_view(const Input& input) {
-  switch (input.look.format) {
-    case Format::kCsv:
-      return tree_csv(input);
-    case Format::kJson:
-      return tree_json(input);
-    case Format::kText:
-      break;
-  }
-  return TreeText(input).run();
-}
-
 }  // namespace fbleprof::report

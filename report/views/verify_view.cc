@@ -1,10 +1,13 @@
+// --verify: every invariant of each file, a line or row each.
 #include <fmt/format.h>
 
 #include "report/text/escape.h"
-#include "report/text/table.h"
-#include "report/views/file_views.h"
+#include "report/views/view.h"
 
 namespace fbleprof::report {
+
+using Kind = Column::Kind;
+
 namespace {
 
 std::string verify_text(const FileChecks& file, const Look& look) {
@@ -23,32 +26,36 @@ std::string verify_text(const FileChecks& file, const Look& look) {
                                            escape(file.file), broken, count));
 }
 
-}  // namespace
-
-std::string verify_view(const std::vector<FileChecks>& files, const Look& look) {
-  std::string text;
-  Table table;
-  table.columns = {{"file", "", Column::Align::kLeft},
-                   {"ok", "", Column::Align::kLeft},
-                   {"what", "", Column::Align::kLeft},
-                   {"detail", "", Column::Align::kLeft}};
-  for (const FileChecks& file : files) {
-    if (look.format == Format::kText) text += verify_text(file, look);
+Result<Document> verify(const Request& request) {
+  Document document("verify", request.names());
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"file", "", Kind::kText},
+                   {"ok", "", Kind::kFlag},
+                   {"what", "", Kind::kText},
+                   {"detail", "", Kind::kText}};
+  for (const FileChecks& file : request.files) {
     for (const profile::Check& check : file.checks) {
       table.add({text_cell(file.file), flag_cell(check.ok), text_cell(check.what),
                  text_cell(check.detail)});
     }
   }
-  switch (look.format) {
-    case Format::kCsv:
-      return csv_of(table);
-    case Format::kJson:
-      return fmt::format("{{\"schema\":\"{}\",\"view\":\"verify\",\"rows\":{}}}\n", kJsonSchema,
-                         json_of(table));
-    case Format::kText:
-      break;
-  }
-  return text;
+  document.text = [files = request.files](const Look& look) {
+    std::string text;
+    for (const FileChecks& file : files) text += verify_text(file, look);
+    return text;
+  };
+  return document;
 }
 
+const Register kVerify({
+    .name = "verify",
+    .help = "check every invariant of the file, a line each; status 1 if one is broken",
+    .manual = "Every invariant of the file, a line each.",
+    .topic = View::Topic::kRuns,
+    .subject = View::Subject::kFiles,
+    .show = verify,
+});
+
+}  // namespace
 }  // namespace fbleprof::report

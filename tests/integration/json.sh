@@ -33,6 +33,7 @@ documented block "" --block main "$work/recursion"
 documented path "" --path main "$work/recursion"
 documented hot "" --hot "$work/sites"
 documented overview "" --overview "$work/sites"
+documented metrics "" --metrics "$work/sites"
 documented cliques "" --cliques "$work/recursion"
 documented cliques-context "" --cliques=context "$work/recursion"
 for what in module file namespace class thread process host rank; do

@@ -86,6 +86,30 @@ if [ "$(id -u)" = 0 ] && gcc program.c -o setuid && chown 12345 setuid && chmod 
   grep -q setuid err || expect 'the reason' setuid "$(cat err)"
 fi
 
+# --- what cannot be written is said in one line, and the program runs
+echo text >text
+ln -s text link
+mkdir folder
+for out in text link folder; do
+  status 0 -o "$out" true
+  lines 1
+  grep -q "$out" err || expect 'the reason' "$out" "$(cat err)"
+done
+[ "$(cat text)" = text ] || expect 'the file' text "$(cat text)"
+rm -rf text link folder
+
+# --- AddressSanitizer wants to be first: programs linked with it run and are profiled
+if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then
+  status 5 -o asan.out ./sanitized
+  lines 0
+  [ -s asan.out ] || expect 'a profile' asan.out nothing
+  printf '#include <stdlib.h>\n#include <stdio.h>\nint main(void) { return puts(getenv("ASAN_OPTIONS")) < 0; }\n' \
+    >options.c
+  gcc -fsanitize=address options.c -o options
+  expect 'its options stay' detect_leaks=0:verify_asan_link_order=0 \
+    "$(ASAN_OPTIONS=detect_leaks=0 "$FBLE_PROF" -o a.out ./options)"
+fi
+
 # --- it works from where it is installed
 if cmake --install "$BUILD" --prefix "$work/prefix" >install.log 2>&1; then
   installed=$work/prefix/bin/fble-prof

@@ -17,26 +17,40 @@ import subprocess
 import sys
 
 UNIT = 32
-HEADER = struct.Struct("<8sIIIIQQIIIIQQIIIIQQQHHHHII6IQQQQQQQ")
+MARK = 0xfb1e
+ITEMS = 64  # where the items of a record begin
+HEADER = struct.Struct("<8sHHIIIQQIIIIQQIIIIQQQHHHHIIIIQQQQQQQQII")
 HEADER_NAMES = (
-    "magic version header_bytes byte_order unit_bytes used_bytes cap_bytes state end_code pid "
-    "parent_pid process_start_ticks pid_namespace executable command_line working_directory host "
-    "start_realtime_ns start_monotonic_ns end_monotonic_ns clock compaction source flags rate_hz "
-    "machine first_thread first_module first_function first_metric first_note first_label "
-    "overflow_contexts lost_threads lost_children foreign_signals process_cpu_ns node_count "
-    "edge_count").split()
-MODULE = (struct.Struct("<IIQQQQQIIQ"),
-          "next path load_bias begin end loaded_ns unloaded_ns build_id flags reserved".split())
-FUNCTION = (struct.Struct("<QIIIIIHH"), "address size module next name file kind flags".split())
-NODE = (struct.Struct("<IIIIIIQQQQQ"), "parent first_edge function depth extra number samples "
-        "cpu_ns wall_ns overhead_ns ticks".split())
-EDGE = (struct.Struct("<QQIIIBBH"), "calls site from_ to next kind flags reserved".split())
-THREAD = (struct.Struct("<IIII16sQQQQQQQQQQ16x"),
-          "next root tid flags name threads_served start_ns end_ns cpu_ns wall_ns samples dropped "
-          "lost_calls deep_calls unmatched".split())
-NOTE = (struct.Struct("<II24x"), "next text".split())
+    "magic major_version minor_version header_bytes byte_order unit_bytes used_bytes cap_bytes "
+    "state end_code pid parent_pid process_start_ticks pid_namespace executable command_line "
+    "working_directory host start_realtime_ns start_monotonic_ns end_monotonic_ns clock "
+    "compaction source flags rate_hz machine block_bytes generation overflow_contexts "
+    "lost_threads lost_children foreign_signals process_cpu_ns node_count edge_count children "
+    "depth_limit newest_module").split()
+HEAD = struct.Struct("<IHH")
+# By kind: the fields after the head.
+RECORDS = {
+    3: (struct.Struct("<IIQQQQQII"), "path build_id load_bias begin end loaded_ns unloaded_ns "
+        "flags older".split()),
+    4: (struct.Struct("<QIIIIIIIIHH"), "address size module name linkage_name file line column "
+        "language kind flags".split()),
+    5: (struct.Struct("<IIIHHHHI"), "name unit formula role aggregation place word flags".split()),
+    6: (struct.Struct("<I"), ["text"]),
+    9: (struct.Struct("<II16sQQQQQQQQQQ"),
+        "tid flags name threads_served start_ns end_ns cpu_ns wall_ns samples dropped lost_calls "
+        "deep_calls unmatched".split()),
+    10: (struct.Struct("<III"), "thread root labels".split()),
+}
+MODULE, FUNCTION, METRIC, NOTE, THREAD, TREE_RECORD = 3, 4, 5, 6, 9, 10
+STRING, NODES, EDGES, VALUES = 2, 11, 12, 13
+ITEM_HEAD = struct.Struct("<II")  # tree, item_bytes
+NODE = (struct.Struct("<QIIQIHB"), "calls parent function site values depth flags".split())
+EDGE = (struct.Struct("<QIIQBB"), "calls from_ to site kind flags".split())
 STATES = ["starting", "live", "ended", "execed", "fatal"]
-SPECIALS = {2: "[root]", 3: "[overflow]", 4: "[unwound]", 5: "[truncated]", 6: "[instruction]"}
+SPECIALS = {2: "[root]", 3: "[overflow]", 4: "[unwound]", 5: "[truncated]", 6: "[instruction]",
+            10: "[deeper]"}
+NAMED = (1, 7, 8, 9)  # blocks, scripts, generated code, imports
+CPU, OWN_COST = 1, 7  # roles
 TREE, BACK, TAIL = 0, 1, 2
 
 
@@ -52,61 +66,77 @@ class Profile:
             raise Damage("not a profile")
         self.header = dict(zip(HEADER_NAMES, HEADER.unpack_from(self.data)))
         self.limit = min(len(self.data), self.header["used_bytes"])
-        self.records = {}
-        self.modules = self.chain(MODULE, "first_module")
-        self.functions = self.chain(FUNCTION, "first_function")
-        self.threads = self.chain(THREAD, "first_thread")
-        self.notes = self.chain(NOTE, "first_note")
+        self.records = collections.defaultdict(dict)  # by kind, by Ref
+        self.strings = {}
         self.nodes, self.edges = {}, []
-        self.read_trees()
+        self.read_records()
+        self.threads = list(self.records[THREAD].values())
+        self.notes = list(self.records[NOTE].values())
+        self.finish_trees()
         self.symbols = {}
 
+    def read_records(self):
+        at = self.header["header_bytes"]
+        while at + UNIT <= self.limit:
+            units, kind, mark = HEAD.unpack_from(self.data, at)
+            if units == 0 and mark == 0:
+                at += UNIT
+                continue
+            if mark != MARK or units == 0 or at + units * UNIT > self.limit:
+                raise Damage(f"no record at {at}")
+            self.read_record(kind, at, units * UNIT)
+            at += units * UNIT
+
+    def read_record(self, kind, at, size):
+        ref, body = at // UNIT, at + HEAD.size
+        if kind == STRING:
+            (length,) = struct.unpack_from("<I", self.data, body)
+            self.strings[ref] = self.data[body + 4:body + 4 + length]
+        elif kind in RECORDS:
+            layout, names = RECORDS[kind]
+            values = dict(zip(names, layout.unpack_from(self.data, body)), ref=ref)
+            self.records[kind][ref] = values
+        elif kind in (NODES, EDGES):
+            tree, step = ITEM_HEAD.unpack_from(self.data, body)
+            layout, names = NODE if kind == NODES else EDGE
+            for item in range(at + ITEMS, at + size - step + 1, step):
+                values = dict(zip(names, layout.unpack_from(self.data, item)),
+                              ref=item // UNIT, tree=tree)
+                if kind == NODES and values["function"]:
+                    self.nodes[values["ref"]] = values
+                elif kind == EDGES and values["to"]:
+                    self.edges.append(values)
+
+    def finish_trees(self):
+        words = {}
+        for metric in self.records[METRIC].values():
+            if metric["place"] == 0:
+                words.setdefault(metric["role"], metric["word"])
+        for ref, node in self.nodes.items():
+            for name, role in (("cpu_ns", CPU), ("overhead_ns", OWN_COST)):
+                node[name] = 0
+                word = words.get(role)
+                if node["values"] and word is not None:
+                    place = node["values"] * UNIT + word * 8
+                    (node[name],) = struct.unpack_from("<Q", self.data, place)
+            if node["parent"]:
+                if node["parent"] not in self.nodes:
+                    raise Damage(f"node {ref} has no parent")
+                self.edges.append({"ref": ref, "kind": TREE, "from_": node["parent"], "to": ref,
+                                   "calls": node["calls"], "site": node["site"],
+                                   "flags": node["flags"]})
+
     def record(self, kind, ref):
-        key = (kind[0], ref)
-        if key not in self.records:
-            offset = ref * UNIT
-            if offset < self.header["header_bytes"] or offset + kind[0].size > self.limit:
-                raise Damage(f"a reference to {offset}, outside of what was allocated")
-            values = dict(zip(kind[1], kind[0].unpack_from(self.data, offset)))
-            values["ref"] = ref
-            self.records[key] = values
-        return self.records[key]
+        if ref not in self.records[kind]:
+            raise Damage(f"a reference to {ref}, where no record of kind {kind} is")
+        return self.records[kind][ref]
 
     def string(self, ref):
         if not ref:
             return b""
-        offset = ref * UNIT
-        (length,) = struct.unpack_from("<I", self.data, offset)
-        if offset + 4 + length > self.limit:
-            raise Damage(f"a string at {offset} longer than the file")
-        return self.data[offset + 4:offset + 4 + length]
-
-    def chain(self, kind, head):
-        found, seen, ref = [], set(), self.header[head]
-        while ref:
-            if ref in seen:
-                raise Damage(f"a loop in the list {head}")
-            seen.add(ref)
-            found.append(self.record(kind, ref))
-            ref = found[-1]["next"]
-        return found
-
-    def read_trees(self):
-        for thread in self.threads:
-            pending = [thread["root"]] if thread["root"] else []
-            while pending:
-                ref = pending.pop()
-                if ref in self.nodes:
-                    continue
-                node = self.nodes[ref] = self.record(NODE, ref)
-                node["edges"] = []
-                edge = node["first_edge"]
-                while edge:
-                    values = self.record(EDGE, edge)
-                    node["edges"].append(values)
-                    self.edges.append(values)
-                    pending.append(values["to"])
-                    edge = values["next"]
+        if ref not in self.strings:
+            raise Damage(f"a reference to {ref}, where no string is")
+        return self.strings[ref]
 
     def module_symbols(self, module):
         """[(address, size, name)] of a module, by nm; the names a debugger prefers come first."""
@@ -135,7 +165,7 @@ class Profile:
 
     def find_name(self, function):
         kind = function["kind"]
-        if kind == 1:
+        if kind in NAMED and function["name"]:
             return self.string(function["name"]).decode(errors="replace")
         if kind in SPECIALS:
             return SPECIALS[kind]
@@ -190,7 +220,7 @@ class Profile:
         return rows
 
     def summary(self):
-        header = {k: v for k, v in self.header.items() if k != "magic" and not k.startswith("first")}
+        header = {k: v for k, v in self.header.items() if k not in ("magic", "newest_module")}
         header["state"] = STATES[header["state"]]
         if header["state"] in ("starting", "live") and not self.alive():
             header["state"] = "killed"
@@ -217,18 +247,13 @@ class Profile:
     def verify(self):
         """What is wrong, one line each."""
         header = self.header
-        if header["version"] != 1 or header["byte_order"] != 0x01020304:
+        if header["major_version"] != 2 or header["byte_order"] != 0x01020304:
             yield "version or byte order"
         if header["used_bytes"] > header["cap_bytes"]:
             yield "more used than the cap allows"
-        incoming = collections.Counter()
         for edge in self.edges:
             source, target = self.nodes[edge["from_"]], self.nodes[edge["to"]]
-            if edge["kind"] == TREE:
-                incoming[edge["to"]] += 1
-                if target["parent"] != edge["from_"]:
-                    yield f"tree edge {edge['ref']} does not lead to a child"
-            elif edge["kind"] == BACK:
+            if edge["kind"] == BACK:
                 at = edge["from_"]
                 while at and at != edge["to"]:
                     at = self.nodes[at]["parent"]
@@ -240,8 +265,8 @@ class Profile:
                     yield f"back edge {edge['ref']}: the parent of its end has another key"
         for ref, node in self.nodes.items():
             parent = node["parent"]
-            if parent and incoming[ref] != 1:
-                yield f"node {ref} has {incoming[ref]} tree edges"
+            if parent >= ref:
+                yield f"node {ref} stands before its parent"
             if parent and self.nodes[parent]["depth"] + 1 != node["depth"]:
                 yield f"node {ref} has a wrong depth"
             if header["compaction"] == 0 and parent:
@@ -254,12 +279,12 @@ class Profile:
                         break
                     pairs.add(pair)
                     at = above
+        charged = collections.Counter()
+        for node in self.nodes.values():
+            thread = self.record(TREE_RECORD, node["tree"])["thread"]
+            charged[thread] += node["cpu_ns"] + node["overhead_ns"]
         for thread in self.threads:
-            total, pending = 0, [thread["root"]] if thread["root"] else []
-            while pending:
-                node = self.nodes[pending.pop()]
-                total += node["cpu_ns"] + node["overhead_ns"]
-                pending += [e["to"] for e in node["edges"] if e["kind"] == TREE]
+            total = charged[thread["ref"]]
             if header["clock"] == 0 and header["state"] in (2, 3) and total != thread["cpu_ns"]:
                 yield f"thread {thread['tid']}: {total} ns charged, its clock says {thread['cpu_ns']}"
 

@@ -1,9 +1,11 @@
 // Builds synthetic mlmon.out files in memory.
 //
 // Contexts are named by path notation: "a b c" is the node of c, called by b, called by a, below
-// the current thread's [root]; "" is the root itself. Nodes come to be when they are first named,
-// with a tree edge of no calls. Functions are blocks of the C API unless native() made one of that
+// the current tree's [root]; "" is the root itself. Nodes come to be when they are first named,
+// with no calls. Functions are blocks of the C API unless native() or function() made one of that
 // name.
+//
+// Nodes, edges and values stand in records of a few items each, so that a small file has several.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +13,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/format.h"
@@ -25,16 +28,26 @@ struct Charge {
   std::uint64_t ticks = 0;
 };
 
+// Where the usual metrics stand in a node's block; words from kFirstFreeWord on are for others.
+enum Word : std::uint16_t { kCpu, kWall, kSamples, kOverhead, kTicks, kFirstFreeWord };
+
 class FileBuilder {
  public:
-  FileBuilder();
+  // `with_metrics`: describe the usual ones.
+  explicit FileBuilder(bool with_metrics = true);
 
   format::Header& header() { return *record<format::Header>(0); }
-  // The record at `ref`, until the next one is added.
+  // The record or item at `ref`, until the next one is added.
   template <class Record>
   Record* record(format::Ref ref) {
     return reinterpret_cast<Record*>(bytes_.data() + std::size_t{ref} * format::kUnitBytes);
   }
+  // Where the next record will stand.
+  format::Ref end() const { return static_cast<format::Ref>(bytes_.size() / format::kUnitBytes); }
+
+  // A record of any kind, zero but for its head.
+  format::Ref add(format::Kind kind, std::size_t bytes);
+  void zeros(std::size_t units);
 
   format::Ref string(std::string_view text);
   format::Ref module(std::string_view path, std::uint64_t begin, std::uint64_t end,
@@ -43,41 +56,65 @@ class FileBuilder {
   format::Ref native(std::string_view name, std::uint64_t address, std::uint32_t size,
                      format::Ref module, format::FunctionKind kind = format::FunctionKind::kNative);
   format::Ref block(std::string_view name, std::string_view file, std::uint32_t line);
+  // From now on `name` in paths means this one, which has that name.
+  format::Ref function(std::string_view name, format::FunctionKind kind, std::string_view file = {},
+                       std::uint32_t line = 0, std::uint32_t column = 0,
+                       std::string_view language = {});
   void note(std::string_view text);
-  void label(std::string_view key, std::string_view value);
-  void metric(std::string_view name, std::string_view unit, format::MetricPlace place,
-              std::uint16_t offset, format::Aggregation how = format::Aggregation::kSum);
+  format::Ref label_set();
+  void label(std::string_view key, std::string_view value, format::Ref set = 0);
+  format::Ref metric(std::string_view name, std::string_view unit, format::Role role,
+                     format::MetricPlace place, std::uint16_t word = 0,
+                     format::Aggregation how = format::Aggregation::kSum, std::uint32_t flags = 0);
+  format::Ref derived(std::string_view name, std::string_view unit, format::Role role,
+                      std::string_view formula, std::uint32_t flags = 0);
 
   // Starts a thread; what follows goes to its tree. One named "main" starts by itself.
   format::Ref thread(std::string_view name, std::uint32_t tid);
   format::Ref current_thread() const { return thread_; }
+  // Starts another tree of the current thread.
+  format::Ref tree(format::Ref labels);
+  format::Ref current_tree() const { return tree_; }
   format::Ref node(std::string_view path);
   // Adds to the node, its thread's clock and samples.
   void charge(std::string_view path, const Charge& charge);
-  void extra(std::string_view path, std::size_t slot, std::uint64_t value);
+  // A word of the node's block, which comes to be; valid until the next record is added.
+  std::uint64_t& value(std::string_view path, std::size_t word);
   // Calls on the edge that leads to the node of `path`.
   void calls(std::string_view path, std::uint64_t count, std::uint64_t site = 0);
-  void back(std::string_view from, std::string_view to, std::uint64_t count);
-  void tail(std::string_view from, std::string_view to, std::uint64_t count);
+  format::Ref back(std::string_view from, std::string_view to, std::uint64_t count,
+                   std::uint64_t site = 0);
+  format::Ref tail(std::string_view from, std::string_view to, std::uint64_t count);
+
+  // Takes down the values of all nodes and edges as they are.
+  format::Ref snapshot(std::string_view name, std::uint64_t time_ns,
+                       format::SnapshotReason reason = format::SnapshotReason::kAsked);
 
   // The file as it stands.
   std::vector<std::byte> bytes() const { return bytes_; }
   void write(const std::string& path) const;
 
  private:
-  format::Ref allocate(std::size_t bytes);
-  format::Ref function(std::string_view name);
+  // A record of items that has room for more.
+  struct Open {
+    format::Ref next = 0;
+    std::uint32_t left = 0;
+  };
+  using OpenRecords = std::map<std::pair<format::Ref, format::Kind>, Open>;
+
+  format::Ref add_item(format::Kind kind, std::uint32_t item_bytes);
+  format::Ref function_named(std::string_view name);
   format::Ref add_node(format::Ref parent, format::Ref function);
   format::Ref add_edge(format::Ref from, format::Ref to, format::EdgeKind kind,
                        std::uint64_t count);
   void ensure_thread();
 
   std::vector<std::byte> bytes_;
-  format::Ref thread_ = 0;
+  format::Ref thread_ = 0, tree_ = 0;
+  OpenRecords open_;  // by tree and kind
   std::map<std::string, format::Ref, std::less<>> functions_;
   std::map<std::pair<format::Ref, format::Ref>, format::Ref> children_;  // (parent, function)
-  std::map<format::Ref, format::Ref> tree_edges_;                        // by node
-  std::map<format::Ref, std::uint32_t> numbers_;                         // of nodes, by thread
+  std::vector<format::Ref> nodes_, edges_;
   std::uint64_t blocks_ = 0;
 };
 

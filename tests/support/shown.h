@@ -1,23 +1,32 @@
-// What a view prints of a profile written as text (profile_builder.h), in the metric cpu.
+// What a view prints of a profile, in the metric cpu.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "analysis/costs.h"
-#include "report/text/input.h"
+#include "report/views/view.h"
 #include "tests/support/profile_builder.h"
+#include "transform/outline.h"
 
 namespace fbleprof::test {
 
-template <class View>
-std::string shown(View view, const report::Look& look, std::string_view text) {
-  const auto profile = profile_of(text);
-  const auto& metric = *profile.find_metric("cpu");
-  report::Input input{profile, metric};
-  input.kept = input.total = analysis::total(profile, metric);
-  input.look = look;
-  return view(input);
+inline std::string shown(std::string_view view, const profile::Profile& profile,
+                         const report::Look& look, std::string value = {}) {
+  const analysis::Costs costs(profile, *profile.find_metric("cpu"));
+  const auto runs = transform::outline(profile);
+  report::Request request{.costs = costs, .runs = runs};
+  request.total = costs.total();
+  request.look = look;
+  request.value = std::move(value);
+  const auto document = report::find_view(view)->show(request);
+  return document ? report::render(*document, look) : document.error().line();
+}
+
+// Of a profile written as text (profile_builder.h).
+inline std::string shown(std::string_view view, std::string_view text,
+                         const report::Look& look = {}, std::string value = {}) {
+  return shown(view, profile_of(text), look, std::move(value));
 }
 
 inline report::Look csv() {

@@ -1,5 +1,5 @@
 // Holds the layout of mlmon.out still: a change of any struct or number in format.h is a change of
-// kVersion, and every version has its layout written down in format_v<version>.txt.
+// kMinorVersion or kMajorVersion, and format_v<major>.txt has the layout written down.
 #include "format/format.h"
 
 #include <gtest/gtest.h>
@@ -41,59 +41,80 @@ class Layout {
 
 std::string describe_layout() {
   Layout layout;
-  NUMBER(kVersion);
+  NUMBER(kMajorVersion);
+  NUMBER(kMinorVersion);
   NUMBER(kByteOrderMark);
   NUMBER(kUnitBytes);
   NUMBER(kHeaderBytes);
+  NUMBER(kHeadMark);
+  NUMBER(kItemsOffset);
+  layout.record<format::Head>("Head");
+  FIELD(Head, units);
+  FIELD(Head, kind);
+  FIELD(Head, mark);
   layout.record<format::String>("String");
+  FIELD(String, head);
   FIELD(String, length);
   FIELD(String, bytes);
   layout.record<format::Module>("Module");
-  FIELD(Module, next);
+  FIELD(Module, head);
   FIELD(Module, path);
+  FIELD(Module, build_id);
   FIELD(Module, load_bias);
   FIELD(Module, begin);
   FIELD(Module, end);
   FIELD(Module, loaded_ns);
   FIELD(Module, unloaded_ns);
-  FIELD(Module, build_id);
   FIELD(Module, flags);
-  FIELD(Module, reserved);
+  FIELD(Module, older);
   layout.record<format::Function>("Function");
+  FIELD(Function, head);
   FIELD(Function, address);
   FIELD(Function, size);
   FIELD(Function, module);
-  FIELD(Function, next);
   FIELD(Function, name);
+  FIELD(Function, linkage_name);
   FIELD(Function, file);
+  FIELD(Function, line);
+  FIELD(Function, column);
+  FIELD(Function, language);
   FIELD(Function, kind);
   FIELD(Function, flags);
+  FIELD(Function, reserved);
+  layout.record<format::Nodes>("Nodes");
+  FIELD(Nodes, head);
+  FIELD(Nodes, tree);
+  FIELD(Nodes, item_bytes);
+  FIELD(Nodes, reserved);
   layout.record<format::Node>("Node");
+  FIELD(Node, calls);
   FIELD(Node, parent);
-  FIELD(Node, first_edge);
   FIELD(Node, function);
+  FIELD(Node, site);
+  FIELD(Node, values);
   FIELD(Node, depth);
-  FIELD(Node, extra);
-  FIELD(Node, number);
-  FIELD(Node, samples);
-  FIELD(Node, cpu_ns);
-  FIELD(Node, wall_ns);
-  FIELD(Node, overhead_ns);
-  FIELD(Node, ticks);
+  FIELD(Node, flags);
+  layout.record<format::Edges>("Edges");
+  FIELD(Edges, head);
+  FIELD(Edges, tree);
+  FIELD(Edges, item_bytes);
+  FIELD(Edges, reserved);
   layout.record<format::Edge>("Edge");
   FIELD(Edge, calls);
-  FIELD(Edge, site);
   FIELD(Edge, from);
   FIELD(Edge, to);
-  FIELD(Edge, next);
+  FIELD(Edge, site);
   FIELD(Edge, kind);
   FIELD(Edge, flags);
   FIELD(Edge, reserved);
-  layout.record<format::Counters>("Counters");
-  FIELD(Counters, value);
+  FIELD(Edge, function);
+  layout.record<format::Values>("Values");
+  FIELD(Values, head);
+  FIELD(Values, tree);
+  FIELD(Values, item_bytes);
+  FIELD(Values, reserved);
   layout.record<format::Thread>("Thread");
-  FIELD(Thread, next);
-  FIELD(Thread, root);
+  FIELD(Thread, head);
   FIELD(Thread, tid);
   FIELD(Thread, flags);
   FIELD(Thread, name);
@@ -108,26 +129,57 @@ std::string describe_layout() {
   FIELD(Thread, deep_calls);
   FIELD(Thread, unmatched);
   FIELD(Thread, reserved);
+  layout.record<format::Tree>("Tree");
+  FIELD(Tree, head);
+  FIELD(Tree, thread);
+  FIELD(Tree, root);
+  FIELD(Tree, labels);
+  FIELD(Tree, reserved);
   layout.record<format::Metric>("Metric");
-  FIELD(Metric, next);
+  FIELD(Metric, head);
   FIELD(Metric, name);
   FIELD(Metric, unit);
-  FIELD(Metric, place);
-  FIELD(Metric, offset);
+  FIELD(Metric, formula);
+  FIELD(Metric, role);
   FIELD(Metric, aggregation);
-  FIELD(Metric, reserved);
+  FIELD(Metric, place);
+  FIELD(Metric, word);
+  FIELD(Metric, flags);
   layout.record<format::Note>("Note");
-  FIELD(Note, next);
+  FIELD(Note, head);
   FIELD(Note, text);
   FIELD(Note, reserved);
+  layout.record<format::LabelSet>("LabelSet");
+  FIELD(LabelSet, head);
+  FIELD(LabelSet, reserved);
   layout.record<format::Label>("Label");
-  FIELD(Label, next);
+  FIELD(Label, head);
   FIELD(Label, key);
   FIELD(Label, value);
+  FIELD(Label, set);
   FIELD(Label, reserved);
+  layout.record<format::Snapshot>("Snapshot");
+  FIELD(Snapshot, head);
+  FIELD(Snapshot, name);
+  FIELD(Snapshot, generation);
+  FIELD(Snapshot, time_ns);
+  FIELD(Snapshot, reason);
+  FIELD(Snapshot, is_complete);
+  FIELD(Snapshot, reserved);
+  layout.record<format::SnapshotItems>("SnapshotItems");
+  FIELD(SnapshotItems, head);
+  FIELD(SnapshotItems, snapshot);
+  FIELD(SnapshotItems, item_bytes);
+  FIELD(SnapshotItems, item_count);
+  FIELD(SnapshotItems, reserved);
+  layout.record<format::SnapshotItem>("SnapshotItem");
+  FIELD(SnapshotItem, of);
+  FIELD(SnapshotItem, reserved);
+  FIELD(SnapshotItem, calls);
   layout.record<format::Header>("Header");
   FIELD(Header, magic);
-  FIELD(Header, version);
+  FIELD(Header, major_version);
+  FIELD(Header, minor_version);
   FIELD(Header, header_bytes);
   FIELD(Header, byte_order);
   FIELD(Header, unit_bytes);
@@ -152,12 +204,8 @@ std::string describe_layout() {
   FIELD(Header, flags);
   FIELD(Header, rate_hz);
   FIELD(Header, machine);
-  FIELD(Header, first_thread);
-  FIELD(Header, first_module);
-  FIELD(Header, first_function);
-  FIELD(Header, first_metric);
-  FIELD(Header, first_note);
-  FIELD(Header, first_label);
+  FIELD(Header, block_bytes);
+  FIELD(Header, generation);
   FIELD(Header, overflow_contexts);
   FIELD(Header, lost_threads);
   FIELD(Header, lost_children);
@@ -166,17 +214,41 @@ std::string describe_layout() {
   FIELD(Header, node_count);
   FIELD(Header, edge_count);
   FIELD(Header, children);
+  FIELD(Header, depth_limit);
+  FIELD(Header, newest_module);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
+  NUMBER(kModuleIsKnown);
+  NUMBER(kModuleIsHooked);
   NUMBER(kFunctionHooked);
   NUMBER(kEdgeSampled);
   NUMBER(kEdgeByTailCall);
   NUMBER(kThreadRunning);
   NUMBER(kThreadHooked);
+  NUMBER(kMetricSigned);
+  NUMBER(kMetricDefault);
+  NUMBER(kMetricEstimated);
   NUMBER(kHeaderCallSites);
   NUMBER(kHeaderLeaves);
   NUMBER(kHeaderAnonymous);
   NUMBER(kHeaderTrivial);
+  NUMBER(Kind::kUnfinished);
+  NUMBER(Kind::kPrivate);
+  NUMBER(Kind::kString);
+  NUMBER(Kind::kModule);
+  NUMBER(Kind::kFunction);
+  NUMBER(Kind::kMetric);
+  NUMBER(Kind::kNote);
+  NUMBER(Kind::kLabelSet);
+  NUMBER(Kind::kLabel);
+  NUMBER(Kind::kThread);
+  NUMBER(Kind::kTree);
+  NUMBER(Kind::kNodes);
+  NUMBER(Kind::kEdges);
+  NUMBER(Kind::kValues);
+  NUMBER(Kind::kSnapshot);
+  NUMBER(Kind::kSnapshotNodes);
+  NUMBER(Kind::kSnapshotEdges);
   NUMBER(State::kStarting);
   NUMBER(State::kLive);
   NUMBER(State::kEnded);
@@ -198,20 +270,40 @@ std::string describe_layout() {
   NUMBER(FunctionKind::kUnwound);
   NUMBER(FunctionKind::kTruncated);
   NUMBER(FunctionKind::kInstruction);
+  NUMBER(FunctionKind::kScript);
+  NUMBER(FunctionKind::kJit);
+  NUMBER(FunctionKind::kImported);
+  NUMBER(FunctionKind::kDeeper);
   NUMBER(EdgeKind::kTree);
   NUMBER(EdgeKind::kBack);
   NUMBER(EdgeKind::kTail);
   NUMBER(Aggregation::kSum);
   NUMBER(Aggregation::kMax);
   NUMBER(Aggregation::kLast);
-  NUMBER(MetricPlace::kNodeField);
-  NUMBER(MetricPlace::kExtra);
-  NUMBER(MetricPlace::kEdgeCalls);
+  NUMBER(MetricPlace::kValues);
+  NUMBER(MetricPlace::kCalls);
+  NUMBER(MetricPlace::kDerived);
+  NUMBER(SnapshotReason::kAsked);
+  NUMBER(SnapshotReason::kPeriod);
+  NUMBER(SnapshotReason::kPeak);
+  NUMBER(SnapshotReason::kReset);
+  NUMBER(Role::kAmount);
+  NUMBER(Role::kCpuTime);
+  NUMBER(Role::kWallTime);
+  NUMBER(Role::kWaitTime);
+  NUMBER(Role::kUnseenTime);
+  NUMBER(Role::kCalls);
+  NUMBER(Role::kSamples);
+  NUMBER(Role::kOwnCost);
+  NUMBER(Role::kVirtualTime);
+  NUMBER(Role::kEvent);
+  NUMBER(Role::kLevel);
   return layout.text();
 }
 
 std::string golden_path() {
-  return std::string(FBLEPROF_TEST_DATA) + "/format_v" + std::to_string(format::kVersion) + ".txt";
+  return std::string(FBLEPROF_TEST_DATA) + "/format_v" + std::to_string(format::kMajorVersion) +
+         ".txt";
 }
 
 TEST(Format, LayoutOfThisVersionIsTheOneWrittenDown) {
@@ -220,21 +312,22 @@ TEST(Format, LayoutOfThisVersionIsTheOneWrittenDown) {
   std::stringstream golden;
   golden << file.rdbuf();
   EXPECT_EQ(golden.str(), describe_layout())
-      << "The layout changed. Raise format::kVersion, bring docs/FILE_FORMAT.md up to date, and "
-         "write the new layout to a new "
-      << golden_path();
+      << "The layout changed. Raise kMinorVersion (an older reader can skip what is new) or "
+         "kMajorVersion, bring docs/FILE_FORMAT.md up to date, and write the new layout to "
+      << golden_path() << " (format_test --print-layout)";
 }
 
 TEST(Format, MagicIsEightLetters) { EXPECT_EQ(std::memcmp(format::kMagic, "FBLEPROF", 8), 0); }
 
 TEST(Format, EveryFieldOfAWrittenFileStandsAtItsPlace) {
   test::FileBuilder file;
-  file.charge("a b", {.cpu_ns = 0x0102030405060708});
+  file.calls("a b", 0x0102030405060708);
   const format::Ref node = file.node("a b");
   const auto bytes = file.bytes();
   EXPECT_EQ(
-      std::memcmp(bytes.data(), "FBLEPROF\x01\x00\x00\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
-  EXPECT_EQ(std::memcmp(bytes.data() + node * 32 + 32, "\x08\x07\x06\x05\x04\x03\x02\x01", 8), 0);
+      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x00\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
+  EXPECT_EQ(std::memcmp(bytes.data() + 4096 + 4, "\x02\x00\x1e\xfb", 4), 0);
+  EXPECT_EQ(std::memcmp(bytes.data() + node * 32, "\x08\x07\x06\x05\x04\x03\x02\x01", 8), 0);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   loaded = timed("symbolize", [&] { return symbolize::symbolize(loaded, {}); });
   loaded = timed("merge", [&] { return transform::merge(loaded); });
   const profile::Metric& metric = *loaded.find_metric("calls");
-  timed("table", [&] { return analysis::function_table(loaded, metric).size(); });
+  timed("table", [&] { return analysis::function_table({loaded, metric}).size(); });
   transform::Filter filter;
   filter.select = {argv[2]};
   auto filtered = timed("filter", [&] { return transform::filter(loaded, filter); });

@@ -1,6 +1,6 @@
 // Measures what a user of a large profile waits for: loading it, then each view.
 //
-//     report_scale generate NODES THREADS FILE
+//     report_scale generate NODES THREADS FILE [EVERY]   one of EVERY contexts has time: 4
 //     report_scale measure FILE
 //
 // `measure` prints, in TSV: what, milliseconds, milliseconds of CPU time (the truer figure on a
@@ -25,17 +25,8 @@
 #include "base/big_arrays.h"
 #include "profile/reader.h"
 #include "report/exporters/exporter.h"
-#include "report/views/call_sites_view.h"
-#include "report/views/clique_view.h"
-#include "report/views/coverage_view.h"
-#include "report/views/diff_view.h"
-#include "report/views/hot_view.h"
-#include "report/views/overview.h"
-#include "report/views/rollup_view.h"
-#include "report/views/run_view.h"
-#include "report/views/sequence_view.h"
-#include "report/views/tables.h"
-#include "report/views/tree_view.h"
+#include "report/views/view.h"
+#include "symbolize/code.h"
 #include "tests/bench/report_scale/generate.h"
 #include "transform/baseline.h"
 #include "transform/filter.h"
@@ -71,11 +62,19 @@ void tell(std::string_view what, Took took) {
   std::fflush(stdout);
 }
 
-report::Input input_of(const profile::Profile& profile) {
-  report::Input input{profile, *profile.find_metric("cpu")};
-  input.kept = input.total = analysis::total(profile, input.metric);
-  input.look.width = 100;
-  return input;
+// Makes and writes what a view shows, sums included.
+void show(const profile::Profile& profile, std::string_view name, std::string value = {},
+          bool compare = false, report::Format format = report::Format::kText) {
+  const analysis::Costs costs(profile, *profile.find_metric("cpu"));
+  const symbolize::ModuleCode code(profile);
+  report::Request request{.costs = costs, .runs = profile};
+  request.total = costs.total();
+  request.look.format = format;
+  request.value = std::move(value);
+  request.code = &code;
+  const report::View& view = *report::find_view(name);
+  const auto document = compare ? view.compare(request) : view.show(request);
+  if (document) (void)report::render(*document, request.look);
 }
 
 using Views = std::vector<std::pair<std::string, std::function<void()>>>;
@@ -93,34 +92,32 @@ void measure_views(const Views& views) {
 
 // What is asked of the profile as it was read, and of merged forms that only one view wants.
 void measure_unmerged(const profile::Profile& profile) {
-  const report::Look look;
+  const auto of_runs = [&](std::string_view view) {
+    const profile::Profile runs = transform::outline(profile);
+    show(runs, view);
+  };
   measure_views({
-      {"summary", [&] { (void)report::summary_view(transform::outline(profile), look); }},
-      {"threads", [&] { (void)report::thread_view(transform::outline(profile), look); }},
-      {"heading", [&] { (void)report::heading(profile, look); }},
+      {"summary", [&] { of_runs("summary"); }},
+      {"threads", [&] { of_runs("threads"); }},
   });
   profile::Profile merged;
   tell("merge, sites apart",
-       timed([&] { merged = transform::merge(profile, {.keep_sites = true}); }));
-  measure_views(
-      {{"call-sites, apart", [&] { (void)report::call_sites_view(input_of(merged), "").ok(); }}});
+       timed([&] { merged = transform::merge(transform::with_sites_apart(profile)); }));
+  measure_views({{"call-sites, apart", [&] { show(merged, "call-sites"); }}});
   merged = {};
   tell("merge, by thread", timed([&] {
-         merged = transform::merge(profile, {.splits = report::rollup_splits("thread")});
+         merged =
+             transform::merge(profile, {.splits = {{profile::Axis::kThread, {}}}, .aliases = {}});
        }));
-  measure_views({{"by thread", [&] { (void)report::rollup_view(input_of(merged), "thread"); }}});
+  measure_views({{"by thread", [&] { show(merged, "by", "thread"); }}});
 }
 
-void measure_filters(const profile::Profile& profile, const report::Input& input) {
+void measure_filters(const profile::Profile& profile) {
   const std::string hottest = display_name(profile, profile.nodes().function[1]);
   const auto filtered = [&](const transform::Filter& how) {
     auto result = transform::filter(profile, how);
     if (!result) return;
-    report::Input narrow = {result->profile, *result->profile.find_metric("cpu")};
-    narrow.look = input.look;
-    narrow.total = input.total;
-    narrow.kept = analysis::total(narrow.profile, narrow.metric);
-    (void)report::tree_view(narrow);
+    show(result->profile, "tree");
   };
   const auto kept = [&](const std::string& query) {
     return [&filtered, query] { filtered({.keep = {query}, .metric = "cpu"}); };
@@ -145,11 +142,9 @@ void measure_diff(const profile::Profile& profile) {
   tell("diff, load", timed([&] {
          both = transform::merge(transform::join({profile, transform::as_baseline(profile)}));
        }));
-  const report::Input input = input_of(both);
   measure_views({
-      {"diff", [&] { (void)report::diff_tree(input, false); }},
-      {"diff --self",
-       [&] { (void)report::diff_table(input, report::FunctionOrder::kSelf, false); }},
+      {"diff", [&] { show(both, "tree", {}, true); }},
+      {"diff --self", [&] { show(both, "self", {}, true); }},
   });
 }
 
@@ -173,36 +168,36 @@ int measure(const std::string& file) {
        {read_took.wall_ms + merge_took.wall_ms, read_took.cpu_ms + merge_took.cpu_ms});
   fmt::print("contexts\t{}\t\t\n", profile.nodes().count());
 
-  const report::Input input = input_of(profile);
+  const profile::Metric& metric = *profile.find_metric("cpu");
   const std::string hottest = display_name(profile, profile.nodes().function[1]);
   const std::string other = display_name(profile, profile.nodes().function[2]);
   std::vector<std::uint8_t> annotated(profile.functions().count());
   annotated[profile.nodes().function[1].index()] = 1;
   measure_views({
-      {"tree", [&] { (void)report::tree_view(input); }},
-      {"self", [&] { (void)report::function_view(input, report::FunctionOrder::kSelf); }},
-      {"dominated", [&] { (void)report::function_view(input, report::FunctionOrder::kDominated); }},
-      {"edges", [&] { (void)report::pair_view(input); }},
-      {"block", [&] { (void)report::block_view(input, hottest).ok(); }},
-      {"path", [&] { (void)report::sequence_view(input, hottest + "," + other).ok(); }},
-      {"hot", [&] { (void)report::hot_view(input); }},
-      {"cliques", [&] { (void)report::clique_view(input); }},
-      {"cliques=context", [&] { (void)report::clique_context_view(input); }},
-      {"overview", [&] { (void)report::overview(input, {}); }},
-      {"call-sites", [&] { (void)report::call_sites_view(input, "").ok(); }},
-      {"by module", [&] { (void)report::rollup_view(input, "module"); }},
-      {"by file", [&] { (void)report::rollup_view(input, "file"); }},
-      {"by namespace", [&] { (void)report::rollup_view(input, "namespace"); }},
-      {"by class", [&] { (void)report::rollup_view(input, "class"); }},
-      {"annotate, its sums",
-       [&] { (void)analysis::annotate(profile, input.metric, {}, annotated); }},
-      {"coverage", [&] { (void)report::coverage_view(input, "").ok(); }},
+      {"tree", [&] { show(profile, "tree"); }},
+      {"tree, JSON", [&] { show(profile, "tree", {}, false, report::Format::kJson); }},
+      {"self", [&] { show(profile, "self"); }},
+      {"dominated", [&] { show(profile, "dominated"); }},
+      {"edges", [&] { show(profile, "edges"); }},
+      {"block", [&] { show(profile, "block", hottest); }},
+      {"path", [&] { show(profile, "path", hottest + "," + other); }},
+      {"hot", [&] { show(profile, "hot"); }},
+      {"cliques", [&] { show(profile, "cliques", "whole"); }},
+      {"cliques=context", [&] { show(profile, "cliques", "context"); }},
+      {"overview", [&] { show(profile, "overview"); }},
+      {"call-sites", [&] { show(profile, "call-sites"); }},
+      {"by module", [&] { show(profile, "by", "module"); }},
+      {"by file", [&] { show(profile, "by", "file"); }},
+      {"by namespace", [&] { show(profile, "by", "namespace"); }},
+      {"by class", [&] { show(profile, "by", "class"); }},
+      {"annotate, its sums", [&] { (void)analysis::annotate(profile, metric, {}, annotated); }},
+      {"coverage", [&] { show(profile, "coverage"); }},
   });
-  measure_filters(profile, input);
+  measure_filters(profile);
   measure_diff(profile);
   for (const report::Exporter& exporter : report::exporters()) {
     if (exporter.name == "svg") continue;  // another program draws it
-    const report::Export all{profile, input.metric, input.total};
+    const report::Export all{profile, metric, analysis::total(profile, metric)};
     tell(fmt::format("export {}", exporter.name), timed([&] { (void)exporter.write(all).ok(); }));
   }
   return 0;
@@ -213,10 +208,14 @@ int measure(const std::string& file) {
 int main(int argc, char** argv) {
   fbleprof::keep_freed_memory();
   const std::string_view what = argc > 1 ? argv[1] : "";
-  if (what == "generate" && argc == 5) {
+  if (what == "generate" && (argc == 5 || argc == 6)) {
     const std::size_t nodes = std::strtoul(argv[2], nullptr, 10);
     const std::size_t threads = std::strtoul(argv[3], nullptr, 10);
-    if (threads != 0 && nodes >= threads && bench::generate(argv[4], nodes, threads)) return 0;
+    const std::size_t every = argc == 6 ? std::strtoul(argv[5], nullptr, 10) : 4;
+    if (threads != 0 && every != 0 && nodes >= threads &&
+        bench::generate(argv[4], nodes, threads, every)) {
+      return 0;
+    }
     fmt::print(stderr, "{} cannot be written\n", argv[4]);
     return 2;
   }

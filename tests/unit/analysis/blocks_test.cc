@@ -14,7 +14,7 @@ TEST(Block, InAndOutAndRecursion) {
   const auto profile = profile_of(
       "a x = 1\na x -> 2\na x x = 2\na x x -> 3\na x x ~> a x x : 4\na x x y = 10\nb x y = 20\n"
       "b x -> 5\na x => a z : 6\n");
-  const Block x = block(profile, *profile.find_metric("cpu"), function_called(profile, "x"));
+  const Block x = block({profile, *profile.find_metric("cpu")}, function_called(profile, "x"));
   EXPECT_EQ(x.totals.self, 3u);
   EXPECT_EQ(x.totals.dominated, 33u);
   EXPECT_EQ(x.totals.calls, 14u);

@@ -38,19 +38,17 @@ Profile recorded(bool with_sites) {
 }
 
 std::vector<CallSiteRow> rows_of(const Profile& profile) {
-  std::vector<CallSiteRow> rows = call_site_table(profile, *profile.find_metric("cpu"));
+  std::vector<CallSiteRow> rows = call_site_table({profile, *profile.find_metric("cpu")});
   std::erase_if(rows, [](const CallSiteRow& row) { return !row.site; });
   return rows;
 }
 
-transform::MergeOptions apart() {
-  transform::MergeOptions options;
-  options.keep_sites = true;
-  return options;
+Profile merged_apart(const Profile& profile) {
+  return transform::merge(transform::with_sites_apart(profile));
 }
 
 TEST(CallSites, EachPlaceHasItsCallsAndCost) {
-  const auto rows = rows_of(transform::merge(recorded(true), apart()));
+  const auto rows = rows_of(merged_apart(recorded(true)));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].calls, 3u);
   EXPECT_EQ(rows[0].cost, 30u);
@@ -69,19 +67,18 @@ TEST(CallSites, WithoutThemOneNodeHoldsAllAndMergingKeepsTheFirst) {
 }
 
 TEST(CallSites, SurviveAFilter) {
-  const Profile merged = transform::merge(recorded(true), apart());
+  const Profile merged = merged_apart(recorded(true));
   transform::Filter filter;
   filter.select = {"work"};
-  filter.keep_sites = true;
   const auto filtered = transform::filter(merged, filter);
   ASSERT_TRUE(filtered.ok());
   EXPECT_EQ(rows_of(filtered->profile).size(), 2u);
 }
 
 TEST(CallSites, TotalsAreThoseOfTheMergedTree) {
-  const Profile merged = transform::merge(recorded(true), apart());
+  const Profile merged = merged_apart(recorded(true));
   std::uint64_t calls = 0;
-  for (const CallSiteRow& row : call_site_table(merged, *merged.find_metric("cpu"))) {
+  for (const CallSiteRow& row : call_site_table({merged, *merged.find_metric("cpu")})) {
     calls += row.calls;
   }
   EXPECT_EQ(calls, 4u);

@@ -46,7 +46,7 @@ TEST(Cliques, CostIsThatOfTheEntryAndMembersShareIt) {
       "main even = 1\nmain even -> 10\nmain even odd = 2\nmain even odd -> 50\n"
       "main even odd even = 4\nmain even odd even -> 30\nmain even odd even ~> main even odd : 20\n"
       "main even leaf = 8\nmain even odd leaf = 16\nmain even odd even leaf = 32\n");
-  const Cliques cliques = find_cliques(profile, *profile.find_metric("cpu"));
+  const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
   const Clique& clique = clique_of(profile, cliques, "odd");
   EXPECT_EQ(&clique, &clique_of(profile, cliques, "even"));
   EXPECT_EQ(clique.recursion, Recursion::kMutual);
@@ -75,7 +75,7 @@ TEST(Cliques, TellsAChainOfCallsFromATreeOfCalls) {
       "main fac -> 2\nmain fac fac -> 2\nmain fac fac ~> main fac fac : 16\n"
       "main fib -> 1\nmain fib fib -> 2\nmain fib fib ~> main fib fib : 100\n"
       "main once -> 5\n");
-  const Cliques cliques = find_cliques(profile, *profile.find_metric("cpu"));
+  const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
   const Clique& fac = clique_of(profile, cliques, "fac");
   EXPECT_EQ(fac.recursion, Recursion::kSingle);
   EXPECT_EQ(fac.depth, 10u);  // 20 calls from 2 entries, one below the other
@@ -88,7 +88,7 @@ TEST(Cliques, TellsAChainOfCallsFromATreeOfCalls) {
 
 TEST(Cliques, WithoutCountsNothingIsMadeUp) {
   const auto profile = profile_of("main f = 1\nmain f f = 2\n");
-  const Cliques cliques = find_cliques(profile, *profile.find_metric("cpu"));
+  const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
   EXPECT_EQ(clique_of(profile, cliques, "f").recursion, Recursion::kSelf);
   EXPECT_FALSE(clique_of(profile, cliques, "f").depth_is_bound);
 }
@@ -97,7 +97,7 @@ TEST(Cliques, TailCallsRoundInACircleAreRecursion) {
   const auto profile = profile_of(
       "main ping = 1\nmain ping -> 1\nmain pong = 2\nmain ping => main pong : 9\n"
       "main pong => main ping : 8\n");
-  const Cliques cliques = find_cliques(profile, *profile.find_metric("cpu"));
+  const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
   const Clique& clique = clique_of(profile, cliques, "pong");
   EXPECT_EQ(clique.recursion, Recursion::kMutual);
   EXPECT_EQ(clique.cost, 3u);
@@ -110,8 +110,8 @@ TEST(CliqueContexts, CallsAreToldApartByTheChainOfTheirAncestors) {
       "main f h i = 20\nmain f h i -> 10\nmain g h i = 28\nmain g h i -> 7\n"
       "main g h h i = 2\nmain g h h -> 4\nmain g h h i -> 1\n");
   const auto& metric = *profile.find_metric("cpu");
-  const Cliques cliques = find_cliques(profile, metric);
-  const CliqueContexts contexts = clique_contexts(profile, metric, cliques, CallPairs(profile));
+  const Cliques cliques = find_cliques({profile, metric});
+  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, CallPairs(profile));
   const auto chain = [&](std::uint32_t at) {
     std::string text;
     for (; at != kNoClique; at = contexts.chains[at].parent) {
@@ -136,8 +136,8 @@ TEST(CliqueContexts, AChainIsOneHoweverDeepTheRecursionAboveItWas) {
       "main f g h i = 1\n"
       "main f f g h i = 1\n");
   const auto& metric = *profile.find_metric("cpu");
-  const Cliques cliques = find_cliques(profile, metric);
-  const CliqueContexts contexts = clique_contexts(profile, metric, cliques, CallPairs(profile));
+  const Cliques cliques = find_cliques({profile, metric});
+  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, CallPairs(profile));
   std::vector<std::string> rows;
   for (const CliqueCall& call : contexts.calls) {
     rows.push_back(name(profile, call.caller) + " " + name(profile, call.callee) + " " +

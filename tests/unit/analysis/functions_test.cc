@@ -13,7 +13,7 @@ using test::function_called;
 using test::profile_of;
 
 FunctionRow row(const profile::Profile& profile, std::string_view name) {
-  for (const FunctionRow& row : function_table(profile, *profile.find_metric("cpu"))) {
+  for (const FunctionRow& row : function_table({profile, *profile.find_metric("cpu")})) {
     if (row.function == function_called(profile, name)) return row;
   }
   return {};
@@ -52,7 +52,7 @@ TEST(FunctionTable, RecursionIntoItselfIsExact) {
 TEST(HotPath, EndsWhereTheCostForks) {
   const auto profile = profile_of("a b c = 30\na b d = 29\na b = 10\ne = 5\n");
   std::string names;
-  for (const auto node : hot_path(profile, *profile.find_metric("cpu"))) {
+  for (const auto node : hot_path({profile, *profile.find_metric("cpu")})) {
     names += display_name(profile, profile.nodes().function[node.index()]);
   }
   EXPECT_EQ(names, "ab");

@@ -17,7 +17,7 @@ using test::profile_of;
 
 std::string pairs(const profile::Profile& profile) {
   std::vector<std::string> lines;
-  for (const PairRow& row : pair_table(profile, *profile.find_metric("cpu"))) {
+  for (const PairRow& row : pair_table({profile, *profile.find_metric("cpu")})) {
     lines.push_back(display_name(profile, row.caller) + (row.is_tail ? "=>" : "->") +
                     display_name(profile, row.callee) + " calls=" + std::to_string(row.calls) +
                     " cost=" + (row.cost_is_bound ? ">=" : "") + std::to_string(row.cost) + "\n");
@@ -119,7 +119,7 @@ TEST(PairTable, CountsOfRandomProgramsAreExact) {
       const std::string name = display_name(profile, f);
       return name == "[root]" ? kRootKey : static_cast<std::size_t>(name[0] - 'a');
     };
-    for (const PairRow& row : pair_table(profile, *profile.find_metric("cpu"))) {
+    for (const PairRow& row : pair_table({profile, *profile.find_metric("cpu")})) {
       counted[{key(row.caller), key(row.callee)}] += row.calls;
     }
     EXPECT_EQ(counted, expected);

@@ -19,7 +19,7 @@ std::vector<RollupRow> rows_of(const profile::Profile& profile) {
   put("a", 0);
   put("b", 0);
   put("c", 1);
-  return rollup(profile, *profile.find_metric("cpu"), group_of);
+  return rollup({profile, *profile.find_metric("cpu")}, group_of);
 }
 
 TEST(Rollup, APathCountsOnceHoweverOftenTheGroupStandsOnIt) {
@@ -47,32 +47,6 @@ TEST(Rollup, BackEdgesCountAndMakeBounds) {
   EXPECT_TRUE(rows[0].dominated_is_bound);
   EXPECT_EQ(rows[0].calls, 6u);
   EXPECT_EQ(rows[0].entries, 0u);
-}
-
-TEST(Scope, IsWhatStandsBeforeTheLastPart) {
-  EXPECT_EQ(scope_of("main"), "");
-  EXPECT_EQ(scope_of("a::b"), "a");
-  EXPECT_EQ(scope_of("a::B<c::D>::f(e::G) const"), "a::B");
-  EXPECT_EQ(scope_of("void a::f<int>(int)"), "a");
-  EXPECT_EQ(scope_of("(anonymous namespace)::f"), "(anonymous)");
-  EXPECT_EQ(scope_of("a::(anonymous namespace)::B::f()"), "a::(anonymous)::B");
-  EXPECT_EQ(scope_of("a::B::operator()(int)"), "a::B");
-  EXPECT_EQ(scope_of("a::B::operator<(a::B const&)"), "a::B");
-  EXPECT_EQ(scope_of("a::f(int)::{lambda(int)#1}::operator()(int) const"), "a");
-  EXPECT_EQ(scope_of("<alloc::vec::Vec<T> as core::ops::Drop>::drop"), "alloc::vec::Vec");
-  EXPECT_EQ(scope_of("core::fmt::Formatter::pad"), "core::fmt::Formatter");
-}
-
-TEST(Scope, OutermostPart) {
-  EXPECT_EQ(outermost_scope_of("a::b::c"), "a");
-  EXPECT_EQ(outermost_scope_of("c"), "");
-}
-
-TEST(Scope, NamesThatAreNoneDoNoHarm) {
-  for (const char* name : {"", "<", "<<<", "::", "operator", "a<b", ">>", "<a as ", "(", "a::"}) {
-    (void)scope_of(name);
-    (void)outermost_scope_of(name);
-  }
 }
 
 }  // namespace

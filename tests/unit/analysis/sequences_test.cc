@@ -19,7 +19,7 @@ Sequence of(const profile::Profile& profile, const std::string& names) {
     matches.emplace_back(profile.functions().count());
     matches.back()[function_called(profile, word).index()] = 1;
   }
-  return sequence(profile, *profile.find_metric("cpu"), matches);
+  return sequence({profile, *profile.find_metric("cpu")}, matches);
 }
 
 constexpr std::string_view kTree =

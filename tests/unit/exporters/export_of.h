@@ -13,14 +13,14 @@
 
 namespace fbleprof::report {
 
-// What `format` makes of `profile`; by thread if asked for.
+// What `format` makes of `profile`, split by thread if asked for.
 inline std::string export_of(std::string_view format, const profile::Profile& profile,
-                             transform::GroupBy by = transform::GroupBy::kNothing,
+                             const std::vector<transform::Split>& splits = {},
                              std::string_view metric = "cpu") {
-  const profile::Profile merged = transform::merge(profile, {.group_by = by, .keep_leaves = true});
+  const profile::Profile merged =
+      transform::merge(profile, {.splits = splits, .keep_leaves = true, .aliases = {}});
   Export input{merged, *merged.find_metric(metric)};
   input.total = analysis::total(merged, input.metric);
-  input.group_by = by;
   const auto exporter = find_exporter(format);
   if (!exporter) return exporter.error().line();
   auto text = (*exporter)->write(input);

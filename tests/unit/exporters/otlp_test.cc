@@ -54,7 +54,7 @@ constexpr unsigned kAttributeTable = 6, kStackTable = 7;
 TEST(Otlp, StacksAreToldOnceAndThreadsAreAttributes) {
   const std::string request =
       export_of("otlp", test::profile_of("a = 1\na b = 2\nthread worker\na = 4\n"),
-                transform::GroupBy::kThread);
+                {{profile::Axis::kThread, {}}});
   EXPECT_EQ(entries(request, kStackTable), 3u);  // none, a, a b
   EXPECT_EQ(samples(request), 3u);
   EXPECT_EQ(entries(request, kAttributeTable), 5u);  // none, and each thread's name and id

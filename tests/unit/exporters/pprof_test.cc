@@ -209,7 +209,7 @@ TEST(Pprof, NamesThatLookLikeTagsHaveNoSystemName) {
 
 TEST(Pprof, ThreadsAreLabels) {
   const Message message(export_of("pprof", test::profile_of("a = 1\nthread worker\na = 2\n = 4\n"),
-                                  transform::GroupBy::kThread));
+                                  {{profile::Axis::kThread, {}}}));
   ASSERT_EQ(message.samples.size(), 3u);
   EXPECT_EQ(message.stack(message.samples[0]), "a");
   EXPECT_EQ(message.samples[0].labels.at("thread"), "thread \"main\" (1)");

@@ -41,7 +41,7 @@ TEST(Registry, PeaksAreNotAddedUp) {
   builder.charge(builder.child(root, builder.named_function("a")), cpu, 5);
   const Profile profile = builder.build();
   for (const char* format : {"folded", "speedscope", "firefox", "dot"}) {
-    const std::string out = export_of(format, profile, transform::GroupBy::kNothing, "peak");
+    const std::string out = export_of(format, profile, {}, "peak");
     EXPECT_TRUE(holds(out, "no sums")) << format;
   }
   EXPECT_TRUE(holds(export_of("callgrind", profile, {}, "peak"), "events: cpu\n"));
@@ -113,6 +113,16 @@ TEST(Dot, HidesWhatIsSmallAndSaysSo) {
   const std::string out = export_of("dot", "a = 100000\na b = 1\n");
   EXPECT_FALSE(holds(out, "label=\"b")) << out;
   EXPECT_TRUE(holds(out, "1 functions and 1 calls below 0.5% are hidden")) << out;
+}
+
+TEST(Graphml, EveryEdgeJoinsNodesThatAreThere) {
+  const std::string out = export_of("graphml", "a<b> = 1\na<b> c = 5\na<b> c -> 3\n");
+  EXPECT_TRUE(holds(out, "<data key=\"name\">a&lt;b&gt;</data>")) << out;
+  EXPECT_TRUE(holds(out, "<data key=\"calls\">3</data><data key=\"cost\">5</data>")) << out;
+  for (std::size_t at = 0; (at = out.find("target=\"", at)) != std::string::npos; ++at) {
+    const std::size_t begin = at + 8, end = out.find('"', begin);
+    EXPECT_TRUE(holds(out, "<node id=\"" + out.substr(begin, end - begin) + "\">")) << out;
+  }
 }
 
 TEST(Csv, HoldsEveryContextWithSelfAndTotal) {

@@ -80,10 +80,16 @@ TEST(FileImage, ForeignFilesAreNamed) {
 
 TEST(FileImage, NewerVersionAsksForANewerTool) {
   test::FileBuilder file;
-  file.header().version = format::kVersion + 1;
+  file.header().major_version = format::kMajorVersion + 1;
   EXPECT_EQ(error_of(file.bytes()),
-            "f: offset 8: format version 2, this program reads version 1: use a newer "
+            "f: written by a newer fbleprof (format 3; this program reads 2): use a newer "
             "fble-prof-report");
+}
+
+TEST(FileImage, OlderVersionAsksForAnotherRun) {
+  test::FileBuilder file;
+  file.header().major_version = 1;
+  EXPECT_EQ(error_of(file.bytes()), "f: written by an older fbleprof (format 1): record it again");
 }
 
 TEST(FileImage, EveryLengthOfHeaderIsRefusedOrRead) {

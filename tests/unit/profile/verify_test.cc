@@ -43,13 +43,13 @@ TEST(Verify, GoodFilePassesEveryCheck) { EXPECT_TRUE(broken(good_file()).empty()
 
 TEST(Verify, TimeThatIsNotOnTheClockIsFound) {
   FileBuilder file = good_file();
-  file.record<format::Node>(file.node("a b"))->cpu_ns += 1;
+  file.value("a b", test::kCpu) += 1;
   EXPECT_TRUE(contains(broken(file), "add up to its clock"));
 }
 
 TEST(Verify, LostSampleIsFound) {
   FileBuilder file = good_file();
-  file.record<format::Node>(file.node("a b"))->samples -= 2;
+  file.value("a b", test::kSamples) -= 2;
   EXPECT_TRUE(contains(broken(file), "every sample"));
 }
 

@@ -1,12 +1,12 @@
-#include "report/text/namesakes.h"
+#include "report/text/names.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
 #include "profile/builder.h"
-#include "report/views/tables.h"
 #include "tests/support/shown.h"
 
 namespace fbleprof::report {
@@ -38,10 +38,7 @@ std::string self_text(const std::vector<Callee>& callees, std::size_t width = 10
     builder.charge(builder.child(root, function), cpu, cost--);
   }
   const Profile profile = builder.build();
-  Input input{profile, profile.metrics()[0]};
-  input.kept = input.total = 1000;
-  input.look.width = width;
-  return function_view(input, FunctionOrder::kSelf);
+  return test::shown("self", profile, {.width = width});
 }
 
 // The last column of each row.
@@ -57,33 +54,33 @@ std::vector<std::string> names_in(const std::string& table) {
   return names;
 }
 
-using Names = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 TEST(Namesakes, ModuleTellsFunctionsOfOneNameApart) {
   EXPECT_EQ(names_in(self_text({{"helper", "/lib/libfoo.so", "", 16},
                                 {"helper", "/lib/libbar.so", "", 16},
                                 {"other", "/lib/libbar.so", "", 32}})),
-            (Names{"helper [libfoo.so]", "helper [libbar.so]", "other"}));
+            (Texts{"helper [libfoo.so]", "helper [libbar.so]", "other"}));
 }
 
 TEST(Namesakes, OfOneModuleTheFileDoes) {
   EXPECT_EQ(names_in(self_text(
                 {{"helper", "/bin/x", "/src/a.c", 16}, {"helper", "/bin/x", "/src/b.c", 32}})),
-            (Names{"helper [a.c]", "helper [b.c]"}));
+            (Texts{"helper [a.c]", "helper [b.c]"}));
 }
 
 TEST(Namesakes, ElseTheAddressDoes) {
   EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "/bin/x", "", 32}})),
-            (Names{"helper [x+0x10]", "helper [x+0x20]"}));
+            (Texts{"helper [x+0x10]", "helper [x+0x20]"}));
 }
 
 TEST(Namesakes, OneWithoutAModuleIsLeftAsItIs) {
   EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "", "", 0}})),
-            (Names{"helper [x]", "helper"}));
+            (Texts{"helper [x]", "helper"}));
 }
 
 TEST(Namesakes, NarrowTableCutsTheNameAndKeepsTheModule) {
-  const Names names = names_in(self_text({{"a_helper_of_a_very_long_name", "/lib/a.so", "", 16},
+  const Texts names = names_in(self_text({{"a_helper_of_a_very_long_name", "/lib/a.so", "", 16},
                                           {"a_helper_of_a_very_long_name", "/lib/b.so", "", 16}},
                                          70));
   ASSERT_EQ(names.size(), 2u);
@@ -93,9 +90,31 @@ TEST(Namesakes, NarrowTableCutsTheNameAndKeepsTheModule) {
 
 TEST(Namesakes, FunctionThatNeedsNoMarkInOneTableHasNone) {
   const auto profile = test::profile_of("main a = 1\n");
-  const Input input{profile, profile.metrics()[0]};
-  EXPECT_TRUE(
-      with_marks(input, {profile.nodes().function[1], profile.nodes().function[1]}).marks.empty());
+  const FunctionId main = profile.nodes().function[1];
+  EXPECT_EQ(report::Names(profile).marked({main, main}).fit(main, 0), "main");
+}
+
+TEST(Names, ThoseThatShorteningMakesEqualShowWhereTheyDiffer) {
+  EXPECT_EQ(
+      names_in(self_text({{"std::Table<std::pair<int, int>, A>::rehash(int)", "/bin/x", "", 16},
+                          {"std::Table<std::pair<int, int>, B>::rehash(int)", "/bin/x", "", 32}},
+                         72)),
+      (Texts{"…::rehash(…) [A]", "…::rehash(…) [B]"}));
+}
+
+TEST(Names, NoTwoLinesAreTheSame) {
+  std::vector<Callee> callees;
+  std::vector<std::string> held;
+  for (int i = 0; i < 30; ++i)
+    held.push_back("f<" + std::string(60, 'x') + std::to_string(i) + ">()");
+  for (int i = 0; i < 30; ++i) {
+    callees.push_back({held[i].c_str(), "/bin/x", "", static_cast<std::uint64_t>(16 * i + 16)});
+  }
+  for (const std::size_t width : {60u, 66u, 70u, 80u, 120u}) {
+    Texts names = names_in(self_text(callees, width));
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(std::unique(names.begin(), names.end()), names.end()) << width;
+  }
 }
 
 }  // namespace

@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include "report/views/run_facts.h"
-#include "report/views/run_view.h"
-#include "tests/support/profile_builder.h"
+#include "analysis/run_facts.h"
+#include "tests/support/shown.h"
 #include "transform/join.h"
 
 namespace fbleprof::report {
 namespace {
 
+using analysis::run_facts;
+using analysis::tree_total;
 using test::profile_of;
 using transform::join;
 using transform::outline;
@@ -28,7 +29,7 @@ TEST(Outline, HoldsNoNodesAndKeepsTheFigures) {
   EXPECT_EQ(after.edge_count, before.edge_count);
   EXPECT_EQ(after.deepest, before.deepest);
   EXPECT_EQ(after.calls, before.calls);
-  EXPECT_EQ(tree_total(outlined, "cpu", outlined.trees()[1]), 4u);
+  EXPECT_EQ(tree_total(outlined, outlined.find_metric("cpu"), outlined.trees()[1]), 4u);
 }
 
 TEST(Outline, ViewsOfRunsAreTheSame) {
@@ -39,11 +40,15 @@ TEST(Outline, ViewsOfRunsAreTheSame) {
     }
     return join(all);
   };
+  const auto summary_and_threads = [](const profile::Profile& profile, const Look& look) {
+    const analysis::Costs costs(profile, *profile.find_metric("cpu"));
+    const Request request{.costs = costs, .look = look, .runs = profile};
+    return render(*find_view("summary")->show(request), look) +
+           render(*find_view("threads")->show(request), look);
+  };
   for (const auto format : {Format::kText, Format::kJson, Format::kCsv}) {
-    Look look;
-    look.format = format;
-    EXPECT_EQ(summary_view(runs(true), look), summary_view(runs(false), look));
-    EXPECT_EQ(thread_view(runs(true), look), thread_view(runs(false), look));
+    EXPECT_EQ(summary_and_threads(runs(true), {.format = format}),
+              summary_and_threads(runs(false), {.format = format}));
   }
 }
 

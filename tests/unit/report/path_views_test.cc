@@ -6,11 +6,7 @@
 #include "analysis/compact_path.h"
 #include "analysis/costs.h"
 #include "report/text/escape.h"
-#include "report/views/clique_view.h"
-#include "report/views/hot_view.h"
-#include "report/views/overview.h"
 #include "report/views/path_text.h"
-#include "report/views/sequence_view.h"
 #include "tests/support/shown.h"
 
 namespace fbleprof::report {
@@ -25,27 +21,41 @@ constexpr std::string_view kText =
     "main even odd even ~> main even odd : 20\nmain even odd leaf = 400\n"
     "main even odd leaf -> 7\nmain even odd even => main even odd leaf : 3\n";
 
-template <class View>
-std::string shown(View view, Look look = {}, std::string_view text = kText) {
-  return test::shown(view, look, text);
+std::string shown(std::string_view view, std::string value = {}, const Look& look = {},
+                  std::string_view text = kText) {
+  return test::shown(view, text, look, std::move(value));
 }
 
 TEST(PathText, RepeatsHaveAStarAndTheMiddleIsLeftOut) {
   const auto profile = profile_of("a b c b d e e f = 1\n");
-  const Input input{profile, *profile.find_metric("cpu")};
+  const Names names(profile);
   const auto path = analysis::path_to(profile, profile::NodeId(profile.nodes().count() - 1));
-  EXPECT_EQ(path_text(input, path, 0), "a → (b → c)* → d → e* → f");
-  EXPECT_EQ(path_text(input, path, 25), "a → (b → c)* → d → e* → f");
-  EXPECT_EQ(path_text(input, path, 24), "a → … 2 more … → e* → f");
-  EXPECT_EQ(raw_path(input, path), "a → b → c → b → d → e → e → f");
+  EXPECT_EQ(path_text(names, path, 0), "a → (b → c)* → d → e* → f");
+  EXPECT_EQ(path_text(names, path, 25), "a → (b → c)* → d → e* → f");
+  EXPECT_EQ(path_text(names, path, 24), "a → … 2 more … → e* → f");
+  EXPECT_EQ(raw_path(names, path), "a → b → c → b → d → e → e → f");
   for (std::size_t width = 1; width < 30; ++width) {
-    EXPECT_LE(width_of(path_text(input, path, width)), width);
+    EXPECT_LE(width_of(path_text(names, path, width)), width);
   }
 }
 
+TEST(PathText, PathsThatWouldLookAlikeShowWhereTheyDiffer) {
+  const auto profile =
+      profile_of("m one b c d e f g h i leaf = 1\nm two b c d e f g h i leaf = 1\n");
+  const auto end = [&](std::size_t node) {
+    return analysis::path_to(profile, profile::NodeId(node));
+  };
+  const std::size_t last = profile.nodes().count() - 1;
+  const auto texts = path_texts(Names(profile), {end(last / 2 + 1), end(last)}, 40);
+  EXPECT_NE(texts[0], texts[1]);
+  EXPECT_NE(texts[0].find("one"), std::string::npos) << texts[0];
+  EXPECT_NE(texts[1].find("two"), std::string::npos) << texts[1];
+  for (const std::string& text : texts) EXPECT_LE(width_of(text), 40u);
+}
+
 TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {
-  const auto view = [](const Input& input) { return *sequence_view(input, "even,odd"); };
-  EXPECT_EQ(shown(view, csv()),
+  constexpr const char* kSteps = "even,odd";
+  EXPECT_EQ(shown("path", kSteps, csv()),
             "part,name,calls,cost,kind,cost_is_bound,calls_are_about\n"
             "step,even,40,1000,call,0,0\n"
             "step,odd,70,900,call,0,0\n"
@@ -55,42 +65,39 @@ TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {
             "out,leaf,7,400,call,0,0\n"
             "out,even,30,300,call,1,0\n"
             "path,main → even → odd,70,900,context,0,0\n");
-  const std::string text = shown(view);
+  const std::string text = shown("path", kSteps);
   EXPECT_NE(text.find("≥300 ns  ≥30.0%"), std::string::npos) << text;
   EXPECT_NE(text.find("≥ at least"), std::string::npos);
   EXPECT_NE(text.find("cpu 1.00 us in all"), std::string::npos);
 }
 
 TEST(SequenceView, NamesCanHoldCommasInTheirLists) {
-  const auto view = [](const Input& input) { return *sequence_view(input, "f<a,b>(c,d), g"); };
-  EXPECT_NE(shown(view, csv(), "f<a,b>(c,d) g = 1\n").find("step,g,0,1,call"), std::string::npos);
+  constexpr const char* kSteps = "f<a,b>(c,d), g";
+  EXPECT_NE(shown("path", kSteps, csv(), "f<a,b>(c,d) g = 1\n").find("step,g,0,1,call"),
+            std::string::npos);
 }
 
 TEST(SequenceView, BracketThatIsNotClosedHoldsNoCommas) {
-  const auto view = [](const Input& input) { return *sequence_view(input, "f<*,operator->, g"); };
-  EXPECT_NE(shown(view, csv(), "f<a,b>(c) operator-> g = 1\n").find("step,g,0,1,call"),
+  constexpr const char* kSteps = "f<*,operator->, g";
+  EXPECT_NE(shown("path", kSteps, csv(), "f<a,b>(c) operator-> g = 1\n").find("step,g,0,1,call"),
             std::string::npos);
 }
 
 TEST(SequenceView, NameThatWasLikelyMeantIsOffered) {
-  const auto view = [](const Input& input) {
-    return sequence_view(input, "main,Spin").error().line();
-  };
-  EXPECT_EQ(shown(view, {}, "main geo::spin = 1\n"),
+  constexpr const char* kSteps = "main,Spin";
+  EXPECT_EQ(shown("path", kSteps, {}, "main geo::spin = 1\n"),
             "--path: \"Spin\" names no function of this profile: did you mean \"geo::spin\"?");
 }
 
 TEST(SequenceView, NameThatIsNotThereIsAnError) {
-  const auto view = [](const Input& input) {
-    return sequence_view(input, "even,nope").error().line();
-  };
-  EXPECT_EQ(shown(view),
+  constexpr const char* kSteps = "even,nope";
+  EXPECT_EQ(shown("path", kSteps),
             "--path: \"nope\" names no function of this profile: see --self for the names; "
             "separate them by commas");
 }
 
 TEST(CliqueView, MembersAreInsideTheirClique) {
-  EXPECT_EQ(shown([](const Input& input) { return clique_view(input); }),
+  EXPECT_EQ(shown("cliques", "whole"),
             "(odd, even)*\n"
             "1.00 us (100.0%)   self 600 ns (60.0%)   entered 10, 100 ns each\n"
             "mutual: 2 functions, depth ≥3; 100 calls inside, 10 an entry\n"
@@ -101,7 +108,7 @@ TEST(CliqueView, MembersAreInsideTheirClique) {
             "a clique's cost is that of the paths that enter it: its entry's\n"
             "≥ at least: deeper recursion is folded\n"
             "cpu 1.00 us in all\n");
-  EXPECT_EQ(shown([](const Input& input) { return clique_view(input); }, csv()),
+  EXPECT_EQ(shown("cliques", "whole", csv()),
             "clique,kind,name,recursion,members,cost,self,children,entry_cost,entries,inside_calls,"
             "depth,depth_is_bound\n"
             "0,clique,\"(odd, even)*\",mutual,2,1000,600,400,1000,10,100,3,1\n"
@@ -110,13 +117,12 @@ TEST(CliqueView, MembersAreInsideTheirClique) {
 }
 
 TEST(CliqueView, NoRecursionIsSaid) {
-  const std::string text =
-      shown([](const Input& input) { return clique_view(input); }, {}, "a b = 1\n");
+  const std::string text = shown("cliques", "whole", {}, "a b = 1\n");
   EXPECT_NE(text.find("no recursion"), std::string::npos);
 }
 
 TEST(CliqueContextView, CallsStandWithTheChainAboveThem) {
-  EXPECT_EQ(shown([](const Input& input) { return clique_context_view(input); }, csv()),
+  EXPECT_EQ(shown("cliques", "context", csv()),
             "chain,caller,callee,calls,cost,kind\n"
             "main,main,even,10,1000,call\n"
             "\"main → (odd, even)*\",odd,leaf,7,400,call\n"
@@ -126,8 +132,7 @@ TEST(CliqueContextView, CallsStandWithTheChainAboveThem) {
 }
 
 TEST(HotView, EndsWhereItForks) {
-  EXPECT_EQ(shown([](const Input& input) { return hot_view(input); }, csv(),
-                  "m a b = 10\nm a b x = 30\nm a b y = 29\nm c = 5\n"),
+  EXPECT_EQ(shown("hot", {}, csv(), "m a b = 10\nm a b x = 30\nm a b y = 29\nm c = 5\n"),
             "part,depth,name,total,self,calls,total_is_bound\n"
             "path,1,m,74,0,0,0\n"
             "path,2,a,69,0,0,0\n"
@@ -143,27 +148,25 @@ TEST(Overview, FitsAScreenWhateverTheProfile) {
     text += path + "= 1000\n" + path + "-> 5\n";
     if (i % 3 == 0) text += path + "~> " + path + ": 4\n";
   }
-  RunOverview run;
-  run.heading = "./prog\n1 s recorded\nprofiling cost 1%\n";
-  run.threads = {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}, {"f", 6}};
-  run.all_threads = 6;
-  for (int i = 0; i < 9; ++i)
-    run.losses.push_back("a rather long line about something lost " + std::string(50, 'x'));
-  run.warnings = run.losses;
-  Look look;
-  look.width = 80;
-  const std::string out =
-      shown([&](const Input& input) { return overview(input, run); }, look, text);
+  const auto profile = profile_of(text);
+  const analysis::Costs costs(profile, *profile.find_metric("cpu"));
+  Request request{.costs = costs, .runs = profile};
+  request.total = costs.total();
+  request.look.width = 80;
+  for (int i = 0; i < 9; ++i) {
+    request.warnings.push_back("a rather long line about something odd " + std::string(50, 'x'));
+  }
+  const std::string out = render(*find_view("overview")->show(request), request.look);
   EXPECT_LE(std::count(out.begin(), out.end(), '\n'), 24) << out;
   for (std::size_t begin = 0, end; (end = out.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
     EXPECT_LE(width_of(out.substr(begin, end - begin)), 80u) << out;
   }
-  EXPECT_NE(out.find("… 15 more (--summary)"), std::string::npos) << out;
+  EXPECT_NE(out.find("… 6 more (--summary)"), std::string::npos) << out;
 }
 
 TEST(Overview, SaysThatNothingWasLost) {
-  const std::string out = shown([](const Input& input) { return overview(input, {}); }, {}, kText);
+  const std::string out = shown("overview");
   EXPECT_NE(out.find("lost       nothing"), std::string::npos) << out;
   EXPECT_NE(out.find("100.0%  mutual, depth ≥3: (odd, even)*"), std::string::npos) << out;
 }

@@ -1,4 +1,4 @@
-#include "report/views/tables.h"
+#include "report/views/phrases.h"
 
 #include <gtest/gtest.h>
 
@@ -15,15 +15,12 @@ constexpr std::string_view kText =
     "main a = 300\nmain a -> 3\nmain a b = 100\nmain a b -> 10\nmain b = 600\nmain b -> 5\n"
     "main a => main b : 2\n";
 
-template <class View>
-std::string shown(View view, Look look) {
-  return test::shown(view, look, kText);
+std::string shown(std::string_view view, const Look& look, std::string value = {}) {
+  return test::shown(view, kText, look, std::move(value));
 }
 
-std::string self_view(const Input& input) { return function_view(input, FunctionOrder::kSelf); }
-
 TEST(FunctionView, CsvHasRawNumbers) {
-  EXPECT_EQ(shown(self_view, csv()),
+  EXPECT_EQ(shown("self", csv()),
             "name,self,dominated,calls,dominated_is_bound,module,file,line\n"
             "b,700,700,17,0,,,0\n"
             "a,300,400,3,0,,,0\n"
@@ -34,7 +31,7 @@ TEST(FunctionView, SortAndTopAreObeyed) {
   Look look = csv();
   look.sort = "name";
   look.top = 1;
-  EXPECT_EQ(shown(self_view, look),
+  EXPECT_EQ(shown("self", look),
             "name,self,dominated,calls,dominated_is_bound,module,file,line\n"
             "a,300,400,3,0,,,0\n");
 }
@@ -42,7 +39,7 @@ TEST(FunctionView, SortAndTopAreObeyed) {
 TEST(FunctionView, TextSaysWhatPercentagesAreOf) {
   Look look;
   look.top = 2;
-  EXPECT_EQ(shown(self_view, look),
+  EXPECT_EQ(shown("self", look),
             "  self      %  dominated      %  calls  per call  name\n"
             "700 ns  70.0%     700 ns  70.0%     17     41 ns  b\n"
             "300 ns  30.0%     400 ns  40.0%      3    133 ns  a\n"
@@ -51,16 +48,15 @@ TEST(FunctionView, TextSaysWhatPercentagesAreOf) {
 }
 
 TEST(FunctionView, FilteredProfileSaysHowMuchWasKept) {
-  const auto profile = profile_of(kText);
-  Input input{profile, *profile.find_metric("cpu")};
-  input.kept = 250;
-  input.total = 1000;
-  EXPECT_EQ(kept_line(input),
+  const auto profile = profile_of("a = 250\n");
+  const analysis::Costs costs(profile, *profile.find_metric("cpu"));
+  const Request request{.costs = costs, .total = 1000, .runs = profile};
+  EXPECT_EQ(kept_line(request),
             "kept 250 ns of 1.00 us cpu (25.0%); percentages are of what is kept");
 }
 
 TEST(PairView, CsvTellsCallsFromTailCalls) {
-  EXPECT_EQ(shown(pair_view, csv()),
+  EXPECT_EQ(shown("edges", csv()),
             "caller,callee,calls,cost,kind,cost_is_bound,by_tail_call\n"
             "[root],main,0,1000,call,0,0\n"
             "main,b,5,600,call,0,0\n"
@@ -70,14 +66,13 @@ TEST(PairView, CsvTellsCallsFromTailCalls) {
 }
 
 TEST(PairView, TextShowsBothNames) {
-  const std::string text = shown(pair_view, Look());
+  const std::string text = shown("edges", Look());
   EXPECT_NE(text.find("main → b"), std::string::npos);
   EXPECT_NE(text.find("a ⇒ b"), std::string::npos);
 }
 
 TEST(BlockView, BothSidesWithSelf) {
-  const auto view = [](const Input& input) { return *block_view(input, "a"); };
-  EXPECT_EQ(shown(view, Look()),
+  EXPECT_EQ(shown("block", Look(), "a"),
             "a\n"
             "self 300 ns (30.0%)   dominated 400 ns (40.0%)   calls 3   per call 133 ns\n"
             "\n"
@@ -96,7 +91,7 @@ TEST(BlockView, BothSidesWithSelf) {
             "400 ns  40.0%      3    133 ns     main → a\n"
             "\n"
             "cpu 1.00 us in all\n");
-  EXPECT_EQ(shown(view, csv()),
+  EXPECT_EQ(shown("block", csv(), "a"),
             "name,side,other,calls,cost,kind,cost_is_bound\n"
             "a,in,main,3,400,call,0\n"
             "a,out,[self],0,300,call,0\n"
@@ -106,9 +101,14 @@ TEST(BlockView, BothSidesWithSelf) {
 }
 
 TEST(BlockView, NameThatIsNotThereIsAnError) {
-  const auto profile = profile_of(kText);
-  const Input input{profile, *profile.find_metric("cpu")};
-  EXPECT_FALSE(block_view(input, "nope").ok());
+  EXPECT_NE(shown("block", Look(), "nope").find("names no function"), std::string::npos);
+}
+
+// What a spreadsheet takes for a formula must not run.
+TEST(Csv, NamesThatLookLikeFormulasAreTexts) {
+  EXPECT_EQ(csv_field("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+  EXPECT_EQ(csv_field("+a,b"), "\"'+a,b\"");
+  EXPECT_EQ(csv_field("a=b"), "a=b");
 }
 
 }  // namespace

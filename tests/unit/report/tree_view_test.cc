@@ -1,5 +1,4 @@
-#include "report/views/tree_view.h"
-
+// The tree of contexts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,20 +7,18 @@
 
 #include "analysis/costs.h"
 #include "report/text/escape.h"
-#include "tests/support/profile_builder.h"
+#include "tests/support/shown.h"
 
 namespace fbleprof::report {
 namespace {
 
 using test::profile_of;
 
+// Without the lines above it.
 std::string tree(std::string_view text, Look look = {.min_percent = 0.5}) {
-  const auto profile = profile_of(text);
-  const auto& metric = *profile.find_metric("cpu");
-  Input input{profile, metric};
-  input.kept = input.total = analysis::total(profile, metric);
-  input.look = look;
-  return tree_view(input);
+  const std::string out = test::shown("tree", text, look);
+  if (look.format != Format::kText) return out;
+  return out.substr(out.find(" total    self"));
 }
 
 TEST(TreeView, ContextsRecursionAndTailCalls) {

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "signal_safe/session.h"
+
 namespace fbleprof::test {
 
 using signal_safe::MachineState;
@@ -35,6 +37,7 @@ std::string name_of(std::uint64_t pc) {
 }  // namespace
 
 WalkPair::WalkPair() : thread_(new signal_safe::ThreadState()) {
+  thread_->session = &signal_safe::session;
   // Never freed: a late signal may still come.
   pthread_attr_t attributes;
   void* low = nullptr;

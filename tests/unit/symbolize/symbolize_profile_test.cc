@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hex.h"
 #include "build_sample.h"
 #include "profile/builder.h"
 #include "symbolize/elf_object.h"

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "base/hex.h"
 #include "build_sample.h"
 #include "symbolize/symbol_reader.h"
 

@@ -51,7 +51,7 @@ TEST(Accumulator, ProcessesKeepTheirTotals) {
 }
 
 TEST(Accumulator, WhatIsSplitStaysApart) {
-  const std::vector<Split> splits = {{Split::By::kThread, {}}};
+  const std::vector<Split> splits = {{Axis::kThread, {}}};
   const Profile at_once = merge(join(some_profiles()), {.splits = splits});
   const Profile bit_by_bit =
       merge(accumulated({.splits = splits, .most_profiles = 3}), {.splits = splits});
@@ -61,6 +61,7 @@ TEST(Accumulator, WhatIsSplitStaysApart) {
 
 TEST(Grouping, LabelsOfThreadsComeBeforeThoseOfTheirProcess) {
   ProfileBuilder builder;
+  builder.add_metric("cpu", "ns");
   Process process;
   process.labels.push_back({builder.string("job"), builder.string("of process")});
   process.host = builder.string("box");
@@ -74,11 +75,17 @@ TEST(Grouping, LabelsOfThreadsComeBeforeThoseOfTheirProcess) {
   const Profile profile = builder.build();
   const std::vector<Split> splits = {*parse_split("host"), *parse_split("label:job"),
                                      *parse_split("label:none")};
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(group_names(profile, profile.trees()[0], splits),
-            (Names{"box", "job=of thread", "[no none]"}));
-  EXPECT_EQ(group_names(profile, profile.trees()[1], splits),
-            (Names{"box", "job=of process", "[no none]"}));
+  const Profile merged = merge(profile, {.splits = splits, .aliases = {}});
+  EXPECT_EQ(text_of(merged),
+            "[root]\n"
+            ".box\n"
+            "..job=of thread\n"
+            "...[no none]\n"
+            "..job=of process\n"
+            "...[no none]\n");
+  const GroupId box = merged.functions().group[merged.nodes().function[1].index()];
+  ASSERT_TRUE(box);
+  EXPECT_EQ(merged.groups()[box.index()].axis, Axis::kHost);
   EXPECT_FALSE(parse_split("colour").ok());
   EXPECT_FALSE(parse_split("label:").ok());
 }

@@ -34,8 +34,9 @@ TEST(Join, RunsLoadedAtDifferentAddressesMeetByModule) {
 
 TEST(Join, MetricThatOneRunLacksIsZeroThere) {
   test::FileBuilder with;
-  with.metric("allocated", "bytes", format::MetricPlace::kExtra, 0);
-  with.extra("a", 0, 100);
+  with.metric("allocated", "bytes", format::Role::kAmount, format::MetricPlace::kValues,
+              test::kFirstFreeWord);
+  with.value("a", test::kFirstFreeWord) = 100;
   const auto joined =
       join({profile_of("a = 1\n"), profile::read_bytes(with.bytes(), "f")->profile});
   const auto* allocated = joined.find_metric("allocated");

@@ -103,13 +103,5 @@ TEST(Glob, StarsQuestionMarksAndClasses) {
   EXPECT_FALSE(glob_match("a*a*a*a*a*a*a*a*a*a*b", std::string(20000, 'a')));
 }
 
-TEST(WithoutParameters, KeepsNamesThatOnlyLookLikeLists) {
-  EXPECT_EQ(without_parameters("f"), "f");
-  EXPECT_EQ(without_parameters("a::b(int) const"), "a::b");
-  EXPECT_EQ(without_parameters("f(void (*)(int))"), "f");
-  EXPECT_EQ(without_parameters("operator()"), "operator()");
-  EXPECT_EQ(without_parameters("X::operator()(int)"), "X::operator()");
-}
-
 }  // namespace
 }  // namespace fbleprof::transform

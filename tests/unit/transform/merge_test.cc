@@ -66,7 +66,7 @@ TEST(Merge, AnOverflowIsShownOnlyWhereOneHappened) {
 
 TEST(Merge, ThreadsStandApartWhenGrouped) {
   MergeOptions options;
-  options.group_by = GroupBy::kThread;
+  options.splits = {{profile::Axis::kThread, {}}};
   EXPECT_EQ(text_of(merge(profile_of("a = 1\nthread two\na = 2\n"), options)),
             "[root]\n"
             ".thread \"main\" (1)\n"

@@ -1,0 +1,18 @@
+// The metric that a profile is about.
+#pragma once
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// What to show if nothing else is asked for: the metric that the file declares to be the one; else
+// the profile's clock; else, where nothing was measured by that, the first metric that is not
+// empty. An imported profile has no clock: the first metric that is not empty. Null: there is no
+// metric.
+const profile::Metric* default_metric(const profile::Profile& profile);
+
+// The metric of the clock by which `process` was sampled, or null.
+const profile::Metric* clock_metric(const profile::Profile& profile,
+                                    const profile::Process& process);
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,68 @@
+#include "analysis/run_facts.h"
+
+#include <algorithm>
+
+#include "analysis/costs.h"
+#include "base/capped.h"
+
+namespace fbleprof::analysis {
+
+using namespace profile;
+
+std::uint64_t tree_total(const Profile& profile, const Metric* metric, const Tree& tree) {
+  if (metric == nullptr) return 0;
+  if (tree.figures == nullptr) return total(profile, *metric, tree);
+  for (const MetricTotal& total : tree.figures->totals) {
+    if (total.metric == metric->name) return total.value;
+  }
+  return 0;
+}
+
+std::uint64_t node_count_of(const Tree& tree) {
+  if (tree.figures != nullptr) return tree.figures->node_count;
+  return tree.end.index() - tree.begin.index();
+}
+
+RunFacts run_facts(const Profile& profile, ProcessId process) {
+  RunFacts facts;
+  const auto add = [](std::uint64_t& sum, std::uint64_t value) { sum = capped_sum(sum, value); };
+  for (const Thread& thread : profile.threads()) {
+    if (process && thread.process != process) continue;
+    add(facts.threads, thread.threads_served);
+    add(facts.cpu_ns, thread.cpu_ns);
+    add(facts.wall_ns, thread.wall_ns);
+    add(facts.samples, thread.samples);
+    add(facts.dropped, thread.dropped);
+    add(facts.lost_calls, thread.lost_calls);
+    add(facts.deep_calls, thread.deep_calls);
+    add(facts.unmatched, thread.unmatched);
+    facts.hooked_threads += (thread.flags & format::kThreadHooked) != 0;
+  }
+  std::vector<bool> counted(profile.nodes().count());
+  for (const Tree& tree : profile.trees()) {
+    if (process && tree.process != process) continue;
+    ++facts.trees;
+    facts.node_count += node_count_of(tree);
+    add(facts.overhead_ns, tree_total(profile, profile.find_metric(Role::kOwnCost), tree));
+    add(facts.calls, tree_total(profile, profile.find_metric(Role::kCalls), tree));
+    add(facts.ticks, tree_total(profile, profile.find_metric(Role::kVirtualTime), tree));
+    if (tree.figures != nullptr) {
+      facts.edge_count += tree.figures->edge_count;
+      facts.deepest = std::max<std::uint64_t>(facts.deepest, tree.figures->deepest);
+    }
+    for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+      counted[n] = true;
+      facts.deepest = std::max<std::uint64_t>(facts.deepest, profile.nodes().depth[n]);
+    }
+  }
+  for (const NodeId from : profile.edges().from) facts.edge_count += counted[from.index()];
+  return facts;
+}
+
+std::uint64_t reached_hz(const RunFacts& facts) {
+  if (facts.cpu_ns == 0) return 0;
+  return static_cast<std::uint64_t>(
+      static_cast<double>(facts.samples) * 1e9 / static_cast<double>(facts.cpu_ns) + 0.5);
+}
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,44 @@
+/* Offsets that the hooks' assembly and its C++ share. Plain #defines, so that both can read them;
+ * shadow_stack.h asserts them against the structs. */
+#ifndef FBLEPROF_HOT_LAYOUT_H
+#define FBLEPROF_HOT_LAYOUT_H
+
+/* struct Hot, thread-local */
+#define HOT_TOP 0
+#define HOT_CACHE 8
+#define HOT_SELF 16
+#define HOT_LIMIT 24
+
+/* struct Entry */
+#define ENTRY_FRAME 0
+#define ENTRY_WORD 8
+#define ENTRY_BYTES 16
+
+/* struct Slot */
+#define SLOT_TAG 0
+#define SLOT_CALLEE 8
+#define SLOT_CALLS 16
+#define SLOT_TO 24
+#define SLOT_BYTES 32
+
+/* The cache: 2^14 slots, in pairs. The place of a call's pair is cut from crc32c(callee, tag) and
+ * the context's word, from this byte on: arch/word.h tells why. crc32c mixes all bits of both in
+ * one instruction. (A multiplication leaves out either the low bits of the site or those of the
+ * context: on Lua, 34 % misses with the multiplier 0x61c88647.) */
+#define CACHE_SLOT_BITS 14
+#define CACHE_HASH_MASK 0x7ffe0
+#define WORD_HASH_BYTE 3
+
+/* The block of a word: its low bits. */
+#define WORD_BLOCK_BITS 30
+
+/* A frame is known by the address of its return address less this: what the stack pointer is in
+ * __fentry__. */
+#define FRAME_BIAS 8
+
+/* How a function was entered: the last argument of fbleprof_enter_slow. */
+#define HOOK_NATIVE 0
+#define HOOK_CYG 1
+#define HOOK_API 2
+
+#endif

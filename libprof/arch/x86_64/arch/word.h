@@ -1,0 +1,59 @@
+// How a shadow entry names its context in one word, so that a hook can look up (context, call site,
+// callee) with a few instructions and compare all of it exactly.
+//
+// User addresses end at bit 47. A context's number has 30 bits: its upper 17 stand above bit 47,
+// its lower 13 at bit 30. Tag = word ^ call site. Equal tags mean equal upper bits. The place of a
+// call's pair of slots in the cache is (hash of tag and callee) ^ lower bits: in one place, with
+// equal tag and equal callee, the lower bits are equal, too, and so is the call site. Two compares
+// so prove 124 bits, and a hit is never wrong, however many contexts there are.
+#pragma once
+
+#include <cstdint>
+
+#include "arch/hot_layout.h"
+
+namespace fbleprof::arch {
+
+using Word = std::uint64_t;
+
+inline constexpr int kUpperShift = 47;
+inline constexpr int kLowerShift = 30;
+inline constexpr std::uint32_t kLowerBits = 13;
+inline constexpr std::uint32_t kLowerMask = (1u << kLowerBits) - 1;
+
+// Contexts are numbered below this. The upper bits are never 0 (no tag is 0, which marks an empty
+// slot) and never all ones (gates).
+inline constexpr std::uint32_t kContextLimit = 0x1fffe0u << 9;
+static_assert(kContextLimit >> kLowerBits == 0x1fffe);
+
+// Blocks of the C API are numbered below this; what is not a block has this instead.
+inline constexpr std::uint32_t kNoBlock = (1u << 30) - 1;
+
+constexpr Word make_word(std::uint32_t context, std::uint32_t block) {
+  return static_cast<Word>((context >> kLowerBits) + 1) << kUpperShift |
+         static_cast<Word>(context & kLowerMask) << kLowerShift | block;
+}
+constexpr std::uint32_t context_of(Word word) {
+  return (static_cast<std::uint32_t>(word >> kUpperShift) - 1) << kLowerBits |
+         (static_cast<std::uint32_t>(word >> kLowerShift) & kLowerMask);
+}
+constexpr std::uint32_t block_of(Word word) { return static_cast<std::uint32_t>(word) & kNoBlock; }
+
+// The words of gates name no context.
+constexpr Word make_gate_word(std::uint32_t which) {
+  return Word{0x1ffff} << kUpperShift | static_cast<Word>(which) << kLowerShift | kNoBlock;
+}
+constexpr bool is_gate_word(Word word) { return word >> kUpperShift == 0x1ffff; }
+
+// The place, in bytes, of the first slot for a call in the cache; see FIND_SLOT in hooks.S.
+inline std::uint64_t slot_offset(Word context, std::uint64_t tag, std::uint64_t callee) {
+  std::uint64_t hash = callee;
+  asm("crc32q %1, %0" : "+r"(hash) : "r"(tag));
+  return (hash ^ context >> (8 * WORD_HASH_BYTE)) & CACHE_HASH_MASK;
+}
+// Lower bits must fall on bits that choose the pair, and leave out the one that chooses in it.
+static_assert(kLowerShift - 8 * WORD_HASH_BYTE == 6);
+static_assert((CACHE_HASH_MASK & ~(SLOT_BYTES | kLowerMask << 6)) == 0);
+static_assert((CACHE_HASH_MASK >> 6) == kLowerMask);
+
+}  // namespace fbleprof::arch

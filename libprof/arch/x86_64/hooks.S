@@ -1,0 +1,463 @@
+/* The hooks' hot paths: the code that runs on every call of the profiled program.
+ *
+ * What one does, in the order of its instructions:
+ *   1. drop the entries of dead frames from the top of the shadow stack (the address filter);
+ *   2. form the tag of (context, call site) and look it up in the thread's edge cache. A slot is
+ *      only ever filled after the caller was proven, so that a hit is the proof;
+ *   3. count on the edge, push the context that it leads to.
+ * Everything else, and every doubt, goes to fbleprof_enter_slow.
+ *
+ * At a function's entry only r11 may be lost: argument registers, rax (the number of vector
+ * arguments), r10 (the static chain) and all vector registers are live. No instruction here touches
+ * a vector register, and the C++ behind fbleprof_enter_slow is compiled without them.
+ *
+ * All of it is one stretch of text, fbleprof_hooks_begin to _end: the handler knows a sample of our
+ * own cost by its address.
+ */
+#include "arch/hot_layout.h"
+
+        .section .text.fbleprof_hooks, "ax", @progbits
+        .p2align 6
+        .globl  fbleprof_hooks_begin
+        .hidden fbleprof_hooks_begin
+fbleprof_hooks_begin:
+
+        .hidden fbleprof_hot
+        .hidden fbleprof_enter_slow
+        .hidden fbleprof_attach_slow
+        .hidden fbleprof_exit_slow
+        .hidden fbleprof_leave_slow
+        .hidden fbleprof_attach_lazily
+
+/* The slot for the tag in rdx and a callee, called in the context of the entry at rax, into rcx; see
+ * arch/word.h. r11 = TLS offset of fbleprof_hot. */
+.macro FIND_SLOT callee
+        mov     \callee, %rcx
+        crc32q  %rdx, %rcx
+        xor     ENTRY_WORD+WORD_HASH_BYTE(%rax), %ecx
+        and     $CACHE_HASH_MASK, %ecx
+        add     %fs:HOT_CACHE(%r11), %rcx
+        cmp     %rdx, SLOT_TAG(%rcx)
+.endm
+
+/* The other slot of the pair: two calls that meet in the first one, both in use, would go to the slow
+ * path each time (up to 3 % of the calls of a run of Lua, by where things were loaded). What hits here
+ * goes there only once in 64 times, to be moved to the first one: whoever calls more has that. */
+.macro FIND_OTHER_SLOT callee
+        xor     $SLOT_BYTES, %rcx
+        cmp     %rdx, SLOT_TAG(%rcx)
+        jne     4f
+        mov     \callee, %rdx
+        cmp     %rdx, SLOT_CALLEE(%rcx)
+        jne     4f
+        mov     SLOT_CALLS(%rcx), %rdx
+        testb   $63, (%rdx)
+        jnz     7b
+.endm
+
+/* Saves what a C++ function may clobber (rax, rcx, rdx are in the red zone already) and remembers
+ * the stack pointer in rbp. */
+.macro SAVE_REST
+        .cfi_remember_state
+        sub     $24, %rsp
+        .cfi_adjust_cfa_offset 24
+        .irp    register, rsi, rdi, r8, r9, r10, rbp
+        push    %\register
+        .cfi_adjust_cfa_offset 8
+        .endr
+        .cfi_rel_offset %rbp, 0
+        mov     %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+.endm
+.macro RESTORE_ALL
+        mov     %rbp, %rsp
+        .cfi_def_cfa_register %rsp
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbp
+        .irp    register, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+        pop     %\register
+        .cfi_adjust_cfa_offset -8
+        .endr
+.endm
+/* Attaches the thread, then has the hook start over (the attached thread has a self, whether or not
+ * it can be profiled: no second attempt). For hooks that are ordinary calls of two arguments. */
+.macro ATTACH_AND_RETRY name
+        cmpq    $0, %fs:HOT_SELF(%r11)
+        jne     2b
+        cmpb    $0, fbleprof_attach_lazily(%rip)
+        je      2b
+        push    %rdi
+        .cfi_adjust_cfa_offset 8
+        push    %rsi
+        .cfi_adjust_cfa_offset 8
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    fbleprof_attach_slow
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        pop     %rsi
+        .cfi_adjust_cfa_offset -8
+        pop     %rdi
+        .cfi_adjust_cfa_offset -8
+        jmp     \name
+.endm
+
+/* A hook that is called at a function's entry and may clobber nothing but r11.
+ *   frame: an operand that is the function's frame (its return-address slot - FRAME_BIAS)
+ *   site:  where the function's return address stands
+ * rsp itself is the frame of a function that calls __fentry__ first. It stays as it is: registers are
+ * saved in the red zone, which costs less than pushes (2 % of a run of Lua), as the processor need not
+ * tell the stack pointer between them. */
+.macro ENTRY_HOOK name, frame_from_rbp
+        .globl  \name
+        .type   \name, @function
+        .p2align 6
+\name:
+        .cfi_startproc
+        mov     %rax, -8(%rsp)
+        mov     %rcx, -16(%rsp)
+        mov     %rdx, -24(%rsp)
+        mov     fbleprof_hot@gottpoff(%rip), %r11
+        mov     %fs:HOT_TOP(%r11), %rax
+        test    %rax, %rax
+        jz      5f
+  .if \frame_from_rbp
+        lea     8-FRAME_BIAS(%rbp), %rdx
+        cmp     %rdx, ENTRY_FRAME(%rax)
+  .else
+        cmp     %rsp, ENTRY_FRAME(%rax)
+  .endif
+        jbe     3f
+1:      mov     ENTRY_WORD(%rax), %rdx
+  .if \frame_from_rbp
+        xor     8(%rbp), %rdx
+  .else
+        xor     FRAME_BIAS(%rsp), %rdx
+  .endif
+        FIND_SLOT (%rsp)
+        jne     6f
+        mov     (%rsp), %rdx
+        cmp     %rdx, SLOT_CALLEE(%rcx)
+        jne     6f
+7:      cmp     %fs:HOT_LIMIT(%r11), %rax
+        jae     4f
+        mov     SLOT_CALLS(%rcx), %rdx
+        mov     SLOT_TO(%rcx), %rcx
+        incq    (%rdx)
+        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
+  .if \frame_from_rbp
+        lea     8-FRAME_BIAS(%rbp), %rdx
+        mov     %rdx, ENTRY_BYTES+ENTRY_FRAME(%rax)
+  .else
+        mov     %rsp, ENTRY_BYTES+ENTRY_FRAME(%rax)
+  .endif
+        add     $ENTRY_BYTES, %rax
+        mov     %rax, %fs:HOT_TOP(%r11)
+2:      mov     -8(%rsp), %rax
+        mov     -16(%rsp), %rcx
+        mov     -24(%rsp), %rdx
+        ret
+/* Dead entries. An offset of 0 means that we are not relocated yet (a hook in an IFUNC resolver of
+ * a library that the loader relocates before us); rax is the thread's control block then. */
+3:      test    %r11, %r11
+        jz      2b
+31:     sub     $ENTRY_BYTES, %rax
+  .if \frame_from_rbp
+        cmp     %rdx, ENTRY_FRAME(%rax)
+  .else
+        cmp     %rsp, ENTRY_FRAME(%rax)
+  .endif
+        jbe     31b
+        jmp     1b
+6:      mov     ENTRY_WORD(%rax), %rdx
+  .if \frame_from_rbp
+        xor     8(%rbp), %rdx
+  .else
+        xor     FRAME_BIAS(%rsp), %rdx
+  .endif
+        FIND_OTHER_SLOT (%rsp)
+4:      SAVE_REST
+        mov     %rax, %rdi
+  .if \frame_from_rbp
+        mov     (%rbp), %rdx            /* the function's rbp, saved by SAVE_REST */
+        lea     8-FRAME_BIAS(%rdx), %rsi
+        mov     8(%rdx), %rdx
+  .else
+        lea     48+24(%rbp), %rsi
+        mov     48+24+FRAME_BIAS(%rbp), %rdx
+  .endif
+        mov     48+24(%rbp), %rcx
+        mov     $HOOK_NATIVE, %r8d
+        /* the state at the hook's return: fp, sp, pc */
+        pushq   (%rbp)
+        lea     48+32(%rbp), %r9
+        push    %r9
+        push    %rcx
+        mov     %rsp, %r9
+        and     $-16, %rsp
+        call    fbleprof_enter_slow
+        RESTORE_ALL
+        ret
+        .cfi_restore_state
+/* A thread without a shadow stack: the library is not ready, or is done, or never saw it start. */
+5:      cmpq    $0, %fs:HOT_SELF(%r11)
+        jne     2b
+        cmpb    $0, fbleprof_attach_lazily(%rip)
+        je      2b
+        SAVE_REST
+        and     $-16, %rsp
+        call    fbleprof_attach_slow
+        RESTORE_ALL
+        jmp     \name
+        .cfi_restore_state
+        .cfi_endproc
+        .size   \name, .-\name
+.endm
+
+/* gcc -pg -mfentry: the first instruction of the function. */
+ENTRY_HOOK __fentry__, 0
+/* -pg: after the prologue; -pg keeps frame pointers. */
+ENTRY_HOOK mcount, 1
+        .globl  _mcount
+        .set    _mcount, mcount
+
+/* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site).
+ * An ordinary call: all argument registers are free. Inlined functions share their frame with the
+ * function they are inlined in, so that an equal frame is alive. The frame is the hook's own, less
+ * 8 bytes of bias: above that of anything the function calls. */
+        .globl  __cyg_profile_func_enter
+        .type   __cyg_profile_func_enter, @function
+        .p2align 6
+__cyg_profile_func_enter:
+        .cfi_startproc
+        mov     fbleprof_hot@gottpoff(%rip), %r11
+        mov     %fs:HOT_TOP(%r11), %rax
+        test    %rax, %rax
+        jz      5f
+        lea     8-FRAME_BIAS(%rsp), %r8
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jb      3f
+1:      mov     ENTRY_WORD(%rax), %rdx
+        xor     %rsi, %rdx
+        FIND_SLOT %rdi
+        jne     6f
+        cmp     %rdi, SLOT_CALLEE(%rcx)
+        jne     6f
+7:      cmp     %fs:HOT_LIMIT(%r11), %rax
+        jae     4f
+        mov     SLOT_CALLS(%rcx), %rdx
+        mov     SLOT_TO(%rcx), %rcx
+        incq    (%rdx)
+        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
+        mov     %r8, ENTRY_BYTES+ENTRY_FRAME(%rax)
+        add     $ENTRY_BYTES, %rax
+        mov     %rax, %fs:HOT_TOP(%r11)
+2:      ret
+3:      test    %r11, %r11
+        jz      2b
+31:     sub     $ENTRY_BYTES, %rax
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jb      31b
+        jmp     1b
+6:      FIND_OTHER_SLOT %rdi
+4:      mov     %rdi, %rcx
+        mov     %rsi, %rdx
+        mov     %rax, %rdi
+        mov     %r8, %rsi
+        mov     $HOOK_CYG, %r8d
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        lea     16(%rsp), %r9
+        push    %r9
+        .cfi_adjust_cfa_offset 8
+        pushq   16(%rsp)
+        .cfi_adjust_cfa_offset 8
+        mov     %rsp, %r9
+        call    fbleprof_enter_slow
+        add     $24, %rsp
+        .cfi_adjust_cfa_offset -24
+        ret
+5:      ATTACH_AND_RETRY __cyg_profile_func_enter
+        .cfi_endproc
+        .size   __cyg_profile_func_enter, .-__cyg_profile_func_enter
+
+/* void __cyg_profile_func_exit(void* function, void* call_site).
+ * Compilers tail-call it: then the frame is gone already, and the return address on the stack is
+ * the function's own, its call site. And they split functions: the head, which calls the hook above,
+ * is inlined, the rest, which calls this one, has a frame of its own, below. So where no entry lies
+ * at our frame or below, fbleprof_exit_slow(function, our return address or 0) looks closer. */
+        .globl  __cyg_profile_func_exit
+        .type   __cyg_profile_func_exit, @function
+        .p2align 6
+__cyg_profile_func_exit:
+        .cfi_startproc
+        mov     fbleprof_hot@gottpoff(%rip), %r11
+        mov     %fs:HOT_TOP(%r11), %rax
+        test    %rax, %rax
+        jz      2f
+        lea     8-FRAME_BIAS(%rsp), %r8
+        cmp     %rsi, (%rsp)
+        je      3f
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jne     4f
+1:      sub     $ENTRY_BYTES, %rax
+        mov     %rax, %fs:HOT_TOP(%r11)
+2:      ret
+/* Tail-called: all entries of the frame that is gone lie below. */
+3:      xor     %esi, %esi
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jae     5f
+        test    %r11, %r11
+        jz      2b
+31:     sub     $ENTRY_BYTES, %rax
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jb      31b
+        mov     %rax, %fs:HOT_TOP(%r11)
+        ret
+/* Entries below ours are of callees that never ran their exit hook (exceptions, longjmp). */
+4:      mov     (%rsp), %rsi
+        ja      5f
+        test    %r11, %r11
+        jz      2b
+41:     sub     $ENTRY_BYTES, %rax
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jb      41b
+        je      1b
+        mov     %rax, %fs:HOT_TOP(%r11)
+        ret
+5:      test    %r11, %r11
+        jz      2b
+        jmp     fbleprof_exit_slow
+        .cfi_endproc
+        .size   __cyg_profile_func_exit, .-__cyg_profile_func_exit
+
+/* void fbleprof_enter(fbleprof_block block): the block's number is its key and its call site. The
+ * entry inherits the frame of the native entry beneath it. Alive is what lies above our own
+ * return-address slot. */
+        .globl  fbleprof_enter
+        .type   fbleprof_enter, @function
+        .p2align 6
+fbleprof_enter:
+        .cfi_startproc
+        mov     fbleprof_hot@gottpoff(%rip), %r11
+        mov     %fs:HOT_TOP(%r11), %rax
+        test    %rax, %rax
+        jz      5f
+        mov     %edi, %edi
+        lea     -FRAME_BIAS(%rsp), %r8
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jbe     3f
+1:      mov     ENTRY_WORD(%rax), %rdx
+        xor     %rdi, %rdx
+        FIND_SLOT %rdi
+        jne     6f
+        cmp     %rdi, SLOT_CALLEE(%rcx)
+        jne     6f
+7:      cmp     %fs:HOT_LIMIT(%r11), %rax
+        jae     4f
+        mov     SLOT_CALLS(%rcx), %rdx
+        mov     SLOT_TO(%rcx), %rcx
+        incq    (%rdx)
+        mov     ENTRY_FRAME(%rax), %r8
+        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
+        mov     %r8, ENTRY_BYTES+ENTRY_FRAME(%rax)
+        add     $ENTRY_BYTES, %rax
+        mov     %rax, %fs:HOT_TOP(%r11)
+2:      ret
+3:      sub     $ENTRY_BYTES, %rax
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jbe     3b
+        jmp     1b
+6:      FIND_OTHER_SLOT %rdi
+4:      mov     %rdi, %rcx
+        mov     %rdi, %rdx
+        mov     %rax, %rdi
+        mov     %r8, %rsi
+        mov     $HOOK_API, %r8d
+        xor     %r9d, %r9d
+        jmp     fbleprof_enter_slow
+5:      ATTACH_AND_RETRY fbleprof_enter
+        .cfi_endproc
+        .size   fbleprof_enter, .-fbleprof_enter
+
+/* void fbleprof_leave(fbleprof_block block): the low bits of an entry's word are its block. */
+        .globl  fbleprof_leave
+        .type   fbleprof_leave, @function
+        .p2align 6
+fbleprof_leave:
+        .cfi_startproc
+        mov     fbleprof_hot@gottpoff(%rip), %r11
+        mov     %fs:HOT_TOP(%r11), %rax
+        test    %rax, %rax
+        jz      2f
+        lea     -FRAME_BIAS(%rsp), %r8
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jbe     3f
+1:      mov     ENTRY_WORD(%rax), %edx
+        xor     %edi, %edx
+        shl     $32-WORD_BLOCK_BITS, %edx
+        jnz     4f
+        sub     $ENTRY_BYTES, %rax
+        mov     %rax, %fs:HOT_TOP(%r11)
+2:      ret
+3:      sub     $ENTRY_BYTES, %rax
+        cmp     %r8, ENTRY_FRAME(%rax)
+        jbe     3b
+        jmp     1b
+4:      mov     %edi, %esi
+        mov     %rax, %rdi
+        jmp     fbleprof_leave_slow
+        .cfi_endproc
+        .size   fbleprof_leave, .-fbleprof_leave
+
+/* long fbleprof_preserving_vectors(long (*function)(void*), void* argument): calls foreign code from
+ * a slow path, where all vector registers may hold the program's arguments. Foreign code is the
+ * loader's, libc's, and ours above the signal-safe layer; it may use any of them.
+ * 0xe7: x87, SSE, AVX and the three parts of AVX-512: 2688 bytes. */
+        .globl  fbleprof_preserving_vectors
+        .hidden fbleprof_preserving_vectors
+        .type   fbleprof_preserving_vectors, @function
+        .p2align 4
+fbleprof_preserving_vectors:
+        .cfi_startproc
+        push    %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        mov     %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        push    %rbx
+        .cfi_offset %rbx, -24
+        sub     $2816, %rsp
+        and     $-64, %rsp
+        xor     %eax, %eax
+        mov     %rax, 512(%rsp)         /* XSAVE leaves parts of its header as they are, */
+        mov     %rax, 520(%rsp)         /* XRSTOR wants them zero */
+        mov     %rax, 528(%rsp)
+        mov     %rax, 536(%rsp)
+        mov     %rax, 544(%rsp)
+        mov     %rax, 552(%rsp)
+        mov     %rax, 560(%rsp)
+        mov     %rax, 568(%rsp)
+        mov     %rdi, %rcx
+        mov     $0xe7, %eax
+        xor     %edx, %edx
+        xsave64 (%rsp)
+        mov     %rsi, %rdi
+        call    *%rcx
+        mov     %rax, %rbx
+        mov     $0xe7, %eax
+        xor     %edx, %edx
+        xrstor64 (%rsp)
+        mov     %rbx, %rax
+        mov     -8(%rbp), %rbx
+        leave
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size   fbleprof_preserving_vectors, .-fbleprof_preserving_vectors
+
+        .globl  fbleprof_hooks_end
+        .hidden fbleprof_hooks_end
+fbleprof_hooks_end:
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,51 @@
+#include "capture/confinement.h"
+
+#include "capture/kernel_file.h"
+#include "capture/profile.h"
+#include "capture/sampling_timer.h"
+#include "capture/signals.h"
+#include "capture/threads.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using signal_safe::session;
+using signal_safe::ThreadState;
+
+namespace {
+// Room for new contexts once no more memory may be asked for.
+constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
+}  // namespace
+
+// timer_create is older and more common than perf_event_open, and is used all the same.
+bool is_born_confined() {
+  char text[4096];
+  read_text("/proc/self/status", text, sizeof text);
+  for (const char* line = text; *line;) {
+    constexpr char kName[] = "Seccomp:\t";
+    bool same = true;
+    for (std::size_t i = 0; same && i + 1 < sizeof kName; ++i) same = line[i] == kName[i];
+    if (same) return line[sizeof kName - 1] != '0';
+    while (*line && *line++ != '\n') {
+    }
+  }
+  return false;
+}
+
+void before_confinement() {
+  if (!is_profiling() || !is_own_process() || profile.confined) return;
+  SamplingBlocked guard;
+  charge_rest_of_this_thread();
+  for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
+  drain_pending();
+  session.arena.reserve(kBytesUnderConfinement);
+  session.pages.live_on_stock(kBytesUnderConfinement);
+  session.arena.freeze();
+  close_output(profile.output, session.arena.populated_bytes());
+  profile.confined = true;
+  remark("the program confined itself with seccomp: from then on calls are counted, time is not");
+}
+
+void before_counter_is_forbidden() { session.clocks_by_system_call.store(true); }
+
+}  // namespace fbleprof::capture

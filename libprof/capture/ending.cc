@@ -1,0 +1,125 @@
+#include "capture/ending.h"
+
+#include <sys/prctl.h>
+
+#include "capture/clock.h"
+#include "capture/description.h"
+#include "capture/profile.h"
+#include "capture/sampling_timer.h"
+#include "capture/signals.h"
+#include "capture/threads.h"
+#include "signal_safe/sample.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using format::State;
+using signal_safe::session;
+using signal_safe::ThreadState;
+
+namespace {
+
+bool has_time() { return profile.settings.recording.clock != format::Clock::kTicks; }
+
+// The calling thread gets no more samples: its rest is charged now.
+void charge_this_thread() {
+  if (!fbleprof_hot.top) return;
+  disarm_timer(*fbleprof_hot.self);
+  drain_pending();
+  signal_safe::charge_rest(*fbleprof_hot.self);
+  arch::kernel_call(SYS_prctl, PR_GET_NAME,
+                    reinterpret_cast<long>(fbleprof_hot.self->record->name));
+}
+
+// A thread that goes on running when the process ends is charged by whoever ends it.
+void charge_from_outside(ThreadState& thread) {
+  if (thread.busy || thread.hot == &fbleprof_hot) return;
+  const auto clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread.tid) << 3 | 6);
+  const std::uint64_t cpu = clock_ns(clock);
+  if (cpu <= thread.last_cpu_ns) return;
+  const std::uint64_t rest = cpu - thread.last_cpu_ns + thread.in_kernel_ns;
+  std::uint64_t* values = thread.tree.values_or_root(signal_safe::context_of_rest(thread));
+  values[signal_safe::kSamples] += 1;
+  values[signal_safe::kCpuNs] += rest;
+  thread.record->samples += 1;
+  thread.record->cpu_ns += rest;
+  thread.last_cpu_ns = cpu;
+  thread.in_kernel_ns = 0;
+}
+
+// What a profile holds so far.
+struct Content {
+  std::uint64_t cpu_ns = 0;
+  bool hooked = false;  // or it ticks, outside of all that has hooks
+};
+
+Content content_of_profile() {
+  Content content;
+  const signal_safe::Arena& arena = session.arena;
+  arena.for_each(format::Kind::kThread, [&](format::Ref ref) {
+    const auto* thread = arena.at<format::Thread>(ref);
+    content.cpu_ns += thread->cpu_ns;
+    content.hooked |= (thread->flags & format::kThreadHooked) != 0;
+    return true;
+  });
+  arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
+    const auto* root = arena.at<format::Node>(arena.at<format::Tree>(ref)->root);
+    const bool ticks = arena.at<std::uint64_t>(root->values)[signal_safe::kTicks] != 0;
+    content.hooked |= ticks;
+    return !ticks;
+  });
+  return content;
+}
+
+// A child that was forked only to exec, or that ended within two sampling periods, has nothing to
+// show: programs that start thousands of them must not leave thousands of files.
+bool is_trivial(const Content& content, State state) {
+  return state != State::kFatal && !content.hooked &&
+         content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
+}
+
+void leave_file(State state, bool is_trivial) {
+  OutputFile& output = profile.output;
+  if (is_trivial && output.name.is_secondary && state == State::kEnded) {
+    remove_output(output);
+  } else if (state != State::kExeced || !output.anonymous) {
+    close_output(output, session.arena.populated_bytes());
+  }
+}
+
+}  // namespace
+
+void finish_process(State state, std::uint32_t code) {
+  if (!is_profiling()) return;
+  format::Header* header = session.arena.header();
+  if (profile.confined) {
+    // A system call might end the program in another way than it ended itself.
+    profile.finished = true;
+    describe_end(code, false);
+    header->state = state;
+    return;
+  }
+  if (!is_own_process()) return;
+  SamplingBlocked guard;
+  profile.finished = true;
+  charge_this_thread();
+  if (session.recording.load() && has_time()) {
+    for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);
+  }
+  header->process_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  header->end_monotonic_ns = signal_safe::monotonic_ns();
+  const Content content = content_of_profile();
+  if (!has_time() && !content.hooked && !profile.output.name.is_secondary &&
+      state == State::kEnded) {
+    remark(
+        "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
+        "there is nothing to show");
+  }
+  session.arena.freeze();
+  const bool trivial = is_trivial(content, state);
+  describe_end(code, trivial && state == State::kExeced);
+  header->state = state;
+  leave_file(state, trivial);
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,19 @@
+// One program makes way for the next one.
+#pragma once
+
+namespace fbleprof::capture {
+
+// Around exec. If exec returns, it failed and the profile goes on.
+class Exec {
+ public:
+  Exec();
+  ~Exec();
+  Exec(const Exec&) = delete;
+  Exec& operator=(const Exec&) = delete;
+
+ private:
+  bool is_own_;       // not a vfork child in this process's memory
+  bool is_profiled_;  // a forked child may be without a profile
+};
+
+}  // namespace fbleprof::capture

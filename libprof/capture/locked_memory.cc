@@ -1,0 +1,140 @@
+#include "capture/locked_memory.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+
+#include <algorithm>
+
+#include "capture/kernel_file.h"
+#include "capture/own_memory.h"
+#include "capture/profile.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using signal_safe::session;
+
+namespace {
+
+struct Range {
+  std::uint64_t begin, end;
+};
+
+// The part of `from` before, and the rest behind, what is ours first in it.
+struct Split {
+  Range program, rest;
+};
+
+// All that is ours and large.
+Split split_at_own(Range from) {
+  Range own{from.end, from.end};
+  auto consider = [&](std::uint64_t begin, std::uint64_t bytes) {
+    const std::uint64_t end = std::min(begin + bytes, from.end);
+    begin = std::max(begin, from.begin);
+    if (begin < end && begin < own.begin) own = {begin, end};
+  };
+  consider(reinterpret_cast<std::uint64_t>(session.arena.base()), session.arena.cap_bytes());
+  for_each_region(
+      [](void* argument, const void* base, std::uint64_t bytes) {
+        (*static_cast<decltype(consider)*>(argument))(reinterpret_cast<std::uint64_t>(base), bytes);
+      },
+      &consider);
+  return {{from.begin, own.begin}, {own.end, from.end}};
+}
+
+// The mappings of this process, from a file that is longer than any buffer.
+class Mappings {
+ public:
+  bool next(Range* range) {
+    return (range->begin = number('-')) && (range->end = number(' ')) && skip_line();
+  }
+
+ private:
+  int get() {
+    if (at_ == length_) {
+      const long got =
+          kernel_call(SYS_read, file_.fd(), reinterpret_cast<long>(buffer_), sizeof buffer_);
+      at_ = 0;
+      length_ = got > 0 ? got : 0;
+      if (length_ == 0) return -1;
+    }
+    return buffer_[at_++];
+  }
+  std::uint64_t number(int end) {
+    std::uint64_t value = 0;
+    for (int c = get(); c != end; c = get()) {
+      if (c < 0) return 0;
+      value = value << 4 | static_cast<std::uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return value;
+  }
+  bool skip_line() {
+    for (int c = get(); c != '\n'; c = get()) {
+      if (c < 0) return false;
+    }
+    return true;
+  }
+
+  File file_{"/proc/self/maps", O_RDONLY};
+  char buffer_[2048];
+  long at_ = 0, length_ = 0;
+};
+
+template <typename Function>
+void for_each_of_program(Function function) {
+  Mappings mappings;
+  for (Range range; mappings.next(&range);) {
+    while (range.begin < range.end) {
+      const Split split = split_at_own(range);
+      if (split.program.begin < split.program.end) function(split.program);
+      range = split.rest;
+    }
+  }
+}
+
+bool may_lock_any_amount() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  return kernel_call(SYS_capget, reinterpret_cast<long>(&header), reinterpret_cast<long>(data)) ==
+             0 &&
+         (data[0].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
+}
+
+}  // namespace
+
+int lock_program(int flags, int (*real)(int)) {
+  constexpr int kAll = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
+  if (!session.arena.base() || !is_own_process() || (flags & ~kAll) != 0 ||
+      (flags & (MCL_CURRENT | MCL_FUTURE)) == 0) {
+    return real(flags);
+  }
+  if (flags & MCL_CURRENT) {
+    std::uint64_t bytes = 0;
+    for_each_of_program([&](Range range) { bytes += range.end - range.begin; });
+    if (!may_lock_any_amount()) {
+      const std::uint64_t limit = limit_of(RLIMIT_MEMLOCK);
+      if (limit == 0 || bytes > limit) {
+        errno = limit == 0 ? EPERM : ENOMEM;
+        return -1;
+      }
+    }
+  }
+  // Of what is still to come first: the calls below may change how mappings are joined.
+  if (flags & MCL_FUTURE) {
+    expect_locked_mappings();
+    const int result = real(flags & ~MCL_CURRENT);
+    if (result != 0) return result;
+  }
+  if (flags & MCL_CURRENT) {
+    // Like mlockall, it passes over what cannot be locked.
+    for_each_of_program([&](Range range) {
+      kernel_call(SYS_mlock2, static_cast<long>(range.begin),
+                  static_cast<long>(range.end - range.begin),
+                  flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);
+    });
+  }
+  return 0;
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,358 @@
+#include "capture/output_name.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+
+#include "capture/clock.h"
+#include "capture/process_facts.h"
+#include "capture/program_path.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using arch::kernel_failed;
+
+namespace {
+
+void add_program_name(Path& path) {
+  const char* target = program_path();
+  const char* name = target;
+  for (const char* at = target; *at; ++at) {
+    if (*at == '/') name = at + 1;
+  }
+  path.add(*name ? name : "unknown");
+}
+
+Path expand(const Settings& settings, bool* names_process) {
+  Path path;
+  *names_process = false;
+  if (settings.out.c_str()[0] != '/') {
+    char directory[4096];
+    const long got =
+        arch::kernel_call(SYS_getcwd, reinterpret_cast<long>(directory), sizeof directory);
+    if (got > 0) path.add(directory).add('/');
+  }
+  for (const char* at = settings.out.c_str(); *at; ++at) {
+    if (*at != '%') {
+      path.add(*at);
+      continue;
+    }
+    switch (*++at) {
+      case 'p':
+        path.add_number(own_pid());
+        *names_process = true;
+        break;
+      case 'e':
+        add_program_name(path);
+        break;
+      case 'h': {
+        utsname host{};
+        arch::kernel_call(SYS_uname, reinterpret_cast<long>(&host));
+        path.add(host.nodename);
+        break;
+      }
+      case 't':
+        path.add_number(clock_ns(CLOCK_REALTIME) / 1'000'000'000u);
+        break;
+      case 'r':
+        path.add(settings.mpi_rank.empty() ? "0" : settings.mpi_rank.c_str());
+        break;
+      case '%':
+        path.add('%');
+        break;
+      case 0:
+        --at;
+        path.add('%');
+        break;
+      default:
+        path.add('%').add(*at);
+        break;
+    }
+  }
+  return path;
+}
+
+constexpr int kLookFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+// A plain file of this user's alone.
+bool is_ours_alone(const File& file, struct stat* status) {
+  return file.read_status(status) && S_ISREG(status->st_mode) && status->st_nlink == 1 &&
+         status->st_uid == static_cast<uid_t>(kernel_call(SYS_geteuid));
+}
+
+bool has_magic(const format::Header& header) {
+  for (int i = 0; i < 8; ++i) {
+    if (header.magic[i] != format::kMagic[i]) return false;
+  }
+  return true;
+}
+
+// Whether some process has the file open for writing, or mapped: its writer lives, in whichever pid
+// namespace. A lease is given only on a file that nobody writes. Not all file systems know.
+bool may_be_written(const File& file) {
+  constexpr int kSetSignal = 10, kSetLease = 1024;
+  // Who opens the file while we have the lease makes the kernel tell us: by a signal that does no
+  // harm.
+  kernel_call(SYS_fcntl, file.fd(), kSetSignal, SIGURG);
+  if (kernel_failed(kernel_call(SYS_fcntl, file.fd(), kSetLease, F_RDLCK))) return true;
+  kernel_call(SYS_fcntl, file.fd(), kSetLease, F_UNLCK);
+  return false;
+}
+
+// kTaken: by a live process, or by one of the same run that has ended.
+enum class Occupant { kNone, kTaken, kFinished, kTrivial, kRefused };
+
+Occupant occupant_of(const File& file, const format::Header& header, std::uint64_t run_start_ns) {
+  const Occupant ended = run_start_ns != 0 && header.start_realtime_ns >= run_start_ns
+                             ? Occupant::kTaken
+                             : Occupant::kFinished;
+  if (header.state != format::State::kLive && header.state != format::State::kStarting &&
+      header.state != format::State::kExeced) {
+    return ended;
+  }
+  // In another pid namespace its process cannot be asked after.
+  if (header.pid_namespace != pid_namespace()) {
+    return may_be_written(file) ? Occupant::kTaken : ended;
+  }
+  if (header.pid == own_pid() && header.state == format::State::kExeced &&
+      (header.flags & format::kHeaderTrivial)) {
+    return Occupant::kTrivial;
+  }
+  const std::uint64_t start = process_start_ticks(header.pid);
+  return start != 0 && start == header.process_start_ticks ? Occupant::kTaken : ended;
+}
+
+// Who is at the path now. `run_start_ns`: profiles that began since are of this run; 0: not known.
+Occupant examine(const Path& path, std::uint64_t run_start_ns, File& file, FileIdentity& identity,
+                 Text<512>& failure) {
+  file = File(path.c_str(), kLookFlags);
+  if (!file) {
+    if (file.error() == ENOENT) return Occupant::kNone;
+    failure.add(path.c_str())
+        .add(file.error() == ELOOP ? ": is a symbolic link, which is not followed: remove it or "
+                                     "set FBLEPROF_OUT"
+                                   : ": cannot be opened: set FBLEPROF_OUT to a place that can");
+    return Occupant::kRefused;
+  }
+  struct stat status {};
+  if (!is_ours_alone(file, &status)) {
+    failure.add(path.c_str()).add(": is not a plain file of this user's alone: set FBLEPROF_OUT");
+    return Occupant::kRefused;
+  }
+  identity = FileIdentity::of(status);
+  format::Header header{};
+  const long got = file.read(0, &header, sizeof header);
+  if (got == 0) return Occupant::kFinished;
+  if (got < 8 || !has_magic(header)) {
+    failure.add(path.c_str()).add(": is not a profile and is left alone: set FBLEPROF_OUT");
+    return Occupant::kRefused;
+  }
+  return occupant_of(file, header, run_start_ns);
+}
+
+// Whether what is at the path may be replaced by an old profile: a profile, or nothing.
+bool may_be_replaced(const Path& path) {
+  const File file(path.c_str(), kLookFlags);
+  if (!file) return file.error() == ENOENT;
+  struct stat status {};
+  format::Header header{};
+  if (!is_ours_alone(file, &status)) return false;
+  const long got = file.read(0, &header, sizeof header);
+  return got == 0 || (got >= 8 && has_magic(header));
+}
+
+// Renames the old profile, which `file` is, to .old, if it is still at the path: another process
+// may have done so by now. False, with a reason, if it cannot be.
+bool move_aside(const Path& path, const File& file, const FileIdentity& identity,
+                Text<512>& failure) {
+  // Best effort: not all file systems lock. The lock ends with the descriptor.
+  for (int tries = 0; tries < 200; ++tries) {
+    if (kernel_call(SYS_flock, file.fd(), LOCK_EX | LOCK_NB) != -EWOULDBLOCK) break;
+    timespec pause{0, 1'000'000};
+    kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+  }
+  struct stat status {};
+  if (kernel_path_call(SYS_lstat, path.c_str(), reinterpret_cast<long>(&status)) != 0 ||
+      !identity.is(status)) {
+    return true;
+  }
+  Path old = path;
+  old.add(".old");
+  if (!may_be_replaced(old)) {
+    failure.add(old.c_str()).add(": is not a profile and is left alone: set FBLEPROF_OUT");
+    return false;
+  }
+  if (kernel_path_call(SYS_rename, path.c_str(), reinterpret_cast<long>(old.c_str())) != 0) {
+    failure.add(path.c_str()).add(": cannot be renamed to .old");
+    return false;
+  }
+  return true;
+}
+
+// The header of the profile that children's are named after, mapped, as long as this lives. Null if
+// what is there now is not that profile.
+class BaseHeader {
+ public:
+  explicit BaseHeader(const OutputName& name) {
+    const File file(name.base_path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    struct stat status {};
+    format::Header header{};
+    if (!file || !is_ours_alone(file, &status) || !name.base.is(status) ||
+        file.read(0, &header, sizeof header) != static_cast<long>(sizeof header) ||
+        !has_magic(header) || header.major_version != format::kMajorVersion ||
+        header.header_bytes != format::kHeaderBytes) {
+      return;
+    }
+    header_ = reinterpret_cast<format::Header*>(file.map(0, format::kHeaderBytes));
+  }
+  ~BaseHeader() {
+    if (header_) kernel_call(SYS_munmap, reinterpret_cast<long>(header_), format::kHeaderBytes);
+  }
+  BaseHeader(const BaseHeader&) = delete;
+  BaseHeader& operator=(const BaseHeader&) = delete;
+  format::Header* get() const { return header_; }
+
+ private:
+  format::Header* header_ = nullptr;
+};
+
+// Counts one child more; false if there are too many files already.
+bool count_child(const OutputName& name) {
+  const BaseHeader base(name);
+  if (!base.get()) return true;
+  if (__atomic_fetch_add(&base.get()->children, 1, __ATOMIC_RELAXED) < kMostChildren) return true;
+  __atomic_fetch_sub(&base.get()->children, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&base.get()->lost_children, 1, __ATOMIC_RELAXED);
+  return false;
+}
+
+// 0, or an errno: EEXIST if the name is taken.
+int publish(Draft& draft, const Path& path) {
+  if (draft.temporary.empty()) {
+    Text<64> link{"/proc/self/fd/"};
+    link.add_number(static_cast<std::uint64_t>(draft.file.fd()));
+    return static_cast<int>(-kernel_call(SYS_linkat, AT_FDCWD, reinterpret_cast<long>(link.c_str()),
+                                         AT_FDCWD, reinterpret_cast<long>(path.c_str()),
+                                         AT_SYMLINK_FOLLOW));
+  }
+  const char* temporary = draft.temporary.c_str();
+  long result = kernel_call(SYS_renameat2, AT_FDCWD, reinterpret_cast<long>(temporary), AT_FDCWD,
+                            reinterpret_cast<long>(path.c_str()), RENAME_NOREPLACE);
+  if (result == -EINVAL || result == -ENOSYS) {
+    result = kernel_path_call(SYS_link, temporary, reinterpret_cast<long>(path.c_str()));
+    if (result == 0) kernel_path_call(SYS_unlink, temporary);
+  }
+  if (result == 0) draft.temporary.clear();
+  return static_cast<int>(-result);
+}
+
+// The next name to try: the process's own number, then a count of the programs it went through.
+void name_differently(OutputName& name, int attempt, bool is_child) {
+  name.is_secondary = true;
+  if (attempt == 0 && !is_child) {
+    name.path.add('.').add_number(own_pid());
+    return;
+  }
+  if (attempt > 1) {
+    std::size_t dot = name.path.size();
+    while (dot > 0 && name.path.c_str()[dot - 1] != '.') --dot;
+    name.path.cut_to(dot - 1);
+  }
+  name.path.add('.').add_number(static_cast<std::uint64_t>(attempt) + 1);
+}
+
+const char* why_not_made(int error) {
+  return error == EMFILE || error == ENFILE ? ": cannot be made: no descriptor is free"
+         : error == ENOENT                  ? ": cannot be made: there is no such directory"
+         : error == ENOSPC                  ? ": cannot be made: the disk is full"
+                                            : ": cannot be made: the directory cannot be written";
+}
+
+}  // namespace
+
+void expand_template(const Settings& settings, OutputName& name) {
+  name.path = expand(settings, &name.names_process);
+}
+
+Draft make_draft(const Path& path) {
+  Path directory = path;
+  std::size_t slash = directory.size();
+  while (slash > 0 && directory.c_str()[slash - 1] != '/') --slash;
+  directory.cut_to(slash);
+  Draft draft;
+  // To be given a name, a file without one has to be found in /proc.
+  if (kernel_path_call(SYS_access, "/proc/self/fd", 0) == 0) {
+    draft.file = File(directory.empty() ? "." : directory.c_str(), O_TMPFILE | O_RDWR, 0600);
+    if (draft.file) return draft;
+  }
+  draft.temporary = path;
+  draft.temporary.add('.').add_number(own_pid()).add(".new");
+  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
+  draft.file = File(draft.temporary.c_str(), kFlags, 0600);
+  if (draft.file.error() == EEXIST && may_be_replaced(draft.temporary)) {
+    // Of a process that was killed, and had our number.
+    kernel_path_call(SYS_unlink, draft.temporary.c_str());
+    draft.file = File(draft.temporary.c_str(), kFlags, 0600);
+  }
+  if (!draft.file) draft.temporary.clear();
+  return draft;
+}
+
+void drop(Draft& draft) {
+  if (!draft.temporary.empty()) kernel_path_call(SYS_unlink, draft.temporary.c_str());
+  draft.temporary.clear();
+  draft.file = File();
+}
+
+bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child) {
+  if (is_child && !name.names_process) name.path.add('.').add_number(own_pid());
+  name.is_secondary = is_child;
+  int names = 0;
+  bool counted = false;
+  for (int attempt = 0; attempt < 200 && names < 100; ++attempt) {
+    File there;
+    FileIdentity identity;
+    switch (examine(name.path, run_start_ns, there, identity, name.failure)) {
+      case Occupant::kRefused:
+        return false;
+      case Occupant::kTaken:
+        if (names == 0 && !is_child) name.base = identity;
+        name_differently(name, names++, is_child);
+        continue;
+      case Occupant::kFinished:
+        if (!move_aside(name.path, there, identity, name.failure)) return false;
+        break;
+      case Occupant::kTrivial:
+        kernel_path_call(SYS_unlink, name.path.c_str());
+        break;
+      case Occupant::kNone:
+        break;
+    }
+    if (name.is_secondary && !name.names_process && !counted && !count_child(name)) {
+      name.failure.add(name.path.c_str()).add(": not made: there are 1000 profiles beside it");
+      name.loss_is_counted = true;
+      return false;
+    }
+    counted = true;
+    const int error = draft.file ? publish(draft, name.path) : draft.file.error();
+    if (error == 0) return true;
+    if (error != EEXIST) {
+      name.failure.add(name.path.c_str())
+          .add(why_not_made(error))
+          .add("; set FBLEPROF_OUT to a file that can be made");
+      return false;
+    }
+  }
+  name.failure.add(name.path.c_str()).add(": too many profiles of this name: remove some");
+  return false;
+}
+
+void uncount_child(const OutputName& name) {
+  const BaseHeader base(name);
+  if (base.get()) __atomic_fetch_sub(&base.get()->children, 1, __ATOMIC_RELAXED);
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,108 @@
+#include "capture/own_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "capture/kernel_file.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using arch::kernel_failed;
+
+namespace {
+
+struct Region {
+  Region* older;
+  char* base;
+  std::uint64_t bytes;
+  std::atomic<std::uint64_t> used;
+};
+
+// The newest region of a kind. Older ones are full, or nearly.
+struct Regions {
+  std::atomic<Region*> newest{nullptr};
+  std::atomic<std::uint64_t> next_bytes;
+};
+// The first piece gets a region of its size: most programs have one thread.
+constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
+constexpr std::uint64_t kMostRegionBytes = 1 << 30;
+
+bool mappings_are_locked = false;
+
+bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
+
+Region* make_region(std::uint64_t bytes, InChild in_child) {
+  const std::uint64_t all = bytes + kPageBytes;
+  // What may not be touched is not brought into core when it is locked.
+  const int protection = mappings_are_locked ? PROT_NONE : PROT_READ | PROT_WRITE;
+  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(all), protection,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (kernel_failed(at)) return nullptr;
+  if (mappings_are_locked) {
+    kernel_call(SYS_munlock, at, static_cast<long>(all));
+    kernel_call(SYS_mprotect, at, static_cast<long>(all), PROT_READ | PROT_WRITE);
+  }
+  // A huge page at the first touch would be 2 MB where a few pages are used.
+  kernel_call(SYS_madvise, at, static_cast<long>(all), MADV_NOHUGEPAGE);
+  // Its own description stands in its first page, which is not wiped.
+  auto* region = reinterpret_cast<Region*>(at);
+  region->base = reinterpret_cast<char*>(at) + kPageBytes;
+  region->bytes = bytes;
+  if (in_child == InChild::kWiped &&
+      kernel_failed(kernel_call(SYS_madvise, at + static_cast<long>(kPageBytes),
+                                static_cast<long>(bytes), MADV_WIPEONFORK))) {
+    kernel_call(SYS_munmap, at, static_cast<long>(all));
+    return nullptr;
+  }
+  return region;
+}
+
+char* take_from(Region* region, std::uint64_t bytes) {
+  if (!region) return nullptr;
+  std::uint64_t used = region->used.load(std::memory_order_relaxed);
+  do {
+    if (bytes > region->bytes - used) return nullptr;
+  } while (!region->used.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return region->base + used;
+}
+
+}  // namespace
+
+void* take_memory(std::uint64_t bytes, InChild in_child) {
+  Regions& regions = in_child == InChild::kWiped ? wiped : copied;
+  bytes = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  for (;;) {
+    Region* newest = regions.newest.load(std::memory_order_acquire);
+    if (char* taken = take_from(newest, bytes)) return taken;
+    std::uint64_t size = bytes;
+    if (newest && !is_address_space_limited() && !mappings_are_locked) {
+      const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
+      size = std::max(bytes, next);
+      regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
+    }
+    Region* made = make_region(size, in_child);
+    if (!made) return nullptr;
+    made->older = newest;
+    if (!regions.newest.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) {
+      // Another thread, or a handler, was faster: its region serves.
+      kernel_call(SYS_munmap, reinterpret_cast<long>(made), static_cast<long>(size + kPageBytes));
+    }
+  }
+}
+
+void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
+                     void* argument) {
+  for (Regions* regions : {&copied, &wiped}) {
+    for (Region* region = regions->newest.load(std::memory_order_acquire); region;
+         region = region->older) {
+      function(argument, region, region->bytes + kPageBytes);
+    }
+  }
+}
+
+void expect_locked_mappings() { mappings_are_locked = true; }
+
+}  // namespace fbleprof::capture

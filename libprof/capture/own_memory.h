@@ -1,0 +1,30 @@
+// Memory of our own, from the kernel: the program's allocator may itself be profiled, and a
+// thread's first call of it would give the thread an arena that it never asked for.
+//
+// Pieces come out of a few large mappings, because a process may have 65,530 of them and a program
+// with 30,000 threads needs 60,000 itself. Nothing is given back; what is not touched takes no
+// memory. Async-signal-safe, any thread, no lock.
+#pragma once
+
+#include <cstdint>
+
+namespace fbleprof::capture {
+
+enum class InChild {
+  kCopied,  // as all memory
+  kWiped,   // zeros in a forked child (MADV_WIPEONFORK)
+};
+
+inline constexpr std::uint64_t kPageBytes = 4096;
+
+// `bytes` of zeros at the start of a page, or null.
+void* take_memory(std::uint64_t bytes, InChild in_child);
+
+// The mappings that pieces were taken from.
+void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
+                     void* argument);
+
+// The program has each new mapping locked in core (mlockall): ours are to stay out.
+void expect_locked_mappings();
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,68 @@
+#include "capture/profile.h"
+
+#include <asm/ioctls.h>
+#include <asm/termbits.h>
+#include <sys/mman.h>
+
+#include "arch/kernel.h"
+#include "capture/description.h"
+#include "capture/threads.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using signal_safe::session;
+
+constinit Profile profile;
+
+bool is_profiling() { return session.arena.base() != nullptr && !profile.finished; }
+
+bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
+
+bool open_profile(const OutputFile* parent) {
+  profile.pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
+  OutputFile& output = profile.output;
+  output = open_output(profile.settings, parent);
+  if (!output.base) {
+    say(output.failure.c_str());
+    return false;
+  }
+  session.start_monotonic_ns = signal_safe::monotonic_ns();
+  start_file(profile.settings, output);
+  if (!session.start(output.base, output.cap_bytes, output.populated_bytes,
+                     profile.settings.recording)) {
+    return false;
+  }
+  describe(profile.settings);
+  configure_threads(profile.settings, profile.perf_allowed);
+  if (!output.failure.empty()) remark(output.failure.c_str());
+  return true;
+}
+
+void abandon_profile() {
+  session.recording.store(false);
+  profile.finished = true;
+  say("the profile's file was truncated while the program ran: the profile is lost");
+}
+
+namespace {
+bool is_terminal(int fd) {
+  termios settings;
+  return kernel_call(SYS_ioctl, fd, TCGETS, reinterpret_cast<long>(&settings)) == 0;
+}
+}  // namespace
+
+void say(const char* line) {
+  if (!profile.settings.verbose && !is_terminal(2)) return;
+  Text<1200> text;
+  text.add("fbleprof: ").add(line).add('\n');
+  kernel_call(SYS_write, 2, reinterpret_cast<long>(text.c_str()), static_cast<long>(text.size()));
+}
+
+void remark(const char* line) {
+  say(line);
+  if (session.arena.base()) add_note(line);
+}
+
+}  // namespace fbleprof::capture

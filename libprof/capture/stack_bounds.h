@@ -1,0 +1,17 @@
+// Where a thread's machine stack lies.
+#pragma once
+
+#include <cstdint>
+
+namespace fbleprof::capture {
+
+struct StackBounds {
+  std::uint64_t low = 0, high = 0;  // 0, 0 = unknown
+};
+
+StackBounds bounds_of_main_thread();
+
+// Of a thread that pthread_create started: the stack below the caller, its start wrapper.
+StackBounds bounds_of_new_thread(std::uint64_t stack_bytes);
+
+}  // namespace fbleprof::capture

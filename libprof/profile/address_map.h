@@ -1,0 +1,53 @@
+// Which object file an address belonged to, and where in it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/flat_map.h"
+#include "profile/profile.h"
+
+namespace fbleprof::profile {
+
+// The modules of one process, where they were loaded, and the call sites in them.
+class AddressMap {
+ public:
+  // What only this process knows about a module.
+  struct Mapping {
+    std::uint64_t begin, end, load_bias, loaded_ns;
+    ModuleId module;
+  };
+
+  // A module that was loaded twice is one module with two mappings.
+  void add(format::Ref ref, const format::Module& record, StringId path, StringId build_id);
+  // None: there is no such record.
+  const Mapping* find(format::Ref ref) const;
+
+  // The call that returns to `address`: made on first use. Modules may be added later.
+  SiteId site(std::uint64_t address) {
+    const auto [value, added] =
+        site_index_.insert(address, static_cast<std::uint32_t>(site_addresses_.size()));
+    if (added) site_addresses_.push_back(address);
+    return SiteId(value);
+  }
+  void prefetch_site(std::uint64_t address) const { site_index_.prefetch(address); }
+
+  // After the last module.
+  Sites take_sites();
+  std::vector<Module> take_modules() { return std::move(modules_); }
+
+ private:
+  const Mapping* mapping_at(std::uint64_t address) const;
+
+  std::vector<Module> modules_;
+  std::map<std::pair<StringId, StringId>, ModuleId> module_index_;
+  std::vector<Mapping> mappings_;
+  std::vector<std::uint32_t> by_begin_;  // indices into mappings_
+  FlatMap mapping_index_;                // by Ref
+  std::vector<std::uint64_t> site_addresses_;
+  FlatMap site_index_;
+};
+
+}  // namespace fbleprof::profile

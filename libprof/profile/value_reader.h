@@ -1,0 +1,34 @@
+// Blocks of values: which node each belongs to, and what it holds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/counts.h"
+#include "profile/ids.h"
+#include "profile/records.h"
+#include "profile/snapshots.h"
+
+namespace fbleprof::profile {
+
+class ValueReader {
+ public:
+  // The blocks of one record, in the order of the file.
+  void add(const Items& items);
+  // False: there is no block at `ref`, or it is another node's.
+  bool claim(NodeId node, format::Ref ref);
+  // Reads all claimed blocks. `columns` and `sources` by metric; a column that holds nothing stays
+  // empty, others get `node_count` values.
+  void read(FileWindow& window, std::size_t node_count, const std::vector<MetricSource>& sources,
+            std::vector<Counts>& columns) const;
+
+ private:
+  struct Run {
+    Items items;
+    std::size_t first;  // of its blocks in owner_
+  };
+  std::vector<Run> runs_;
+  std::vector<NodeId> owner_;  // by block
+};
+
+}  // namespace fbleprof::profile

@@ -1,0 +1,52 @@
+// From keys to records, each made once: two threads that ask for the same key at the same time get
+// the same record. So that this holds without a lock, nothing ever moves: a table that is full is
+// followed by a larger one. A key stands in the first of them that had a free place near its home.
+//
+// For what is looked up rarely. All functions: any thread, hooks and handlers included; bounded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/pages.h"
+
+namespace fbleprof::signal_safe {
+
+class KeyTable {
+ public:
+  struct Item {
+    std::atomic<std::uint64_t> key;
+    std::atomic<format::Ref> record;  // 0 while it is being made, and after it was forgotten
+    std::uint32_t reserved;
+  };
+
+  // Begins anew. Not thread safe: before anything else uses the table.
+  bool start(Pages* pages);
+
+  // The place of a key (not 0), which is taken for it if need be; null when there is no memory.
+  Item* place_of(std::uint64_t key);
+
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (int p = 0; p < kMostParts; ++p) {
+      Item* items = parts_[p].load(std::memory_order_acquire);
+      if (items == nullptr) return;
+      for (std::uint64_t i = 0; i < size_of(p); ++i) {
+        const std::uint64_t key = items[i].key.load(std::memory_order_acquire);
+        if (key != 0) visit(key, items[i]);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kMostParts = 12;
+  static constexpr int kWindow = 16;  // places near a key's home
+  static constexpr std::uint64_t size_of(int part) { return std::uint64_t{1} << (10 + 2 * part); }
+  Item* part(int number);
+
+  Pages* pages_ = nullptr;
+  std::atomic<Item*> parts_[kMostParts] = {};
+};
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,77 @@
+// Where the calls of a tree lead that have no place in their context's own line (format::Node has
+// room for four): from (context, key) to what is taken there. Exact and complete: nothing is
+// forgotten, no two entries are the same.
+//
+// It doubles when it is three quarters full. The old half is moved a few entries at a time, by
+// those who add, so that no call pays for all of it.
+//
+// One writer, which holds the thread's BusyGuard. Lookups and additions are bounded by the longest
+// run of taken slots.
+#pragma once
+
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/pages.h"
+
+namespace fbleprof::signal_safe {
+
+class LinkTable {
+ public:
+  struct Item {
+    format::Ref from;
+    std::uint32_t key;
+    std::uint32_t target;  // 0: the slot is empty
+    std::uint32_t reserved;
+  };
+  // Small trees live in `first`, zeroed memory that the table does not own.
+  static constexpr std::uint32_t kFirstItems = 32;
+
+  void adopt(Pages* pages, Item* first);
+  // Gives the memory back: the tree is not used any more.
+  void drop();
+
+  // Calls accept(target) for each entry of that name until one is accepted; that one, or 0.
+  template <typename Accept>
+  std::uint32_t find(format::Ref from, std::uint32_t key, Accept accept) const {
+    if (const std::uint32_t found = find_in(now_, from, key, accept)) return found;
+    return before_.items != nullptr ? find_in(before_, from, key, accept) : 0;
+  }
+
+  // Makes sure that an entry can be added. False: there is no memory for it.
+  bool make_room();
+  // Adds one. There is room.
+  void add(format::Ref from, std::uint32_t key, std::uint32_t target);
+
+  std::uint32_t size() const { return count_; }
+  std::uint64_t bytes() const { return std::uint64_t{now_.mask + 1} * sizeof(Item); }
+
+ private:
+  struct Part {
+    Item* items = nullptr;
+    std::uint32_t mask = 0;  // one less than there are
+  };
+  static std::uint32_t home(format::Ref from, std::uint32_t key) {
+    const std::uint64_t mixed = (std::uint64_t{from} << 32 | key) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::uint32_t>(mixed >> 32);
+  }
+  template <typename Accept>
+  static std::uint32_t find_in(const Part& part, format::Ref from, std::uint32_t key,
+                               Accept accept) {
+    for (std::uint32_t i = home(from, key) & part.mask;; i = (i + 1) & part.mask) {
+      const Item& item = part.items[i];
+      if (item.target == 0) return 0;
+      if (item.from == from && item.key == key && accept(item.target)) return item.target;
+    }
+  }
+  static void put(const Part& part, const Item& item);
+  void move_some(std::uint32_t most);
+
+  Pages* pages_ = nullptr;
+  Item* first_ = nullptr;
+  Part now_, before_;  // before_: what is not moved yet, whole
+  std::uint32_t next_to_move_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace fbleprof::signal_safe

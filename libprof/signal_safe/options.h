@@ -1,0 +1,19 @@
+// What the recorder was asked to do, as far as hooks and handler need to know.
+#pragma once
+
+#include <cstdint>
+
+#include "format/format.h"
+
+namespace fbleprof::signal_safe {
+
+struct Options {
+  format::Clock clock = format::Clock::kCpu;
+  format::Compaction compaction = format::Compaction::kPair;
+  bool call_sites = false;        // keys are joined by the return address
+  bool leaves = false;            // sampled addresses are children
+  bool faults = false;            // page faults are charged
+  std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
+};
+
+}  // namespace fbleprof::signal_safe

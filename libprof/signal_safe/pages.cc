@@ -1,0 +1,51 @@
+#include "signal_safe/pages.h"
+
+#include <sys/mman.h>
+
+#include "arch/kernel.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+std::uint64_t in_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+char* map(std::uint64_t bytes) {
+  const long at =
+      arch::kernel_call(SYS_mmap, 0, static_cast<long>(in_pages(bytes)), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return arch::kernel_failed(at) ? nullptr : reinterpret_cast<char*>(at);
+}
+
+}  // namespace
+
+void* Pages::take(std::uint64_t bytes) {
+  char* stock = stock_.load(std::memory_order_acquire);
+  if (stock == nullptr) return map(bytes);
+  const std::uint64_t at = stock_used_.fetch_add(in_pages(bytes), std::memory_order_relaxed);
+  return at + bytes <= stock_bytes_ ? stock + at : nullptr;
+}
+
+void Pages::give_back(void* memory, std::uint64_t bytes) {
+  if (memory == nullptr || stock_.load(std::memory_order_relaxed) != nullptr) return;
+  arch::kernel_call(SYS_munmap, reinterpret_cast<long>(memory), static_cast<long>(in_pages(bytes)));
+}
+
+bool Pages::live_on_stock(std::uint64_t bytes) {
+  char* stock = map(bytes);
+  if (stock == nullptr) return false;
+  // Touched now: a limit that is met later would be a signal.
+  arch::kernel_call(SYS_madvise, reinterpret_cast<long>(stock), static_cast<long>(in_pages(bytes)),
+                    MADV_POPULATE_WRITE);
+  stock_bytes_ = bytes;
+  stock_.store(stock, std::memory_order_release);
+  return true;
+}
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,108 @@
+#include "transform/window.h"
+
+#include <utility>
+
+namespace fbleprof::transform {
+
+using namespace profile;
+
+namespace {
+
+// What was added between two moments. A live file's counters may be read out of step: what seems to
+// have become less was not touched.
+Counts difference(const Counts& later, const Counts& earlier, bool is_signed) {
+  Counts result = later;
+  earlier.each([&](std::size_t i, std::uint64_t before) {
+    const std::uint64_t now = later[i];
+    result.set(i, is_signed || now >= before ? now - before : 0);
+  });
+  return result;
+}
+
+bool adds_up(const Metric& metric) {
+  return metric.aggregation == Aggregation::kSum && metric.role != Role::kLevel;
+}
+
+class Cutter {
+ public:
+  Cutter(const Profile& source, const Window& which)
+      : source_(source),
+        snapshots_(*source.parts().snapshots),
+        from_(which.from ? &snapshots_.all.at(*which.from) : nullptr),
+        to_(which.to ? &snapshots_.all.at(*which.to) : nullptr) {}
+
+  Profile run() const {
+    Parts parts = source_.parts();
+    auto edges = std::make_shared<Edges>(source_.edges());
+    if (to_ != nullptr) edges->calls = snapshots_.edge_calls(*to_);
+    if (from_ != nullptr) {
+      edges->calls = difference(edges->calls, snapshots_.edge_calls(*from_), false);
+    }
+    parts.edges = std::move(edges);
+    for (std::size_t m = 0; m < parts.metrics.size(); ++m) {
+      parts.metrics[m].values = std::make_shared<Counts>(values(m));
+    }
+    parts.snapshots = nullptr;
+    shorten(parts);
+    return Profile(std::move(parts));
+  }
+
+ private:
+  Counts values(std::size_t m) const {
+    const Metric& metric = source_.metrics()[m];
+    Counts at_end(source_.nodes().count());
+    if (to_ != nullptr) {
+      at_end = snapshots_.values(*to_, m);
+    } else if (metric.values) {
+      at_end = *metric.values;
+    }
+    if (from_ == nullptr || !adds_up(metric)) return at_end;
+    return difference(at_end, snapshots_.values(*from_, m), metric.is_signed);
+  }
+
+  void shorten(Parts& parts) const {
+    if (source_.processes().size() != 1) return;
+    auto processes = std::make_shared<std::vector<Process>>(source_.processes());
+    Process& process = processes->front();
+    const std::uint64_t begin = from_ != nullptr ? from_->time_ns : 0;
+    const std::uint64_t end = to_ != nullptr ? to_->time_ns : process.duration_ns;
+    process.duration_ns = end > begin ? end - begin : 0;
+    parts.processes = std::move(processes);
+  }
+
+  const Profile& source_;
+  const Snapshots& snapshots_;
+  const Snapshot* from_;
+  const Snapshot* to_;
+};
+
+template <class Accept>
+std::optional<std::size_t> newest(const Profile& profile, Accept accept) {
+  for (std::size_t s = profile.snapshots().size(); s-- > 0;) {
+    if (accept(profile.snapshots()[s])) return s;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Profile window(const Profile& source, const Window& which) {
+  if (!which.from && !which.to) return source;
+  return Cutter(source, which).run();
+}
+
+std::optional<std::size_t> find_snapshot(const Profile& profile, std::string_view name) {
+  return newest(profile, [&](const Snapshot& s) { return profile.text(s.name) == name; });
+}
+
+std::optional<std::size_t> find_snapshot(const Profile& profile, SnapshotReason reason) {
+  return newest(profile, [&](const Snapshot& s) { return s.reason == reason; });
+}
+
+std::optional<std::size_t> snapshot_before_end(const Profile& profile, std::uint64_t ns) {
+  if (profile.processes().empty()) return std::nullopt;
+  const std::uint64_t end = profile.processes().front().duration_ns;
+  return newest(profile, [&](const Snapshot& s) { return end >= ns && s.time_ns <= end - ns; });
+}
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,62 @@
+// The functions that this library stands in front of: interposed.def lists them, `original::name`
+// calls on.
+#pragma once
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/types.h>
+#include <threads.h>
+#include <ucontext.h>
+
+#define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
+
+namespace fbleprof::preload {
+
+using Handler = void (*)(int);
+using Strings = char* const*;  // argv, envp
+
+// The next definition of a function after ours: libc's, or another library's that was preloaded
+// too. Found in the constructor, which keeps dlsym out of signal handlers and forked children; or
+// at the first call, by a program that runs before it.
+class OriginalBase {
+ public:
+  constexpr explicit OriginalBase(const char* name) : name_(name) {}
+  void* find();
+
+ protected:
+  void* function() {
+    void* function = __atomic_load_n(&function_, __ATOMIC_ACQUIRE);
+    return function ? function : find();
+  }
+
+ private:
+  const char* name_;
+  void* function_ = nullptr;
+};
+
+template <typename Signature>
+class Original : public OriginalBase {
+ public:
+  using OriginalBase::OriginalBase;
+  Signature* get() { return reinterpret_cast<Signature*>(function()); }
+  template <typename... Arguments>
+  auto operator()(Arguments... arguments) {
+    return get()(arguments...);
+  }
+};
+
+namespace original {
+#define EXPORTED(name)
+#define INTERPOSED(name, ...) extern constinit Original<__VA_ARGS__> name;
+#include "interposed.def"
+#undef INTERPOSED
+#undef EXPORTED
+}  // namespace original
+
+// Finds all of them.
+void find_originals();
+
+}  // namespace fbleprof::preload

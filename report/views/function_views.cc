@@ -1,0 +1,110 @@
+// --self and --dominated: a row a function.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/functions.h"
+#include "report/views/diff_view.h"
+#include "report/views/phrases.h"
+#include "report/views/view.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using analysis::FunctionRow;
+using Kind = Column::Kind;
+
+namespace {
+
+// A line about a whole run of next to no samples; "" for others.
+std::string too_short(const Request& request) {
+  const Metric* samples = request.profile().find_metric(Role::kSamples);
+  if (request.metric().unit != "ns" || samples == nullptr ||
+      request.costs.total() != request.total || request.profile().processes().empty()) {
+    return {};
+  }
+  for (const Process& process : request.profile().processes()) {
+    if (process.is_imported) return {};
+  }
+  const std::uint64_t taken = analysis::total(request.profile(), *samples);
+  if (taken > 1) return {};
+  return fmt::format("too short to tell: {} sample{} (fble-prof --rate takes more a second)", taken,
+                     taken == 1 ? "" : "s");
+}
+
+std::vector<FunctionRow> sorted(const Request& request, const std::string& sort) {
+  std::vector<FunctionRow> rows = analysis::function_table(request.costs);
+  const auto key = [&](const FunctionRow& row) -> std::uint64_t {
+    if (sort == "calls") return row.calls;
+    if (sort == "self") return row.self;
+    if (sort == "per-call") return row.calls == 0 ? 0 : row.dominated / row.calls;
+    return row.dominated;
+  };
+  if (sort == "name") {
+    std::stable_sort(rows.begin(), rows.end(), [&](const FunctionRow& a, const FunctionRow& b) {
+      return display_name(request.profile(), a.function) <
+             display_name(request.profile(), b.function);
+    });
+  } else {
+    std::stable_sort(rows.begin(), rows.end(), [&](const FunctionRow& a, const FunctionRow& b) {
+      if (key(a) != key(b)) return key(a) > key(b);
+      return a.dominated != b.dominated ? a.dominated > b.dominated : a.calls > b.calls;
+    });
+  }
+  return rows;
+}
+
+Result<Document> function_view(const Request& request, const char* name) {
+  const std::string& sort = request.look.sort;
+  const std::vector<FunctionRow> rows = sorted(request, sort.empty() ? name : sort);
+  Document document = request.document(name);
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"name", "name", Kind::kName}, {"self", "self", Kind::kCost},
+                   {"", "%", Kind::kShare},       {"dominated", "dominated", Kind::kCost},
+                   {"", "%", Kind::kShare},       {"calls", "calls", Kind::kCount},
+                   {"", "per call", Kind::kCost}, {"dominated_is_bound", "", Kind::kFlag},
+                   {"module", "", Kind::kText},   {"file", "", Kind::kText},
+                   {"line", "", Kind::kNumber}};
+  table.notes.push_back(kept_line(request));
+  if (std::string hint = too_short(request); !hint.empty()) table.notes.push_back(std::move(hint));
+  const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
+  std::vector<FunctionId> named;
+  bool any_bound = false;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const FunctionRow& row = rows[i];
+    const std::size_t f = row.function.index();
+    const Functions& functions = request.profile().functions();
+    const bool is_bound = row.dominated_is_bound;
+    any_bound |= is_bound;
+    named.push_back(row.function);
+    table.add({name_cell(row.function), number_cell(row.self), number_cell(row.self),
+               number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
+               number_cell(row.calls), average_cell(row.dominated, row.calls, is_bound),
+               flag_cell(is_bound), text_cell(module_of(request.profile(), row.function)),
+               text_cell(request.profile().text(functions.file[f])),
+               number_cell(functions.line[f])});
+  }
+  if (any_bound) table.notes.push_back(kBoundNote);
+  if (request.look.format == Format::kText) document.names = document.names.marked(named);
+  return document;
+}
+
+const Register kSelf({
+    .name = "self",
+    .help = "a table of functions by what each costs itself",
+    .show = [](const Request& request) { return function_view(request, "self"); },
+    .compare = [](const Request& request) { return diff_table(request, true); },
+});
+
+const Register kDominated({
+    .name = "dominated",
+    .help = "a table of functions by all paths that each stands on; a path counts once",
+    .manual = "A table of functions by the cost of all paths that each stands on.\n"
+              "A path counts once, however often the function stands on it.",
+    .show = [](const Request& request) { return function_view(request, "dominated"); },
+    .compare = [](const Request& request) { return diff_table(request, false); },
+});
+
+}  // namespace
+}  // namespace fbleprof::report

@@ -1,0 +1,111 @@
+#include "report/views/heading.h"
+#include "analysis/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/text/table.h"
+#include "report/views/run_words.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using analysis::reached_hz;
+using analysis::run_facts;
+using analysis::RunFacts;
+using analysis::tree_total;
+
+namespace {
+
+std::string time_text(std::uint64_t ns) { return quantity(ns, "ns"); }
+
+}  // namespace
+
+std::string heading(const Profile& profile, const Look& look) {
+  std::string out;
+  const auto put = [&](Ink ink, const std::string& text) {
+    out += paint(look, ink, look.width == 0 ? text : cut(text, look.width)) + "\n";
+  };
+  const RunFacts run = run_facts(profile, ProcessId());
+  if (profile.processes().size() == 1) {
+    const Process& process = profile.processes()[0];
+    const std::string facts =
+        process.is_imported ? fmt::format("imported from {}", escape(profile.text(process.file)))
+                            : fmt::format("{}, {}", process.pid, state_name(process.state));
+    put(Ink::kBold, fmt::format("{}  [{}]", command_text(profile, process), facts));
+  } else {
+    put(Ink::kBold, fmt::format("{} profiles", profile.processes().size()));
+  }
+  std::string line;
+  const auto add = [&](const std::string& part) {
+    if (look.width != 0 && width_of(line) + 3 + width_of(part) > look.width) {
+      put(Ink::kDim, line);
+      line.clear();
+    }
+    line += (line.empty() ? "" : " · ") + part;
+  };
+  if (profile.processes().size() == 1 && profile.processes()[0].duration_ns != 0) {
+    add(time_text(profile.processes()[0].duration_ns) + " recorded");
+  }
+  const bool is_untimed =
+      !profile.processes().empty() &&
+      std::all_of(profile.processes().begin(), profile.processes().end(),
+                  [](const Process& process) { return process.clock == Clock::kTicks; });
+  if (is_untimed) {
+    add(run.calls + run.ticks == 0 ? "clock ticks, not time: nothing with hooks ran"
+                                   : "clock ticks, not time");
+    if (run.ticks != 0) add(count(run.ticks) + " ticks");
+  }
+  if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
+  if (run.samples != 0) {
+    add(fmt::format("{} samples at {} Hz", count(run.samples), reached_hz(run)));
+  }
+  if (run.calls != 0) add(count(run.calls) + " calls");
+  if (run.threads > 1) add(count(run.threads) + " threads");
+  if (run.overhead_ns != 0) {
+    add(fmt::format("profiling cost {} ({}), taken off", time_text(run.overhead_ns),
+                    percent(run.overhead_ns, run.cpu_ns)));
+  }
+  if (profile.processes().size() == 1 && profile.processes()[0].goes_on_in) {
+    add("goes on in " + escape(profile.text(profile.processes()[0].goes_on_in)));
+  }
+  if (!line.empty()) put(Ink::kDim, line);
+  return out;
+}
+
+std::string process_split(const Profile& profile, const Metric& metric, const Look& look) {
+  if (profile.processes().size() < 2) return {};
+  using Kind = Column::Kind;
+  Table table;
+  table.columns = {{"", escape(metric.name), Kind::kCost},
+                   {"", "%", Kind::kShare},
+                   {"", "pid", Kind::kNumber},
+                   {"", "profile", Kind::kText}};
+  Measure measure{metric.name, metric.unit};
+  for (const Tree& tree : profile.trees()) measure.kept += tree_total(profile, &metric, tree);
+  constexpr std::size_t kForPeople = 20;
+  std::size_t shown = profile.processes().size();
+  if (shown > kForPeople && !look.all) {
+    table.notes.push_back(fmt::format("… {} more profiles (--all)", count(shown - kForPeople)));
+    shown = kForPeople;
+  }
+  for (std::size_t p = 0; p < shown; ++p) {
+    const Process& process = profile.processes()[p];
+    std::uint64_t own = 0;
+    for (const MetricTotal& merged : process.totals) {
+      if (merged.metric == metric.name) own += merged.value;
+    }
+    for (const Tree& tree : profile.trees()) {
+      if (tree.process == ProcessId(p)) own += tree_total(profile, &metric, tree);
+    }
+    table.add({number_cell(own), number_cell(own), number_cell(process.pid),
+               text_cell(fmt::format("{}  {}", profile.text(process.file),
+                                     command_text(profile, process)))});
+  }
+  return text_of(table, look, Names(profile), measure) + "\n";
+}
+
+}  // namespace fbleprof::report

@@ -1,0 +1,18 @@
+// The lines above the tree and the overview. Both take the runs as recorded, a tree a thread.
+#pragma once
+
+#include <string>
+
+#include "profile/profile.h"
+#include "report/text/look.h"
+
+namespace fbleprof::report {
+
+// A line or two: what ran, how long, at which rate, at what cost.
+std::string heading(const profile::Profile& runs, const Look& look);
+
+// Of several files: what each has of the metric. Empty for one.
+std::string process_split(const profile::Profile& runs, const profile::Metric& metric,
+                          const Look& look);
+
+}  // namespace fbleprof::report

@@ -1,0 +1,68 @@
+// --metrics: what the profile measured: the names that --metric takes.
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/views/view.h"
+
+namespace fbleprof::report {
+
+using Kind = Column::Kind;
+
+namespace {
+
+const char* name_of(profile::Role role) {
+  using profile::Role;
+  switch (role) {
+    case Role::kAmount:
+      return "amount";
+    case Role::kCpuTime:
+      return "CPU time";
+    case Role::kWallTime:
+      return "wall time";
+    case Role::kWaitTime:
+      return "waiting time";
+    case Role::kUnseenTime:
+      return "unseen time";
+    case Role::kCalls:
+      return "calls";
+    case Role::kSamples:
+      return "samples";
+    case Role::kOwnCost:
+      return "cost of profiling";
+    case Role::kVirtualTime:
+      return "virtual time";
+    case Role::kEvent:
+      return "events";
+    case Role::kLevel:
+      return "level";
+  }
+  return "amount";
+}
+
+Result<Document> metrics(const Request& request) {
+  Document document("metrics", request.names());
+  Table& table = document.tables.emplace_back();
+  table.key = "rows";
+  table.columns = {{"name", "name", Kind::kText},
+                   {"unit", "", Kind::kText},
+                   {"role", "measures", Kind::kText},
+                   {"total", "total"},
+                   {"shown", "", Kind::kFlag}};
+  for (const profile::Metric& metric : request.profile().metrics()) {
+    const std::uint64_t total = analysis::total(request.profile(), metric);
+    const std::string amount = quantity(total, metric.unit, request.look.unit);
+    table.add({text_cell(metric.name), text_cell(metric.unit), text_cell(name_of(metric.role)),
+               shown_as(number_cell(total), amount), flag_cell(&metric == &request.metric())});
+  }
+  return document;
+}
+
+const Register kMetrics({
+    .name = "metrics",
+    .help = "what was measured, with totals: the names that --metric takes",
+    .topic = View::Topic::kOverview,
+    .sort_keys = "",
+    .show = metrics,
+});
+
+}  // namespace
+}  // namespace fbleprof::report

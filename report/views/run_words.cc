@@ -1,0 +1,98 @@
+#include "report/views/run_words.h"
+
+#include <algorithm>
+
+#include "report/text/escape.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+
+std::string state_name(ProcessState state) {
+  switch (state) {
+    case ProcessState::kUnknown:
+      break;
+    case ProcessState::kLive:
+      return "live";
+    case ProcessState::kEnded:
+      return "ended";
+    case ProcessState::kExeced:
+      return "replaced";
+    case ProcessState::kFatal:
+      return "fatal";
+    case ProcessState::kKilled:
+      return "killed";
+  }
+  return "unknown";
+}
+
+std::string clock_name(Clock clock) {
+  switch (clock) {
+    case Clock::kCpu:
+      return "cpu";
+    case Clock::kWall:
+      return "wall";
+    case Clock::kTicks:
+      return "ticks";
+  }
+  return "unknown";
+}
+
+std::string source_name(SampleSource source) {
+  switch (source) {
+    case SampleSource::kNone:
+      return "none";
+    case SampleSource::kTaskClock:
+      return "task-clock";
+    case SampleSource::kCpuTimer:
+      return "cpu-timer";
+  }
+  return "unknown";
+}
+
+std::string compaction_name(Compaction compaction) {
+  switch (compaction) {
+    case Compaction::kPair:
+      return "pair";
+    case Compaction::kSuffix:
+      return "suffix";
+    case Compaction::kNone:
+      return "none";
+  }
+  return "unknown";
+}
+
+namespace {
+
+// As a shell would take it: in single quotes, those within it escaped.
+std::string quoted(std::string_view word) {
+  std::string text = "'";
+  for (const char c : escape(word)) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+std::string command_text(const Profile& profile, const Process& process) {
+  std::string_view arguments = profile.text(process.command_line);
+  if (arguments.empty()) return escape(profile.text(process.executable));
+  std::string text;
+  while (!arguments.empty()) {
+    const std::size_t end = std::min(arguments.find('\0'), arguments.size());
+    const std::string_view word = arguments.substr(0, end);
+    if (!text.empty()) text += ' ';
+    const bool plain =
+        !word.empty() && word.find_first_of(" '\"\\$&|;<>()*?`#\t\n") == std::string_view::npos;
+    text += plain ? escape(word) : quoted(word);
+    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+  }
+  return text;
+}
+
+}  // namespace fbleprof::report

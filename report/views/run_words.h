@@ -1,0 +1,19 @@
+// What the facts of a run are called.
+#pragma once
+
+#include <string>
+
+#include "profile/profile.h"
+
+namespace fbleprof::report {
+
+// "live", "ended", "replaced", "fatal", "killed", "unknown".
+std::string state_name(profile::ProcessState state);
+std::string clock_name(profile::Clock clock);
+std::string source_name(profile::SampleSource source);
+std::string compaction_name(profile::Compaction compaction);
+
+// The command line as one would type it, escaped; the executable if there is none.
+std::string command_text(const profile::Profile& profile, const profile::Process& process);
+
+}  // namespace fbleprof::report

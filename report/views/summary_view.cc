@@ -1,0 +1,247 @@
+// --summary: what was run and how it was recorded.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "analysis/run_facts.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/views/run_words.h"
+#include "report/views/view.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using analysis::reached_hz;
+using analysis::run_facts;
+using analysis::RunFacts;
+using analysis::tree_total;
+using Kind = Column::Kind;
+
+namespace {
+
+std::string time_text(std::uint64_t ns) { return quantity(ns, "ns"); }
+
+std::string start_text(const Process& process) {
+  if (process.start_realtime_ns == 0) return "unknown";
+  const auto seconds = static_cast<std::time_t>(process.start_realtime_ns / 1'000'000'000);
+  std::tm local;
+  if (localtime_r(&seconds, &local) == nullptr) return "unknown";
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+}
+
+std::string how_it_ended(const Process& process) {
+  switch (process.state) {
+    case ProcessState::kUnknown:
+      return "unknown: it said no end, and whether it still runs cannot be told here";
+    case ProcessState::kLive:
+      return "live: the program is running now";
+    case ProcessState::kEnded:
+      return "ended";
+    case ProcessState::kExeced:
+      return "replaced by another program (exec)";
+    case ProcessState::kFatal:
+      return fmt::format("ended by signal {} ({})", process.end_code,
+                         strsignal(static_cast<int>(process.end_code)));
+    case ProcessState::kKilled:
+      return "killed, or ended by a system call of its own: short of at most one sampling period";
+  }
+  return "unknown";
+}
+
+// One fact, in both forms.
+struct Fact {
+  std::string key;
+  std::string title;  // "" = for programs only
+  std::string shown;  // for people
+  std::string value;  // for programs, unless is_number
+  bool is_number = false;
+  std::uint64_t number = 0;
+  bool only_if_set = false;  // a count of losses: for people only where there are any
+};
+
+std::vector<Fact> facts_of(const Profile& profile, const Process& process, const RunFacts& run) {
+  std::vector<Fact> facts;
+  const auto text = [&](const char* key, const char* title, std::string value,
+                        std::string shown = {}) {
+    if (shown.empty()) shown = value;
+    facts.push_back({key, title, std::move(shown), std::move(value)});
+  };
+  const auto number = [&](const char* key, const char* title, std::uint64_t value,
+                          std::string shown = {}, bool only_if_set = false) {
+    if (shown.empty()) shown = count(value);
+    facts.push_back({key, title, std::move(shown), {}, true, value, only_if_set});
+  };
+  const std::uint64_t hz = reached_hz(run);
+  text("file", "profile", escape(profile.text(process.file)));
+  text("command", "command", command_text(profile, process));
+  text("executable", "program", escape(profile.text(process.executable)));
+  text("host", "host", escape(profile.text(process.host)));
+  number("pid", "process", process.pid,
+         fmt::format("{} (parent {})", process.pid, process.parent_pid));
+  number("parent_pid", "", process.parent_pid);
+  text("state", "state", state_name(process.state), how_it_ended(process));
+  number("end_code", "", process.end_code);
+  text("goes_on_in", "goes on in", escape(profile.text(process.goes_on_in)));
+  number("start_realtime_ns", "started", process.start_realtime_ns, start_text(process));
+  number("duration_ns", "recorded for", process.duration_ns, time_text(process.duration_ns));
+  text("clock", "clock", clock_name(process.clock));
+  text("sample_source", "samples from", source_name(process.source),
+       process.is_imported                          ? "another profiler"
+       : process.source == SampleSource::kTaskClock ? "task-clock events, a timer a thread"
+       : process.source == SampleSource::kCpuTimer
+           ? "CPU timers: the kernel delivers one a tick of its own at the most"
+           : "nowhere: hooks only");
+  number("rate_asked_hz", "rate asked", process.rate_hz, fmt::format("{} Hz", process.rate_hz));
+  number("rate_reached_hz", "rate reached", hz, fmt::format("{} Hz of CPU time", hz));
+  number("samples", "samples", run.samples);
+  number("samples_dropped", "signals put off", run.dropped,
+         fmt::format("{} (the next sample charged their time)", count(run.dropped)), true);
+  number("cpu_ns", "CPU time", run.cpu_ns, time_text(run.cpu_ns));
+  number("overhead_ns", "profiling cost", run.overhead_ns,
+         fmt::format("{} ({} of CPU time; not in the figures)", time_text(run.overhead_ns),
+                     percent(run.overhead_ns, run.cpu_ns)));
+  number("process_cpu_ns", "CPU of process", process.process_cpu_ns,
+         fmt::format("{} as the kernel counts it", time_text(process.process_cpu_ns)), true);
+  number("calls", "calls counted", run.calls);
+  number("ticks", "ticks", run.ticks, {}, true);
+  number("threads", "threads", run.threads,
+         fmt::format("{} in {} trees", count(run.threads), count(run.trees)));
+  number("tree_count", "", run.trees);
+  number("node_count", "contexts", run.node_count,
+         fmt::format("{} ({} edges, {} deep)", count(run.node_count), count(run.edge_count),
+                     count(run.deepest)));
+  number("edge_count", "", run.edge_count);
+  number("deepest", "", run.deepest);
+  number("used_bytes", "memory", process.used_bytes,
+         fmt::format("{} of {} allowed", quantity(process.used_bytes, "bytes"),
+                     quantity(process.cap_bytes, "bytes")));
+  number("cap_bytes", "", process.cap_bytes);
+  text("compaction", "recursion", compaction_name(process.compaction),
+       process.compaction == Compaction::kPair     ? "folded by the pair rule"
+       : process.compaction == Compaction::kSuffix ? "folded where the end of a path repeats"
+                                                   : "not folded");
+  number("overflow_contexts", "overflowed", run.trees == 0 ? 0 : process.overflow_contexts,
+         fmt::format("{} calls went to [overflow]: the memory limit was reached (FBLEPROF_MEMORY)",
+                     count(process.overflow_contexts)),
+         true);
+  number("lost_threads", "lost threads", process.lost_threads, {}, true);
+  number("lost_children", "lost children", process.lost_children, {}, true);
+  number("lost_calls", "lost calls", run.lost_calls,
+         fmt::format("{} could not be counted in context", count(run.lost_calls)), true);
+  number("deep_calls", "too deep calls", run.deep_calls,
+         fmt::format("{} beyond the end of the shadow stack", count(run.deep_calls)), true);
+  number("unmatched_leaves", "unmatched", run.unmatched,
+         fmt::format("{} leaves without an enter", count(run.unmatched)), true);
+  number("foreign_signals", "other SIGPROF", process.foreign_signals,
+         fmt::format("{} signals of the program's own passed on", count(process.foreign_signals)),
+         true);
+  return facts;
+}
+
+std::string summary_text(const Profile& profile, const Look& look) {
+  std::string out;
+  for (std::size_t p = 0; p < profile.processes().size(); ++p) {
+    const Process& process = profile.processes()[p];
+    if (p != 0) out += "\n";
+    const auto put = [&](std::string_view title, std::string_view text) {
+      out += paint(look, Ink::kDim, pad_right(title, 16)) + std::string(text) + "\n";
+    };
+    for (const Fact& fact : facts_of(profile, process, run_facts(profile, ProcessId(p)))) {
+      if (fact.title.empty() || (fact.only_if_set && fact.number == 0)) continue;
+      if (!fact.shown.empty()) put(fact.title, fact.shown);
+    }
+    for (const Label& label : process.labels) {
+      put("label", escape(profile.text(label.key)) + "=" + escape(profile.text(label.value)));
+    }
+    for (const StringId note : process.notes) put("note", escape(profile.text(note)));
+  }
+  for (const std::string& warning : profile.warnings()) {
+    out += paint(look, Ink::kWarm, pad_right("warning", 16)) + escape(warning) + "\n";
+  }
+  return out;
+}
+
+Cell value_of(const Fact& fact) {
+  if (fact.is_number) return number_cell(fact.number);
+  Cell cell;
+  cell.parts.push_back({fact.value, {}});
+  return cell;
+}
+
+// All of a process; what is escaped already stays as it is.
+void put_process(const Profile& profile, ProcessId id, Section& section) {
+  const Process& process = profile.processes()[id.index()];
+  for (const Fact& fact : facts_of(profile, process, run_facts(profile, id))) {
+    section.fields.push_back({fact.key, value_of(fact)});
+  }
+  auto& [key, labels] =
+      section.maps.emplace_back("labels", std::vector<std::pair<std::string, std::string>>());
+  for (const Label& label : process.labels) {
+    labels.emplace_back(escape(profile.text(label.key)), escape(profile.text(label.value)));
+  }
+  std::vector<std::string> notes;
+  for (const StringId note : process.notes) notes.push_back(escape(profile.text(note)));
+  section.lists.emplace_back("notes", std::move(notes));
+}
+
+void put_sums(const Profile& profile, Section& section) {
+  const RunFacts run = run_facts(profile, ProcessId());
+  const std::pair<const char*, std::uint64_t> sums[] = {
+      {"samples", run.samples},  {"cpu_ns", run.cpu_ns},         {"overhead_ns", run.overhead_ns},
+      {"calls", run.calls},      {"ticks", run.ticks},           {"threads", run.threads},
+      {"tree_count", run.trees}, {"node_count", run.node_count}, {"edge_count", run.edge_count},
+      {"deepest", run.deepest}};
+  for (const auto& [key, value] : sums) section.fields.push_back({key, number_cell(value)});
+}
+
+Table flat(const Profile& profile) {
+  Table table;
+  table.key = "rows";
+  table.columns = {
+      {"process", "", Kind::kNumber}, {"key", "", Kind::kText}, {"value", "", Kind::kText}};
+  for (std::size_t p = 0; p < profile.processes().size(); ++p) {
+    for (const Fact& fact :
+         facts_of(profile, profile.processes()[p], run_facts(profile, ProcessId(p)))) {
+      table.add({number_cell(p), text_cell(fact.key), value_of(fact)});
+    }
+  }
+  return table;
+}
+
+Result<Document> summary(const Request& request) {
+  const Profile& profile = request.runs;
+  Document document("summary", Names(profile));
+  if (profile.processes().size() == 1) {
+    put_process(profile, ProcessId(0), document);
+  } else {
+    put_sums(profile, document);
+    document.parts_key = "processes";
+    for (std::size_t p = 0; p < profile.processes().size(); ++p) {
+      put_process(profile, ProcessId(p), document.parts.emplace_back());
+    }
+  }
+  std::vector<std::string> warnings;
+  for (const std::string& warning : profile.warnings()) warnings.push_back(escape(warning));
+  document.lists.emplace_back("warnings", std::move(warnings));
+  document.flat = flat(profile);
+  document.text = [&profile](const Look& look) { return summary_text(profile, look); };
+  return document;
+}
+
+const Register kSummary({
+    .name = "summary",
+    .help = "what ran, how it was recorded, what was lost",
+    .manual =
+        "What ran, for how long, with which clock, at which rate, how it ended, what was lost or\n"
+        "folded.",
+    .topic = View::Topic::kRuns,
+    .subject = View::Subject::kRuns,
+    .show = summary,
+});
+
+}  // namespace
+}  // namespace fbleprof::report

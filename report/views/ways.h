@@ -1,0 +1,18 @@
+// Rows that --block and --path share: what goes into a function or sequence, what goes out of it,
+// and the full paths that hold it.
+#pragma once
+
+#include <vector>
+
+#include "analysis/pairs.h"
+#include "report/views/view.h"
+
+namespace fbleprof::report {
+
+inline constexpr std::size_t kPathsForPeople = 5;
+
+// The paths to `contexts`, as many as the look wants, in one column of a list.
+std::vector<Cell> path_cells(const Request& request, const Names& names,
+                             const std::vector<profile::NodeId>& contexts);
+
+}  // namespace fbleprof::report

@@ -1,0 +1,172 @@
+#!/bin/bash
+# Programs that do what few do: nothing of the profiler shows in them, and nothing of theirs is lost.
+. "$(dirname "$0")/lib.sh"
+
+# A handler of ours must not wait for what the thread that it interrupted holds.
+begin "a fatal signal while libraries are unloaded"
+plugin=$PROGRAMS/first.fentry
+hangs=0
+for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+  rm -f "$dir/ready"
+  env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" "$PROGRAMS/unloading.plain" "$plugin" 100 \
+    >"$dir/ready" 2>&1 &
+  pid=$!
+  for _ in $(seq 100); do
+    grep -qs ready "$dir/ready" && break
+    sleep 0.02
+  done
+  sleep "0.0$((round * 7 % 100))"
+  kill -TERM $pid
+  for _ in $(seq 100); do
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.02
+  done
+  kill -KILL $pid 2>/dev/null && hangs=$((hangs + 1))
+  wait $pid 2>/dev/null
+done
+check "runs that hung" $hangs = 0
+verified "$profile"
+
+# A process may have 65,530 mappings, and its threads' stacks take two each.
+begin "15,000 threads at once"
+if [ "$(cat /proc/sys/kernel/pid_max)" -ge 32768 ]; then
+  same "$PROGRAMS/crowded.plain" 15000
+  verified "$profile"
+else
+  skip "too few process numbers"
+fi
+
+begin "threads under a limit of address space"
+limits=(@as=400000000)
+same "$PROGRAMS/crowded.plain" 8
+verified "$profile"
+
+# The program's own actions for fatal signals: it is told of them and ends by them as without us,
+# and the file is cut however it ends.
+for mode in fentry plain; do
+  for how in queries masks reraise once usr1 realtime trap; do
+    begin "own signals: $how $mode"
+    same "$PROGRAMS/own_signals.$mode" $how
+    verified "$profile"
+    check "the file ends where the profile does" "$(stat -c %s "$profile")" -lt 10000000
+    check "it is not taken for killed" "$(fact state)" != killed
+  done
+done
+begin "samples after masks and actions set in old ways"
+profiled "$PROGRAMS/own_signals.fentry" masks
+check "there are samples" "$(fact samples)" -gt 10
+
+begin "a truncated profile of a program that handles SIGBUS"
+: >"$dir/plain/file"
+plain "$PROGRAMS/own_signals.fentry" bus "$dir/plain/file"
+profiled "$PROGRAMS/own_signals.fentry" bus "$profile"
+same_as_plain
+
+for how in clone syscall timer destructor; do
+  begin "a child made by $how"
+  same "$PROGRAMS/odd_forks.plain" $how
+  check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 2
+  while read -r file; do
+    verified "$file"
+    near "CPU time of $file" "$(fact cpu_ns "$file")" 250000000 100000000
+  done < <(profiles_in "$dir")
+done
+
+# The search reads all memory: each page behind the end of the file would be a signal.
+begin "valgrind's search for leaks"
+if command -v valgrind >/dev/null; then
+  start=$SECONDS
+  LD_PRELOAD=$LIB FBLEPROF_OUT=$profile timeout 60 valgrind --leak-check=full \
+    --error-exitcode=9 "$PROGRAMS/leaks.plain" >/dev/null 2>"$dir/leaks.err"
+  check "valgrind finds the leak" $? = 9
+  check "it takes seconds" $((SECONDS - start)) -lt 20
+else
+  skip "no valgrind"
+fi
+
+# Their libc is not ready when our constructor runs.
+sources=$SOURCE/tests/programs
+for kind in "gcc thread -static-libtsan" "gcc address -static-libasan" "clang-14 thread" "clang-14 address"; do
+  read -r compiler sanitizer flag <<<"$kind"
+  begin "static sanitizer: $kind"
+  # shellcheck disable=SC2086  # no flag at all
+  if $compiler -g -O1 -fsanitize="$sanitizer" $flag "$sources/sanitized.c" -o "$dir/sanitized" \
+    -pthread 2>/dev/null; then
+    same "$dir/sanitized"
+    verified "$profile"
+  else
+    skip "no such sanitizer"
+  fi
+done
+
+begin "a program that locks its directory"
+(cd "$dir/plain" && "$PROGRAMS/lock_holder.plain") >"$dir/plain.out"
+(cd "$dir/profiled" && LD_PRELOAD=$LIB "$PROGRAMS/lock_holder.plain") >"$dir/profiled.out"
+check "its lock is refused as often" "$(cat "$dir/plain.out")" = "$(cat "$dir/profiled.out")"
+
+begin "another file in the place of .old"
+echo precious >"$profile.old"
+profiled "$PROGRAMS/endings.fentry" return
+settings=(FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/endings.fentry" return
+check "it is left alone" "$(cat "$profile.old")" = precious
+grep -q "not a profile" "$dir/profiled.err" || fail "the reason is not told"
+
+begin "another file in the place of the first process's profile"
+cat >"$dir/replaces.c" <<'END'
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  static char zeros[8192];
+  if (argc < 2) return 1;
+  unlink(argv[1]);
+  const int fd = open(argv[1], O_WRONLY | O_CREAT, 0600);
+  if (write(fd, zeros, sizeof zeros) < 0) return 1;
+  for (int i = 0; i < 3; ++i) {
+    if (fork() == 0) {
+      for (volatile long x = 0; x < 20000000; ++x) continue;
+      _exit(0);
+    }
+  }
+  while (wait(0) > 0) continue;
+  return 0;
+}
+END
+gcc -O1 "$dir/replaces.c" -o "$dir/replaces" || fail "cannot build"
+profiled "$dir/replaces" "$profile"
+cmp -s "$profile" <(head -c 8192 /dev/zero) || fail "it was written to"
+
+begin "killed in another pid namespace"
+if unshare -pf true 2>/dev/null; then
+  for _ in 1 2; do
+    unshare -pf env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" sh -c 'kill -KILL $$; exit' 2>/dev/null
+  done
+  check "its profile makes way" "$(profiles_in "$dir" | grep -cv '\.old')" -le 1
+  unshare -pf env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" sleep 3 &
+  sleep 1
+  profiled "$PROGRAMS/endings.fentry" return
+  check "a live one does not" "$(profiles_in "$dir" | grep -cv '\.old')" = 2
+  wait
+else
+  skip "no namespaces"
+fi
+
+begin "forks while threads start"
+same "$PROGRAMS/fork_descriptors.plain"
+
+for mode in fentry mcountc cyg; do
+  begin "fibers that change threads, on stacks of changing size $mode"
+  same "$PROGRAMS/migration.$mode"
+  expected
+done
+
+if [ "$(id -u)" = 0 ]; then
+  begin "all memory is locked in core"
+  same "$PROGRAMS/locked.plain"
+  verified "$profile"
+  begin "all memory is locked in core, under a limit"
+  same "$PROGRAMS/locked.plain" $((64 << 20))
+  begin "more memory than the limit is to be locked"
+  same "$PROGRAMS/locked.plain" 65536
+fi

@@ -1,0 +1,45 @@
+// Forks while threads start, and asks each child what descriptors it has.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static atomic_int stop;
+
+static void* nothing(void* argument) { return argument; }
+static void* start_threads(void* argument) {
+  while (!stop) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, nothing, NULL) == 0) pthread_join(thread, NULL);
+  }
+  return argument;
+}
+static int has_event(void) {
+  for (int fd = 3; fd < 64; ++fd) {
+    char path[64], target[128];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const long length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = 0;
+    if (strstr(target, "perf_event")) return 1;
+  }
+  return 0;
+}
+
+int main(void) {
+  pthread_t makers[2];
+  for (int i = 0; i < 2; ++i) pthread_create(&makers[i], NULL, start_threads, NULL);
+  int with_event = 0;
+  for (int i = 0; i < 300; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(has_event());
+    int status;
+    waitpid(pid, &status, 0);
+    with_event += WEXITSTATUS(status) != 0;
+  }
+  stop = 1;
+  for (int i = 0; i < 2; ++i) pthread_join(makers[i], NULL);
+  printf("children with a descriptor of an event: %d\n", with_event);
+  return 0;
+}

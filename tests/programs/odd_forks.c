@@ -1,0 +1,80 @@
+// Makes a child in a way that is not fork(): odd_forks clone|syscall|timer|destructor. The child
+// computes in two threads, the parent in others, as long.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double cpu(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+static void* compute(void* argument) {
+  const double end = cpu() + 0.1;
+  while (cpu() < end) continue;
+  return argument;
+}
+static void compute_in_threads(int count) {
+  pthread_t thread[2];
+  for (int i = 0; i < count; ++i) pthread_create(&thread[i], NULL, compute, NULL);
+  for (int i = 0; i < count; ++i) pthread_join(thread[i], NULL);
+}
+static int child(void* argument) {
+  (void)argument;
+  compute_in_threads(2);
+  exit(0);
+}
+static volatile int done;
+static void fork_here(void* argument) {
+  if (fork() == 0) child(argument);
+  int status;
+  wait(&status);
+  done = 1;
+}
+static void on_timer(union sigval value) { fork_here(value.sival_ptr); }
+
+static pthread_key_t key;
+static void* end_with_key(void* argument) {
+  pthread_setspecific(key, argument);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  compute_in_threads(1);
+  if (!strcmp(how, "clone")) {
+    char* stack = malloc(1 << 20);
+    const int pid = clone(child, stack + (1 << 20), SIGCHLD, NULL);
+    compute_in_threads(2);
+    waitpid(pid, NULL, 0);
+  } else if (!strcmp(how, "syscall")) {
+    const long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) child(NULL);
+    compute_in_threads(2);
+    waitpid((int)pid, NULL, 0);
+  } else if (!strcmp(how, "timer")) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = on_timer};
+    timer_t timer;
+    timer_create(CLOCK_REALTIME, &event, &timer);
+    const struct itimerspec soon = {.it_value = {0, 1000000}};
+    timer_settime(timer, 0, &soon, NULL);
+    while (!done) usleep(1000);
+    compute_in_threads(2);
+  } else {
+    pthread_key_create(&key, fork_here);
+    pthread_t thread;
+    pthread_create(&thread, NULL, end_with_key, &key);
+    pthread_join(thread, NULL);
+    compute_in_threads(2);
+  }
+  puts("done");
+  return 0;
+}

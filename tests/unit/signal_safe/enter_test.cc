@@ -1,0 +1,239 @@
+// The hooks themselves, on a recorder without a program: the assembly of the C API and the slow
+// path of native hooks, on made-up stacks.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "signal_safe/enter.h"
+#include "signal_safe/live_rule.h"
+#include "tests/unit/signal_safe/recording.h"
+
+extern "C" {
+void fbleprof_enter(std::uint32_t block);
+void fbleprof_leave(std::uint32_t block);
+void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top, fbleprof::signal_safe::Frame frame,
+                         std::uint64_t site, std::uint64_t callee, int hook, const void* at);
+}
+
+namespace fbleprof {
+namespace {
+
+using signal_safe::Entry;
+using signal_safe::Frame;
+using test::Recording;
+
+constexpr std::uint32_t kRoot = Recording::kSpecial + 2;
+
+class Hooks : public testing::Test {
+ protected:
+  Hooks() { recording.attach(); }
+
+  void name_blocks(std::uint32_t count) {
+    auto& code = recording.session.code_map;
+    for (std::uint32_t block = 1; block <= count; ++block) {
+      code.name_block(block, code.function_with_key(block, format::FunctionKind::kBlock));
+    }
+  }
+
+  // A call of `callee` by `caller`, whose frame is `depth` frames from the stack's end.
+  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth,
+            std::uint32_t site = 0) {
+    const std::uint64_t at[3] = {recording.code.hook_of(callee), frame_at(depth) + 8, 0};
+    fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller, site),
+                        recording.code.hook_of(callee), HOOK_NATIVE, at);
+  }
+  static Frame frame_at(std::uint64_t depth) { return (std::uint64_t{1} << 46) - depth * 64; }
+
+  std::uint32_t function_on_top() {
+    const auto& function = *recording.session.arena.at<format::Function>(
+        recording.tree().function_of(signal_safe::node_of(recording.thread, fbleprof_hot.top)));
+    return static_cast<std::uint32_t>((function.address - recording.code.begin()) /
+                                      test::FakeCode::kBytes);
+  }
+
+  Recording recording;
+};
+
+TEST_F(Hooks, BlocksAreCountedThroughTheCacheAsWithoutIt) {
+  constexpr std::uint32_t kBlocks = 200;
+  name_blocks(kBlocks);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> expected;
+  std::vector<std::uint32_t> stack{kRoot};
+  std::mt19937 random(1);
+  for (int i = 0; i < 2'000'000; ++i) {
+    if (stack.size() > 1 && (stack.size() > 6 || random() % 2 == 0)) {
+      fbleprof_leave(stack.back());
+      stack.pop_back();
+    } else {
+      // Many of few, few of many: what fits into the cache, and what does not.
+      const std::uint32_t block = 1 + (random() % 4 != 0 ? random() % 5 : random() % kBlocks);
+      fbleprof_enter(block);
+      ++expected[{stack.back(), block}];
+      stack.push_back(block);
+    }
+  }
+  EXPECT_EQ(recording.pairs(), expected);
+  EXPECT_EQ(static_cast<std::size_t>(fbleprof_hot.top - recording.thread.main_stack.gate),
+            stack.size() - 1);
+}
+
+TEST_F(Hooks, BlockZeroAndUnknownBlocksAreNothing) {
+  name_blocks(1);
+  fbleprof_enter(1);
+  const Entry* top = fbleprof_hot.top;
+  fbleprof_enter(0), fbleprof_leave(0), fbleprof_enter(77), fbleprof_leave(77);
+  EXPECT_EQ(fbleprof_hot.top, top);
+}
+
+TEST_F(Hooks, NativeCallsFindTheirCaller) {
+  call(0, 1, 1);  // main has no entry: the root
+  call(1, 2, 2), call(2, 3, 3);
+  call(1, 4, 2);  // 2 and 3 have returned
+  EXPECT_EQ(recording.pairs(), (std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>{
+                                   {{kRoot, 1}, 1}, {{1, 2}, 1}, {{2, 3}, 1}, {{1, 4}, 1}}));
+}
+
+TEST_F(Hooks, StaleEntryOfASiblingIsNotTakenForTheCaller) {
+  call(0, 1, 1);
+  call(1, 2, 2);
+  // 1 pushes arguments and calls 3, whose frame lies below that of 2, which has returned.
+  call(1, 3, 4);
+  EXPECT_EQ(recording.pairs().count({1, 3}), 1u);
+  EXPECT_EQ(recording.pairs().count({2, 3}), 0u);
+}
+
+TEST_F(Hooks, RandomStacksAreFollowedThroughStaleEntries) {
+  struct Live {
+    std::uint32_t function;
+    std::uint64_t depth;
+  };
+  std::vector<Live> stack{{0, 1}};
+  std::mt19937 random(3);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> expected{{{kRoot, 0}, 1}};
+  call(100, 0, 1);
+  for (int i = 0; i < 300'000; ++i) {
+    if (stack.size() > 1 && (stack.size() > 30 || random() % 2 == 0)) {
+      stack.pop_back();
+      continue;
+    }
+    // Deeper by one frame, or by some that its caller has pushed.
+    const std::uint64_t depth = stack.back().depth + 1 + (random() % 4 == 0 ? random() % 5 : 0);
+    std::uint32_t callee = random() % 60;
+    // What the proof cannot see: a stale entry of the same function.
+    if (callee == stack.back().function) callee = 60 + random() % 3;
+    call(stack.back().function, callee, depth, random() % 3);
+    ++expected[{stack.back().function, callee}];
+    stack.push_back({callee, depth});
+    ASSERT_EQ(function_on_top(), callee);
+  }
+  EXPECT_EQ(recording.pairs(), expected);
+}
+
+TEST_F(Hooks, TailCallIsKnownByTheCallThatNamesAnother) {
+  call(0, 1, 1);
+  recording.function(2);  // has a hook
+  const std::uint64_t site = recording.code.site_in(1);
+  recording.code.write_call(site, 2);
+  call(1, 3, 2);  // by a call of 2, which jumped to 3
+  for (const auto& node : recording.nodes()) {
+    EXPECT_EQ((node.flags & format::kEdgeByTailCall) != 0, node.function == 3) << node.function;
+  }
+}
+
+TEST_F(Hooks, HooksInterruptedByHooksLoseOneCallAndNothingElse) {
+  call(0, 1, 1);
+  format::Thread& record = *recording.thread.record;
+  {
+    signal_safe::BusyGuard guard(recording.thread);  // the slow path is interrupted
+    call(1, 2, 2);
+  }
+  EXPECT_EQ(record.lost_calls, 1u);
+  call(1, 2, 2);
+  EXPECT_EQ(recording.pairs().at({1, 2}), 1u);
+}
+
+TEST_F(Hooks, SignalStackHasItsOwnShadow) {
+  std::vector<Entry> shadow(1000);
+  shadow[0] = {signal_safe::kNoFrame, signal_safe::kGateWord};
+  const std::uint64_t low = 1 << 20;
+  recording.thread.main_stack.low = low + (1 << 20);
+  recording.thread.signal_stack = {
+      low, low + 65536, shadow.data(), shadow.data() + 900, shadow.data(), 0};
+  call(0, 1, 1), call(1, 2, 2);
+  // A handler on its own stack, called by nobody that has a hook.
+  const std::uint64_t at[3] = {recording.code.hook_of(5), low + 4096, 0};
+  fbleprof_enter_slow(fbleprof_hot.top, low + 4096, 12345, recording.code.hook_of(5), HOOK_NATIVE,
+                      at);
+  EXPECT_EQ(recording.thread.current, &recording.thread.signal_stack);
+  call(2, 3, 3);  // back on the thread's own
+  EXPECT_EQ(recording.thread.current, &recording.thread.main_stack);
+  EXPECT_EQ(recording.pairs(), (std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>{
+                                   {{kRoot, 1}, 1}, {{1, 2}, 1}, {{2, 5}, 1}, {{2, 3}, 1}}));
+}
+
+int adopted = 0;
+
+TEST_F(Hooks, ForkedChildAsksForItsOwnProfileBeforeItWrites) {
+  call(0, 1, 1);
+  adopted = 0;
+  recording.session.adopt_forked_child = [](signal_safe::ThreadState*) {
+    ++adopted;
+    fbleprof_hot = {};
+  };
+  const auto before = recording.pairs();
+  recording.thread.canary->alive = 0;  // as the kernel leaves it in a child
+  call(1, 2, 2);
+  EXPECT_EQ(adopted, 1);
+  EXPECT_EQ(recording.pairs(), before);
+}
+
+TEST_F(Hooks, FilterFindsWhatALinearSearchFinds) {
+  std::mt19937 random(9);
+  std::vector<Entry> entries{{signal_safe::kNoFrame, signal_safe::kRootGateWord}};
+  Frame frame = 1 << 30;
+  for (int i = 0; i < 500; ++i) {
+    frame -= random() % 3 * 16;
+    entries.push_back({frame, signal_safe::word_of(128, arch::kNoBlock)});
+  }
+  for (std::uint64_t sp = frame - 32; sp < (1 << 30) + 64; sp += 8) {
+    const Entry* expected = &entries.back();
+    while (expected->frame + FRAME_BIAS < sp) --expected;
+    ASSERT_EQ(signal_safe::filter_by_address(entries.data(), &entries.back(), sp), expected);
+  }
+}
+
+TEST(Words, NameEveryContextAndBlockExactly) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 1'000'000; ++i) {
+    const std::uint32_t context = random() % arch::kContextLimit;
+    const std::uint32_t block = random() % (arch::kNoBlock + 1);
+    const arch::Word word = arch::make_word(context, block);
+    ASSERT_EQ(arch::context_of(word), context);
+    ASSERT_EQ(arch::block_of(word), block);
+    ASSERT_FALSE(arch::is_gate_word(word));
+    ASSERT_NE(word >> arch::kUpperShift, 0u);
+  }
+}
+
+// Two calls with equal tag and callee, in one pair of slots, are the same call.
+TEST(Words, CacheProvesContextSiteAndCallee) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 1'000'000; ++i) {
+    const auto context = static_cast<std::uint32_t>(random() % arch::kContextLimit);
+    const auto other = context ^ static_cast<std::uint32_t>(random() & arch::kLowerMask);
+    if (other == context || other >= arch::kContextLimit) continue;
+    const std::uint64_t site = random() >> 17, callee = random() >> 17;
+    const arch::Word word = arch::make_word(context, arch::kNoBlock);
+    const arch::Word other_word = arch::make_word(other, arch::kNoBlock);
+    const std::uint64_t tag = word ^ site;
+    const std::uint64_t site_with_same_tag = tag ^ other_word;
+    ASSERT_EQ(other_word ^ site_with_same_tag, tag);
+    const std::uint64_t place = arch::slot_offset(word, tag, callee);
+    const std::uint64_t other_place = arch::slot_offset(other_word, tag, callee);
+    ASSERT_NE(place & ~std::uint64_t{SLOT_BYTES}, other_place & ~std::uint64_t{SLOT_BYTES});
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof
