@@ -1,5 +1,6 @@
 // Folded stacks, callgrind, DOT, CSV.
 #include "profile/builder.h"
+#include "tests/support/text.h"
 #include "tests/unit/exporters/export_of.h"
 
 namespace fbleprof::report {
@@ -7,9 +8,7 @@ namespace {
 
 using namespace profile;
 
-bool holds(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
+using test::holds;
 
 TEST(Registry, UnknownFormatNamesTheKnownOnes) {
   const auto found = find_exporter("xml");

@@ -1,4 +1,5 @@
 #include "launch/options.h"
+#include "tests/support/text.h"
 
 #include <gtest/gtest.h>
 
@@ -92,7 +93,7 @@ TEST(Request, HelpExplainsEveryOption) {
   for (const char* word :
        {"--out", "--rate", "--clock", "--compact", "--memory", "--callsites", "--leaves",
         "--start-off", "--verbose", "--help", "--version", "Examples", "20000"}) {
-    EXPECT_NE(text.find(word), std::string::npos) << word;
+    EXPECT_TRUE(test::holds(text, word)) << word;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/support/file_builder.h"
+#include "tests/support/text.h"
 
 namespace fbleprof::profile {
 namespace {
@@ -42,7 +43,7 @@ TEST(FileImage, DirectoryIsRefused) {
   const TempDir dir;
   auto image = FileImage::load(dir / "");
   ASSERT_FALSE(image.ok());
-  EXPECT_NE(image.error().line().find("is a directory"), std::string::npos);
+  EXPECT_TRUE(test::holds(image.error().line(), "is a directory"));
 }
 
 TEST(FileImage, FifoIsRefusedWithoutWaitingForAWriter) {
@@ -51,7 +52,7 @@ TEST(FileImage, FifoIsRefusedWithoutWaitingForAWriter) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   auto image = FileImage::load(path);
   ASSERT_FALSE(image.ok());
-  EXPECT_NE(image.error().line().find("not a regular file"), std::string::npos);
+  EXPECT_TRUE(test::holds(image.error().line(), "not a regular file"));
 }
 
 TEST(FileImage, EmptyFileIsRefused) {
@@ -59,7 +60,7 @@ TEST(FileImage, EmptyFileIsRefused) {
   std::ofstream(dir / "empty").close();
   auto image = FileImage::load(dir / "empty");
   ASSERT_FALSE(image.ok());
-  EXPECT_NE(image.error().line().find("empty file"), std::string::npos);
+  EXPECT_TRUE(test::holds(image.error().line(), "empty file"));
 }
 
 TEST(FileImage, ForeignFilesAreNamed) {
@@ -70,12 +71,11 @@ TEST(FileImage, ForeignFilesAreNamed) {
   };
   EXPECT_EQ(error_of(bytes("hello")),
             "f: not a profile of fbleprof: give the mlmon.out that a profiled program wrote");
-  EXPECT_NE(error_of(bytes("\x7f"
-                           "ELF"))
-                .find("program or library"),
-            std::string::npos);
-  EXPECT_NE(error_of(bytes("gmon")).find("gprof"), std::string::npos);
-  EXPECT_NE(error_of(bytes("PERFILE2")).find("perf.data"), std::string::npos);
+  EXPECT_TRUE(test::holds(error_of(bytes("\x7f"
+                                         "ELF")),
+                          "program or library"));
+  EXPECT_TRUE(test::holds(error_of(bytes("gmon")), "gprof"));
+  EXPECT_TRUE(test::holds(error_of(bytes("PERFILE2")), "perf.data"));
 }
 
 TEST(FileImage, NewerVersionAsksForANewerTool) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/file_builder.h"
+#include "tests/support/text.h"
 
 namespace fbleprof::profile {
 namespace {
@@ -32,11 +33,11 @@ std::vector<std::string> broken(const FileBuilder& file) {
   return names;
 }
 
-bool contains(const std::vector<std::string>& names, std::string_view part) {
-  for (const std::string& name : names) {
-    if (name.find(part) != std::string::npos) return true;
-  }
-  return false;
+// Whether one of them is about that.
+testing::AssertionResult contains(const std::vector<std::string>& names, std::string_view part) {
+  std::string all;
+  for (const std::string& name : names) all += name + "\n";
+  return test::holds(all, part);
 }
 
 TEST(Verify, GoodFilePassesEveryCheck) { EXPECT_TRUE(broken(good_file()).empty()); }

@@ -1,4 +1,5 @@
 #include "report/push/request.h"
+#include "tests/support/text.h"
 
 #include <gtest/gtest.h>
 
@@ -23,10 +24,9 @@ TEST(IngestRequest, ProfileIsAFieldOfAForm) {
   upload.sample_types = {{"cpu", "ns"}, {"live", "bytes"}};
   const Request request = ingest_request("", upload);
   EXPECT_EQ(request.content_type, "multipart/form-data; boundary=fbleprof-form-x");
-  EXPECT_NE(request.body.find("name=\"profile\""), std::string::npos);
-  EXPECT_NE(request.body.find("\r\n\r\nfbleprof-form in the profile itself\r\n--"),
-            std::string::npos);
-  EXPECT_NE(request.body.find("\"live\":{\"units\":\"bytes\""), std::string::npos);
+  EXPECT_TRUE(test::holds(request.body, "name=\"profile\""));
+  EXPECT_TRUE(test::holds(request.body, "\r\n\r\nfbleprof-form in the profile itself\r\n--"));
+  EXPECT_TRUE(test::holds(request.body, "\"live\":{\"units\":\"bytes\""));
   EXPECT_TRUE(request.body.ends_with("--fbleprof-form-x--\r\n"));
 }
 

@@ -4,6 +4,7 @@
 
 #include "profile/builder.h"
 #include "tests/support/profile_builder.h"
+#include "tests/support/text.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 
@@ -56,7 +57,7 @@ TEST(Accumulator, WhatIsSplitStaysApart) {
   const Profile bit_by_bit =
       merge(accumulated({.splits = splits, .most_profiles = 3}), {.splits = splits});
   EXPECT_EQ(text_of(bit_by_bit), text_of(at_once));
-  EXPECT_NE(text_of(bit_by_bit).find(".thread \"worker\""), std::string::npos);
+  EXPECT_TRUE(test::holds(text_of(bit_by_bit), ".thread \"worker\""));
 }
 
 TEST(Grouping, LabelsOfThreadsComeBeforeThoseOfTheirProcess) {
