@@ -1,5 +1,5 @@
 #!/bin/bash
-# A known split of CPU time is reported within 2 percentage points, in every hook mode and without.
+# A known split of CPU time is reported as it is, but for chance, in every hook mode and without.
 . "$(dirname "$0")/lib.sh"
 milliseconds=${SPLIT_MS:-5000}
 
@@ -8,17 +8,17 @@ for mode in fentry gmon mcount mcountc cyg cygclang plain; do
   profiled "$PROGRAMS/split.$mode" "$milliseconds"
   check "it ends well" "$(cat "$dir/profiled.status")" = 'exit 0'
   verified "$profile"
-  near "self of hot" "$(share hot)" 50 2
-  near "self of deep" "$(share deep)" 30 2
-  near "self of shared" "$(share shared)" 20 2
-  near "left" "$(dominated left)" 15 2
-  near "right" "$(dominated right)" 5 2
+  near_share "self of hot" "$(share hot)" 50
+  near_share "self of deep" "$(share deep)" 30
+  near_share "self of shared" "$(share shared)" 20
+  near_share "left" "$(dominated left)" 15
+  near_share "right" "$(dominated right)" 5
 done
 
 for mode in fentry plain; do
   begin "a program in step with the sampler, $mode"
   profiled "$PROGRAMS/rounds.$mode" "$milliseconds" rhythm
-  near "dominated by first" "$(dominated first)" 30 3
+  near_share "dominated by first" "$(dominated first)" 30 1.5
   begin "time in the kernel, $mode"
   profiled "$PROGRAMS/rounds.$mode" "$milliseconds" kernel
   near "dominated by in_kernel" "$(dominated in_kernel)" 30 8

@@ -123,5 +123,14 @@ near() {
     fail "$1 is $2, expected $3 within $4"
 }
 
+# near_share WHAT SHARE EXPECTED [MORE]: percentages; within what chance does to a count of the
+# profile's samples (4.5 standard deviations: once in 100,000), and MORE points (0.5).
+near_share() {
+  local bound
+  bound=$(awk -v p="$3" -v n="$(fact samples)" -v more="${4:-0.5}" \
+    'BEGIN { printf "%.3f", (n > 0 ? 4.5 * sqrt(p * (100 - p) / n) : 0) + more }')
+  near "$1" "$2" "$3" "$bound"
+}
+
 # profiles_in DIRECTORY: the profiles there, one a line.
 profiles_in() { find "$1" -maxdepth 1 -name 'mlmon.out*' -size +0 | sort; }
