@@ -1,0 +1,44 @@
+#!/bin/bash
+# Amounts other than time, and limits of the tree.
+. "$(dirname "$0")/lib.sh"
+
+# self METRIC FUNCTION: what the function itself has of it.
+self() {
+  "$REPORT" --self --metric "$1" --format csv "$profile" |
+    python3 -c 'import csv, sys
+print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin) if row["name"] == sys.argv[1]))' "$2"
+}
+
+for mode in fentry plain; do
+  begin "page faults by context, $mode"
+  settings=(FBLEPROF_FAULTS=1)
+  same "$PROGRAMS/faults.$mode" 20000
+  [ "$mode" = plain ] || expected
+  verified "$profile"
+  check "the function that touches has its faults" "$(self minor-faults touches)" -gt 16000
+  check "it has no more than all" "$(self faults touches)" -lt 24000
+  check "the one that computes has next to none" "$(self faults computes)" -lt 4000
+done
+
+begin "without the option there is no such metric"
+same "$PROGRAMS/faults.fentry" 1000
+"$REPORT" --self --metric faults "$profile" >"$dir/report" 2>&1
+check "status" $? = 2
+check "the metrics that there are get named" "$(grep -c 'cpu' "$dir/report")" -gt 0
+
+for mode in fentry cyg; do
+  for depth in 1 3; do
+    begin "a limit of depth keeps every call, $mode, $depth"
+    settings=(FBLEPROF_DEPTH=$depth)
+    same "$PROGRAMS/notes.$mode"
+    verified "$profile"
+    "$REPORT" --edges --format csv "$profile" | grep -v '\[' | sort >"$dir/limited"
+    settings=()
+    rm "$profile"
+    profiled "$PROGRAMS/notes.$mode"
+    "$REPORT" --edges --format csv "$profile" | grep -v '\[' | sort >"$dir/whole"
+    # Caller, callee and calls; times are never the same.
+    check "pairs and calls are the same" \
+      "$(cut -d, -f1-3 "$dir/limited" | cksum)" = "$(cut -d, -f1-3 "$dir/whole" | cksum)"
+  done
+done
