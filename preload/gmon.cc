@@ -1,5 +1,5 @@
-// glibc's own profiler, which programs linked with -pg start: it would arm SIGPROF and write
-// gmon.out. Its hooks are ours now; the rest is silenced.
+// glibc's own profiler, which programs linked with -pg start. It would arm SIGPROF and write
+// gmon.out. We provide its hooks; these functions disable the rest.
 #include "interposed.h"
 
 FBLEPROF_INTERPOSE void __monstartup(unsigned long, unsigned long) {}

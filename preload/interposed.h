@@ -1,5 +1,5 @@
-// The functions that this library stands in front of: interposed.def lists them, `original::name`
-// calls on.
+// The functions that this library interposes on: interposed.def lists them, `original::name` calls
+// the next definition.
 #pragma once
 
 #include <poll.h>
@@ -18,9 +18,9 @@ namespace fbleprof::preload {
 using Handler = void (*)(int);
 using Strings = char* const*;  // argv, envp
 
-// The next definition of a function after ours: libc's, or another library's that was preloaded
-// too. Found in the constructor, which keeps dlsym out of signal handlers and forked children; or
-// at the first call, by a program that runs before it.
+// The next definition of a function after ours: libc's, or that of another preloaded library. Found
+// in the constructor, which keeps dlsym out of signal handlers and forked children, or at the first
+// call, if that comes before the constructor.
 class OriginalBase {
  public:
   constexpr explicit OriginalBase(const char* name) : name_(name) {}

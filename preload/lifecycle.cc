@@ -13,8 +13,8 @@ namespace original = fbleprof::preload::original;
 
 void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::State::kEnded, 0); }
 
-// The library asks to be initialised before all others (-z initfirst), so that their constructors
-// are counted; what it needs of libc does not depend on libc's own.
+// The library is initialised before all others (-z initfirst), so that their constructors are
+// counted. What it uses of libc works before libc's own initialisation.
 __attribute__((constructor)) void start(int, char**, char** environment) {
   using namespace fbleprof::preload;
   find_originals();

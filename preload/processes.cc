@@ -1,4 +1,4 @@
-// fork, exec, and what confines a process.
+// fork, exec, and the calls that confine a process.
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +23,7 @@ namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
 using Arguments = fbleprof::preload::Strings;
 
-// The arguments of execl and its like, as an array on the stack of the caller.
+// The arguments of execl and the like, as an array on the caller's stack.
 std::size_t count_arguments(va_list arguments) {
   std::size_t count = 1;
   while (va_arg(arguments, char*)) ++count;
@@ -32,7 +32,7 @@ std::size_t count_arguments(va_list arguments) {
 }  // namespace
 
 namespace {
-// What comes before and after a fork of any kind.
+// Runs before and after a fork of any kind.
 template <typename Fork>
 auto forked(Fork fork) {
   capture::before_fork();
@@ -50,7 +50,7 @@ FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
   return forked([] { return original::_Fork(); });
 }
 
-// With memory of its own, what clone makes is a process like a forked one, on another stack.
+// A process that clone makes with its own memory is like a forked one, on another stack.
 namespace {
 struct CloneStart {
   int (*function)(void*);
@@ -60,12 +60,12 @@ int run_clone(void* start) {
   const CloneStart copy = *static_cast<CloneStart*>(start);
   capture::after_fork_in_child();
   const int status = copy.function(copy.argument);
-  // libc leaves by a system call of its own.
+  // libc ends the process by a system call of its own.
   capture::finish_process(fbleprof::format::State::kEnded, 0);
   return status;
 }
 }  // namespace
-// Declared with `...`: the arguments after the fourth are there if the flags ask for them.
+// Declared with `...`: the arguments after the fourth exist if the flags ask for them.
 FBLEPROF_INTERPOSE int clone_of_program(int (*function)(void*), void* stack, int flags,
                                         void* argument, void* parent_tid, void* tls,
                                         void* child_tid) __asm__("clone");
@@ -107,7 +107,7 @@ FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Argume
   return original::execveat(fd, path, argv, envp, flags);
 }
 
-// The three with a variable number of arguments.
+// The three functions with a variable number of arguments.
 #define FBLEPROF_COLLECT_ARGUMENTS(first)                                     \
   va_list list, again;                                                        \
   va_start(list, first);                                                      \
@@ -142,8 +142,8 @@ FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {
   return capture::lock_program(flags, original::mlockall.get());
 }
 
-// Both are declared with `...`, and take as many arguments as the call needs; passing on all there
-// can be does no harm. Hence the other names here.
+// Both are declared with `...` and take as many arguments as the call needs. These, under other
+// names, pass on the largest possible number, which does no harm.
 FBLEPROF_INTERPOSE int prctl_of_program(int option, unsigned long a, unsigned long b,
                                         unsigned long c, unsigned long d) __asm__("prctl");
 FBLEPROF_INTERPOSE long syscall_of_program(long number, long a, long b, long c, long d, long e,

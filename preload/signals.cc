@@ -1,4 +1,4 @@
-// The program's own use of signals: it sees the actions and masks that it set, and never ours.
+// The program's own use of signals: it sees the actions and masks that it set, never ours.
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ bool is_sampling_signal(int number) {
   return number == capture::kSamplingSignal && capture::handler_is_installed();
 }
 
-// Whether the program's action for the signal is not simply the kernel's.
+// Whether one of our handlers stands in front of the program's action for the signal.
 bool is_ours_to_set(int number) {
   return is_sampling_signal(number) || capture::is_watched(number);
 }
@@ -33,10 +33,10 @@ int set_action(int number, const struct sigaction* action, struct sigaction* old
                                     : capture::set_watched_action(number, action, old);
 }
 
-// Signals that interrupt system calls when their handler was set by signal(): see siginterrupt.
+// Signals that interrupt system calls if signal() set their handler; see siginterrupt.
 std::uint64_t interrupting = 0;
 
-// signal() and its like in terms of sigaction.
+// signal() and the like in terms of sigaction.
 Handler set_handler(int number, Handler handler, int flags, bool masks_itself) {
   struct sigaction action {
   }, old{};
@@ -77,7 +77,7 @@ FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
   return __sysv_signal(number, handler);
 }
 
-// System V's: sets the action and takes the signal out of the mask, or puts it there.
+// System V's: sets the action and unblocks the signal, or blocks it.
 FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
   if (!is_ours_to_set(number) || handler == SIG_ERR) return original::sigset(number, handler);
   sigset_t one, before;
@@ -116,7 +116,7 @@ FBLEPROF_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* o
   return capture::program_sigmask(how, set, old, original::pthread_sigmask.get());
 }
 
-// Older calls on the mask.
+// Older calls for the mask.
 namespace {
 int change_mask_by(int how, int number) {
   sigset_t one;
@@ -142,7 +142,7 @@ FBLEPROF_INTERPOSE int sigblock(int mask) noexcept { return change_mask_bits(SIG
 FBLEPROF_INTERPOSE int sigsetmask(int mask) noexcept { return change_mask_bits(SIG_SETMASK, mask); }
 FBLEPROF_INTERPOSE int siggetmask() noexcept { return change_mask_bits(SIG_BLOCK, 0); }
 
-// Masks that last for one call, and sets to wait for. Each is the program's set without ours.
+// Masks for the duration of one call, and sets to wait for. We pass on each set without our signal.
 FBLEPROF_INTERPOSE int sigsuspend(const sigset_t* set) {
   sigset_t own;
   return original::sigsuspend(without_sampling_signal(set, &own));
@@ -167,8 +167,8 @@ FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int ti
   sigset_t own;
   return original::epoll_pwait(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
-// Waiting for the sampling signal itself: the kernel never has it pending, so that ours is not
-// taken for the program's. The handler notes the program's, and interrupts the wait.
+// Waiting for the sampling signal itself. The kernel must not deliver it here, because it might be
+// ours. The handler notes the program's signal and interrupts the wait.
 FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   sigset_t own;
   const sigset_t* others = without_sampling_signal(set, &own);

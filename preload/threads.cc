@@ -20,8 +20,8 @@ namespace capture = fbleprof::capture;
 pthread_key_t end_key;
 bool has_end_key = false;
 
-// Runs among the thread's other destructors, in no order that is ours to choose: it puts itself off
-// until the last round, so that theirs are profiled.
+// Runs among the thread's other destructors, in an order that we cannot choose. It postpones itself
+// to the last round, so that the others are profiled.
 void at_thread_end(void* round) {
   const auto n = reinterpret_cast<unsigned long>(round);
   if (n < PTHREAD_DESTRUCTOR_ITERATIONS &&
@@ -69,7 +69,7 @@ int run_thrd(void* argument) {
   return start.thrd_function(start.argument);
 }
 
-// Null: the thread is started as if we were not there.
+// Null: the thread is started unprofiled.
 Start* prepare(const pthread_attr_t* attributes) {
   Start* start =
       capture::is_profiling() && capture::owns_profile() ? capture::prepare_thread() : nullptr;

@@ -1,11 +1,11 @@
-// What has to be asked of libc rather than stood in front of.
+// Events that libc reports to us; there is no function to interpose on.
 #pragma once
 
 namespace fbleprof::preload {
 
-// Has the calling thread's end noticed.
+// Makes libc report the end of the calling thread.
 void watch_this_thread();
-// Has forks noticed.
+// Makes libc report forks.
 void watch_forks();
 
 }  // namespace fbleprof::preload

@@ -44,12 +44,12 @@ Named name_of(const format::Function& function) {
 
 // What a query keeps of each node.
 struct Place {
-  std::uint64_t back_calls, tail_calls;   // on edges to the node, from wherever in the tree
+  std::uint64_t back_calls, tail_calls;   // on edges to the node, from anywhere in the tree
   format::Ref first_child, next_sibling;  // Nodes; newest first
 };
 
-// The places of all nodes that are there now; what is newer has none and is not visited. Memory is
-// from the kernel, since the program's allocator may itself be profiled.
+// The places of all nodes that exist now; newer nodes have none and are not visited. Memory comes
+// from the kernel, because the program's allocator may itself be profiled.
 class Places {
  public:
   Places() : count_(session.arena.used_bytes() / sizeof(format::Node)) {
@@ -77,7 +77,8 @@ class Places {
   }
 
  private:
-  // Calls visit(ref) for the items of all records of a kind, up to the first that is not there yet.
+  // Calls visit(ref) for the items of all records of a kind, up to the first that does not exist
+  // yet.
   template <typename Item, typename Visit>
   static void for_each_item(format::Kind kind, Visit visit) {
     session.arena.for_each(kind, [&](format::Ref chunk) {
@@ -124,7 +125,7 @@ class Query {
   Query(int (*visitor)(const fbleprof_visit*, void*), void* argument, const Places& places)
       : visitor_(visitor), argument_(argument), places_(places) {}
 
-  // Until the visitor returns nonzero; then that.
+  // Stops when the visitor returns nonzero, and returns that.
   int tree(format::Ref root, std::uint32_t number) {
     for (format::Ref ref = root;;) {
       const Place* place = places_.of(ref);
@@ -168,7 +169,7 @@ class Query {
       visit.wall_ns = values[signal_safe::kWallNs];
       visit.ticks = values[signal_safe::kTicks];
     }
-    // Each tree has the node from its beginning, whether or not anything will overflow.
+    // Each tree has this node from the start, even if nothing overflows.
     const bool is_empty = (visit.calls | visit.back_calls | visit.tail_calls | visit.samples |
                            visit.cpu_ns | visit.wall_ns | visit.ticks) == 0;
     if (function.kind == format::FunctionKind::kOverflow && is_empty && place.first_child == 0) {

@@ -6,7 +6,7 @@
 
 #define FBLEPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Defined in signal_safe/arch: the two that must be fast.
+// Defined in libprof/arch: the two that must be fast.
 extern "C" void fbleprof_enter(fbleprof_block block);
 extern "C" void fbleprof_leave(fbleprof_block block);
 

@@ -1,5 +1,5 @@
-// Clocks read by system call: the program may have a clock_gettime of its own, and ours may be
-// asked before that one is ready.
+// Clocks read by system call: the program may have its own clock_gettime, and we may need the time
+// before that one is ready.
 #pragma once
 
 #include <time.h>
@@ -10,7 +10,7 @@
 
 namespace fbleprof::capture {
 
-// Nanoseconds; 0 if there is no such clock.
+// Nanoseconds; 0 if the clock does not exist.
 inline std::uint64_t clock_ns(clockid_t clock) {
   timespec now{};
   if (arch::kernel_failed(

@@ -13,11 +13,11 @@ using signal_safe::session;
 using signal_safe::ThreadState;
 
 namespace {
-// Room for new contexts once no more memory may be asked for.
+// Room for new contexts once the kernel may not be asked for memory.
 constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
 }  // namespace
 
-// timer_create is older and more common than perf_event_open, and is used all the same.
+// timer_create is still used there: it is older and more common than perf_event_open.
 bool is_born_confined() {
   char text[4096];
   read_text("/proc/self/status", text, sizeof text);

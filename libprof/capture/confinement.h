@@ -1,14 +1,14 @@
-// Programs that forbid themselves things that we do.
+// Programs that forbid themselves what we do.
 #pragma once
 
 namespace fbleprof::capture {
 
-// Whether the program was born confined (seccomp): a new kind of system call might be its end.
+// Whether the program was started confined (seccomp): a new kind of system call might kill it.
 bool is_born_confined();
 
-// Before the program forbids itself system calls (seccomp): nothing of ours makes one afterwards.
+// Before the program forbids itself system calls (seccomp): afterwards our code makes none.
 void before_confinement();
-// Before the program forbids a thread of it to read the time-stamp counter.
+// Before the program forbids one of its threads to read the time-stamp counter.
 void before_counter_is_forbidden();
 
 }  // namespace fbleprof::capture

@@ -14,9 +14,8 @@ using signal_safe::session;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
 
-// A stack that belongs to no machine stack: its bounds are everything, so that nothing switches
-// away from it but the program. Its entries name nodes of the tree of the thread that it last ran
-// in.
+// A stack without a machine stack. Its bounds are the whole address space, so only the program
+// switches away from it. Its entries name nodes in the tree of the thread in which it last ran.
 struct fbleprof_context {
   Stack stack;
   const signal_safe::CallTree* tree;
@@ -38,7 +37,7 @@ format::Ref transplant(signal_safe::CallTree& tree, format::Ref node, int depth)
   return tree.enter(parent, n->function, 0, format::kEdgeSampled).to;
 }
 
-// The context goes on in another thread: its entries get that thread's nodes.
+// The context continues in another thread: replaces its entries' nodes by that thread's.
 void move_to_tree(fbleprof_context& context, signal_safe::CallTree& tree) {
   context.stack.base = transplant(tree, context.stack.base, 0);
   format::Ref at = context.stack.base;

@@ -7,16 +7,16 @@
 
 namespace fbleprof::capture {
 
-// Tells that a context mirrors a machine stack, so that a return to another one is noticed even
-// where nobody says so.
+// Binds a context to the machine stack that it mirrors, so that a return to another stack is
+// noticed even if nobody announces it.
 void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::uint64_t bytes);
 
-// The memory of that stack is used for another one, from the same address on: what the context knew
-// is void. False: it has no room for so many entries.
+// A new stack starts at the same address: forgets the context's entries. False: there is no room
+// for as many entries as the new stack needs.
 bool bind_anew(fbleprof_context* context, std::uint64_t bytes);
 std::uint64_t bound_bytes(const fbleprof_context* context);
 
-// The machine stack goes on at `sp`: what was entered below has ended.
+// The machine stack continues at `sp`: ends everything that was entered below.
 void drop_below(fbleprof_context* context, std::uint64_t sp);
 
 }  // namespace fbleprof::capture

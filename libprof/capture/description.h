@@ -1,6 +1,6 @@
-// The records that describe a profile as a whole: header, metrics, process, notes, and the
-// end. With capture/fork_child the only file of this layer that writes records of
-// the format other than a thread's own.
+// The records that describe a profile as a whole: header, metrics, process, notes, and the end.
+// Apart from threads' own records, only this file and capture/fork_child write records in this
+// layer.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace fbleprof::capture {
 
-// Writes the header of a file that nothing is in yet.
+// Writes the header of an empty file.
 void start_file(const Settings& settings, const OutputFile& output);
 // Describes metrics and process.
 void describe(const Settings& settings);
 
-// Adds a remark for the reader of the report. From any handler.
+// Adds a remark for the reader of the report. Any handler may call this.
 void add_note(const char* text);
 
-// How the process ended. The state is written apart, and last: it says that the rest is there.
+// Describes how the process ended. The state is written separately and last: it says that the rest
+// is complete.
 void describe_end(std::uint32_t code, bool is_trivial);
-// It did not end after all.
+// The process did not end after all.
 void describe_going_on();
 
 }  // namespace fbleprof::capture

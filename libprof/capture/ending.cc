@@ -21,7 +21,7 @@ namespace {
 
 bool has_time() { return profile.settings.recording.clock != format::Clock::kTicks; }
 
-// The calling thread gets no more samples: its rest is charged now.
+// The calling thread gets no more samples, so charge its remaining time now.
 void charge_this_thread() {
   if (!fbleprof_hot.top) return;
   disarm_timer(*fbleprof_hot.self);
@@ -31,7 +31,7 @@ void charge_this_thread() {
                     reinterpret_cast<long>(fbleprof_hot.self->record->name));
 }
 
-// A thread that goes on running when the process ends is charged by whoever ends it.
+// The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot) return;
   const auto clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread.tid) << 3 | 6);
@@ -47,10 +47,10 @@ void charge_from_outside(ThreadState& thread) {
   thread.in_kernel_ns = 0;
 }
 
-// What a profile holds so far.
+// What the profile holds so far.
 struct Content {
   std::uint64_t cpu_ns = 0;
-  bool hooked = false;  // or it ticks, outside of all that has hooks
+  bool hooked = false;  // or it has ticks, outside of hooked functions
 };
 
 Content content_of_profile() {
@@ -71,8 +71,8 @@ Content content_of_profile() {
   return content;
 }
 
-// A child that was forked only to exec, or that ended within two sampling periods, has nothing to
-// show: programs that start thousands of them must not leave thousands of files.
+// A child that only execs, or that ends within two sampling periods, has nothing to show. Programs
+// that start thousands of such children must not leave thousands of files.
 bool is_trivial(const Content& content, State state) {
   return state != State::kFatal && !content.hooked &&
          content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
@@ -93,7 +93,7 @@ void finish_process(State state, std::uint32_t code) {
   if (!is_profiling()) return;
   format::Header* header = session.arena.header();
   if (profile.confined) {
-    // A system call might end the program in another way than it ended itself.
+    // A system call might end the program in a different way than it chose.
     profile.finished = true;
     describe_end(code, false);
     header->state = state;

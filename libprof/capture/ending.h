@@ -7,8 +7,8 @@
 
 namespace fbleprof::capture {
 
-// What is left is charged, the file gets its final state and size. Hooks may still run and are
-// counted. Async-signal-safe. A vfork child, which runs in its parent's memory, does nothing.
+// Charges the remaining time and gives the file its final state and size. Hooks may still run and
+// count. Async-signal-safe. Does nothing in a vfork child, which runs in its parent's memory.
 void finish_process(format::State state, std::uint32_t code);
 
 }  // namespace fbleprof::capture

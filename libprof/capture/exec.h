@@ -1,9 +1,9 @@
-// One program makes way for the next one.
+// What happens when exec replaces one program by another.
 #pragma once
 
 namespace fbleprof::capture {
 
-// Around exec. If exec returns, it failed and the profile goes on.
+// Around exec. If exec returns, it failed, and the profile continues.
 class Exec {
  public:
   Exec();

@@ -9,7 +9,7 @@
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
-// libc's own: the name without underscores is the program's, and comes to us.
+// libc's own: we interpose the name without underscores.
 extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
 
 namespace fbleprof::capture {
@@ -20,15 +20,15 @@ using signal_safe::session;
 
 namespace {
 
-// All that end a process by default, but for SIGKILL and the sampling signal, whose default is
-// dealt with in capture/signals. 32 and 33 are libc's own.
+// All signals that end a process by default, except SIGKILL and the sampling signal, which
+// capture/signals handles. 32 and 33 are libc's own.
 constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
                                  SIGFPE,    SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,
                                  SIGSTKFLT, SIGPOLL, SIGPWR,  SIGSYS,  SIGXCPU, SIGXFSZ, SIGVTALRM};
 constexpr int kFirstRealTime = 34, kLastRealTime = 64;
 
 bool watching = false;
-// What the program set, where the kernel has a handler of ours.
+// The program's actions, where the kernel has a handler of ours.
 struct sigaction program_actions[kLastRealTime + 1];
 
 constexpr long kPage = 4096;
@@ -38,7 +38,7 @@ bool is_fault(int number, int code) {
          (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
 }
 
-// Whether the fault was ours, and is mended.
+// Whether the fault was ours, and is repaired.
 bool replace_lost_file(const siginfo_t* info) {
   const auto address = reinterpret_cast<long>(info->si_addr);
   const auto begin = reinterpret_cast<long>(session.arena.base());
@@ -86,7 +86,7 @@ bool is_ours(const struct sigaction& action) {
          (action.sa_sigaction == on_fatal || action.sa_sigaction == on_handled);
 }
 
-// What the kernel gets for what the program sets.
+// The kernel's action for the action that the program sets.
 struct sigaction in_kernel(int number, const struct sigaction& action) {
   struct sigaction ours = action;
   const bool is_default = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
@@ -134,7 +134,7 @@ void watch(int number) {
 }  // namespace
 
 void watch_fatal_signals() {
-  // The kernel gives the first process of a namespace no signal that it has no handler for.
+  // The kernel does not send the first process of a namespace a signal without a handler.
   if (kernel_call(SYS_getpid) == 1) return;
   for (const int number : kFatalSignals) watch(number);
   for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
@@ -142,7 +142,7 @@ void watch_fatal_signals() {
 }
 
 bool is_watched(int number) {
-  // A vfork child sets actions of its own, in its parent's memory.
+  // A vfork child sets its own actions, but in its parent's memory.
   if (!watching || !is_own_process()) return false;
   for (const int fatal : kFatalSignals) {
     if (number == fatal) return true;
@@ -154,7 +154,7 @@ int set_watched_action(int number, const struct sigaction* action, struct sigact
   const struct sigaction before = program_actions[number];
   struct sigaction replaced {};
   if (action) {
-    // First what a signal needs that comes as soon as the kernel has the new action.
+    // First what our handler needs: the signal may come as soon as the kernel has the new action.
     program_actions[number] = *action;
     const struct sigaction ours = in_kernel(number, *action);
     if (__sigaction(number, &ours, &replaced) != 0) return -1;

@@ -1,16 +1,17 @@
-// Signals that end the process: what was not yet charged is charged, and the file says what
+// Signals that end the process: our handler charges the remaining time, and the file says what
 // happened.
 //
-// For each signal that ends a process by default the kernel has a handler of ours, while the
-// program has left the default or set it again. It hands the signal on as the default action would
-// have met it: a fault happens again at its instruction, any other signal is queued again with what
-// came with it. Exit status, core dump and registers are the same. The program does not see the
-// handler: it is told of the action that it set.
+// As long as the program has the default action for a signal that ends a process, the kernel has a
+// handler of ours. It passes the signal on as if it were not there: a fault happens again at its
+// instruction, and any other signal is queued again with its information. Exit status, core dump
+// and registers are the same. The program does not see the handler; it is told the action that it
+// set.
 //
-// Two of the program's own actions stand behind a handler of ours as well:
+// Our handler also stands in front of two actions of the program:
 //  - SA_RESETHAND, after which the default is in force;
-//  - a handler of SIGBUS, which has another cause here: somebody truncated the profile's file under
-//    our mapping. Then memory takes the place of what is gone, and the program goes on.
+//  - a handler of SIGBUS. SIGBUS has one more cause under the profiler: somebody truncated the
+//    profile's file under our mapping. Then memory replaces what is gone, and the program
+//    continues.
 #pragma once
 
 #include <signal.h>

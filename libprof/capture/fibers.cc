@@ -11,8 +11,8 @@ namespace fbleprof::capture {
 
 namespace {
 
-// Machine stacks by their lowest address. Open addressing; entries stay, since a stack's memory is
-// mostly used for the next one; when the table is full, further stacks share the thread's own
+// Machine stacks by their lowest address. Open addressing. Entries stay, because a stack's memory
+// is mostly reused for the next one. When the table is full, further stacks share the thread's own
 // shadow.
 struct Fiber {
   std::atomic<std::uint64_t> low;
@@ -26,7 +26,7 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
   for (std::uint32_t probes = 0; probes < 64; ++probes, i = (i + 1) % kFibers) {
     std::uint64_t found = fibers[i].low.load(std::memory_order_acquire);
     if (found == 0 && fibers[i].low.compare_exchange_strong(found, low)) {
-      // Return addresses are 8 bytes: no more entries than that can be live.
+      // Return addresses take 8 bytes each, which limits the number of live entries.
       fbleprof_context* made = fbleprof_context_new(bytes / 8);
       if (made) bind_to_machine_stack(made, low, bytes);
       fibers[i].context.store(made, std::memory_order_release);
@@ -35,7 +35,7 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
     if (found == low) {
       fbleprof_context* context = fibers[i].context.load(std::memory_order_acquire);
       if (!context || bound_bytes(context) == bytes || bind_anew(context, bytes)) return context;
-      // It is too small. The old one stays: some thread may still look at it.
+      // It is too small. Keep the old one: another thread may still read it.
       fbleprof_context* made = fbleprof_context_new(bytes / 8);
       if (made) bind_to_machine_stack(made, low, bytes);
       fibers[i].context.store(made, std::memory_order_release);

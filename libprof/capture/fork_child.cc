@@ -19,7 +19,7 @@ using signal_safe::ThreadState;
 
 namespace {
 
-// What the child sees of its parent: the parent's file, still mapped here, and the shadow stack of
+// What the child has of its parent: the parent's file, still mapped here, and the shadow stack of
 // the thread that forked.
 class Inheritance {
  public:
@@ -36,7 +36,7 @@ class Inheritance {
   StackBounds bounds() const { return bounds_; }
   signal_safe::Arena& file() { return file_; }
 
-  // The blocks of the parent keep their numbers: the program holds them.
+  // The parent's blocks keep their numbers, because the program holds them.
   void take_blocks() const {
     file_.for_each(format::Kind::kFunction, [this](format::Ref ref) {
       const auto* old = file_.at<format::Function>(ref);
@@ -108,8 +108,8 @@ class Inheritance {
   StackBounds bounds_;
 };
 
-// A forked child that cannot have a profile is not recorded: the parent's file, which is mapped
-// here too, is not its own. All that it gets there is to be counted.
+// A forked child that cannot have a profile is not recorded. The parent's file is mapped here too,
+// but belongs to the parent; the child is only counted there.
 void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
   fbleprof_attach_lazily = 0;
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
@@ -121,12 +121,12 @@ void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
 
 void become_own_process(ThreadState* inherited) {
   if (profile.confined) {
-    // What is forbidden to the parent is to the child: a file takes system calls.
+    // The child is confined like its parent, and making a file takes system calls.
     abandon_all_threads();
     go_on_without_profile(session.arena, false);
     return;
   }
-  take_pending_signal(nullptr);  // a child begins with none
+  take_pending_signal(nullptr);  // a child starts without pending signals
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);

@@ -1,5 +1,5 @@
-// Files by system call. libc's functions may be the program's (a sanitizer's, which is not ready
-// when our constructor runs), are points of cancellation, and change errno.
+// Files by system call. libc's functions may be replaced by the program's (a sanitizer's, which is
+// not ready when our constructor runs), are cancellation points, and change errno.
 #pragma once
 
 #include <fcntl.h>
@@ -13,12 +13,12 @@
 
 namespace fbleprof::capture {
 
-// Results of the kernel's: below 0, an errno.
+// Returns the kernel's result; below 0, it is -errno.
 inline long kernel_path_call(long number, const char* path, long a = 0, long b = 0) {
   return arch::kernel_call(number, reinterpret_cast<long>(path), a, b);
 }
 
-// An open descriptor, closed with it.
+// An open descriptor, closed by the destructor.
 class File {
  public:
   File() = default;
@@ -39,7 +39,7 @@ class File {
   bool read_status(struct stat* status) const {
     return arch::kernel_call(SYS_fstat, fd_, reinterpret_cast<long>(status)) == 0;
   }
-  // The number of bytes, or below 0.
+  // Returns the number of bytes, or below 0.
   long read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
     return arch::kernel_call(SYS_pread64, fd_, reinterpret_cast<long>(to), static_cast<long>(bytes),
                              static_cast<long>(offset));
@@ -75,7 +75,7 @@ class File {
   long fd_ = -1;
 };
 
-// The beginning of a file that has no length (/proc), as a string; its length.
+// Reads the beginning of a file that has no length (/proc) as a string; returns its length.
 inline std::uint64_t read_text(const char* path, char* buffer, std::uint64_t capacity) {
   const File file(path, O_RDONLY);
   const long got = file ? file.read(0, buffer, capacity - 1) : 0;

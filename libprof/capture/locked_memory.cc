@@ -21,12 +21,12 @@ struct Range {
   std::uint64_t begin, end;
 };
 
-// The part of `from` before, and the rest behind, what is ours first in it.
+// Splits `from` at the first of our mappings in it: the part before, and the rest behind.
 struct Split {
   Range program, rest;
 };
 
-// All that is ours and large.
+// Considers all of our large mappings.
 Split split_at_own(Range from) {
   Range own{from.end, from.end};
   auto consider = [&](std::uint64_t begin, std::uint64_t bytes) {
@@ -43,7 +43,7 @@ Split split_at_own(Range from) {
   return {{from.begin, own.begin}, {own.end, from.end}};
 }
 
-// The mappings of this process, from a file that is longer than any buffer.
+// The mappings of this process, read piece by piece: the file can be longer than any buffer.
 class Mappings {
  public:
   bool next(Range* range) {
@@ -120,14 +120,14 @@ int lock_program(int flags, int (*real)(int)) {
       }
     }
   }
-  // Of what is still to come first: the calls below may change how mappings are joined.
+  // First for future mappings: the calls below may change how mappings are joined.
   if (flags & MCL_FUTURE) {
     expect_locked_mappings();
     const int result = real(flags & ~MCL_CURRENT);
     if (result != 0) return result;
   }
   if (flags & MCL_CURRENT) {
-    // Like mlockall, it passes over what cannot be locked.
+    // Like mlockall, skip what cannot be locked.
     for_each_of_program([&](Range range) {
       kernel_call(SYS_mlock2, static_cast<long>(range.begin),
                   static_cast<long>(range.end - range.begin),

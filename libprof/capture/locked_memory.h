@@ -1,5 +1,5 @@
-// Programs that lock all their memory in core (mlockall): ours stays out of it. It is mostly
-// reserved and never touched; locked, it would be 600 MB in core, or beyond RLIMIT_MEMLOCK.
+// Programs that lock all their memory in core (mlockall): our memory stays out of that. It is
+// mostly reserved and never touched; locked, it would take 600 MB, or exceed RLIMIT_MEMLOCK.
 #pragma once
 
 namespace fbleprof::capture {

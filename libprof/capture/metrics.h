@@ -1,5 +1,5 @@
-// The metrics that a profile can hold: the one list of them in the recorder. What writes a metric's
-// values is elsewhere (signal_safe/sample, the hooks); here is what the file says of it.
+// The recorder's only list of metrics that a profile can hold: what the file says about each. The
+// code that writes their values is elsewhere (signal_safe/sample, the hooks).
 #pragma once
 
 #include "format/format.h"
@@ -33,7 +33,7 @@ void for_each_metric(const signal_safe::Options& options, Visit visit) {
   }
 }
 
-// Whether a profile's reader begins with it.
+// Whether readers show this metric by default.
 bool is_default_metric(const MetricDescription& metric, const signal_safe::Options& options);
 
 }  // namespace fbleprof::capture

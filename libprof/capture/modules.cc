@@ -1,7 +1,7 @@
-// The loader answers for an address with its object's whole range, but for a program linked with
-// holes between its segments (Debian's node has one of a page) with that segment's alone. Its true
-// extent is in its program headers, which the kernel tells where they are. Libraries are mapped in
-// one piece, holes included.
+// For an address, the loader gives the whole range of its object, except for a program linked with
+// holes between its segments (Debian's node has one of a page): then it gives only the segment. The
+// program's true extent is in its program headers, whose place the kernel tells. Libraries are
+// mapped in one piece, holes included.
 #include "capture/modules.h"
 
 #include <link.h>
@@ -19,7 +19,7 @@ using signal_safe::session;
 
 namespace {
 
-// Takes a program's extent and build-id from its program headers, where they can be had.
+// Takes a program's extent and build-id from its program headers, if they are known.
 void widen_to_segments(LoadedModule& program) {
   constexpr std::uint64_t kPage = 4096;
   if (getauxval(AT_PHENT) != sizeof(Elf64_Phdr)) return;
@@ -39,8 +39,8 @@ void widen_to_segments(LoadedModule& program) {
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   dl_find_object object;
-  // Another thread may have loaded another in its place already. Its name is not looked at: it may
-  // be gone by now as well.
+  // Another thread may already have loaded another module in its place. Do not read the name: it
+  // may be gone by now too.
   return _dl_find_object(reinterpret_cast<void*>(module.begin), &object) == 0 &&
          reinterpret_cast<std::uint64_t>(object.dlfo_map_start) == module.begin &&
          reinterpret_cast<std::uint64_t>(object.dlfo_map_end) == module.end;
@@ -72,13 +72,13 @@ void note_unloading() {
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
     if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
-      // Slots of the caches lead to hooked functions only.
+      // Cache slots lead only to hooked functions.
       was_hooked |= (module->flags & format::kModuleIsHooked) != 0;
       session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
     }
     ref = module->older;
   }
-  // Once for all that went, and only if any of it can be in a cache.
+  // Once for all unloaded modules, and only if one of them can be in a cache.
   if (was_hooked) forget_code();
 }
 

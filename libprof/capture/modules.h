@@ -3,8 +3,8 @@
 
 namespace fbleprof::capture {
 
-// Registers what is loaded when a profile starts. Takes no lock of the loader: a forked child may
-// have inherited it from a thread that it has not.
+// Registers the modules loaded at the start of a profile. Does not take the loader's lock: a forked
+// child may have inherited it from a thread that does not exist in the child.
 void add_loaded_modules();
 
 // After dlclose: forgets code that is gone.

@@ -85,7 +85,7 @@ bool read_memory(const char* text, std::uint64_t* bytes) {
   if (value > (64ull << 30 >> shift)) return false;
   value <<= shift;
   if (value < 1 << 20) return false;
-  // The largest that is accepted is a little more than the largest that there can be.
+  // The largest accepted value is slightly above the largest possible size.
   if (value > signal_safe::kMostArenaBytes) value = signal_safe::kMostArenaBytes;
   *bytes = value / 4096 * 4096;
   return true;

@@ -1,5 +1,5 @@
-// The environment variables of the recorder. A bad value costs the program nothing: the default
-// stands and the reason is noted.
+// The environment variables of the recorder. A bad value does not disturb the program: the default
+// is used and the reason noted.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Settings {
   std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known
   bool start = true;                          // FBLEPROF_START
   bool verbose = false;                       // FBLEPROF_VERBOSE
-  Text<16> mpi_rank;                          // of whichever launcher started us; empty: none
-  // Complaints about bad values, a line each; noted once there is a file to note them in.
+  Text<16> mpi_rank;                          // from the MPI launcher; empty: none
+  // Complaints about bad values, one per line; noted once there is a file.
   Text<1024> complaints;
 };
 

@@ -37,7 +37,7 @@ bool map_anonymous(OutputFile& file) {
   return false;
 }
 
-// What a limited address space can spare: the program planned without us.
+// How much of a limited address space we may take: the program planned it without us.
 std::uint64_t spare_bytes() {
   const std::uint64_t limit = limit_of(RLIMIT_AS);
   if (limit == RLIM_INFINITY) return ~std::uint64_t{0};
@@ -62,8 +62,8 @@ bool map_file(OutputFile& file, const File& fd) {
     if (!fd.set_length(file.cap_bytes)) continue;
     char* memory = fd.map(0, file.cap_bytes);
     if (!memory) continue;
-    // No reading ahead: of a hole it makes pages of zeros, on some disks 8 MB of them at the first
-    // touch, which takes 2 to 6 ms.
+    // No reading ahead: in a hole it makes pages of zeros, on some disks 8 MB on the first touch,
+    // which takes 2 to 6 ms.
     advise(memory, file.cap_bytes, MADV_RANDOM);
     if (!advise(memory, kFirstPopulatedBytes, MADV_POPULATE_WRITE)) {
       kernel_call(SYS_munmap, reinterpret_cast<long>(memory), static_cast<long>(file.cap_bytes));
@@ -83,7 +83,7 @@ void unmap(OutputFile& file) {
   file.base = nullptr;
 }
 
-// The file at the path, if it is still the one that was made.
+// The file at the path, if it is still the one that we made.
 File open_again(const OutputFile& file, int flags) {
   File again(file.name.path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK);
   struct stat status {};
@@ -94,9 +94,9 @@ File open_again(const OutputFile& file, int flags) {
   return again;
 }
 
-// What is beyond the file's end must not be met: valgrind's search for leaks reads all that is
-// mapped, and each page there would be a signal. A thread that was about to write a record when the
-// file was frozen still finds memory.
+// Replaces the mapping beyond the file's end by memory. valgrind's search for leaks reads
+// everything that is mapped, and each page there would raise a signal. A thread that was about to
+// write a record when the file was frozen still finds memory.
 void replace_tail(const OutputFile& file, std::uint64_t begin) {
   constexpr std::uint64_t kStillWritten = 1 << 20;
   const std::uint64_t middle = std::min(begin + kStillWritten, file.cap_bytes);
@@ -143,7 +143,7 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent) {
     file.failure.add("FBLEPROF_OUT is too long");
     return file;
   }
-  // Beyond this limit a write is not an error but a signal.
+  // Beyond this limit, a write raises a signal instead of an error.
   if (const std::uint64_t limit = limit_of(RLIMIT_FSIZE); limit < file.cap_bytes) {
     file.cap_bytes = limit / 4096 * 4096;
     if (file.cap_bytes < kLeastBytes) {
@@ -179,12 +179,12 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent) {
 bool reopen_output(OutputFile& file, std::uint64_t used_bytes) {
   if (file.anonymous) return true;
   const File again = open_again(file, O_RDWR);
-  // Beyond the limit a file that grows brings its writer SIGXFSZ.
+  // Beyond the limit, a growing file raises SIGXFSZ in its writer.
   if (!again || file.cap_bytes > limit_of(RLIMIT_FSIZE) || !again.set_length(file.cap_bytes)) {
     return false;
   }
   const std::uint64_t end = file.end_bytes;
-  // What a thread wrote meanwhile behind the end.
+  // Keep what a thread wrote behind the end meanwhile.
   if (used_bytes > end && !again.write(end, file.base + end, used_bytes - end)) return false;
   return end >= file.cap_bytes || again.map(end, file.cap_bytes - end, file.base + end);
 }

@@ -1,6 +1,6 @@
-// The file of a profile: made 0600, mapped, its descriptor closed at once. Its space is in reserve
-// only as far as it was populated: the rest is a hole, cut off at the end. capture/output_name
-// chooses the name.
+// The file of a profile: created with mode 0600, mapped, its descriptor closed at once. Only the
+// populated part has space on the disk; the rest is a hole, which is cut off at the end.
+// capture/output_name chooses the name.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct OutputFile {
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
   std::uint64_t end_bytes = 0;  // where the file was cut
-  FileIdentity identity;        // what the path must still name when it is opened again
+  FileIdentity identity;        // checked when the path is opened again
   bool anonymous = false;       // memory only; written to the path at the end
   Text<512> failure;            // why there is no profile, or why it is in memory
 };
@@ -26,18 +26,18 @@ struct OutputFile {
 // Async-signal-safe. In a process forked from a profiled one `parent` is the parent's, else null.
 OutputFile open_output(const Settings& settings, const OutputFile* parent);
 
-// What a header says first: whose it is, before anything was recorded.
+// The first version of a header: it says whose the file is, before anything is recorded.
 format::Header starting_header(const OutputFile& file);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it
 // ends.
 void close_output(OutputFile& file, std::uint64_t used_bytes);
 
-// Takes a profile away that holds nothing.
+// Removes an empty profile.
 void remove_output(const OutputFile& file);
 
-// The program goes on after all: the hole is put back. `used_bytes` are in use by now. False: the
-// profile cannot grow any more.
+// The program continues after all: restores the hole. `used_bytes` are in use by now. False: the
+// profile can no longer grow.
 bool reopen_output(OutputFile& file, std::uint64_t used_bytes);
 
 }  // namespace fbleprof::capture

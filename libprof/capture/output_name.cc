@@ -77,7 +77,7 @@ Path expand(const Settings& settings, bool* names_process) {
 
 constexpr int kLookFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
-// A plain file of this user's alone.
+// A plain file that belongs to this user alone.
 bool is_ours_alone(const File& file, struct stat* status) {
   return file.read_status(status) && S_ISREG(status->st_mode) && status->st_nlink == 1 &&
          status->st_uid == static_cast<uid_t>(kernel_call(SYS_geteuid));
@@ -90,19 +90,20 @@ bool has_magic(const format::Header& header) {
   return true;
 }
 
-// Whether some process has the file open for writing, or mapped: its writer lives, in whichever pid
-// namespace. A lease is given only on a file that nobody writes. Not all file systems know.
+// Whether a process has the file open for writing, or mapped: then its writer lives, in whichever
+// pid namespace. The kernel gives a lease only on a file that nobody writes. Not all file systems
+// do.
 bool may_be_written(const File& file) {
   constexpr int kSetSignal = 10, kSetLease = 1024;
-  // Who opens the file while we have the lease makes the kernel tell us: by a signal that does no
-  // harm.
+  // If somebody opens the file while we have the lease, the kernel sends us a signal: a harmless
+  // one.
   kernel_call(SYS_fcntl, file.fd(), kSetSignal, SIGURG);
   if (kernel_failed(kernel_call(SYS_fcntl, file.fd(), kSetLease, F_RDLCK))) return true;
   kernel_call(SYS_fcntl, file.fd(), kSetLease, F_UNLCK);
   return false;
 }
 
-// kTaken: by a live process, or by one of the same run that has ended.
+// kTaken: the file belongs to a live process, or to one of this run that has ended.
 enum class Occupant { kNone, kTaken, kFinished, kTrivial, kRefused };
 
 Occupant occupant_of(const File& file, const format::Header& header, std::uint64_t run_start_ns) {
@@ -113,7 +114,7 @@ Occupant occupant_of(const File& file, const format::Header& header, std::uint64
       header.state != format::State::kExeced) {
     return ended;
   }
-  // In another pid namespace its process cannot be asked after.
+  // We cannot ask about a process in another pid namespace.
   if (header.pid_namespace != pid_namespace()) {
     return may_be_written(file) ? Occupant::kTaken : ended;
   }
@@ -125,7 +126,8 @@ Occupant occupant_of(const File& file, const format::Header& header, std::uint64
   return start != 0 && start == header.process_start_ticks ? Occupant::kTaken : ended;
 }
 
-// Who is at the path now. `run_start_ns`: profiles that began since are of this run; 0: not known.
+// Which file is at the path now. `run_start_ns`: profiles that began later are of this run; 0:
+// unknown.
 Occupant examine(const Path& path, std::uint64_t run_start_ns, File& file, FileIdentity& identity,
                  Text<512>& failure) {
   file = File(path.c_str(), kLookFlags);
@@ -164,11 +166,11 @@ bool may_be_replaced(const Path& path) {
   return got == 0 || (got >= 8 && has_magic(header));
 }
 
-// Renames the old profile, which `file` is, to .old, if it is still at the path: another process
-// may have done so by now. False, with a reason, if it cannot be.
+// Renames the old profile `file` to .old, if it is still at the path: another process may have
+// renamed it already. False, with a reason, if that fails.
 bool move_aside(const Path& path, const File& file, const FileIdentity& identity,
                 Text<512>& failure) {
-  // Best effort: not all file systems lock. The lock ends with the descriptor.
+  // Best effort: not all file systems have locks. The lock ends with the descriptor.
   for (int tries = 0; tries < 200; ++tries) {
     if (kernel_call(SYS_flock, file.fd(), LOCK_EX | LOCK_NB) != -EWOULDBLOCK) break;
     timespec pause{0, 1'000'000};
@@ -192,8 +194,8 @@ bool move_aside(const Path& path, const File& file, const FileIdentity& identity
   return true;
 }
 
-// The header of the profile that children's are named after, mapped, as long as this lives. Null if
-// what is there now is not that profile.
+// Maps, as long as this lives, the header of the profile that children's are named after. Null if
+// another file is there now.
 class BaseHeader {
  public:
   explicit BaseHeader(const OutputName& name) {
@@ -219,7 +221,7 @@ class BaseHeader {
   format::Header* header_ = nullptr;
 };
 
-// Counts one child more; false if there are too many files already.
+// Counts one more child; false if there are already too many files.
 bool count_child(const OutputName& name) {
   const BaseHeader base(name);
   if (!base.get()) return true;
@@ -249,7 +251,7 @@ int publish(Draft& draft, const Path& path) {
   return static_cast<int>(-result);
 }
 
-// The next name to try: the process's own number, then a count of the programs it went through.
+// The next name to try: with the process id, then also with a count of its programs.
 void name_differently(OutputName& name, int attempt, bool is_child) {
   name.is_secondary = true;
   if (attempt == 0 && !is_child) {
@@ -283,7 +285,7 @@ Draft make_draft(const Path& path) {
   while (slash > 0 && directory.c_str()[slash - 1] != '/') --slash;
   directory.cut_to(slash);
   Draft draft;
-  // To be given a name, a file without one has to be found in /proc.
+  // To give a name to a file without one, it must be found in /proc.
   if (kernel_path_call(SYS_access, "/proc/self/fd", 0) == 0) {
     draft.file = File(directory.empty() ? "." : directory.c_str(), O_TMPFILE | O_RDWR, 0600);
     if (draft.file) return draft;
@@ -293,7 +295,7 @@ Draft make_draft(const Path& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
   draft.file = File(draft.temporary.c_str(), kFlags, 0600);
   if (draft.file.error() == EEXIST && may_be_replaced(draft.temporary)) {
-    // Of a process that was killed, and had our number.
+    // It is from a killed process that had our process id.
     kernel_path_call(SYS_unlink, draft.temporary.c_str());
     draft.file = File(draft.temporary.c_str(), kFlags, 0600);
   }

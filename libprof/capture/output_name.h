@@ -1,18 +1,21 @@
-// Which name a profile gets, without harm to what is there.
+// Chooses the name of a profile without harming existing files.
 //
 //  - The template's %p %e %h %t %r %% are expanded.
-//  - A profile that a live process writes is not touched: the new one gets .PID after its name.
-//    So do children, up to kMostChildren of them; more are counted only, in the first one's header.
-//    A profile of the last run becomes .old, in the place of an older profile. One of this run does
-//    not, though its process has ended: what a shell starts in the background may outlive it.
-//  - Anything at the path that is not a plain file of ours alone, or not a profile, is refused; so
-//    is anything but a profile at .old.
+//  - A profile that a live process writes is not touched: the new one gets .PID after its name. So
+//  do
+//    children, up to kMostChildren of them; further ones are only counted, in the first one's
+//    header. A profile of the previous run becomes .old, in place of an older profile. A profile of
+//    this run does not, even if its process has ended: a shell's background jobs may outlive the
+//    shell.
+//  - The path is refused if it names anything but a profile in a plain file that belongs to this
+//  user
+//    alone; so is .old if it names anything but a profile.
 //
-// Several processes may look for a name at once. A file is made without a name and complete, header
-// and all, and gets the name in one step that fails if the name is taken: nobody meets half a file,
-// whenever its maker is killed. Who moves an old profile away has it locked, and looks again
-// whether the name is still its own. The program has no business with either file, so it sees no
-// lock.
+// Several processes may look for a name at once. A file is completed without a name, header
+// included, and gets its name in one step that fails if the name is taken. So nobody sees half a
+// file, whenever its maker is killed. A process that moves an old profile away holds a lock on it
+// and checks again that the name still leads to it. The program does not use either file, so it
+// never meets the lock.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,7 @@ namespace fbleprof::capture {
 // Programs may start any number of processes; files are bounded.
 inline constexpr std::uint64_t kMostChildren = 1000;
 
-// Which file a path named: by this it is known again.
+// The identity of the file that a path named.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;  // 0: none
 
@@ -39,30 +42,30 @@ struct FileIdentity {
 
 struct OutputName {
   Path path;                     // absolute
-  Path base_path;                // what children's files are named after: the first one's
-  FileIdentity base;             // the file at base_path, if it is another one
-  bool is_secondary = false;     // named after another profile: a child's, or its name was taken
-  bool names_process = false;    // the template holds the process's number: no name after another's
-  bool loss_is_counted = false;  // there is none for there are too many: the first one says so
+  Path base_path;                // the first profile's; children's files are named after it
+  FileIdentity base;             // the file at base_path, if that is a different one
+  bool is_secondary = false;     // named after another profile: of a child, or the name was taken
+  bool names_process = false;    // the template has %p: no name after another profile's
+  bool loss_is_counted = false;  // no profile, too many files; the first one's header counts it
   Text<512> failure;             // why there is no profile
 };
 
-// The template with its places filled.
+// Expands the template.
 void expand_template(const Settings& settings, OutputName& name);
 
-// A new file in the directory of `path` that has no name yet, or one that nobody looks at.
+// A new file in the directory of `path`, without a name, or with one that nobody looks for.
 struct Draft {
   File file;
-  Path temporary;  // its name till then; empty: none
+  Path temporary;  // its temporary name; empty: none
 };
 Draft make_draft(const Path& path);
 void drop(Draft& draft);
 
-// Gives the draft a name: name.path, or one after it. False, with a reason, if there is none to be
-// had. `is_child`: this process was forked from a profiled one, whose base is `name.base`.
+// Gives the draft a name: name.path, or one after it. False, with a reason, if no name is
+// available. `is_child`: this process was forked from a profiled one, whose base is `name.base`.
 bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child);
 
-// One child's file less beside the first one.
+// Counts one child's file less in the first one's header.
 void uncount_child(const OutputName& name);
 
 }  // namespace fbleprof::capture

@@ -36,7 +36,7 @@ bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
 
 Region* make_region(std::uint64_t bytes, InChild in_child) {
   const std::uint64_t all = bytes + kPageBytes;
-  // What may not be touched is not brought into core when it is locked.
+  // Memory without access is not brought into core when it is locked.
   const int protection = mappings_are_locked ? PROT_NONE : PROT_READ | PROT_WRITE;
   const long at = kernel_call(SYS_mmap, 0, static_cast<long>(all), protection,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -45,9 +45,9 @@ Region* make_region(std::uint64_t bytes, InChild in_child) {
     kernel_call(SYS_munlock, at, static_cast<long>(all));
     kernel_call(SYS_mprotect, at, static_cast<long>(all), PROT_READ | PROT_WRITE);
   }
-  // A huge page at the first touch would be 2 MB where a few pages are used.
+  // A huge page on first touch would take 2 MB for a few used pages.
   kernel_call(SYS_madvise, at, static_cast<long>(all), MADV_NOHUGEPAGE);
-  // Its own description stands in its first page, which is not wiped.
+  // Its description is in its own first page, which is not wiped.
   auto* region = reinterpret_cast<Region*>(at);
   region->base = reinterpret_cast<char*>(at) + kPageBytes;
   region->bytes = bytes;
@@ -87,7 +87,7 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     if (!made) return nullptr;
     made->older = newest;
     if (!regions.newest.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) {
-      // Another thread, or a handler, was faster: its region serves.
+      // Another thread, or a handler, was faster: use its region.
       kernel_call(SYS_munmap, reinterpret_cast<long>(made), static_cast<long>(size + kPageBytes));
     }
   }

@@ -1,9 +1,9 @@
-// Memory of our own, from the kernel: the program's allocator may itself be profiled, and a
-// thread's first call of it would give the thread an arena that it never asked for.
+// Our own memory, from the kernel: the program's allocator may itself be profiled, and a thread's
+// first call of it would make an arena for a thread that does not want one.
 //
 // Pieces come out of a few large mappings, because a process may have 65,530 of them and a program
-// with 30,000 threads needs 60,000 itself. Nothing is given back; what is not touched takes no
-// memory. Async-signal-safe, any thread, no lock.
+// with 30,000 threads needs 60,000 itself. Nothing is freed; untouched pages take no memory.
+// Async-signal-safe, any thread, no lock.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ void* take_memory(std::uint64_t bytes, InChild in_child);
 void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
                      void* argument);
 
-// The program has each new mapping locked in core (mlockall): ours are to stay out.
+// The program locks each new mapping in core (mlockall): from now on, ours must be unlocked.
 void expect_locked_mappings();
 
 }  // namespace fbleprof::capture

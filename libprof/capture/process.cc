@@ -28,7 +28,7 @@ void find_own_text() {
   session.text_end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
 }
 
-// A thread of which nothing is known but where it runs now.
+// Attaches a thread that we did not see start.
 void attach_unknown_thread() {
   if (!owns_profile()) return;
   if (handler_is_installed()) open_mask_of_thread(program_blocks_signal());
@@ -36,7 +36,7 @@ void attach_unknown_thread() {
   attach_this_thread({0, 0}, 0);
 }
 
-// Static sanitizers bring a clock_gettime of their own, which takes their being ready for granted.
+// Static sanitizers have their own clock_gettime, which fails until they are initialised.
 bool is_clock_libcs() {
   return dlsym(RTLD_NEXT, "clock_gettime") == reinterpret_cast<void*>(&clock_gettime);
 }

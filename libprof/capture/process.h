@@ -1,8 +1,8 @@
-// How the profile of a process begins.
+// Starts the profile of a process.
 //
 // A profile starts with the process, or with the fork that made it (fork_child), and ends with
-// exit, a fatal signal (ending, fatal_signals) or exec (exec). Files of this folder include only
-// what stands to the left of them:
+// exit, a fatal signal (ending, fatal_signals) or exec (exec). Each file of this folder includes
+// only files to its left in this list:
 //
 //   text, clock, kernel_file < stack_bounds, own_memory < options < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
@@ -10,7 +10,7 @@
 //     < thread_blocks < threads < modules < description < profile < confinement, ending,
 //     fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
 //
-// scripts/check_layers holds this order.
+// scripts/check_layers enforces this order.
 #pragma once
 
 namespace fbleprof::capture {

@@ -10,7 +10,7 @@ std::uint32_t own_pid() { return static_cast<std::uint32_t>(arch::kernel_call(SY
 std::uint64_t process_start_ticks(std::uint32_t pid) {
   Text<64> path;
   path.add("/proc/");
-  // /proc may be that of another pid namespace, where our number is somebody else's.
+  // /proc may belong to another pid namespace, where our pid is another process's.
   if (pid == own_pid()) {
     path.add("self");
   } else {
@@ -19,7 +19,8 @@ std::uint64_t process_start_ticks(std::uint32_t pid) {
   path.add("/stat");
   char text[1024];
   if (read_text(path.c_str(), text, sizeof text) == 0) return 0;
-  // The program's name, in parentheses, may hold anything: fields count from its last one.
+  // The program's name, in parentheses, may contain anything: count fields from the last
+  // parenthesis.
   const char* at = text;
   for (const char* c = text; *c; ++c) {
     if (*c == ')') at = c + 1;

@@ -1,4 +1,4 @@
-// What the kernel says of processes.
+// Facts that the kernel tells about processes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace fbleprof::capture {
 
 std::uint32_t own_pid();
 
-// What /proc says of a process: its start in clock ticks since boot; 0 if there is none.
+// The start of a process in clock ticks since boot, from /proc; 0 if there is no such process.
 std::uint64_t process_start_ticks(std::uint32_t pid);
 
 // Inode of this process's pid namespace; 0 = unknown.

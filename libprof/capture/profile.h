@@ -1,4 +1,4 @@
-// The profile that this process writes: its settings, its file, and how far it has come.
+// The profile that this process writes: its settings, its file and its state.
 #pragma once
 
 #include <cstdint>
@@ -8,34 +8,34 @@
 
 namespace fbleprof::capture {
 
-// Plain data, constant-initialised: our constructor runs before the file's own initialisers, which
-// would undo what it did.
+// Plain data, constant-initialised: our constructor runs before this file's initialisers, which
+// would undo its work.
 struct Profile {
   Settings settings;
   OutputFile output;
-  std::uint32_t pid = 0;     // of the process that it is of
+  std::uint32_t pid = 0;     // of the profiled process
   bool perf_allowed = true;  // perf_event_open may be tried
   bool finished = false;     // its end is written; hooks may still count
-  bool confined = false;     // the program is: no system calls any more
+  bool confined = false;     // the program has confined itself: no more system calls
 };
 extern Profile profile;
 
-// True from the opening of the profile to its end.
+// True from open_profile to the end of the profile.
 bool is_profiling();
 
-// Whether the caller is the process that the profile is of, not a vfork child in its memory.
+// Whether the caller is the profiled process itself, not a vfork child in its memory.
 bool is_own_process();
 
-// Opens the file and makes an empty profile in it. False: there is none, and the reason was said.
-// In a process forked from a profiled one `parent` is the parent's file, else null.
+// Opens the file and makes an empty profile in it. False, after printing the reason, if that fails.
+// In a process forked from a profiled one, `parent` is the parent's file; otherwise null.
 bool open_profile(const OutputFile* parent);
 
-// The memory of the profile is gone: nothing is recorded any more. From any handler.
+// The memory of the profile is gone: stops recording. Any handler may call this.
 void abandon_profile();
 
-// One line on stderr, if that is a terminal or FBLEPROF_VERBOSE=1.
+// Prints one line to stderr, if that is a terminal or FBLEPROF_VERBOSE=1.
 void say(const char* line);
-// The same, and a remark for the report.
+// The same, and adds a remark for the report.
 void remark(const char* line);
 
 }  // namespace fbleprof::capture

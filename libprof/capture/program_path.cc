@@ -14,9 +14,9 @@ long read_link(const char* link, char* path, std::size_t size) {
                           static_cast<long>(size));
 }
 
-// Links and relative names resolved: an open file tells.
+// Resolves links and relative names, by way of an open file.
 std::size_t read_program_path(char* path, std::size_t size) {
-  // The kernel was given the loader to execute (ld.so PROGRAM): it is loaded by none.
+  // The kernel executed the loader itself (ld.so PROGRAM), which has no loader of its own.
   const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (getauxval(AT_BASE) == 0 && given) {
     const File program(given, O_PATH);
@@ -34,7 +34,7 @@ std::size_t read_program_path(char* path, std::size_t size) {
 }  // namespace
 
 const char* program_path() {
-  // Once: a relative name may mean another file later.
+  // Only once: a relative name may mean another file later.
   static constinit char path[4096];
   if (path[0] == 0) path[read_program_path(path, sizeof path - 1)] = 0;
   return path;

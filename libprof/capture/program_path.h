@@ -1,9 +1,10 @@
-// The file of the program: what the kernel executes, or what the loader does if that is it.
+// The program's file: the one that the kernel executed or, if that is the loader, the one that the
+// loader runs.
 #pragma once
 
 namespace fbleprof::capture {
 
-// Absolute; "" if nobody tells.
+// An absolute path; "" if unknown.
 const char* program_path();
 
 }  // namespace fbleprof::capture

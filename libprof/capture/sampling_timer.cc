@@ -20,8 +20,8 @@ using signal_safe::ThreadState;
 namespace {
 
 constexpr long kPage = 4096;
-// Each event is a mapping, of which a process may have 65,530: 30,000 threads need 60,000 for their
-// stacks. Threads beyond this many at once have the timer alone.
+// Each event is a mapping, of which a process may have 65,530; 30,000 threads need 60,000 for their
+// stacks. More threads than this at once have only the timer.
 constexpr int kMostEvents = 2000;
 int events = 0;
 
@@ -33,8 +33,8 @@ void pause_shortly() {
   kernel_call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
 }
 
-// The calling thread opens an event while no fork is under way. No signal comes meanwhile: its
-// handler might fork, and wait for us.
+// While this lives, the calling thread may open an event, and no fork is under way. Signals are
+// blocked: a handler might fork, and wait for us.
 class Opening {
  public:
   Opening() {
@@ -60,15 +60,16 @@ class Opening {
 
 const char timer_mark = 0;  // its address is the value of our timers' signals
 
-// Linux's, which no header of libc gives.
+// Linux's; libc's headers lack it.
 struct OwnerOfDescriptor {
   int type, pid;
 };
 constexpr int kSetOwnerEx = 15, kOwnerIsThread = 0, kSetSignal = 10;
 
-// A program that works in rounds of a millisecond would be met at the same point of each, were the
-// period one too: a share of 30 % was reported as 5 to 31 %. A 162nd more (the golden section of a
-// percent, so that few samples cover the round evenly) walks through it.
+// With a period of exactly one millisecond, a program that works in rounds of a millisecond would
+// be sampled at the same point of each: a share of 30 % was reported as 5 to 31 %. A period 1/162
+// longer (the golden section of a percent, so that few samples cover the round evenly) walks
+// through it.
 std::uint64_t drifting(std::uint64_t period_ns) { return period_ns + period_ns / 162; }
 
 void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {

@@ -9,7 +9,7 @@
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
-// libc's own: the name without underscores is the program's, and comes to us.
+// libc's own: we interpose the name without underscores.
 extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
 
 namespace fbleprof::capture {
@@ -24,7 +24,7 @@ constexpr long kKernelMaskBytes = 8;
 
 struct sigaction program_action;  // all zero: SIG_DFL
 volatile bool installed = false;
-// The program's picture of the calling thread's mask, and of what came while it was blocked.
+// The program's view of the calling thread's mask, and the signal that came while it was blocked.
 __thread bool program_blocks __attribute__((tls_model("initial-exec"))) = false;
 __thread bool program_has_pending __attribute__((tls_model("initial-exec"))) = false;
 __thread siginfo_t pending_info __attribute__((tls_model("initial-exec")));
@@ -52,7 +52,7 @@ void deliver_to_program(int number, siginfo_t* info, void* context) {
     return;
   }
   const struct sigaction action = program_action;
-  // Our handler runs with all signals held back; the program's, with those that it asked for.
+  // Our handler runs with all signals blocked; the program's, with those that it asked for.
   const auto* interrupted =
       reinterpret_cast<const std::uint64_t*>(&static_cast<const ucontext_t*>(context)->uc_sigmask);
   const auto* asked = reinterpret_cast<const std::uint64_t*>(&action.sa_mask);
@@ -99,8 +99,8 @@ void install_handler() {
   struct sigaction action {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  // Nothing interrupts the few microseconds of a sample but faults. The bits are set by hand:
-  // sigfillset leaves out the one by which threads are cancelled.
+  // Only faults may interrupt the few microseconds of a sample. Set the bits by hand: sigfillset
+  // leaves out the signal by which threads are cancelled.
   std::uint64_t all = ~std::uint64_t{0};
   for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
     all &= ~(std::uint64_t{1} << (fault - 1));
@@ -183,8 +183,8 @@ AllSignalsBlocked::AllSignalsBlocked() : old_mask_(change_mask(SIG_SETMASK, ~std
 AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
 
 void open_mask_of_thread(bool program_blocked) {
-  // One that came with exec is delivered when the mask is opened: by then we know whether it may
-  // be.
+  // A signal that was pending at exec is delivered when the mask is opened; by then we know whether
+  // it may be.
   program_blocks = (change_mask(SIG_BLOCK, 0) & kSamplingBit) || program_blocked;
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }

@@ -11,7 +11,7 @@ struct StackBounds {
 
 StackBounds bounds_of_main_thread();
 
-// Of a thread that pthread_create started: the stack below the caller, its start wrapper.
+// Of a thread started by pthread_create: the stack below the caller, which is its start wrapper.
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes);
 
 }  // namespace fbleprof::capture

@@ -1,5 +1,5 @@
-// A string of bounded length without allocation: the recorder may have to say or open something in
-// a forked child of a threaded program, where malloc is out of bounds. What does not fit is cut.
+// A string of bounded length without allocation: the recorder may have to print or open something
+// in a forked child of a threaded program, where malloc is forbidden. What does not fit is cut.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ inline bool equal(const char* a, const char* b) {
   return *a == *b;
 }
 
-// The value of NAME=value, null if `variable` is not of that name.
+// The value of NAME=value; null if `variable` has another name.
 inline const char* value_of(const char* variable, const char* name) {
   while (*name && *variable == *name) ++variable, ++name;
   return *name == 0 && *variable == '=' ? variable + 1 : nullptr;

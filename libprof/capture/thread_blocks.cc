@@ -21,9 +21,9 @@ constexpr std::uint64_t kWipedBytes = kPageBytes + signal_safe::kCacheSlots * si
 
 std::atomic<ThreadBlock*> all_blocks{nullptr};
 
-// The free blocks, as a stack. Its head is a block's page number and, below it, a count of all
-// changes: a thread that was held up between reading the head and replacing it must not take a
-// stack for unchanged that has only the same block on top again.
+// The free blocks, as a stack. Its head holds a block's page number and, in the low bits, a count
+// of all changes. Without the count, a thread that was delayed between reading and replacing the
+// head would not notice a change that put the same block back on top.
 std::atomic<std::uint64_t> free_blocks{0};
 constexpr int kCountBits = 28;
 constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
@@ -53,8 +53,8 @@ ThreadBlock* make_block() {
   return memory ? new (memory) ThreadBlock : nullptr;
 }
 
-// Gives it what a profile has to have of it. A block that could not get all of it tries again when
-// it is taken the next time.
+// Gives a block everything that a profile needs. A block that could not get all of it tries again
+// when it is next taken.
 bool complete(ThreadBlock& block) {
   ThreadState& state = block.state;
   if (!state.canary) {
@@ -62,7 +62,7 @@ bool complete(ThreadBlock& block) {
     if (!wiped) return false;
     state.canary = reinterpret_cast<ForkCanary*>(wiped);
     state.cache = reinterpret_cast<Slot*>(wiped + kPageBytes);
-    // `alive` is of the thread, this is of the process.
+    // `alive` belongs to the thread, this to the process.
     state.canary->reserved[0] = 1;
   }
   const format::Ref record_ref = session.arena.allocate(sizeof(format::Thread));

@@ -1,8 +1,8 @@
-// The memory of profiled threads: what each one has, and the two lists of them.
+// The memory blocks of profiled threads, and two lists of them: all blocks ever made, which only
+// grows, and the free ones.
 //
-// Both lists can be used by any thread at any moment, in handlers too: all blocks ever made, which
-// only grows, and those that are free. Neither has a lock: a handler that ends the process walks
-// the first one, whatever it interrupted.
+// Any thread can use both lists at any moment, in handlers too. Neither has a lock, because a
+// handler that ends the process walks the first one, whatever it interrupted.
 #pragma once
 
 #include <threads.h>
@@ -14,21 +14,21 @@
 
 namespace fbleprof::capture {
 
-// What a thread's creator leaves for it. It stands in the new thread's block: memory from malloc
-// would be the new thread's to free, and its first call of the allocator makes it an arena.
+// What a thread's creator leaves for it, in the new thread's block. The new thread would have to
+// free memory from malloc, and its first call of the allocator would make an arena for it.
 struct ThreadStart {
   void* (*pthread_function)(void*);
   thrd_start_t thrd_function;
   void* argument;
   std::uint64_t stack_bytes;
-  bool signal_blocked;  // the sampling signal, as the creator sees its mask
+  bool signal_blocked;  // whether the creator's mask blocks the sampling signal
 };
 
 struct ThreadBlock {
   enum Use : std::uint32_t {
     kFree,
     kAttached,
-    kPinned,  // attached, and somebody else writes to its thread-local storage: it must not end
+    kPinned,  // attached; must not end: another thread writes to its thread-local storage
   };
 
   signal_safe::ThreadState state;  // first: block_of() relies on it
@@ -48,19 +48,19 @@ inline ThreadBlock* block_of(signal_safe::ThreadState* state) {
 }
 ThreadBlock* block_of(ThreadStart* start);
 
-// A block with a tree and a record of its own, which may have served threads before; null if there
+// A block with its own tree and record, which may have served other threads before; null if there
 // is no space.
 ThreadBlock* take_block();
 void give_back(ThreadBlock* block);
 
-// The newest of all; the others by next_all.
+// The newest block; next_all leads to the others.
 ThreadBlock* newest_block();
 
-// Whether the kernel wiped what it wipes in a forked child: this process was forked and nothing
-// noticed yet. False in a vfork child, which runs in its parent's memory.
+// Whether this process was forked and nobody noticed yet: the kernel has wiped what it wipes in a
+// forked child. False in a vfork child, which runs in its parent's memory.
 bool were_blocks_wiped();
 
-// In a forked child: its parent's blocks are not its own. Their memory is copied and stays.
+// In a forked child: forgets the parent's blocks. Their memory stays, as a copy.
 void forget_blocks();
 
 }  // namespace fbleprof::capture

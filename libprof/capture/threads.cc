@@ -26,9 +26,9 @@ using signal_safe::Word;
 namespace {
 
 constexpr std::uint64_t kSlackEntries = 64;
-// A machine stack of n bytes holds at most n / 8 return addresses, an entry each of 16 bytes: a
-// shadow of twice the stack cannot be overrun by native frames. The slack is for stacks that nobody
-// told us of, and for the C API, which is checked.
+// A machine stack of n bytes holds at most n / 8 return addresses, and an entry takes 16 bytes, so
+// native frames cannot overrun a shadow of twice the stack. The slack is for stacks that we do not
+// know of, and for the C API, which is checked.
 constexpr std::uint64_t kShadowSlackBytes = 1 << 20;
 constexpr std::uint64_t kLeastMainShadowBytes = 256ull << 20;
 constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
@@ -36,10 +36,10 @@ constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 
 constinit Settings settings_copy;
 bool perf_allowed = true;
-Slot* empty_cache = nullptr;  // what hooks look up in while stopped
+Slot* empty_cache = nullptr;  // the hooks' cache while stopped
 
-// Keeps a thread from ending as long as this lives, with what is written in its thread-local
-// storage. All signals are blocked meanwhile: the thread may wait for it.
+// Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
+// blocked meanwhile, because the thread may wait for it.
 class Pin {
  public:
   explicit Pin(ThreadBlock& block) : block_(block) {
@@ -74,8 +74,8 @@ void reset_block(ThreadBlock& block) {
   block.state.busy = 0;
 }
 
-// Shadow memory for a machine stack; keeps what there is if it is enough. Sizes are powers of two:
-// what is replaced stays unused, and so adds up to less than what is used.
+// Provides shadow memory for a machine stack; keeps existing memory if it is large enough. Sizes
+// are powers of two, so the replaced pieces, which stay unused, add up to less than the used one.
 bool provide_shadow(Entry** shadow, std::uint64_t* bytes, std::uint64_t wanted) {
   if (*shadow && *bytes >= wanted) return true;
   std::uint64_t size = kPageBytes;
@@ -106,7 +106,8 @@ void give_up_on_this_thread() {
 std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
   const std::uint64_t bytes = 2 * (bounds.high - bounds.low) + kShadowSlackBytes;
   if (const std::uint64_t limit = limit_of(RLIMIT_AS); limit != RLIM_INFINITY) {
-    // The program planned its address space without us. A power of two is not rounded up.
+    // The program planned its address space without us, so take only a share of it: a power of two,
+    // which is not rounded up later.
     const std::uint64_t share = limit / (is_main ? 16 : 64);
     std::uint64_t size = kLeastShadowBytes;
     while (2 * size <= share && size < bytes) size *= 2;
@@ -128,7 +129,7 @@ void configure_threads(const Settings& settings, bool allow_perf) {
 }
 
 namespace {
-// Makes the calling thread the one that `block` is of.
+// Makes the calling thread the owner of `block`.
 void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
   const auto pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
   reset_block(*block);
@@ -263,11 +264,11 @@ void start_all_threads() {
 
 void forget_code() {
   session.caches_emptied.fetch_add(1, std::memory_order_seq_cst);
-  // Of threads that have ended, too: the next ones get their caches as they are.
+  // Include threads that have ended: the next ones take over their caches unchanged.
   for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
-    // A slot does not say its call site by itself, so all go. The owner may be filling one at
-    // this moment: with code that is still there, which is right, or with what it moves from
-    // another slot, which it takes back then.
+    // A slot does not name its call site, so empty all. The owner may be filling one at this
+    // moment, either with code that is still loaded, which is right, or with the content of another
+    // slot, which it then removes again.
     Slot* cache = block->state.cache;
     if ((block->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
     for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {

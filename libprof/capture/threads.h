@@ -1,6 +1,6 @@
-// Every profiled thread's memory, from the thread's first breath to its last, and beyond: the
-// memory and the tree of one that ended go to the next, so that a million short threads cost no
-// more than the most that ever ran at once.
+// The memory of profiled threads, from the start of a thread to its end. The next thread takes over
+// the memory and tree of one that ended, so a million short threads cost only as much as the
+// largest number that ever ran at once.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +12,44 @@
 
 namespace fbleprof::capture {
 
-// Gives the calling thread a state and a timer. On failure the thread is not profiled, and is
-// counted. Its CPU time is charged from the reading cpu_from_ns of its clock on.
-// Async-signal-safe; the sampling signal blocked.
+// Gives the calling thread a state and a timer. On failure the thread is counted, but not profiled.
+// Its CPU time is charged from the reading cpu_from_ns of its clock on.
+// Async-signal-safe; call with the sampling signal blocked.
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns);
 
-// The same for a thread that is about to be created, in two steps: its creator takes the memory, or
-// gives it back if there will be no thread; the thread begins with it. Null: it is not profiled.
+// The same for a thread that is about to be created, in two steps: its creator takes the memory,
+// and returns it if no thread is created; the thread starts with it. Null: it is not profiled.
 ThreadStart* prepare_thread();
 void cancel_thread(ThreadStart* start);
 void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
 
-// Ends the calling thread's profile: its remaining time is charged, its memory is free for another.
-// `for_good`: hooks stay off for what the thread may still run.
+// Ends the calling thread's profile: charges its remaining time and frees its memory for another
+// thread. `for_good`: hooks stay off for the rest of the thread.
 void detach_this_thread(bool for_good);
 
-// Calls `function` for every attached thread, which may start or end meanwhile: what is not in the
-// state itself (thread-local storage) may be gone. From any handler.
+// Calls `function` for every attached thread. Threads may start or end meanwhile, so anything
+// outside the state itself (thread-local storage) may be gone. Any handler may call this.
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
                        void* argument);
 
-// In a forked child: forgets all threads but the calling one, whose shadow stack it keeps. The
-// caller then attaches it anew.
+// In a forked child: forgets all threads except the calling one, whose shadow stack it keeps. The
+// caller then attaches it again.
 void abandon_all_threads();
 
 // Charges the calling thread's time up to now. Async-signal-safe.
 void charge_rest_of_this_thread();
 
-// Tells that an alternate signal stack was set for this thread.
+// An alternate signal stack was set for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);
 
-// Remembers what threads are to be given.
+// Remembers the settings for new threads.
 void configure_threads(const Settings& settings, bool allow_perf);
 
-// Off and on for all threads: while off, the hooks' caches are empty and time passes uncharged.
+// Stops and starts all threads: while stopped, the hooks see empty caches and no time is charged.
 void stop_all_threads();
 void start_all_threads();
 
-// Empties all threads' edge caches: code was unloaded, other code may come to lie there.
+// Empties all threads' edge caches: code was unloaded, and other code may be loaded in its place.
 void forget_code();
 
 }  // namespace fbleprof::capture

@@ -11,7 +11,8 @@
 namespace fbleprof::signal_safe {
 
 namespace {
-// A short run's file stays small; a large tree does not ask the kernel for every few contexts.
+// The file of a short run stays small, and a large tree does not call the kernel every few
+// contexts.
 constexpr std::uint64_t kLeastStep = 128 * 1024, kMostStep = 1024 * 1024;
 }  // namespace
 
@@ -53,7 +54,7 @@ format::Ref Arena::take(std::uint64_t bytes, std::uint64_t alignment, std::uint6
   std::uint64_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
   std::uint64_t begin;
   do {
-    // Less than the header is in use: the file was truncated, and zeros stand where it was.
+    // Less than the header is in use: the file was truncated, and we see zeros.
     if (before < format::kHeaderBytes) return 0;
     begin = (before + alignment - 1) / alignment * alignment;
     if (begin + bytes + reserve_bytes > cap_bytes_ || !populate_to(begin + bytes)) return 0;
@@ -65,7 +66,7 @@ format::Ref Arena::take(std::uint64_t bytes, std::uint64_t alignment, std::uint6
   std::uint64_t word;
   static_assert(sizeof word == sizeof head);
   __builtin_memcpy(&word, &head, sizeof word);
-  // Before anything else in it: a reader that finds zeros here finds zeros in all of it.
+  // The head comes first: a reader that finds zeros here finds only zeros in the record.
   __atomic_store_n(at<std::uint64_t>(ref), word, __ATOMIC_RELEASE);
   return ref;
 }

@@ -1,9 +1,9 @@
 // The arena: the mapped file, and the one way to get space in it.
 //
-// Space is handed out by moving `used_bytes` up; each piece is a record and gets its head at once,
-// so that whoever reads the file can step over what is not finished. Before memory is first touched
-// it is populated (MADV_POPULATE_WRITE), which reports a full disk or a lost limit as an error
-// where touching it would be SIGBUS in somebody's program. Nothing is ever given back.
+// Allocation moves `used_bytes` up. Each piece is a record and gets its head at once, so a reader
+// can step over unfinished ones. Memory is populated (MADV_POPULATE_WRITE) before it is first
+// touched: that reports a full disk or an exceeded limit as an error, where touching the memory
+// would raise SIGBUS in the program. Nothing is ever freed.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -18,26 +18,25 @@ namespace fbleprof::signal_safe {
 class Arena {
  public:
   // Takes over a mapping of cap_bytes whose header is written and whose first populated_bytes may
-  // be touched. Not thread safe: before anything else uses the arena.
+  // be touched. Not thread-safe; call it before anything else uses the arena.
   void adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_bytes);
 
-  // Zeroed space for a record of `bytes`, rounded up to units, with its head, unfinished; 0 when
-  // there is no more. `reserve_bytes` are left for those who ask with a smaller reserve.
+  // Zeroed space for a record of `bytes`, rounded up to units, with an unfinished head; 0 if there
+  // is no space. `reserve_bytes` stay free for callers with a smaller reserve.
   format::Ref allocate(std::uint64_t bytes, std::uint64_t reserve_bytes = 0);
-  // The same for a record of items, which begins at a multiple of kItemsOffset.
+  // The same for a record of items, which starts at a multiple of kItemsOffset.
   format::Ref allocate_items(std::uint64_t bytes, std::uint64_t reserve_bytes);
 
-  // Makes a record visible to readers: from now on it is of `kind`. Everything written to it before
-  // is seen with it.
+  // Makes a record visible to readers, as one of `kind`, with everything written to it before.
   void publish(format::Ref ref, format::Kind kind) {
     __atomic_store_n(&at<format::Head>(ref)->kind, kind, __ATOMIC_RELEASE);
   }
 
-  // Makes `bytes` more touchable without asking again; as many as can be had.
+  // Populates `bytes` more, or as many as the system gives.
   void reserve(std::uint64_t bytes);
 
-  // No space beyond what is populated now: the file is about to end there, or the program is about
-  // to forbid system calls.
+  // Limits the arena to what is populated now: the file is about to end there, or the program is
+  // about to forbid system calls.
   void freeze() { frozen_.store(true, std::memory_order_relaxed); }
   void thaw() { frozen_.store(false, std::memory_order_relaxed); }
 
@@ -57,7 +56,7 @@ class Arena {
   char* base() const { return base_; }
   std::uint64_t cap_bytes() const { return cap_bytes_; }
 
-  // Writes a string record; 0 when there is no space.
+  // Writes a string record; 0 if there is no space.
   format::Ref add_string(const char* bytes, std::uint32_t length);
 
   // Calls visit(ref) for each finished record of `kind`, oldest first, until it returns false.

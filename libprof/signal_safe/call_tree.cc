@@ -13,7 +13,7 @@ using format::Node;
 using format::Ref;
 
 constexpr std::uint32_t kUnitsOfNode = sizeof(Node) / format::kUnitBytes;
-// A thread that does little takes little: the first chunk is small, further ones grow.
+// A thread that does little needs little space: the first chunk is small, further ones grow.
 constexpr std::uint32_t kFirstItems = 15, kMostItems = 255;
 
 }  // namespace
@@ -28,7 +28,7 @@ bool CallTree::start(const TreeBasis& basis, Ref thread, Ref labels, LinkTable::
   root_ = new_node(0, basis.root, 0, 0, 0, 0);
   if (root_ == 0) return false;
   overflow_ = child(root_, basis.overflow, 0);
-  // What has no place at all is charged to the root.
+  // Time that finds no other place is charged to the root.
   if (overflow_ == 0 || make_values(root_) == nullptr) return false;
   auto* record = arena.at<format::Tree>(tree_);
   record->thread = thread;
@@ -52,7 +52,7 @@ bool CallTree::is_call_edge(Ref ref, Ref function) const {
 bool CallTree::is_from_site(std::uint32_t target, std::uint64_t site) const {
   if (target & kToEdge) return basis_->arena->at<Edge>(target & ~kToEdge)->site == site;
   const Node* node = node_at(target);
-  // What was folded is told apart by its function alone.
+  // Below a limit, ways differ by function only.
   return node->site == site || node->recorder_flags & kIsFolded;
 }
 
@@ -67,7 +67,7 @@ Step CallTree::step_to(std::uint32_t target) const {
 
 Step CallTree::make(Ref from, Ref function, std::uint64_t site, std::uint8_t flags) {
   std::uint32_t target = can_link(from) ? make_target(from, function, site, flags) : 0;
-  // Not even a pair below [overflow] has space: the call is counted, whoever it was.
+  // There is no space for a pair below [overflow] either: count the call on [overflow] itself.
   if (target == 0) return step_to(overflow_);
   link(from, key_of(function, site), target);
   return step_to(target);
@@ -77,7 +77,7 @@ std::uint32_t CallTree::make_target(Ref from, Ref function, std::uint64_t site,
                                     std::uint8_t flags) {
   const Node* node = node_at(from);
   if (node->recorder_flags & kIsFolded) {
-    // base / caller / callee: the callee calls.
+    // The path is base / caller / callee, and the callee makes this call.
     const Ref base = node_at(node->parent)->parent;
     return make_folded(base, node->function, function, site);
   }
@@ -110,7 +110,7 @@ std::uint32_t CallTree::make_folded(Ref base, Ref caller, Ref function, std::uin
   return made;
 }
 
-// A child that no call makes: of the nodes that what is folded stands below.
+// A child made by no call: [overflow], [deeper], and the callers below them.
 Ref CallTree::child(Ref parent, Ref function, std::uint64_t site) {
   if (const std::uint32_t known = find_link(parent, key_of(function, site), function, site)) {
     return known;
@@ -207,8 +207,8 @@ Ref CallTree::fold_suffix(Ref from, Ref function, std::uint64_t site) const {
   return 0;
 }
 
-// What must be left free for a context at `depth` to be made. The last eighth of the memory is for
-// pairs below [overflow]; of the rest, the deeper a context, the sooner it is refused.
+// How much memory must stay free when a context at `depth` is made. The last eighth is kept for
+// pairs below [overflow]. The deeper a context, the sooner it is refused.
 std::uint64_t CallTree::reserve_at(std::uint32_t depth) const {
   constexpr std::uint32_t kDeepest = 128;
   const std::uint64_t cap = basis_->arena->cap_bytes();
@@ -218,7 +218,7 @@ std::uint64_t CallTree::reserve_at(std::uint32_t depth) const {
 Ref CallTree::take_item(Chunk& chunk, Kind kind, std::uint32_t item_bytes, std::uint64_t reserve) {
   const std::uint32_t units = item_bytes / format::kUnitBytes;
   Arena& arena = *basis_->arena;
-  // What is left of a chunk may have been taken with a smaller reserve.
+  // The current chunk may have been allocated with a smaller reserve.
   if (arena.used_bytes() + reserve > arena.cap_bytes()) return 0;
   if (chunk.next == chunk.end) {
     std::uint32_t items = chunk.items == 0 ? kFirstItems : (chunk.items + 1) * 4 - 1;

@@ -14,17 +14,18 @@
 //
 // The other rules (suffix, none) fold less and are not bounded by the code.
 //
-// Two limits bound what the rules leave. Past the depth limit, and past the memory limit, a call
-// X→Y leads below [deeper] or [overflow], to the node Y below X there: nothing is lost but how X
-// was reached, and pairs are exact there, too. Memory runs out for deep contexts first.
+// Two limits bound what the rules leave. Past the depth limit or the memory limit, a call X→Y leads
+// below [deeper] or [overflow], to the node Y below X there. Only how X was reached is lost; the
+// counts of pairs stay exact. Deep contexts are the first to find no memory.
 //
 // The price of a call does not depend on the size of the tree. A node's line of 64 bytes, which was
 // just written to count the call, names the first five ways that leave it; others are in a table.
-// Step 2 and 3, and what the limits fold, are done once for each way: then it is found like any.
+// Steps 2 and 3, and folding at a limit, happen once per way; from then on it is found like any
+// other.
 //
-// One writer: the thread that owns the tree. Whoever calls holds its BusyGuard. A node is complete
-// before its `function` is set, an edge before its `to` (release), so that readers of the file, and
-// the handler that interrupts a hook, see whole records.
+// One writer: the thread that owns the tree. The caller holds its BusyGuard. A node is complete
+// before its `function` is set, an edge before its `to` (release), so readers of the file, and a
+// handler that interrupts a hook, see whole records.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,7 @@ struct TreeBasis {
   format::Ref root = 0, overflow = 0, deeper = 0;
 };
 
-// The words of a node's block of values that the recorder writes where it runs; the metrics that
-// they hold are described in capture/metrics.
+// The words of a node's block of values. capture/metrics describes the metrics that they hold.
 enum ValueWord : std::uint32_t {
   kCpuNs = 0,  // thread CPU time charged here: self time, our cost excluded
   kWallNs,     // elapsed time charged here, our cost excluded
@@ -72,8 +72,8 @@ struct Step {
 
 class CallTree {
  public:
-  // Starts a tree; false when there is no space for even that. `first_links`: zeroed memory of
-  // LinkTable::kFirstItems, the thread's own. `labels`: LabelSet or 0.
+  // Starts a tree; false if there is no space for it. `first_links`: zeroed memory for
+  // LinkTable::kFirstItems, owned by the thread. `labels`: LabelSet or 0.
   bool start(const TreeBasis& basis, format::Ref thread, format::Ref labels,
              LinkTable::Item* first_links);
   // Forgets the tree, which stays in the file.
@@ -85,8 +85,8 @@ class CallTree {
     return target != 0 ? step_to(target) : Step{};
   }
 
-  // The same, made if need be. `site` is the return address, part of the key in call-site mode
-  // only; `flags` are those of an edge that is new.
+  // The same; makes the way if it is new. `site` is the return address, part of the key in
+  // call-site mode only; `flags` are those of a new edge.
   Step enter(format::Ref from, format::Ref function, std::uint64_t site, std::uint8_t flags) {
     const Step step = find(from, function, site);
     return step ? step : make(from, function, site, flags);
@@ -95,12 +95,12 @@ class CallTree {
   // The tail edge from `replaced` into `function`, whose node is where `caller` would enter it.
   Step replace(format::Ref caller, format::Ref replaced, format::Ref function);
 
-  // The words of a node's values; of the root if there is no space for its own.
+  // A node's values; the root's if there is no space for its own.
   std::uint64_t* values(format::Ref node) {
     const format::Ref block = node_at(node)->values;
     return block != 0 ? basis_->arena->at<std::uint64_t>(block) : make_values(node);
   }
-  // The same, but nothing is made: needs no guard.
+  // The same, but makes nothing, so it needs no guard.
   std::uint64_t* values_or_root(format::Ref node) const {
     const format::Ref block = node_at(node)->values;
     return basis_->arena->at<std::uint64_t>(block != 0 ? block : node_at(root_)->values);
@@ -120,8 +120,8 @@ class CallTree {
   // A link's target: a node, or an edge that is not a tree edge.
   static constexpr std::uint32_t kToEdge = 1u << 31;
 
-  // The ways that a node's own line names (Node::recorder_links). A tag is a hint: what the target
-  // says of its function is the proof, and stands in the line that the call is counted in.
+  // The ways that a node's own line names (Node::recorder_links). A tag is only a hint. The proof
+  // is the target's function, which is in the line where the call will be counted.
   static constexpr int kOwnLinks = 5;
   struct Links {
     std::uint16_t has_more;  // in the table

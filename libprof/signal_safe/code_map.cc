@@ -6,10 +6,10 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-// Of a record that stands in the table of functions: its module was unloaded.
+// Marks an entry of the table of functions whose module was unloaded.
 constexpr format::Ref kStale = 1u << 31;
 
-// How a block or an instruction is told from a native function in the table: user addresses leave
+// The key in the table tells blocks and instructions from native functions: user addresses leave
 // the top bits free.
 std::uint64_t key_of(std::uint64_t address, format::FunctionKind kind) {
   return address | (static_cast<std::uint64_t>(kind) + 1) << 56;
@@ -129,7 +129,7 @@ format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64
   record->module = module;
   arena_->publish(made, format::Kind::kFunction);
   if (!item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) {
-    // Another thread was first: nothing refers to ours.
+    // Another thread was first, and nothing refers to our record.
     arena_->publish(made, format::Kind::kPrivate);
     return found & ~kStale;
   }
@@ -143,8 +143,8 @@ format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64
 format::Ref CodeMap::module_of(std::uint64_t pc) {
   LoadedObject object;
   const bool is_known = source_.object_at(pc, &object);
-  // Newest first, so that of two modules that held the address one after the other the loaded one
-  // is found; unloaded ones are passed over, and one with others in a hole between its segments.
+  // Newest first. Skip modules that are unloaded, and a module that has another one in a hole
+  // between its segments.
   for (format::Ref ref = __atomic_load_n(&arena_->header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = arena_->at<format::Module>(ref);

@@ -1,13 +1,13 @@
 // From an address to the function that owns it, in hooks and handlers.
 //
-// Which object an address lies in, the loader tells without a lock (_dl_find_object, glibc 2.35).
-// Where its functions begin and end, the object's own unwind table tells (.eh_frame_hdr is a sorted
-// table and is there in stripped binaries). Both are reads of memory that is mapped as long as the
-// code in it can run. What was found becomes a record of the file and a fact of the process: no
-// address is looked up twice, in whatever thread it comes up.
+// The loader tells without a lock which object an address lies in (_dl_find_object, glibc 2.35).
+// The object's own unwind table tells where functions begin and end (.eh_frame_hdr is sorted, and
+// stripped binaries have it too). Both only read memory that stays mapped as long as the code in it
+// can run. A result becomes a record of the file and a fact of the process, so no address is looked
+// up twice, in whichever thread it occurs.
 //
-// Code that is unloaded leaves its records, which are found again if the same object is loaded at
-// the same place: a plugin that comes and goes has one set of functions.
+// Unloaded code leaves its records, which are found again if the same object is loaded at the same
+// place: a plugin that comes and goes has one set of functions.
 //
 // Unless it says otherwise: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -33,12 +33,12 @@ struct LoadedModule {
   const char* path = nullptr;  // may be null
   std::uint32_t flags = 0;     // format::kModule...
   std::uint64_t loaded_ns = 0;
-  // Where its first segment may not begin with the ELF header, which tells these.
+  // Given if its first segment may not begin with the ELF header, which tells them otherwise.
   const Elf64_Phdr* headers = nullptr;
   std::uint32_t header_count = 0;
 };
 
-// Who tells about code: the loader and the unwind tables, or a test.
+// The source of facts about code: the loader and the unwind tables, or a test.
 struct CodeSource {
   CodeRange (*range_at)(std::uint64_t address) = code_range_at;
   bool (*object_at)(std::uint64_t address, LoadedObject* object) = find_object;
@@ -46,20 +46,20 @@ struct CodeSource {
 
 class CodeMap {
  public:
-  // Begins anew. False: there is no memory. Not thread safe: before anything else.
+  // Starts empty. False: there is no memory. Not thread-safe; call it before anything else.
   bool start(Arena* arena, Pages* pages, CodeSource source = {});
 
-  // The function whose code holds pc; made known to the file if it is new. 0 only when the file
-  // has no space for it.
+  // The function whose code contains pc; recorded in the file if it is new. 0 only if the file has
+  // no space for it.
   format::Ref function_at(std::uint64_t pc) { return ask(pc, Question::kFunction); }
 
-  // The function that a hook at pc was called from. Where no unwind entry tells its bounds, the
-  // hook's address is its identity: there is one hook a function. Marks it as hooked.
+  // The function that a hook at pc was called from, marked as hooked. If no unwind entry tells its
+  // bounds, the hook's address identifies it: a function has one hook.
   format::Ref hooked_function_at(std::uint64_t pc) { return ask(pc, Question::kHook); }
 
-  // As function_at, for a frame of a walked stack: in a long gap without unwind entries, a stretch
-  // of kStretchBytes around pc. Go's functions and V8's built-in ones have none, but they have
-  // symbols.
+  // As function_at, for a frame of a walked stack. In a long gap without unwind entries, the answer
+  // is a stretch of kStretchBytes around pc: Go's functions and V8's built-in ones have no unwind
+  // entries, but they have symbols.
   format::Ref place_at(std::uint64_t pc) { return ask(pc, Question::kPlace); }
 
   // What function_at and hooked_function_at have answered before, or 0.
@@ -79,13 +79,13 @@ class CodeMap {
     facts_.add(fact_of_block(number), function);
   }
 
-  // Registers a module; 0 if there is no space. One that was unloaded and comes back is itself.
+  // Registers a module; 0 if there is no space. A module that is loaded again gets its old record.
   format::Ref add_module(const LoadedModule& loaded);
 
-  // The module of this record was unloaded. What was known of its addresses is void.
+  // This module was unloaded: forgets all facts of its addresses.
   void retire(format::Ref module, std::uint64_t unloaded_ns);
 
-  // Changes whenever code may have gone: what others remembered of it is void.
+  // Changes whenever code may have been unloaded: remembered facts about code are then void.
   std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
 
   static constexpr std::uint32_t kStretchBytes = 16;  // what compilers align functions to

@@ -1,15 +1,16 @@
-// Time in the kernel: the event gives no signal there, as that would disturb sleeping calls. So
-// where more than a period has passed at a sample, the thread was in the kernel when it was over.
-// Which call that was is not known any more. The kernel's own ticks, fewer, meet calls as often as
-// they take time: one that does is charged with what was put aside for the kernel till then. Where
-// no tick meets a call (page faults), it goes to the next sample in user mode.
+// Time in the kernel. The perf event sends no signal there, because that would disturb sleeping
+// calls. So if more than a period has passed at a sample, the thread was in the kernel when the
+// period ended, in a call that is no longer known. That time is put aside. Kernel ticks are rarer,
+// but they meet system calls as often as those take time; a tick that meets one charges it with the
+// time put aside. If no tick meets a call (page faults), the time goes to the next sample in user
+// mode.
 #include "signal_safe/elapsed.h"
 
 namespace fbleprof::signal_safe {
 
 namespace {
 
-// Put aside for the kernel at the most: ticks come at 100 Hz or more.
+// The most to put aside for the kernel: ticks come at 100 Hz or more.
 constexpr std::uint64_t kMostInKernelNs = 40'000'000;
 
 }  // namespace
@@ -19,8 +20,8 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what, std::uint64_t cpu, std::
                   wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0};
   const std::uint64_t period = thread.event_period_ns;
   const std::uint64_t most = kMostInKernelNs > 8 * period ? kMostInKernelNs : 8 * period;
-  std::uint64_t aside = 0, later = 0;  // left to the kernel's account, and to the next sample
-  bool settles = true;                 // what was put aside is charged as well
+  std::uint64_t aside = 0, later = 0;  // put aside for the kernel, and left for the next sample
+  bool settles = true;                 // also charge the time put aside
   switch (what) {
     case Sampled::kAll:
       break;

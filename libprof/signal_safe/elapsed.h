@@ -1,4 +1,4 @@
-// How much of a thread's time a sample is charged with.
+// How much of a thread's time a sample charges.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct Elapsed {
   bool is_none() const { return (cpu_ns | wall_ns) == 0; }
 };
 
-// Takes it off the thread's clocks, which read `cpu` and `wall` (ns) now. What has been taken and
-// thread.in_kernel_ns, which waits to be charged, add up to the CPU clock at its last reading.
+// Takes it from the thread's clocks, which now read `cpu` and `wall` (ns). Everything taken so far
+// and thread.in_kernel_ns, which is not charged yet, add up to the last reading of the CPU clock.
 Elapsed take_elapsed(ThreadState& thread, Sampled what, std::uint64_t cpu, std::uint64_t wall);
 
 }  // namespace fbleprof::signal_safe

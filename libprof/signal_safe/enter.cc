@@ -1,10 +1,9 @@
 // The slow path of the hooks, and the C API's calls that change the shadow stack.
 //
-// A hook comes here when its context and call site were not seen together before, when the top of
-// the shadow stack may be stale, and in every unusual state (another stack, a forked child, a
-// stopped profile). What it learns goes into the edge cache, if next time the same context and site
-// must give the same answer: that is so when the entry taken for the caller is the one that the
-// filter left on top.
+// A hook comes here if its call is not in the edge cache, if the top of the shadow stack may be
+// stale, and in every unusual state (another stack, a forked child, a stopped profile). The answer
+// goes into the cache if the same context and site must give the same answer next time. That is so
+// if the entry taken for the caller is the one that the filter left on top.
 #include "signal_safe/enter.h"
 
 #include "arch/call_instruction.h"
@@ -22,12 +21,12 @@ struct HookState {
   std::uint64_t pc, sp, fp;
 };
 
-// Whether the direct call that returns to `site` names another function than the one entered: then
-// that one tail-called it. Indirect calls name none.
+// Whether the direct call that returns to `site` names a function other than the one entered: then
+// that function tail-called it. Indirect calls name no function.
 bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref entered) {
   Session& session = *thread.session;
-  // Only code that we know to be there is read: a return address may be anything (coroutines begin
-  // with one of 0), and generated code may stand at the edge of its mapping.
+  // Read only code that is known to be there: a return address may be anything (coroutines start
+  // with 0), and generated code may stand at the edge of its mapping.
   const Ref caller = session.code_map.function_at(site - 1);
   if (caller == 0) return false;
   const auto* record = session.arena.at<format::Function>(caller);
@@ -40,7 +39,7 @@ bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref ent
 }
 
 void fill(Slot* slot, const Slot& with) {
-  // A signal's hook may meet the slot half written: it must not hit.
+  // A hook in a signal handler may see the slot half written: it must not hit.
   slot->tag = 0;
   asm volatile("" ::: "memory");
   slot->callee = with.callee;
@@ -50,7 +49,7 @@ void fill(Slot* slot, const Slot& with) {
   slot->tag = with.tag;
 }
 
-// Into the slot that is looked at first; what was there moves to the other one of the pair.
+// Fills the slot that is looked at first; its old content moves to the other one of the pair.
 void insert(const ThreadState& thread, Word context, const Slot& call) {
   const Session& session = *thread.session;
   Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
@@ -59,7 +58,7 @@ void insert(const ThreadState& thread, Word context, const Slot& call) {
   if (before.tag != 0) {
     Slot* other = other_slot(slot);
     fill(other, before);
-    // Emptied meanwhile by another thread, which may have passed this place already?
+    // If another thread emptied the caches meanwhile, it may have passed this slot already.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
   }
@@ -82,7 +81,7 @@ void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
   thread.hot->top = below + 1;
 }
 
-// True when the state is this process's own.
+// Whether the state belongs to this process, not to one that forked it.
 bool is_ours(ThreadState& thread) {
   if (thread.canary->alive) return true;
   auto adopt = [](void* state) -> long {
@@ -94,8 +93,7 @@ bool is_ours(ThreadState& thread) {
   return fbleprof_hot.top != nullptr && fbleprof_hot.self->canary->alive;
 }
 
-// What remains on the shadow stack for a call from the frame whose return-address slot is just
-// above ours.
+// The newest entry that is live, by address, for a call at `frame`.
 Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
   while (top->frame < frame || (top->frame == frame && !equal_is_alive)) --top;
   return top;
@@ -105,9 +103,9 @@ Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
 
 namespace {
 
-// What a call takes in a slot is taken from others, and one that comes only now and then is found
-// in the tree nearly as soon: of calls that miss, so many in 64 get a slot. Drawn by lot: by its
-// count, a call of two that alternate would never have its turn.
+// A slot for one call pushes out another, and a rare call is found in the tree nearly as fast. So
+// only this many in 64 of the calls that miss get a slot. They are drawn by lot: a rule by count
+// would never choose one of two calls that alternate.
 constexpr std::uint64_t kSlotsIn64 = 8;
 
 bool draws_slot(ThreadState& thread) {
@@ -115,8 +113,8 @@ bool draws_slot(ThreadState& thread) {
   return thread.lot >> 58 < kSlotsIn64;
 }
 
-// A call whose caller is the top entry's function, from a site and to a callee that are known, by a
-// way that was taken before: most of what misses the cache. True if it was that.
+// Handles most calls that miss the cache: the caller is the top entry's function, site and callee
+// are known facts, and the way was taken before. False if any of that does not hold.
 bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::uint64_t callee) {
   const CodeMap& code = thread.session->code_map;
   const Ref function = code.known_hook_at(callee);
@@ -138,7 +136,7 @@ bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::
   return true;
 }
 
-// Any call. `guard` proves that the tree is ours to change.
+// Handles any call. The guard proves that we may change the tree.
 __attribute__((noinline)) void enter_new_way(const BusyGuard&, ThreadState& thread, Frame frame,
                                              std::uint64_t site, std::uint64_t callee, int hook,
                                              const HookState* at) {
@@ -166,7 +164,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard&, ThreadState& thre
     return;
   }
   if (*step.calls == 0) {
-    // The first call by a hook on this edge, which a sample may have made before.
+    // The first call by a hook on this edge; a sample may have made the edge before.
     *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
     if (has_own_frame && reached_by_tail_call(thread, site, function)) {
       *step.flags |= format::kEdgeByTailCall;
@@ -176,7 +174,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard&, ThreadState& thre
   *step.calls += 1;
   const Word word = word_in(thread.tree, step.to);
   push(thread, caller, is_api ? caller->frame : frame, word);
-  // Below the root's gate there is no caller to be proven, but perhaps another stack to be found.
+  // Below the root's gate there is no caller to prove, but there may be another stack to find.
   const bool one_stack = is_api || thread.signal_stack.gate == nullptr;
   const bool same_next_time =
       caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
@@ -200,9 +198,10 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   enter_new_way(guard, thread, frame, site, callee, hook, at);
 }
 
-// The exit hook of a function without an entry at the hook's frame or below. Either it has none at
-// all (entered before the profile began, or when the shadow stack was full), or it was split, and
-// this is its rest; `hook_return` is in it, or 0 if the rest tail-called the hook.
+// The exit hook of a function that has no entry at the hook's frame or below. Either it has no
+// entry at all (entered before the profile began, or when the shadow stack was full), or the
+// compiler split it and this is its rest. `hook_return` is in that rest; 0 if the rest tail-called
+// the hook.
 extern "C" void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_return) {
   if (!is_ours(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
@@ -225,7 +224,7 @@ extern "C" void fbleprof_leave_slow(Entry* top, std::uint32_t block) {
   if (!guard || !thread.session->recording.load(std::memory_order_relaxed)) return;
   if (block == 0) return;
   const Ref function = thread.session->function_of_block(block);
-  // Blocks of one native frame may end out of order (an error that passed over some leaves).
+  // Blocks of one native frame may end out of order, if an error skipped some leaves.
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
     if (is_entry_of(thread, entry, function)) {
@@ -251,8 +250,8 @@ void replace_top(Frame frame, std::uint32_t block) {
     thread.record->unmatched += 1;
     return;
   }
-  // The cache answers here too: under a tag that no hook forms (the callee's top bit is set), with
-  // the caller's context in the callee.
+  // Use the cache here too. Hooks never form this key: the callee has its top bit set, and holds
+  // the caller's context.
   const bool cacheable = is_cacheable(top->word) && !is_gate(top - 1);
   const std::uint64_t callee =
       std::uint64_t{1} << 63 | static_cast<std::uint64_t>(node_of_word(top[-1].word)) << 32 | block;
@@ -286,7 +285,7 @@ void tick(Frame frame, std::uint64_t count) {
     BusyGuard guard(thread);
     if (guard) thread.tree.values(node);
   }
-  // Without a block of its own it is the root's.
+  // A node without values of its own uses the root's.
   thread.tree.values_or_root(node)[kTicks] += count;
 }
 

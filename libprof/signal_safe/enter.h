@@ -1,5 +1,5 @@
-// What the C API's calls do to the shadow stack, beyond the hot paths in hooks.S.
-// All: any thread, signal handlers included; bounded; no allocation; no system call.
+// What the C API's calls do to the shadow stack, apart from the hot paths in hooks.S.
+// All functions: any thread, signal handlers included; bounded; no allocation; no system call.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fbleprof::signal_safe {
 
-// A tail call: the newest entry gives way to one of `block`. `frame`: the API function's own.
+// A tail call: replaces the newest entry by one of `block`. `frame` is the API function's own.
 void replace_top(Frame frame, std::uint32_t block);
 
 // Charges virtual time to the live context.

@@ -45,7 +45,7 @@ void FactTable::add(std::uint64_t key, Ref function) {
 }
 
 void FactTable::grow(const Part* from) {
-  // Whoever comes meanwhile, another thread or a handler of this one, does without.
+  // Another thread, or a handler of this one, that comes meanwhile does not grow the table.
   if (growing_.exchange(true, std::memory_order_acquire)) return;
   const std::uint64_t items = (std::uint64_t{from->mask} + 1) * 2;
   Item* memory = part_.load(std::memory_order_relaxed) == from && part_count_ < kMostParts
@@ -65,7 +65,7 @@ void FactTable::grow(const Part* from) {
     }
     count_.store(count, std::memory_order_relaxed);
     part_.store(&part, std::memory_order_seq_cst);
-    // Something was forgotten while it was being copied: all is.
+    // If anything was forgotten during the copy, forget everything.
     if (generation_.load(std::memory_order_seq_cst) != generation) {
       for (std::uint64_t i = 0; i <= part.mask; ++i) {
         memory[i].function.store(0, std::memory_order_release);

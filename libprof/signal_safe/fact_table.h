@@ -1,9 +1,10 @@
-// What is known of code addresses, looked up once a process: an address to the record of the
-// function that owns it. All threads share it, hooks and handlers of any add to it at any time.
+// Facts about code addresses, looked up once per process: from an address to the record of the
+// function that owns it. All threads share the table; hooks and handlers may add to it at any time.
 //
-// A lookup is one probe of an open table. When half of it is taken, whoever adds next copies it
-// into one of twice the size; the old one stays for those who are reading it. What is added to the
-// old one meanwhile is lost, and looked up again: facts can be had twice, so that nobody waits.
+// A lookup is mostly one probe of an open table. When half of it is taken, the next addition copies
+// it into one of twice the size; the old one stays for threads that are reading it. A fact added to
+// the old one meanwhile is lost and will be looked up again. That costs time once, and nobody ever
+// waits.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -18,7 +19,7 @@ namespace fbleprof::signal_safe {
 
 class FactTable {
  public:
-  // Begins anew. Not thread safe: before anything else uses the table.
+  // Starts empty. Not thread-safe; call it before anything else uses the table.
   bool start(Pages* pages);
 
   // What is known of `key` (not 0), or 0.
@@ -39,7 +40,7 @@ class FactTable {
   // Forgets all keys for which is_gone(key).
   template <typename Predicate>
   void forget(Predicate is_gone) {
-    // A copy that is being made now takes no notice of what follows: its maker sees this.
+    // A copy being made at this moment may miss what follows; its maker sees the new generation.
     generation_.fetch_add(1, std::memory_order_seq_cst);
     const Part* part = part_.load(std::memory_order_seq_cst);
     for (std::uint64_t i = 0; part != nullptr && i <= part->mask; ++i) {
@@ -51,7 +52,7 @@ class FactTable {
  private:
   struct Item {
     std::atomic<std::uint64_t> key;
-    std::atomic<format::Ref> function;  // 0: not known yet, or not any more
+    std::atomic<format::Ref> function;  // 0: not known yet, or forgotten
     std::uint32_t reserved;
   };
   struct Part {

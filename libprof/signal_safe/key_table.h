@@ -1,8 +1,8 @@
 // From keys to records, each made once: two threads that ask for the same key at the same time get
-// the same record. So that this holds without a lock, nothing ever moves: a table that is full is
-// followed by a larger one. A key stands in the first of them that had a free place near its home.
+// the same record. To guarantee that without a lock, nothing ever moves: a full table is followed
+// by a larger one, and a key stands in the first table that had a free place near its home.
 //
-// For what is looked up rarely. All functions: any thread, hooks and handlers included; bounded.
+// For rare lookups. All functions: any thread, hooks and handlers included; bounded.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ class KeyTable {
     std::uint32_t reserved;
   };
 
-  // Begins anew. Not thread safe: before anything else uses the table.
+  // Starts empty. Not thread-safe; call it before anything else uses the table.
   bool start(Pages* pages);
 
-  // The place of a key (not 0), which is taken for it if need be; null when there is no memory.
+  // The place of a key (not 0), taken for it if it is new; null if there is no memory.
   Item* place_of(std::uint64_t key);
 
   template <typename Visit>

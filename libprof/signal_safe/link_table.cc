@@ -4,8 +4,8 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-// Twice the space is filled by a quarter of it: with four moved for each one added, all are moved
-// long before the next doubling.
+// A doubled table is 3/8 full and has room for as many additions again before it doubles next, so
+// moving eight entries with each addition empties the old part long before.
 constexpr std::uint32_t kMovedAtOnce = 8;
 
 }  // namespace
@@ -34,8 +34,8 @@ void LinkTable::put(const Part& part, const Item& item) {
 
 void LinkTable::move_some(std::uint32_t most) {
   if (before_.items == nullptr) return;
-  // Moved entries stay where they were as well: a lookup that misses them in the one part finds
-  // them in the other, whatever the moment at which a signal looks.
+  // Moved entries also stay where they were, so a lookup from a signal handler finds them in one
+  // part or the other at any moment.
   for (; most > 0 && next_to_move_ <= before_.mask; --most, ++next_to_move_) {
     const Item& item = before_.items[next_to_move_];
     if (item.target != 0) put(now_, item);
@@ -54,7 +54,7 @@ bool LinkTable::make_room() {
   const std::uint64_t items = (std::uint64_t{now_.mask} + 1) * 2;
   if (items > 1u << 31) return false;
   auto* memory = static_cast<Item*>(pages_->take(items * sizeof(Item)));
-  if (memory == nullptr) return count_ < now_.mask;  // one empty slot ends each search
+  if (memory == nullptr) return count_ < now_.mask;  // keep one empty slot: it ends each search
   before_ = now_;
   now_ = {memory, static_cast<std::uint32_t>(items - 1)};
   next_to_move_ = 0;

@@ -1,9 +1,9 @@
-// Where the calls of a tree lead that have no place in their context's own line (format::Node has
-// room for four): from (context, key) to what is taken there. Exact and complete: nothing is
-// forgotten, no two entries are the same.
+// The ways of a tree that found no place in their context's own line, which has room for five
+// (CallTree): from (context, key) to a way's target. Exact and complete: no entry is forgotten, and
+// no two are the same.
 //
-// It doubles when it is three quarters full. The old half is moved a few entries at a time, by
-// those who add, so that no call pays for all of it.
+// The table doubles when it is three quarters full. Each addition moves a few entries of the old
+// half, so no single call pays for all of it.
 //
 // One writer, which holds the thread's BusyGuard. Lookups and additions are bounded by the longest
 // run of taken slots.
@@ -28,10 +28,10 @@ class LinkTable {
   static constexpr std::uint32_t kFirstItems = 32;
 
   void adopt(Pages* pages, Item* first);
-  // Gives the memory back: the tree is not used any more.
+  // Returns the memory: the tree is no longer used.
   void drop();
 
-  // Calls accept(target) for each entry of that name until one is accepted; that one, or 0.
+  // The first entry with this key whose target accept(target) accepts, or 0.
   template <typename Accept>
   std::uint32_t find(format::Ref from, std::uint32_t key, Accept accept) const {
     if (const std::uint32_t found = find_in(now_, from, key, accept)) return found;
@@ -40,7 +40,7 @@ class LinkTable {
 
   // Makes sure that an entry can be added. False: there is no memory for it.
   bool make_room();
-  // Adds one. There is room.
+  // Adds one, after make_room().
   void add(format::Ref from, std::uint32_t key, std::uint32_t target);
 
   std::uint32_t size() const { return count_; }
@@ -69,7 +69,7 @@ class LinkTable {
 
   Pages* pages_ = nullptr;
   Item* first_ = nullptr;
-  Part now_, before_;  // before_: what is not moved yet, whole
+  Part now_, before_;  // before_: the old part, while its entries are being moved
   std::uint32_t next_to_move_ = 0;
   std::uint32_t count_ = 0;
 };

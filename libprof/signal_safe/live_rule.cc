@@ -28,7 +28,7 @@ const Entry* native_below(const Entry* entry) {
   return entry;
 }
 
-// Whether the walk's frame, whose code is `owner`'s, is the one that the entry was pushed for.
+// Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
 bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
                  const StackWalk& walk) {
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
@@ -36,9 +36,9 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   if (owner == 0 || is_gate(native)) return false;
   if (has_hook(thread, owner))
     return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
-  // A part of a function that the compiler put elsewhere (.cold: catch blocks) has an unwind entry
-  // of its own and no hook. It is known by its frame; a function of another module without hooks,
-  // which calls as deep as a dead entry did, is not mistaken for it.
+  // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
+  // entry and no hook; it is recognized by its frame. A function of another module without hooks,
+  // whose call is as deep as a dead entry's, is not mistaken for it.
   return (slot == walk.return_slot() || slot == walk.state().sp) &&
          record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
 }
@@ -69,7 +69,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
   StackWalk walk(thread, at);
   Entry* entry = top;
   for (int i = 0; i < kWalkFrames; ++i) {
-    // Entries between this frame and the one before belong to neither: they are dead.
+    // Entries between this frame and the previous one belong to neither, so they are dead.
     entry = filter_by_address(thread.current->gate, entry, walk.state().sp);
     if (is_gate(entry)) return entry;
     const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
@@ -100,7 +100,7 @@ Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref funct
                  std::uint64_t hook_return) {
   const format::Ref body = thread.session->code_map.function_at(hook_return - 1);
   if (body == 0 || body == function || is_gate(top)) return nullptr;
-  // A part elsewhere (.cold), or a clone, has no hook: the first that it called has told its frame.
+  // A part elsewhere (.cold), or a clone, has no hook; its first hooked callee told its frame.
   const bool same_frame = top->frame == frame;
   if (!has_hook(thread, body)) return same_frame ? top : nullptr;
   Entry* host = find_owner(thread, top, body);

@@ -1,62 +1,62 @@
 // The live rule: which entry of a shadow stack is the context of a call or a sample.
 //
-// Two halves, a filter and a proof.
-// The filter goes by address: an entry whose frame lies below the present stack pointer is dead.
+// The rule has two halves, a filter and a proof.
+// The filter goes by address: an entry whose frame lies below the current stack pointer is dead.
 // That leaves stale entries: f calls g, g returns, f pushes arguments for h, and h's frame lies
 // below where g's was. So the proof goes by code: the address that control will return to (or, for
 // a sample, the interrupted instruction) must lie in the function of the entry taken for live.
-// Where it does not, its owner may be further down the stack: then what is above it is stale. Or
-// its owner has no hook (qsort calling back, memcpy): then the machine stack is walked to the
-// nearest frame that has an entry.
+// If it does not, its owner may be further down the stack; then the entries above are stale. Or its
+// owner has no hook (qsort calling back, memcpy); then the machine stack is walked to the nearest
+// frame that has an entry.
 #pragma once
 
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::signal_safe {
 
-// The proof by code is sought this far down the shadow stack: above the true caller stand only the
-// dead callees of one frame, a few.
+// How far down the shadow stack the proof by code is sought. Above the true caller there are only
+// the dead callees of one frame, which are few.
 inline constexpr int kProofDepth = 512;
-// And by walking, over so many frames without hooks.
+// How many frames without hooks a walk passes.
 inline constexpr int kWalkFrames = 64;
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function);
 
-// The newest entry whose frame is not below `sp`. Entries are in the order of their frames: a
-// binary search, for however deep a stack has just returned.
+// The newest entry whose frame is not below `sp`. A binary search, since entries are in the order
+// of their frames: a deep stack may just have returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 
-// The entry that `owner`, the function that owns an address, proves to be live, from `top` (which
-// the filter left) downward. Null: the owner is not on the stack, or has no hook.
+// The newest entry of `owner`, the function that owns an address, from `top` (which the filter
+// left) down: it is live. Null: the owner is not on the stack, or has no hook.
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 
-// The entry in whose context code without hooks runs, or calls a hook: the machine stack is walked
-// from `at` to the nearest frame that has an entry.
+// The entry in whose context code without hooks runs or calls a hook. Walks the machine stack from
+// `at` to the nearest frame that has an entry.
 Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);
 
-// The entry in whose context a hook was called whose caller will be returned to at `site`. `top` is
-// the newest entry that the filter leaves, `at` the state at the hook's return. May switch
-// thread.current to another stack.
+// The entry of the caller of a hooked function that will return to `site`. `top` is the newest
+// entry that the filter leaves, `at` the state at the hook's return. May switch thread.current to
+// another stack.
 Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t site,
                     const MachineState& at);
 
-// `top`, or, where longjmp out of inlined functions has left their entries in a frame that lives
-// on, the entry beneath them: functions are not inlined into one another so often.
+// `top`, or the entry below those that longjmp out of inlined functions has left in a frame that is
+// still live. Inlining is never nested deeper than this.
 inline constexpr int kInlinedDepth = 64;
 Entry* without_left_behind(Entry* top);
 
-// The entry of the function into whose code `function`, just entered, was inlined: its hook returns
-// (to `hook_return`) to code that is not its own. Such a call has no site: compilers give that of
-// the function around it. Null: it was not inlined.
+// The entry of the function into which `function`, just entered, was inlined. An inlined function's
+// hook returns (to `hook_return`) to code that is not its own. Such a call has no site: compilers
+// pass that of the function around it. Null: it was not inlined.
 Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
                  std::uint64_t hook_return);
 
-// Makes the stack that `address` lies on the current one; true if that is another than before.
+// Makes the stack that contains `address` current; true if that is a different one than before.
 bool switch_stack(ThreadState& thread, std::uint64_t address);
 
 inline bool is_gate(const Entry* entry) { return is_gate_word(entry->word); }
 
-// Entries of the C API, and of inlined functions, share the frame of the entry beneath.
+// Entries of the C API and of inlined functions share the frame of the entry below.
 inline bool shares_frame_with_below(const Entry* entry) {
   return !is_gate(entry) && entry[-1].frame == entry->frame;
 }

@@ -1,4 +1,4 @@
-// What the recorder was asked to do, as far as hooks and handler need to know.
+// The settings that hooks and handler need to know.
 #pragma once
 
 #include <cstdint>

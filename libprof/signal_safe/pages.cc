@@ -40,7 +40,7 @@ void Pages::give_back(void* memory, std::uint64_t bytes) {
 bool Pages::live_on_stock(std::uint64_t bytes) {
   char* stock = map(bytes);
   if (stock == nullptr) return false;
-  // Touched now: a limit that is met later would be a signal.
+  // Touch it now: a limit that is reached later would mean a signal.
   arch::kernel_call(SYS_madvise, reinterpret_cast<long>(stock), static_cast<long>(in_pages(bytes)),
                     MADV_POPULATE_WRITE);
   stock_bytes_ = bytes;

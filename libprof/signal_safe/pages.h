@@ -1,7 +1,7 @@
-// Memory of the recorder's own that no reader needs: tables that can be made anew from the file.
+// Memory outside the file, for tables that no reader needs and that the file could restore.
 //
-// From the kernel, zeroed, in whole pages. Once the program has forbidden itself system calls it
-// comes from a stock that was laid in before.
+// It comes from the kernel, zeroed, in whole pages. Once the program has forbidden itself system
+// calls, it comes from a stock that was allocated before.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -13,12 +13,12 @@ namespace fbleprof::signal_safe {
 
 class Pages {
  public:
-  // Null when there is no more.
+  // Null if there is no memory.
   void* take(std::uint64_t bytes);
-  // What take(bytes) gave. Memory of the stock is not used again.
+  // Returns what take(bytes) gave. Memory from the stock is not reused.
   void give_back(void* memory, std::uint64_t bytes);
 
-  // Lays in a stock of `bytes`; from now on there is nothing else. False: there is not even that.
+  // Allocates a stock of `bytes`; all later memory comes from it. False: there is no memory.
   bool live_on_stock(std::uint64_t bytes);
 
  private:

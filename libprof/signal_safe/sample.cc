@@ -1,11 +1,12 @@
-// Charging elapsed time, not counting signals: the sum of all charges is the thread's clock,
-// whatever became of the signals (a jiffy's resolution, a blocked signal, an overrun).
+// Samples charge elapsed time; they do not count signals. So the sum of all charges is the thread's
+// clock, even if signals are late, blocked or merged.
 //
 // Which context is live:
-//  - the interrupted instruction is ours: our own cost, charged to the context as overhead;
-//  - the shadow stack has live entries: the live rule, with the interrupted instruction as proof;
-//    code without hooks is unwound to the nearest hooked frame;
-//  - it has none: the whole machine stack is walked, and its path followed in the tree.
+//  - if the interrupted instruction is ours, the time is our own cost, charged to the context as
+//    overhead;
+//  - if the shadow stack has live entries, the live rule finds the context, with the interrupted
+//    instruction as proof; code without hooks is unwound to the nearest hooked frame;
+//  - if it has none, the whole machine stack is walked, and its path followed in the tree.
 #include "signal_safe/sample.h"
 
 #include <sys/resource.h>
@@ -21,7 +22,7 @@ namespace {
 
 using format::Ref;
 
-// Takes what is to be charged now off the thread's clocks.
+// Takes the time to be charged now from the thread's clocks.
 Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   const Clocks& clocks = thread.session->clocks;
   const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
@@ -33,7 +34,7 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   return elapsed;
 }
 
-// Page faults since the last charge go where the time goes: an estimate, as a sample is.
+// Charges the page faults since the last charge where the time goes: an estimate, like a sample.
 void charge_faults(ThreadState& thread, std::uint64_t* values) {
   rusage usage;
   if (arch::kernel_failed(
@@ -48,7 +49,7 @@ void charge_faults(ThreadState& thread, std::uint64_t* values) {
   thread.major_faults = major;
 }
 
-// `guard` is held, or the tree is not changed: where the node has no values yet, its root's serve.
+// Needs no guard itself: it does not change the tree. `values` are the context's or the root's.
 void charge(ThreadState& thread, std::uint64_t* values, Ref context, Elapsed elapsed) {
   thread.last_context = context;
   values[kSamples] += 1;
@@ -83,13 +84,13 @@ Entry* live_entry(ThreadState& thread, const MachineState& at) {
     Entry* found = find_owner(thread, top, owner);
     return found ? found : top;
   }
-  // Code without hooks. The top may be the stale entry of a function that returned before its
-  // caller called this code.
+  // Code without hooks. The top may be stale: its function may have returned before its caller
+  // called this code.
   return find_by_walk(thread, top, at);
 }
 
-// The context of a sampled stack without hooks. A stack that cannot be walked to its end stands
-// under [truncated]: what is known of the path is kept.
+// The context of a sampled stack without hooks. If the stack cannot be walked to its end, the known
+// part of its path stands under [truncated].
 Ref unwound_context(ThreadState& thread, const MachineState& at) {
   StackWalk walk(thread, at);
   int frames = 0;
@@ -121,7 +122,7 @@ Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
   return thread.tree.enter(context, function, 0, format::kEdgeSampled).to;
 }
 
-// The clock of ticks has no time, or no two profiles of a program would be the same.
+// With the clock `ticks`, no time is charged: otherwise no two profiles would be the same.
 bool takes_time(const ThreadState& thread) {
   return thread.session->recording.load(std::memory_order_relaxed) &&
          thread.session->options.clock != format::Clock::kTicks;
@@ -132,7 +133,7 @@ bool takes_time(const ThreadState& thread) {
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (!takes_time(thread)) return;
   if (is_busy(thread, at.sp)) {
-    // The slow path or the API was interrupted: the tree is not ours to change, but time is.
+    // The slow path or the API was interrupted: do not change the tree, only charge time.
     const Elapsed elapsed = take_elapsed(thread, what);
     if (elapsed.is_none()) return;
     thread.record->samples += 1;

@@ -5,29 +5,29 @@
 
 namespace fbleprof::signal_safe {
 
-// What a sampling signal tells.
+// What a sampling signal means.
 enum class Sampled {
-  kAll,         // it is the thread's only source of samples
-  kUser,        // one period of the event is over, and the thread is in user mode
-  kSystemCall,  // a tick of the kernel's, beside the event, met the thread in a system call
-  kTick,        // a tick met it elsewhere
+  kAll,         // the thread has no other source of samples
+  kUser,        // a period of the perf event is over, and the thread is in user mode
+  kSystemCall,  // a kernel tick, in addition to the event, met the thread in a system call
+  kTick,        // a kernel tick met it elsewhere
 };
 
-// Handler only, on the thread itself, the sampling signal blocked. Takes two clock readings; no
-// lock, no allocation, bounded by kMaxFrames.
+// Call from the handler only, on the thread itself, with the sampling signal blocked. Reads two
+// clocks; no lock, no allocation, bounded by kMaxFrames.
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what);
 
-// The same for a fatal signal, which may come while the thread's state is in the middle of a
-// change, and on a stack that is no more: the shadow stack alone says where.
+// The same for a fatal signal, which may come in the middle of a change of the thread's state, and
+// on a stack that is gone: only the shadow stack tells the context.
 void charge_fatal(ThreadState& thread, const MachineState& at);
 
-// What has passed since the last sample belongs to nobody we know: the shadow stack still holds
-// what returned last, which may have taken no time at all. It goes to the context of the last
-// sample; if there was none, to the root.
+// The context to charge with time not yet sampled at the end: the last sampled one, or the root if
+// there is none. The top of the shadow stack would be wrong: it may have returned already, and may
+// have taken no time.
 format::Ref context_of_rest(const ThreadState& thread);
 
-// Charges it: at the end of a thread, of the process, of this program in it, and where the profile
-// is to be complete in between. Sampling signal blocked.
+// Charges that time: at the end of a thread, of the process, at exec, and wherever the profile must
+// be complete in between. Call with the sampling signal blocked.
 void charge_rest(ThreadState& thread);
 
 }  // namespace fbleprof::signal_safe

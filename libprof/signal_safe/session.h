@@ -1,5 +1,5 @@
-// What all threads share while a program is profiled. Plain data, constant-initialised: hooks may
-// run before our constructor and after our destructor.
+// What all threads share while a program is profiled. Plain data, constant-initialised, because
+// hooks may run before our constructor and after our destructor.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct ThreadState;
 std::uint64_t thread_cpu_ns();
 std::uint64_t monotonic_ns();
 
-// What tells the time: the system, or a test.
+// The source of time: the system, or a test.
 struct Clocks {
   std::uint64_t (*cpu_ns)() = thread_cpu_ns;
   std::uint64_t (*wall_ns)() = monotonic_ns;
@@ -40,36 +40,36 @@ struct Session {
   format::Ref unwound = 0, truncated = 0;
 
   std::atomic<std::uint32_t> block_count{0};
-  // The record of a block, asked for by its number: 0 is none, as is what was never named.
+  // The record of a block, by its number; 0 for block 0 and for unknown numbers.
   format::Ref function_of_block(std::uint32_t block) const {
     return block != 0 && block < arch::kNoBlock ? code_map.block(block) : 0;
   }
 
-  // Makes an empty profile in `file`, whose header is written. False: there is no memory.
+  // Makes an empty profile in `file`, whose header is already written. False: there is no memory.
   bool start(char* file, std::uint64_t cap_bytes, std::uint64_t populated_bytes,
              const Options& with, CodeSource code = {});
 
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
-  // How often all edge caches were emptied, as code was unloaded. Counted before they are.
+  // How often unloaded code emptied all edge caches. Counted before they are emptied.
   std::atomic<std::uint32_t> caches_emptied{0};
 
-  // The program forbade itself to read the time-stamp counter (PR_SET_TSC), which libc's
-  // clock_gettime does: clocks are read by system call.
+  // Read clocks by system call: the program forbade itself to read the time-stamp counter
+  // (PR_SET_TSC), which libc's clock_gettime does.
   std::atomic<bool> clocks_by_system_call{false};
 
-  // Text of this library: a sample in it is our own cost.
+  // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
 
   // Supplied by the capture layer, which may use more of the system than this layer.
-  // A thread's first hook: gives it a state or marks it as not to be profiled.
+  // On a thread's first hook: gives the thread a state, or marks it as not to be profiled.
   void (*attach_thread)() = nullptr;
-  // First slow path in a process that was forked without our fork handler: leaves `thread` attached
-  // to a profile of the new process's own, or detached.
+  // On the first slow path in a process that was forked without our fork handler: attaches `thread`
+  // to the new process's own profile, or detaches it.
   void (*adopt_forked_child)(ThreadState* thread) = nullptr;
 };
 
-// The one of this process. Hooks find it through their thread; tests make others.
+// The session of this process. Hooks find it through their thread; tests make their own.
 extern Session session;
 
 }  // namespace fbleprof::signal_safe

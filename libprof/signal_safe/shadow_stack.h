@@ -2,10 +2,10 @@
 //
 // A thread's shadow stack mirrors the machine stack: an entry holds a context (a node of the call
 // tree) and the frame in which its function runs. Machine stacks grow downward, so an entry whose
-// frame is not above the present one is dead: nothing needs to tell us that a function returned.
+// frame is not above the current one is dead, and no hook needs to tell that a function returned.
 // The bottom entry is the gate. Its frame is above everything and its word is in no cache slot, so
-// that whatever pops down to it meets the slow path, which looks at which stack this is. A word
-// names a context; arch/word.h tells how.
+// a call that pops down to it takes the slow path, which finds out which stack this is. A word
+// names a context; see arch/word.h.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@ inline constexpr std::uint32_t kUnitsOfNode = sizeof(format::Node) / format::kUn
 inline constexpr std::uint64_t kMostArenaBytes =
     std::uint64_t{arch::kContextLimit} * sizeof(format::Node);
 
-// The gate of a thread's own stack stands for the root, always. What lies below another stack's
-// changes.
+// The gate of a thread's own stack always stands for the root. For other stacks, the context below
+// the gate changes.
 inline constexpr Word kRootGateWord = arch::make_gate_word(1);
 inline constexpr Word kGateWord = arch::make_gate_word(2);
 using arch::is_gate_word;
 constexpr bool is_cacheable(Word word) { return !is_gate_word(word) || word == kRootGateWord; }
 
-// The arena's units are half of a node's line: nodes are numbered by their place in the file.
+// Nodes are numbered by their place in the file; a unit of the arena is half a node.
 constexpr Word word_of(format::Ref node, std::uint32_t block) {
   return arch::make_word(node / kUnitsOfNode, block);
 }
@@ -41,7 +41,7 @@ constexpr format::Ref node_of_word(Word word) { return arch::context_of(word) * 
 
 // A frame is the address of the function's return-address slot less FRAME_BIAS; see hooks.S.
 using Frame = std::uint64_t;
-inline constexpr Frame kNoFrame = ~Frame{0} << 12;  // above all, with room for the bias
+inline constexpr Frame kNoFrame = ~Frame{0} << 12;  // above all others, with room for the bias
 
 struct Entry {
   Frame frame;
@@ -52,7 +52,7 @@ struct Entry {
 // tag 0 is an empty slot; no context and site give it.
 struct Slot {
   std::uint64_t tag;
-  std::uint64_t callee;  // what the hook saw: not normalised to the function's start
+  std::uint64_t callee;  // as the hook saw it, not the function's start
   std::uint64_t* calls;
   Word to;
 };
@@ -63,7 +63,7 @@ inline Slot* slot_of(Slot* cache, Word context, std::uint64_t tag, std::uint64_t
                                  arch::slot_offset(context, tag, callee));
 }
 
-// Slots come in pairs, one cache line each: what is not in the one may be in the other.
+// Slots come in pairs, one cache line each: a call not found in one may be in the other.
 inline Slot* other_slot(Slot* slot) {
   return reinterpret_cast<Slot*>(reinterpret_cast<std::uint64_t>(slot) ^ SLOT_BYTES);
 }

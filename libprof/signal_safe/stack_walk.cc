@@ -13,8 +13,8 @@ using arch::kernel_call;
 using arch::kernel_failed;
 
 constexpr std::uint64_t kPage = 4096;
-// On a stack of which nobody told us the bounds, so much above the stack pointer is looked at, a
-// page at a time once the kernel has said that it is there.
+// On a stack with unknown bounds, how much above the stack pointer is read, one page at a time
+// after the kernel has confirmed that it is mapped.
 constexpr std::uint64_t kProbedBytes = 64 * 1024;
 
 bool is_known(const Stack& stack) { return stack.low != 0; }
@@ -39,7 +39,7 @@ bool StackWalk::find_bounds(std::uint64_t sp) {
   }
   probing_ = true;
   low_ = sp - arch::kRedZone;
-  high_ = low_ / kPage * kPage;  // nothing is known to be there yet
+  high_ = low_ / kPage * kPage;  // no page is known to be mapped yet
   return true;
 }
 
@@ -60,7 +60,7 @@ bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
 
 std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
   if (dwarf_number == arch::kDwarfBase) return state_.base;
-  // What callees save, they may have changed.
+  // Callees may have changed the registers that they save.
   const int known = is_return_ ? arch::kDwarfCalleeSaved : 16;
   return state_.registers && dwarf_number < known ? state_.registers[arch::kGregOf[dwarf_number]]
                                                   : 0;
@@ -89,7 +89,7 @@ const FrameRule& StackWalk::rule() {
   return cached;
 }
 
-// Finds the present frame's CFA and return-address slot.
+// Finds the current frame's CFA and return-address slot.
 void StackWalk::locate_frame() {
   cfa_ = return_slot_ = 0;
   const FrameRule& r = rule();
@@ -130,7 +130,7 @@ bool StackWalk::next() {
   if (r.base == FrameRule::Base::kSignalFrame) {
     const std::uint64_t gregs = state_.sp + arch::kGeneralRegisters;
     std::uint64_t r8;
-    // Both ends of the array, so that all between is readable.
+    // Check both ends of the array, so that everything in between is readable.
     if (!read(gregs + arch::kGregR8 * 8, &r8) || !read(gregs + arch::kGregPc * 8, &caller.pc))
       return false;
     caller.registers = reinterpret_cast<const std::uint64_t*>(gregs);
@@ -154,7 +154,7 @@ bool StackWalk::next() {
   const auto fp_offset = static_cast<std::uint64_t>(std::int64_t{r.fp_offset});
   if (r.saved_fp == FrameRule::SavedFp::kAtCfa && !read(cfa_ + fp_offset, &caller.fp)) return false;
   if (r.saved_fp == FrameRule::SavedFp::kAtFp && !read(state_.fp + fp_offset, &caller.fp)) {
-    // gcc does not say when an epilogue has popped it: then it is the caller's already.
+    // gcc does not say when an epilogue has popped it; then the register holds the caller's value.
     caller.fp = state_.fp;
   }
   caller.base = r.saved_base == FrameRule::kBaseUnchanged ? state_.base : 0;

@@ -1,15 +1,15 @@
 // Walking a machine stack, from a hook or from the signal handler, by the unwind tables (.eh_frame)
 // of the code on it.
 //
-// Made for one purpose: return addresses and the extent of each frame. So a frame's rule is four
-// numbers (what the CFA is based on, its offset, where the caller's rbp and rbx are saved), worked
-// out once for each address and remembered by the thread. Every read of the stack is checked
-// against the stack's bounds first; unwind tables are read only of objects that the loader vouches
-// for. No lock, no allocation, no system call on stacks whose bounds are known.
+// It finds return addresses and the extent of each frame, and nothing else. So a frame's rule is
+// four numbers (what the CFA is based on, its offset, where the caller's rbp and rbx are saved),
+// worked out once for each address and remembered by the thread. Every read of the stack is checked
+// against the stack's bounds first. Unwind tables are read only from objects that the loader knows.
+// No lock, no allocation, and no system call on stacks whose bounds are known.
 //
-// libunwind is the oracle in the tests, not the engine: its fast walk (unw_backtrace) reads memory
-// unchecked and crashed in nearly every run that sampled C++ exceptions being thrown (1.6.2), its
-// safe walk takes 400 to 700 ns a frame, and it takes the loader's lock for what it meets first.
+// libunwind is the oracle in the tests, not the engine. Its fast walk (unw_backtrace) reads memory
+// unchecked and crashed in nearly every run that sampled C++ exceptions being thrown (1.6.2). Its
+// safe walk takes 400 to 700 ns per frame, and it takes the loader's lock for each new object.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ struct FrameRule {
     kFp,           // CFA = fp + cfa_offset
     kRegister,     // CFA = another register + cfa_offset
     kDerefFp,      // CFA = *(fp + cfa_offset): a function that realigns its stack
-    kDerefSp,      // CFA = *(sp + cfa_offset) + 8: hand-written code that realigns it
+    kDerefSp,      // CFA = *(sp + cfa_offset) + 8: hand-written code that realigns its stack
     kPltEntry,     // CFA = sp + 8, + 8 from the cfa_offset'th byte of the entry on
-    kSignalFrame,  // the kernel's signal trampoline: all is in the ucontext at sp
+    kSignalFrame,  // the kernel's signal trampoline: the registers are in the ucontext at sp
   };
   enum class SavedFp : std::uint8_t { kUnchanged, kAtCfa, kAtFp };
   std::uint64_t pc = 0;
@@ -43,7 +43,7 @@ struct FrameRule {
   Base base = Base::kUnknown;
   SavedFp saved_fp = SavedFp::kUnchanged;
   std::uint8_t cfa_register = 0;  // of kRegister, by its DWARF number
-  // Where the caller's rbx is: so many words from the CFA.
+  // Where the caller's base register is, in words from the CFA.
   static constexpr std::int8_t kBaseUnchanged = 0, kBaseLost = 1;
   std::int8_t saved_base = kBaseUnchanged;
 };
@@ -60,16 +60,16 @@ class StackWalk {
   // `at`: an instruction that was not reached by a return.
   StackWalk(ThreadState& thread, const MachineState& at);
 
-  // The present frame.
+  // The current frame.
   const MachineState& state() const { return state_; }
   // An address inside the instruction that the frame is in: that of the call, for a caller.
   std::uint64_t code_address() const { return state_.pc - (is_return_ ? 1 : 0); }
-  // The address of its return-address slot; 0 when it is not known.
+  // The address of its return-address slot; 0 if unknown.
   std::uint64_t return_slot() const { return return_slot_; }
 
-  // Goes on to the caller; false at the outermost frame or where the walk cannot go on.
+  // Moves on to the caller; false at the outermost frame or where the walk cannot continue.
   bool next();
-  // Whether the walk came to the outermost frame.
+  // Whether the walk reached the outermost frame.
   bool is_complete() const { return complete_; }
 
  private:

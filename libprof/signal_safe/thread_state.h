@@ -1,5 +1,5 @@
 // A thread's own memory: shadow stacks, caches, its tree, its clocks. Only the thread itself writes
-// it, from hooks, from the API and from its signal handler, which may interrupt the former
+// it: from hooks, from the API, and from its signal handler, which may interrupt the others
 // anywhere.
 #pragma once
 
@@ -23,40 +23,40 @@ struct Stack {
   bool contains(std::uint64_t address) const { return address >= low && address < high; }
 };
 
-// In memory that the kernel wipes in a forked child (MADV_WIPEONFORK), before the cache: after a
-// fork of any kind `alive` is 0 and no cache slot hits, so that the child comes to the slow path
-// and notices before it writes anything to its parent's file.
+// Stands before the cache, in memory that the kernel wipes in a forked child (MADV_WIPEONFORK).
+// After any fork, `alive` is 0 and no cache slot hits, so the child takes the slow path and notices
+// the fork before it writes to its parent's file.
 struct ForkCanary {
   std::uint64_t alive;
   std::uint64_t reserved[7];
 };
 
-inline constexpr int kMaxFrames = 1024;  // of an unwound stack; deeper ones are cut
+inline constexpr int kMaxFrames = 1024;  // of an unwound stack; deeper frames are cut
 
 struct Session;
 
 struct ThreadState {
-  Session* session = nullptr;  // what it has in common with the other threads
+  Session* session = nullptr;  // shared with all threads
   Hot* hot = nullptr;
   ForkCanary* canary = nullptr;
   Slot* cache = nullptr;
   Stack main_stack;
-  Stack signal_stack;  // low, high: from sigaltstack; its shadow is made when it is first used
+  Stack signal_stack;  // low, high: from sigaltstack; its shadow is allocated on first use
   Stack* current = nullptr;
-  void* context = nullptr;  // the C API's context that is current, if one is
+  void* context = nullptr;  // the C API's current context, or null
 
   CallTree tree;
   RuleCache rules;
   format::Thread* record = nullptr;
-  std::uint64_t lot = 0;  // of drawing lots
+  std::uint64_t lot = 0;  // random state: which calls get a cache slot
 
-  // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack: whoever
-  // interrupts must not. It is a stack address of the holder: a holder whose frame is gone
-  // (cancelled, or jumped out of) holds nothing.
+  // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack; code
+  // that interrupts them must not. It is a stack address of the holder, so a holder whose frame is
+  // gone (cancelled, or left by longjmp) holds nothing.
   volatile std::uint64_t busy = 0;
 
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
-  format::Ref last_context = 0;  // that was charged; 0 = none yet
+  format::Ref last_context = 0;  // the last one charged; 0 = none yet
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   int timer = 0;                  // the kernel's number of the CPU-clock timer
@@ -69,7 +69,7 @@ struct ThreadState {
   std::uint64_t sites[kMaxFrames];   // the return addresses
 };
 
-// Whether somebody else is changing the thread's state, seen from the stack address `here`.
+// Whether other code is changing the thread's state, as seen from the stack address `here`.
 inline bool is_busy(ThreadState& thread, std::uint64_t here) {
   const std::uint64_t holder = thread.busy;
   if (holder == 0) return false;
@@ -80,10 +80,10 @@ inline bool is_busy(ThreadState& thread, std::uint64_t here) {
   return true;
 }
 
-// Proof that the caller holds the thread's state for itself against its own signal handlers.
+// Proof that the caller, and not a signal handler of the thread, holds the thread's state.
 class BusyGuard {
  public:
-  // A holder at our own address has been left by longjmp: two frames do not stand at one place.
+  // Two frames cannot stand at one address, so a holder at ours was left by longjmp.
   explicit BusyGuard(ThreadState& thread)
       : thread_(thread), held_(!is_busy(thread, own_frame() + 1)) {
     if (held_) thread_.busy = own_frame();

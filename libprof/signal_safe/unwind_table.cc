@@ -125,7 +125,7 @@ struct TableRow {
   std::int32_t start, fde;  // relative to the header
 };
 
-// What the table says of an address: the entry that covers it, or the gap it lies in.
+// What the table says about an address: the entry that covers it, or the gap it lies in.
 struct Found {
   CodeRange range;
   const std::uint8_t* fde = nullptr;
@@ -222,7 +222,7 @@ void set_fp_expression(Row& row, const std::uint8_t* expression, std::uint64_t l
   }
 }
 
-// Runs call frame instructions up to the row of `address`. False: something that is not handled.
+// Runs call frame instructions up to the row of `address`. False: one of them is not handled.
 class RowMachine {
  public:
   RowMachine(const Cie& cie, std::uint64_t start, std::uint64_t address)

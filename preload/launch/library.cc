@@ -13,8 +13,8 @@ std::string find_library() {
   std::error_code failure;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure) return {};
-  // launch_paths.h is generated: the way from the installed programs to the installed libraries,
-  // and from this program to the library in the tree that built both.
+  // launch_paths.h is generated: it has the path from the installed programs to the installed
+  // libraries, and from this program to the library in the build tree.
   for (const char* way : {kLibraryWhenInstalled, kLibraryWhenBuilt}) {
     const std::filesystem::path library =
         std::filesystem::canonical(self.parent_path() / way, failure);
@@ -26,7 +26,7 @@ std::string find_library() {
 std::string with_preloaded(const std::string& library, const char* current) {
   std::string value = library;
   std::string_view rest = current != nullptr ? current : "";
-  // The dynamic linker takes colons and blanks alike.
+  // The dynamic linker accepts colons and blanks as separators.
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find_first_of(": "), rest.size());
     const std::string_view entry = rest.substr(0, end);

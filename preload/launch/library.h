@@ -5,7 +5,7 @@
 
 namespace fbleprof::launch {
 
-// The recorder's path, found from where fble-prof itself is: as installed, or as built. "" = it is
+// The recorder's path, relative to that of fble-prof itself: as installed, or as built. "" = it is
 // in neither place.
 std::string find_library();
 

@@ -1,5 +1,5 @@
 // fble-prof [options] program [arguments...]: sets the recorder's environment and becomes the
-// program, whose exit status, signals and descriptors are thereby its own.
+// program, so exit status, signals and descriptors are the program's own.
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace fbleprof::launch;
 
-// As shells have it.
+// The same as shells use.
 constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
@@ -32,8 +32,8 @@ int give_up(int status, const std::string& line) {
   return status;
 }
 
-// A profile cannot be made in a directory that is not there. Names with %e and the like are only
-// known to the recorder.
+// The directory of --out, if it does not exist. Only the recorder can expand names with %e and the
+// like.
 std::string missing_directory(const Request& request) {
   for (const auto& [variable, value] : request.environment) {
     if (variable != "FBLEPROF_OUT") continue;
@@ -52,16 +52,16 @@ std::string realtime_ns() {
                         static_cast<std::uint64_t>(now.tv_nsec));
 }
 
-// AddressSanitizer refuses to run when a library comes before its own, as a preloaded one does. It
-// works there: what it intercepts and we do too goes through both.
+// AddressSanitizer refuses to run if another library is loaded before its own, as a preloaded one
+// is. It works all the same: a call that both intercept goes through both.
 void allow_asan_behind_us() {
   const char* options = std::getenv("ASAN_OPTIONS");
   std::string value = options && *options ? std::string(options) + ":" : "";
   setenv("ASAN_OPTIONS", (value + "verify_asan_link_order=0").c_str(), 1);
 }
 
-// `fble-prof push ...` is another program, beside this one: this one must not depend on what reads
-// profiles. A program that is called push is run by `fble-prof -- push`.
+// `fble-prof push ...` is a separate program, installed beside this one, which must not depend on
+// code that reads profiles. `fble-prof -- push` runs a program that is called push.
 int become_push(char** argv) {
   std::error_code failure;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
@@ -105,12 +105,12 @@ int main(int argc, char** argv) {
   for (const auto& [variable, value] : request.environment) {
     setenv(variable.c_str(), value.c_str(), 1);
   }
-  // By this the recorder tells profiles of this run, which it leaves alone, from those of the last.
+  // By this the recorder tells this run's profiles, which it leaves alone, from the previous run's.
   setenv("FBLEPROF_RUN", realtime_ns().c_str(), 1);
   const Obstacle obstacle = obstacle_of(program.path);
   if (obstacle != Obstacle::kNone) say(explain(obstacle, name));
-  // The dynamic linker would complain of the recorder in a program of another class. In the others
-  // it does no harm, and their children may be profiled.
+  // In a program of another class, the dynamic linker would complain about the recorder. In other
+  // programs that cannot be profiled it does no harm, and their children may be profiled.
   if (obstacle != Obstacle::kForeignElf) {
     const std::string preload = with_preloaded(library, std::getenv("LD_PRELOAD"));
     setenv("LD_PRELOAD", preload.c_str(), 1);
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
     say(reason + ": " + name + " runs unprofiled");
   }
 
-  // execvp, with the name as it was typed: it runs scripts without a first line as shells do.
+  // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
   execvp(name.c_str(), argv + (argc - static_cast<int>(request.command.size())));
   return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
 }

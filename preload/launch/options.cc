@@ -19,42 +19,40 @@ po::options_description recording_options() {
   auto add = options.add_options();
   add("out,o", po::value<std::string>()->value_name("FILE"),
       "where the profile goes. In FILE, %p is the process id, %e the program, %h the host, %t the "
-      "time, %r the MPI rank. Children of the program get FILE.PID, "
-      "a program that it becomes by exec as well. Default: mlmon.out");
+      "time, %r the MPI rank. Child processes write FILE.PID; so does a program that replaces "
+      "another one by exec. Default: mlmon.out");
   add("rate,r", po::value<std::string>()->value_name("HZ"),
-      "samples a second of each thread's time, 1 to 20000. More is finer and dearer; the report "
-      "says "
-      "what was reached. Default: 1000");
+      "samples per second of each thread's time, 1 to 20000. A higher rate is finer and costs "
+      "more; the report shows the rate that was reached. Default: 1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
-      "what is measured. cpu: time that threads compute. wall: time that passes. Samples are "
-      "taken while a thread computes: what it waited is charged to what it runs next. Good for "
-      "totals of threads, not for where they wait. ticks: calls, and what the program counts with "
-      "fbleprof_tick, instead of time: the same on each run (needs hooks or the C API). Default: "
-      "cpu");
+      "what is measured. cpu: CPU time of each thread. wall: elapsed time; the time that a thread "
+      "waited is charged to what it runs next, so totals of threads are right, but not where they "
+      "waited. ticks: calls, and what the program counts with fbleprof_tick, instead of time: the "
+      "same on every run (needs hooks or the C API). Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
-      "how recursion is folded. pair: a caller and its callee stand once on a path, so the tree is "
-      "bounded by the code. suffix: a repeated end of the path folds. none: nothing folds, and "
-      "deep "
-      "recursion makes a deep tree. Default: pair");
+      "how recursion is folded. pair: a caller and its callee stand together at most once on a "
+      "path, so the tree is bounded by the code. suffix: a repeated end of the path is folded. "
+      "none: nothing is folded, and deep recursion makes a deep tree. Default: pair");
   add("memory,m", po::value<std::string>()->value_name("SIZE"),
-      "the most that a profile may take, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
-      "are counted without their callers. Default: 256M");
+      "the largest size of the profile, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
+      "are folded into [overflow], by caller and callee. Default: 256M");
   add("depth", po::value<std::string>()->value_name("N"),
-      "the longest path, 1 to 60000. Deeper calls are counted by caller and callee below their "
-      "ancestor there, under [deeper]: bounds the tree of a large program. Default: no limit");
-  add("callsites", "keep calls from different places in one function apart");
-  add("leaves", "record the sampled addresses too, for costs by source line and instruction");
-  add("faults", "count page faults by context, as metrics of their own");
-  add("start-off", "begin with recording off, until the program calls fbleprof_start()");
+      "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
+      "that depth, by caller and callee. This bounds the tree of a large program. Default: no "
+      "limit");
+  add("callsites", "keep calls from different places in the same function apart");
+  add("leaves", "also record sampled addresses, for costs by source line and instruction");
+  add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
+  add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
   return options;
 }
 
 po::options_description other_options() {
-  po::options_description options("Else", kColumns, kDescriptionColumns);
+  po::options_description options("Other options", kColumns, kDescriptionColumns);
   auto add = options.add_options();
-  add("verbose,v", "let the recorder say on stderr what it does and what it cannot do");
-  add("help,h", "this text");
-  add("version", "the version");
+  add("verbose,v", "report on stderr what the recorder does and what it cannot do");
+  add("help,h", "show this text");
+  add("version", "show the version");
   return options;
 }
 
@@ -64,13 +62,13 @@ po::options_description all_options() {
   return options;
 }
 
-// Does this option want a value? False also for what is no option: the parser will say so.
+// Whether this option takes a value. False for unknown options too: the parser reports those.
 bool wants_value(const po::options_description& options, const std::string& name) {
   const po::option_description* option = options.find_nothrow(name, false);
   return option != nullptr && option->semantic()->max_tokens() > 0;
 }
 
-// How many words of `arguments` are ours: up to the program, without "--".
+// How many words of `arguments` are ours: those before the program, "--" not included.
 std::size_t own_words(const po::options_description& options,
                       const std::vector<std::string>& arguments) {
   std::size_t at = 0;
@@ -210,7 +208,7 @@ Request read_request(const std::vector<std::string>& arguments) {
   try {
     const std::vector<std::string> ours(arguments.begin(),
                                         arguments.begin() + static_cast<std::ptrdiff_t>(own));
-    // Words may not be abbreviated: "--r" would mean something else once there is another option.
+    // Options may not be abbreviated: a new option could change what "--r" means.
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(ours).options(options).style(style).run(), given);
   } catch (const po::error& error) {
@@ -233,9 +231,9 @@ std::string help() {
   text << "fble-prof [options] program [arguments...]\n"
           "\n"
           "Runs a program and records where its time goes, in which calling context, in a\n"
-          "profile for fble-prof-report. The program need not be rebuilt. If it is built with\n"
-          "-pg -mfentry, -pg or -finstrument-functions, its calls are counted exactly too.\n"
-          "It runs as it would alone: its output, signals and exit status are its own.\n"
+          "profile for fble-prof-report. The program does not have to be rebuilt. If it is\n"
+          "built with -pg -mfentry, -pg or -finstrument-functions, its calls are counted too,\n"
+          "exactly. The program keeps its own output, signals and exit status.\n"
           "\n"
           "Examples\n"
           "  fble-prof ./prog input.txt            profile it, then: fble-prof-report mlmon.out\n"
@@ -247,13 +245,13 @@ std::string help() {
        << recording_options() << "\n"
        << other_options()
        << "\n"
-          "Options after the program's name are the program's. Each option sets a variable that\n"
-          "the recorder reads, so \"fble-prof -r 500 ./prog\" can be spelled out as\n"
+          "Options after the program's name belong to the program. Each option sets a\n"
+          "variable that the recorder reads: \"fble-prof -r 500 ./prog\" is the same as\n"
           "  FBLEPROF_RATE=500 LD_PRELOAD=/usr/local/lib/libfbleprof.so ./prog\n"
-          "with the full path of the library as it was installed.\n"
+          "with the full path of the installed library.\n"
           "\n"
-          "Exit status: the program's; 127 it was not found, 126 it could not be run,\n"
-          "2 wrong options.\n";
+          "Exit status: the program's; 127 if it was not found, 126 if it could not be run,\n"
+          "2 if an option is wrong.\n";
   return text.str();
 }
 

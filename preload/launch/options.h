@@ -1,4 +1,4 @@
-// What the user asks of fble-prof: options up to the program's name, then the program's own words.
+// The command line of fble-prof: options up to the program's name, then the program's own words.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ enum class Action { kRun, kHelp, kVersion };
 
 struct Request {
   Action action = Action::kRun;
-  // Settings of the recorder, as FBLEPROF_... variables. What was not asked for is not among them,
-  // so that the environment's own settings stand.
+  // Settings of the recorder, as FBLEPROF_... variables. Options that were not given are not among
+  // them, so the environment's settings stay in force.
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> command;  // the program and its arguments
   std::string error;                 // one line; not empty = wrong usage
 };
 
-// `arguments` without the name of fble-prof itself. The first word that is no option, or the word
-// after "--", is the program; everything from there on is left alone.
+// `arguments` is without the name of fble-prof itself. The first word that is not an option, or the
+// word after "--", is the program; everything after it belongs to the program.
 Request read_request(const std::vector<std::string>& arguments);
 
 // The text of --help: what it is for, examples, options.

@@ -17,7 +17,7 @@
 namespace fbleprof::launch {
 namespace {
 
-// Closes on the way out.
+// Closes the descriptor when it goes out of scope.
 class File {
  public:
   explicit File(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
@@ -58,7 +58,7 @@ bool gains_rights(const std::string& path) {
   return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// Whether a library that the program is linked with has a name that begins so.
+// Whether the program is linked with a library whose name begins with this.
 bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view prefix) {
   constexpr std::size_t kMaxEntries = 4096;
   std::vector<ElfW(Phdr)> loaded;
@@ -89,8 +89,7 @@ bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view
   return false;
 }
 
-// The position-independent ones of the static programs look like the dynamic linker itself, but for
-// this flag.
+// Position-independent static programs look like the dynamic linker itself, except for this flag.
 bool is_marked_as_program(const File& file, const ElfW(Phdr) & dynamic) {
   constexpr std::size_t kMaxEntries = 512;
   for (std::size_t i = 0; i < kMaxEntries && i * sizeof(ElfW(Dyn)) < dynamic.p_filesz; ++i) {

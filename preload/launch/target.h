@@ -1,4 +1,4 @@
-// The program that is to be run: where it is, and whether it can be profiled at all.
+// The program to run: where it is, and whether it can be profiled.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@ namespace fbleprof::launch {
 
 struct Program {
   std::string path;  // "" = not found
-  int error = 0;     // errno of why it cannot be run; 0 = it may be tried
+  int error = 0;     // errno: why it cannot be run; 0 = it may be tried
 };
 
-// Finds `name` as a shell would: as a path if it holds a slash, else along `search_path` (the value
-// of PATH; null = the system's default).
+// Finds `name` as a shell would: as a path if it contains a slash, otherwise along `search_path`
+// (the value of PATH; null = the system's default).
 Program find_program(const std::string& name, const char* search_path);
 
 enum class Obstacle {
@@ -21,16 +21,16 @@ enum class Obstacle {
   kForeignElf,  // another word size or processor: the recorder cannot be loaded
 };
 
-// Why the recorder would not come to life in the program at `path`. Of a script, its interpreter is
-// looked at. Files that cannot be read count as no obstacle.
+// Why the recorder could not work in the program at `path`. For a script, checks its interpreter. A
+// file that cannot be read is not an obstacle.
 Obstacle obstacle_of(const std::string& path);
 
-// Whether the program is linked with the shared run-time library of AddressSanitizer, which wants
-// to be the first library of all.
+// Whether the program is linked with the shared run-time library of AddressSanitizer, which must be
+// the first library.
 bool has_shared_asan(const std::string& path);
 
-// Why no profile can be made at `path`, the value of --out: one clear line; "" if it can, or if the
-// name holds places that only the recorder knows (%p).
+// Why no profile can be made at `path`, the value of --out: one clear line; "" if one can, or if
+// only the recorder can expand the name (%p).
 std::string obstacle_of_output(const std::string& path);
 
 // One clear line, without an end of line.

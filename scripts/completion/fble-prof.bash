@@ -27,7 +27,7 @@ _fble_prof() {
         return
         ;;
       --*=*) ;;
-      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory)
+      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -60,12 +60,16 @@ _fble_prof() {
       mapfile -t COMPREPLY < <(compgen -W '64M 256M 1G 4G' -- "$cur")
       return
       ;;
+    --depth)
+      mapfile -t COMPREPLY < <(compgen -W '50 100 500' -- "$cur")
+      return
+      ;;
   esac
   $split && return
 
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= 
-      --callsites --leaves --start-off --verbose --help --version' -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
+      --callsites --leaves --faults --start-off --verbose --help --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return
   fi

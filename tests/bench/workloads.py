@@ -109,5 +109,5 @@ WORKLOADS = [
     Workload("re2", "RE2: its search tests (C++)", builds.RE2, lambda context, size: [size], 40),
     Redis("redis", "Redis under redis-benchmark", None, None, 40000,
           variants=("plain", "fentry", "gprof")),
-    Workload("fib", "fib: nothing but calls", None, fib_of, 24500),
+    Workload("fib", "fib: only calls", None, fib_of, 24500),
 ]

@@ -34,7 +34,7 @@ def write(results, directory):
     rows = verdicts.rows(results, read_budget())
     if rows:
         parts.append("## Targets\n\n" + table(
-            ["what", "target", "measured", "", "beside it"],
+            ["what", "target", "measured", "", "for comparison"],
             [[r.what, r.target, r.measured, "pass" if r.passes else "**miss**", r.remark] for r in rows]))
         parts.append(misses(results, rows))
     for name, section in (("prices", prices), ("xray", xray), ("signals", signals),
@@ -51,14 +51,15 @@ def heading(results):
     return textwrap.dedent(f"""\
         # Performance
 
-        Written by `scripts/bench`; `tests/bench` holds how. One run of {results['seconds'] / 60:.0f} minutes on
+        Written by `scripts/bench`; the method is in `tests/bench`. One run of {results['seconds'] / 60:.0f} minutes on
         {m['date']}: {m['cores']} cores of {m['cpu']}{' in a virtual machine' if m['virtual'] else ''}, Linux {m['kernel']}, {m['compiler']},
-        load {m['load']:.1f} at the start.{' A quick run: figures mean little.' if results['quick'] else ''}
-        {'Measured again after it: ' + ', '.join(results['again']) + '.' if 'again' in results else ''}
+        load {m['load']:.1f} at the start.{' A quick run: the figures mean little.' if results['quick'] else ''}
+        {'Measured again afterwards: ' + ', '.join(results['again']) + '.' if 'again' in results else ''}
 
-        Times are CPU time, user and system, of the program and what the tool adds to it. Runs come in
-        rounds, each tool once a round; a ratio divides two runs of one round, and the median of the
-        ratios stands with their range. Workloads are Debian's sources, built with `-O2 -g` and hooks.
+        Times are CPU time, user and system, of the program and of what the tool adds to it. Each round
+        runs every tool once. A ratio divides two runs of the same round; tables show the median of the
+        ratios and, in parentheses, their range. Workloads are Debian's sources, built with `-O2 -g` and
+        hooks.
 
         ![price, accuracy and growth](performance.svg)
         """)
@@ -72,7 +73,7 @@ def misses(results, rows):
         if not row.passes:
             told = next((k for k in known if k.startswith(f"- {row.what}:")), f"- {row.what}: not explained yet.")
             lines.append(told)
-    return "What misses, and why:\n\n" + "\n".join(lines) + "\n" if lines else ""
+    return "Which targets are missed, and why:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def titles():
@@ -89,7 +90,7 @@ def prices(results):
                                      for e in measured.values())])
     rows.append(["hooked calls, millions", *(f"{e['hooked']['profile']['calls'] / 1e6:.1f}"
                                              for e in measured.values())])
-    rows.append(["ns a call above the empty hook", *(
+    rows.append(["ns per call above the empty hook", *(
         f"{(e['hooked']['cpu']['median'] - e['floor']['cpu']['median']) / e['hooked']['profile']['calls'] * 1e9:.1f}"
         for e in measured.values())])
     files = [["**fbleprof**, hooked", *(verdicts.size(e["hooked"]["written_bytes"])
@@ -99,12 +100,12 @@ def prices(results):
         files.append([TITLES[peer], *(verdicts.size(e[peer]["written_bytes"]) if "written_bytes" in e.get(peer, {}) else ""
                                       for e in measured.values())])
     return ("## Prices\n\n" + table(head, rows) + textwrap.dedent("""
-        Samples, start-up and the file are in what fbleprof takes, also in "ns a call". The empty handler
-        samples the main thread alone.
-        uftrace and callgrind run a fifth of the work, once, and are divided by the plain run of that fifth.
-        Redis is the server's time; its build with `-finstrument-functions` is left out.
+        fbleprof's figures include samples, start-up and the file, also in "ns per call". The empty handler
+        samples only the main thread. uftrace and callgrind run a fifth of the work, once, and are compared
+        with a plain run of that fifth. For Redis, the time is the server's; its build with
+        `-finstrument-functions` is left out.
 
-        What is written (uftrace: of a fifth of the work):
+        Bytes written (uftrace: for a fifth of the work):
 
         """) + table(["bytes", *(titles()[name] for name in measured)], files))
 
@@ -123,12 +124,12 @@ def signals(results):
         rows.append([f"{int(rate):,} Hz", *(verdicts.ratio(rates[f"{kind} {rate}"]["ratio"])
                                             for kind in ("empty", "unhooked", "hooked"))])
     handler = results["signals"]["handler"]
-    return ("## The price of a sample\n\nA program that works 30 frames deep, against itself unsampled:\n\n" +
+    return ("## The price of a sample\n\nA program that works 30 frames deep, compared with itself unsampled:\n\n" +
             table(["rate", "an empty handler", "**fbleprof**, no hooks", "**fbleprof**, hooked"], rows) +
-            f"\nAn empty hook there: {rates['floor']['ratio']['median']:.2f}. " + textwrap.dedent(f"""\
-        Our handler alone, from a program that sends itself the timer's signal (an empty handler:
-        {handler['empty']['median'] / 1000:.2f} µs with the system call and the kernel's delivery, taken off): with hooks
-        {handler['hooked']['median'] / 1000:.2f} µs, without, walking the 30 frames, {handler['unhooked']['median'] / 1000:.2f} µs.
+            f"\nAn empty hook in this program: {rates['floor']['ratio']['median']:.2f}. " + textwrap.dedent(f"""\
+        Our handler alone, in a program that sends itself the timer's signal, less an empty handler
+        ({handler['empty']['median'] / 1000:.2f} µs with the system call and the kernel's delivery): with hooks {handler['hooked']['median'] / 1000:.2f} µs;
+        without hooks, walking the 30 frames, {handler['unhooked']['median'] / 1000:.2f} µs.
         """))
 
 
@@ -149,12 +150,14 @@ def accuracy(results):
     text = textwrap.dedent("""\
         ## Accuracy
 
-        Shares of self time of the hooked run (`-pg -mfentry`, five times the work of the prices), our own
-        cost taken off, beside perf's samples of the *plain* build: the top 20 functions, worst and mean
-        difference in percentage points. callgrind's shares of instructions beside the same, for scale: a program's time is not its instructions. perf itself,
-        with its {samples} samples or so, is good to about a point. "From plain" is the hooked run shown
-        with `--times-from`, its times taken from sampled runs of the plain build: that it agrees with perf says
-        that both sample the same program, and that no time is lost between the two profiles.
+        The table compares shares of self time of the hooked run (`-pg -mfentry`, five times the work of the
+        prices), without the profiler's own cost, with perf's samples of the *plain* build: worst and mean
+        difference of the top 20 functions, in percentage points. callgrind's shares of instructions are
+        compared with perf in the same way, for scale: a program's time is not its instructions. perf itself,
+        with its {samples} samples or so, is good to about a point. "From plain" is
+        the hooked run shown with `--times-from`, which takes its times from sampled runs of the plain build.
+        It agrees with perf, which shows that both sample the same program and that no time is lost between
+        the two profiles.
 
         """).format(samples=min(a["perf_samples"] for a in results["accuracy"].values()))
     text += table(["workload", "250 Hz", "1000 Hz", "4000 Hz", "worst at 1000 Hz", "from plain", "callgrind",
@@ -162,7 +165,7 @@ def accuracy(results):
     text += "\n" + corrections(results)
     worst = max(results["accuracy"], key=lambda n: results["accuracy"][n]["rates"]["1000"]["worst_points"])
     functions = results["accuracy"][worst]["functions"]
-    text += f"\nThe worst of them, {titles()[worst]}, in percent:\n\n" + table(
+    text += f"\nThe worst workload, {titles()[worst]}, in percent:\n\n" + table(
         ["function", "perf, plain", "fbleprof, hooked", "callgrind, plain"],
         [[f"`{f[0]}`", *(f"{value:.1f}" for value in f[1:])] for f in functions[:10]])
     return text
@@ -174,10 +177,11 @@ def corrections(results):
              *(f"{points:.1f} / {total:.2f}" for points, total in by_workload.values())]
             for name, fitted, by_workload in tried]
     return textwrap.dedent("""\
-        Corrections by a price, each fitted to the top functions and totals of all workloads at once
-        (`tests/bench/corrections.py`): the worst function in points, and the self total beside the plain run.
+        Can a price per call correct the hooks' influence? Each row fits one form of correction to the top
+        functions and totals of all workloads at once (`tests/bench/corrections.py`). The cells show the worst
+        function in points, and the self total divided by the plain run's.
 
-        """) + table(["own time is", "ns a call, share", *(titles()[name] for name in results["accuracy"])], rows)
+        """) + table(["own time is", "ns per call, share", *(titles()[name] for name in results["accuracy"])], rows)
 
 
 def small(results):
@@ -206,6 +210,6 @@ def reports(results):
     return ("## Reports\n\n" + f"A profile of {r['steps']['nodes']['median']:,.0f} contexts of 1000 functions "
             f"({verdicts.size(r['profile_bytes'])}; as pprof {verdicts.size(r['commands']['p.pb.gz']['bytes'])}, "
             f"as speedscope {verdicts.size(r['commands']['s.json']['bytes'])}).\n\n" +
-            table(["step, the profile kept in memory", "takes"], steps) + "\n" +
+            table(["step, with the profile kept in memory", "time"], steps) + "\n" +
             table(["whole command", "wall clock", "peak memory"], rows) + "\n" +
             pathlib.Path(__file__).with_name("large_debug_info.md").read_text())

@@ -1,18 +1,18 @@
 /* The hooks' hot paths: the code that runs on every call of the profiled program.
  *
- * What one does, in the order of its instructions:
+ * What a hook does, in the order of its instructions:
  *   1. drop the entries of dead frames from the top of the shadow stack (the address filter);
  *   2. form the tag of (context, call site) and look it up in the thread's edge cache. A slot is
- *      only ever filled after the caller was proven, so that a hit is the proof;
- *   3. count on the edge, push the context that it leads to.
+ *      filled only after the caller was proven, so a hit is the proof;
+ *   3. count on the edge, and push the context that it leads to.
  * Everything else, and every doubt, goes to fbleprof_enter_slow.
  *
- * At a function's entry only r11 may be lost: argument registers, rax (the number of vector
+ * At a function's entry only r11 may be overwritten: argument registers, rax (the number of vector
  * arguments), r10 (the static chain) and all vector registers are live. No instruction here touches
  * a vector register, and the C++ behind fbleprof_enter_slow is compiled without them.
  *
- * All of it is one stretch of text, fbleprof_hooks_begin to _end: the handler knows a sample of our
- * own cost by its address.
+ * All of it is one stretch of text, fbleprof_hooks_begin to _end, so the handler recognizes a sample
+ * of our own cost by its address.
  */
 #include "arch/hot_layout.h"
 
@@ -29,8 +29,8 @@ fbleprof_hooks_begin:
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
 
-/* The slot for the tag in rdx and a callee, called in the context of the entry at rax, into rcx; see
- * arch/word.h. r11 = TLS offset of fbleprof_hot. */
+/* Puts into rcx the slot for the tag in rdx and the callee, for a call in the context of the entry at
+ * rax, and compares its tag; see arch/word.h. r11 = TLS offset of fbleprof_hot. */
 .macro FIND_SLOT callee
         mov     \callee, %rcx
         crc32q  %rdx, %rcx
@@ -40,9 +40,10 @@ fbleprof_hooks_begin:
         cmp     %rdx, SLOT_TAG(%rcx)
 .endm
 
-/* The other slot of the pair: two calls that meet in the first one, both in use, would go to the slow
- * path each time (up to 3 % of the calls of a run of Lua, by where things were loaded). What hits here
- * goes there only once in 64 times, to be moved to the first one: whoever calls more has that. */
+/* The other slot of the pair. Without it, two frequent calls that share a first slot would go to the
+ * slow path each time (up to 3 % of the calls of a run of Lua, depending on where code was loaded). A
+ * call that hits here goes to the slow path once in 64 times, which moves it to the first slot: so
+ * the more frequent call has the first one. */
 .macro FIND_OTHER_SLOT callee
         xor     $SLOT_BYTES, %rcx
         cmp     %rdx, SLOT_TAG(%rcx)
@@ -80,8 +81,8 @@ fbleprof_hooks_begin:
         .cfi_adjust_cfa_offset -8
         .endr
 .endm
-/* Attaches the thread, then has the hook start over (the attached thread has a self, whether or not
- * it can be profiled: no second attempt). For hooks that are ordinary calls of two arguments. */
+/* Attaches the thread, then starts the hook again. The thread then has a self, whether or not it can
+ * be profiled, so there is no second attempt. For hooks that are ordinary calls with two arguments. */
 .macro ATTACH_AND_RETRY name
         cmpq    $0, %fs:HOT_SELF(%r11)
         jne     2b
@@ -103,12 +104,12 @@ fbleprof_hooks_begin:
         jmp     \name
 .endm
 
-/* A hook that is called at a function's entry and may clobber nothing but r11.
+/* A hook that is called at a function's entry and may clobber only r11.
  *   frame: an operand that is the function's frame (its return-address slot - FRAME_BIAS)
  *   site:  where the function's return address stands
- * rsp itself is the frame of a function that calls __fentry__ first. It stays as it is: registers are
- * saved in the red zone, which costs less than pushes (2 % of a run of Lua), as the processor need not
- * tell the stack pointer between them. */
+ * rsp itself is the frame of a function that calls __fentry__ first. It does not change: registers are
+ * saved in the red zone, which is cheaper than pushes (2 % of a run of Lua), because the processor
+ * does not have to update the stack pointer in between. */
 .macro ENTRY_HOOK name, frame_from_rbp
         .globl  \name
         .type   \name, @function
@@ -159,7 +160,7 @@ fbleprof_hooks_begin:
         mov     -24(%rsp), %rdx
         ret
 /* Dead entries. An offset of 0 means that we are not relocated yet (a hook in an IFUNC resolver of
- * a library that the loader relocates before us); rax is the thread's control block then. */
+ * a library that the loader relocates before us); then rax is the thread's control block. */
 3:      test    %r11, %r11
         jz      2b
 31:     sub     $ENTRY_BYTES, %rax
@@ -200,7 +201,7 @@ fbleprof_hooks_begin:
         RESTORE_ALL
         ret
         .cfi_restore_state
-/* A thread without a shadow stack: the library is not ready, or is done, or never saw it start. */
+/* A thread without a shadow stack: the library is not ready, has finished, or did not see it start. */
 5:      cmpq    $0, %fs:HOT_SELF(%r11)
         jne     2b
         cmpb    $0, fbleprof_attach_lazily(%rip)
@@ -224,8 +225,8 @@ ENTRY_HOOK mcount, 1
 
 /* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site).
  * An ordinary call: all argument registers are free. Inlined functions share their frame with the
- * function they are inlined in, so that an equal frame is alive. The frame is the hook's own, less
- * 8 bytes of bias: above that of anything the function calls. */
+ * function around them, so an entry with an equal frame is live. The frame is the hook's own less the
+ * bias of 8 bytes, which is above that of anything the function calls. */
         .globl  __cyg_profile_func_enter
         .type   __cyg_profile_func_enter, @function
         .p2align 6
@@ -283,10 +284,10 @@ __cyg_profile_func_enter:
         .size   __cyg_profile_func_enter, .-__cyg_profile_func_enter
 
 /* void __cyg_profile_func_exit(void* function, void* call_site).
- * Compilers tail-call it: then the frame is gone already, and the return address on the stack is
- * the function's own, its call site. And they split functions: the head, which calls the hook above,
- * is inlined, the rest, which calls this one, has a frame of its own, below. So where no entry lies
- * at our frame or below, fbleprof_exit_slow(function, our return address or 0) looks closer. */
+ * Compilers tail-call it: then the frame is already gone, and the return address on the stack is
+ * the function's own, its call site. They also split functions: the head, which calls the hook above,
+ * is inlined, and the rest, which calls this one, has a frame of its own, below. So if no entry lies
+ * at our frame or below, fbleprof_exit_slow(function, our return address or 0) decides. */
         .globl  __cyg_profile_func_exit
         .type   __cyg_profile_func_exit, @function
         .p2align 6
@@ -333,8 +334,8 @@ __cyg_profile_func_exit:
         .size   __cyg_profile_func_exit, .-__cyg_profile_func_exit
 
 /* void fbleprof_enter(fbleprof_block block): the block's number is its key and its call site. The
- * entry inherits the frame of the native entry beneath it. Alive is what lies above our own
- * return-address slot. */
+ * entry inherits the frame of the native entry below it. Entries above our own return-address slot
+ * are live. */
         .globl  fbleprof_enter
         .type   fbleprof_enter, @function
         .p2align 6
@@ -413,7 +414,7 @@ fbleprof_leave:
 
 /* long fbleprof_preserving_vectors(long (*function)(void*), void* argument): calls foreign code from
  * a slow path, where all vector registers may hold the program's arguments. Foreign code is the
- * loader's, libc's, and ours above the signal-safe layer; it may use any of them.
+ * loader's, libc's, and ours above the signal-safe layer; it may use any vector register.
  * 0xe7: x87, SSE, AVX and the three parts of AVX-512: 2688 bytes. */
         .globl  fbleprof_preserving_vectors
         .hidden fbleprof_preserving_vectors

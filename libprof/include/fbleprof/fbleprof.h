@@ -1,17 +1,17 @@
 /* fbleprof: named blocks, virtual time and control, for programs and language runtimes.
  *
- * This header is all that a program needs: it links to nothing. When the program runs under
+ * This header is all that a program needs; there is no library to link. When the program runs under
  * libfbleprof.so (preloaded or linked), the calls record; otherwise each is a load and a branch. It
- * works in PIE and non-PIE executables, in shared libraries and plugins; in a static executable,
- * where nothing can be preloaded, the calls do nothing.
+ * works in PIE and non-PIE executables, shared libraries and plugins. In a static executable, where
+ * nothing can be preloaded, the calls do nothing.
  *
  *     static fbleprof_block parse;
  *     parse = fbleprof_block_new("parse", __FILE__, __LINE__);   // once
  *     fbleprof_enter(parse);  ...  fbleprof_leave(parse);
  *
- * All calls: any thread. Unless said otherwise also from signal handlers; no locks, no allocation.
- * A block is a position on the shadow stack just as a function that has hooks; both mix freely. A
- * block ends with the native function in which it was entered, if that has hooks.
+ * Any thread may make any call. Signal handlers may too, unless noted otherwise. The calls take no
+ * locks and allocate nothing. Blocks and functions with hooks can call each other in any order. A
+ * block ends no later than the native function in which it was entered, if that function has hooks.
  */
 #ifndef FBLEPROF_H
 #define FBLEPROF_H
@@ -25,11 +25,11 @@ extern "C" {
 
 #define FBLEPROF_API_VERSION 1
 
-/* A named block: 1 and up; 0 is none (not profiled, or no space), accepted and ignored everywhere.
+/* A named block: 1 and up. 0 is none (not profiled, or no space): all calls accept and ignore it.
  */
 typedef uint32_t fbleprof_block;
 
-/* A stack of its own, for a green thread of a runtime. */
+/* A separate stack of entries, for a green thread of a runtime. */
 typedef struct fbleprof_context fbleprof_context;
 
 /* One context of the profile so far, as fbleprof_query shows it. */
@@ -48,7 +48,7 @@ typedef struct fbleprof_visit {
   uint64_t ticks;      /* self */
 } fbleprof_visit;
 
-/* The functions, as the library exports them in one table. New ones are only added at its end. */
+/* The functions, as the library exports them in one table. New ones are added at the end only. */
 struct fbleprof_api {
   uint32_t version, size; /* FBLEPROF_API_VERSION; bytes of the table */
   fbleprof_block (*block_new)(const char* name, const char* file, int line);
@@ -72,8 +72,8 @@ struct fbleprof_api {
 #define FBLEPROF_INLINE_ static __inline__ __attribute__((unused, no_instrument_function))
 #define FBLEPROF_LIKELY_NULL_(p) __builtin_expect((p) == NULL, 1)
 
-/* One pointer a module (executable or library), found when the module is loaded. dlsym is weak: a
- * static executable has none, and then there is nothing to find. */
+/* One pointer per module (executable or library), found when the module is loaded. dlsym is weak,
+ * because a static executable has none. */
 extern void* fbleprof_dlsym_(void*, const char*) __asm__("dlsym") __attribute__((weak));
 __attribute__((weak, visibility("hidden"))) const struct fbleprof_api* fbleprof_api_ = NULL;
 static void fbleprof_attach_(void)
@@ -95,34 +95,34 @@ static void fbleprof_attach_(void) {
 #define FBLEPROF_CALL_OR_(call, otherwise) (otherwise)
 #endif
 
-/* Registers a block: at any time, from any thread; not from signal handlers. `name` and `file` are
- * copied; file may be NULL, line 0. The same name may be registered again: another block. */
+/* Registers a block, at any time. Copies `name` and `file`; file may be NULL, line 0. Registering
+ * the same name again makes another block. Not from signal handlers. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) {
   return FBLEPROF_CALL_OR_(block_new(name, file, line), 0);
 }
-/* The block becomes the newest entry: one call is counted from the context it is entered in. */
+/* Begins a block: counts one call in the current context and charges what follows to the block. */
 FBLEPROF_INLINE_ void fbleprof_enter(fbleprof_block block) { FBLEPROF_CALL_(enter(block)); }
-/* Ends the newest entry of that block, and what lies above it, within the same native function. */
+/* Ends the block's newest entry and all entered after it, within the same native function. */
 FBLEPROF_INLINE_ void fbleprof_leave(fbleprof_block block) { FBLEPROF_CALL_(leave(block)); }
-/* A tail call: the newest entry ends, `block` is entered in its place, the stack does not grow. */
+/* A tail call: ends the newest entry and begins `block` in its place; the stack does not grow. */
 FBLEPROF_INLINE_ void fbleprof_replace(fbleprof_block block) { FBLEPROF_CALL_(replace(block)); }
-/* Charges virtual time to the live context: instructions, reductions, bytes: the runtime's own. */
+/* Charges virtual time to the current context: instructions, bytes, whatever the runtime counts. */
 FBLEPROF_INLINE_ void fbleprof_tick(uint64_t count) { FBLEPROF_CALL_(tick(count)); }
-/* Recording on and off, for all threads. With FBLEPROF_START=off a program starts with it off. Not
- * from signal handlers. */
+/* Turn recording on and off, for all threads. With FBLEPROF_START=off it starts off. Not from
+ * signal handlers. */
 FBLEPROF_INLINE_ void fbleprof_start(void) { FBLEPROF_CALL_(start()); }
 FBLEPROF_INLINE_ void fbleprof_stop(void) { FBLEPROF_CALL_(stop()); }
-/* Charges the calling thread's time up to now. The file needs no flushing to be read. */
+/* Charges the calling thread's time up to now. Readers of the file do not need it. */
 FBLEPROF_INLINE_ void fbleprof_flush(void) { FBLEPROF_CALL_(flush()); }
-/* 1 while a profile is being recorded, else 0. */
+/* 1 while a profile is being recorded, 0 otherwise. */
 FBLEPROF_INLINE_ int fbleprof_is_enabled(void) { return FBLEPROF_CALL_OR_(is_enabled(), 0); }
-/* A green thread's own shadow stack, its first entry in the present context; room for most_entries
- * (0: 65536). NULL if there is none to be had. Not from signal handlers. */
+/* A shadow stack for a green thread, which starts in the current context and has room for
+ * most_entries (0 means 65536). NULL if there is no memory. Not from signal handlers. */
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_new(size_t most_entries) {
   return FBLEPROF_CALL_OR_(context_new(most_entries), (fbleprof_context*)0);
 }
-/* Goes on in `to` (NULL: the thread's own stack); returns what was left, to come back to. A context
- * may go on in another thread than before. */
+/* Continues in `to` (NULL: the thread's own stack). Returns what the thread left, so that it can
+ * come back. A context may continue in a different thread, but only in one at a time. */
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   return FBLEPROF_CALL_OR_(context_switch(to), (fbleprof_context*)0);
 }
@@ -130,9 +130,10 @@ FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_switch(fbleprof_context* to)
 FBLEPROF_INLINE_ void fbleprof_context_free(fbleprof_context* context) {
   FBLEPROF_CALL_(context_free(context));
 }
-/* Shows every context so far to `visitor`, parents before children, until it returns nonzero; that
- * is returned, else 0; -1 if there is no memory for it (some 24 bytes a context). Its time grows
- * with the number of contexts. Other threads go on counting meanwhile. Not from signal handlers. */
+/* Calls `visitor` for every context so far, parents before children. Stops when it returns nonzero,
+ * and returns that; otherwise 0, or -1 if there is no memory (some 24 bytes per context). The time
+ * it takes grows with the number of contexts. Other threads keep counting meanwhile. Not from
+ * signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {
   return FBLEPROF_CALL_OR_(query(visitor, argument), 0);
 }

@@ -21,19 +21,19 @@
 #define SLOT_TO 24
 #define SLOT_BYTES 32
 
-/* The cache: 2^14 slots, in pairs. The place of a call's pair is cut from crc32c(callee, tag) and
- * the context's word, from this byte on: arch/word.h tells why. crc32c mixes all bits of both in
- * one instruction. (A multiplication leaves out either the low bits of the site or those of the
+/* The cache: 2^14 slots, in pairs. The place of a call's pair is made from crc32c(callee, tag) and
+ * from the context's word, from this byte on; arch/word.h says why. crc32c mixes all bits of both
+ * in one instruction. (A multiplication ignores either the low bits of the site or those of the
  * context: on Lua, 34 % misses with the multiplier 0x61c88647.) */
 #define CACHE_SLOT_BITS 14
 #define CACHE_HASH_MASK 0x7ffe0
 #define WORD_HASH_BYTE 3
 
-/* The block of a word: its low bits. */
+/* The C API's block in a word: its low bits. */
 #define WORD_BLOCK_BITS 30
 
-/* A frame is known by the address of its return address less this: what the stack pointer is in
- * __fentry__. */
+/* A frame is identified by the address of its return address less this, which is the stack pointer
+ * in __fentry__. */
 #define FRAME_BIAS 8
 
 /* How a function was entered: the last argument of fbleprof_enter_slow. */

@@ -1,4 +1,4 @@
-// Which architecture this folder is of.
+// The architecture that this folder is for.
 #pragma once
 
 #include <elf.h>

@@ -1,11 +1,11 @@
 // How a shadow entry names its context in one word, so that a hook can look up (context, call site,
 // callee) with a few instructions and compare all of it exactly.
 //
-// User addresses end at bit 47. A context's number has 30 bits: its upper 17 stand above bit 47,
-// its lower 13 at bit 30. Tag = word ^ call site. Equal tags mean equal upper bits. The place of a
-// call's pair of slots in the cache is (hash of tag and callee) ^ lower bits: in one place, with
-// equal tag and equal callee, the lower bits are equal, too, and so is the call site. Two compares
-// so prove 124 bits, and a hit is never wrong, however many contexts there are.
+// User addresses end at bit 47. A context's number has 30 bits: the upper 17 stand in its word
+// above bit 47, the lower 13 from bit 30 on. Tag = word ^ call site, so equal tags mean equal upper
+// bits. The place of a call's pair of slots in the cache is (hash of tag and callee) ^ lower bits.
+// So within one pair, equal tag and equal callee mean equal lower bits, and then an equal call
+// site. Two compares prove all 124 bits, and a hit is never wrong, however many contexts there are.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ inline constexpr int kLowerShift = 30;
 inline constexpr std::uint32_t kLowerBits = 13;
 inline constexpr std::uint32_t kLowerMask = (1u << kLowerBits) - 1;
 
-// Contexts are numbered below this. The upper bits are never 0 (no tag is 0, which marks an empty
-// slot) and never all ones (gates).
+// Numbers of contexts are below this. The upper bits of a word are never 0 (a tag of 0 marks an
+// empty slot) and never all ones (gates).
 inline constexpr std::uint32_t kContextLimit = 0x1fffe0u << 9;
 static_assert(kContextLimit >> kLowerBits == 0x1fffe);
 
-// Blocks of the C API are numbered below this; what is not a block has this instead.
+// Numbers of the C API's blocks are below this; the words of other contexts have this instead.
 inline constexpr std::uint32_t kNoBlock = (1u << 30) - 1;
 
 constexpr Word make_word(std::uint32_t context, std::uint32_t block) {
@@ -51,7 +51,7 @@ inline std::uint64_t slot_offset(Word context, std::uint64_t tag, std::uint64_t 
   asm("crc32q %1, %0" : "+r"(hash) : "r"(tag));
   return (hash ^ context >> (8 * WORD_HASH_BYTE)) & CACHE_HASH_MASK;
 }
-// Lower bits must fall on bits that choose the pair, and leave out the one that chooses in it.
+// The lower bits must fall on bits that choose the pair, not on the bit that chooses a slot in it.
 static_assert(kLowerShift - 8 * WORD_HASH_BYTE == 6);
 static_assert((CACHE_HASH_MASK & ~(SLOT_BYTES | kLowerMask << 6)) == 0);
 static_assert((CACHE_HASH_MASK >> 6) == kLowerMask);
