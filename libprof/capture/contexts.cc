@@ -30,20 +30,22 @@ constexpr std::size_t kSlackEntries = 64;
 constexpr int kLongestTransplant = 4096;
 
 // The node of the same path in another tree.
-format::Ref transplant(signal_safe::CallTree& tree, format::Ref node, int depth) {
+format::Ref transplant(const signal_safe::BusyGuard& guard, signal_safe::CallTree& tree,
+                       format::Ref node, int depth) {
   const format::Node* n = tree.node_at(node);
   if (n->parent == 0 || depth > kLongestTransplant) return tree.root();
-  const format::Ref parent = transplant(tree, n->parent, depth + 1);
-  return tree.enter(parent, n->function, 0, format::kEdgeSampled).to;
+  const format::Ref parent = transplant(guard, tree, n->parent, depth + 1);
+  return tree.enter(guard, parent, n->function, 0, format::kEdgeSampled).to;
 }
 
 // The context continues in another thread: replaces its entries' nodes by that thread's.
-void move_to_tree(fbleprof_context& context, signal_safe::CallTree& tree) {
-  context.stack.base = transplant(tree, context.stack.base, 0);
+void move_to_tree(const signal_safe::BusyGuard& guard, fbleprof_context& context,
+                  signal_safe::CallTree& tree) {
+  context.stack.base = transplant(guard, tree, context.stack.base, 0);
   format::Ref at = context.stack.base;
   for (Entry* entry = context.stack.gate + 1; entry <= context.stack.saved_top; ++entry) {
     const format::Ref function = tree.function_of(signal_safe::node_of_word(entry->word));
-    at = tree.enter(at, function, 0, format::kEdgeSampled).to;
+    at = tree.enter(guard, at, function, 0, format::kEdgeSampled).to;
     entry->word = signal_safe::word_of(at, tree.block_of(at));
   }
   context.tree = &tree;
@@ -111,7 +113,7 @@ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   if (!busy) return nullptr;
   auto* from = static_cast<fbleprof_context*>(thread.context);
   if (to == from) return from;
-  if (to && to->tree != &thread.tree) move_to_tree(*to, thread.tree);
+  if (to && to->tree != &thread.tree) move_to_tree(busy, *to, thread.tree);
   Stack& stack = to ? to->stack : thread.main_stack;
   thread.current->saved_top = thread.hot->top;
   thread.current = &stack;

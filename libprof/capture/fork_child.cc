@@ -53,8 +53,8 @@ class Inheritance {
     for (const Entry* entry = gate_ + 1; entry <= top_ && top < state.main_stack.limit; ++entry) {
       const format::Ref function = translate(signal_safe::node_of_word(entry->word));
       if (function == 0) break;
-      const signal_safe::Step step =
-          state.tree.enter(signal_safe::node_of(state, top), function, 0, format::kEdgeSampled);
+      const signal_safe::Step step = state.tree.enter(guard, signal_safe::node_of(state, top),
+                                                      function, 0, format::kEdgeSampled);
       top[1] = {entry->frame, signal_safe::word_of(step.to, state.tree.block_of(step.to))};
       ++top;
     }

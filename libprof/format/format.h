@@ -350,7 +350,7 @@ struct Header {
   std::uint32_t block_bytes;  // of a node's block of values; a multiple of kUnitBytes
   std::uint32_t generation;   // of the newest snapshot; 0 = none was taken
   // What was lost or folded away, over all threads.
-  std::uint64_t overflow_contexts;       // entries that the memory limit sent to [overflow]
+  std::uint64_t overflow_contexts;       // contexts that the memory limit folded into [overflow]
   std::uint64_t lost_threads;            // threads that could not be profiled
   std::uint64_t lost_children;           // child processes that got no profile
   std::uint64_t foreign_signals;         // SIGPROF of the program itself, passed on

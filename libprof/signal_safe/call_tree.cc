@@ -138,8 +138,8 @@ void CallTree::link(Ref from, std::uint32_t key, std::uint32_t target) {
   links->has_more = 1;
 }
 
-Step CallTree::replace(Ref caller, Ref replaced, Ref function) {
-  const Step into = enter(caller, function, 0, 0);
+Step CallTree::replace(const BusyGuard& guard, Ref caller, Ref replaced, Ref function) {
+  const Step into = enter(guard, caller, function, 0, 0);
   // A tail edge is known by the node that it leads to.
   const std::uint32_t key = into.to;
   const auto is_tail_edge = [&](std::uint32_t target) {

@@ -70,6 +70,9 @@ struct Step {
   explicit operator bool() const { return calls != nullptr; }
 };
 
+// Proof that the caller holds the thread's state against its own handlers; see thread_state.h.
+class BusyGuard;
+
 class CallTree {
  public:
   // Starts a tree; false if there is no space for it. `first_links`: zeroed memory for
@@ -87,16 +90,18 @@ class CallTree {
 
   // The same; makes the way if it is new. `site` is the return address, part of the key in
   // call-site mode only; `flags` are those of a new edge.
-  Step enter(format::Ref from, format::Ref function, std::uint64_t site, std::uint8_t flags) {
+  Step enter(const BusyGuard&, format::Ref from, format::Ref function, std::uint64_t site,
+             std::uint8_t flags) {
     const Step step = find(from, function, site);
     return step ? step : make(from, function, site, flags);
   }
 
   // The tail edge from `replaced` into `function`, whose node is where `caller` would enter it.
-  Step replace(format::Ref caller, format::Ref replaced, format::Ref function);
+  Step replace(const BusyGuard& guard, format::Ref caller, format::Ref replaced,
+               format::Ref function);
 
   // A node's values; the root's if there is no space for its own.
-  std::uint64_t* values(format::Ref node) {
+  std::uint64_t* values(const BusyGuard&, format::Ref node) {
     const format::Ref block = node_at(node)->values;
     return block != 0 ? basis_->arena->at<std::uint64_t>(block) : make_values(node);
   }

@@ -137,9 +137,9 @@ bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::
 }
 
 // Handles any call. The guard proves that we may change the tree.
-__attribute__((noinline)) void enter_new_way(const BusyGuard&, ThreadState& thread, Frame frame,
-                                             std::uint64_t site, std::uint64_t callee, int hook,
-                                             const HookState* at) {
+__attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState& thread,
+                                             Frame frame, std::uint64_t site, std::uint64_t callee,
+                                             int hook, const HookState* at) {
   Session& session = *thread.session;
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
@@ -156,9 +156,9 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard&, ThreadState& thre
     thread.record->deep_calls += 1;
     return;
   }
-  const Step step = function != 0
-                        ? thread.tree.enter(node_of(thread, caller), function, is_api ? 0 : site, 0)
-                        : Step{};
+  const Step step = function != 0 ? thread.tree.enter(guard, node_of(thread, caller), function,
+                                                      is_api ? 0 : site, 0)
+                                  : Step{};
   if (!step) {
     thread.record->lost_calls += 1;
     return;
@@ -262,9 +262,9 @@ void replace_top(Frame frame, std::uint32_t block) {
     return;
   }
   const Ref function = thread.session->function_of_block(block);
-  const Step tail =
-      function != 0 ? thread.tree.replace(node_of(thread, top - 1), node_of(thread, top), function)
-                    : Step{};
+  const Step tail = function != 0 ? thread.tree.replace(guard, node_of(thread, top - 1),
+                                                        node_of(thread, top), function)
+                                  : Step{};
   if (!tail) {
     thread.record->lost_calls += 1;
     return;
@@ -283,7 +283,7 @@ void tick(Frame frame, std::uint64_t count) {
   const Ref node = node_of(thread, top);
   if (thread.tree.node_at(node)->values == 0) {
     BusyGuard guard(thread);
-    if (guard) thread.tree.values(node);
+    if (guard) thread.tree.values(guard, node);
   }
   // A node without values of its own uses the root's.
   thread.tree.values_or_root(node)[kTicks] += count;

@@ -91,7 +91,7 @@ Entry* live_entry(ThreadState& thread, const MachineState& at) {
 
 // The context of a sampled stack without hooks. If the stack cannot be walked to its end, the known
 // part of its path stands under [truncated].
-Ref unwound_context(ThreadState& thread, const MachineState& at) {
+Ref unwound_context(const BusyGuard& guard, ThreadState& thread, const MachineState& at) {
   StackWalk walk(thread, at);
   int frames = 0;
   do {
@@ -103,7 +103,8 @@ Ref unwound_context(ThreadState& thread, const MachineState& at) {
   CallTree& tree = thread.tree;
   Ref context = thread.current->base;
   auto step = [&](Ref function, std::uint64_t site) {
-    if (function != 0) context = tree.enter(context, function, site, format::kEdgeSampled).to;
+    if (function != 0)
+      context = tree.enter(guard, context, function, site, format::kEdgeSampled).to;
   };
   if (thread.record->flags & format::kThreadHooked) step(thread.session->unwound, 0);
   if (!walk.is_complete()) step(thread.session->truncated, 0);
@@ -115,11 +116,11 @@ Ref unwound_context(ThreadState& thread, const MachineState& at) {
   return context;
 }
 
-Ref leaf_of(ThreadState& thread, Ref context, std::uint64_t pc) {
+Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint64_t pc) {
   const Ref function =
       thread.session->code_map.function_with_key(pc, format::FunctionKind::kInstruction);
   if (function == 0) return context;
-  return thread.tree.enter(context, function, 0, format::kEdgeSampled).to;
+  return thread.tree.enter(guard, context, function, 0, format::kEdgeSampled).to;
 }
 
 // With the clock `ticks`, no time is charged: otherwise no two profiles would be the same.
@@ -145,13 +146,13 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (elapsed.is_none()) return;
   thread.record->samples += 1;
   if (is_ours(*thread.session, at.pc)) {
-    charge_own_cost(thread.tree.values(node_of(thread, filter(thread, at.sp))), elapsed);
+    charge_own_cost(thread.tree.values(guard, node_of(thread, filter(thread, at.sp))), elapsed);
     return;
   }
   const Entry* live = live_entry(thread, at);
-  Ref context = is_gate(live) ? unwound_context(thread, at) : node_of(thread, live);
-  if (thread.session->options.leaves) context = leaf_of(thread, context, at.pc);
-  charge(thread, thread.tree.values(context), context, elapsed);
+  Ref context = is_gate(live) ? unwound_context(guard, thread, at) : node_of(thread, live);
+  if (thread.session->options.leaves) context = leaf_of(guard, thread, context, at.pc);
+  charge(thread, thread.tree.values(guard, context), context, elapsed);
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {
@@ -173,7 +174,7 @@ void charge_rest(ThreadState& thread) {
   if (!guard) return;
   thread.record->samples += 1;
   const Ref context = context_of_rest(thread);
-  charge(thread, thread.tree.values(context), context, take_elapsed(thread, Sampled::kAll));
+  charge(thread, thread.tree.values(guard, context), context, take_elapsed(thread, Sampled::kAll));
 }
 
 }  // namespace fbleprof::signal_safe

@@ -111,9 +111,10 @@ std::vector<FunctionId> classes(const Profile& profile, const ModuleAliases& ali
       if (module) home = modules.build[module.index()];
     } else {
       name = functions.name[f];
-      // Blocks of one name may stand at several lines of one file.
-      if (kind == FunctionKind::kBlock || inlined != 0) file = functions.file[f];
-      number = kind == FunctionKind::kBlock ? functions.line[f] : place[f];
+      // What the program names is known by its place too: one name may stand at several lines.
+      const bool is_named = kind == FunctionKind::kBlock || kind == FunctionKind::kScript;
+      if (is_named || inlined != 0) file = functions.file[f];
+      number = is_named ? functions.line[f] : place[f];
       if (home.empty() && is_named_native(profile, f)) {
         if (const auto it = homes.find(name); it != homes.end()) home = it->second;
       }

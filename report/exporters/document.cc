@@ -30,6 +30,14 @@ const char* kind_name(FunctionKind kind) {
       return "truncated";
     case FunctionKind::kInstruction:
       return "instruction";
+    case FunctionKind::kScript:
+      return "script";
+    case FunctionKind::kJit:
+      return "jit";
+    case FunctionKind::kImported:
+      return "imported";
+    case FunctionKind::kDeeper:
+      return "deeper";
   }
   return "unknown";
 }

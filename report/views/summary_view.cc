@@ -124,10 +124,16 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
        process.compaction == Compaction::kPair     ? "folded by the pair rule"
        : process.compaction == Compaction::kSuffix ? "folded where the end of a path repeats"
                                                    : "not folded");
-  number("overflow_contexts", "overflowed", run.trees == 0 ? 0 : process.overflow_contexts,
-         fmt::format("{} calls went to [overflow]: the memory limit was reached (FBLEPROF_MEMORY)",
-                     count(process.overflow_contexts)),
-         true);
+  number(
+      "overflow_contexts", "overflowed", run.trees == 0 ? 0 : process.overflow_contexts,
+      fmt::format("{} contexts past the memory limit (--memory) are in [overflow], by caller and "
+                  "callee",
+                  count(process.overflow_contexts)),
+      true);
+  number(
+      "depth_limit", "depth limit", run.trees == 0 ? 0 : process.depth_limit,
+      fmt::format("{}: deeper contexts are in [deeper], by caller and callee", process.depth_limit),
+      true);
   number("lost_threads", "lost threads", process.lost_threads, {}, true);
   number("lost_children", "lost children", process.lost_children, {}, true);
   number("lost_calls", "lost calls", run.lost_calls,

@@ -71,7 +71,8 @@ struct Walk {
         continue;
       }
       const std::uint32_t callee = random() % functions;
-      const Step step = recording.tree().enter(nodes.back(), recording.function(callee), 0, 0);
+      const Step step =
+          recording.tree().enter(recording.guard, nodes.back(), recording.function(callee), 0, 0);
       *step.calls += 1;
       nodes.push_back(step.to);
       ++pairs[{stack.back(), callee}];
@@ -143,13 +144,15 @@ TEST(CallTree, MemoryLimitRefusesDeepContextsFirst) {
   Ref deep = recording.tree().root();
   std::uint32_t depth = 0;
   while (recording.session.arena.header()->overflow_contexts == 0) {
-    deep = recording.tree().enter(deep, recording.function(depth++ % 4000), 0, 0).to;
+    deep =
+        recording.tree().enter(recording.guard, deep, recording.function(depth++ % 4000), 0, 0).to;
     if (depth > 100) {
       for (std::uint32_t f = 0; f < 20; ++f)
-        recording.tree().enter(deep, recording.function(f), 0, 0);
+        recording.tree().enter(recording.guard, deep, recording.function(f), 0, 0);
     }
   }
-  const Step wide = recording.tree().enter(recording.tree().root(), recording.function(4001), 0, 0);
+  const Step wide = recording.tree().enter(recording.guard, recording.tree().root(),
+                                           recording.function(4001), 0, 0);
   EXPECT_EQ(recording.tree().node_at(wide.to)->parent, recording.tree().root());
 }
 
@@ -160,7 +163,8 @@ TEST(CallTree, WithoutAnyMemoryCallsAreStillCounted) {
   std::uint64_t calls = 0;
   std::mt19937 random(3);
   for (int i = 0; i < 300'000; ++i) {
-    const Step step = recording.tree().enter(at, recording.function(random() % 4096), 0, 0);
+    const Step step =
+        recording.tree().enter(recording.guard, at, recording.function(random() % 4096), 0, 0);
     *step.calls += 1, ++calls;
     at = i % 30 == 0 ? root : step.to;
   }
@@ -189,7 +193,7 @@ TEST(CallTree, CallSitesAreContextsOfTheirOwn) {
   const Ref root = recording.tree().root();
   for (std::uint64_t site = 1; site <= 1000; ++site) {
     for (std::uint64_t n = 0; n < site % 5; ++n)
-      *recording.tree().enter(root, f, site, 0).calls += 1;
+      *recording.tree().enter(recording.guard, root, f, site, 0).calls += 1;
   }
   std::map<std::uint64_t, std::uint64_t> counts;
   for (const auto& node : recording.nodes()) {
@@ -206,10 +210,11 @@ TEST(CallTree, CallSitesAreContextsOfTheirOwn) {
 TEST(CallTree, TailCallsHangBelowTheCaller) {
   Recording recording;
   const Ref root = recording.tree().root();
-  const Ref a = recording.tree().enter(root, recording.function(1), 0, 0).to;
-  for (int i = 0; i < 3; ++i) *recording.tree().replace(root, a, recording.function(2)).calls += 1;
+  const Ref a = recording.tree().enter(recording.guard, root, recording.function(1), 0, 0).to;
+  for (int i = 0; i < 3; ++i)
+    *recording.tree().replace(recording.guard, root, a, recording.function(2)).calls += 1;
   for (std::uint32_t f = 3; f < 40; ++f)
-    *recording.tree().replace(root, a, recording.function(f)).calls += 1;
+    *recording.tree().replace(recording.guard, root, a, recording.function(f)).calls += 1;
   const auto edges = recording.edges();
   ASSERT_EQ(edges.size(), 38u);
   EXPECT_EQ(edges[0].calls, 3u);
@@ -226,7 +231,8 @@ TEST(CallTree, FileIsWholeAfterEveryCall) {
       stack.pop_back();
       continue;
     }
-    const Step step = recording.tree().enter(stack.back(), recording.function(random() % 30), 0, 0);
+    const Step step = recording.tree().enter(recording.guard, stack.back(),
+                                             recording.function(random() % 30), 0, 0);
     *step.calls += 1;
     stack.push_back(step.to);
     std::map<Ref, int> known;
@@ -244,9 +250,10 @@ TEST(CallTree, ChargesWithoutMemoryGoToTheRoot) {
   std::uint64_t charged = 0;
   for (std::uint32_t i = 0; i < 60'000; ++i) {
     at = recording.tree()
-             .enter(i % 50 == 0 ? recording.tree().root() : at, recording.function(i % 3000), 0, 0)
+             .enter(recording.guard, i % 50 == 0 ? recording.tree().root() : at,
+                    recording.function(i % 3000), 0, 0)
              .to;
-    recording.tree().values(at)[signal_safe::kCpuNs] += 3, charged += 3;
+    recording.tree().values(recording.guard, at)[signal_safe::kCpuNs] += 3, charged += 3;
   }
   std::uint64_t sum = 0;
   for (const auto& node : recording.nodes()) {

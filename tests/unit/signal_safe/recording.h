@@ -75,6 +75,10 @@ class Recording {
   signal_safe::Session session;
   signal_safe::ThreadState thread;
 
+  // For tests that change the tree directly: no handler comes between.
+  signal_safe::ThreadState nobody;
+  signal_safe::BusyGuard guard{nobody};
+
   signal_safe::CallTree& tree() { return thread.tree; }
   format::Ref function(std::uint32_t number);
 
