@@ -7,6 +7,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "arch/kernel.h"
 #include "capture/program_path.h"
 #include "capture/threads.h"
 #include "format/format.h"
@@ -14,6 +15,8 @@
 
 namespace fbleprof::capture {
 
+using arch::kernel_call;
+using arch::kernel_failed;
 using signal_safe::LoadedModule;
 using signal_safe::session;
 
@@ -36,6 +39,14 @@ void widen_to_segments(LoadedModule& program) {
   }
 }
 
+// A fork in the middle of another thread's dlclose leaves in the child a module that the loader
+// still lists, without its memory. The loader unmaps a module in one piece.
+bool is_mapped(std::uint64_t begin) {
+  unsigned char in_core;
+  return !kernel_failed(
+      kernel_call(SYS_mincore, static_cast<long>(begin), 1, reinterpret_cast<long>(&in_core)));
+}
+
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   dl_find_object object;
@@ -55,6 +66,7 @@ void add_loaded_modules() {
     if (_dl_find_object(map->l_ld, &object) != 0) continue;
     LoadedModule module;
     module.begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
+    if (!is_mapped(module.begin)) continue;
     module.end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
     module.load_bias = map->l_addr;
     module.path = is_main ? program_path() : map->l_name;

@@ -114,8 +114,13 @@ Check check_pairs(const Profile& profile) {
   FlatMap pairs;
   std::vector<std::uint32_t> until;
   std::size_t repeated = 0;
+  std::size_t end_of_deeper = 0;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (!nodes.parent[n]) continue;
+    // Below [deeper] stand pairs of caller and callee, which the path above can hold, too.
+    if (profile.functions().kind[nodes.function[n].index()] == FunctionKind::kDeeper) {
+      end_of_deeper = nodes.subtree_end[n];
+    }
+    if (n < end_of_deeper || !nodes.parent[n]) continue;
     const FunctionId caller = nodes.function[nodes.parent[n].index()];
     const std::uint64_t key = std::uint64_t{caller.index()} << 32 | nodes.function[n].index();
     const auto [pair, added] = pairs.insert(key, static_cast<std::uint32_t>(until.size()));

@@ -62,6 +62,10 @@ plain "$PROGRAMS/own_signals.fentry" bus "$dir/plain/file"
 profiled "$PROGRAMS/own_signals.fentry" bus "$profile"
 same_as_plain
 
+# The loader still lists in the child what it was about to forget, without its memory.
+begin "forks while libraries are unloaded"
+same "$PROGRAMS/fork_unloading.plain" "$plugin"
+
 for how in clone syscall timer destructor; do
   begin "a child made by $how"
   same "$PROGRAMS/odd_forks.plain" $how

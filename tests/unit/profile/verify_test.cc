@@ -60,6 +60,15 @@ TEST(Verify, PairTwiceOnAPathIsFound) {
   EXPECT_TRUE(contains(broken(file), "stands twice"));
 }
 
+TEST(Verify, PairsBelowDeeperCanBeThoseOfThePathAbove) {
+  FileBuilder file = good_file();
+  file.node("x y [deeper] x y");
+  EXPECT_TRUE(broken(file).empty());
+  file.node("x y [deeper] x z");
+  file.node("x y x y");
+  EXPECT_TRUE(contains(broken(file), "stands twice"));
+}
+
 TEST(Verify, BackEdgeToTheWrongOccurrenceIsFound) {
   FileBuilder file;
   file.node("a b b c");

@@ -1,0 +1,34 @@
+// fork_unloading PLUGIN: forks 300 times while other threads load and unload the plugin. Says how
+// many children a signal ended.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int stop;
+
+static void* load(void* plugin) {
+  while (!stop) {
+    void* loaded = dlopen(plugin, RTLD_NOW);
+    if (loaded) dlclose(loaded);
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  pthread_t thread[3];
+  int killed = 0;
+  if (argc < 2) return 2;
+  for (int i = 0; i < 3; ++i) pthread_create(&thread[i], NULL, load, argv[1]);
+  for (int i = 0; i < 300; ++i) {
+    const pid_t pid = fork();
+    int status = 0;
+    if (pid == 0) _exit(0);
+    if (waitpid(pid, &status, 0) == pid) killed += WIFSIGNALED(status);
+  }
+  stop = 1;
+  for (int i = 0; i < 3; ++i) pthread_join(thread[i], NULL);
+  printf("killed: %d\n", killed);
+  return 0;
+}
