@@ -154,6 +154,25 @@ class Builder:
         shutil.rmtree(tree)
         return output
 
+    def cppcheck(self, variant):
+        """cppcheck by its own Makefile. gprof is linked from the objects with hooks: `-pg -mfentry` is
+        for it, too, and they take minutes to compile."""
+        tree = self.cache / "objects" / f"cppcheck.{'plain' if variant == 'plain' else 'hooks'}"
+        output = self.cache / "bin" / f"cppcheck.{variant}"
+        if output.exists():
+            return output
+        print(f"building {output.name}", flush=True)
+        if not tree.exists():
+            shutil.copytree(self.source("cppcheck"), tree, symlinks=True)
+        hooks = [] if variant == "plain" else COMPILE["fentry"]
+        (tree / "cppcheck").unlink(missing_ok=True)
+        # It looks for its configuration where it was built.
+        run(["make", f"-j{self.jobs}", "cppcheck", f"CXXFLAGS={' '.join(['-O2 -DNDEBUG -w', *hooks])}",
+             f"LDFLAGS={' '.join(LINK.get(variant, []))}", f"FILESDIR={tree}"], cwd=tree)
+        output.parent.mkdir(exist_ok=True)
+        shutil.copy(tree / "cppcheck", output)
+        return output
+
     def own(self, source, variant="plain", name=None, flags=(), libraries=()):
         """A program or library of tests/bench/programs, or one of tests/programs."""
         own = self.root / "tests/bench/programs" / source

@@ -5,8 +5,10 @@ Installs what that needs, builds the workloads from Debian's sources (in build/b
 in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
-  --only NAME  only this part (prices, xray, signals, small, accuracy, reports) or only this
+  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large) or only this
                workload; may be given again. Prints, and writes to build/bench instead of docs/
+  --large      also measure large programs, which takes half an hour more: random ones of up to
+               seven million contexts, and cppcheck
   --continue   keep the parts that the run before this one has measured; with --only, measure these
                again and put them in their place
   --no-setup   do not look for missing packages
@@ -21,6 +23,7 @@ import time
 
 import accuracy
 import builds
+import large
 import packages
 import prices
 import reports
@@ -30,6 +33,7 @@ import workloads
 import write_up
 
 PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
+ON_DEMAND = ["large"]
 BY_WORKLOAD = ("prices", "xray", "accuracy")
 
 
@@ -63,10 +67,11 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], help=argparse.SUPPRESS)
+    parser.add_argument("--large", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--continue", dest="resume", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-setup", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    names = PARTS + [workload.name for workload in workloads.WORKLOADS]
+    names = PARTS + ON_DEMAND + [workload.name for workload in workloads.WORKLOADS]
     for name in arguments.only:
         if name not in names:
             parser.error(f"--only {name}: there are {', '.join(names)}")
@@ -90,9 +95,11 @@ def main():
     context = Context(root, arguments.quick)
     context.build_project()
 
-    chosen_parts = [part for part in PARTS if part in arguments.only] or PARTS
+    chosen_parts = [part for part in PARTS + ON_DEMAND if part in arguments.only] or PARTS
+    if arguments.large and "large" not in chosen_parts:
+        chosen_parts = [*chosen_parts, "large"]
     chosen = [w for w in workloads.WORKLOADS if w.name in arguments.only] or workloads.WORKLOADS
-    for workload in chosen:
+    for workload in chosen if set(chosen_parts) & {*BY_WORKLOAD, "small"} else []:
         for variant in workload.variants:
             workload.binary(context, variant)
     results = {"machine": machine(), "quick": arguments.quick}
@@ -103,6 +110,7 @@ def main():
         "small": lambda: small.measure_small(context),
         "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
         "reports": lambda: reports.measure_reports(context),
+        "large": lambda: large.measure_large(context),
     }
     # What is named is measured again, in a run that was whole.
     again = arguments.resume and arguments.only

@@ -101,3 +101,33 @@ def draw(results):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}" '
             f'font-family="sans-serif">\n<rect width="100%" height="100%" fill="white"/>\n' +
             "\n".join(out) + "\n</svg>\n")
+
+
+def draw_large(found):
+    """docs/performance_large.svg: ns a call against contexts, both logarithmic."""
+    left, top, width, height = 70, 50, 640, 300
+    shapes = sorted(found["shapes"], key=lambda s: s["contexts"])
+    lines = [("fbleprof", OURS, "above"), ("gprof", THEIRS, "gprof"), ("uftrace, cheapest", COLOURS[3], "uftrace")]
+    decades, low = (3, 4, 5, 6, 7), (1, 10, 100, 1000, 10000)
+
+    def place(contexts, ns):
+        return (left + width * (math.log10(contexts) - 3) / 4,
+                top + height * (1 - math.log10(max(ns, 1)) / 4))
+    out = axes(left, top, width, height, "ns a call above plain, against contexts (both log scale)")
+    for decade in decades:
+        x = place(10 ** decade, 1)[0]
+        out += [line([(x, top), (x, top + height)], FAINT, 0.7),
+                text(x, top + height + 16, f"{10 ** decade:,}", "middle", 11)]
+    for mark in low:
+        y = place(1000, mark)[1]
+        out += [line([(left, y), (left + width, y)], FAINT, 0.7), text(left - 6, y + 4, f"{mark:,}", "end", 11)]
+    for name, colour, key in lines:
+        points = [place(s["contexts"], s[key]["median"]) for s in shapes if key in s]
+        if not points:
+            continue
+        out += [line(points, colour), text(points[-1][0] + 8, points[-1][1] + 4, name, colour=colour)]
+        out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
+    y = top + height + 40
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}" '
+            f'font-family="sans-serif">\n<rect width="100%" height="100%" fill="white"/>\n' +
+            "\n".join(out) + "\n</svg>\n")

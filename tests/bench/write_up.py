@@ -3,6 +3,7 @@ import pathlib
 import textwrap
 
 import corrections as corrections_of
+import large as large_of
 import peers as peers_of
 import plot
 import verdicts
@@ -32,18 +33,22 @@ def read_budget():
 def write(results, directory):
     parts = [heading(results)]
     rows = verdicts.rows(results, read_budget())
+    if results.get("large"):
+        rows += large_of.rows(results)
     if rows:
         parts.append("## Targets\n\n" + table(
             ["what", "target", "measured", "", "for comparison"],
             [[r.what, r.target, r.measured, "pass" if r.passes else "**miss**", r.remark] for r in rows]))
         parts.append(misses(results, rows))
     for name, section in (("prices", prices), ("xray", xray), ("signals", signals),
-                          ("accuracy", accuracy), ("small", small), ("reports", reports)):
+                          ("accuracy", accuracy), ("small", small), ("large", large), ("reports", reports)):
         if results.get(name):
             parts.append(section(results))
     directory.mkdir(exist_ok=True)
     (directory / "PERFORMANCE.md").write_text("\n".join(part for part in parts if part))
     (directory / "performance.svg").write_text(plot.draw(results))
+    if results.get("large"):
+        (directory / "performance_large.svg").write_text(plot.draw_large(results["large"]))
 
 
 def heading(results):
@@ -197,6 +202,56 @@ def small(results):
         *([f"two threads do twice the work in ... times the wall clock: {name}",
            verdicts.ratio(spread)] for name, spread in s["scaling"].items())]
     return "## Small prices\n\n" + table(["what", "measured"], rows)
+
+
+def large(results):
+    found = results["large"]
+
+    def ns(spread):
+        return f"{spread['median']:.1f} ({spread['low']:.1f} to {spread['high']:.1f})" if spread else ""
+    shapes = sorted(found["shapes"], key=lambda s: s["contexts"])
+    rows = [[s["title"], f"{s['contexts']:,}", f"{s['plain']['median'] / s['calls'] * 1e9:.1f}", ns(s["above"]),
+             ns(s.get("gprof")), ns(s.get("uftrace")), f"{s['bytes'] / s['contexts']:.0f}"] for s in shapes]
+    text = textwrap.dedent("""\
+        ## Large programs
+
+        `tests/bench/large_program.py` writes programs whose functions call each other at random, level by
+        level: there are nearly as many contexts as ways through them. Each makes some 20 million calls. This
+        is worse than real programs are, whose calls go the same ways again. ns a call above plain, medians of
+        pairs and their range; gprof runs on the objects that we run on, uftrace (`-t 1s`, its cheapest) a
+        fifth of the work, once.
+
+        ![ns a call against contexts](performance_large.svg)
+
+        """) + table(["program", "contexts", "plain, ns a call", "**fbleprof**, above it", "gprof", "uftrace",
+                      "bytes a context"], rows)
+    room, over = (found["limit"][name] for name in ("room", "limit"))
+    whole, shallow = (found["depth"][name] for name in ("whole", "4"))
+    made = found["making"]
+    rows = [
+        ["room for all contexts, 8,000 functions", f"{room['contexts']:,}", ns(room["above"])],
+        ["`FBLEPROF_MEMORY=32M`", f"{over['contexts']:,}", ns(over["above"]) +
+         f", {over['against_first']['median']:.2f} times as much"],
+        ["no limit of depth, 8,000 functions", f"{whole['contexts']:,}", ns(whole["above"])],
+        ["`--depth 4`", f"{shallow['contexts']:,}", ns(shallow["above"]) +
+         f", {shallow['against_first']['median']:.2f} times as much"],
+        [f"a context made ({made['made'] / made['calls']:.0%} of the calls make one)", f"{made['made']:,}",
+         ns(made["ns"]) + " a context"],
+        *([f"{which} thread{'s' if which == 'two' else ''}, {name}", "", ns(pair[which])]
+          for name, pair in found["threads"].items() for which in ("one", "two"))]
+    text += "\n" + table(["what", "contexts", "ns a call above plain"], rows)
+    checked = found["cppcheck"]
+    return text + textwrap.dedent(f"""
+        cppcheck, Debian's, built with `-O2 -pg -mfentry`, checks `{large_of.CHECKED}` of its own source:
+        {checked['calls'] / 1e6:.0f} million calls in {checked['contexts']:,} contexts, plain {checked['plain']['median']:.2f} s.
+
+        """) + table(["tool", "CPU time against plain", "ns a call above plain"],
+                     [[title, verdicts.ratio(checked[name]["ratio"]), ns(checked[name]["above"])]
+                      for name, title in (("hooked", "**fbleprof**"), ("gprof", "gprof"),
+                                          ("uftrace", "uftrace, cheapest"))]) + textwrap.dedent("""
+        Compilers as Debian ships them (gcc's `cc1`, clang) have no hooks. What they would cost cannot be
+        measured without rewriting their entries, which fbleprof does not do.
+        """)
 
 
 def reports(results):
