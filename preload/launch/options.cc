@@ -38,8 +38,7 @@ po::options_description recording_options() {
       "are folded into [overflow], by caller and callee. Default: 256M");
   add("depth", po::value<std::string>()->value_name("N"),
       "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
-      "that depth, by caller and callee. This bounds the tree of a large program. Default: no "
-      "limit");
+      "that depth, by caller and callee. This keeps long paths out of the tree. Default: no limit");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
