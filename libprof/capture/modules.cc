@@ -66,7 +66,8 @@ void add_loaded_modules() {
     if (_dl_find_object(map->l_ld, &object) != 0) continue;
     LoadedModule module;
     module.begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
-    if (!is_mapped(module.begin)) continue;
+    // The program itself is always there, and may begin with a hole.
+    if (!is_main && !is_mapped(module.begin)) continue;
     module.end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
     module.load_bias = map->l_addr;
     module.path = is_main ? program_path() : map->l_name;

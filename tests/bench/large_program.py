@@ -4,7 +4,9 @@ other at random, so that it has as many contexts as there are ways through it.
 
 Each function of a level calls functions of the next: it picks one of its `--sites` places to call
 from each time, and one call in four goes on to the first of them. The program takes the number of
-walks (default 1000) and of threads (1), walks in each thread, and prints the calls of all.
+walks (default 1000), of threads (1) and of rounds (1), and prints how many calls it made. Each thread
+takes these walks, and each round takes the same ones again: the first makes contexts, the others
+only find them.
 
   --functions N  in all levels together, default 80
   --levels N     default 8; the deepest calls nothing
@@ -38,16 +40,20 @@ static inline unsigned next(void) {
 
 MAIN = """\
 static long walks = 1000;
+static long rounds = 1;
 
 static void *work(void *seed) {
-  state = (unsigned long)seed;
-  for (long i = 0; i < walks; i++) start[next() % (sizeof start / sizeof *start)]();
+  for (long round = 0; round < rounds; round++) {
+    state = (unsigned long)seed;
+    for (long i = 0; i < walks; i++) start[next() % (sizeof start / sizeof *start)]();
+  }
   return (void *)calls;
 }
 
 int main(int argc, char **argv) {
   long threads = argc > 2 ? atol(argv[2]) : 1;
   if (argc > 1) walks = atol(argv[1]);
+  if (argc > 3) rounds = atol(argv[3]);
   unsigned long sum = 0;
   pthread_t ids[64];
   if (threads > 64) return 2;

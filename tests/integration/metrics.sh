@@ -29,7 +29,7 @@ check "the metrics that there are get named" "$(grep -c 'cpu' "$dir/report")" -g
 for mode in fentry cyg; do
   for depth in 1 3; do
     begin "a limit of depth keeps every call, $mode, $depth"
-    settings=(FBLEPROF_DEPTH=$depth)
+    settings=("FBLEPROF_DEPTH=$depth")
     same "$PROGRAMS/notes.$mode"
     verified "$profile"
     "$REPORT" --edges --format csv "$profile" | grep -v '\[' | sort >"$dir/limited"
