@@ -115,12 +115,6 @@ class Counts {
     });
   }
 
-  bool all_zero() const {
-    bool zero = true;
-    each([&](std::size_t, std::uint64_t) { zero = false; });
-    return zero;
-  }
-
   // All of them as they are worked with.
   std::vector<std::uint64_t> wide() const {
     std::vector<std::uint64_t> values(size_);

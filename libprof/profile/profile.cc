@@ -69,35 +69,6 @@ const Metric* Profile::find_baseline(Role role) const {
   return nullptr;
 }
 
-const Metric* Profile::default_metric() const {
-  const auto holds_values = [](const Metric* metric) {
-    return metric != nullptr && metric->values != nullptr && !metric->values->all_zero();
-  };
-  for (const Metric& metric : parts_.metrics) {
-    if (metric.is_default && holds_values(&metric)) return &metric;
-  }
-  const std::vector<Process>& all = processes();
-  if (all.empty() || !all[0].is_imported) {
-    const Clock clock = all.empty() ? Clock::kCpu : all[0].clock;
-    const Role preferred = clock == Clock::kTicks  ? Role::kVirtualTime
-                           : clock == Clock::kWall ? Role::kWallTime
-                                                   : Role::kCpuTime;
-    // What was counted, where time was not asked for.
-    const Role second = clock == Clock::kTicks ? Role::kCalls : Role::kCpuTime;
-    for (const Role role : {preferred, second, Role::kCpuTime, Role::kWallTime, Role::kVirtualTime,
-                            Role::kSamples, Role::kCalls}) {
-      const Metric* metric = find_metric(role);
-      if (holds_values(metric)) return metric;
-    }
-    // Nothing ran: the clock's own metric says so best.
-    if (const Metric* metric = find_metric(preferred)) return metric;
-  }
-  for (const Metric& metric : parts_.metrics) {
-    if (holds_values(&metric)) return &metric;
-  }
-  return parts_.metrics.empty() ? nullptr : &parts_.metrics.front();
-}
-
 std::string_view base_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);

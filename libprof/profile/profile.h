@@ -280,9 +280,6 @@ class Profile {
   const Metric* find_metric(std::string_view name) const;
   // The first metric of that role that is not a baseline's, or null.
   const Metric* find_metric(Role role) const;
-  // What to show if nothing else is asked for: what the file says, else what its clock measured,
-  // else the first metric that holds anything. Null: there are no metrics.
-  const Metric* default_metric() const;
   // What this profile's baseline has of that role, or null.
   const Metric* find_baseline(Role role) const;
 

@@ -27,7 +27,7 @@ bool CallTree::start(const TreeBasis& basis, Ref thread, Ref labels, LinkTable::
   if (tree_ == 0) return false;
   root_ = new_node(0, basis.root, 0, 0, 0, 0);
   if (root_ == 0) return false;
-  overflow_ = child(root_, basis.overflow, 0);
+  overflow_ = child(root_, basis.overflow, 0, format::kEdgeSampled, 0);
   // Time that finds no other place is charged to the root.
   if (overflow_ == 0 || make_values(root_) == nullptr) return false;
   auto* record = arena.at<format::Tree>(tree_);
@@ -88,7 +88,7 @@ std::uint32_t CallTree::make_target(Ref from, Ref function, std::uint64_t site,
       return edge;
     }
   } else if (basis_->options->depth_limit != 0 && node->depth >= basis_->options->depth_limit) {
-    const Ref base = child(from, basis_->deeper, 0);
+    const Ref base = child(from, basis_->deeper, 0, format::kEdgeSampled, 0);
     if (base != 0) return make_folded(base, node->function, function, site);
   } else if (Ref made = new_node(from, function, site, flags, 0, reserve)) {
     return made;
@@ -98,25 +98,20 @@ std::uint32_t CallTree::make_target(Ref from, Ref function, std::uint64_t site,
 }
 
 // The node of `function` below that of `caller` below `base`, which is [overflow] or [deeper].
-std::uint32_t CallTree::make_folded(Ref base, Ref caller, Ref function, std::uint64_t site) {
-  const Ref above = child(base, caller, 0);
-  if (above == 0) return 0;
-  if (const std::uint32_t known = find_link(above, key_of(function, site), function, site)) {
-    return known;
-  }
-  if (!can_link(above)) return 0;
-  const Ref made = new_node(above, function, site, 0, kIsFolded, 0);
-  if (made != 0) link(above, key_of(function, site), made);
-  return made;
+Ref CallTree::make_folded(Ref base, Ref caller, Ref function, std::uint64_t site) {
+  const Ref above = child(base, caller, 0, format::kEdgeSampled, 0);
+  return above != 0 ? child(above, function, site, 0, kIsFolded) : 0;
 }
 
-// A child made by no call: [overflow], [deeper], and the callers below them.
-Ref CallTree::child(Ref parent, Ref function, std::uint64_t site) {
+// A child that is found, or made by no call: [overflow], [deeper], and what is folded below them.
+// The flags are those of one that is made.
+Ref CallTree::child(Ref parent, Ref function, std::uint64_t site, std::uint8_t flags,
+                    std::uint8_t recorder_flags) {
   if (const std::uint32_t known = find_link(parent, key_of(function, site), function, site)) {
     return known;
   }
   if (!can_link(parent)) return 0;
-  const Ref made = new_node(parent, function, site, format::kEdgeSampled, 0, 0);
+  const Ref made = new_node(parent, function, site, flags, recorder_flags, 0);
   if (made != 0) link(parent, key_of(function, site), made);
   return made;
 }

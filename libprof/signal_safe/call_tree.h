@@ -79,8 +79,6 @@ class CallTree {
   // LinkTable::kFirstItems, owned by the thread. `labels`: LabelSet or 0.
   bool start(const TreeBasis& basis, format::Ref thread, format::Ref labels,
              LinkTable::Item* first_links);
-  // Forgets the tree, which stays in the file.
-  void drop() { table_.drop(); }
 
   // The way from node `from` into `function`, if it was taken before.
   Step find(format::Ref from, format::Ref function, std::uint64_t site) const {
@@ -178,9 +176,10 @@ class CallTree {
   Step make(format::Ref from, format::Ref function, std::uint64_t site, std::uint8_t flags);
   std::uint32_t make_target(format::Ref from, format::Ref function, std::uint64_t site,
                             std::uint8_t flags);
-  std::uint32_t make_folded(format::Ref base, format::Ref caller, format::Ref function,
-                            std::uint64_t site);
-  format::Ref child(format::Ref parent, format::Ref function, std::uint64_t site);
+  format::Ref make_folded(format::Ref base, format::Ref caller, format::Ref function,
+                          std::uint64_t site);
+  format::Ref child(format::Ref parent, format::Ref function, std::uint64_t site,
+                    std::uint8_t flags, std::uint8_t recorder_flags);
   bool can_link(format::Ref from);
   void link(format::Ref from, std::uint32_t key, std::uint32_t target);
 

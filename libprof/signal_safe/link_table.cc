@@ -17,15 +17,6 @@ void LinkTable::adopt(Pages* pages, Item* first) {
   now_ = {first, kFirstItems - 1};
 }
 
-void LinkTable::drop() {
-  for (const Part& part : {now_, before_}) {
-    if (part.items != first_) {
-      pages_->give_back(part.items, (std::uint64_t{part.mask} + 1) * sizeof(Item));
-    }
-  }
-  now_ = before_ = {};
-}
-
 void LinkTable::put(const Part& part, const Item& item) {
   std::uint32_t i = home(item.from, item.key) & part.mask;
   while (part.items[i].target != 0) i = (i + 1) & part.mask;

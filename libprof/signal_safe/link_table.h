@@ -28,8 +28,6 @@ class LinkTable {
   static constexpr std::uint32_t kFirstItems = 32;
 
   void adopt(Pages* pages, Item* first);
-  // Returns the memory: the tree is no longer used.
-  void drop();
 
   // The first entry with this key whose target accept(target) accepts, or 0.
   template <typename Accept>
@@ -44,7 +42,6 @@ class LinkTable {
   void add(format::Ref from, std::uint32_t key, std::uint32_t target);
 
   std::uint32_t size() const { return count_; }
-  std::uint64_t bytes() const { return std::uint64_t{now_.mask + 1} * sizeof(Item); }
 
  private:
   struct Part {

@@ -1,5 +1,6 @@
 // Each thing that the file can hold, written and read back.
 #include "profile/records.h"
+#include "analysis/default_metric.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -115,7 +116,7 @@ TEST(Records, MetricsSayRoleDefaultEstimateAndSign) {
   file.value("b", 6) = static_cast<std::uint64_t>(-6);
   const Profile profile = read(file).profile;
   EXPECT_EQ(profile.find_metric(Role::kEvent)->name, "faults");
-  EXPECT_EQ(profile.default_metric()->name, "faults");
+  EXPECT_EQ(analysis::default_metric(profile)->name, "faults");
   const Metric* drift = profile.find_metric("drift");
   EXPECT_TRUE(drift->is_signed && drift->is_estimated && !drift->is_default);
   // Two numbers below 0 are no overflow.
@@ -127,12 +128,12 @@ TEST(Records, MetricsSayRoleDefaultEstimateAndSign) {
 TEST(Records, DefaultMetricIsThatOfTheClock) {
   FileBuilder file;
   file.charge("a", {.cpu_ns = 1, .wall_ns = 2});
-  EXPECT_EQ(read(file).profile.default_metric()->name, "cpu");
+  EXPECT_EQ(analysis::default_metric(read(file).profile)->name, "cpu");
   file.header().clock = format::Clock::kWall;
-  EXPECT_EQ(read(file).profile.default_metric()->name, "wall");
+  EXPECT_EQ(analysis::default_metric(read(file).profile)->name, "wall");
   file.header().clock = format::Clock::kTicks;
   file.calls("a", 1);
-  EXPECT_EQ(read(file).profile.default_metric()->name, "calls");
+  EXPECT_EQ(analysis::default_metric(read(file).profile)->name, "calls");
 }
 
 TEST(Records, DerivedMetricIsWhatItsFormulaSays) {

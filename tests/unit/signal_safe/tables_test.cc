@@ -35,7 +35,6 @@ TEST(LinkTable, FindsAllThatWasAddedWhileItGrows) {
   }
   EXPECT_EQ(table.find(5000, 1, kAny), 0u);
   EXPECT_EQ(table.size(), expected.size());
-  table.drop();
 }
 
 TEST(LinkTable, AsksWhoeverLooksWhichOfSeveralItMeans) {
