@@ -191,7 +191,7 @@ Pieces chain_and_call(const Names& names, const std::vector<const Clique*>& chai
 }
 
 Document cliques_by_context(const Request& request) {
-  const analysis::CallPairs pairs(request.profile());
+  const analysis::PairIndex pairs(request.profile());
   const analysis::Cliques cliques = analysis::find_cliques(request.costs, pairs);
   const analysis::CliqueContexts contexts =
       analysis::clique_contexts(request.costs, cliques, pairs);

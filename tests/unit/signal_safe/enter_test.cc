@@ -12,8 +12,6 @@
 extern "C" {
 void fbleprof_enter(std::uint32_t block);
 void fbleprof_leave(std::uint32_t block);
-void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top, fbleprof::signal_safe::Frame frame,
-                         std::uint64_t site, std::uint64_t callee, int hook, const void* at);
 }
 
 namespace fbleprof {

@@ -1,14 +1,11 @@
 // What a sample charges, and to whom, on a recorder without a program and with a clock that the
 // test turns.
 #include "signal_safe/sample.h"
+#include "signal_safe/enter.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/unit/signal_safe/recording.h"
-
-extern "C" void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top,
-                                    fbleprof::signal_safe::Frame frame, std::uint64_t site,
-                                    std::uint64_t callee, int hook, const void* at);
 
 namespace fbleprof {
 namespace {
