@@ -1,8 +1,19 @@
 #include "names/parts.h"
 
+#include "names/name_scan.h"
+
 namespace fbleprof::names {
 
 namespace {
+
+// Whether the name of an operator begins at `at`: "operator<", "operator bool", "operator new".
+bool is_operator_at(std::string_view name, std::size_t at) {
+  constexpr std::string_view kOperator = "operator";
+  if (name.compare(at, kOperator.size(), kOperator) != 0) return false;
+  if (at > 0 && is_name_character(name[at - 1])) return false;
+  const std::size_t behind = at + kOperator.size();
+  return behind < name.size() && !is_name_character(name[behind]) && name[behind] != ':';
+}
 
 // `name` up to its parameter list, without template arguments and what stands before the name (a
 // return type). Brackets of operators are no lists.
@@ -11,10 +22,8 @@ std::string plain(std::string_view name) {
   int angle = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    constexpr std::string_view kOperator = "operator";
-    if (angle == 0 && name.substr(i).starts_with(kOperator) &&
-        (i == 0 || name[i - 1] == ':' || name[i - 1] == ' ')) {
-      out += kOperator;  // what follows names no scope
+    if (angle == 0 && c == 'o' && is_operator_at(name, i)) {
+      out += "operator";  // what follows names no scope
       break;
     }
     if (c == '<') {
@@ -97,8 +106,9 @@ std::string_view function_of_place(std::string_view name) {
 // "int geo::spin<a::b>(int)" -> "spin".
 std::string_view unqualified(std::string_view name) {
   name = without_parameters(name);
-  if (const std::size_t at = name.find("operator"); at != std::string_view::npos) {
-    return name.substr(at);
+  for (std::size_t at = name.find("operator"); at != std::string_view::npos;
+       at = name.find("operator", at + 1)) {
+    if (is_operator_at(name, at)) return name.substr(at);
   }
   if (name.ends_with('>')) {
     int depth = 0;

@@ -1,4 +1,8 @@
 // The parts of a demangled name. All of these are pure and linear in its length.
+//
+// They count brackets as they go, and don't use the list of brackets that name_scan.h makes for
+// tidying and shortening: a report asks for the parts of every function, and for most of them one
+// look at the end of the name is enough.
 #pragma once
 
 #include <string>

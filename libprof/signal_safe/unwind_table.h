@@ -1,5 +1,6 @@
 // Reads .eh_frame_hdr and .eh_frame: where functions begin and end, and how to leave them. Reads
-// only the tables of loaded objects.
+// only the tables of loaded objects, which it trusts as the program itself does.
+// symbolize/unwind_ranges.cc reads those of files, and says why the two share no code.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,11 @@
 
 // An FDE begins with the address and the size of its code, both encoded as its CIE's augmentation
 // says ('R'). libdw walks the entries and checks their bounds; it does not decode these two.
+//
+// signal_safe/unwind_table.cc decodes the same two and shares nothing with this. It reads tables of
+// loaded code, which the linker wrote and the program relies on: 64 bits, two encodings, no bounds,
+// no memory, in a signal handler. A file here may be damaged, cut short or made to harm, of 32 bits
+// and in any encoding. Code for both would be either slow there or unsafe here.
 
 namespace fbleprof::symbolize {
 namespace {

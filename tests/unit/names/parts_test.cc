@@ -21,6 +21,9 @@ TEST(Scope, IsWhatStandsBeforeTheLastPart) {
   EXPECT_EQ(scope_of("(anonymous namespace)::f"), "(anonymous)");
   EXPECT_EQ(scope_of("a::(anonymous namespace)::B::f()"), "a::(anonymous)::B");
   EXPECT_EQ(scope_of("a::B::operator()(int)"), "a::B");
+  EXPECT_EQ(scope_of("a::operators::f(int)"), "a::operators");
+  EXPECT_EQ(unqualified("ns::my_operator<int>(int)"), "my_operator");
+  EXPECT_EQ(unqualified("cooperator::f(int)"), "f");
   EXPECT_EQ(scope_of("a::B::operator<(a::B const&)"), "a::B");
   EXPECT_EQ(scope_of("a::f(int)::{lambda(int)#1}::operator()(int) const"), "a");
   EXPECT_EQ(scope_of("<alloc::vec::Vec<T> as core::ops::Drop>::drop"), "alloc::vec::Vec");
