@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "analysis/costs.h"
@@ -216,6 +217,27 @@ Result<std::string> time_to_take(const Profile& profile, const Profile& base,
       "--times-from takes what is measured in seconds"};
 }
 
+bool is_imported(const Profile& profile) {
+  return std::any_of(profile.processes().begin(), profile.processes().end(),
+                     [](const profile::Process& process) { return process.is_imported; });
+}
+
+// Folded stacks don't say what they count. Beside a profile that does, it is what is compared.
+Status give_metric_its_name(Profile& profile, Profile& base, const Options& options,
+                            std::vector<std::string>& remarks) {
+  const bool now_lacks = transform::has_unnamed_metric(profile);
+  const bool base_lacks = transform::has_unnamed_metric(base);
+  if (now_lacks == base_lacks || !options.times_from.empty()) return {};
+  const auto known = choose_metric(now_lacks ? base : profile, options.metric);
+  if (!known) return known.error();
+  Profile& lacking = now_lacks ? profile : base;
+  lacking = transform::with_metric_like(lacking, **known);
+  remarks.push_back(fmt::format("{}: does not say what it counts; taken for {} (--metric)",
+                                escape(now_lacks ? options.files[0] : options.baselines[0]),
+                                escape((*known)->name)));
+  return {};
+}
+
 }  // namespace
 
 Result<Report> make_report(const Options& options, Progress& progress) {
@@ -223,7 +245,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   if (options.exporter != nullptr) {
     if (Status bad = check_output(options.output, options.exporter->is_binary)) return *bad;
   }
-  const Needs needs = needs_of(options);
+  Needs needs = needs_of(options);
 
   // Read: each file by itself, whatever its state and kind; all runs side by side, so that a
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
@@ -248,6 +270,17 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     report.text = report::render(*document, options.look);
     return report;
   }
+  // What this is compared with, or takes its times from.
+  const bool takes_times = !options.times_from.empty();
+  std::optional<Profile> base;
+  if (takes_times || !options.baselines.empty()) {
+    FilesByMetrics of_base;
+    auto other = read_all(takes_times ? options.times_from : options.baselines, options, needs,
+                          progress, skipped, of_base);
+    if (!other) return other.error();
+    base = std::move(*other);
+    if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
+  }
   const auto wanted = choose_metric(profile, options.metric);
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
@@ -269,12 +302,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   own.threads = profile.parts().threads;
 
   // Compare, or take times: the other run's figures join these, as metrics of their own.
-  const bool takes_times = !options.times_from.empty();
-  if (takes_times || !options.baselines.empty()) {
-    FilesByMetrics of_base;
-    auto base = read_all(takes_times ? options.times_from : options.baselines, options, needs,
-                         progress, skipped, of_base);
-    if (!base) return base.error();
+  if (base) {
     if (takes_times) {
       auto chosen = time_to_take(profile, *base, options.times_from[0]);
       if (!chosen) return chosen.error();
@@ -286,8 +314,9 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                    "choose one that both have: --metric"};
     }
     how.aliases = transform::renamed_program(*base, profile);
-    profile = transform::join({transform::like_recorded(profile, *base),
-                               transform::as_baseline(transform::like_recorded(*base, profile))});
+    needs.lines |= is_imported(profile) != is_imported(*base);
+    profile = transform::join({profile, transform::as_baseline(*base)});
+    base.reset();
   }
 
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.

@@ -21,6 +21,16 @@ std::vector<std::string> function_names(const Profile& profile) {
   return names;
 }
 
+std::vector<std::string> distinct_names(const Profile& profile) {
+  const Names names = Names(profile).marked(profile.nodes().function);
+  std::vector<std::string> all(profile.functions().count());
+  for (const FunctionId f : profile.nodes().function) {
+    std::string& name = all[f.index()];
+    if (name.empty()) name = names.whole_marked(f);
+  }
+  return all;
+}
+
 std::vector<const Metric*> additive_metrics(const Export& input) {
   std::vector<const Metric*> metrics;
   for (const Metric& metric : input.profile.metrics()) {

@@ -14,6 +14,10 @@ namespace fbleprof::report {
 // Functions that don't stand in it have no name here.
 std::vector<std::string> function_names(const profile::Profile& profile);
 
+// The same for formats that tell a function by its name alone: those of one name are told apart by
+// their module, file or address, as "helper [libfoo.so]".
+std::vector<std::string> distinct_names(const profile::Profile& profile);
+
 // The metrics that may be added up over paths, which is what every other tool does: peaks may not.
 // The one chosen by the user is the first of them, if it is one.
 std::vector<const profile::Metric*> additive_metrics(const Export& input);
