@@ -20,6 +20,22 @@ Profile as_baseline(const Profile& profile) {
   return Profile(std::move(parts));
 }
 
+std::string run_name(std::size_t number) { return "run " + std::to_string(number); }
+
+Profile as_run(const Profile& profile, std::string_view metric, std::size_t number) {
+  const Metric* found = profile.find_metric(metric);
+  if (found == nullptr) return profile;
+  Metric copy = *found;
+  copy.name = run_name(number);
+  // No view shows it, and nobody finds it who asks for what it measures.
+  copy.is_baseline = true;
+  copy.is_default = false;
+  copy.role = Role::kAmount;
+  Parts parts = profile.parts();
+  parts.metrics.push_back(std::move(copy));
+  return Profile(std::move(parts));
+}
+
 bool has_unnamed_metric(const Profile& profile) {
   return profile.metrics().size() == 1 && profile.metrics()[0].role == Role::kAmount &&
          std::all_of(profile.processes().begin(), profile.processes().end(),

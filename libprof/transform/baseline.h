@@ -16,6 +16,12 @@ std::string baseline_name(std::string_view metric);
 // like the others; its edges, then, have none.
 profile::Profile as_baseline(const profile::Profile& profile);
 
+// The same profile, with a copy of a metric that joining keeps apart from those of other runs: what
+// run `number` held. Nothing if there is no such metric.
+std::string run_name(std::size_t number);
+profile::Profile as_run(const profile::Profile& profile, std::string_view metric,
+                        std::size_t number);
+
 // Whether a profile's only metric is one of which its format does not say what it is, as that of
 // folded stacks.
 bool has_unnamed_metric(const profile::Profile& profile);

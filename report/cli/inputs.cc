@@ -18,6 +18,7 @@
 #include "report/importers/gzip.h"
 #include "report/importers/perf_script.h"
 #include "report/importers/pprof.h"
+#include "report/importers/speedscope.h"
 #include "symbolize/symbolizer.h"
 
 namespace fbleprof::report {
@@ -148,7 +149,8 @@ class Inputs {
                    "name the profile, or gmon.out and then the program"};
     }
     const bool is_whole_needed = kind == FileKind::kNative || kind == FileKind::kGzip ||
-                                 kind == FileKind::kPprof || kind == FileKind::kGmon;
+                                 kind == FileKind::kPprof || kind == FileKind::kGmon ||
+                                 kind == FileKind::kSpeedscope;
     if (is_whole_needed) {
       if (Status bad = source->read(std::string::npos - head.size(), head)) return *bad;
     }
@@ -188,6 +190,8 @@ class Inputs {
       }
       case FileKind::kPprof:
         return importers::parse_pprof(bytes, name);
+      case FileKind::kSpeedscope:
+        return importers::parse_speedscope(bytes, name);
       case FileKind::kPerfScript:
       case FileKind::kFolded:
         return importers::parse_text(*text_parser(kind, name), bytes);
@@ -203,10 +207,11 @@ class Inputs {
       default:
         break;
     }
-    return Error{name,
-                 {},
-                 "not a profile of any kind known here",
-                 "known are mlmon.out, `perf script` text, folded stacks, pprof and gmon.out"};
+    return Error{
+        name,
+        {},
+        "not a profile of any kind known here",
+        "known are mlmon.out, `perf script` text, folded stacks, pprof, speedscope and gmon.out"};
   }
 
   bool any_is(FileKind kind) const { return !first_of(kind).empty(); }

@@ -57,8 +57,9 @@ const std::vector<OptionGroup>& option_groups() {
          "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first",
          "thread process host file label:", OptionKind::kTexts},
         {"diff", "BASE",
-         "compare with this profile; the tree, or with --self or --dominated a table", "",
-         OptionKind::kTexts, true},
+         "compare with this profile; the tree, or with --self or --dominated a table. Several runs "
+         "of each, --diff A1,A2,A3 B1,B2,B3: their means, and what chance makes is no change",
+         "", OptionKind::kTexts, true},
         {"normalize", "", "scale the base to the same total"},
         {"times-from", "PLAIN",
          "contexts and calls as here, times as in this profile of the program without hooks; "
@@ -335,6 +336,20 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   return arguments;
 }
 
+// "A1,A2,A3", unless that is a file's name, is several runs: says whether it was.
+bool split_runs(std::vector<std::string>& files) {
+  if (files.size() != 1 || files[0].find(',') == std::string::npos) return false;
+  if (access(files[0].c_str(), F_OK) == 0) return false;
+  const std::string all = files[0];
+  files.clear();
+  for (std::size_t begin = 0; begin <= all.size();) {
+    const std::size_t end = std::min(all.find(',', begin), all.size());
+    if (end != begin) files.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return files.size() > 1;
+}
+
 }  // namespace
 
 std::string help_text() {
@@ -408,6 +423,10 @@ Result<Options> parse_options(int argc, char** argv) {
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
+  if (!options.baselines.empty()) {
+    options.are_runs = split_runs(options.files);
+    options.are_base_runs = split_runs(options.baselines);
+  }
   options.times_from = texts("times-from");
   for (const Text& text : texts("split-by")) {
     auto split = transform::parse_split(text);

@@ -136,6 +136,22 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   return all.take();
 }
 
+// The same; of several runs each is kept apart, too, for their spread to tell what chance makes.
+Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
+                          const Options& options, const Needs& needs, Progress& progress,
+                          std::vector<std::string>& warnings, FilesByMetrics& by_metrics) {
+  if (!are_runs) return read_all(files, options, needs, progress, warnings, by_metrics);
+  std::vector<Profile> runs;
+  std::string metric = options.metric;
+  for (const std::string& file : files) {
+    auto run = read_all({file}, options, needs, progress, warnings, by_metrics);
+    if (!run) return run.error();
+    if (metric.empty()) metric = analysis::default_metric(*run)->name;
+    runs.push_back(transform::as_run(*run, metric, runs.size() + 1));
+  }
+  return transform::join(runs);
+}
+
 // Whether a pattern asks for source files, which only debug info tells.
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
@@ -253,7 +269,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   Report report;
   std::vector<std::string> skipped;
   FilesByMetrics by_metrics;
-  auto read = read_all(options.files, options, needs, progress, skipped, by_metrics);
+  auto read =
+      read_side(options.files, options.are_runs, options, needs, progress, skipped, by_metrics);
   if (!read) return read.error();
   Profile profile = std::move(*read);
   *read = Profile();
@@ -275,8 +292,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   std::optional<Profile> base;
   if (takes_times || !options.baselines.empty()) {
     FilesByMetrics of_base;
-    auto other = read_all(takes_times ? options.times_from : options.baselines, options, needs,
-                          progress, skipped, of_base);
+    auto other = read_side(takes_times ? options.times_from : options.baselines,
+                           options.are_base_runs, options, needs, progress, skipped, of_base);
     if (!other) return other.error();
     base = std::move(*other);
     if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
@@ -285,6 +302,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
   for (const auto& [names, file] : by_metrics) {
+    if (transform::has_unnamed_metric(profile)) break;
     if (names.contains(metric_name) || names.empty()) continue;
     skipped.push_back(fmt::format("{}: holds no {} but {}: it counts for nothing here",
                                   escape(file), escape(metric_name),

@@ -4,6 +4,7 @@
 
 #include "report/importers/folded.h"
 #include "report/importers/perf_script.h"
+#include "report/importers/speedscope.h"
 
 namespace fbleprof::importers {
 namespace {
@@ -61,7 +62,9 @@ FileKind detect(std::string_view head) {
   }
   if (head.starts_with("PERFILE2")) return FileKind::kPerfData;
   if (head.starts_with("gmon")) return FileKind::kGmon;
-  if (is_text(head)) return detect_text(head);
+  if (is_text(head)) {
+    return is_speedscope(head) ? FileKind::kSpeedscope : detect_text(head);
+  }
   return looks_like_pprof(head) ? FileKind::kPprof : FileKind::kUnknown;
 }
 
