@@ -163,12 +163,19 @@ class Inputs {
     return std::optional<Profile>(std::move(*profile));
   }
 
+  // A file that was cut before its first context shows nothing, which is not what was recorded.
+  static Status check_rest(const profile::ReadResult& read, const std::string& name) {
+    if (!read.is_truncated || read.profile.nodes().count() != 0) return {};
+    return Error{name, {}, "the file ends before its first context", "nothing is left to show"};
+  }
+
   Result<std::optional<Profile>> native(const std::string& file) const {
     profile::ReadOptions how;
     // Of many files the number read is shown, and not how far each is.
     if (files_.size() == 1) how.progress = options_.progress;
     auto read = profile::read_file(file, how);
     if (!read) return read.error();
+    if (Status bad = check_rest(*read, file)) return *bad;
     return std::optional<Profile>(std::move(read->profile));
   }
 
@@ -178,6 +185,7 @@ class Inputs {
       case FileKind::kNative: {
         auto read = profile::read_bytes(std::as_bytes(std::span(bytes)), name);
         if (!read) return read.error();
+        if (Status bad = check_rest(*read, name)) return *bad;
         return std::move(read->profile);
       }
       case FileKind::kGzip: {

@@ -47,8 +47,8 @@ const std::vector<OptionGroup>& option_groups() {
          "clock",
          "cpu wall calls samples ticks overhead", OptionKind::kText},
         {"inlines", "",
-         "show inlined functions as callees (needs debug info, and FBLEPROF_LEAVES=1 for their "
-         "cost)"},
+         "show inlined functions as callees (needs debug info, and a profile recorded with "
+         "--leaves for their cost)"},
         {"leaves", "", "show sampled addresses as callees, not as self time"},
         {"no-symbols", "", "look up no names: module+0xoffset"}}},
       {"From what (- is stdin)",
@@ -69,6 +69,12 @@ const std::vector<OptionGroup>& option_groups() {
          "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
          "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable",
          "", OptionKind::kTexts}}},
+      {"Instead of a view",
+       {{"pack", "",
+         "put the functions' names into the profile, so that it can be read where the program is "
+         "not, "
+         "or after a rebuild; with -o FILE into a copy"},
+        {"trim", "", "cut off the space that a killed program had reserved in its profile"}}},
       {"How",
        {{"depth", "N", "levels of the tree. Default: what fits", "", OptionKind::kCount},
         {"min", "PERCENT", "hide branches of the tree below this share. Default: 1", "0.1 0.5 1 5",
@@ -357,7 +363,8 @@ std::string help_text() {
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
           "Without a name it reads mlmon.out; several files are summed. Profiles of others are\n"
-          "read as well: perf script's text, folded stacks, pprof, gmon.out with its program.\n\n";
+          "read as well: perf script's text, folded stacks, pprof, speedscope, gmon.out with its\n"
+          "program.\n\n";
   for (const auto& group : view_options()) text << group << "\n";
   for (const auto& group : other_options()) text << group << "\n";
   text << "Formats of --export:\n";
@@ -437,6 +444,11 @@ Result<Options> parse_options(int argc, char** argv) {
     auto limit = parse_limit(text);
     if (!limit) return limit.error();
     options.limits.push_back(std::move(*limit));
+  }
+  if (given.count("pack") != 0) options.action = Options::Action::kPack;
+  if (given.count("trim") != 0) options.action = Options::Action::kTrim;
+  if (given.count("pack") + given.count("trim") > 1) {
+    return usage("--pack and --trim: a packed profile is trimmed, too");
   }
   if (options.view != nullptr) {
     if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);

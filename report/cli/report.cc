@@ -16,6 +16,7 @@
 #include "profile/reader.h"
 #include "report/cli/inputs.h"
 #include "report/cli/output.h"
+#include "report/cli/pack.h"
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/views/view.h"
@@ -257,6 +258,8 @@ Status give_metric_its_name(Profile& profile, Profile& base, const Options& opti
 }  // namespace
 
 Result<Report> make_report(const Options& options, Progress& progress) {
+  if (options.action == Options::Action::kPack) return pack_files(options, progress);
+  if (options.action == Options::Action::kTrim) return trim_files(options);
   if (is_of(options, View::Subject::kFiles)) return report_files(options);
   if (options.exporter != nullptr) {
     if (Status bad = check_output(options.output, options.exporter->is_binary)) return *bad;
@@ -367,6 +370,14 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
+
+  const bool is_recorded = !runs.processes().empty() && !is_imported(runs);
+  if (profile.find_metric(metric_name)->role == profile::Role::kSamples && is_recorded) {
+    remarks.push_back(
+        "samples fall on the program's own code only: time in the kernel is charged to cpu, and "
+        "has "
+        "few samples or none");
+  }
 
   // Filter: what the user selected, excluded, folded.
   transform::Filter filter = options.filter;

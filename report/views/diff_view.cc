@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/costs.h"
 #include "analysis/diff.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -32,7 +33,8 @@ analysis::DiffMetrics diff_metrics(const Profile& profile, const Metric& metric,
   // What was not counted is not none: calls are compared where both have them.
   const Metric* calls = profile.find_metric(Role::kCalls);
   const Metric* base_calls = profile.find_baseline(Role::kCalls);
-  const bool both_count = calls != nullptr && base_calls != nullptr;
+  const bool both_count =
+      calls != nullptr && base_calls != nullptr && analysis::total(profile, *base_calls) != 0;
   analysis::DiffMetrics metrics{.now = metric,
                                 .base = base != nullptr ? *base : kNothing,
                                 .calls = both_count ? calls : nullptr,
