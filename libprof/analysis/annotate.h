@@ -31,7 +31,7 @@ struct Annotation {
   std::uint64_t in_code = 0;                  // their sum
   std::uint64_t of_callers = 0;       // of in_code: charged to functions that called it unhooked
   std::uint64_t without_address = 0;  // self cost of the function that no leaf holds
-  // Self cost in code without hooks below the function: a leaf of each name and module, dearest
+  // Self cost in code without hooks below the function: a leaf of each name and module, costliest
   // first.
   struct Outside {
     profile::FunctionId leaf;
@@ -71,7 +71,7 @@ struct LineRow {
 };
 
 // The cost of lines, in preorder: those of the function by file and line, inlined ones below the
-// line that holds their call, dearest first. `chains` has one for each of `instructions`.
+// line that holds their call, costliest first. `chains` has one for each of `instructions`.
 std::vector<LineRow> line_rows(const std::vector<InstructionCost>& instructions,
                                const std::vector<PlaceChain>& chains);
 

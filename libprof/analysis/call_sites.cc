@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analysis/call_pairs.h"
 #include "analysis/costs.h"
+#include "analysis/pair_index.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::analysis {
@@ -17,7 +17,7 @@ constexpr std::uint32_t kNoRow = 0xffffffffu;
 // For each pair of caller and callee a chain of rows, a site each.
 class Rows {
  public:
-  explicit Rows(const CallPairs& pairs) : pairs_(pairs), first_(pairs.count(), kNoRow) {}
+  explicit Rows(const PairIndex& pairs) : pairs_(pairs), first_(pairs.count(), kNoRow) {}
 
   // Most pairs have a site or two. Generated code calls one function from thousands.
   std::uint32_t index(std::uint32_t pair, SiteId site, bool is_tail) {
@@ -53,7 +53,7 @@ class Rows {
     next_.push_back(next);
   }
 
-  const CallPairs& pairs_;
+  const PairIndex& pairs_;
   FlatMap calls_, tails_;             // by pair and site: rows beyond the longest chain
   std::vector<std::uint32_t> first_;  // by pair
   std::vector<std::uint32_t> next_;   // by row: the next of the same chain
@@ -77,11 +77,11 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
 
   const bool first_only = !has_call_sites(profile);
-  const CallPairs pairs(profile);
+  const PairIndex pairs(profile);
   Rows table(pairs);
   const auto fetch_ahead = [&](std::uint32_t soon, std::uint32_t sooner) {
-    if (soon != CallPairs::kNone) table.prefetch(soon);
-    if (sooner != CallPairs::kNone) table.prefetch_row(sooner);
+    if (soon != PairIndex::kNone) table.prefetch(soon);
+    if (sooner != PairIndex::kNone) table.prefetch_row(sooner);
   };
 
   const auto count = [&](CallSiteRow& row, std::size_t e) {
@@ -96,7 +96,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
     if (n + 2 * kFetchAhead < nodes.count()) {
       fetch_ahead(pairs.of_node(n + 2 * kFetchAhead), pairs.of_node(n + kFetchAhead));
     }
-    if (pairs.of_node(n) == CallPairs::kNone) continue;
+    if (pairs.of_node(n) == PairIndex::kNone) continue;
     const EdgeId edge = ways.of_node[n];
     const std::uint32_t index =
         table.index(pairs.of_node(n), edge ? edges.site[edge.index()] : SiteId(), false);

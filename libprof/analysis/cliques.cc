@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "analysis/call_pairs.h"
 #include "analysis/components.h"
 #include "analysis/costs.h"
+#include "analysis/pair_index.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::analysis {
@@ -15,7 +15,7 @@ namespace {
 
 // Each caller -> callee once. The root calls nobody.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& profile,
-                                                                const CallPairs& pairs) {
+                                                                const PairIndex& pairs) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   std::vector<std::uint8_t> is_call(pairs.count());
@@ -37,7 +37,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& p
 
 class Finder {
  public:
-  Finder(const Costs& costs, const CallPairs& pairs)
+  Finder(const Costs& costs, const PairIndex& pairs)
       : profile_(costs.profile()),
         pairs_(pairs),
         nodes_(profile_.nodes()),
@@ -192,7 +192,7 @@ class Finder {
   }
 
   const Profile& profile_;
-  const CallPairs& pairs_;
+  const PairIndex& pairs_;
   const Nodes& nodes_;
   const Edges& edges_;
   const Metric& metric_;
@@ -205,9 +205,9 @@ class Finder {
 
 }  // namespace
 
-Cliques find_cliques(const Costs& costs) { return find_cliques(costs, CallPairs(costs.profile())); }
+Cliques find_cliques(const Costs& costs) { return find_cliques(costs, PairIndex(costs.profile())); }
 
-Cliques find_cliques(const Costs& costs, const CallPairs& pairs) {
+Cliques find_cliques(const Costs& costs, const PairIndex& pairs) {
   return Finder(costs, pairs).run();
 }
 
@@ -269,7 +269,7 @@ class ByChain {
 
 }  // namespace
 
-CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const CallPairs& pairs) {
+CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const PairIndex& pairs) {
   const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();

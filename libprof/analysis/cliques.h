@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/call_pairs.h"
 #include "analysis/costs.h"
+#include "analysis/pair_index.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -34,7 +34,7 @@ struct CliqueMember {
 };
 
 struct Clique {
-  std::vector<CliqueMember> members;  // dearest (self + children) first
+  std::vector<CliqueMember> members;  // costliest (self + children) first
   Recursion recursion = Recursion::kNone;
   std::uint64_t cost = 0;  // of all paths that enter it
   std::uint64_t self = 0;
@@ -45,7 +45,7 @@ struct Clique {
 };
 
 struct Cliques {
-  std::vector<Clique> cliques;  // dearest first; the root is in none
+  std::vector<Clique> cliques;  // costliest first; the root is in none
   // By function: index into cliques. kNoClique: the root, or what does not stand in the tree.
   std::vector<std::uint32_t> of;
 };
@@ -53,7 +53,7 @@ inline constexpr std::uint32_t kNoClique = 0xffffffffu;
 
 Cliques find_cliques(const Costs& costs);
 // For those who have the profile's pairs already.
-Cliques find_cliques(const Costs& costs, const CallPairs& pairs);
+Cliques find_cliques(const Costs& costs, const PairIndex& pairs);
 
 // A call, told apart by the chain of cliques from the root to the caller: "h called i ten times
 // when its ancestors were main -> f -> h".
@@ -76,6 +76,6 @@ struct CliqueContexts {
 };
 
 // Calls from the root are left out: nobody makes them. `profile` was merged: a path is one node.
-CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const CallPairs& pairs);
+CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const PairIndex& pairs);
 
 }  // namespace fbleprof::analysis

@@ -12,13 +12,14 @@ std::vector<NodeId> hot_path(const Costs& costs) {
   if (nodes.count() == 0) return path;
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   for (std::uint32_t at = 0;;) {
-    std::uint32_t dearest = 0;
+    std::uint32_t costliest = 0;
     for (std::uint32_t c = at + 1; c < nodes.subtree_end[at]; c = nodes.subtree_end[c]) {
-      if (dearest == 0 || cost[c] > cost[dearest]) dearest = c;
+      if (costliest == 0 || cost[c] > cost[costliest]) costliest = c;
     }
-    if (dearest == 0 || cost[dearest] == 0 || cost[dearest] < cost[at] - cost[dearest]) break;
-    path.push_back(NodeId(dearest));
-    at = dearest;
+    if (costliest == 0 || cost[costliest] == 0 || cost[costliest] < cost[at] - cost[costliest])
+      break;
+    path.push_back(NodeId(costliest));
+    at = costliest;
   }
   return path;
 }

@@ -8,41 +8,41 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& group_of) {
+std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& part_of) {
   const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
-  const auto group_at = [&](NodeId node) { return group_of[nodes.function[node.index()].index()]; };
+  const auto part_at = [&](NodeId node) { return part_of[nodes.function[node.index()].index()]; };
 
-  std::uint32_t groups = 0;
-  for (const std::uint32_t group : group_of) {
-    if (group != kNoGroup) groups = std::max(groups, group + 1);
+  std::uint32_t parts = 0;
+  for (const std::uint32_t part : part_of) {
+    if (part != kNoPart) parts = std::max(parts, part + 1);
   }
-  std::vector<RollupRow> rows(groups);
-  std::vector<std::uint32_t> until(groups, 0);
+  std::vector<RollupRow> rows(parts);
+  std::vector<std::uint32_t> until(parts, 0);
   std::vector<std::uint8_t> counted(profile.functions().count(), 0);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    const std::uint32_t group = group_at(NodeId(n));
-    if (!nodes.parent[n] || group == kNoGroup) continue;
-    RollupRow& row = rows[group];
-    row.group = group;
+    const std::uint32_t part = part_at(NodeId(n));
+    if (!nodes.parent[n] || part == kNoPart) continue;
+    RollupRow& row = rows[part];
+    row.part = part;
     row.self += costs.own(NodeId(n));
     std::uint8_t& is_counted = counted[nodes.function[n].index()];
     if (is_counted == 0) ++row.functions;
     is_counted = 1;
-    // Preorder: inside the subtree of an outer node of this group, its cost is counted.
-    if (n < until[group]) continue;
-    until[group] = nodes.subtree_end[n];
+    // Preorder: inside the subtree of an outer node of this part, its cost is counted.
+    if (n < until[part]) continue;
+    until[part] = nodes.subtree_end[n];
     row.dominated += cost[n];
     row.dominated_is_bound |= is_bound[n] != 0;
   }
   for (std::size_t e = 0; e < edges.count(); ++e) {
-    const std::uint32_t to = group_at(edges.to[e]);
-    if (to == kNoGroup) continue;
+    const std::uint32_t to = part_at(edges.to[e]);
+    if (to == kNoPart) continue;
     rows[to].calls += edges.calls[e];
-    if (group_at(edges.from[e]) != to) rows[to].entries += edges.calls[e];
+    if (part_at(edges.from[e]) != to) rows[to].entries += edges.calls[e];
   }
   std::erase_if(rows, [](const RollupRow& row) { return row.functions == 0; });
   return rows;

@@ -1,4 +1,4 @@
-// The same figures for groups of functions: modules, files, namespaces, classes.
+// The same figures for parts of the program: modules, files, namespaces, classes.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace fbleprof::analysis {
 
-// A group of functions, numbered by the caller.
+// A part is a set of functions, numbered by the caller.
 struct RollupRow {
-  std::uint32_t group = 0;
+  std::uint32_t part = 0;
   std::uint64_t self = 0;
-  // The sum of all paths that hold a function of the group. A path counts once, however often.
+  // The sum of all paths that hold a function of the part. A path counts once, however often.
   std::uint64_t dominated = 0;
   bool dominated_is_bound = false;  // at least: part of it is hidden behind a back edge
   std::uint64_t calls = 0;          // entries of its functions, tail calls included
-  std::uint64_t entries = 0;        // of those, from outside the group
+  std::uint64_t entries = 0;        // of those, from outside the part
   std::uint32_t functions = 0;      // that stand in the tree
 };
 
-// A row for each group that stands in the tree, in no order. `group_of`, by FunctionId, may be
-// kNoGroup: such functions belong to none, and what they cost is in the dominated cost of others.
-inline constexpr std::uint32_t kNoGroup = 0xffffffffu;
-std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& group_of);
+// A row for each part that stands in the tree, in no order. `part_of`, by FunctionId, may be
+// kNoPart: such functions belong to none, and what they cost is in the dominated cost of others.
+inline constexpr std::uint32_t kNoPart = 0xffffffffu;
+std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& part_of);
 
 }  // namespace fbleprof::analysis

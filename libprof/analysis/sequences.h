@@ -1,7 +1,7 @@
 // A sequence of functions a -> b -> c, each called by the one before: what goes in, what goes out.
 //
-// As blocks.h has it for one function. The sequence stands wherever a path holds its functions side
-// by side; its cost is that of all paths that hold it, each counted once.
+// As in_and_out.h has it for one function. The sequence stands wherever a path holds its functions
+// side by side; its cost is that of all paths that hold it, each counted once.
 //
 // How far the figures can be trusted: a back edge that leads from inside the sequence to a context
 // that looks different hides the rest of it (costs are then lower bounds), and a context in the
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "analysis/costs.h"
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -34,7 +34,7 @@ struct Sequence {
   // in: PairRow::caller calls the first function, PairRow::callee is none, calls are those of the
   // last function; out: the last function calls PairRow::callee. Dearest first, tail calls last.
   std::vector<PairRow> in, out;
-  std::vector<profile::NodeId> contexts;  // of the last function, outermost ones, dearest first
+  std::vector<profile::NodeId> contexts;  // of the last function, outermost ones, costliest first
 };
 
 // `matches[i]`, by function: 1 = it can be the i-th of the sequence. At most 64 steps.

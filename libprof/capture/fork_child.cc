@@ -151,7 +151,7 @@ void after_fork_in_parent() { let_events_go_on(); }
 
 void after_fork_in_child() {
   forget_timers();
-  if (!session.arena.base() || !were_blocks_wiped()) return;
+  if (!session.arena.base() || !was_thread_memory_wiped()) return;
   become_own_process(fbleprof_hot.top ? fbleprof_hot.self : nullptr);
 }
 

@@ -7,7 +7,7 @@
 //   text, clock, kernel_file < stack_bounds, own_memory < options < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
-//     < thread_blocks < threads < modules < description < profile < confinement, ending,
+//     < thread_memory < threads < modules < description < profile < confinement, ending,
 //     fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
 //
 // scripts/check_layers enforces this order.

@@ -42,12 +42,12 @@ Slot* empty_cache = nullptr;  // the hooks' cache while stopped
 // blocked meanwhile, because the thread may wait for it.
 class Pin {
  public:
-  explicit Pin(ThreadBlock& block) : block_(block) {
-    std::uint32_t attached = ThreadBlock::kAttached;
-    held_ = block.use.compare_exchange_strong(attached, ThreadBlock::kPinned);
+  explicit Pin(ThreadMemory& memory) : memory_(memory) {
+    std::uint32_t attached = ThreadMemory::kAttached;
+    held_ = memory.use.compare_exchange_strong(attached, ThreadMemory::kPinned);
   }
   ~Pin() {
-    if (held_) block_.use.store(ThreadBlock::kAttached);
+    if (held_) memory_.use.store(ThreadMemory::kAttached);
   }
   Pin(const Pin&) = delete;
   Pin& operator=(const Pin&) = delete;
@@ -55,23 +55,23 @@ class Pin {
 
  private:
   AllSignalsBlocked guard_;
-  ThreadBlock& block_;
+  ThreadMemory& memory_;
   bool held_;
 };
 
 void let_hooks_look_up_in(bool own_cache) {
-  for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
-    if (Pin pin{*block}) {
-      Slot* cache = own_cache ? block->state.cache : empty_cache;
-      __atomic_store_n(&block->state.hot->cache, cache, __ATOMIC_RELEASE);
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    if (Pin pin{*memory}) {
+      Slot* cache = own_cache ? memory->state.cache : empty_cache;
+      __atomic_store_n(&memory->state.hot->cache, cache, __ATOMIC_RELEASE);
     }
   }
 }
 
-void reset_block(ThreadBlock& block) {
-  block.state.main_stack = {};
-  block.state.signal_stack.low = block.state.signal_stack.high = 0;
-  block.state.busy = 0;
+void reset_memory(ThreadMemory& memory) {
+  memory.state.main_stack = {};
+  memory.state.signal_stack.low = memory.state.signal_stack.high = 0;
+  memory.state.busy = 0;
 }
 
 // Provides shadow memory for a machine stack; keeps existing memory if it is large enough. Sizes
@@ -129,13 +129,14 @@ void configure_threads(const Settings& settings, bool allow_perf) {
 }
 
 namespace {
-// Makes the calling thread the owner of `block`.
-void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
+// Makes the calling thread the owner of `memory`.
+void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns) {
   const auto pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
-  reset_block(*block);
-  ThreadState& state = block->state;
-  if (!provide_shadow(&block->shadow, &block->shadow_bytes, shadow_bytes_for(bounds, pid == tid))) {
-    give_back(block);
+  reset_memory(*memory);
+  ThreadState& state = memory->state;
+  if (!provide_shadow(&memory->shadow, &memory->shadow_bytes,
+                      shadow_bytes_for(bounds, pid == tid))) {
+    give_back(memory);
     return give_up_on_this_thread();
   }
   state.hot = &fbleprof_hot;
@@ -143,7 +144,7 @@ void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
   state.main_stack.base = state.tree.root();
-  set_up_stack(state.main_stack, kRootGateWord, block->shadow, block->shadow_bytes);
+  set_up_stack(state.main_stack, kRootGateWord, memory->shadow, memory->shadow_bytes);
   state.current = &state.main_stack;
   state.canary->alive = 1;
   state.record->tid = state.tid;
@@ -162,7 +163,7 @@ void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
     auto* header = session.arena.header();
     if (header->source == format::SampleSource::kNone) header->source = source;
   }
-  block->use.store(ThreadBlock::kAttached, std::memory_order_release);
+  memory->use.store(ThreadMemory::kAttached, std::memory_order_release);
   fbleprof_hot.cache = session.recording.load() ? state.cache : empty_cache;
   fbleprof_hot.limit = state.main_stack.limit;
   fbleprof_hot.self = &state;
@@ -173,23 +174,23 @@ void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
 
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   if (fbleprof_hot.self || !session.arena.base()) return;
-  ThreadBlock* block = take_block();
-  if (!block) return give_up_on_this_thread();
-  attach(block, bounds, cpu_from_ns);
+  ThreadMemory* memory = take_thread_memory();
+  if (!memory) return give_up_on_this_thread();
+  attach(memory, bounds, cpu_from_ns);
 }
 
 ThreadStart* prepare_thread() {
   if (!session.arena.base()) return nullptr;
-  ThreadBlock* block = take_block();
-  if (block) return &block->start;
+  ThreadMemory* memory = take_thread_memory();
+  if (memory) return &memory->start;
   count_lost_thread();
   return nullptr;
 }
 
-void cancel_thread(ThreadStart* start) { give_back(block_of(start)); }
+void cancel_thread(ThreadStart* start) { give_back(memory_of(start)); }
 
 void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
-  attach(block_of(start), bounds, 0);
+  attach(memory_of(start), bounds, 0);
 }
 
 void detach_this_thread(bool for_good) {
@@ -207,25 +208,25 @@ void detach_this_thread(bool for_good) {
   fbleprof_hot.top = nullptr;
   asm volatile("" ::: "memory");
   fbleprof_hot.self = for_good ? reinterpret_cast<ThreadState*>(1) : nullptr;
-  ThreadBlock* block = block_of(&state);
-  std::uint32_t attached = ThreadBlock::kAttached;
-  while (!block->use.compare_exchange_weak(attached, ThreadBlock::kFree)) {
-    attached = ThreadBlock::kAttached;
+  ThreadMemory* memory = memory_of(&state);
+  std::uint32_t attached = ThreadMemory::kAttached;
+  while (!memory->use.compare_exchange_weak(attached, ThreadMemory::kFree)) {
+    attached = ThreadMemory::kAttached;
     kernel_call(SYS_sched_yield);
   }
-  give_back(block);
+  give_back(memory);
 }
 
 void for_each_attached(void (*function)(ThreadState& thread, void* argument), void* argument) {
-  for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
-    if (block->use.load(std::memory_order_acquire) != ThreadBlock::kFree) {
-      function(block->state, argument);
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    if (memory->use.load(std::memory_order_acquire) != ThreadMemory::kFree) {
+      function(memory->state, argument);
     }
   }
 }
 
 void abandon_all_threads() {
-  forget_blocks();
+  forget_thread_memory();
   forget_timers();
   fbleprof_hot = {};
 }
@@ -239,15 +240,15 @@ void charge_rest_of_this_thread() {
 void note_signal_stack(void* base, std::uint64_t bytes) {
   if (!fbleprof_hot.top) return;
   ThreadState& state = *fbleprof_hot.self;
-  ThreadBlock* block = block_of(&state);
+  ThreadMemory* memory = memory_of(&state);
   SamplingBlocked guard;
   const std::uint64_t wanted = 2 * bytes + kPageBytes;
   if (!base || state.current == &state.signal_stack ||
-      !provide_shadow(&block->signal_shadow, &block->signal_shadow_bytes, wanted)) {
+      !provide_shadow(&memory->signal_shadow, &memory->signal_shadow_bytes, wanted)) {
     if (!base) state.signal_stack.low = state.signal_stack.high = 0;
     return;
   }
-  set_up_stack(state.signal_stack, kGateWord, block->signal_shadow, block->signal_shadow_bytes);
+  set_up_stack(state.signal_stack, kGateWord, memory->signal_shadow, memory->signal_shadow_bytes);
   state.signal_stack.low = reinterpret_cast<std::uint64_t>(base);
   state.signal_stack.high = state.signal_stack.low + bytes;
 }
@@ -265,12 +266,12 @@ void start_all_threads() {
 void forget_code() {
   session.caches_emptied.fetch_add(1, std::memory_order_seq_cst);
   // Include threads that have ended: the next ones take over their caches unchanged.
-  for (ThreadBlock* block = newest_block(); block; block = block->next_all) {
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
     // A slot does not name its call site, so empty all. The owner may be filling one at this
     // moment, either with code that is still loaded, which is right, or with the content of another
     // slot, which it then removes again.
-    Slot* cache = block->state.cache;
-    if ((block->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
+    Slot* cache = memory->state.cache;
+    if ((memory->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
     for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {
       if (cache[i].tag != 0) __atomic_store_n(&cache[i].tag, 0, __ATOMIC_RELEASE);
     }

@@ -7,7 +7,7 @@
 
 #include "capture/options.h"
 #include "capture/stack_bounds.h"
-#include "capture/thread_blocks.h"
+#include "capture/thread_memory.h"
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::capture {

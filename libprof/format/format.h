@@ -163,7 +163,7 @@ struct Node {
   Ref parent;           // Node; 0 for a tree's root
   Ref function;         // Function
   std::uint64_t site;   // of the tree edge; see Edge
-  Ref values;           // its block in a Values record; 0 = nothing but calls
+  Ref values;           // its row in a Values record; 0 = nothing but calls
   std::uint16_t depth;  // parent's + 1, at most 65535; the root's is 0
   std::uint8_t flags;   // kEdge..., of the tree edge
   std::uint8_t recorder_flags;  // these and what follows: of no meaning to a reader
@@ -199,8 +199,8 @@ inline constexpr std::uint8_t kEdgeSampled = 1;     // seen by unwinding, not by
 inline constexpr std::uint8_t kEdgeByTailCall = 2;  // the call at `site` names another function,
                                                     // which tail-called this one
 
-// Blocks of values, laid out as Nodes are: block_bytes of the header each, of 8-byte words. Which
-// word is which metric, the Metric records say. A node names its block.
+// Rows of values, laid out as Nodes are: row_bytes of the header each, of 8-byte words. Which word
+// is which metric, the Metric records say. A node names its row.
 struct Values {
   Head head;
   Ref tree;  // Tree
@@ -243,7 +243,7 @@ struct Tree {
 enum class Aggregation : std::uint16_t { kSum = 0, kMax = 1, kLast = 2 };
 
 enum class MetricPlace : std::uint16_t {
-  kValues = 0,   // word `word` of the node's block
+  kValues = 0,   // word `word` of the node's row
   kCalls = 1,    // calls of the edges that lead to the node
   kDerived = 2,  // by `formula`
 };
@@ -307,7 +307,7 @@ struct Snapshot {
   std::uint32_t reserved[9];
 };
 
-// Items: SnapshotItem, then block_bytes of values if it is of nodes. Laid out as Nodes are.
+// Items: SnapshotItem, then row_bytes of values if it is of nodes. Laid out as Nodes are.
 struct SnapshotItems {
   Head head;
   Ref snapshot;  // Snapshot
@@ -344,11 +344,11 @@ struct Header {
   Clock clock;
   Compaction compaction;
   SampleSource source;
-  std::uint16_t flags;        // kHeader...
-  std::uint32_t rate_hz;      // asked for
-  std::uint32_t machine;      // ELF e_machine: the architecture of all addresses
-  std::uint32_t block_bytes;  // of a node's block of values; a multiple of kUnitBytes
-  std::uint32_t generation;   // of the newest snapshot; 0 = none was taken
+  std::uint16_t flags;       // kHeader...
+  std::uint32_t rate_hz;     // asked for
+  std::uint32_t machine;     // ELF e_machine: the architecture of all addresses
+  std::uint32_t row_bytes;   // of a node's row of values; a multiple of kUnitBytes
+  std::uint32_t generation;  // of the newest snapshot; 0 = none was taken
   // What was lost or folded away, over all threads.
   std::uint64_t overflow_contexts;       // contexts that the memory limit folded into [overflow]
   std::uint64_t lost_threads;            // threads that could not be profiled

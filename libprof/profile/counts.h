@@ -1,7 +1,7 @@
 // A column of 64-bit counts that costs little where they are small or zero.
 //
 // Of a million contexts a handful hold more than 2^32 ns or calls, and few were ever sampled. So
-// the lower and the upper halves stand in two sparse arrays: blocks of 64, of which only those
+// the lower and the upper halves stand in two sparse arrays: chunks of 64, of which only those
 // exist in which something is not zero.
 #pragma once
 
@@ -17,42 +17,42 @@ namespace fbleprof::profile {
 // 32-bit numbers, 0 unless they were set.
 class SparseNumbers {
  public:
-  static constexpr std::size_t kBlock = 64;
+  static constexpr std::size_t kChunk = 64;
 
-  void resize(std::size_t size) { where_.resize((size + kBlock - 1) / kBlock); }
+  void resize(std::size_t size) { where_.resize((size + kChunk - 1) / kChunk); }
   // Room for `size` numbers none of which is 0.
-  void reserve(std::size_t size) { numbers_.reserve(size + 2 * kBlock); }
+  void reserve(std::size_t size) { numbers_.reserve(size + 2 * kChunk); }
 
   std::uint32_t operator[](std::size_t i) const {
-    return numbers_[where_[i / kBlock] + i % kBlock];
+    return numbers_[where_[i / kChunk] + i % kChunk];
   }
 
-  // Makes the block that holds `i`.
+  // Makes the chunk that holds `i`.
   void open(std::size_t i) {
-    std::uint32_t& where = where_[i / kBlock];
+    std::uint32_t& where = where_[i / kChunk];
     if (where != 0) return;
     where = static_cast<std::uint32_t>(numbers_.size());
-    numbers_.resize(numbers_.size() + kBlock);
+    numbers_.resize(numbers_.size() + kChunk);
   }
   void set(std::size_t i, std::uint32_t number) {
-    if (where_[i / kBlock] == 0) {
+    if (where_[i / kChunk] == 0) {
       if (number == 0) return;
       open(i);
     }
-    numbers_[where_[i / kBlock] + i % kBlock] = number;
+    numbers_[where_[i / kChunk] + i % kChunk] = number;
   }
 
-  // Calls `visit(begin, numbers)` for each block that exists: those from `begin` on.
+  // Calls `visit(begin, numbers)` for each chunk that exists: those from `begin` on.
   template <class Visit>
-  void each_block(Visit visit) const {
+  void each_chunk(Visit visit) const {
     for (std::size_t b = 0; b < where_.size(); ++b) {
-      if (where_[b] != 0) visit(b * kBlock, &numbers_[where_[b]]);
+      if (where_[b] != 0) visit(b * kChunk, &numbers_[where_[b]]);
     }
   }
 
  private:
-  std::vector<std::uint32_t> where_;  // by block: its first number; 0: it is all zero
-  std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kBlock);  // zeros come first
+  std::vector<std::uint32_t> where_;  // by chunk: its first number; 0: it is all zero
+  std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kChunk);  // zeros come first
 };
 
 class Counts {
@@ -78,7 +78,7 @@ class Counts {
     if (has_high_) high_.resize(size);
   }
   void push_back(std::uint64_t value) {
-    if (size_ % SparseNumbers::kBlock == 0) {
+    if (size_ % SparseNumbers::kChunk == 0) {
       low_.resize(size_ + 1);
       if (has_high_) high_.resize(size_ + 1);
     }
@@ -107,8 +107,8 @@ class Counts {
   // Calls `visit(i, value)` for each value that is not 0, in order.
   template <class Visit>
   void each(Visit visit) const {
-    low_.each_block([&](std::size_t begin, const std::uint32_t*) {
-      const std::size_t end = std::min(begin + SparseNumbers::kBlock, size_);
+    low_.each_chunk([&](std::size_t begin, const std::uint32_t*) {
+      const std::size_t end = std::min(begin + SparseNumbers::kChunk, size_);
       for (std::size_t i = begin; i < end; ++i) {
         if (const std::uint64_t value = (*this)[i]; value != 0) visit(i, value);
       }
@@ -125,7 +125,7 @@ class Counts {
  private:
   std::size_t size_ = 0;
   bool has_high_ = false;
-  // A block of `high_` exists only where one of `low_` does.
+  // A chunk of `high_` exists only where one of `low_` does.
   SparseNumbers low_, high_;
 };
 

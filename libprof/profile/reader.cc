@@ -381,7 +381,7 @@ class Reader {
         wanted, [this](Ref ref) { return function(ref); },
         [this](NodeId node, Ref ref) {
           if (!values_.claim(node, ref)) {
-            walk_.note_unresolved("block of values", ref, header_.block_bytes, 0);
+            walk_.note_unresolved("row of values", ref, header_.row_bytes, 0);
           }
         });
     ThreadId unknown;

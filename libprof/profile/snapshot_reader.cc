@@ -14,7 +14,7 @@ void SnapshotReader::add_items(const Record& record) {
   const auto head = walk_.read<format::SnapshotItems>(record);
   const bool of_nodes = record.kind == format::Kind::kSnapshotNodes;
   const std::size_t least =
-      sizeof(format::SnapshotItem) + (of_nodes ? std::size_t{image_.header().block_bytes} : 0);
+      sizeof(format::SnapshotItem) + (of_nodes ? std::size_t{image_.header().row_bytes} : 0);
   auto items = Items::of(record, head.item_bytes, least, false);
   if (!items) {
     if (!record.is_cut) {
@@ -77,7 +77,7 @@ std::shared_ptr<const Snapshots> SnapshotReader::read(std::shared_ptr<const Node
                                                       const StringOf& string_of) {
   if (records_.empty()) return nullptr;
   auto result = std::make_shared<Snapshots>();
-  result->words_per_node = static_cast<std::uint32_t>(image_.header().block_bytes / kWord);
+  result->words_per_node = static_cast<std::uint32_t>(image_.header().row_bytes / kWord);
   result->sources = sources;
   result->of_nodes = std::move(nodes);
   result->of_edges = std::move(edges);

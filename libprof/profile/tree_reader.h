@@ -38,7 +38,7 @@ class TreeReader {
   void add_nodes(const Items& items, std::uint32_t tree);
 
   // After the last node. Trees come out in the order of `wanted`, with no process and no thread;
-  // one without nodes is empty. `claim_values(node, ref)` is told of each node that has a block of
+  // one without nodes is empty. `claim_values(node, ref)` is told of each node that has a row of
   // values.
   using FunctionOf = std::function<FunctionId(format::Ref)>;
   using ClaimValues = std::function<void(NodeId, format::Ref)>;

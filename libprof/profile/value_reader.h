@@ -1,4 +1,4 @@
-// Blocks of values: which node each belongs to, and what it holds.
+// Rows of values: which node each belongs to, and what it holds.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace fbleprof::profile {
 
 class ValueReader {
  public:
-  // The blocks of one record, in the order of the file.
+  // The rows of one record, in the order of the file.
   void add(const Items& items);
-  // False: there is no block at `ref`, or it is another node's.
+  // False: there is no row at `ref`, or it is another node's.
   bool claim(NodeId node, format::Ref ref);
-  // Reads all claimed blocks. `columns` and `sources` by metric; a column that holds nothing stays
+  // Reads all claimed rows. `columns` and `sources` by metric; a column that holds nothing stays
   // empty, others get `node_count` values.
   void read(FileWindow& window, std::size_t node_count, const std::vector<MetricSource>& sources,
             std::vector<Counts>& columns) const;
@@ -25,10 +25,10 @@ class ValueReader {
  private:
   struct Run {
     Items items;
-    std::size_t first;  // of its blocks in owner_
+    std::size_t first;  // of its rows in owner_
   };
   std::vector<Run> runs_;
-  std::vector<NodeId> owner_;  // by block
+  std::vector<NodeId> owner_;  // by row
 };
 
 }  // namespace fbleprof::profile

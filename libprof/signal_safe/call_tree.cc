@@ -270,13 +270,13 @@ std::uint32_t CallTree::new_edge(Ref from, Ref to, std::uint64_t site, EdgeKind 
 }
 
 std::uint64_t* CallTree::make_values(Ref ref) {
-  const Ref block = take_item(blocks_, Kind::kValues, kBlockBytes, 0);
-  if (block == 0) {
+  const Ref row = take_item(rows_, Kind::kValues, kRowBytes, 0);
+  if (row == 0) {
     const Ref of_root = node_at(root_)->values;
     return of_root != 0 ? basis_->arena->at<std::uint64_t>(of_root) : nullptr;
   }
-  __atomic_store_n(&node_at(ref)->values, block, __ATOMIC_RELEASE);
-  return basis_->arena->at<std::uint64_t>(block);
+  __atomic_store_n(&node_at(ref)->values, row, __ATOMIC_RELEASE);
+  return basis_->arena->at<std::uint64_t>(row);
 }
 
 }  // namespace fbleprof::signal_safe

@@ -47,7 +47,7 @@ struct TreeBasis {
   format::Ref root = 0, overflow = 0, deeper = 0;
 };
 
-// The words of a node's block of values. capture/metrics describes the metrics that they hold.
+// The words of a node's row of values. capture/metrics describes the metrics that they hold.
 enum ValueWord : std::uint32_t {
   kCpuNs = 0,  // thread CPU time charged here: self time, our cost excluded
   kWallNs,     // elapsed time charged here, our cost excluded
@@ -58,8 +58,8 @@ enum ValueWord : std::uint32_t {
   kMajorFaults,
   kValueWords
 };
-inline constexpr std::uint32_t kBlockBytes = 64;
-static_assert(kValueWords * 8 <= kBlockBytes && kBlockBytes % format::kUnitBytes == 0);
+inline constexpr std::uint32_t kRowBytes = 64;
+static_assert(kValueWords * 8 <= kRowBytes && kRowBytes % format::kUnitBytes == 0);
 
 // A way that a call takes.
 struct Step {
@@ -100,13 +100,13 @@ class CallTree {
 
   // A node's values; the root's if there is no space for its own.
   std::uint64_t* values(const BusyGuard&, format::Ref node) {
-    const format::Ref block = node_at(node)->values;
-    return block != 0 ? basis_->arena->at<std::uint64_t>(block) : make_values(node);
+    const format::Ref row = node_at(node)->values;
+    return row != 0 ? basis_->arena->at<std::uint64_t>(row) : make_values(node);
   }
   // The same, but makes nothing, so it needs no guard.
   std::uint64_t* values_or_root(format::Ref node) const {
-    const format::Ref block = node_at(node)->values;
-    return basis_->arena->at<std::uint64_t>(block != 0 ? block : node_at(root_)->values);
+    const format::Ref row = node_at(node)->values;
+    return basis_->arena->at<std::uint64_t>(row != 0 ? row : node_at(root_)->values);
   }
 
   format::Ref root() const { return root_; }
@@ -206,7 +206,7 @@ class CallTree {
 
   const TreeBasis* basis_ = nullptr;
   format::Ref tree_ = 0, root_ = 0, overflow_ = 0;
-  Chunk nodes_, edges_, blocks_;
+  Chunk nodes_, edges_, rows_;
   LinkTable table_;
 };
 

@@ -16,11 +16,6 @@ namespace {
 
 using format::Ref;
 
-// As hooks.S pushes it: the state at the hook's return.
-struct HookState {
-  std::uint64_t pc, sp, fp;
-};
-
 // Whether the direct call that returns to `site` names a function other than the one entered: then
 // that function tail-called it. Indirect calls name no function.
 bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref entered) {

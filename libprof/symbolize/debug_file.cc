@@ -1,6 +1,7 @@
 #include "symbolize/debug_file.h"
 
 #include <elfutils/libdwelf.h>
+#include <lzma.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -31,7 +32,34 @@ bool belongs(const ElfObject& candidate, const ElfObject& object, std::uint32_t 
   return checksum(candidate.fd()) == crc;
 }
 
+// What an .xz stream holds; nothing if it is damaged, or larger than any table of symbols is.
+std::vector<char> unpack(std::string_view packed) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  std::vector<char> bytes(4 * packed.size() + 4096);
+  for (;;) {
+    std::uint64_t memory = std::uint64_t{256} << 20;
+    std::size_t from = 0, to = 0;
+    const lzma_ret outcome = lzma_stream_buffer_decode(
+        &memory, 0, nullptr, reinterpret_cast<const std::uint8_t*>(packed.data()), &from,
+        packed.size(), reinterpret_cast<std::uint8_t*>(bytes.data()), &to, bytes.size());
+    if (outcome == LZMA_BUF_ERROR && bytes.size() < kMostBytes) {
+      bytes.resize(2 * bytes.size());
+      continue;
+    }
+    bytes.resize(outcome == LZMA_OK ? to : 0);
+    return bytes;
+  }
+}
+
 }  // namespace
+
+std::optional<ElfObject> mini_debug_info(const ElfObject& object) {
+  const Section* section = object.section(".gnu_debugdata");
+  if (section == nullptr || section->bytes().empty()) return std::nullopt;
+  std::vector<char> image = unpack(section->bytes());
+  if (image.empty()) return std::nullopt;
+  return ElfObject::from_bytes(std::move(image));
+}
 
 std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
                                                 const std::vector<std::string>& roots) {

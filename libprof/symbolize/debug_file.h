@@ -1,4 +1,5 @@
-// Separate debug files: those that distributions install beside stripped programs.
+// Where the symbols of stripped programs are: in files that distributions install beside them, and
+// in the programs themselves.
 #pragma once
 
 #include <optional>
@@ -19,5 +20,9 @@ std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
 // that the link gives.
 std::optional<ElfObject> debug_file_by_link(const ElfObject& object,
                                             const std::vector<std::string>& roots);
+
+// The symbols that some distributions leave in a stripped program, packed, in .gnu_debugdata: those
+// of functions that nothing exports.
+std::optional<ElfObject> mini_debug_info(const ElfObject& object);
 
 }  // namespace fbleprof::symbolize

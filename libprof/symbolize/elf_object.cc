@@ -36,6 +36,15 @@ std::optional<ElfObject> ElfObject::from_memory(char* image, std::size_t size) {
   return object;
 }
 
+std::optional<ElfObject> ElfObject::from_bytes(std::vector<char> image) {
+  ElfObject object;
+  elf_version(EV_CURRENT);
+  object.image_ = std::move(image);
+  object.elf_ = elf_memory(object.image_.data(), object.image_.size());
+  if (!object.load()) return std::nullopt;
+  return object;
+}
+
 bool ElfObject::load() {
   if (elf_ == nullptr || elf_kind(elf_) != ELF_K_ELF) return false;
   GElf_Ehdr header;
@@ -62,6 +71,7 @@ ElfObject::ElfObject(ElfObject&& other) noexcept { *this = std::move(other); }
 ElfObject& ElfObject::operator=(ElfObject&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(elf_, other.elf_);
+  std::swap(image_, other.image_);
   std::swap(path_, other.path_);
   std::swap(modified_ns_, other.modified_ns_);
   std::swap(machine_, other.machine_);

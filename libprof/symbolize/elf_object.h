@@ -35,6 +35,8 @@ class ElfObject {
   static std::optional<ElfObject> open(const std::string& path, OpenError* error);
   // An image in memory, which must outlive the object (this process's own vDSO).
   static std::optional<ElfObject> from_memory(char* image, std::size_t size);
+  // An image that the object keeps.
+  static std::optional<ElfObject> from_bytes(std::vector<char> image);
 
   ElfObject(ElfObject&& other) noexcept;
   ElfObject& operator=(ElfObject&& other) noexcept;
@@ -59,6 +61,7 @@ class ElfObject {
 
   int fd_ = -1;
   Elf* elf_ = nullptr;
+  std::vector<char> image_;
   std::string path_;
   std::int64_t modified_ns_ = 0;
   std::uint16_t machine_ = 0;

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/debuginfod.h"
 
 namespace fbleprof::symbolize {
 namespace {
@@ -52,6 +53,14 @@ std::string remedy(const ModuleFile& module) {
          "keeps the names)";
 }
 
+// Whether a debug file would say more.
+bool lacks_symbols(const ModuleFiles& files, const Options& options) {
+  if (!files.object) return true;
+  const bool wants_lines = options.lines || options.inlines;
+  return files.object->section(".symtab") == nullptr ||
+         (wants_lines && files.object->section(".debug_info") == nullptr);
+}
+
 }  // namespace
 
 ModuleFiles open_module(const ModuleFile& module, const Options& options) {
@@ -81,6 +90,14 @@ ModuleFiles open_module(const ModuleFile& module, const Options& options) {
   if (!files.debug && files.object) {
     files.debug = debug_file_by_link(*files.object, options.debug_roots);
   }
+  if (!files.debug && options.ask_debuginfod && lacks_symbols(files, options)) {
+    files.debug = debug_file_by_debuginfod(build_id, [&](long done, long total) {
+      if (options.progress == nullptr) return;
+      options.progress->update("debug file of " + module.path, static_cast<std::size_t>(done),
+                               static_cast<std::size_t>(total));
+    });
+  }
+  if (!files.debug && files.object) files.mini = mini_debug_info(*files.object);
   if (!files.object && !files.debug) {
     files.warning = module.path.empty()
                         ? "a module has no name: its functions are shown as addresses"

@@ -13,6 +13,7 @@ namespace fbleprof::symbolize {
 struct ModuleFiles {
   std::optional<ElfObject> object;  // none: gone or not the one that ran
   std::optional<ElfObject> debug;   // of the same build-id
+  std::optional<ElfObject> mini;    // symbols that the object holds packed; only without `debug`
   std::string reason;               // why there is no object; "" = there is
   std::string warning;              // one line, why there are no names; "" = there may be
 };

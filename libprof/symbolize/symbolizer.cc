@@ -17,7 +17,7 @@ namespace {
 
 SymbolTable read_table(const ModuleFiles& files) {
   std::vector<RawSymbol> symbols;
-  for (const auto* file : {&files.debug, &files.object}) {
+  for (const auto* file : {&files.debug, &files.mini, &files.object}) {
     if (!*file) continue;
     const std::vector<RawSymbol> more = read_symbols(**file);
     symbols.insert(symbols.end(), more.begin(), more.end());

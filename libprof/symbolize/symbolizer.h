@@ -4,7 +4,7 @@
 // pass over them; debug info is opened only if lines or inlined calls are wanted. A file that is
 // not the one that ran gives no names, and a warning: a wrong name is worse than none.
 //
-// Nothing here goes to the network: DEBUGINFOD_URLS is not looked at.
+// Only Options::ask_debuginfod lets it go to the network.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,8 @@ struct Options {
   bool inlines = false;  // and the functions inlined there; implies lines
   bool offsets = false;  // name sampled addresses apart: "f+0x1f"; inlined ones "g (f+0x1f)"
   std::vector<std::string> debug_roots = {"/usr/lib/debug"};
+  // Ask the servers in DEBUGINFOD_URLS for debug files that are nowhere here.
+  bool ask_debuginfod = false;
   // Where a file without a build-id may not have changed since: ns since 1970, 0 = don't check.
   std::uint64_t recorded_ns = 0;
   Progress* progress = nullptr;

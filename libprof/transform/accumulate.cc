@@ -4,7 +4,7 @@
 #include <map>
 
 #include "transform/join.h"
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 #include "transform/same_module.h"
 
 namespace fbleprof::transform {
@@ -48,7 +48,7 @@ void Accumulator::collapse() {
   Profile all = join(held_);
   held_.clear();
 
-  Regrouping how;
+  Rebuilding how;
   StringInterner strings(all.strings());
   auto functions = std::make_shared<Functions>(all.functions());
   how.root = functions->add({.kind = FunctionKind::kRoot, .name = strings.intern("[root]")});
@@ -65,7 +65,7 @@ void Accumulator::collapse() {
   parts.functions = std::move(functions);
   parts.groups = groups.take();
   all = Profile();
-  held_.push_back(regroup(Profile(std::move(parts)), how));
+  held_.push_back(rebuild(Profile(std::move(parts)), how));
   nodes_ = collapsed_nodes_ = held_.front().nodes().count();
 }
 

@@ -6,7 +6,7 @@
 
 #include "transform/matcher.h"
 #include "transform/query.h"
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 #include "transform/suggest.h"
 
 namespace fbleprof::transform {
@@ -65,7 +65,7 @@ Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::
 Result<Filtered> filter(const Profile& profile, const Filter& filter) {
   if (filter.empty()) return Filtered{profile, false};
   const Nodes& nodes = profile.nodes();
-  Regrouping how;
+  Rebuilding how;
   Filtered result;
 
   if (!filter.select.empty() || !filter.exclude.empty() || !filter.keep.empty()) {
@@ -101,7 +101,7 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
   }
   how.paths_differ = true;
   how.root = nodes.count() != 0 ? nodes.function[0] : FunctionId();
-  result.profile = regroup(Profile(std::move(parts)), how);
+  result.profile = rebuild(Profile(std::move(parts)), how);
   return result;
 }
 

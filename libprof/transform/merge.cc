@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "transform/identity.h"
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 
 namespace fbleprof::transform {
 
@@ -35,7 +35,7 @@ Profile with_sites_apart(const Profile& profile) {
 Profile merge(const Profile& profile, const MergeOptions& options) {
   StringInterner strings(profile.strings());
   auto functions = std::make_shared<Functions>(profile.functions());
-  Regrouping how;
+  Rebuilding how;
   how.root = functions->add({.kind = FunctionKind::kRoot, .name = strings.intern("[root]")});
   GroupMaker groups(profile, options.splits, strings, *functions);
   for (const Tree& tree : profile.trees()) how.groups.push_back(groups.above(tree));
@@ -55,7 +55,7 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
     functions->flags[how.class_of[f].index()] |= functions->flags[f];
   }
   how.folded_node = idle_overflows(extended);
-  return regroup(extended, how);
+  return rebuild(extended, how);
 }
 
 }  // namespace fbleprof::transform

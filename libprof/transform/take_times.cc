@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "names/parts.h"
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 
 namespace fbleprof::transform {
 
@@ -110,7 +110,7 @@ Profile without_baseline(const Profile& profile, const Parts& hooked) {
   std::erase_if(parts.metrics, [](const Metric& m) { return m.is_baseline; });
   parts.processes = hooked.processes;
   parts.threads = hooked.threads;
-  Regrouping how;
+  Rebuilding how;
   how.kept_subtree.assign(nodes.count(), 0);
   for (std::size_t n = nodes.count(); n-- > 0;) {
     std::uint8_t& kept = how.kept_subtree[n];
@@ -119,7 +119,7 @@ Profile without_baseline(const Profile& profile, const Parts& hooked) {
     if (nodes.parent[n]) how.kept_subtree[nodes.parent[n].index()] |= kept;
   }
   how.root = nodes.function[0];
-  return regroup(Profile(std::move(parts)), how);
+  return rebuild(Profile(std::move(parts)), how);
 }
 
 }  // namespace

@@ -296,6 +296,7 @@ std::string read_look(const po::variables_map& given, Look& look) {
   if (look.width != 0 && look.width < 40) look.width = 40;
   if (given.count("depth") != 0) look.depth = given["depth"].as<std::size_t>();
   if (given.count("min") != 0) look.min_percent = given["min"].as<double>();
+  look.fits_screen = given.count("min") == 0 && given.count("depth") == 0;
   if (!(look.min_percent >= 0 && look.min_percent <= 100)) return "--min is a share: 0 to 100";
   if (given.count("top") != 0) {
     look.top = given["top"].as<std::size_t>();

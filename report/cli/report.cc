@@ -15,6 +15,7 @@
 #include "analysis/default_metric.h"
 #include "profile/reader.h"
 #include "report/cli/inputs.h"
+#include "report/cli/missing_names.h"
 #include "report/cli/output.h"
 #include "report/cli/pack.h"
 #include "report/exporters/exporter.h"
@@ -176,6 +177,7 @@ Profile add_names(const Profile& profile, const Options& options, const Needs& n
       options.view == nullptr ||
       (options.view->needs != nullptr && options.view->needs(options.value).leaves);
   how.offsets = options.leaves && !view_wants_leaves;
+  how.ask_debuginfod = true;
   how.progress = &progress;
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
   cache.serve(how);
@@ -370,6 +372,10 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
+  if (options.symbols) {
+    const std::string remark = missing_names(profile, *profile.find_metric(metric_name));
+    if (!remark.empty()) remarks.push_back(remark);
+  }
 
   const bool is_recorded = !runs.processes().empty() && !is_imported(runs);
   if (profile.find_metric(metric_name)->role == profile::Role::kSamples && is_recorded) {

@@ -10,8 +10,10 @@
 #include <cctype>
 
 #include "base/flat_map.h"
+#include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/node_facts.h"
+#include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 
 namespace fbleprof::report {

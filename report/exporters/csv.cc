@@ -3,7 +3,6 @@
 
 #include "analysis/costs.h"
 #include "report/exporters/exporter.h"
-#include "report/exporters/tree.h"
 #include "report/text/escape.h"
 #include "report/text/names.h"
 #include "report/text/table.h"

@@ -6,9 +6,10 @@
 
 #include "analysis/costs.h"
 #include "analysis/functions.h"
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
+#include "report/exporters/additive_metrics.h"
 #include "report/exporters/dot.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 #include "report/text/names.h"
 #include "report/text/quantity.h"

@@ -3,8 +3,9 @@
 
 #include <cctype>
 
+#include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/node_facts.h"
 
 namespace fbleprof::report {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "report/exporters/tree.h"
+#include "report/exporters/node_facts.h"
 #include "report/text/escape.h"
 #include "report/text/names.h"
 

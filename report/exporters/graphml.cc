@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis/functions.h"
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 #include "report/exporters/exporter.h"
 #include "report/text/names.h"
 

@@ -15,8 +15,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "report/exporters/additive_metrics.h"
 #include "report/exporters/frames.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/node_facts.h"
+#include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 
 namespace fbleprof::report {

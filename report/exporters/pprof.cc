@@ -12,10 +12,12 @@
 #include <limits>
 #include <unordered_map>
 
+#include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/frames.h"
 #include "report/exporters/gzip.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/node_facts.h"
+#include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 #include "report/text/names.h"
 

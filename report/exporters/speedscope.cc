@@ -5,9 +5,10 @@
 // and fails to load 4000 levels, whether they come as events or as samples; so what lies below
 // level 1000 is one frame, [deeper].
 #include "analysis/costs.h"
+#include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/json_writer.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 
 namespace fbleprof::report {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/costs.h"
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 
 namespace fbleprof::push {
 
@@ -13,7 +13,7 @@ profile::Profile prune(const profile::Profile& profile, const profile::Metric& m
                        std::size_t most) {
   const profile::Nodes& nodes = profile.nodes();
   if (nodes.count() <= most) return profile;
-  // A caller costs at least what its callees do, and stands before them: the dearest `most` nodes
+  // A caller costs at least what its callees do, and stands before them: the costliest `most` nodes
   // hold all of their callers.
   const std::vector<std::uint64_t> cost = analysis::inclusive(profile, metric);
   std::vector<std::uint32_t> order(nodes.count());
@@ -22,12 +22,12 @@ profile::Profile prune(const profile::Profile& profile, const profile::Metric& m
                    [&](std::uint32_t a, std::uint32_t b) {
                      return cost[a] != cost[b] ? cost[a] > cost[b] : a < b;
                    });
-  transform::Regrouping how;
+  transform::Rebuilding how;
   how.root = nodes.function[0];
   how.folded_node.assign(nodes.count(), 1);
   for (std::size_t i = 0; i < most; ++i) how.folded_node[order[i]] = 0;
   how.folded_node[0] = 0;
-  return transform::regroup(profile, how);
+  return transform::rebuild(profile, how);
 }
 
 }  // namespace fbleprof::push

@@ -11,7 +11,7 @@
 #include "report/exporters/exporter.h"
 #include "report/exporters/gzip.h"
 #include "report/exporters/otlp.h"
-#include "report/exporters/tree.h"
+#include "report/exporters/recorded_run.h"
 #include "report/push/prune.h"
 #include "report/text/quantity.h"
 #include "symbolize/symbolize_profile.h"

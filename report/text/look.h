@@ -20,6 +20,7 @@ struct Look {
   bool lines = false;         // file:line beside names
   std::size_t depth = 0;      // levels of the tree; 0 = as many as fit
   double min_percent = 1;     // branches of the tree below this share are hidden
+  bool fits_screen = true;    // a longer tree hides more, until it fits; not if the user said --min
 };
 
 // ANSI sequences, or nothing without colour.

@@ -58,6 +58,11 @@ std::string count(std::uint64_t value) {
   return text;
 }
 
+std::string counted(std::uint64_t value, std::string_view one) {
+  const std::string_view ending = value == 1 ? "" : one.ends_with('s') ? "es" : "s";
+  return count(value) + " " + std::string(one) + std::string(ending);
+}
+
 std::string quantity(std::uint64_t value, std::string_view unit, std::string_view wanted) {
   if (unit == "ns") return value == 0 ? "0" : scaled(value, kTimes, wanted);
   if (unit == "bytes") return value == 0 ? "0" : scaled(value, kSizes, wanted);

@@ -15,6 +15,9 @@ std::string quantity(std::uint64_t value, std::string_view unit, std::string_vie
 // 1234567 -> "1,234,567".
 std::string count(std::uint64_t value);
 
+// "1 call", "1,234 calls", "2 processes".
+std::string counted(std::uint64_t value, std::string_view one);
+
 // "12.3%"; "-" where the whole is nothing.
 std::string percent(std::uint64_t part, std::uint64_t whole);
 double percent_of(std::uint64_t part, std::uint64_t whole);

@@ -1,5 +1,5 @@
 // --block: a function from all sides.
-#include "analysis/blocks.h"
+#include "analysis/in_and_out.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@
 namespace fbleprof::report {
 
 using namespace profile;
-using analysis::Block;
 using analysis::FunctionRow;
+using analysis::InAndOut;
 using analysis::PairRow;
 using Kind = Column::Kind;
 
@@ -145,7 +145,7 @@ Table flat(const std::vector<Shown>& all) {
   return table;
 }
 
-Shown one_function(const Request& request, const Block& block,
+Shown one_function(const Request& request, const InAndOut& block,
                    const std::vector<NodeId>& contexts) {
   std::vector<FunctionId> others;
   for (const auto* rows : {&block.in, &block.out}) {
@@ -180,7 +180,7 @@ Result<Document> block_view(const Request& request) {
   for (const FunctionId function : request.profile().nodes().function) {
     if ((*matches)[function.index()] == 0 || seen[function.index()]++ != 0) continue;
     named.push_back(function);
-    all->push_back(one_function(request, analysis::block(functions, pairs, function),
+    all->push_back(one_function(request, analysis::in_and_out(functions, pairs, function),
                                 contexts[function.index()]));
   }
   Document document = request.document("block");

@@ -99,7 +99,7 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
   if (clique.recursion == Recursion::kNone) return;
   facts = kind_text(clique) + ", depth " + depth_text(clique);
   if (clique.inside_calls != 0) {
-    facts += fmt::format("; {} calls inside", count(clique.inside_calls));
+    facts += fmt::format("; {} inside", counted(clique.inside_calls, "call"));
     if (clique.entries != 0) {
       const double each =
           static_cast<double>(clique.inside_calls) / static_cast<double>(clique.entries);
@@ -124,7 +124,8 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
                number_cell(member.inside_calls), name_cell(member.function)});
   }
   if (shown < clique.members.size()) {
-    table.notes.push_back(fmt::format("… {} more members (--all)", clique.members.size() - shown));
+    table.notes.push_back(
+        fmt::format("… {} more (--all)", counted(clique.members.size() - shown, "member")));
   }
   out += text_of(table, look, request.names().marked(named), request.measure());
 }
@@ -191,7 +192,7 @@ Pieces chain_and_call(const Names& names, const std::vector<const Clique*>& chai
 }
 
 Document cliques_by_context(const Request& request) {
-  const analysis::CallPairs pairs(request.profile());
+  const analysis::PairIndex pairs(request.profile());
   const analysis::Cliques cliques = analysis::find_cliques(request.costs, pairs);
   const analysis::CliqueContexts contexts =
       analysis::clique_contexts(request.costs, cliques, pairs);

@@ -98,7 +98,7 @@ std::string state(const Change& cost, const Change& calls) {
 
 std::string calls_text(const Change& calls) {
   if (!calls.any()) return {};
-  if (calls.size() == 0) return fmt::format("  [{} calls]", count(calls.now));
+  if (calls.size() == 0) return fmt::format("  [{}]", counted(calls.now, "call"));
   return fmt::format("  [calls {} → {}]", count(calls.base), count(calls.now));
 }
 
@@ -177,8 +177,7 @@ class DiffTree {
     if (hidden_ != 0) {
       out_ += paint(look_, Ink::kDim,
                     fmt::format("{} did not change, or less than {}% of the total (--min, --all)",
-                                hidden_ == 1 ? "1 context" : count(hidden_) + " contexts",
-                                look_.min_percent)) +
+                                counted(hidden_, "context"), look_.min_percent)) +
               "\n";
     }
     return std::move(out_);
@@ -362,12 +361,11 @@ Result<Document> diff_table(const Request& request, bool by_self) {
   }
   table.notes.push_back(total_line(request, diff));
   if (table.size() + unchanged < rows.size()) {
-    table.notes.push_back(fmt::format("… {} more rows (--top N, --all)",
-                                      count(rows.size() - table.size() - unchanged)));
+    table.notes.push_back(fmt::format("… {} more (--top N, --all)",
+                                      counted(rows.size() - table.size() - unchanged, "row")));
   }
   if (unchanged != 0) {
-    table.notes.push_back(unchanged == 1 ? "1 function did not change (--all)"
-                                         : count(unchanged) + " functions did not change (--all)");
+    table.notes.push_back(fmt::format("{} did not change (--all)", counted(unchanged, "function")));
   }
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;

@@ -1,5 +1,5 @@
 // --edges: a row a pair of caller and callee: the call graph.
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 #include "report/views/phrases.h"
 #include "report/views/top_rows.h"
 #include "report/views/view.h"

@@ -75,14 +75,15 @@ std::string heading(const Profile& profile, const Look& look) {
   if (is_untimed) {
     add(run.calls + run.ticks == 0 ? "clock ticks, not time: nothing with hooks ran"
                                    : "clock ticks, not time");
-    if (run.ticks != 0) add(count(run.ticks) + " ticks");
+    if (run.ticks != 0) add(counted(run.ticks, "tick"));
   }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
   if (run.samples != 0) {
-    add(fmt::format("{} samples, {} a second of CPU time", count(run.samples), reached_hz(run)) +
+    add(fmt::format("{}, {} a second of CPU time", counted(run.samples, "sample"),
+                    reached_hz(run)) +
         rate_text(profile, run));
   }
-  if (run.calls != 0) add(count(run.calls) + " calls");
+  if (run.calls != 0) add(counted(run.calls, "call"));
   if (run.threads > 1) add(count(run.threads) + " threads");
   if (run.overhead_ns != 0) {
     add(fmt::format("profiling cost {} ({}), taken off", time_text(run.overhead_ns),

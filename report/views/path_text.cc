@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/compact_path.h"
 #include "report/text/escape.h"
@@ -20,30 +21,37 @@ constexpr std::size_t kLongestName = 40;   // of one of many
 constexpr std::size_t kMostOfACircle = 4;  // functions named of what repeats
 constexpr std::size_t kNoPart = static_cast<std::size_t>(-1);
 
-std::string part_text(const Names& names, const analysis::PathPart& part, std::size_t width) {
+// Of a long circle the functions from its beginning are named; or those from `from` on, if the ones
+// before are no news.
+std::string part_text(const Names& names, const analysis::PathPart& part, std::size_t width,
+                      std::size_t from = 0) {
   std::string text;
   const std::size_t count = part.functions.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (width != 0 && i == kMostOfACircle && count > kMostOfACircle + 1) {
+  if (from + 1 < kMostOfACircle || width == 0) from = 0;
+  if (from != 0) text = fmt::format("… {} more … → ", from);
+  for (std::size_t i = from; i < count; ++i) {
+    if (width != 0 && i == from + kMostOfACircle && count > i + 1) {
       text += fmt::format(" → {} more", count - i);
       break;
     }
-    text += (i == 0 ? "" : kArrow) +
+    text += (i == from ? "" : kArrow) +
             names.fit(part.functions[i], width == 0 ? 0 : std::min(width, kLongestName));
   }
   if (!part.repeats) return text;
   return count == 1 ? text + "*" : "(" + text + ")*";
 }
 
-// The last name, then the one that must stay, then the first, then from the end for as long as
-// there is room.
-std::string fit(const Names& names, const Path& path, std::size_t width, std::size_t must_stay) {
+// The last name, then the part that must stay, from its function `from` on, then the first, then
+// from the end for as long as there is room.
+std::string fit(const Names& names, const Path& path, std::size_t width, std::size_t must_stay,
+                std::size_t from = 0) {
   const auto parts = analysis::compact_path(path);
   if (parts.empty()) return "[root]";
   std::vector<std::string> texts;
   std::size_t used = 0;
   for (const auto& part : parts) {
-    texts.push_back(part_text(names, part, width));
+    const bool is_news = texts.size() == must_stay;
+    texts.push_back(part_text(names, part, width, is_news ? from : 0));
     used += width_of(texts.back()) + (texts.size() > 1 ? kArrowWidth : 0);
   }
   if (width == 0 || used <= width) return fmt::format("{}", fmt::join(texts, kArrow));
@@ -71,7 +79,16 @@ std::string fit(const Names& names, const Path& path, std::size_t width, std::si
     return false;
   };
   stays.back() = true;
-  if (must_stay < texts.size()) stays[must_stay] = true;
+  if (must_stay < texts.size() && !stays[must_stay]) {
+    stays[must_stay] = true;
+    // The last name is worth more than the end of what must stay.
+    const std::size_t whole = width_of(written());
+    const std::size_t own = width_of(texts[must_stay]);
+    if (whole > width) {
+      const std::size_t left = own > whole - width ? own - (whole - width) : 1;
+      texts[must_stay] = cut(texts[must_stay], left);
+    }
+  }
   add(0);
   for (std::size_t i = texts.size() - 1; i-- > 0 && add(i);) {
   }
@@ -99,7 +116,24 @@ std::vector<std::string> path_texts(const Names& names, const std::vector<Path>&
       const auto other = analysis::compact_path(paths[alike[k == 0 ? 1 : k - 1]]);
       std::size_t i = 0;
       while (i < own.size() && i < other.size() && own[i].functions == other[i].functions) ++i;
-      texts[alike[k]] = fit(names, paths[alike[k]], width, std::min(i, own.size() - 1));
+      std::size_t from = 0;
+      if (i < own.size() && i < other.size()) {
+        const auto& mine = own[i].functions;
+        const auto& its = other[i].functions;
+        while (from < mine.size() && from < its.size() && mine[from] == its[from]) ++from;
+        if (from == mine.size()) from = 0;
+      }
+      texts[alike[k]] = fit(names, paths[alike[k]], width, std::min(i, own.size() - 1), from);
+    }
+  }
+  // As a last resort they are numbered, as functions are.
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = texts[i];
+    for (std::size_t number = 2; !taken.insert(texts[i]).second; ++number) {
+      const std::string mark = fmt::format(" #{}", number);
+      const std::size_t room = width > mark.size() ? width - mark.size() : 1;
+      texts[i] = (width == 0 ? text : cut(text, room)) + mark;
     }
   }
   return texts;

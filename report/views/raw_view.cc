@@ -78,10 +78,10 @@ class RawPrinter {
                text(h.executable), text(h.command_line), text(h.working_directory), text(h.host));
     fmt::print(out_,
                "header start_realtime_ns={} start_monotonic_ns={} end_monotonic_ns={} clock={} "
-               "compaction={} source={} flags={:#x} rate_hz={} machine={} block_bytes={} "
+               "compaction={} source={} flags={:#x} rate_hz={} machine={} row_bytes={} "
                "generation={} depth_limit={}\n",
                h.start_realtime_ns, h.start_monotonic_ns, h.end_monotonic_ns, number(h.clock),
-               number(h.compaction), number(h.source), h.flags, h.rate_hz, h.machine, h.block_bytes,
+               number(h.compaction), number(h.source), h.flags, h.rate_hz, h.machine, h.row_bytes,
                h.generation, h.depth_limit);
     fmt::print(out_,
                "header overflow_contexts={} lost_threads={} lost_children={} foreign_signals={} "
@@ -194,7 +194,7 @@ class RawPrinter {
       } else if (record.kind == Kind::kEdges) {
         print_edge(ref, *reinterpret_cast<const format::Edge*>(bytes));
       } else {
-        print_block(ref, bytes, items->item_bytes());
+        print_row(ref, bytes, items->item_bytes());
       }
     });
   }
@@ -212,13 +212,13 @@ class RawPrinter {
           number(edge.kind), edge.from, edge.to, edge.calls, edge.site, edge.flags);
   }
 
-  // Blocks that nobody has taken yet are all zero.
-  void print_block(format::Ref ref, const std::byte* bytes, std::size_t count) {
+  // Rows that nobody has taken yet are all zero.
+  void print_row(format::Ref ref, const std::byte* bytes, std::size_t count) {
     const std::span words(reinterpret_cast<const std::uint64_t*>(bytes),
                           count / sizeof(std::uint64_t));
     bool is_zero = true;
     for (const std::uint64_t word : words) is_zero &= word == 0;
-    if (!is_zero) print("block", ref, "words={}", fmt::join(words, ","));
+    if (!is_zero) print("row", ref, "words={}", fmt::join(words, ","));
   }
 
   void print_snapshot_items(const Record& record) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/text/escape.h"
 #include "report/text/quantity.h"
 
 namespace fbleprof::report {
@@ -38,9 +39,23 @@ std::string kind_name(Recursion recursion) {
 std::string clique_label(const Names& names_of, const Clique& clique, std::size_t width) {
   std::string names;
   const std::size_t count = clique.members.size();
-  const std::size_t each =
-      width == 0 ? 0
-                 : std::max<std::size_t>(width / std::min<std::size_t>(count, kNamedMembers), 12);
+  // A name has an equal share of the room that the shorter ones leave.
+  std::size_t each = 0;
+  if (width != 0) {
+    std::vector<std::size_t> widths;
+    for (std::size_t i = 0; i < std::min(count, kNamedMembers); ++i) {
+      widths.push_back(width_of(names_of.fit(clique.members[i].function, 0)));
+    }
+    std::sort(widths.begin(), widths.end());
+    const std::size_t around = 2 * widths.size() + (count > kNamedMembers ? 8 : 1);
+    std::size_t room = width > around ? width - around : 1;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      each = std::max<std::size_t>(room / (widths.size() - i), 12);
+      if (widths[i] > each) break;
+      room -= std::min(room, widths[i]);
+      each = widths[i];
+    }
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if (i == kNamedMembers) {
       names += fmt::format(", +{}", count - i);

@@ -59,46 +59,46 @@ std::string name_of(const Profile& profile, FunctionId function, std::string_vie
   return scope.empty() ? "(global)" : scope;
 }
 
-// Groups by name, and their rows.
-struct Groups {
+// The parts by name, and their rows.
+struct Parts {
   std::vector<std::string> names;
   std::vector<RollupRow> rows;
 };
 
-Groups of_functions(const Request& request, std::string_view what) {
-  Groups groups;
+Parts of_functions(const Request& request, std::string_view what) {
+  Parts parts;
   std::unordered_map<std::string, std::uint32_t> index;
   const std::vector<std::string> modules = module_names(request.profile());
-  std::vector<std::uint32_t> group_of(request.profile().functions().count(), analysis::kNoGroup);
+  std::vector<std::uint32_t> part_of(request.profile().functions().count(), analysis::kNoPart);
   for (const FunctionId function : request.profile().nodes().function) {
-    std::uint32_t& group = group_of[function.index()];
+    std::uint32_t& part = part_of[function.index()];
     const FunctionKind kind = request.profile().functions().kind[function.index()];
-    if (group != analysis::kNoGroup || kind == FunctionKind::kRoot) continue;
+    if (part != analysis::kNoPart || kind == FunctionKind::kRoot) continue;
     std::string name = name_of(request.profile(), function, what, modules);
     const auto [at, added] =
-        index.try_emplace(name, static_cast<std::uint32_t>(groups.names.size()));
-    if (added) groups.names.push_back(std::move(name));
-    group = at->second;
+        index.try_emplace(name, static_cast<std::uint32_t>(parts.names.size()));
+    if (added) parts.names.push_back(std::move(name));
+    part = at->second;
   }
-  groups.rows = analysis::rollup(request.costs, group_of);
-  return groups;
+  parts.rows = analysis::rollup(request.costs, part_of);
+  return parts;
 }
 
-// Each child of the root is a group, as merging made them.
-Groups of_trees(const Request& request) {
+// Each child of the root is a part, as merging made them.
+Parts of_trees(const Request& request) {
   const Nodes& nodes = request.profile().nodes();
   const std::vector<std::uint64_t>& cost = request.costs.inclusive();
-  Groups groups;
+  Parts parts;
   for (std::uint32_t n = 1; n < nodes.count(); n = nodes.subtree_end[n]) {
-    RollupRow& row = groups.rows.emplace_back();
-    row.group = static_cast<std::uint32_t>(groups.names.size());
-    groups.names.push_back(display_name(request.profile(), nodes.function[n]));
+    RollupRow& row = parts.rows.emplace_back();
+    row.part = static_cast<std::uint32_t>(parts.names.size());
+    parts.names.push_back(display_name(request.profile(), nodes.function[n]));
     row.self = row.dominated = cost[n];
     for (std::uint32_t c = n; c < nodes.subtree_end[n]; ++c) {
       row.calls += request.costs.calls(NodeId(c));
     }
   }
-  return groups;
+  return parts;
 }
 
 std::string check(const std::string& what) {
@@ -124,16 +124,16 @@ Needs needs(const std::string& what) {
 Result<Document> rollup_view(const Request& request) {
   const std::string& what = request.value;
   const bool functions = is_of_functions(what);
-  Groups groups = functions ? of_functions(request, what) : of_trees(request);
+  Parts parts = functions ? of_functions(request, what) : of_trees(request);
   const std::string& sort = request.look.sort;
-  // What a group costs each time that it is entered.
+  // What a part costs each time that it is entered.
   const auto entries = [&](const RollupRow& row) { return functions ? row.entries : row.calls; };
   const auto average = [&](const RollupRow& row) {
     return entries(row) == 0 ? 0 : row.dominated / entries(row);
   };
-  std::stable_sort(groups.rows.begin(), groups.rows.end(),
+  std::stable_sort(parts.rows.begin(), parts.rows.end(),
                    [&](const RollupRow& a, const RollupRow& b) {
-                     if (sort == "name") return groups.names[a.group] < groups.names[b.group];
+                     if (sort == "name") return parts.names[a.part] < parts.names[b.part];
                      if (sort == "calls" && a.calls != b.calls) return a.calls > b.calls;
                      if (sort == "per-call" && average(a) != average(b)) {
                        return average(a) > average(b);
@@ -147,27 +147,27 @@ Result<Document> rollup_view(const Request& request) {
   Document document = request.document("by-" + what);
   Table& table = document.tables.emplace_back();
   table.key = "rows";
-  // For people a run has one figure, and of calls into a group those from outside are telling.
-  const auto of_groups = [&](const char* title) { return functions ? title : ""; };
+  // For people a run has one figure, and of calls into a part those from outside are telling.
+  const auto for_parts = [&](const char* title) { return functions ? title : ""; };
   table.columns = {
       {"name", what.starts_with(kLabel) ? what.substr(kLabel.size()) : what, Kind::kText},
       {"self", functions ? "self" : "cost", Kind::kCost},
       {"", "%", Kind::kShare},
-      {"dominated", of_groups("dominated"), Kind::kCost},
-      {"", of_groups("%"), Kind::kShare},
+      {"dominated", for_parts("dominated"), Kind::kCost},
+      {"", for_parts("%"), Kind::kShare},
       {"calls", "calls"},
-      {"entries", of_groups("from outside")},
+      {"entries", for_parts("from outside")},
       {"", "per call", Kind::kCost},
       {"functions", ""},
       {"dominated_is_bound", "", Kind::kFlag}};
   table.notes.push_back(kept_line(request));
-  const std::size_t shown = rows_to_show(request.look, groups.rows.size(), table.notes);
+  const std::size_t shown = rows_to_show(request.look, parts.rows.size(), table.notes);
   bool any_bound = false;
   for (std::size_t i = 0; i < shown; ++i) {
-    const RollupRow& row = groups.rows[i];
+    const RollupRow& row = parts.rows[i];
     const bool is_bound = row.dominated_is_bound;
     any_bound |= is_bound;
-    table.add({text_cell(groups.names[row.group]), number_cell(row.self), number_cell(row.self),
+    table.add({text_cell(parts.names[row.part]), number_cell(row.self), number_cell(row.self),
                number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
                number_cell(row.calls), number_cell(row.entries),
                average_cell(row.dominated, entries(row), is_bound), number_cell(row.functions),
@@ -185,9 +185,9 @@ const Register kBy({
     .help = "a table of modules: module, file, namespace or class; or of runs: thread, process, "
             "host, rank or label:KEY",
     .manual =
-        "A table of groups with their self cost, the cost of all paths that hold one of the\n"
-        "group (a path counts once), calls, calls from outside the group, and the cost of each\n"
-        "such call.\n"
+        "A row for each part of the program: its self cost, the cost of all paths that hold one\n"
+        "of its functions (a path counts once), calls, calls from outside the part, and the cost\n"
+        "of each such call.\n"
         ".IR WHAT :\n"
         ".B module\n"
         "(shared library or program),\n"

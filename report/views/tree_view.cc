@@ -28,10 +28,12 @@ using Kind = Column::Kind;
 namespace {
 
 constexpr std::size_t kFigureColumns = 6 + 2 + 6 + 2 + 9 + 2 + 13 + 2;
-constexpr std::size_t kNameColumns = 24;    // what a name must have left at the deepest level
-constexpr std::size_t kShortestRun = 3;     // of functions that are collapsed to one line
-constexpr std::size_t kShortestCutRun = 5;  // of those that don't fit it
-constexpr std::size_t kEdgesOfANode = 4;    // back and tail edges shown of each kind
+constexpr std::size_t kNameColumns = 24;         // what a name must have left at the deepest level
+constexpr std::size_t kShortestRun = 3;          // of functions that are collapsed to one line
+constexpr std::size_t kShortestCutRun = 5;       // of those that don't fit it
+constexpr std::size_t kEdgesOfANode = 4;         // back and tail edges shown of each kind
+constexpr double kShares[] = {2, 3, 5, 10, 20};  // what --min is raised to
+constexpr std::ptrdiff_t kScreenLines = 45;
 constexpr std::size_t kWidestIndent = 120;  // beyond, levels are told by a number
 
 // The tree as text. Nodes are visited with a stack of their own: recursion may be a million deep.
@@ -45,7 +47,8 @@ class TreeText {
         kept_(request.costs.total()),
         nodes_(profile_.nodes()),
         cost_(request.costs.inclusive()),
-        edges_from_(profile_, EdgesByNode::Side::kFrom) {
+        edges_from_(profile_, EdgesByNode::Side::kFrom),
+        least_percent_(look.min_percent) {
     by_tail_call_.resize(nodes_.count());
     const Edges& edges = profile_.edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
@@ -62,7 +65,23 @@ class TreeText {
     }
   }
 
+  // A tree longer than a screen is drawn again without its smaller branches.
   std::string run() {
+    std::string text = draw();
+    if (!look_.fits_screen || look_.all) return text;
+    for (const double share : kShares) {
+      if (std::count(text.begin(), text.end(), '\n') <= kScreenLines) break;
+      if (share <= least_percent_) continue;
+      least_percent_ = share;
+      text = draw();
+    }
+    return text;
+  }
+
+ private:
+  std::string draw() {
+    out_.clear();
+    hidden_contexts_ = hidden_cost_ = hidden_edges_ = in_runs_ = too_deep_ = 0;
     header();
     const NodeId root(0);
     if (own(0) != 0) {
@@ -78,7 +97,6 @@ class TreeText {
     return std::move(out_);
   }
 
- private:
   struct Pending {
     enum class Kind { kNode, kBack, kTail, kHidden, kTooDeep } kind = Kind::kNode;
     std::uint32_t index = 0;  // node or edge
@@ -91,7 +109,7 @@ class TreeText {
 
   std::uint64_t own(std::uint32_t node) const { return request_.costs.own(NodeId(node)); }
   bool tiny(std::uint64_t cost) const {
-    return !look_.all && percent_of(cost, kept_) < look_.min_percent;
+    return !look_.all && percent_of(cost, kept_) < least_percent_;
   }
 
   void header() {
@@ -249,12 +267,12 @@ class TreeText {
       }
       case Pending::Kind::kHidden:
         line(next.cost, 0, 0, prefix, Ink::kDim,
-             fmt::format("… {} more below {}%", count(next.contexts), look_.min_percent));
+             fmt::format("… {} more below {}%", count(next.contexts), least_percent_));
         break;
       case Pending::Kind::kTooDeep:
         too_deep_ += next.contexts;
         line(next.cost, 0, 0, prefix, Ink::kDim,
-             fmt::format("… {} contexts further down", count(next.contexts)));
+             fmt::format("… {} further down", counted(next.contexts, "context")));
         break;
     }
   }
@@ -359,11 +377,11 @@ class TreeText {
   void footer() {
     std::vector<std::string> parts;
     if (hidden_contexts_ != 0 && kept_ == 0) {
-      parts.push_back(fmt::format("{} contexts without any {} (--all)", count(hidden_contexts_),
+      parts.push_back(fmt::format("{} without any {} (--all)", counted(hidden_contexts_, "context"),
                                   escape(request_.metric().name)));
     } else if (hidden_contexts_ != 0) {
-      parts.push_back(fmt::format("{} contexts below {}% ({} in all; --min, --all)",
-                                  count(hidden_contexts_), look_.min_percent,
+      parts.push_back(fmt::format("{} below {}% ({} in all; --min, --all)",
+                                  counted(hidden_contexts_, "context"), least_percent_,
                                   percent(hidden_cost_, kept_)));
     }
     if (in_runs_ != 0) {
@@ -398,6 +416,7 @@ class TreeText {
   const EdgesByNode edges_from_;
   std::vector<std::uint8_t> by_tail_call_;  // by node
   std::size_t deepest_ = 0;
+  double least_percent_;  // branches below this share are hidden
   std::vector<Pending> pending_;
   std::string out_;
   std::uint64_t hidden_contexts_ = 0, hidden_cost_ = 0, hidden_edges_ = 0, in_runs_ = 0,

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 #include "report/views/view.h"
 
 namespace fbleprof::report {

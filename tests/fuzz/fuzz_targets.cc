@@ -5,7 +5,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/functions.h"
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 #include "profile/reader.h"
 #include "profile/verify.h"
 #include "report/importers/file_kind.h"

@@ -24,7 +24,7 @@ HEADER_NAMES = (
     "magic major_version minor_version header_bytes byte_order unit_bytes used_bytes cap_bytes "
     "state end_code pid parent_pid process_start_ticks pid_namespace executable command_line "
     "working_directory host start_realtime_ns start_monotonic_ns end_monotonic_ns clock "
-    "compaction source flags rate_hz machine block_bytes generation overflow_contexts "
+    "compaction source flags rate_hz machine row_bytes generation overflow_contexts "
     "lost_threads lost_children foreign_signals process_cpu_ns node_count edge_count children "
     "depth_limit newest_module").split()
 HEAD = struct.Struct("<IHH")

@@ -14,7 +14,7 @@ using format::Role;
 
 namespace {
 
-constexpr std::uint32_t kBlockBytes = 64;
+constexpr std::uint32_t kRowBytes = 64;
 constexpr std::uint32_t kItemsPerRecord = 3;
 
 }  // namespace
@@ -38,7 +38,7 @@ FileBuilder::FileBuilder(bool with_metrics) : bytes_(format::kHeaderBytes) {
   head.source = format::SampleSource::kTaskClock;
   head.rate_hz = 1000;
   head.machine = 62;
-  head.block_bytes = kBlockBytes;
+  head.row_bytes = kRowBytes;
   const Ref executable = string("/opt/demo/prog");
   const Ref command = string(std::string_view("./prog\0--fast", 13));
   const Ref host = string("testhost");
@@ -256,8 +256,8 @@ Ref FileBuilder::node(std::string_view path) {
 std::uint64_t& FileBuilder::value(std::string_view path, std::size_t word) {
   const Ref at = node(path);
   if (record<format::Node>(at)->values == 0) {
-    const Ref block = add_item(Kind::kValues, header().block_bytes);
-    record<format::Node>(at)->values = block;
+    const Ref row = add_item(Kind::kValues, header().row_bytes);
+    record<format::Node>(at)->values = row;
   }
   return record<std::uint64_t>(record<format::Node>(at)->values)[word];
 }
@@ -309,14 +309,14 @@ Ref FileBuilder::snapshot(std::string_view name, std::uint64_t time_ns,
       auto* item = reinterpret_cast<format::SnapshotItem*>(at);
       item->of = one;
       item->calls = *record<std::uint64_t>(one);  // the first field of nodes and edges
-      const Ref block = value_bytes != 0 ? record<format::Node>(one)->values : 0;
-      if (block != 0) {
-        std::memcpy(at + sizeof *item, record<std::byte>(block), value_bytes);
+      const Ref row = value_bytes != 0 ? record<format::Node>(one)->values : 0;
+      if (row != 0) {
+        std::memcpy(at + sizeof *item, record<std::byte>(row), value_bytes);
       }
       at += item_bytes;
     }
   };
-  add_items(Kind::kSnapshotNodes, nodes_, header().block_bytes);
+  add_items(Kind::kSnapshotNodes, nodes_, header().row_bytes);
   add_items(Kind::kSnapshotEdges, edges_, 0);
   auto* s = record<format::Snapshot>(ref);
   s->name = name_ref;

@@ -28,7 +28,7 @@ struct Charge {
   std::uint64_t ticks = 0;
 };
 
-// Where the usual metrics stand in a node's block; words from kFirstFreeWord on are for others.
+// Where the usual metrics stand in a node's row; words from kFirstFreeWord on are for others.
 enum Word : std::uint16_t { kCpu, kWall, kSamples, kOverhead, kTicks, kFirstFreeWord };
 
 class FileBuilder {
@@ -78,7 +78,7 @@ class FileBuilder {
   format::Ref node(std::string_view path);
   // Adds to the node, its thread's clock and samples.
   void charge(std::string_view path, const Charge& charge);
-  // A word of the node's block, which comes to be; valid until the next record is added.
+  // A word of the node's row, which comes to be; valid until the next record is added.
   std::uint64_t& value(std::string_view path, std::size_t word);
   // Calls on the edge that leads to the node of `path`.
   void calls(std::string_view path, std::uint64_t count, std::uint64_t site = 0);

@@ -204,7 +204,7 @@ std::string describe_layout() {
   FIELD(Header, flags);
   FIELD(Header, rate_hz);
   FIELD(Header, machine);
-  FIELD(Header, block_bytes);
+  FIELD(Header, row_bytes);
   FIELD(Header, generation);
   FIELD(Header, overflow_contexts);
   FIELD(Header, lost_threads);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kFunctions = 20000;
 constexpr std::uint32_t kDeepest = 60;
 
-constexpr std::uint32_t kBlockBytes = 64;
+constexpr std::uint32_t kRowBytes = 64;
 enum Word : std::uint16_t { kCpu, kWall, kSamples, kOverhead, kTicks };
 
 class Generator {
@@ -41,7 +41,7 @@ class Generator {
     head.source = format::SampleSource::kTaskClock;
     head.rate_hz = 1000;
     head.machine = 62;
-    head.block_bytes = kBlockBytes;
+    head.row_bytes = kRowBytes;
     const Ref executable = string("/opt/demo/large");
     at<format::Header>(0)->executable = executable;
     at<format::Header>(0)->command_line = executable;
@@ -93,7 +93,7 @@ class Generator {
       at<format::Node>(made)->calls = 1 + random_() % 1000;
       at<format::Node>(made)->site = site(from.function, callee);
       if (random_() % every == 0) {
-        const Ref block = item(format::Kind::kValues, kBlockBytes, open_values_);
+        const Ref block = item(format::Kind::kValues, kRowBytes, open_values_);
         at<format::Node>(made)->values = block;
         auto* words = at<std::uint64_t>(block);
         words[kSamples] = 1 + random_() % 3;

@@ -111,7 +111,7 @@ TEST(CliqueContexts, CallsAreToldApartByTheChainOfTheirAncestors) {
       "main g h h i = 2\nmain g h h -> 4\nmain g h h i -> 1\n");
   const auto& metric = *profile.find_metric("cpu");
   const Cliques cliques = find_cliques({profile, metric});
-  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, CallPairs(profile));
+  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, PairIndex(profile));
   const auto chain = [&](std::uint32_t at) {
     std::string text;
     for (; at != kNoClique; at = contexts.chains[at].parent) {
@@ -137,7 +137,7 @@ TEST(CliqueContexts, AChainIsOneHoweverDeepTheRecursionAboveItWas) {
       "main f f g h i = 1\n");
   const auto& metric = *profile.find_metric("cpu");
   const Cliques cliques = find_cliques({profile, metric});
-  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, CallPairs(profile));
+  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, PairIndex(profile));
   std::vector<std::string> rows;
   for (const CliqueCall& call : contexts.calls) {
     rows.push_back(name(profile, call.caller) + " " + name(profile, call.callee) + " " +

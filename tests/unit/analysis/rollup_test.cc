@@ -10,19 +10,19 @@ namespace {
 using test::function_called;
 using test::profile_of;
 
-// a and b are group 0, c is group 1, everything else is none.
+// a and b are part 0, c is part 1, everything else is none.
 std::vector<RollupRow> rows_of(const profile::Profile& profile) {
-  std::vector<std::uint32_t> group_of(profile.functions().count(), kNoGroup);
-  const auto put = [&](const char* name, std::uint32_t group) {
-    if (const auto f = function_called(profile, name)) group_of[f.index()] = group;
+  std::vector<std::uint32_t> part_of(profile.functions().count(), kNoPart);
+  const auto put = [&](const char* name, std::uint32_t part) {
+    if (const auto f = function_called(profile, name)) part_of[f.index()] = part;
   };
   put("a", 0);
   put("b", 0);
   put("c", 1);
-  return rollup({profile, *profile.find_metric("cpu")}, group_of);
+  return rollup({profile, *profile.find_metric("cpu")}, part_of);
 }
 
-TEST(Rollup, APathCountsOnceHoweverOftenTheGroupStandsOnIt) {
+TEST(Rollup, APathCountsOnceHoweverOftenThePartStandsOnIt) {
   const auto rows = rows_of(profile_of("a = 1\na b = 2\na c = 4\na c b = 8\nx = 16\n"));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].self, 11u);

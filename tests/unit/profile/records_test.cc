@@ -157,7 +157,7 @@ TEST(Records, DerivedMetricIsWhatItsFormulaSays) {
 
 TEST(Records, MoreMetricsThanTheUsualBlockHoldsAreRead) {
   FileBuilder file;
-  file.header().block_bytes = 32 * 8;
+  file.header().row_bytes = 32 * 8;
   for (std::uint16_t word = test::kFirstFreeWord; word < 32; ++word) {
     file.metric("m" + std::to_string(word), "count", format::Role::kEvent, MetricPlace::kValues,
                 word);

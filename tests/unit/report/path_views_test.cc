@@ -7,6 +7,7 @@
 #include "analysis/costs.h"
 #include "report/text/escape.h"
 #include "report/views/path_text.h"
+#include "report/views/recursion.h"
 #include "tests/support/shown.h"
 #include "tests/support/text.h"
 
@@ -52,6 +53,43 @@ TEST(PathText, PathsThatWouldLookAlikeShowWhereTheyDiffer) {
   EXPECT_TRUE(test::holds(texts[0], "one")) << texts[0];
   EXPECT_TRUE(test::holds(texts[1], "two")) << texts[1];
   for (const std::string& text : texts) EXPECT_LE(width_of(text), 40u);
+}
+
+TEST(PathText, ALongCircleThatTellsPathsApartLeavesTheLastName) {
+  const auto profile = profile_of(
+      "m a b c d e f g one a b c d e f g one leaf = 1\n"
+      "m a b c d e f g two a b c d e f g two leaf = 1\n");
+  std::vector<Path> paths;
+  const profile::Nodes& nodes = profile.nodes();
+  for (std::uint32_t n = 0; n < nodes.count(); ++n) {
+    if (nodes.subtree_end[n] == n + 1) {
+      paths.push_back(analysis::path_to(profile, profile::NodeId(n)));
+    }
+  }
+  ASSERT_EQ(paths.size(), 2u);
+  for (std::size_t width = 24; width < 60; ++width) {
+    const auto texts = path_texts(Names(profile), paths, width);
+    EXPECT_NE(texts[0], texts[1]);
+    for (const std::string& text : texts) {
+      EXPECT_TRUE(test::holds(text, "leaf")) << width << " " << text;
+      EXPECT_LE(width_of(text), width);
+    }
+    if (width > 40) {
+      EXPECT_TRUE(test::holds(texts[0], "one")) << texts[0];
+      EXPECT_TRUE(test::holds(texts[1], "two")) << texts[1];
+    }
+  }
+}
+
+TEST(CliqueLabel, AShortNameLeavesItsRoomToALongOne) {
+  constexpr const char* kLong = "a_name_that_is_forty_two_characters_long_x";
+  const auto profile = profile_of(std::string("f ") + kLong + " f " + kLong + " = 1\n");
+  analysis::Clique clique;
+  clique.members.resize(2);
+  const auto& function = profile.nodes().function;
+  clique.members[0].function = function[1];
+  clique.members[1].function = function[2];
+  EXPECT_EQ(clique_label(Names(profile), clique, 60), std::string("(f, ") + kLong + ")*");
 }
 
 TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {

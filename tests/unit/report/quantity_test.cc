@@ -34,6 +34,12 @@ TEST(Quantity, CountsAreGrouped) {
   EXPECT_EQ(count(18446744073709551615u), "18,446,744,073,709,551,615");
 }
 
+TEST(Quantity, OneOfAThingIsNoPlural) {
+  EXPECT_EQ(counted(1, "call"), "1 call");
+  EXPECT_EQ(counted(1000, "call"), "1,000 calls");
+  EXPECT_EQ(counted(0, "process"), "0 processes");
+}
+
 TEST(Quantity, PercentOfNothingIsNoNumber) {
   EXPECT_EQ(percent(1, 3), "33.3%");
   EXPECT_EQ(percent(0, 0), "-");

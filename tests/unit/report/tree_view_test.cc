@@ -22,6 +22,17 @@ std::string tree(std::string_view text, Look look = {.min_percent = 0.5}) {
   return out.substr(out.find(" total    self"));
 }
 
+TEST(TreeView, ALongTreeHidesItsSmallestBranchesUntilItFitsAScreen) {
+  std::string text = "main big = 500\n";
+  for (int i = 0; i < 60; ++i) text += "main f" + std::to_string(i) + " = 15\n";
+  const std::string whole = tree(text, {.min_percent = 1, .fits_screen = false});
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 64);
+  const std::string fitting = tree(text, {.min_percent = 1});
+  EXPECT_TRUE(test::holds(fitting, "… 60 more below 2%"));
+  EXPECT_TRUE(test::holds(fitting, "--min, --all"));
+  EXPECT_TRUE(test::holds(tree(text, {.all = true}), "f59"));
+}
+
 TEST(TreeView, ContextsRecursionAndTailCalls) {
   EXPECT_EQ(tree("main = 100000000\n"
                  "main -> 1\n"

@@ -12,8 +12,6 @@
 extern "C" {
 void fbleprof_enter(std::uint32_t block);
 void fbleprof_leave(std::uint32_t block);
-void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top, fbleprof::signal_safe::Frame frame,
-                         std::uint64_t site, std::uint64_t callee, int hook, const void* at);
 }
 
 namespace fbleprof {
@@ -39,9 +37,9 @@ class Hooks : public testing::Test {
   // A call of `callee` by `caller`, whose frame is `depth` frames from the stack's end.
   void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth,
             std::uint32_t site = 0) {
-    const std::uint64_t at[3] = {recording.code.hook_of(callee), frame_at(depth) + 8, 0};
+    const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
     fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller, site),
-                        recording.code.hook_of(callee), HOOK_NATIVE, at);
+                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
   static Frame frame_at(std::uint64_t depth) { return (std::uint64_t{1} << 46) - depth * 64; }
 
@@ -162,9 +160,9 @@ TEST_F(Hooks, SignalStackHasItsOwnShadow) {
       low, low + 65536, shadow.data(), shadow.data() + 900, shadow.data(), 0};
   call(0, 1, 1), call(1, 2, 2);
   // A handler on its own stack, called by nobody that has a hook.
-  const std::uint64_t at[3] = {recording.code.hook_of(5), low + 4096, 0};
+  const signal_safe::HookState at{recording.code.hook_of(5), low + 4096, 0};
   fbleprof_enter_slow(fbleprof_hot.top, low + 4096, 12345, recording.code.hook_of(5), HOOK_NATIVE,
-                      at);
+                      &at);
   EXPECT_EQ(recording.thread.current, &recording.thread.signal_stack);
   call(2, 3, 3);  // back on the thread's own
   EXPECT_EQ(recording.thread.current, &recording.thread.main_stack);

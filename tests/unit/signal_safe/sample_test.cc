@@ -4,11 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "signal_safe/enter.h"
 #include "tests/unit/signal_safe/recording.h"
-
-extern "C" void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top,
-                                    fbleprof::signal_safe::Frame frame, std::uint64_t site,
-                                    std::uint64_t callee, int hook, const void* at);
 
 namespace fbleprof {
 namespace {
@@ -29,9 +26,9 @@ class Samples : public testing::Test {
   }
 
   void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth) {
-    const std::uint64_t at[3] = {recording.code.hook_of(callee), frame_at(depth) + 8, 0};
+    const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
     fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller),
-                        recording.code.hook_of(callee), HOOK_NATIVE, at);
+                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
   static std::uint64_t frame_at(std::uint64_t depth) {
     return (std::uint64_t{1} << 46) - depth * 64;

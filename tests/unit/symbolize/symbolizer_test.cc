@@ -14,6 +14,7 @@
 
 #include "base/hex.h"
 #include "build_sample.h"
+#include "symbolize/packages.h"
 #include "symbolize/symbol_reader.h"
 #include "tests/support/text.h"
 
@@ -313,6 +314,48 @@ TEST_F(SeparateDebugFile, NamesAProgramThatIsGone) {
   install("sample.debug", build_id_);
   ASSERT_TRUE(workshop_.run("rm sample"));
   expect_named();
+}
+
+TEST_F(SeparateDebugFile, PackedIntoTheProgramGivesNames) {
+  ASSERT_TRUE(
+      workshop_.run("strip -g -o mini sample.debug && xz -f mini && "
+                    "objcopy --add-section .gnu_debugdata=mini.xz sample"));
+  EXPECT_EQ(function_at({file_, build_id_}, hidden_, options_).linkage_name, kHidden);
+  ASSERT_TRUE(
+      workshop_.run("head -c 100 mini.xz >cut && objcopy --update-section "
+                    ".gnu_debugdata=cut sample"));
+  expect_unnamed();
+}
+
+TEST_F(SeparateDebugFile, IsFetchedFromTheServersOfDebuginfodIfAllowed) {
+  const std::string id = hex(build_id_);
+  ASSERT_TRUE(workshop_.run("mkdir -p www/buildid/" + id + " && cp sample.debug www/buildid/" + id +
+                            "/debuginfo"));
+  ASSERT_TRUE(workshop_.run(
+      "(timeout 60 python3 -u -m http.server 0 -b 127.0.0.1 -d www >port 2>log & echo $! >pid); "
+      "for i in $(seq 100); do grep -q port port && break; sleep 0.1; done; "
+      "sed -i 's/.*port \\([0-9]*\\).*/\\1/' port"));
+  std::ifstream file(workshop_.path("port"));
+  std::string port;
+  file >> port;
+  setenv("DEBUGINFOD_URLS", ("http://127.0.0.1:" + port).c_str(), 1);
+  setenv("DEBUGINFOD_CACHE_PATH", workshop_.path("cache").c_str(), 1);
+  expect_unnamed();
+  options_.ask_debuginfod = true;
+  expect_named();
+  unsetenv("DEBUGINFOD_URLS");
+  unsetenv("DEBUGINFOD_CACHE_PATH");
+  workshop_.run("kill $(cat pid)");
+}
+
+TEST(Packages, TheListsOfDpkgTellWhichOneInstalledAFile) {
+  Workshop workshop;
+  workshop.write("libbz2-1.0:amd64.list", "/.\n/lib\n/lib/libbz2.so.1.0\n");
+  workshop.write("bzip2.list", "/bin/bzip2\n");
+  EXPECT_EQ(packages_of({"/usr/lib/libbz2.so.1.0", "/bin/bzip2", "/opt/x"}, workshop.path(".")),
+            (std::vector<std::string>{"libbz2-1.0", "bzip2", ""}));
+  EXPECT_EQ(debug_package_of("libc6"), "libc6-dbg");
+  EXPECT_EQ(debug_package_of("bzip2"), "bzip2-dbgsym");
 }
 
 TEST(Symbolizer, DebuginfodIsNotAsked) {

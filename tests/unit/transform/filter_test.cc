@@ -4,7 +4,7 @@
 
 #include "tests/support/profile_builder.h"
 #include "transform/merge.h"
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 
 namespace fbleprof::transform {
 namespace {
@@ -108,7 +108,7 @@ TEST(Filter, CopiedSubtreesAreWhatDealingThemOutMakesOfThem) {
   }
   const auto merged = merge(profile_of(text));
   const profile::Nodes& nodes = merged.nodes();
-  Regrouping how;
+  Rebuilding how;
   how.root = nodes.function[0];
   for (const bool folds : {false, true}) {
     how.folded.assign(folds ? merged.functions().count() : 0, 0);
@@ -120,9 +120,9 @@ TEST(Filter, CopiedSubtreesAreWhatDealingThemOutMakesOfThem) {
       how.kept_own[n] = how.kept_subtree[n] != 0 && n % 5 != 0;
     }
     how.paths_differ = false;
-    const std::string dealt_out = text_of(regroup(merged, how));
+    const std::string dealt_out = text_of(rebuild(merged, how));
     how.paths_differ = true;
-    EXPECT_EQ(text_of(regroup(merged, how)), dealt_out);
+    EXPECT_EQ(text_of(rebuild(merged, how)), dealt_out);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "transform/regroup.h"
+#include "transform/rebuild.h"
 
 #include <algorithm>
 #include <numeric>
@@ -15,24 +15,24 @@ namespace {
 constexpr std::uint32_t kNone = 0xffffffffu;
 
 // A node-to-be of the result and the chain of source nodes that are its members.
-struct Group {
+struct Bundle {
   NodeId parent;
   FunctionId function;
   SiteId site = {};  // of the call that entered it, where sites are kept apart
   std::uint32_t first = kNone, last = kNone;  // source nodes, linked by next_
-  std::uint32_t level = kNone;                // see Level; kNone: an ordinary group
+  std::uint32_t level = kNone;                // see Level; kNone: an ordinary bundle
 };
 
-// The groups above the trees, as Regrouping::groups asks for them.
+// The groups above the trees, as Rebuilding::groups asks for them.
 struct Level {
   FunctionId function;
   std::vector<std::uint32_t> below;
   std::vector<NodeId> roots;
 };
 
-class Regrouper {
+class Rebuilder {
  public:
-  Regrouper(const Profile& source, const Regrouping& how)
+  Rebuilder(const Profile& source, const Rebuilding& how)
       : source_(source),
         how_(how),
         nodes_(source.nodes()),
@@ -99,28 +99,28 @@ class Regrouper {
     return how_.class_of.empty() ? function : how_.class_of[function.index()];
   }
 
-  void append(Group& group, std::uint32_t node) {
+  void append(Bundle& bundle, std::uint32_t node) {
     next_[node] = kNone;
-    (group.last == kNone ? group.first : next_[group.last]) = node;
-    group.last = node;
+    (bundle.last == kNone ? bundle.first : next_[bundle.last]) = node;
+    bundle.last = node;
   }
 
-  NodeId open(const Group& group) {
+  NodeId open(const Bundle& bundle) {
     const NodeId id(result_.count());
-    result_.parent.push_back(group.parent);
-    result_.function.push_back(group.function);
-    result_.depth.push_back(group.parent ? result_.depth[group.parent.index()] + 1 : 0);
-    for (std::uint32_t node = group.first; node != kNone; node = next_[node]) {
+    result_.parent.push_back(bundle.parent);
+    result_.function.push_back(bundle.function);
+    result_.depth.push_back(bundle.parent ? result_.depth[bundle.parent.index()] + 1 : 0);
+    for (std::uint32_t node = bundle.first; node != kNone; node = next_[node]) {
       place_[node] = id.index();
     }
     return id;
   }
 
-  // The new group among `children` for `function`, below the group being opened now.
-  Group& child_group(NodeId parent, FunctionId function) {
-    return child_group(parent, function, SiteId(), function.index());
+  // The new bundle among `children` for `function`, below the bundle being opened now.
+  Bundle& child_bundle(NodeId parent, FunctionId function) {
+    return child_bundle(parent, function, SiteId(), function.index());
   }
-  Group& child_group(NodeId parent, FunctionId function, SiteId site, std::uint32_t slot) {
+  Bundle& child_bundle(NodeId parent, FunctionId function, SiteId site, std::uint32_t slot) {
     if (slot_stamp_[slot] != parent.index()) {
       slot_stamp_[slot] = parent.index();
       slot_[slot] = static_cast<std::uint32_t>(children_.size());
@@ -128,11 +128,11 @@ class Regrouper {
     }
     return children_[slot_[slot]];
   }
-  Group& child_group_of(NodeId parent, std::uint32_t node) {
+  Bundle& child_bundle_of(NodeId parent, std::uint32_t node) {
     const FunctionId function = class_of(node);
-    if (site_slot_.empty() || site_slot_[node] == kNone) return child_group(parent, function);
+    if (site_slot_.empty() || site_slot_[node] == kNone) return child_bundle(parent, function);
     const auto after_functions = static_cast<std::uint32_t>(source_.functions().count());
-    return child_group(parent, function, sites_[site_slot_[node]],
+    return child_bundle(parent, function, sites_[site_slot_[node]],
                        after_functions + site_slot_[node]);
   }
 
@@ -151,17 +151,17 @@ class Regrouper {
     }
   }
 
-  void deal_out(Group& group, NodeId id) {
-    const bool at_root = result_.parent[id.index()] == NodeId() || group.level != kNone;
-    for (std::uint32_t node = group.first; node != kNone; node = next_[node]) {
+  void deal_out(Bundle& bundle, NodeId id) {
+    const bool at_root = result_.parent[id.index()] == NodeId() || bundle.level != kNone;
+    for (std::uint32_t node = bundle.first; node != kNone; node = next_[node]) {
       const std::uint32_t end = nodes_.subtree_end[node];
       for (std::uint32_t c = node + 1; c < end; c = nodes_.subtree_end[c]) {
         if (!kept(c)) continue;
         if (!folded(c)) {
-          append(child_group_of(id, c), c);
+          append(child_bundle_of(id, c), c);
         } else {
           // A member whose children are dealt out in a later turn of this very loop.
-          append(group, c);
+          append(bundle, c);
           place_[c] = id.index();
           if (at_root && how_.folded_away) charge_elsewhere_.push_back(c);
         }
@@ -170,7 +170,7 @@ class Regrouper {
     // What was folded into nothing has a node of its own to be charged to.
     if (at_root && how_.folded_away && !charge_elsewhere_.empty()) {
       for (const std::uint32_t node : charge_elsewhere_) folded_members_.push_back({node, id});
-      child_group(id, how_.folded_away);
+      child_bundle(id, how_.folded_away);
       charge_elsewhere_.clear();
     }
   }
@@ -193,10 +193,10 @@ class Regrouper {
   }
 
   // A subtree in which nothing is folded: nodes go, but none moves and none becomes another's.
-  void copy(const Group& group) {
-    open(group);
-    const std::uint32_t end = nodes_.subtree_end[group.first];
-    for (std::uint32_t n = group.first + 1; n < end;) {
+  void copy(const Bundle& bundle) {
+    open(bundle);
+    const std::uint32_t end = nodes_.subtree_end[bundle.first];
+    for (std::uint32_t n = bundle.first + 1; n < end;) {
       if (!kept(n)) {
         n = nodes_.subtree_end[n];
         continue;
@@ -217,27 +217,27 @@ class Regrouper {
       result_.depth.reserve(nodes_.count());
     }
     const std::vector<std::uint8_t> folded_below = find_folded_below();
-    std::vector<Group> pending;
+    std::vector<Bundle> pending;
     pending.push_back({NodeId(), how_.root, SiteId(), kNone, kNone, 0});
     while (!pending.empty()) {
-      Group group = pending.back();
+      Bundle bundle = pending.back();
       pending.pop_back();
-      if (group.level != kNone) {
-        for (const NodeId root : levels_[group.level].roots) append(group, root.index());
+      if (bundle.level != kNone) {
+        for (const NodeId root : levels_[bundle.level].roots) append(bundle, root.index());
       }
-      const bool is_one = group.first != kNone && group.first == group.last;
-      if (is_one && !folded_below.empty() && folded_below[group.first] == 0) {
-        copy(group);
+      const bool is_one = bundle.first != kNone && bundle.first == bundle.last;
+      if (is_one && !folded_below.empty() && folded_below[bundle.first] == 0) {
+        copy(bundle);
         continue;
       }
-      const NodeId id = open(group);
+      const NodeId id = open(bundle);
       children_.clear();
-      if (group.level != kNone) {
-        for (const std::uint32_t below : levels_[group.level].below) {
-          child_group(id, levels_[below].function).level = below;
+      if (bundle.level != kNone) {
+        for (const std::uint32_t below : levels_[bundle.level].below) {
+          child_bundle(id, levels_[below].function).level = below;
         }
       }
-      deal_out(group, id);
+      deal_out(bundle, id);
       pending.insert(pending.end(), children_.rbegin(), children_.rend());
     }
   }
@@ -371,14 +371,14 @@ class Regrouper {
   }
 
   const Profile& source_;
-  const Regrouping& how_;
+  const Rebuilding& how_;
   const Nodes& nodes_;
   std::vector<Level> levels_;
   std::vector<std::uint32_t> place_;  // by source node: its node in the result
-  std::vector<std::uint32_t> next_;   // by source node: the next member of its group
+  std::vector<std::uint32_t> next_;   // by source node: the next member of its bundle
   std::vector<std::uint32_t> slot_,
       slot_stamp_;               // by function: index in children_, for which parent
-  std::vector<Group> children_;  // of the group being opened
+  std::vector<Bundle> children_;  // of the bundle being opened
   // Where sites are kept apart: by source node, the place of its function and site in sites_.
   std::vector<std::uint32_t> site_slot_;
   std::vector<SiteId> sites_;
@@ -390,8 +390,8 @@ class Regrouper {
 
 }  // namespace
 
-Profile regroup(const Profile& source, const Regrouping& how) {
-  return Regrouper(source, how).run();
+Profile rebuild(const Profile& source, const Rebuilding& how) {
+  return Rebuilder(source, how).run();
 }
 
 }  // namespace fbleprof::transform

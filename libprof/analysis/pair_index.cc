@@ -1,4 +1,4 @@
-#include "analysis/call_pairs.h"
+#include "analysis/pair_index.h"
 
 #include "base/flat_map.h"
 
@@ -30,7 +30,7 @@ WaysIn ways_in(const Profile& profile) {
   return ways;
 }
 
-CallPairs::CallPairs(const Profile& profile, const std::vector<std::uint8_t>& wanted)
+PairIndex::PairIndex(const Profile& profile, const std::vector<std::uint8_t>& wanted)
     : of_node_(profile.nodes().count(), kNone), of_edge_(profile.edges().count(), kNone) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();

@@ -22,12 +22,12 @@ struct WaysIn {
 };
 WaysIn ways_in(const profile::Profile& profile);
 
-class CallPairs {
+class PairIndex {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffu;
 
   // `wanted`, by function: only pairs with a function that it marks; empty: all.
-  explicit CallPairs(const profile::Profile& profile, const std::vector<std::uint8_t>& wanted = {});
+  explicit PairIndex(const profile::Profile& profile, const std::vector<std::uint8_t>& wanted = {});
 
   std::size_t count() const { return caller_.size(); }
   profile::FunctionId caller(std::uint32_t pair) const { return caller_[pair]; }

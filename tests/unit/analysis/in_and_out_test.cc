@@ -1,4 +1,4 @@
-#include "analysis/blocks.h"
+#include "analysis/in_and_out.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,12 @@ namespace {
 using test::function_called;
 using test::profile_of;
 
-TEST(Block, InAndOutAndRecursion) {
+TEST(InAndOut, InAndOutAndRecursion) {
   const auto profile = profile_of(
       "a x = 1\na x -> 2\na x x = 2\na x x -> 3\na x x ~> a x x : 4\na x x y = 10\nb x y = 20\n"
       "b x -> 5\na x => a z : 6\n");
-  const Block x = block({profile, *profile.find_metric("cpu")}, function_called(profile, "x"));
+  const InAndOut x =
+      in_and_out({profile, *profile.find_metric("cpu")}, function_called(profile, "x"));
   EXPECT_EQ(x.totals.self, 3u);
   EXPECT_EQ(x.totals.dominated, 33u);
   EXPECT_EQ(x.totals.calls, 14u);

@@ -1,4 +1,4 @@
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 
 #include <gtest/gtest.h>
 

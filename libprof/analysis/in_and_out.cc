@@ -1,4 +1,4 @@
-#include "analysis/blocks.h"
+#include "analysis/in_and_out.h"
 
 #include <algorithm>
 
@@ -26,15 +26,15 @@ std::vector<std::vector<NodeId>> outermost_contexts(const Costs& costs,
   return contexts;
 }
 
-Block block(const Costs& costs, FunctionId function) {
+InAndOut in_and_out(const Costs& costs, FunctionId function) {
   std::vector<std::uint8_t> wanted(costs.profile().functions().count());
   if (function) wanted[function.index()] = 1;
-  return block(function_table(costs), pair_table(costs, wanted), function);
+  return in_and_out(function_table(costs), pair_table(costs, wanted), function);
 }
 
-Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
-            FunctionId function) {
-  Block result;
+InAndOut in_and_out(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
+                    FunctionId function) {
+  InAndOut result;
   result.totals.function = function;
   for (const FunctionRow& row : functions) {
     if (row.function == function) result.totals = row;
@@ -43,13 +43,13 @@ Block block(const std::vector<FunctionRow>& functions, const std::vector<PairRow
     if (row.callee == function) result.in.push_back(row);
     if (row.caller == function) result.out.push_back(row);
   }
-  const auto dearest_first = [](const PairRow& a, const PairRow& b) {
+  const auto costliest_first = [](const PairRow& a, const PairRow& b) {
     if (a.is_tail != b.is_tail) return b.is_tail;
     if (a.cost != b.cost) return a.cost > b.cost;
     return a.calls > b.calls;
   };
-  std::stable_sort(result.in.begin(), result.in.end(), dearest_first);
-  std::stable_sort(result.out.begin(), result.out.end(), dearest_first);
+  std::stable_sort(result.in.begin(), result.in.end(), costliest_first);
+  std::stable_sort(result.out.begin(), result.out.end(), costliest_first);
   return result;
 }
 

@@ -1,7 +1,7 @@
-#include "analysis/pairs.h"
+#include "analysis/pair_table.h"
 
-#include "analysis/call_pairs.h"
 #include "analysis/costs.h"
+#include "analysis/pair_index.h"
 
 namespace fbleprof::analysis {
 
@@ -13,7 +13,7 @@ std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
-  const CallPairs pairs(profile, wanted);
+  const PairIndex pairs(profile, wanted);
 
   // By pair, small enough to be found fast.
   struct Sums {
@@ -24,11 +24,11 @@ std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8
   };
   std::vector<Sums> sums(pairs.count());
   const auto fetch = [&](std::uint32_t pair) {
-    if (pair != CallPairs::kNone) __builtin_prefetch(&sums[pair], 1);
+    if (pair != PairIndex::kNone) __builtin_prefetch(&sums[pair], 1);
   };
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (n + kFetchAhead < nodes.count()) fetch(pairs.of_node(n + kFetchAhead));
-    if (pairs.of_node(n) == CallPairs::kNone) continue;
+    if (pairs.of_node(n) == PairIndex::kNone) continue;
     Sums& held = sums[pairs.of_node(n)];
     held.has_calls = true;
     if (n < held.until) continue;
@@ -39,7 +39,7 @@ std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (e + kFetchAhead < edges.count()) fetch(pairs.of_edges()[e + kFetchAhead]);
     const std::uint32_t pair = pairs.of_edges()[e];
-    if (pair == CallPairs::kNone) continue;
+    if (pair == PairIndex::kNone) continue;
     Sums& held = sums[pair];
     const bool is_tail = edges.kind[e] == EdgeKind::kTail;
     const bool by_tail_call = (edges.flags[e] & format::kEdgeByTailCall) != 0;

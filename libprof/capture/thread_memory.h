@@ -1,5 +1,5 @@
-// The memory blocks of profiled threads, and two lists of them: all blocks ever made, which only
-// grows, and the free ones.
+// The memory of profiled threads, and two lists of it: all that was ever made, which only grows,
+// and what is free.
 //
 // Any thread can use both lists at any moment, in handlers too. Neither has a lock, because a
 // handler that ends the process walks the first one, whatever it interrupted.
@@ -14,7 +14,7 @@
 
 namespace fbleprof::capture {
 
-// What a thread's creator leaves for it, in the new thread's block. The new thread would have to
+// What a thread's creator leaves for it, in the new thread's memory. The new thread would have to
 // free memory from malloc, and its first call of the allocator would make an arena for it.
 struct ThreadStart {
   void* (*pthread_function)(void*);
@@ -24,17 +24,17 @@ struct ThreadStart {
   bool signal_blocked;  // whether the creator's mask blocks the sampling signal
 };
 
-struct ThreadBlock {
+struct ThreadMemory {
   enum Use : std::uint32_t {
     kFree,
     kAttached,
     kPinned,  // attached; must not end: another thread writes to its thread-local storage
   };
 
-  signal_safe::ThreadState state;  // first: block_of() relies on it
+  signal_safe::ThreadState state;  // first: memory_of() relies on it
   ThreadStart start;
-  ThreadBlock* next_free = nullptr;
-  ThreadBlock* next_all = nullptr;
+  ThreadMemory* next_free = nullptr;
+  ThreadMemory* next_all = nullptr;
   std::atomic<std::uint32_t> use{kFree};
   signal_safe::Entry* shadow = nullptr;
   std::uint64_t shadow_bytes = 0;
@@ -43,24 +43,24 @@ struct ThreadBlock {
   signal_safe::LinkTable::Item first_links[signal_safe::LinkTable::kFirstItems] = {};
 };
 
-inline ThreadBlock* block_of(signal_safe::ThreadState* state) {
-  return reinterpret_cast<ThreadBlock*>(state);
+inline ThreadMemory* memory_of(signal_safe::ThreadState* state) {
+  return reinterpret_cast<ThreadMemory*>(state);
 }
-ThreadBlock* block_of(ThreadStart* start);
+ThreadMemory* memory_of(ThreadStart* start);
 
-// A block with its own tree and record, which may have served other threads before; null if there
+// One with its own tree and record, which may have served other threads before; null if there
 // is no space.
-ThreadBlock* take_block();
-void give_back(ThreadBlock* block);
+ThreadMemory* take_thread_memory();
+void give_back(ThreadMemory* memory);
 
-// The newest block; next_all leads to the others.
-ThreadBlock* newest_block();
+// The newest one; next_all leads to the others.
+ThreadMemory* newest_thread_memory();
 
 // Whether this process was forked and nobody noticed yet: the kernel has wiped what it wipes in a
 // forked child. False in a vfork child, which runs in its parent's memory.
-bool were_blocks_wiped();
+bool was_thread_memory_wiped();
 
-// In a forked child: forgets the parent's blocks. Their memory stays, as a copy.
-void forget_blocks();
+// In a forked child: forgets the parent's. Its pages stay, as a copy.
+void forget_thread_memory();
 
 }  // namespace fbleprof::capture

@@ -18,7 +18,7 @@
 namespace fbleprof::transform {
 
 // What to rebuild. Vectors that are empty mean "as it is".
-struct Regrouping {
+struct Rebuilding {
   std::vector<profile::FunctionId> class_of;  // by function: the one that stands for it
   std::vector<std::uint8_t> folded;           // by function (before class_of): leave it out
   std::vector<std::uint8_t> folded_node;      // by node: leave it out
@@ -33,6 +33,6 @@ struct Regrouping {
 
 // The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree. If
 // the source keeps its call sites apart, calls from different places lead to different nodes.
-profile::Profile regroup(const profile::Profile& source, const Regrouping& how);
+profile::Profile rebuild(const profile::Profile& source, const Rebuilding& how);
 
 }  // namespace fbleprof::transform
