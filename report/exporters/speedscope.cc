@@ -8,6 +8,7 @@
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/json_writer.h"
+#include "report/exporters/node_facts.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
 
