@@ -26,6 +26,7 @@
 #include "symbolize/table_cache.h"
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
+#include "transform/depth.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
@@ -257,6 +258,21 @@ Status give_metric_its_name(Profile& profile, Profile& base, const Options& opti
   return {};
 }
 
+// Recorded with different limits of depth, both as if with the smaller one.
+void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string>& remarks) {
+  const std::uint32_t now_limit = transform::depth_limit(profile);
+  const std::uint32_t base_limit = transform::depth_limit(base);
+  if (now_limit == base_limit || is_imported(profile) || is_imported(base)) return;
+  const std::uint32_t limit = now_limit == 0    ? base_limit
+                              : base_limit == 0 ? now_limit
+                                                : std::min(now_limit, base_limit);
+  Profile& deeper = limit == now_limit ? base : profile;
+  deeper = transform::fold_deeper(deeper, limit);
+  remarks.push_back(fmt::format(
+      "one side was recorded with --depth {}: what is deeper is compared by caller and callee",
+      limit));
+}
+
 }  // namespace
 
 Result<Report> make_report(const Options& options, Progress& progress) {
@@ -336,6 +352,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                    fmt::format("no metric \"{}\" in it", escape(metric_name)),
                    "choose one that both have: --metric"};
     }
+    if (!takes_times) bring_to_one_depth(profile, *base, skipped);
     how.aliases = transform::renamed_program(*base, profile);
     needs.lines |= is_imported(profile) != is_imported(*base);
     profile = transform::join({profile, transform::as_baseline(*base)});

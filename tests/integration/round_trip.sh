@@ -137,6 +137,16 @@ done
 { printf 'f%d;' $(seq 20000); echo 'leaf 7'; } >long.folded
 check 'a stack of 20,000 frames' "$("$REPORT" --self --format csv long.folded | grep -c '^leaf,7,')" = 1
 
+begin 'other limits of depth'
+cd "$dir" || exit 1
+export FBLEPROF_CLOCK=ticks
+record whole.ml "$PROGRAMS/count.fentry" 3
+FBLEPROF_DEPTH=3 record shallow.ml "$PROGRAMS/count.fentry" 3
+unset FBLEPROF_CLOCK
+"$REPORT" --diff whole.ml shallow.ml --metric calls --self --all >out 2>err || fail 'not compared'
+grep -q 'compared by caller and callee' err out || fail 'nothing says so'
+check 'no call differs' "$("$REPORT" --diff whole.ml shallow.ml --metric calls --format json 2>&1 | grep -o '"changed":true' | wc -l)" = 0
+
 begin 'chance is no change'
 cd "$dir" || exit 1
 for run in 1 2 3 4; do record run$run ../our_exports_are_our_profiles/plain; done
