@@ -140,8 +140,8 @@ check 'a stack of 20,000 frames' "$("$REPORT" --self --format csv long.folded | 
 begin 'other limits of depth'
 cd "$dir" || exit 1
 export FBLEPROF_CLOCK=ticks
-record whole.ml "$PROGRAMS/count.fentry" 3
-FBLEPROF_DEPTH=3 record shallow.ml "$PROGRAMS/count.fentry" 3
+record whole.ml ../our_exports_are_our_profiles/hooked
+FBLEPROF_DEPTH=2 record shallow.ml ../our_exports_are_our_profiles/hooked
 unset FBLEPROF_CLOCK
 "$REPORT" --diff whole.ml shallow.ml --metric calls --self --all >out 2>err || fail 'not compared'
 grep -q 'compared by caller and callee' err out || fail 'nothing says so'
