@@ -239,6 +239,15 @@ class Identities {
         });
     keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
     if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
+    if (!functions_.module[f]) {
+      // Our exports mark those of a module, if another of the name has none.
+      keep_if_any(candidates, [&](std::uint32_t c) { return !functions_.module[c]; });
+      const bool is_one_module = std::all_of(
+          candidates.begin(), candidates.end(),
+          [&](std::uint32_t c) { return identity_of(c) == identity_of(candidates.front()); });
+      // Which of several libraries' functions it is, nobody can tell.
+      if (!is_one_module) return FunctionId(f);
+    }
     // Namesakes that only their order tells apart.
     std::uint32_t& next = met_[{build_of(f), functions_.name[f]}];
     return FunctionId(candidates[std::min<std::size_t>(next++, candidates.size() - 1)]);

@@ -80,6 +80,16 @@ TEST_F(Identity, OtherModulesHaveOtherFunctions) {
   EXPECT_EQ(same()[f.index()], f);
 }
 
+TEST_F(Identity, ANameOfSeveralModulesIsNoneOfThem) {
+  const FunctionId one = recorded(module("/a/one", "aa"), 0x10, "f");
+  const FunctionId two = recorded(module("/a/two", "bb"), 0x10, "f");
+  const FunctionId name = imported({}, "f"), marked = imported({}, "f [two]");
+  const auto same = this->same();
+  EXPECT_EQ(same[name.index()], name);
+  EXPECT_EQ(same[marked.index()], two);
+  EXPECT_EQ(same[one.index()], one);
+}
+
 TEST_F(Identity, PartsOfAFunctionAreIt) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
