@@ -1,7 +1,10 @@
 #include "analysis/diff.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <list>
+#include <utility>
 
 #include "analysis/costs.h"
 #include "analysis/functions.h"
@@ -14,15 +17,61 @@ namespace {
 
 using Wide = unsigned __int128;
 
-std::vector<Change> side_by_side(const std::vector<std::uint64_t>& base,
-                                 const std::vector<std::uint64_t>& now, const Change& total,
-                                 bool normalize) {
-  std::vector<Change> changes(now.size());
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    changes[i].base = normalize ? scaled(base[i], total.now, total.base) : base[i];
-    changes[i].now = now[i];
+// Standard deviations beyond which a change is taken for one. A profile has hundreds of functions:
+// three would be met by chance.
+constexpr double kCertain = 4;
+
+double mean(const std::vector<std::uint64_t>& values) {
+  double sum = 0;
+  for (const std::uint64_t value : values) sum += static_cast<double>(value);
+  return sum / static_cast<double>(values.size());
+}
+
+// The spread of single values, from a sample of them; 0 of fewer than two.
+double deviation(const std::vector<std::uint64_t>& values) {
+  if (values.size() < 2) return 0;
+  const double middle = mean(values);
+  double squares = 0;
+  for (const std::uint64_t value : values) {
+    const double apart = static_cast<double>(value) - middle;
+    squares += apart * apart;
   }
-  return changes;
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+// The variance of a side's figure, which is the mean of its runs.
+double variance(double value, double quantum, double spread, std::size_t runs,
+                const std::vector<std::uint64_t>& by_run) {
+  const double counting = quantum * (value + quantum);
+  const double own = deviation(by_run), shared = spread * value;
+  return std::max({counting, own * own, shared * shared}) / static_cast<double>(runs);
+}
+
+std::vector<std::uint64_t> values_at(const std::vector<std::vector<std::uint64_t>>& runs,
+                                     std::size_t i) {
+  std::vector<std::uint64_t> values;
+  values.reserve(runs.size());
+  for (const std::vector<std::uint64_t>& run : runs) values.push_back(run[i]);
+  return values;
+}
+
+// By how much most of the time changed: the ratio that half of it exceeds.
+double common_ratio(const std::vector<FunctionChange>& functions, double least) {
+  std::vector<std::pair<double, double>> ratios;  // and their weight
+  double all = 0;
+  for (const FunctionChange& f : functions) {
+    const auto base = static_cast<double>(f.self.base);
+    if (base < least) continue;
+    ratios.emplace_back(static_cast<double>(f.self.now) / base, base);
+    all += base;
+  }
+  std::sort(ratios.begin(), ratios.end());
+  double passed = 0;
+  for (const auto& [ratio, weight] : ratios) {
+    passed += weight;
+    if (passed * 2 >= all) return std::abs(ratio - 1) <= kLoad ? ratio : 1;
+  }
+  return 1;
 }
 
 std::vector<std::uint64_t> own_values(const Profile& profile, const Metric* metric) {
@@ -41,40 +90,172 @@ std::uint64_t scaled(std::uint64_t value, std::uint64_t factor, std::uint64_t di
   return result > kMost ? kMost : static_cast<std::uint64_t>(result);
 }
 
-Diff diff(const Profile& profile, const DiffMetrics& metrics) {
-  Diff result;
-  const Costs base_costs(profile, metrics.base), now_costs(profile, metrics.now);
-  result.total = {base_costs.total(), now_costs.total()};
-  const auto compare = [&](const auto& base, const auto& now) {
-    return side_by_side(base, now, result.total, metrics.normalize);
+Noise noise_of(const Profile& profile, const DiffMetrics& metrics) {
+  Noise noise;
+  noise.base_runs = std::max<std::size_t>(metrics.base_runs.size(), 1);
+  noise.now_runs = std::max<std::size_t>(metrics.runs.size(), 1);
+  const Role role = metrics.now.role;
+  if (role != Role::kCpuTime && role != Role::kWallTime && role != Role::kSamples) return noise;
+  if (metrics.samples == nullptr || metrics.base_samples == nullptr) return noise;
+  const auto quantum = [&](const Metric& metric, const Metric& samples) {
+    const std::uint64_t count = total(profile, samples);
+    return count == 0 ? 0
+                      : static_cast<double>(total(profile, metric)) / static_cast<double>(count);
   };
-  result.self = compare(own_values(profile, &metrics.base), own_values(profile, &metrics.now));
-  result.inclusive = compare(base_costs.inclusive(), now_costs.inclusive());
-  result.calls = side_by_side(own_values(profile, metrics.base_calls),
-                              own_values(profile, metrics.calls), {}, false);
+  noise.base_quantum = quantum(metrics.base, *metrics.base_samples);
+  noise.now_quantum = quantum(metrics.now, *metrics.samples);
+  noise.is_sampled = noise.base_quantum != 0 && noise.now_quantum != 0;
+  const auto spread = [&](const std::vector<const Metric*>& runs) {
+    std::vector<std::uint64_t> totals;
+    for (const Metric* run : runs) totals.push_back(total(profile, *run));
+    const double middle = totals.empty() ? 0 : mean(totals);
+    return middle == 0 ? 0 : deviation(totals) / middle;
+  };
+  // One side alone may have had a quiet machine.
+  noise.base_spread = noise.now_spread = std::max(spread(metrics.base_runs), spread(metrics.runs));
+  return noise;
+}
 
-  // Both tables are of one tree, so their rows stand in the same order.
-  const std::vector<FunctionRow> base = function_table(base_costs);
-  const std::vector<FunctionRow> now = function_table(now_costs);
-  std::vector<Change> calls(profile.functions().count());
-  for (std::size_t n = 0; n < profile.nodes().count(); ++n) {
-    Change& of_function = calls[profile.nodes().function[n].index()];
-    of_function.base += result.calls[n].base;
-    of_function.now += result.calls[n].now;
+bool is_noise(const Noise& noise, const Change& change, const std::vector<std::uint64_t>& base_runs,
+              const std::vector<std::uint64_t>& runs) {
+  if (!noise.is_sampled) return false;
+  const auto base = static_cast<double>(change.base), now = static_cast<double>(change.now);
+  const double bound =
+      kCertain *
+      std::sqrt(variance(base, noise.base_quantum, noise.base_spread, noise.base_runs, base_runs) +
+                variance(now, noise.now_quantum, noise.now_spread, noise.now_runs, runs));
+  return std::abs(now - base) <= bound || std::abs(now - noise.common * base) <= bound;
+}
+
+namespace {
+
+// The comparison in the making: one side's figures beside the other's, run by run.
+class Comparison {
+ public:
+  Comparison(const Profile& profile, const DiffMetrics& metrics)
+      : profile_(profile), metrics_(metrics) {}
+
+  Diff compare() {
+    const Costs base_costs(profile_, metrics_.base), now_costs(profile_, metrics_.now);
+    result_.noise = noise_of(profile_, metrics_);
+    result_.total = {mean_of(base_costs.total(), result_.noise.base_runs),
+                     mean_of(now_costs.total(), result_.noise.now_runs)};
+    for (const Metric* run : metrics_.base_runs) base_runs_.emplace_back(profile_, *run);
+    for (const Metric* run : metrics_.runs) runs_.emplace_back(profile_, *run);
+    compare_calls();
+    compare_functions(base_costs, now_costs);
+    compare_nodes(base_costs, now_costs);
+    result_.total.is_noise =
+        is_noise(result_.noise, result_.total, totals(base_runs_), totals(runs_));
+    return std::move(result_);
   }
-  const auto base_value = [&](std::uint64_t value) {
-    return metrics.normalize ? scaled(value, result.total.now, result.total.base) : value;
-  };
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    FunctionChange change;
-    change.function = now[i].function;
-    change.self = {base_value(base[i].self), now[i].self};
-    change.dominated = {base_value(base[i].dominated), now[i].dominated};
-    change.calls = calls[change.function.index()];
-    change.is_bound = now[i].dominated_is_bound;
-    result.functions.push_back(change);
+
+ private:
+  static std::uint64_t mean_of(std::uint64_t sum, std::size_t runs) {
+    return runs == 1 ? sum : scaled(sum, 1, runs);
   }
-  return result;
+  std::uint64_t base_value(std::uint64_t sum) const {
+    const std::uint64_t value = mean_of(sum, result_.noise.base_runs);
+    return metrics_.normalize ? scaled(value, result_.total.now, result_.total.base) : value;
+  }
+  std::uint64_t now_value(std::uint64_t sum) const { return mean_of(sum, result_.noise.now_runs); }
+
+  static std::vector<std::uint64_t> totals(const std::list<Costs>& runs) {
+    std::vector<std::uint64_t> all;
+    for (const Costs& run : runs) all.push_back(run.total());
+    return all;
+  }
+
+  void compare_calls() {
+    const std::vector<std::uint64_t> base = own_values(profile_, metrics_.base_calls);
+    const std::vector<std::uint64_t> now = own_values(profile_, metrics_.calls);
+    result_.calls.resize(now.size());
+    for (std::size_t n = 0; n < now.size(); ++n) {
+      result_.calls[n] = {mean_of(base[n], result_.noise.base_runs), now_value(now[n])};
+    }
+  }
+
+  // All tables are of one tree, so their rows stand in the same order.
+  void compare_functions(const Costs& base_costs, const Costs& now_costs) {
+    const std::vector<FunctionRow> base = function_table(base_costs);
+    const std::vector<FunctionRow> now = function_table(now_costs);
+    std::vector<std::vector<FunctionRow>> base_runs, runs;
+    for (const Costs& run : base_runs_) base_runs.push_back(function_table(run));
+    for (const Costs& run : runs_) runs.push_back(function_table(run));
+    std::vector<Change> calls(profile_.functions().count());
+    for (std::size_t n = 0; n < profile_.nodes().count(); ++n) {
+      Change& of_function = calls[profile_.nodes().function[n].index()];
+      of_function.base += result_.calls[n].base;
+      of_function.now += result_.calls[n].now;
+    }
+    std::vector<FunctionChange>& changes = result_.functions;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      FunctionChange& change = changes.emplace_back();
+      change.function = now[i].function;
+      change.self = {base_value(base[i].self), now_value(now[i].self)};
+      change.dominated = {base_value(base[i].dominated), now_value(now[i].dominated)};
+      change.calls = calls[change.function.index()];
+      change.is_bound = now[i].dominated_is_bound;
+    }
+    Noise& noise = result_.noise;
+    if (noise.is_sampled && noise.base_runs == 1 && noise.now_runs == 1) {
+      constexpr double kEnoughSamples = 20;
+      noise.common = common_ratio(changes, kEnoughSamples * noise.base_quantum);
+    }
+    const auto column = [](const std::vector<std::vector<FunctionRow>>& tables, std::size_t i,
+                           std::uint64_t FunctionRow::*figure) {
+      std::vector<std::uint64_t> values;
+      for (const std::vector<FunctionRow>& table : tables) values.push_back(table[i].*figure);
+      return values;
+    };
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      changes[i].self.is_noise =
+          is_noise(noise, changes[i].self, column(base_runs, i, &FunctionRow::self),
+                   column(runs, i, &FunctionRow::self));
+      changes[i].dominated.is_noise =
+          is_noise(noise, changes[i].dominated, column(base_runs, i, &FunctionRow::dominated),
+                   column(runs, i, &FunctionRow::dominated));
+    }
+  }
+
+  void compare_nodes(const Costs& base_costs, const Costs& now_costs) {
+    std::vector<std::vector<std::uint64_t>> base_runs, runs;
+    for (const Metric* run : metrics_.base_runs) base_runs.push_back(own_values(profile_, run));
+    for (const Metric* run : metrics_.runs) runs.push_back(own_values(profile_, run));
+    result_.self = side_by_side(own_values(profile_, &metrics_.base),
+                                own_values(profile_, &metrics_.now), base_runs, runs);
+    base_runs.clear();
+    runs.clear();
+    for (const Costs& run : base_runs_) base_runs.push_back(run.inclusive());
+    for (const Costs& run : runs_) runs.push_back(run.inclusive());
+    result_.inclusive =
+        side_by_side(base_costs.inclusive(), now_costs.inclusive(), base_runs, runs);
+  }
+
+  std::vector<Change> side_by_side(const std::vector<std::uint64_t>& base,
+                                   const std::vector<std::uint64_t>& now,
+                                   const std::vector<std::vector<std::uint64_t>>& base_runs,
+                                   const std::vector<std::vector<std::uint64_t>>& runs) const {
+    std::vector<Change> changes(now.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      changes[i] = {base_value(base[i]), now_value(now[i])};
+      if (changes[i].size() == 0) continue;
+      changes[i].is_noise =
+          is_noise(result_.noise, changes[i], values_at(base_runs, i), values_at(runs, i));
+    }
+    return changes;
+  }
+
+  const Profile& profile_;
+  const DiffMetrics& metrics_;
+  Diff result_;
+  std::list<Costs> base_runs_, runs_;  // they cannot be moved
+};
+
+}  // namespace
+
+Diff diff(const Profile& profile, const DiffMetrics& metrics) {
+  return Comparison(profile, metrics).compare();
 }
 
 std::uint64_t cost_of(const Profile& profile, const Metric& metric,

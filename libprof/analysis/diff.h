@@ -9,10 +9,28 @@
 
 namespace fbleprof::analysis {
 
+// How far two figures can be apart by chance alone.
+//
+// A figure of a sampled metric is a number of samples, each worth `value / samples` of the whole:
+// it has the spread that counts of chance have. Two runs differ by more than that, as a machine has
+// other work as well. Where each side has several runs, they tell how much: by the spread of the
+// figure itself, and by that of the whole. Where there is one run a side, a change that most
+// functions share is taken for the machine's, up to kLoad.
+struct Noise {
+  bool is_sampled = false;                   // else figures are exact, and any change is one
+  double base_quantum = 0, now_quantum = 0;  // what a sample is worth
+  double base_spread = 0, now_spread = 0;    // of a run's total: standard deviation / total
+  double common = 1;                         // how most functions changed
+  std::size_t base_runs = 1, now_runs = 1;
+};
+inline constexpr double kLoad = 0.2;
+
 // A figure before and after.
 struct Change {
   std::uint64_t base = 0, now = 0;
+  bool is_noise = false;  // chance alone makes such a change
 
+  bool did_change() const { return base != now && !is_noise; }
   bool any() const { return base != 0 || now != 0; }
   bool is_new() const { return base == 0 && now != 0; }
   bool is_gone() const { return base != 0 && now == 0; }
@@ -29,6 +47,11 @@ struct DiffMetrics {
   const profile::Metric* base_calls = nullptr;
   // Scale the baseline (not its calls) to the total of the new profile: for runs of unequal length.
   bool normalize = false;
+  // Runs of each side, one metric each: then figures are means of the runs. Empty: one run.
+  std::vector<const profile::Metric*> base_runs, runs;
+  // Null: the metric is not sampled, or nobody knows how often.
+  const profile::Metric* samples = nullptr;
+  const profile::Metric* base_samples = nullptr;
 };
 
 struct FunctionChange {
@@ -39,6 +62,7 @@ struct FunctionChange {
 
 struct Diff {
   Change total;  // before scaling
+  Noise noise;
   // By node. Scaled, if that was asked for.
   std::vector<Change> self, inclusive, calls;
   std::vector<FunctionChange> functions;  // without the root, in no order
@@ -46,6 +70,13 @@ struct Diff {
 
 // `profile` is one tree that holds all four metrics.
 Diff diff(const profile::Profile& profile, const DiffMetrics& metrics);
+
+// What chance alone does to the metric's figures. Needs no function's figures: `common` is 1.
+Noise noise_of(const profile::Profile& profile, const DiffMetrics& metrics);
+// Whether a change is within the noise. `base_runs`, `runs`: the figure in each run, if there are
+// several.
+bool is_noise(const Noise& noise, const Change& change, const std::vector<std::uint64_t>& base_runs,
+              const std::vector<std::uint64_t>& runs);
 
 // What a set of functions costs together: `self`, or all paths that hold one of them, each once.
 // `matches` is by function; empty = all functions.

@@ -532,7 +532,8 @@ class Reader {
     parts.metrics = std::move(metrics_.metrics());
     parts.strings = std::make_shared<Strings>(strings_.take());
     fit_sums(parts, image_.name());
-    return {Profile(std::move(parts)), std::move(damage_), wrong_depths_, std::move(skipped_)};
+    return {Profile(std::move(parts)), std::move(damage_), wrong_depths_, image_.truncated(),
+            std::move(skipped_)};
   }
 
   const FileImage& image_;

@@ -27,6 +27,7 @@ struct ReadResult {
   Damage damage;
   // Nodes whose depth is not one more than their parent's.
   std::uint64_t wrong_depths = 0;
+  bool is_truncated = false;
   // Records of a newer minor version that were skipped: how many of each kind.
   std::map<std::uint16_t, std::uint64_t> skipped;
 };

@@ -1,22 +1,10 @@
 #include "transform/baseline.h"
 
 #include <algorithm>
-#include <set>
 
 namespace fbleprof::transform {
 
 using namespace profile;
-
-namespace {
-
-bool is_import(const Profile& profile) {
-  const std::vector<Process>& processes = profile.processes();
-  return !processes.empty() &&
-         std::all_of(processes.begin(), processes.end(),
-                     [](const Process& process) { return process.is_imported; });
-}
-
-}  // namespace
 
 std::string baseline_name(std::string_view metric) { return "base:" + std::string(metric); }
 
@@ -32,23 +20,34 @@ Profile as_baseline(const Profile& profile) {
   return Profile(std::move(parts));
 }
 
-Profile like_recorded(const Profile& profile, const Profile& other) {
-  if (!is_import(profile) || is_import(other)) return profile;
-  std::set<std::string_view> blocks;
-  for (std::size_t f = 0; f < other.functions().count(); ++f) {
-    if (other.functions().kind[f] != FunctionKind::kBlock) continue;
-    blocks.insert(other.text(other.functions().name[f]));
-  }
-  auto functions = std::make_shared<Functions>(profile.functions());
-  for (std::size_t f = 0; f < functions->count(); ++f) {
-    const std::string_view name = profile.text(functions->name[f]);
-    if (functions->kind[f] == FunctionKind::kBlock && !name.empty() && !name.starts_with('[') &&
-        !blocks.contains(name)) {
-      functions->kind[f] = FunctionKind::kNative;
-    }
-  }
+std::string run_name(std::size_t number) { return "run " + std::to_string(number); }
+
+Profile as_run(const Profile& profile, std::string_view metric, std::size_t number) {
+  const Metric* found = profile.find_metric(metric);
+  if (found == nullptr) return profile;
+  Metric copy = *found;
+  copy.name = run_name(number);
+  // No view shows it, and nobody finds it who asks for what it measures.
+  copy.is_baseline = true;
+  copy.is_default = false;
+  copy.role = Role::kAmount;
   Parts parts = profile.parts();
-  parts.functions = std::move(functions);
+  parts.metrics.push_back(std::move(copy));
+  return Profile(std::move(parts));
+}
+
+bool has_unnamed_metric(const Profile& profile) {
+  return profile.metrics().size() == 1 && profile.metrics()[0].role == Role::kAmount &&
+         std::all_of(profile.processes().begin(), profile.processes().end(),
+                     [](const Process& process) { return process.is_imported; });
+}
+
+Profile with_metric_like(const Profile& profile, const Metric& like) {
+  Parts parts = profile.parts();
+  Metric& only = parts.metrics.front();
+  const auto values = only.values;
+  only = like;
+  only.values = values;
   return Profile(std::move(parts));
 }
 

@@ -20,11 +20,10 @@ struct MergeOptions {
 // The same profile, whose contexts stay apart by call site in every step that follows.
 profile::Profile with_sites_apart(const profile::Profile& profile);
 
-// Functions of the same name in the same module are one, also of two builds of it (see
-// same_module.h), and with the parts that a compiler split off; and so is one of an unknown module
-// with the only other of its name. Static functions that merely share a name are not, nor are
-// nameless ones of different addresses or builds. Then nodes of the same path are one. The result
-// has one tree; below its root, for each split, a level of groups (profile::Group).
+// Functions that are the same (see identity.h) become one, also those of two builds of a module
+// (see same_module.h); nameless ones of different addresses or builds do not. Then nodes of the
+// same path are one. The result has one tree; below its root, for each split, a level of groups
+// (profile::Group).
 profile::Profile merge(const profile::Profile& profile, const MergeOptions& options = {});
 
 }  // namespace fbleprof::transform

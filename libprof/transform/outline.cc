@@ -8,14 +8,20 @@ using namespace profile;
 
 namespace {
 
-// By node: its tree, as an index. Trees lie side by side.
-std::vector<std::uint32_t> trees_of_nodes(const Profile& profile) {
+// By tree: the edges that leave its nodes.
+std::vector<std::uint64_t> edge_counts(const Profile& profile) {
+  std::vector<std::uint64_t> counts(profile.trees().size());
+  // Most profiles have one tree: millions of edges need not be asked whose they are.
+  if (counts.size() == 1) counts[0] = profile.edges().count();
+  if (counts.size() < 2) return counts;
+  // By node: its tree. Trees lie side by side.
   std::vector<std::uint32_t> tree_of(profile.nodes().count());
   for (std::uint32_t t = 0; t < profile.trees().size(); ++t) {
     const Tree& tree = profile.trees()[t];
     std::fill(tree_of.begin() + tree.begin.index(), tree_of.begin() + tree.end.index(), t);
   }
-  return tree_of;
+  for (const NodeId from : profile.edges().from) ++counts[tree_of[from.index()]];
+  return counts;
 }
 
 MetricTotal total_of(const Metric& metric, const Tree& tree) {
@@ -60,12 +66,12 @@ Profile outline(const Profile& profile) {
   for (LabelSet& set : *label_sets) labels(set);
 
   std::vector<TreeFigures> figures(profile.trees().size());
-  const std::vector<std::uint32_t> tree_of = trees_of_nodes(profile);
-  for (const NodeId from : profile.edges().from) ++figures[tree_of[from.index()]].edge_count;
+  const std::vector<std::uint64_t> counts = edge_counts(profile);
   auto trees = std::make_shared<std::vector<Tree>>(profile.trees());
   for (std::size_t t = 0; t < trees->size(); ++t) {
     Tree& tree = (*trees)[t];
     TreeFigures& own = figures[t];
+    own.edge_count = counts[t];
     own.node_count = tree.end.index() - tree.begin.index();
     for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
       own.deepest = std::max(own.deepest, profile.nodes().depth[n]);

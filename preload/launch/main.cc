@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "launch/library.h"
+#include "launch/names.h"
 #include "launch/options.h"
 #include "launch/target.h"
 #include "launch_paths.h"
@@ -45,11 +46,11 @@ std::string missing_directory(const Request& request) {
   return {};
 }
 
-std::string realtime_ns() {
+std::uint64_t realtime_ns() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  return std::to_string(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
-                        static_cast<std::uint64_t>(now.tv_nsec));
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 // AddressSanitizer refuses to run if another library is loaded before its own, as a preloaded one
@@ -106,7 +107,8 @@ int main(int argc, char** argv) {
     setenv(variable.c_str(), value.c_str(), 1);
   }
   // By this the recorder tells this run's profiles, which it leaves alone, from the previous run's.
-  setenv("FBLEPROF_RUN", realtime_ns().c_str(), 1);
+  const std::uint64_t start_ns = realtime_ns();
+  setenv("FBLEPROF_RUN", std::to_string(start_ns).c_str(), 1);
   const Obstacle obstacle = obstacle_of(program.path);
   if (obstacle != Obstacle::kNone) say(explain(obstacle, name));
   // In a program of another class, the dynamic linker would complain about the recorder. In other
@@ -118,12 +120,16 @@ int main(int argc, char** argv) {
 
   if (has_shared_asan(program.path)) allow_asan_behind_us();
   const char* out = std::getenv("FBLEPROF_OUT");
-  if (const std::string reason = obstacle_of_output(out && *out ? out : "mlmon.out");
-      !reason.empty()) {
+  const std::string output = out && *out ? out : "mlmon.out";
+  if (const std::string reason = obstacle_of_output(output); !reason.empty()) {
     say(reason + ": " + name + " runs unprofiled");
   }
 
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
-  execvp(name.c_str(), argv + (argc - static_cast<int>(request.command.size())));
-  return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
+  char** const command = argv + (argc - static_cast<int>(request.command.size()));
+  const auto become_program = [&] {
+    execvp(name.c_str(), command);
+    return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
+  };
+  return request.names ? run_and_name(become_program, output, start_ns) : become_program();
 }

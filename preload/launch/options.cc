@@ -49,6 +49,10 @@ po::options_description recording_options() {
 po::options_description other_options() {
   po::options_description options("Other options", kColumns, kDescriptionColumns);
   auto add = options.add_options();
+  add("names",
+      "at the end of the run, put the functions' names into the profile, so that it can be read "
+      "after a rebuild, or where the program is not. fble-prof waits for the program instead of "
+      "becoming it");
   add("verbose,v", "report on stderr what the recorder does and what it cannot do");
   add("help,h", "show this text");
   add("version", "show the version");
@@ -220,6 +224,7 @@ Request read_request(const std::vector<std::string>& arguments) {
     request.action = Action::kVersion;
   } else {
     read_settings(given, &request);
+    request.names = given.count("names") != 0;
     if (request.error.empty() && request.command.empty()) request.error = "no program is named";
   }
   return request;

@@ -14,6 +14,7 @@ struct Request {
   // Settings of the recorder, as FBLEPROF_... variables. Options that were not given are not among
   // them, so the environment's settings stay in force.
   std::vector<std::pair<std::string, std::string>> environment;
+  bool names = false;                // put names into the profiles at the end of the run
   std::vector<std::string> command;  // the program and its arguments
   std::string error;                 // one line; not empty = wrong usage
 };

@@ -8,6 +8,7 @@
 #include "analysis/costs.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/diff_view.h"
 #include "transform/baseline.h"
 #include "transform/matcher.h"
 #include "transform/suggest.h"
@@ -175,15 +176,26 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
                                transform::likely_meant(profile, limit.pattern)));
     }
   }
+  const analysis::DiffMetrics metrics = diff_metrics(profile, *now, normalize);
+  const analysis::Noise noise = analysis::noise_of(profile, metrics);
+  const auto cost = [&](const Metric& of) {
+    return analysis::cost_of(profile, of, matches, extent);
+  };
   Change change;
-  change.now = analysis::cost_of(profile, *now, matches, extent);
-  change.base = analysis::cost_of(profile, *base, matches, extent);
+  change.now = analysis::scaled(cost(*now), 1, noise.now_runs);
+  change.base = analysis::scaled(cost(*base), 1, noise.base_runs);
   if (normalize && !is_calls) {
-    change.base = analysis::scaled(change.base, all_now, all_base);
+    change.base = analysis::scaled(change.base, analysis::scaled(all_now, 1, noise.now_runs),
+                                   analysis::scaled(all_base, 1, noise.base_runs));
   }
   const bool counts = limit.direction == Limit::Direction::kBoth ||
                       (limit.direction == Limit::Direction::kUp) == change.grew();
   if (!counts || !exceeds(change, limit)) return std::string();
+  // What chance alone can make breaks no rule.
+  std::vector<std::uint64_t> base_runs, runs;
+  for (const Metric* run : metrics.base_runs) base_runs.push_back(cost(*run));
+  for (const Metric* run : metrics.runs) runs.push_back(cost(*run));
+  if (analysis::is_noise(noise, change, base_runs, runs)) return std::string();
   return fmt::format("failed: {}: {}{}{} {}", limit.text, limit.metric,
                      matches.empty()           ? ""
                      : extent == Extent::kSelf ? " self"

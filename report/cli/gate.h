@@ -10,7 +10,8 @@
 // UNIT is ns, us, ms, s for times; B, KiB, MiB, GiB for sizes; counts have none. The functions that
 // the pattern names count together: `self`, or `dominated` (every path that holds one of them,
 // once). Without either word it is dominated; for calls it is self, which are the calls of these
-// functions and not of what they call. Figures are whole numbers and are compared exactly.
+// functions and not of what they call. Figures are whole numbers and are compared exactly; but a
+// change of a sampled metric that chance alone can make (analysis/diff.h) breaks no rule.
 #pragma once
 
 #include <cstdint>

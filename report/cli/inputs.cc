@@ -18,6 +18,7 @@
 #include "report/importers/gzip.h"
 #include "report/importers/perf_script.h"
 #include "report/importers/pprof.h"
+#include "report/importers/speedscope.h"
 #include "symbolize/symbolizer.h"
 
 namespace fbleprof::report {
@@ -148,7 +149,8 @@ class Inputs {
                    "name the profile, or gmon.out and then the program"};
     }
     const bool is_whole_needed = kind == FileKind::kNative || kind == FileKind::kGzip ||
-                                 kind == FileKind::kPprof || kind == FileKind::kGmon;
+                                 kind == FileKind::kPprof || kind == FileKind::kGmon ||
+                                 kind == FileKind::kSpeedscope;
     if (is_whole_needed) {
       if (Status bad = source->read(std::string::npos - head.size(), head)) return *bad;
     }
@@ -161,12 +163,19 @@ class Inputs {
     return std::optional<Profile>(std::move(*profile));
   }
 
+  // A file that was cut before its first context shows nothing, which is not what was recorded.
+  static Status check_rest(const profile::ReadResult& read, const std::string& name) {
+    if (!read.is_truncated || read.profile.nodes().count() != 0) return {};
+    return Error{name, {}, "the file ends before its first context", "nothing is left to show"};
+  }
+
   Result<std::optional<Profile>> native(const std::string& file) const {
     profile::ReadOptions how;
     // Of many files the number read is shown, and not how far each is.
     if (files_.size() == 1) how.progress = options_.progress;
     auto read = profile::read_file(file, how);
     if (!read) return read.error();
+    if (Status bad = check_rest(*read, file)) return *bad;
     return std::optional<Profile>(std::move(read->profile));
   }
 
@@ -176,6 +185,7 @@ class Inputs {
       case FileKind::kNative: {
         auto read = profile::read_bytes(std::as_bytes(std::span(bytes)), name);
         if (!read) return read.error();
+        if (Status bad = check_rest(*read, name)) return *bad;
         return std::move(read->profile);
       }
       case FileKind::kGzip: {
@@ -188,6 +198,8 @@ class Inputs {
       }
       case FileKind::kPprof:
         return importers::parse_pprof(bytes, name);
+      case FileKind::kSpeedscope:
+        return importers::parse_speedscope(bytes, name);
       case FileKind::kPerfScript:
       case FileKind::kFolded:
         return importers::parse_text(*text_parser(kind, name), bytes);
@@ -203,10 +215,11 @@ class Inputs {
       default:
         break;
     }
-    return Error{name,
-                 {},
-                 "not a profile of any kind known here",
-                 "known are mlmon.out, `perf script` text, folded stacks, pprof and gmon.out"};
+    return Error{
+        name,
+        {},
+        "not a profile of any kind known here",
+        "known are mlmon.out, `perf script` text, folded stacks, pprof, speedscope and gmon.out"};
   }
 
   bool any_is(FileKind kind) const { return !first_of(kind).empty(); }

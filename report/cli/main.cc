@@ -51,7 +51,9 @@ int run(int argc, char** argv) {
   const bool for_people = options->output.empty() &&
                           options->action == report::Options::Action::kShow &&
                           options->look.format == report::Format::kText;
-  const int status = write_out(options->output, made->text, for_people);
+  const bool is_packing = options->action == report::Options::Action::kPack;
+  const int status =
+      write_out(is_packing ? std::string() : options->output, made->text, for_people);
   return status == kShown && made->broken ? kBroken : status;
 }
 

@@ -47,8 +47,8 @@ const std::vector<OptionGroup>& option_groups() {
          "clock",
          "cpu wall calls samples ticks overhead", OptionKind::kText},
         {"inlines", "",
-         "show inlined functions as callees (needs debug info, and FBLEPROF_LEAVES=1 for their "
-         "cost)"},
+         "show inlined functions as callees (needs debug info, and a profile recorded with "
+         "--leaves for their cost)"},
         {"leaves", "", "show sampled addresses as callees, not as self time"},
         {"no-symbols", "", "look up no names: module+0xoffset"}}},
       {"From what (- is stdin)",
@@ -57,8 +57,9 @@ const std::vector<OptionGroup>& option_groups() {
          "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first",
          "thread process host file label:", OptionKind::kTexts},
         {"diff", "BASE",
-         "compare with this profile; the tree, or with --self or --dominated a table", "",
-         OptionKind::kTexts, true},
+         "compare with this profile; the tree, or with --self or --dominated a table. Several runs "
+         "of each, --diff A1,A2,A3 B1,B2,B3: their means, and what chance makes is no change",
+         "", OptionKind::kTexts, true},
         {"normalize", "", "scale the base to the same total"},
         {"times-from", "PLAIN",
          "contexts and calls as here, times as in this profile of the program without hooks; "
@@ -68,6 +69,12 @@ const std::vector<OptionGroup>& option_groups() {
          "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
          "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable",
          "", OptionKind::kTexts}}},
+      {"Instead of a view",
+       {{"pack", "",
+         "put the functions' names into the profile, so that it can be read where the program is "
+         "not, "
+         "or after a rebuild; with -o FILE into a copy"},
+        {"trim", "", "cut off the space that a killed program had reserved in its profile"}}},
       {"How",
        {{"depth", "N", "levels of the tree. Default: what fits", "", OptionKind::kCount},
         {"min", "PERCENT",
@@ -337,6 +344,20 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   return arguments;
 }
 
+// "A1,A2,A3", unless that is a file's name, is several runs: says whether it was.
+bool split_runs(std::vector<std::string>& files) {
+  if (files.size() != 1 || files[0].find(',') == std::string::npos) return false;
+  if (access(files[0].c_str(), F_OK) == 0) return false;
+  const std::string all = files[0];
+  files.clear();
+  for (std::size_t begin = 0; begin <= all.size();) {
+    const std::size_t end = std::min(all.find(',', begin), all.size());
+    if (end != begin) files.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return files.size() > 1;
+}
+
 }  // namespace
 
 std::string help_text() {
@@ -344,7 +365,8 @@ std::string help_text() {
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
           "Without a name it reads mlmon.out; several files are summed. Profiles of others are\n"
-          "read as well: perf script's text, folded stacks, pprof, gmon.out with its program.\n\n";
+          "read as well: perf script's text, folded stacks, pprof, speedscope, gmon.out with its\n"
+          "program.\n\n";
   for (const auto& group : view_options()) text << group << "\n";
   for (const auto& group : other_options()) text << group << "\n";
   text << "Formats of --export:\n";
@@ -410,6 +432,10 @@ Result<Options> parse_options(int argc, char** argv) {
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
+  if (!options.baselines.empty()) {
+    options.are_runs = split_runs(options.files);
+    options.are_base_runs = split_runs(options.baselines);
+  }
   options.times_from = texts("times-from");
   for (const Text& text : texts("split-by")) {
     auto split = transform::parse_split(text);
@@ -420,6 +446,11 @@ Result<Options> parse_options(int argc, char** argv) {
     auto limit = parse_limit(text);
     if (!limit) return limit.error();
     options.limits.push_back(std::move(*limit));
+  }
+  if (given.count("pack") != 0) options.action = Options::Action::kPack;
+  if (given.count("trim") != 0) options.action = Options::Action::kTrim;
+  if (given.count("pack") + given.count("trim") > 1) {
+    return usage("--pack and --trim: a packed profile is trimmed, too");
   }
   if (options.view != nullptr) {
     if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);

@@ -15,7 +15,7 @@
 namespace fbleprof::report {
 
 struct Options {
-  enum class Action { kShow, kExport, kHelp, kVersion } action = Action::kShow;
+  enum class Action { kShow, kExport, kPack, kTrim, kHelp, kVersion } action = Action::kShow;
   const View* view = nullptr;             // of kShow
   std::string value;                      // of the view's option
   std::vector<std::string> view_options;  // of the view's own that were given
@@ -26,7 +26,9 @@ struct Options {
   transform::Filter filter;
   std::vector<transform::Split> splits;
   bool tolerant = false;
-  std::vector<std::string> baselines;   // --diff: what `files` are compared with
+  std::vector<std::string> baselines;  // --diff: what `files` are compared with
+  // --diff A1,A2 B1,B2: each file is a run of its own, and figures are means of the runs.
+  bool are_runs = false, are_base_runs = false;
   std::vector<std::string> times_from;  // --times-from: runs without hooks
   bool normalize = false;
   std::vector<Limit> limits;

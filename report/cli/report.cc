@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "analysis/costs.h"
@@ -16,6 +17,7 @@
 #include "report/cli/inputs.h"
 #include "report/cli/missing_names.h"
 #include "report/cli/output.h"
+#include "report/cli/pack.h"
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/views/view.h"
@@ -24,6 +26,7 @@
 #include "symbolize/table_cache.h"
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
+#include "transform/depth.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
@@ -136,6 +139,22 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   return all.take();
 }
 
+// The same; of several runs each is kept apart, too, for their spread to tell what chance makes.
+Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
+                          const Options& options, const Needs& needs, Progress& progress,
+                          std::vector<std::string>& warnings, FilesByMetrics& by_metrics) {
+  if (!are_runs) return read_all(files, options, needs, progress, warnings, by_metrics);
+  std::vector<Profile> runs;
+  std::string metric = options.metric;
+  for (const std::string& file : files) {
+    auto run = read_all({file}, options, needs, progress, warnings, by_metrics);
+    if (!run) return run.error();
+    if (metric.empty()) metric = analysis::default_metric(*run)->name;
+    runs.push_back(transform::as_run(*run, metric, runs.size() + 1));
+  }
+  return transform::join(runs);
+}
+
 // Whether a pattern asks for source files, which only debug info tells.
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
@@ -218,14 +237,52 @@ Result<std::string> time_to_take(const Profile& profile, const Profile& base,
       "--times-from takes what is measured in seconds"};
 }
 
+bool is_imported(const Profile& profile) {
+  return std::any_of(profile.processes().begin(), profile.processes().end(),
+                     [](const profile::Process& process) { return process.is_imported; });
+}
+
+// Folded stacks don't say what they count. Beside a profile that does, it is what is compared.
+Status give_metric_its_name(Profile& profile, Profile& base, const Options& options,
+                            std::vector<std::string>& remarks) {
+  const bool now_lacks = transform::has_unnamed_metric(profile);
+  const bool base_lacks = transform::has_unnamed_metric(base);
+  if (now_lacks == base_lacks || !options.times_from.empty()) return {};
+  const auto known = choose_metric(now_lacks ? base : profile, options.metric);
+  if (!known) return known.error();
+  Profile& lacking = now_lacks ? profile : base;
+  lacking = transform::with_metric_like(lacking, **known);
+  remarks.push_back(fmt::format("{}: does not say what it counts; taken for {} (--metric)",
+                                escape(now_lacks ? options.files[0] : options.baselines[0]),
+                                escape((*known)->name)));
+  return {};
+}
+
+// Recorded with different limits of depth, both as if with the smaller one.
+void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string>& remarks) {
+  const std::uint32_t now_limit = transform::depth_limit(profile);
+  const std::uint32_t base_limit = transform::depth_limit(base);
+  if (now_limit == base_limit || is_imported(profile) || is_imported(base)) return;
+  const std::uint32_t limit = now_limit == 0    ? base_limit
+                              : base_limit == 0 ? now_limit
+                                                : std::min(now_limit, base_limit);
+  Profile& deeper = limit == now_limit ? base : profile;
+  deeper = transform::fold_deeper(deeper, limit);
+  remarks.push_back(fmt::format(
+      "one side was recorded with --depth {}: what is deeper is compared by caller and callee",
+      limit));
+}
+
 }  // namespace
 
 Result<Report> make_report(const Options& options, Progress& progress) {
+  if (options.action == Options::Action::kPack) return pack_files(options, progress);
+  if (options.action == Options::Action::kTrim) return trim_files(options);
   if (is_of(options, View::Subject::kFiles)) return report_files(options);
   if (options.exporter != nullptr) {
     if (Status bad = check_output(options.output, options.exporter->is_binary)) return *bad;
   }
-  const Needs needs = needs_of(options);
+  Needs needs = needs_of(options);
 
   // Read: each file by itself, whatever its state and kind; all runs side by side, so that a
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
@@ -233,7 +290,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   Report report;
   std::vector<std::string> skipped;
   FilesByMetrics by_metrics;
-  auto read = read_all(options.files, options, needs, progress, skipped, by_metrics);
+  auto read =
+      read_side(options.files, options.are_runs, options, needs, progress, skipped, by_metrics);
   if (!read) return read.error();
   Profile profile = std::move(*read);
   *read = Profile();
@@ -250,10 +308,22 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     report.text = report::render(*document, options.look);
     return report;
   }
+  // What this is compared with, or takes its times from.
+  const bool takes_times = !options.times_from.empty();
+  std::optional<Profile> base;
+  if (takes_times || !options.baselines.empty()) {
+    FilesByMetrics of_base;
+    auto other = read_side(takes_times ? options.times_from : options.baselines,
+                           options.are_base_runs, options, needs, progress, skipped, of_base);
+    if (!other) return other.error();
+    base = std::move(*other);
+    if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
+  }
   const auto wanted = choose_metric(profile, options.metric);
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
   for (const auto& [names, file] : by_metrics) {
+    if (transform::has_unnamed_metric(profile)) break;
     if (names.contains(metric_name) || names.empty()) continue;
     skipped.push_back(fmt::format("{}: holds no {} but {}: it counts for nothing here",
                                   escape(file), escape(metric_name),
@@ -271,12 +341,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   own.threads = profile.parts().threads;
 
   // Compare, or take times: the other run's figures join these, as metrics of their own.
-  const bool takes_times = !options.times_from.empty();
-  if (takes_times || !options.baselines.empty()) {
-    FilesByMetrics of_base;
-    auto base = read_all(takes_times ? options.times_from : options.baselines, options, needs,
-                         progress, skipped, of_base);
-    if (!base) return base.error();
+  if (base) {
     if (takes_times) {
       auto chosen = time_to_take(profile, *base, options.times_from[0]);
       if (!chosen) return chosen.error();
@@ -287,9 +352,11 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                    fmt::format("no metric \"{}\" in it", escape(metric_name)),
                    "choose one that both have: --metric"};
     }
+    if (!takes_times) bring_to_one_depth(profile, *base, skipped);
     how.aliases = transform::renamed_program(*base, profile);
-    profile = transform::join({transform::like_recorded(profile, *base),
-                               transform::as_baseline(transform::like_recorded(*base, profile))});
+    needs.lines |= is_imported(profile) != is_imported(*base);
+    profile = transform::join({profile, transform::as_baseline(*base)});
+    base.reset();
   }
 
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.
@@ -325,6 +392,14 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   if (options.symbols) {
     const std::string remark = missing_names(profile, *profile.find_metric(metric_name));
     if (!remark.empty()) remarks.push_back(remark);
+  }
+
+  const bool is_recorded = !runs.processes().empty() && !is_imported(runs);
+  if (profile.find_metric(metric_name)->role == profile::Role::kSamples && is_recorded) {
+    remarks.push_back(
+        "samples fall on the program's own code only: time in the kernel is charged to cpu, and "
+        "has "
+        "few samples or none");
   }
 
   // Filter: what the user selected, excluded, folded.

@@ -31,7 +31,7 @@ std::string folded_name(std::string name) {
 Result<std::string> write_folded(const Export& input) {
   if (Status bad = check_additive(input, "folded")) return *bad;
   const Nodes& nodes = input.profile.nodes();
-  std::vector<std::string> names = function_names(input.profile);
+  std::vector<std::string> names = distinct_names(input.profile);
   for (std::string& name : names) name = folded_name(std::move(name));
   std::string out;
   // The path of the node in hand, and where in it each level ends.

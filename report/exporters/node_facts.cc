@@ -15,6 +15,16 @@ std::vector<std::string> function_names(const Profile& profile) {
   return names;
 }
 
+std::vector<std::string> distinct_names(const Profile& profile) {
+  const Names names = Names(profile).marked(profile.nodes().function);
+  std::vector<std::string> all(profile.functions().count());
+  for (const FunctionId f : profile.nodes().function) {
+    std::string& name = all[f.index()];
+    if (name.empty()) name = names.whole_marked(f);
+  }
+  return all;
+}
+
 const Group* group_of(const Profile& profile, NodeId node) {
   const FunctionId function = profile.nodes().function[node.index()];
   const GroupId group = profile.functions().group[function.index()];

@@ -13,6 +13,10 @@ namespace fbleprof::report {
 // Functions that don't stand in it have no name here.
 std::vector<std::string> function_names(const profile::Profile& profile);
 
+// The same for formats that tell a function by its name alone: those of one name are told apart by
+// their module, file or address, as "helper [libfoo.so]".
+std::vector<std::string> distinct_names(const profile::Profile& profile);
+
 // Whether a sampled address lies in the function that its context is of already: then it says
 // where in that function time went, and is no call.
 bool is_place_in_parent(const profile::Profile& profile, profile::NodeId node);

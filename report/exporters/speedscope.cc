@@ -8,9 +8,9 @@
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/json_writer.h"
+#include "report/exporters/node_facts.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
-#include "report/text/names.h"
 
 namespace fbleprof::report {
 
@@ -31,6 +31,7 @@ class SpeedscopeWriter {
       : input_(input),
         profile_(input.profile),
         nodes_(input.profile.nodes()),
+        names_(distinct_names(input.profile)),
         frame_(input.profile.functions().count()) {}
 
   std::string write() {
@@ -66,7 +67,7 @@ class SpeedscopeWriter {
       if (frame_[f] != 0) continue;
       frame_[f] = ++met;
       json_.StartObject();
-      json_.member("name", whole_name(profile_, function));
+      json_.member("name", names_[f]);
       const std::string file = escape(profile_.text(functions.file[f]));
       if (!file.empty()) json_.member("file", file);
       if (functions.line[f] != 0) json_.member("line", std::uint64_t{functions.line[f]});
@@ -142,6 +143,7 @@ class SpeedscopeWriter {
   const Export& input_;
   const Profile& profile_;
   const Nodes& nodes_;
+  const std::vector<std::string> names_;
   std::vector<std::uint32_t> frame_;  // by function: number from 1; 0 = not met
   std::uint32_t deeper_ = 0;          // the frame for what is too deep
   JsonWriter json_;

@@ -4,6 +4,7 @@
 
 #include "report/importers/folded.h"
 #include "report/importers/perf_script.h"
+#include "report/importers/speedscope.h"
 
 namespace fbleprof::importers {
 namespace {
@@ -32,6 +33,7 @@ bool looks_like_pprof(std::string_view head) {
 }
 
 FileKind detect_text(std::string_view head) {
+  const bool is_full = head.size() >= kDetectBytes;
   while (!head.empty()) {
     const std::size_t end = head.find('\n');
     const std::string_view line = head.substr(0, end);
@@ -40,7 +42,10 @@ FileKind detect_text(std::string_view head) {
       continue;
     if (is_perf_script_header(line)) return FileKind::kPerfScript;
     if (is_folded_line(line)) return FileKind::kFolded;
-    return FileKind::kUnknown;
+    // A stack of thousands of frames: its number is still to come.
+    const bool is_cut = end == std::string_view::npos && is_full;
+    return is_cut && line.find(';') != std::string_view::npos ? FileKind::kFolded
+                                                              : FileKind::kUnknown;
   }
   return FileKind::kUnknown;
 }
@@ -57,7 +62,9 @@ FileKind detect(std::string_view head) {
   }
   if (head.starts_with("PERFILE2")) return FileKind::kPerfData;
   if (head.starts_with("gmon")) return FileKind::kGmon;
-  if (is_text(head)) return detect_text(head);
+  if (is_text(head)) {
+    return is_speedscope(head) ? FileKind::kSpeedscope : detect_text(head);
+  }
   return looks_like_pprof(head) ? FileKind::kPprof : FileKind::kUnknown;
 }
 

@@ -13,6 +13,7 @@ enum class FileKind {
   kPprof,       // protobuf, not compressed
   kPerfScript,  // text that `perf script` printed
   kFolded,      // text: "main;work;inner 12"
+  kSpeedscope,  // JSON of speedscope
   kGmon,        // gprof's gmon.out
   kElf,         // a program: of use beside a gmon.out
   kPerfData,    // what `perf record` writes: perf itself has to print it

@@ -14,6 +14,7 @@ struct Folded {
 };
 
 constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kRoot = "[root]";
 
 // What is wrong with the line, or nothing.
 const char* split(std::string_view line, Folded& out) {
@@ -41,7 +42,7 @@ bool is_folded_line(std::string_view line) {
 }
 
 FoldedParser::FoldedParser(std::string name) : TextParser(std::move(name)) {
-  samples_ = builder_.add_metric("samples", "count");
+  samples_ = builder_.add_metric("samples", "count", Role::kAmount);
   Process process;
   process.file = process.executable = builder_.string(name_);
   process.compaction = Compaction::kNone;
@@ -50,7 +51,7 @@ FoldedParser::FoldedParser(std::string name) : TextParser(std::move(name)) {
   Thread thread;
   thread.process = process_id;
   thread.threads_served = 1;
-  root_ = builder_.add_tree(builder_.named_function("[root]", FunctionKind::kRoot), process_id,
+  root_ = builder_.add_tree(builder_.named_function(kRoot, FunctionKind::kRoot), process_id,
                             builder_.add_thread(thread));
 }
 
@@ -62,9 +63,14 @@ Status FoldedParser::parse(std::string_view text) {
     return damage(wrong, "folded stacks look so: main;work;inner 12");
   }
   NodeId at = root_;
+  // What the root itself cost is a stack of its own.
+  if (folded.stack == kRoot) folded.stack = {};
   for (std::string_view stack = folded.stack; !stack.empty();) {
     const std::size_t end = std::min(stack.find(';'), stack.size());
-    if (end != 0) at = builder_.child(at, builder_.named_function(stack.substr(0, end)));
+    if (end != 0) {
+      at = builder_.child(at,
+                          builder_.named_function(stack.substr(0, end), FunctionKind::kImported));
+    }
     stack.remove_prefix(std::min(end + 1, stack.size()));
   }
   builder_.charge(at, samples_, folded.value);

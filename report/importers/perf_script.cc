@@ -247,7 +247,9 @@ void PerfScriptParser::end_sample() {
   for (std::size_t i = sample_->frames.size(); i-- > 0;) {
     at = builder_.child(at, sample_->frames[i]);
   }
-  if (sample_->frames.empty()) at = builder_.child(at, builder_.named_function("[no stack]"));
+  if (sample_->frames.empty()) {
+    at = builder_.child(at, builder_.named_function("[no stack]", FunctionKind::kImported));
+  }
   builder_.charge(at, sample_->event, sample_->period);
   builder_.charge(at, *samples_, 1);
   ++on.thread.samples;
@@ -325,7 +327,7 @@ FunctionId PerfScriptParser::function(std::string_view symbol, std::string_view 
     return FunctionId(known);
   }
   const FunctionId made =
-      builder_.add_function({.kind = FunctionKind::kBlock,
+      builder_.add_function({.kind = FunctionKind::kImported,
                              .module = module_id,
                              .name = name,
                              .flags = is_inlined ? kFunctionInlined : std::uint16_t{0}});

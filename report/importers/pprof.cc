@@ -201,7 +201,7 @@ class Importer {
       const pprof::Function& function = message_.functions[it->second];
       const bool same = function.system_name == function.name;
       known->second = builder_.add_function(
-          {.kind = FunctionKind::kBlock,
+          {.kind = FunctionKind::kImported,
            .module = module_of(location),
            .name = message_.text(function.name).empty() ? string(function.system_name)
                                                         : string(function.name),
@@ -241,9 +241,21 @@ class Importer {
         {builder_.string(name), module ? module.index() + 1 : 0}, FunctionId());
     if (added) {
       it->second = builder_.add_function(
-          {.kind = FunctionKind::kBlock, .module = module, .name = builder_.string(name)});
+          {.kind = FunctionKind::kImported, .module = module, .name = builder_.string(name)});
     }
     return it->second;
+  }
+
+  // What the root itself cost is told as a stack of it alone.
+  bool is_root_alone(const pprof::Sample& sample) const {
+    if (sample.locations.size() != 1) return false;
+    const auto at = message_.location_index.find(sample.locations[0]);
+    if (at == message_.location_index.end()) return false;
+    const pprof::Location& location = message_.locations[at->second];
+    if (location.lines.size() != 1 || mapping_of(location) != nullptr) return false;
+    const auto it = message_.function_index.find(location.lines[0].function);
+    return it != message_.function_index.end() &&
+           message_.text(message_.functions[it->second].name) == "[root]";
   }
 
   // Goes from `at` to the location's innermost frame. `site` is where `at` calls it.
@@ -301,7 +313,8 @@ class Importer {
     NodeId at = roots_[thread];
     SiteId site;
     const pprof::Location* leaf = nullptr;
-    for (std::size_t i = sample.locations.size(); i-- > 0;) {
+    const bool is_of_root = is_root_alone(sample);
+    for (std::size_t i = is_of_root ? 0 : sample.locations.size(); i-- > 0;) {
       const auto it = message_.location_index.find(sample.locations[i]);
       if (it == message_.location_index.end()) {
         return Error{
@@ -319,7 +332,9 @@ class Importer {
       at = enter(at, *leaf, site);
       if (i != 0) site = site_of(*leaf);  // the innermost one calls nothing
     }
-    if (leaf == nullptr) at = builder_.child(at, builder_.named_function("[no stack]"));
+    if (leaf == nullptr && !is_of_root) {
+      at = builder_.child(at, builder_.named_function("[no stack]", FunctionKind::kImported));
+    }
     const NodeId place = leaf != nullptr ? instruction(at, *leaf) : at;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const Column& column = columns_[i];

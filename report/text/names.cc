@@ -25,7 +25,9 @@ std::string place_of(const Profile& profile, FunctionId function) {
   const Functions& functions = profile.functions();
   const std::size_t f = function.index();
   const bool is_inlined = (functions.flags[f] & kFunctionInlined) != 0;
-  if (is_inlined || functions.kind[f] == FunctionKind::kBlock) {
+  const bool has_code =
+      functions.kind[f] != FunctionKind::kBlock && functions.kind[f] != FunctionKind::kImported;
+  if (is_inlined || !has_code) {
     const std::string file = file_of(profile, function);
     const std::string line = file.empty() ? "" : fmt::format("{}:{}", file, functions.line[f]);
     if (!is_inlined) return line;

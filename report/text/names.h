@@ -43,6 +43,10 @@ class Names {
   Names marked(std::vector<profile::FunctionId> shown) const;
 
   std::string whole(profile::FunctionId function) const { return whole_name(*profile_, function); }
+  // The same with what marked() put behind it.
+  std::string whole_marked(profile::FunctionId function) const {
+    return whole(function) + mark_of(function);
+  }
   // For people, in at most `width` columns; 0 = no limit.
   std::string fit(profile::FunctionId function, std::size_t width) const;
 

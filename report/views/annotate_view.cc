@@ -374,7 +374,7 @@ const Register kAnnotate({
     .words = "re: module: file:",
     .example = "*",
     .help = "the cost of a function by source line and by instruction, inlined functions unfolded "
-            "(needs FBLEPROF_LEAVES=1)",
+            "(record with fble-prof --leaves)",
     .manual = "The self cost of a function by source line and by instruction, with what was "
               "inlined there\n"
               "below each line.\n"
@@ -382,7 +382,7 @@ const Register kAnnotate({
               "Time in code without hooks that it called is told by name; a source file that is "
               "gone is a\n"
               "note.\n"
-              "Needs a profile recorded with FBLEPROF_LEAVES=1.\n"
+              "Needs a profile recorded with fble-prof \\-\\-leaves.\n"
               ".B \\-\\-source\n"
               "shows lines only,\n"
               ".B \\-\\-asm\n"

@@ -210,7 +210,7 @@ Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size
   }
   if (!has_leaves(profile)) {
     return failed("cannot be annotated: no sampled addresses were recorded",
-                  "record with FBLEPROF_LEAVES=1 (fble-prof --leaves)");
+                  "record with fble-prof --leaves (FBLEPROF_LEAVES=1)");
   }
 
   AnnotatedFunctions result;

@@ -102,7 +102,7 @@ Result<Document> call_sites(const Request& request) {
   if (any_first) {
     table.notes.push_back(
         "+ the first place that called: others of the caller are counted there too "
-        "(FBLEPROF_CALLSITES=1 keeps them apart)");
+        "(fble-prof --callsites keeps them apart)");
   }
   if (any_unknown) table.notes.push_back("? the place of the call was not recorded");
   if (any_bound) table.notes.push_back(kBoundNote);
@@ -116,12 +116,12 @@ const Register kCallSites({
     .implied = "*",
     .words = "re: module: file:",
     .help = "every place that calls, with file:line, calls and cost (all with "
-            "FBLEPROF_CALLSITES=1); with =NAME only calls of and by NAME",
+            "fble-prof --callsites); with =NAME only calls of and by NAME",
     .manual =
         "Every place that calls, with file:line, calls, cost and cost per call; with\n"
         ".I NAME\n"
         "only calls of and by that function.\n"
-        "Places are told apart in profiles recorded with FBLEPROF_CALLSITES=1; in others the\n"
+        "Places are told apart in profiles recorded with fble-prof \\-\\-callsites; in others the\n"
         "first place stands for all of a caller, marked\n"
         ".BR + .",
     .topic = View::Topic::kCalls,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/costs.h"
 #include "analysis/diff.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -24,15 +25,40 @@ constexpr std::size_t kRowsForPeople = 40;
 constexpr std::size_t kFigureColumns = 10 + 2 + 9 + 2 + 9 + 2;
 constexpr std::size_t kDeepest = 30;  // levels drawn unless asked otherwise
 
-Diff compare(const Request& request) {
+}  // namespace
+
+analysis::DiffMetrics diff_metrics(const Profile& profile, const Metric& metric, bool normalize) {
   static const Metric kNothing;
-  const Profile& profile = request.profile();
-  const Metric* base = profile.find_metric(transform::baseline_name(request.metric().name));
-  return analysis::diff(profile, {.now = request.metric(),
-                                  .base = base != nullptr ? *base : kNothing,
-                                  .calls = profile.find_metric(Role::kCalls),
-                                  .base_calls = profile.find_baseline(Role::kCalls),
-                                  .normalize = request.normalize});
+  const Metric* base = profile.find_metric(transform::baseline_name(metric.name));
+  // What was not counted is not none: calls are compared where both have them.
+  const Metric* calls = profile.find_metric(Role::kCalls);
+  const Metric* base_calls = profile.find_baseline(Role::kCalls);
+  const bool both_count =
+      calls != nullptr && base_calls != nullptr && analysis::total(profile, *base_calls) != 0;
+  analysis::DiffMetrics metrics{.now = metric,
+                                .base = base != nullptr ? *base : kNothing,
+                                .calls = both_count ? calls : nullptr,
+                                .base_calls = both_count ? base_calls : nullptr,
+                                .normalize = normalize,
+                                .samples = profile.find_metric(Role::kSamples),
+                                .base_samples = profile.find_baseline(Role::kSamples)};
+  const auto add = [&](std::vector<const Metric*>& to, std::string (*name)(std::string_view)) {
+    for (std::size_t i = 1;; ++i) {
+      const Metric* run = profile.find_metric(name(transform::run_name(i)));
+      if (run == nullptr) return;
+      to.push_back(run);
+    }
+  };
+  add(metrics.runs, [](std::string_view run) { return std::string(run); });
+  add(metrics.base_runs, transform::baseline_name);
+  return metrics;
+}
+
+namespace {
+
+Diff compare(const Request& request) {
+  return analysis::diff(request.profile(),
+                        diff_metrics(request.profile(), request.metric(), request.normalize));
 }
 
 std::string sign(const Change& change) {
@@ -43,11 +69,12 @@ std::string delta(const Request& request, const Change& change) {
   return sign(change) + request.amount(change.size());
 }
 
-// "+12.5%", "new", "gone".
+// "+12.5%", "new", "gone"; "~": no more than chance makes.
 std::string relative(const Change& change) {
-  if (change.is_new()) return "new";
-  if (change.is_gone()) return "gone";
+  if (change.is_new() && !change.is_noise) return "new";
+  if (change.is_gone() && !change.is_noise) return "gone";
   if (change.size() == 0) return "=";
+  if (change.is_noise) return "~";
   const double percent =
       100.0 * static_cast<double>(change.size()) / static_cast<double>(change.base);
   return percent < 1000 ? fmt::format("{}{:.1f}%", sign(change), percent)
@@ -58,7 +85,7 @@ std::string relative(const Change& change) {
 // Coloured only where it matters: by the part of the larger total that changed.
 Ink ink_of(const Change& change, const Change& total) {
   const double share = percent_of(change.size(), std::max(total.base, total.now));
-  if (share < 0.5) return Ink::kDim;
+  if (share < 0.5 || change.is_noise) return Ink::kDim;
   return change.grew() ? Ink::kBad : Ink::kGood;
 }
 
@@ -75,12 +102,31 @@ std::string calls_text(const Change& calls) {
   return fmt::format("  [calls {} → {}]", count(calls.base), count(calls.now));
 }
 
+// What the reader must know about the figures, to judge them.
+std::string noise_text(const Diff& diff) {
+  const analysis::Noise& noise = diff.noise;
+  std::string text;
+  if (noise.base_runs != 1 || noise.now_runs != 1) {
+    text += fmt::format("; means of {} and {} runs", noise.base_runs, noise.now_runs);
+  }
+  if (!diff.total.is_noise || diff.total.size() == 0) return text;
+  const double percent = 100 * (noise.common - 1);
+  if (noise.base_runs == 1 && noise.now_runs == 1 && (percent >= 3 || percent <= -3)) {
+    return text + fmt::format(
+                      "; all functions changed alike, by {:+.1f}%: the machine, or all of "
+                      "them? Several runs tell: --diff A1,A2,A3 B1,B2,B3",
+                      percent);
+  }
+  return text + "; no more than chance makes: it did not change";
+}
+
 std::string total_line(const Request& request, const Diff& diff) {
   const auto value = [&](std::uint64_t v) { return request.amount(v); };
   const std::uint64_t kept = request.costs.total();
   std::string line =
       fmt::format("{} {} → {} ({}, {})", escape(request.metric().name), value(diff.total.base),
                   value(diff.total.now), delta(request, diff.total), relative(diff.total));
+  line += noise_text(diff);
   if (request.normalize) line += "; the base is scaled to the new total";
   if (kept != request.total) {
     line += fmt::format("; kept {} of {}", value(kept), value(request.total));
@@ -105,7 +151,9 @@ class DiffTree {
     // worth showing.
     most_.resize(nodes_.count());
     for (std::size_t n = nodes_.count(); n-- > 0;) {
-      most_[n] = std::max(most_[n], std::max(diff.self[n].size(), diff.inclusive[n].size()));
+      for (const Change* change : {&diff.self[n], &diff.inclusive[n]}) {
+        if (change->did_change()) most_[n] = std::max(most_[n], change->size());
+      }
       changed_calls_.resize(nodes_.count());
       changed_calls_[n] |= diff.calls[n].size() != 0;
       if (!nodes_.parent[n]) continue;
@@ -128,7 +176,7 @@ class DiffTree {
     }
     if (hidden_ != 0) {
       out_ += paint(look_, Ink::kDim,
-                    fmt::format("{} changed less than {}% of the total (--min, --all)",
+                    fmt::format("{} did not change, or less than {}% of the total (--min, --all)",
                                 counted(hidden_, "context"), look_.min_percent)) +
               "\n";
     }
@@ -211,15 +259,17 @@ Result<Document> diff_tree(const Request& request) {
   const Nodes& nodes = request.profile().nodes();
   Document document = request.document("diff-tree");
   const std::vector<Column> figures = {
-      {"base", "", Kind::kCost}, {"now", "", Kind::kCost}, {"base_self", "", Kind::kCost},
-      {"self", "", Kind::kCost}, {"base_calls", ""},       {"calls", ""},
-      {"state", "", Kind::kText}};
+      {"base", "", Kind::kCost},  {"now", "", Kind::kCost},    {"base_self", "", Kind::kCost},
+      {"self", "", Kind::kCost},  {"base_calls", ""},          {"calls", ""},
+      {"state", "", Kind::kText}, {"changed", "", Kind::kFlag}};
   const auto figures_of = [diff](std::size_t n, std::vector<Cell>& row) {
     for (const Change* change : {&diff->inclusive[n], &diff->self[n], &diff->calls[n]}) {
       row.push_back(number_cell(change->base));
       row.push_back(number_cell(change->now));
     }
     row.push_back(text_cell(state(diff->inclusive[n], diff->calls[n])));
+    row.push_back(flag_cell(diff->inclusive[n].did_change() || diff->self[n].did_change() ||
+                            diff->calls[n].size() != 0));
   };
   Table& table = document.tables.emplace_back();
   table.key = "nodes";
@@ -262,6 +312,7 @@ Result<Document> diff_table(const Request& request, bool by_self) {
       return display_name(request.profile(), a.function) <
              display_name(request.profile(), b.function);
     }
+    if (key(a).did_change() != key(b).did_change()) return key(a).did_change();
     if (key(a).size() != key(b).size()) return key(a).size() > key(b).size();
     return a.calls.size() > b.calls.size();
   });
@@ -277,6 +328,7 @@ Result<Document> diff_table(const Request& request, bool by_self) {
                    {"calls", ""},
                    {"dominated_is_bound", "", Kind::kFlag},
                    {"state", "", Kind::kText},
+                   {"changed", "", Kind::kFlag},
                    {"", "base", Kind::kCost},
                    {"", "now", Kind::kCost},
                    {"", "change", Kind::kCost},
@@ -288,7 +340,7 @@ Result<Document> diff_table(const Request& request, bool by_self) {
   std::vector<FunctionId> named;
   std::size_t unchanged = 0;
   for (const FunctionChange& row : rows) {
-    if (for_people && key(row).size() == 0 && row.calls.size() == 0) {
+    if (for_people && !key(row).did_change() && row.calls.size() == 0) {
       ++unchanged;
       continue;
     }
@@ -298,12 +350,14 @@ Result<Document> diff_table(const Request& request, bool by_self) {
     Cell change_cell = shown_as(number_cell(change.size()), delta(request, change));
     Cell relative_cell = shown_as(Cell(), change.any() ? relative(change) : "");
     change_cell.ink = relative_cell.ink = ink_of(change, diff.total);
-    table.add({name_cell(row.function), number_cell(row.self.base), number_cell(row.self.now),
-               number_cell(row.dominated.base), number_cell(row.dominated.now),
-               number_cell(row.calls.base), number_cell(row.calls.now), flag_cell(row.is_bound),
-               text_cell(state(row.dominated, row.calls)), number_cell(change.base),
-               number_cell(change.now), change_cell, relative_cell,
-               shown_as(Cell(), row.calls.any() ? sign(row.calls) + count(row.calls.size()) : "")});
+    table.add(
+        {name_cell(row.function), number_cell(row.self.base), number_cell(row.self.now),
+         number_cell(row.dominated.base), number_cell(row.dominated.now),
+         number_cell(row.calls.base), number_cell(row.calls.now), flag_cell(row.is_bound),
+         text_cell(state(row.dominated, row.calls)),
+         flag_cell(row.self.did_change() || row.dominated.did_change() || row.calls.size() != 0),
+         number_cell(change.base), number_cell(change.now), change_cell, relative_cell,
+         shown_as(Cell(), row.calls.any() ? sign(row.calls) + count(row.calls.size()) : "")});
   }
   table.notes.push_back(total_line(request, diff));
   if (table.size() + unchanged < rows.size()) {

@@ -2,9 +2,14 @@
 // profile with the baseline's metrics in it (see transform/baseline.h).
 #pragma once
 
+#include "analysis/diff.h"
 #include "report/views/view.h"
 
 namespace fbleprof::report {
+
+// What is compared: the metric with its baseline, calls, samples and single runs.
+analysis::DiffMetrics diff_metrics(const profile::Profile& profile, const profile::Metric& metric,
+                                   bool normalize);
 
 // The tree, with the change of each context; most changed branches first. Branches that changed by
 // less than --min of the larger total are left out.

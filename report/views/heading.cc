@@ -20,6 +20,24 @@ using analysis::tree_total;
 
 namespace {
 
+// Why a rate is not the one that was asked for. A signal reaches a thread only where it runs its
+// own code: time in the kernel is charged, by the next sample, but has no samples of its own.
+std::string rate_text(const Profile& profile, const RunFacts& run) {
+  std::uint64_t asked = 0;
+  bool is_by_timer = false;
+  for (const Process& process : profile.processes()) {
+    if (process.is_imported) return {};
+    asked = std::max<std::uint64_t>(asked, process.rate_hz);
+    is_by_timer |= process.source == SampleSource::kCpuTimer;
+  }
+  if (asked == 0 || run.samples < 100 || reached_hz(run) * 10 >= asked * 9) return {};
+  return is_by_timer ? fmt::format(" ({} asked for: the kernel's timer gives no more)", asked)
+                     : fmt::format(
+                           " ({} asked for; none in the kernel, whose time is charged "
+                           "all the same)",
+                           asked);
+}
+
 std::string time_text(std::uint64_t ns) { return quantity(ns, "ns"); }
 
 }  // namespace
@@ -61,7 +79,9 @@ std::string heading(const Profile& profile, const Look& look) {
   }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
   if (run.samples != 0) {
-    add(fmt::format("{} at {} Hz", counted(run.samples, "sample"), reached_hz(run)));
+    add(fmt::format("{}, {} a second of CPU time", counted(run.samples, "sample"),
+                    reached_hz(run)) +
+        rate_text(profile, run));
   }
   if (run.calls != 0) add(counted(run.calls, "call"));
   if (run.threads > 1) add(count(run.threads) + " threads");

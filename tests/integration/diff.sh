@@ -14,10 +14,10 @@ status() { # status WANTED ARGS...
 row() { "$REPORT" "${@:2}" --format csv | grep "^$1,"; }
 
 name=table
-check 'new' "$(row new --diff base --self now)" = 'new,0,30,0,30,0,0,0,new'
-check 'gone' "$(row old --diff base --self now)" = 'old,10,0,10,0,0,0,0,gone'
-check 'changed' "$(row parse --diff base --dominated now)" = 'parse,50,50,150,170,0,0,0,both'
-check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,60,50,180,170,0,0,0,both'
+check 'new' "$(row new --diff base --self now)" = 'new,0,30,0,30,0,0,0,new,1'
+check 'gone' "$(row old --diff base --self now)" = 'old,10,0,10,0,0,0,0,gone,1'
+check 'changed' "$(row parse --diff base --dominated now)" = 'parse,50,50,150,170,0,0,0,both,1'
+check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,60,50,180,170,0,0,0,both,1'
 
 name=tree
 check 'csv' "$("$REPORT" --diff base now --format csv | grep -c ,)" = 8

@@ -83,5 +83,49 @@ TEST(Scaled, IsExactBeyond64Bits) {
   EXPECT_EQ(scaled(1ull << 63, 8, 1), ~0ull);
 }
 
+constexpr std::uint64_t kMs = 1'000'000;
+
+// A sample a millisecond, in both.
+Noise sampled() {
+  Noise noise;
+  noise.is_sampled = true;
+  noise.base_quantum = noise.now_quantum = kMs;
+  return noise;
+}
+
+TEST(Noise, WhatWasCountedHasNone) {
+  EXPECT_FALSE(is_noise({}, {.base = 1000, .now = 1001}, {}, {}));
+}
+
+TEST(Noise, AFewSamplesMoreAreChance) {
+  const Noise noise = sampled();
+  EXPECT_TRUE(is_noise(noise, {.base = 0, .now = kMs}, {}, {}));
+  EXPECT_TRUE(is_noise(noise, {.base = 100 * kMs, .now = 130 * kMs}, {}, {}));
+  EXPECT_FALSE(is_noise(noise, {.base = 100 * kMs, .now = 200 * kMs}, {}, {}));
+  EXPECT_FALSE(is_noise(noise, {.base = 0, .now = 60 * kMs}, {}, {}));
+}
+
+TEST(Noise, WhatDiffersFromRunToRunDidNotChange) {
+  Noise noise = sampled();
+  noise.base_runs = noise.now_runs = 3;
+  const Change change{.base = 10000 * kMs, .now = 11000 * kMs};
+  EXPECT_FALSE(is_noise(noise, change, {9990 * kMs, 10000 * kMs, 10010 * kMs},
+                        {10990 * kMs, 11000 * kMs, 11010 * kMs}));
+  EXPECT_TRUE(is_noise(noise, change, {9000 * kMs, 10000 * kMs, 11000 * kMs},
+                       {10000 * kMs, 11000 * kMs, 12000 * kMs}));
+  // Or where the whole runs differ as much.
+  noise.base_spread = noise.now_spread = 0.05;
+  EXPECT_TRUE(is_noise(noise, change, {9990 * kMs, 10000 * kMs, 10010 * kMs},
+                       {10990 * kMs, 11000 * kMs, 11010 * kMs}));
+}
+
+TEST(Noise, AChangeThatAllShareIsTheMachines) {
+  Noise noise = sampled();
+  const Change change{.base = 10000 * kMs, .now = 11000 * kMs};
+  EXPECT_FALSE(is_noise(noise, change, {}, {}));
+  noise.common = 1.1;
+  EXPECT_TRUE(is_noise(noise, change, {}, {}));
+}
+
 }  // namespace
 }  // namespace fbleprof::analysis

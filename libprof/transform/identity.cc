@@ -1,0 +1,292 @@
+#include "transform/identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+namespace fbleprof::transform {
+
+using namespace profile;
+
+namespace {
+
+// What tells one module's code from another's: its build, else its name.
+struct ModuleKeys {
+  std::vector<std::string> identity;  // by module; equal for builds of one program
+  std::vector<std::string> build;     // by module; equal where addresses mean the same
+};
+
+ModuleKeys module_keys(const Profile& profile, const ModuleAliases& aliases) {
+  ModuleKeys keys{module_identities(profile, aliases), {}};
+  for (std::size_t m = 0; m < keys.identity.size(); ++m) {
+    const Module& module = profile.modules()[m];
+    const std::string_view build = profile.text(module.build_id);
+    keys.build.push_back(fmt::format("{}\n{}", keys.identity[m], build));
+  }
+  return keys;
+}
+
+// A name as every format can tell it: without what an export has to escape or replace. Recorded
+// and exported, a name is the same.
+std::string plain_name(std::string_view name) {
+  std::string out;
+  out.reserve(name.size());
+  const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    if (c < 0x20 || c >= 0x7f) continue;
+    if (c == '\\' && i + 1 < name.size()) {
+      const char kind = name[i + 1];
+      std::size_t digits = i + 2;
+      while (digits < name.size() && digits < i + 7 && is_hex(name[digits])) ++digits;
+      if (kind == 'n' || kind == 't') {
+        ++i;
+        continue;
+      }
+      if (kind == 'x' && digits >= i + 4) {
+        i += 3;
+        continue;
+      }
+      if (kind == 'u' && digits >= i + 6) {
+        i = std::min(digits, i + 7) - 1;
+        continue;
+      }
+    }
+    out += c == ';' ? ':' : c == ' ' ? '_' : name[i];
+  }
+  return out;
+}
+
+class Identities {
+ public:
+  Identities(const Profile& profile, const ModuleAliases& aliases)
+      : profile_(profile),
+        functions_(profile.functions()),
+        modules_(module_keys(profile, aliases)),
+        class_of_(functions_.count()) {}
+
+  std::vector<FunctionId> find() {
+    std::vector<std::uint32_t> imported;
+    place_namesakes();
+    find_homes();
+    for (std::uint32_t f = 0; f < functions_.count(); ++f) {
+      if (functions_.kind[f] == FunctionKind::kImported) {
+        imported.push_back(f);
+      } else {
+        class_of_[f] = recorded_.try_emplace(key_of(f), FunctionId(f)).first->second;
+      }
+    }
+    if (imported.empty()) return std::move(class_of_);
+    for (std::uint32_t f = 0; f < functions_.count(); ++f) {
+      if (class_of_[f] == FunctionId(f)) add_candidate(f);
+    }
+    // Those of which most is known come first, for the others to be found among them.
+    const auto facts = [&](std::uint32_t f) {
+      return (functions_.module[f] ? 2 : 0) + (functions_.file[f] ? 1 : 0);
+    };
+    std::stable_sort(imported.begin(), imported.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return facts(a) > facts(b); });
+    for (const std::uint32_t f : imported) {
+      class_of_[f] = meaning_of(f);
+      if (class_of_[f] == FunctionId(f)) add_candidate(f);
+    }
+    return std::move(class_of_);
+  }
+
+ private:
+  using Key = std::tuple<FunctionKind, std::string_view, std::string_view, StringId, std::uint64_t,
+                         std::uint16_t, bool>;
+
+  bool is_inlined(std::size_t f) const { return (functions_.flags[f] & kFunctionInlined) != 0; }
+
+  // A function of its own in the machine code, with a name.
+  bool is_named_native(std::size_t f) const {
+    return functions_.kind[f] == FunctionKind::kNative && !is_inlined(f) &&
+           !profile_.text(functions_.name[f]).empty();
+  }
+
+  // The linkage name, without what marks a part that the compiler split off or a copy that it made.
+  std::string_view linkage_name(std::size_t f) const {
+    const std::string_view name = profile_.text(functions_.linkage_name[f]);
+    if (!name.starts_with("_Z")) return profile_.text(functions_.name[f]);
+    // Rust has ".." in its names.
+    for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
+         dot = name.find('.', dot + 1)) {
+      const bool is_double = name[dot - 1] == '.' || name.substr(dot + 1).starts_with('.');
+      if (!is_double) return name.substr(0, dot);
+    }
+    return name;
+  }
+
+  std::string_view identity_of(std::size_t f) const {
+    const ModuleId module = functions_.module[f];
+    return module ? std::string_view(modules_.identity[module.index()]) : "";
+  }
+
+  std::string_view build_of(std::size_t f) const {
+    const ModuleId module = functions_.module[f];
+    return module ? std::string_view(modules_.build[module.index()]) : "";
+  }
+
+  // By recorded function: its place among those of the same build and name, by address; 0 for the
+  // first. A part that the compiler split off ("f.cold") belongs to the first. Source files would
+  // tell as well, but are known only where somebody asked for lines: what is one function must not
+  // depend on that.
+  void place_namesakes() {
+    std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>> by_name;
+    for (std::uint32_t f = 0; f < functions_.count(); ++f) {
+      const bool is_part =
+          profile_.text(functions_.linkage_name[f]).find('.') != std::string_view::npos;
+      if (is_named_native(f) && functions_.module[f] && !is_part) {
+        by_name[{build_of(f), linkage_name(f)}].push_back(f);
+      }
+    }
+    place_.resize(functions_.count());
+    for (auto& [name, same] : by_name) {
+      std::sort(same.begin(), same.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return functions_.address[a] < functions_.address[b];
+      });
+      std::uint32_t at = 0;
+      for (std::size_t i = 0; i < same.size(); ++i) {
+        at += i > 0 && functions_.address[same[i]] != functions_.address[same[i - 1]];
+        place_[same[i]] = at;
+      }
+    }
+  }
+
+  // By name of a recorded function: the module it is in, if that is one alone.
+  void find_homes() {
+    for (std::size_t f = 0; f < functions_.count(); ++f) {
+      if (!functions_.module[f] || !is_named_native(f)) continue;
+      const auto [it, added] = homes_.try_emplace(linkage_name(f), identity_of(f));
+      if (!added && it->second != identity_of(f)) it->second = {};
+    }
+  }
+
+  Key key_of(std::size_t f) const {
+    const FunctionKind kind = functions_.kind[f];
+    const auto inlined = static_cast<std::uint16_t>(functions_.flags[f] & kFunctionInlined);
+    Key key{kind, identity_of(f), {}, {}, 0, inlined, functions_.group[f].valid()};
+    auto& [k, home, name, file, number, i, is_group] = key;
+    if (kind == FunctionKind::kInstruction || profile_.text(functions_.name[f]).empty()) {
+      number = functions_.address[f];
+      home = build_of(f);
+      return key;
+    }
+    // What the program names is known by its place too: one name may stand at several lines.
+    const bool is_named = kind == FunctionKind::kBlock || kind == FunctionKind::kScript;
+    name = is_named ? profile_.text(functions_.name[f]) : linkage_name(f);
+    if (is_named || inlined != 0) file = functions_.file[f];
+    number = is_named ? functions_.line[f] : place_[f];
+    if (home.empty() && is_named_native(f)) {
+      if (const auto it = homes_.find(name); it != homes_.end()) home = it->second;
+    }
+    return key;
+  }
+
+  // --- imports
+
+  void add_candidate(std::uint32_t f) {
+    if (functions_.kind[f] == FunctionKind::kInstruction || functions_.group[f]) return;
+    const std::string name = plain_name(display_name(profile_, FunctionId(f)));
+    const std::string linkage = plain_name(profile_.text(functions_.linkage_name[f]));
+    by_name_[name].push_back(f);
+    if (!linkage.empty() && linkage != name) by_name_[linkage].push_back(f);
+  }
+
+  std::vector<std::uint32_t> named(std::string_view name) const {
+    const auto found = by_name_.find(plain_name(name));
+    return found != by_name_.end() ? found->second : std::vector<std::uint32_t>();
+  }
+
+  template <class Is>
+  static bool keep_if_any(std::vector<std::uint32_t>& candidates, Is is) {
+    if (std::none_of(candidates.begin(), candidates.end(), is)) return false;
+    std::erase_if(candidates, [&](std::uint32_t c) { return !is(c); });
+    return true;
+  }
+
+  // The function that the imported one must be; itself, if none is known.
+  FunctionId meaning_of(std::uint32_t f) {
+    std::vector<std::uint32_t> candidates = named(profile_.text(functions_.linkage_name[f]));
+    if (candidates.empty()) candidates = named(profile_.text(functions_.name[f]));
+    if (candidates.empty()) candidates = marked(profile_.text(functions_.name[f]));
+    const auto same_file = [&](std::uint32_t c) {
+      return functions_.file[c] && functions_.file[c] == functions_.file[f];
+    };
+    // Names from different modules are different functions. Whoever has no module is in none
+    // (a block), or in one that the format does not tell.
+    std::erase_if(candidates, [&](std::uint32_t c) {
+      return functions_.module[f] && functions_.module[c] && identity_of(c) != identity_of(f);
+    });
+    // Of one file two that stand at different lines are two.
+    std::erase_if(candidates, [&](std::uint32_t c) {
+      return functions_.kind[c] == FunctionKind::kImported && functions_.file[c] &&
+             functions_.file[f] && build_of(c) == build_of(f) &&
+             (!same_file(c) || functions_.line[c] != functions_.line[f]);
+    });
+    if (candidates.empty()) return FunctionId(f);
+    keep_if_any(candidates, [&](std::uint32_t c) { return is_inlined(c) == is_inlined(f); });
+    const bool is_placed =
+        keep_if_any(candidates, same_file) && keep_if_any(candidates, [&](std::uint32_t c) {
+          return functions_.line[c] == functions_.line[f];
+        });
+    keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
+    if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
+    if (!functions_.module[f]) {
+      // Our exports mark those of a module, if another of the name has none.
+      keep_if_any(candidates, [&](std::uint32_t c) { return !functions_.module[c]; });
+      const bool is_one_module = std::all_of(
+          candidates.begin(), candidates.end(),
+          [&](std::uint32_t c) { return identity_of(c) == identity_of(candidates.front()); });
+      // Which of several libraries' functions it is, nobody can tell.
+      if (!is_one_module) return FunctionId(f);
+    }
+    // Namesakes that only their order tells apart.
+    std::uint32_t& next = met_[{build_of(f), functions_.name[f]}];
+    return FunctionId(candidates[std::min<std::size_t>(next++, candidates.size() - 1)]);
+  }
+
+  // "helper [libfoo.so]": exports that tell no module mark namesakes by what tells them apart.
+  std::vector<std::uint32_t> marked(std::string_view name) const {
+    if (!name.ends_with(']')) return {};
+    const std::size_t bracket = name.rfind(" [");
+    if (bracket == std::string_view::npos) return {};
+    const std::string mark(name.substr(bracket + 2, name.size() - bracket - 3));
+    std::vector<std::uint32_t> candidates = named(name.substr(0, bracket));
+    const bool is_known = keep_if_any(candidates, [&](std::uint32_t c) {
+      const ModuleId module = functions_.module[c];
+      const std::string_view library =
+          module ? base_name(profile_.text(profile_.modules()[module.index()].path)) : "";
+      const std::string_view file = base_name(profile_.text(functions_.file[c]));
+      return mark == library || (!file.empty() && mark == file) ||
+             mark == fmt::format("{}:{}", file, functions_.line[c]) ||
+             mark == fmt::format("{}+0x{:x}", library, functions_.address[c]);
+    });
+    return is_known ? candidates : std::vector<std::uint32_t>();
+  }
+
+  const Profile& profile_;
+  const Functions& functions_;
+  const ModuleKeys modules_;
+  std::vector<FunctionId> class_of_;
+  std::vector<std::uint32_t> place_;
+  std::map<std::string_view, std::string_view> homes_;
+  std::map<Key, FunctionId> recorded_;
+  std::unordered_map<std::string, std::vector<std::uint32_t>> by_name_;  // as plain_name()
+  std::map<std::pair<std::string_view, StringId>, std::uint32_t> met_;
+};
+
+}  // namespace
+
+std::vector<FunctionId> same_functions(const Profile& profile, const ModuleAliases& aliases) {
+  return Identities(profile, aliases).find();
+}
+
+}  // namespace fbleprof::transform

@@ -1,0 +1,125 @@
+#include "report/cli/pack.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <span>
+
+#include "profile/pack.h"
+#include "profile/reader.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "symbolize/symbolize_profile.h"
+#include "symbolize/table_cache.h"
+
+namespace fbleprof::report {
+namespace {
+
+Error failure(const std::string& file, const char* what) {
+  return {file, {}, fmt::format("{}: {}", what, std::strerror(errno)), {}};
+}
+
+// What the file uses; what a killed program reserved behind that is not read.
+Result<std::vector<std::byte>> read_used(const std::string& file) {
+  const auto image = profile::FileImage::load(file);
+  if (!image) return image.error();
+  std::vector<std::byte> bytes(image->size());
+  if (image->read(bytes.data(), bytes.size(), 0) != bytes.size()) {
+    return failure(file, "cannot read");
+  }
+  return bytes;
+}
+
+// The new file takes the old one's place in one step: whoever reads meanwhile reads one of them.
+Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
+  const std::string made = file + ".packing";
+  std::remove(made.c_str());
+  const int fd = open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return failure(made, "cannot write");
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t step = write(fd, bytes.data() + done, bytes.size() - done);
+    if (step < 0 && errno == EINTR) continue;
+    if (step <= 0) break;
+    done += static_cast<std::size_t>(step);
+  }
+  struct stat old;
+  if (stat(file.c_str(), &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(fd, old.st_mode & 07777);
+  if (close(fd) == 0 && done == bytes.size() && rename(made.c_str(), file.c_str()) == 0) return {};
+  const Error error = failure(file, "cannot write");
+  std::remove(made.c_str());
+  return error;
+}
+
+Result<std::string> pack_file(const std::string& file, const std::string& output,
+                              Progress& progress) {
+  auto bytes = read_used(file);
+  if (!bytes) return bytes.error();
+  auto read = profile::read_bytes(*bytes, file);
+  if (!read) return read.error();
+  if (read->profile.processes()[0].state == profile::ProcessState::kLive && output.empty()) {
+    return Error{file, {}, "its program still runs", "pack it at the end, or into a copy: -o FILE"};
+  }
+  symbolize::Options how;
+  how.lines = true;
+  how.progress = &progress;
+  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
+  cache.serve(how);
+  const profile::Profile named = symbolize::symbolize(read->profile, how);
+  std::size_t names = 0, nameless = 0;
+  const profile::Functions& functions = named.functions();
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (functions.kind[f] != profile::FunctionKind::kNative) continue;
+    (named.text(functions.name[f]).empty() ? nameless : names) += 1;
+  }
+  auto packed = profile::pack(std::move(*bytes), file, named);
+  if (!packed) return packed.error();
+  if (Status bad = replace(output.empty() ? file : output, *packed)) return *bad;
+  std::string line =
+      fmt::format("{}: {} functions named", escape(output.empty() ? file : output), count(names));
+  if (nameless != 0) line += fmt::format(", {} have no name", count(nameless));
+  for (const std::string& warning : named.warnings()) line += "\n" + escape(warning);
+  return line;
+}
+
+}  // namespace
+
+Result<Report> pack_files(const Options& options, Progress& progress) {
+  if (!options.output.empty() && options.files.size() != 1) {
+    return Error{"--pack", {}, "several profiles do not fit into one file", "leave out -o"};
+  }
+  Report report;
+  for (const std::string& file : options.files) {
+    auto line = pack_file(file, options.output, progress);
+    if (!line) {
+      if (!options.tolerant) return line.error();
+      report.warnings.push_back(line.error().line() + " (skipped)");
+      continue;
+    }
+    report.text += *line + "\n";
+  }
+  return report;
+}
+
+Result<Report> trim_files(const Options& options) {
+  Report report;
+  for (const std::string& file : options.files) {
+    const auto cut = profile::trim(file);
+    if (!cut) {
+      if (!options.tolerant) return cut.error();
+      report.warnings.push_back(cut.error().line() + " (skipped)");
+      continue;
+    }
+    report.text += *cut == 0
+                       ? fmt::format("{}: nothing to cut off\n", escape(file))
+                       : fmt::format("{}: {} cut off\n", escape(file), quantity(*cut, "bytes"));
+  }
+  return report;
+}
+
+}  // namespace fbleprof::report

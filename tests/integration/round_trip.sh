@@ -1,0 +1,163 @@
+#!/bin/bash
+# What this program writes and reads again is the same profile: --diff finds nothing. Names stay with
+# a profile that was packed. Chance is no change.
+. "$(dirname "$0")/lib.sh"
+
+cat >app.cc <<'C'
+#include <cstdio>
+#include <vector>
+#include <algorithm>
+volatile long sink;
+namespace text {
+struct Parser {
+  Parser(int n) : n_(n) { burn(n); }
+  __attribute__((noinline)) void burn(long n) { for (long i = 0; i < n * 100000; ++i) sink += i; }
+  template <class T> __attribute__((noinline)) T parse(T a, const std::vector<T>& b) {
+    burn(n_);
+    return a + (b.empty() ? 0 : b[0]);
+  }
+  int n_;
+};
+}
+static __attribute__((noinline)) void helper(long n) { for (long i = 0; i < n; ++i) sink += i; }
+void other_helper(long n);
+void (*volatile call)(long) = helper;
+int main() {
+  text::Parser parser(20);
+  std::vector<int> numbers(100000, 1);
+  for (int i = 0; i < 200; ++i) sink += parser.parse(i, numbers);
+  std::vector<long> longs(3, 4);
+  for (int i = 0; i < 20; ++i) sink += parser.parse(2L, longs);
+  call(30000000);
+  other_helper(20000000);
+  for (int i = 0; i < 200; ++i) std::sort(numbers.begin(), numbers.end(), [](int a, int b) { return a > b; });
+  std::puts("done");
+}
+C
+cat >other.cc <<'C'
+extern volatile long sink;
+static __attribute__((noinline)) void helper(long n) { for (long i = 0; i < n; ++i) sink += 2 * i; }
+void (*volatile call_other)(long) = helper;
+void other_helper(long n) { call_other(n); }
+C
+
+# nothing_changed BASE NOW ARGS...
+nothing_changed() {
+  local view
+  for view in --self ''; do
+    # shellcheck disable=SC2086
+    "$REPORT" --diff "$@" $view --format json >diff.json 2>diff.err ||
+      fail "--diff $* failed: $(cat diff.err)"
+    python3 - diff.json >changed <<'P' || fail "--diff $* $view: $(head -n 5 changed)"
+import json, sys
+document = json.load(open(sys.argv[1]))
+table = document.get('rows') or document['nodes']
+pairs = [(c, c[5:] or 'now') for c in table[0] if c.startswith('base')]
+wrong = [r for r in table for a, b in pairs if r[a] != r[b if b in r else b.lstrip('_')]]
+print(*wrong[:5], len(table), sep='\n')
+sys.exit(bool(wrong) or len(table) < 3)
+P
+  done
+}
+
+formats='pprof speedscope folded'
+# round_trip PROFILE: through every format that is read again, both ways.
+round_trip() {
+  local format
+  for format in $formats; do
+    "$REPORT" --export "$format" -o "$1.$format" "$1" 2>export.err || fail "$(cat export.err)"
+    nothing_changed "$1.$format" "$1"
+    nothing_changed "$1" "$1.$format"
+  done
+  nothing_changed "$1.pprof" "$1.speedscope"
+  nothing_changed "$1.folded" "$1.pprof" --metric "${2:-cpu}"
+}
+record() { FBLEPROF_OUT=$1 LD_PRELOAD=$LIB "${@:2}" >/dev/null 2>&1 || fail "${*:2} failed"; }
+
+begin 'our exports are our profiles'
+cd "$dir" || exit 1
+g++ -g -O1 -pg -mfentry -Wl,--build-id -o hooked ../app.cc ../other.cc || fail 'not built'
+g++ -g -O1 -Wl,--build-id -o plain ../app.cc ../other.cc || fail 'not built'
+for program in hooked plain; do
+  record $program.ml "./$program"
+  round_trip $program.ml
+done
+check 'namesakes stay two' "$("$REPORT" --self --format csv plain.ml.pprof | grep -c '^helper(long),')" = 2
+check 'namesakes are marked' "$(grep -c 'helper(long) \[[^;]*\] [0-9]*$' plain.ml.folded)" = 2
+record notes.ml "$PROGRAMS/notes.fentry" deep 500
+for format in pprof speedscope; do
+  "$REPORT" --export $format -o "notes.$format" notes.ml
+  nothing_changed "notes.$format" notes.ml --metric calls
+done
+strip -o stripped hooked && record stripped.ml ./stripped
+round_trip stripped.ml
+
+begin 'packed profiles'
+cd "$dir" || exit 1
+cp ../our_exports_are_our_profiles/hooked prog
+record mlmon.out ./prog
+"$REPORT" --self --format csv mlmon.out >before
+"$REPORT" --pack -o copy.ml mlmon.out >pack.out || fail 'not packed'
+grep -q 'functions named' pack.out || fail "packing says: $(cat pack.out)"
+verified copy.ml
+printf 'int main(void) { return 0; }' | gcc -x c -o prog -
+XDG_CACHE_HOME=$dir/none "$REPORT" --self --format csv copy.ml >after 2>err
+check 'a packed profile keeps its names' "$(cat after)" = "$(cat before)"
+check 'nothing is missed' ! -s err
+"$REPORT" --pack copy.ml >/dev/null || fail 'not packed again'
+check 'packing twice changes nothing' "$(XDG_CACHE_HOME=$dir/none "$REPORT" --self --format csv copy.ml)" = "$(cat before)"
+check 'no file is left over' "$(find . -name '*.packing' | wc -l)" = 0
+cp ../our_exports_are_our_profiles/hooked prog
+"$FBLE_PROF" --names -o run.ml ./prog >out 2>err
+check 'fble-prof --names: status' $? = 0
+check 'fble-prof --names: the output is the program'"'"'s' "$(cat out)" = 'done'
+check 'fble-prof --names: silent' ! -s err
+rm prog
+XDG_CACHE_HOME=$dir/none "$REPORT" --self --format csv run.ml | grep -q '^"*text::Parser::burn' || fail 'no names after --names'
+"$FBLE_PROF" --names -o status.ml sh -c 'exit 7'
+check 'its exit status' $? = 7
+"$FBLE_PROF" --names -o killed.ml sh -c 'kill -TERM $$' 2>/dev/null
+check 'the signal that ended it' $? = 143
+"$REPORT" --diff copy.ml copy.ml --fail-if '0 calls' --no-symbols || fail 'the gate takes packed profiles'
+
+begin 'files cut and killed'
+cd "$dir" || exit 1
+"$FBLE_PROF" -o dead.ml sh -c 'kill -9 $$' 2>/dev/null
+"$REPORT" --trim dead.ml >out || fail 'not trimmed'
+check 'a killed profile can be trimmed' "$(stat -c %s dead.ml)" -lt 1000000
+"$REPORT" dead.ml >/dev/null || fail 'not read after it was trimmed'
+cp ../our_exports_are_our_profiles/plain.ml whole.ml
+for length in 100 1000 4096; do
+  head -c $length whole.ml >cut.ml
+  "$REPORT" cut.ml >out 2>err
+  check "cut after $length bytes: status" $? = 2
+  check "cut after $length bytes: one line" "$(wc -l <err)" = 1
+  check "cut after $length bytes: nothing shown" ! -s out
+done
+{ printf 'f%d;' $(seq 20000); echo 'leaf 7'; } >long.folded
+check 'a stack of 20,000 frames' "$("$REPORT" --self --format csv long.folded | grep -c '^leaf,7,')" = 1
+
+begin 'other limits of depth'
+cd "$dir" || exit 1
+export FBLEPROF_CLOCK=ticks
+record whole.ml ../our_exports_are_our_profiles/hooked
+FBLEPROF_DEPTH=2 record shallow.ml ../our_exports_are_our_profiles/hooked
+unset FBLEPROF_CLOCK
+"$REPORT" --diff whole.ml shallow.ml --metric calls --self --all >out 2>err || fail 'not compared'
+grep -q 'compared by caller and callee' err out || fail 'nothing says so'
+check 'no call differs' "$("$REPORT" --diff whole.ml shallow.ml --metric calls --format json 2>&1 | grep -o '"changed":true' | wc -l)" = 0
+
+begin 'chance is no change'
+cd "$dir" || exit 1
+for run in 1 2 3 4; do record run$run ../our_exports_are_our_profiles/plain; done
+changed() { "$REPORT" --self --format json --diff "$@" 2>&1 | grep -o '"changed":true' | wc -l; }
+check 'several runs of one program' "$(changed run1,run2 run3,run4)" = 0
+"$REPORT" --diff run1,run2 run3,run4 | grep -q 'did not change' || fail 'it does not say so'
+sed 's/n_(n)/n_(n * 2)/' ../app.cc >slower.cc
+g++ -g -O1 -o plain slower.cc ../other.cc
+for run in 5 6; do record run$run ./plain; done
+check 'what became slower is told' "$(changed run1,run2 run5,run6)" != 0
+"$REPORT" --diff run1,run2 run5,run6 --fail-if '+20% cpu in text::Parser::burn*' >/dev/null 2>err
+check 'and breaks the rule' $? = 1
+"$REPORT" --diff run1,run2 run3,run4 --fail-if '0 cpu in text::Parser::burn*' >/dev/null 2>err
+check 'chance breaks no rule' $? = 0

@@ -1,0 +1,101 @@
+#include "transform/identity.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/builder.h"
+
+namespace fbleprof::transform {
+namespace {
+
+using namespace profile;
+
+class Identity : public testing::Test {
+ protected:
+  ModuleId module(const char* path, const char* build) {
+    return builder_.add_module({builder_.string(path), builder_.string(build), 0});
+  }
+  FunctionId recorded(ModuleId module, std::uint64_t address, const char* name,
+                      const char* linkage = nullptr, const char* file = nullptr,
+                      std::uint32_t line = 0) {
+    return add(FunctionKind::kNative, module, address, name, linkage, file, line);
+  }
+  FunctionId imported(ModuleId module, const char* name, const char* linkage = nullptr,
+                      const char* file = nullptr, std::uint32_t line = 0) {
+    return add(FunctionKind::kImported, module, 0, name, linkage, file, line);
+  }
+  FunctionId add(FunctionKind kind, ModuleId module, std::uint64_t address, const char* name,
+                 const char* linkage, const char* file, std::uint32_t line) {
+    FunctionKey key{.kind = kind, .module = module, .address = address};
+    if (name != nullptr) key.name = builder_.string(name);
+    if (linkage != nullptr) key.linkage_name = builder_.string(linkage);
+    if (file != nullptr) key.file = builder_.string(file);
+    key.line = line;
+    return builder_.add_function(key);
+  }
+  std::vector<FunctionId> same() { return same_functions(builder_.build(), {}); }
+
+  ProfileBuilder builder_;
+};
+
+TEST_F(Identity, AnImportIsTheFunctionOfItsLinkageName) {
+  const ModuleId app = module("/a/app", "aa"), again = module("/b/app", "aa");
+  const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
+  const FunctionId of_long = recorded(app, 0x20, "f(long)", "_Z1fl");
+  const FunctionId one = imported(again, "f", "_Z1fl"), two = imported(again, "f(int)");
+  const auto same = this->same();
+  EXPECT_EQ(same[one.index()], of_long);
+  EXPECT_EQ(same[two.index()], f);
+}
+
+TEST_F(Identity, NamesakesAreToldByFileAndLine) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId first = recorded(app, 0x10, "helper", nullptr, "a.c", 3);
+  const FunctionId second = recorded(app, 0x20, "helper", nullptr, "b.c", 3);
+  const FunctionId of_b = imported(app, "helper", nullptr, "b.c", 3);
+  const FunctionId of_a = imported(app, "helper", nullptr, "a.c", 3);
+  const FunctionId marked = imported({}, "helper [b.c]");
+  const auto same = this->same();
+  EXPECT_NE(same[first.index()], same[second.index()]);
+  EXPECT_EQ(same[of_b.index()], second);
+  EXPECT_EQ(same[of_a.index()], first);
+  EXPECT_EQ(same[marked.index()], second);
+}
+
+TEST_F(Identity, NamesThatAnExportHadToChangeAreTheSame) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId f = recorded(app, 0x10, "a;b\n 12");
+  const FunctionId nameless = recorded(app, 0x40, nullptr);
+  const FunctionId folded = imported({}, "a:b\\n_12");
+  const FunctionId place = imported({}, "app+0x40");
+  const auto same = this->same();
+  EXPECT_EQ(same[folded.index()], f);
+  EXPECT_EQ(same[place.index()], nameless);
+}
+
+TEST_F(Identity, OtherModulesHaveOtherFunctions) {
+  const ModuleId app = module("/a/app", "aa"), other = module("/a/other", "bb");
+  const FunctionId f = recorded(app, 0x10, "f");
+  const FunctionId g = imported(other, "f");
+  EXPECT_EQ(same()[g.index()], g);
+  EXPECT_EQ(same()[f.index()], f);
+}
+
+TEST_F(Identity, ANameOfSeveralModulesIsNoneOfThem) {
+  const FunctionId one = recorded(module("/a/one", "aa"), 0x10, "f");
+  const FunctionId two = recorded(module("/a/two", "bb"), 0x10, "f");
+  const FunctionId name = imported({}, "f"), marked = imported({}, "f [two]");
+  const auto same = this->same();
+  EXPECT_EQ(same[name.index()], name);
+  EXPECT_EQ(same[marked.index()], two);
+  EXPECT_EQ(same[one.index()], one);
+}
+
+TEST_F(Identity, PartsOfAFunctionAreIt) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
+  const FunctionId cold = recorded(app, 0x90, "f(int)", "_Z1fi.cold");
+  EXPECT_EQ(same()[cold.index()], f);
+}
+
+}  // namespace
+}  // namespace fbleprof::transform
