@@ -24,12 +24,13 @@ Ref node_of(const ThreadState& thread, const Place& place) {
 }
 
 bool has_hook(const ThreadState& thread, Ref function) {
+  if (function == 0) return false;
   const auto* record = thread.session->arena.at<format::Function>(function);
   return (record->flags & format::kFunctionHooked) != 0;
 }
 
-// The newest entry that the filter by address leaves. A handler on a signal stack may have returned,
-// or run code without hooks only, so that no hook has told which stack is in use.
+// The newest entry that the filter by address leaves. A handler on a signal stack may have
+// returned, or run code without hooks only, so that no hook has told which stack is in use.
 Place newest_at(const ThreadState& thread, std::uint64_t sp) {
   Stack* stack = thread.current;
   Entry* top = thread.hot->top;
@@ -50,7 +51,7 @@ bool is_green_thread(const ThreadState& thread, const Stack* stack) {
 // Frames from the innermost to the one that the walk ended in, in thread.frames.
 struct Path {
   int frames = 0;
-  bool is_known = true;        // false: older frames are missing
+  bool is_known = true;         // false: older frames are missing
   std::uint64_t site_in_entry;  // where the entry's own code goes on; 0: unknown
 };
 
@@ -79,14 +80,24 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
     thread.frames[path.frames] = function;
     thread.sites[path.frames] = walk.state().pc;
     ++path.frames;
-    if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) &&
-        function != 0 && code.is_entering(function)) {
+    if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) && function != 0 &&
+        code.is_entering(function)) {
       return path;
     }
     if (path.frames == kMaxFrames || !walk.next()) break;
   }
   path.is_known = walk.is_complete();
   return path;
+}
+
+// The innermost frame of a function that has a hook, but no entry: it is about to run its hook, has
+// run its exit hook, or its entry was lost. Its context is the counted one, which leaves out
+// callers without hooks.
+int innermost_hooked_frame(const ThreadState& thread, int frames) {
+  for (int i = 0; i < frames; ++i) {
+    if (has_hook(thread, thread.frames[i])) return i;
+  }
+  return frames;
 }
 
 }  // namespace
@@ -122,8 +133,10 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   };
   if (!path.is_known) step(session.truncated, 0);
   std::uint64_t site = path.site_in_entry;
+  const int innermost_hooked = innermost_hooked_frame(thread, path.frames);
   for (int i = path.frames - 1; i >= 0; --i) {
-    step(thread.frames[i], site);
+    const Ref function = thread.frames[i];
+    if (i <= innermost_hooked || has_hook(thread, function)) step(function, site);
     site = thread.sites[i];
   }
   return context;

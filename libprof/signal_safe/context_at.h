@@ -27,9 +27,9 @@ namespace fbleprof::signal_safe {
 // there, or because a call returns to it.
 enum class Reached : bool { kBySignal, kByReturn };
 
-// The context of the instruction `at` in the calling thread; makes it if it is new. The guard proves
-// that the tree may change. 0.02 us in the code of a hooked function; else some 0.04 us for each
-// frame that is walked. Other recorders (allocations, waits) may call it outside a handler.
+// The context of the instruction `at` in the calling thread; makes it if it is new. The guard
+// proves that the tree may change. 0.02 us in the code of a hooked function; else some 0.04 us for
+// each frame that is walked. Other recorders (allocations, waits) may call it outside a handler.
 format::Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& at,
                        Reached reached);
 
