@@ -143,8 +143,8 @@ TEST_F(Contexts, StackWithoutEntriesIsSampledFromItsStart) {
 }
 
 TEST_F(Contexts, DeadCalleeIsNotTheContextOfCodeWithoutHooks) {
-  call_hooked(1), call_hooked(2), leave(), call(20);
-  EXPECT_EQ(context(), "/1/20s");
+  call_hooked(1), call(20), call_hooked(2), leave(), leave(), call(21);
+  EXPECT_EQ(context(), "/1/21s");
 }
 
 TEST_F(Contexts, HookedCallbackStandsBelowItsHookedCaller) {
@@ -224,7 +224,7 @@ struct ContextsWithoutNative : Contexts {
 };
 
 TEST_F(ContextsWithoutNative, CodeWithoutHooksBelongsToItsHookedCaller) {
-  call_hooked(1), call_hooked(2), leave(), call(20), call(21);
+  call_hooked(1), call(20), call_hooked(2), leave(), leave(), call(21), call(22);
   EXPECT_EQ(context(), "/1");
 }
 
