@@ -224,7 +224,7 @@ struct ContextsWithoutNative : Contexts {
 };
 
 TEST_F(ContextsWithoutNative, CodeWithoutHooksBelongsToItsHookedCaller) {
-  call_hooked(1), call(20), call_hooked(2), leave(), leave(), call(21), call(22);
+  call_hooked(1), call(20), call_hooked(2), leave(), leave(), call(21);
   EXPECT_EQ(context(), "/1");
 }
 
