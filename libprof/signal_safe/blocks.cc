@@ -65,20 +65,21 @@ const Entry* native_of(const ThreadState& thread, Entry* top) {
 struct Proof {
   Entry* caller;
   bool lasts;
+  const HookState* at;  // the state at the call's return
 };
 
 Proof prove(ThreadState& thread, Frame frame, const HookState& at) {
   Entry* top = filter(thread.hot->top, frame, false);
   if (thread.profiles != 0) settle_profiles(thread, top);
-  if (is_beyond(thread, top)) return {top, false};
+  if (is_beyond(thread, top)) return {top, false, &at};
   const Entry* native = native_of(thread, top);
   if (is_gate(native) && (!is_gate(top) || thread.current->contains(frame + FRAME_BIAS))) {
     // Blocks alone: nothing ends them but their leaves.
-    return {top, is_cacheable(top->word)};
+    return {top, is_cacheable(top->word), &at};
   }
   Entry* caller = prove_caller(thread, top, frame, at.pc, {at.pc, at.sp, at.fp});
   const Ref owner = thread.session->code_map.function_at(at.pc - 1);
-  return {caller, caller == top && !is_gate(native) && is_entry_of(thread, native, owner)};
+  return {caller, caller == top && !is_gate(native) && is_entry_of(thread, native, owner), &at};
 }
 
 // A line of the file in which the caller is defined, as a site of the tree.
@@ -297,7 +298,7 @@ void fbleprof_enter_all(const std::uint32_t* blocks, std::size_t count) {
     } else {
       enter_block(guard, *thread, proof, block, 0, site, callee, Counted::kYes);
     }
-    proof = {thread->hot->top, true};
+    proof = {thread->hot->top, true, &at};
     site = 0;
   }
 }

@@ -4,7 +4,6 @@
 // stale, and in every unusual state (another stack, a forked child, a stopped profile). The answer
 // goes into the cache if the same context and site must give the same answer next time. That is so
 // if the entry taken for the caller is the one that the filter left on top.
-#include "arch/call_instruction.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/profile_switch.h"
@@ -18,18 +17,11 @@ using format::Ref;
 // Whether the direct call that returns to `site` names a function other than the one entered: then
 // that function tail-called it. Indirect calls name no function.
 bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref entered) {
-  Session& session = *thread.session;
-  // Read only code that is known to be there: a return address may be anything (coroutines start
-  // with 0), and generated code may stand at the edge of its mapping.
-  const Ref caller = session.code_map.function_at(site - 1);
-  if (caller == 0) return false;
-  const auto* record = session.arena.at<format::Function>(caller);
-  if (record->module == 0 || record->address > site - arch::kDirectCallBytes) return false;
-  const std::uint64_t target = arch::direct_call_target(site);
-  const Ref named = target != 0 ? session.code_map.function_at(target) : 0;
+  const Ref named = direct_callee(thread, site);
   if (named == 0 || named == entered) return false;
   // A PLT stub stands for whatever it jumps to.
-  return (session.arena.at<format::Function>(named)->flags & format::kFunctionHooked) != 0;
+  const auto* record = thread.session->arena.at<format::Function>(named);
+  return (record->flags & format::kFunctionHooked) != 0;
 }
 
 // A slot for one call pushes out another, and a rare call is found in the tree nearly as fast. So

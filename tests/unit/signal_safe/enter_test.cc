@@ -5,13 +5,11 @@
 
 #include <random>
 
-#include "signal_safe/enter.h"
+#include "signal_safe/blocks.h"
 #include "signal_safe/live_rule.h"
 #include "tests/unit/signal_safe/recording.h"
 
 extern "C" {
-void fbleprof_enter(std::uint32_t block);
-void fbleprof_leave(std::uint32_t block);
 void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top, fbleprof::signal_safe::Frame frame,
                          std::uint64_t site, std::uint64_t callee, int hook, const void* at);
 }
