@@ -1,5 +1,5 @@
-/* A small interpreter with tail calls, exceptions and green threads, and what it tells the profiler.
- * Build it with: cc $(pkg-config --cflags fbleprof) interpreter.c -o interpreter */
+/* A small interpreter with tail calls, exceptions and green threads, and what it tells the
+ * profiler. Build it with: cc $(pkg-config --cflags fbleprof) interpreter.c -o interpreter */
 #include <fbleprof/fbleprof.h>
 #include <setjmp.h>
 #include <stdio.h>

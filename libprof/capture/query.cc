@@ -222,7 +222,6 @@ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument)
   return result;
 }
 
-
 int fbleprof_query_pair(fbleprof_block caller, fbleprof_block callee, fbleprof_visit* sum) {
   if (!session.arena.base() || !sum) return -1;
   const format::Ref to = session.function_of_block(callee);

@@ -52,8 +52,8 @@ void remove_blocks(ThreadState& thread, Entry* oldest, const Entry* newest, cons
   thread.hot->top = to - 1;
 }
 
-// The entry of the native function in whose frame the blocks of `top` are; the gate if there is none.
-// A search, because recursive blocks may be many.
+// The entry of the native function in whose frame the blocks of `top` are; the gate if there is
+// none. A search, because recursive blocks may be many.
 const Entry* native_of(const ThreadState& thread, Entry* top) {
   if (top->frame == kNoFrame) return thread.current->gate;
   return filter_by_address(thread.current->gate, top, top->frame + FRAME_BIAS + 1) + 1;
@@ -100,9 +100,9 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
   const Ref function = thread.session->function_of_block(block);
   const std::uint64_t from = place != 0 ? site_of_place(thread, caller, place) : 0;
   const std::uint8_t flags = counted == Counted::kYes ? 0 : format::kEdgeSampled;
-  const Step step =
-      function != 0 ? thread.tree.enter(guard, node_of(thread, caller), function, from, flags)
-                    : Step{};
+  const Step step = function != 0
+                        ? thread.tree.enter(guard, node_of(thread, caller), function, from, flags)
+                        : Step{};
   if (!step) {
     thread.record->lost_calls += 1;
     return;
@@ -186,8 +186,7 @@ void replace_newest(Frame frame, std::uint32_t block, bool below) {
   const bool cacheable = below || !is_gate(newest - 1);
   // No call has the site 0.
   const std::uint64_t tag = below ? newest->word : newest->word ^ block;
-  const std::uint64_t callee =
-      below ? callee_of_block(block) : callee_of_tail_call(caller, block);
+  const std::uint64_t callee = below ? callee_of_block(block) : callee_of_tail_call(caller, block);
   if (const Slot* slot =
           cacheable ? find_slot(thread->cache, newest->word, tag, callee) : nullptr) {
     *slot->calls += 1;
@@ -255,7 +254,7 @@ extern "C" __attribute__((visibility("hidden"))) void fbleprof_enter_block_slow(
 
 // From hooks.S: the block is not on top.
 extern "C" __attribute__((visibility("hidden"))) void fbleprof_leave_slow(Entry* top,
-                                                                         std::uint32_t block) {
+                                                                          std::uint32_t block) {
   leave_slow(top, block, false);
 }
 
@@ -328,7 +327,8 @@ std::uint64_t fbleprof_mark() {
   const ThreadState& thread = *fbleprof_hot.self;
   Entry* top = filter(fbleprof_hot.top, FBLEPROF_OWN_FRAME, false);
   const std::uint64_t beyond = is_beyond(thread, top) ? thread.current->beyond : 0;
-  return beyond << 32 | static_cast<std::uint64_t>(newest_block(thread, top) - thread.current->gate);
+  return beyond << 32 |
+         static_cast<std::uint64_t>(newest_block(thread, top) - thread.current->gate);
 }
 
 void fbleprof_rewind(std::uint64_t mark) {
@@ -369,7 +369,8 @@ void fbleprof_tick(std::uint64_t count) {
   ThreadState* thread = recorded_thread();
   if (!thread) return;
   const HookState at = FBLEPROF_RETURN_STATE;
-  *tick_counter(*thread, node_of(*thread, live_for_ticks(*thread, FBLEPROF_OWN_FRAME, at))) += count;
+  *tick_counter(*thread, node_of(*thread, live_for_ticks(*thread, FBLEPROF_OWN_FRAME, at))) +=
+      count;
 }
 
 std::uint64_t* fbleprof_tick_counter() {

@@ -1,5 +1,5 @@
-// The calls of the C API that change the shadow stack or charge ticks; fbleprof/fbleprof.h has their
-// contracts. fbleprof_enter and fbleprof_leave are in hooks.S.
+// The calls of the C API that change the shadow stack or charge ticks; fbleprof/fbleprof.h has
+// their contracts. fbleprof_enter and fbleprof_leave are in hooks.S.
 //
 // A block's entry has the frame of the entry below it, so it lives until it is left or until the
 // native function around it ends. The calls that end or replace blocks act on the newest block.
@@ -42,9 +42,9 @@ Entry* caller_of_api(ThreadState& thread, Frame frame, const HookState& at);
 
 // In a function of the API: its own frame, as hooks.S forms it, and the state at its return.
 #define FBLEPROF_OWN_FRAME (reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()) - 8 - FRAME_BIAS)
-#define FBLEPROF_RETURN_STATE                                            \
-  {                                                                      \
-    reinterpret_cast<std::uint64_t>(__builtin_return_address(0)),        \
-        reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()),          \
+#define FBLEPROF_RETURN_STATE                                          \
+  {                                                                    \
+    reinterpret_cast<std::uint64_t>(__builtin_return_address(0)),      \
+        reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()),        \
         *static_cast<const std::uint64_t*>(__builtin_frame_address(0)) \
   }

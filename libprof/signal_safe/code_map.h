@@ -107,7 +107,14 @@ class CodeMap {
   static constexpr std::uint32_t kLongGapBytes = 4096;
 
  private:
-  enum class Question : std::uint64_t { kFunction = 1, kHook = 2, kPlace = 3, kBlock = 4, kKey = 5, kText = 6 };
+  enum class Question : std::uint64_t {
+    kFunction = 1,
+    kHook = 2,
+    kPlace = 3,
+    kBlock = 4,
+    kKey = 5,
+    kText = 6
+  };
   // User addresses leave the top bits free.
   static std::uint64_t fact_of(std::uint64_t pc, Question question) {
     return (pc & ((std::uint64_t{1} << 56) - 1)) | static_cast<std::uint64_t>(question) << 56;

@@ -16,9 +16,7 @@ void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
 
 // What the C API's calls look up instead of a callee's address. No code lies there: all have their
 // top bit set. hooks.S forms the first.
-constexpr std::uint64_t callee_of_block(std::uint32_t block) {
-  return 0xffffffff80000000u | block;
-}
+constexpr std::uint64_t callee_of_block(std::uint32_t block) { return 0xffffffff80000000u | block; }
 // A tail call that hangs under the caller, whose node it names.
 constexpr std::uint64_t callee_of_tail_call(format::Ref caller, std::uint32_t block) {
   return std::uint64_t{1} << 63 | std::uint64_t{caller} << 32 | block;

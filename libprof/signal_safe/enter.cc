@@ -65,16 +65,15 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
   top = without_left_behind(top);
   const Ref function = session.code_map.hooked_function_at(callee);
-  Entry* caller =
-      hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc) : nullptr;
+  Entry* caller = hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc) : nullptr;
   const bool has_own_frame = caller == nullptr;
   if (!caller) caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
   if (caller >= thread.hot->limit) {
     thread.record->deep_calls += 1;
     return;
   }
-  const Step step = function != 0 ? thread.tree.enter(guard, node_of(thread, caller), function, site, 0)
-                                  : Step{};
+  const Step step =
+      function != 0 ? thread.tree.enter(guard, node_of(thread, caller), function, site, 0) : Step{};
   if (!step) {
     thread.record->lost_calls += 1;
     return;

@@ -30,7 +30,8 @@ inline Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
   return top;
 }
 
-// A forked child that nobody noticed gets its own profile. True: the calling thread is recorded there.
+// A forked child that nobody noticed gets its own profile. True: the calling thread is recorded
+// there.
 bool adopt_forked_child(ThreadState& thread);
 
 // Whether the state belongs to this process, not to one that forked it. If that is true only after

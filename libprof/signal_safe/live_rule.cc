@@ -38,8 +38,8 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   if (has_hook(thread, owner))
     return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
-  // entry and no hook; it is recognized by its frame. A function without hooks whose call is as deep
-  // as a dead entry's is not mistaken for it: it is in another module, or its call names it.
+  // entry and no hook; it is recognized by its frame. A function without hooks whose call is as
+  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it.
   if (slot == walk.return_slot() &&
       direct_callee(thread, *reinterpret_cast<const std::uint64_t*>(slot)) == owner) {
     return false;

@@ -35,11 +35,11 @@ struct ForkCanary {
 
 // What a thread goes back to when it has recorded into another profile; see profile_switch.h.
 struct ProfileFrame {
-  void* profile = nullptr;    // the one before
-  Stack* stack = nullptr;     // where the other one began,
-  Entry* entry = nullptr;     // and its first entry
+  void* profile = nullptr;       // the one before
+  Stack* stack = nullptr;        // where the other one began,
+  Entry* entry = nullptr;        // and its first entry
   CallTree* its_tree = nullptr;  // where the other one's tree is kept meanwhile
-  CallTree tree;              // the thread's before
+  CallTree tree;                 // the thread's before
   format::Thread* record = nullptr;
   format::Ref last_context = 0;
 };

@@ -19,16 +19,29 @@ static fbleprof_visit pair(fbleprof_block caller, fbleprof_block callee) {
 }
 
 UNHOOKED static void is(const char* what, uint64_t value, uint64_t expected) {
-  if (value != expected) printf("%s: %lu, not %lu\n", what, (unsigned long)value, (unsigned long)expected);
+  if (value != expected)
+    printf("%s: %lu, not %lu\n", what, (unsigned long)value, (unsigned long)expected);
 }
 
 // -- Helpers without hooks, called after a function with hooks has returned: its entry is stale.
 
 BLOCK void callee(void) { KEEP; }
-BLOCK UNHOOKED void helper_enter(fbleprof_block block) { fbleprof_enter(block); KEEP; }
-BLOCK UNHOOKED void helper_leave(fbleprof_block block) { fbleprof_leave(block); KEEP; }
-BLOCK UNHOOKED void helper_replace(fbleprof_block block) { fbleprof_replace(block); KEEP; }
-BLOCK UNHOOKED void helper_tick(void) { fbleprof_tick(1); KEEP; }
+BLOCK UNHOOKED void helper_enter(fbleprof_block block) {
+  fbleprof_enter(block);
+  KEEP;
+}
+BLOCK UNHOOKED void helper_leave(fbleprof_block block) {
+  fbleprof_leave(block);
+  KEEP;
+}
+BLOCK UNHOOKED void helper_replace(fbleprof_block block) {
+  fbleprof_replace(block);
+  KEEP;
+}
+BLOCK UNHOOKED void helper_tick(void) {
+  fbleprof_tick(1);
+  KEEP;
+}
 BLOCK UNHOOKED fbleprof_context* helper_context(void) {
   fbleprof_context* context = fbleprof_context_new(0);
   KEEP;
@@ -57,7 +70,10 @@ BLOCK void stale_entries(void) {
 }
 
 // A function with hooks around leave: its own entry lies above the block.
-BLOCK void hooked_leave(fbleprof_block block) { fbleprof_leave(block); KEEP; }
+BLOCK void hooked_leave(fbleprof_block block) {
+  fbleprof_leave(block);
+  KEEP;
+}
 
 BLOCK void leave_in_a_wrapper(fbleprof_block block) {
   fbleprof_enter(block);
@@ -108,7 +124,8 @@ static void out_of_step(void) {
 // -- Other ways to enter and to exit
 
 static void other_ways(void) {
-  const fbleprof_block a = named("way a"), b = named("way b"), c = named("way c"), d = named("way d");
+  const fbleprof_block a = named("way a"), b = named("way b"), c = named("way c"),
+                       d = named("way d");
   const fbleprof_block sequence[3] = {a, b, c};
   for (int i = 0; i < 50; ++i) {
     const uint64_t mark = fbleprof_mark();
@@ -170,8 +187,8 @@ static void numbers_and_keys(void) {
   source.line = 3;
   is("the same function", fbleprof_block_with_key((uintptr_t)&objects[3], &source), before);
   source.line = 4;
-  is("another at its address",
-     fbleprof_block_with_key((uintptr_t)&objects[3], &source) != before, 1);
+  is("another at its address", fbleprof_block_with_key((uintptr_t)&objects[3], &source) != before,
+     1);
 }
 
 // -- Threads

@@ -3,8 +3,8 @@
  * This header is all that a program needs; there is no library to link. When the program runs under
  * libfbleprof.so (preloaded or linked), the calls record; otherwise each is a load and a branch. It
  * works in PIE and non-PIE executables, shared libraries and plugins. In a static executable, where
- * nothing can be preloaded, the calls do nothing. A library older than this header ignores the calls
- * that it does not know.
+ * nothing can be preloaded, the calls do nothing. A library older than this header ignores the
+ * calls that it does not know.
  *
  *     static fbleprof_block parse;
  *     parse = fbleprof_block_new("parse", __FILE__, __LINE__);   // once
@@ -13,9 +13,9 @@
  * Any thread may make any call. Signal handlers may too, unless noted otherwise. The calls take no
  * locks and allocate nothing, unless noted otherwise. Prices are CPU time on a 2 GHz server.
  *
- * Blocks and functions with hooks can call each other in any order. A block ends when it is left, but
- * no later than the native function that called fbleprof_enter, if that function has hooks. So a
- * function that only wraps fbleprof_enter must have none: mark it FBLEPROF_WRAPPER.
+ * Blocks and functions with hooks can call each other in any order. A block ends when it is left,
+ * but no later than the native function that called fbleprof_enter, if that function has hooks. So
+ * a function that only wraps fbleprof_enter must have none: mark it FBLEPROF_WRAPPER.
  */
 #ifndef FBLEPROF_H
 #define FBLEPROF_H
@@ -145,11 +145,11 @@ static void fbleprof_attach_(void) {
 #define FBLEPROF_CALL_OR_(call, otherwise) \
   (FBLEPROF_LIKELY_NULL_(fbleprof_api_) ? (otherwise) : fbleprof_api_->call)
 /* For functions that an older library does not have. */
-#define FBLEPROF_HAS_(name)                \
+#define FBLEPROF_HAS_(name)                 \
   (!FBLEPROF_LIKELY_NULL_(fbleprof_api_) && \
    fbleprof_api_->size > offsetof(struct fbleprof_api, name))
-#define FBLEPROF_NEW_CALL_(name, arguments)                     \
-  do {                                                          \
+#define FBLEPROF_NEW_CALL_(name, arguments)                 \
+  do {                                                      \
     if (FBLEPROF_HAS_(name)) fbleprof_api_->name arguments; \
   } while (0)
 #define FBLEPROF_NEW_CALL_OR_(name, arguments, otherwise) \
@@ -187,8 +187,8 @@ FBLEPROF_INLINE_ fbleprof_block fbleprof_block_with_key(uint64_t key,
                                                         const fbleprof_source* source) {
   return FBLEPROF_NEW_CALL_OR_(block_with_key, (key, source), 0);
 }
-/* Gives a block another name; its counts stay. 0, or -1: no such block, or no space. Not from signal
- * handlers. */
+/* Gives a block another name; its counts stay. 0, or -1: no such block, or no space. Not from
+ * signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_block_rename(fbleprof_block block, const char* name) {
   return FBLEPROF_NEW_CALL_OR_(block_rename, (block, name), 0);
 }
@@ -262,8 +262,8 @@ FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_new(size_t most_entries) {
 }
 /* Continues in `to` (NULL: the thread's own stack). Returns what the thread left, so that it can
  * come back; FBLEPROF_NOT_SWITCHED if the thread is not recorded, or if a signal handler calls that
- * interrupted another call. A context may continue in a different thread, but only in one at a time.
- * 5 ns; in a different thread, some 20 ns for each of its entries. */
+ * interrupted another call. A context may continue in a different thread, but only in one at a
+ * time. 5 ns; in a different thread, some 20 ns for each of its entries. */
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   return FBLEPROF_CALL_OR_(context_switch(to), (fbleprof_context*)0);
 }
@@ -271,8 +271,8 @@ FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_switch(fbleprof_context* to)
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_current(void) {
   return FBLEPROF_NEW_CALL_OR_(context_current, (), (fbleprof_context*)0);
 }
-/* Makes a context as good as new, starting in the current context: cheaper than to free one and make
- * one. 0, or -1: a thread is in it. */
+/* Makes a context as good as new, starting in the current context: cheaper than to free one and
+ * make one. 0, or -1: a thread is in it. */
 FBLEPROF_INLINE_ int fbleprof_context_reset(fbleprof_context* context) {
   return FBLEPROF_NEW_CALL_OR_(context_reset, (context), 0);
 }
@@ -291,8 +291,8 @@ FBLEPROF_INLINE_ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*)
   return FBLEPROF_CALL_OR_(query(visitor, argument), 0);
 }
 /* Sums up all contexts of `callee` that are called by `caller` (0: by anything): calls, back_calls,
- * tail_calls, and what was charged there. A tail call counts for the block that it replaced. 0, or -1:
- * no such block. Time and restrictions as for fbleprof_query. */
+ * tail_calls, and what was charged there. A tail call counts for the block that it replaced. 0, or
+ * -1: no such block. Time and restrictions as for fbleprof_query. */
 FBLEPROF_INLINE_ int fbleprof_query_pair(fbleprof_block caller, fbleprof_block callee,
                                          fbleprof_visit* sum) {
   return FBLEPROF_NEW_CALL_OR_(query_pair, (caller, callee, sum), -1);
@@ -300,14 +300,14 @@ FBLEPROF_INLINE_ int fbleprof_query_pair(fbleprof_block caller, fbleprof_block c
 
 /* -- Profiles -- */
 
-/* An empty profile, under a name that the report shows as the label `profile`. NULL: no space, or not
- * recorded. Not from signal handlers. */
+/* An empty profile, under a name that the report shows as the label `profile`. NULL: no space, or
+ * not recorded. Not from signal handlers. */
 FBLEPROF_INLINE_ fbleprof_profile* fbleprof_profile_new(const char* name) {
   return FBLEPROF_NEW_CALL_OR_(profile_new, (name), (fbleprof_profile*)0);
 }
-/* The calling thread records into `profile` from now on (NULL: into the process's own), from its root.
- * Returns the one before, to go back to. They nest; and several threads may record into one. Some
- * 1 us. Not from signal handlers. */
+/* The calling thread records into `profile` from now on (NULL: into the process's own), from its
+ * root. Returns the one before, to go back to. They nest; and several threads may record into one.
+ * Some 1 us. Not from signal handlers. */
 FBLEPROF_INLINE_ fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile) {
   return FBLEPROF_NEW_CALL_OR_(profile_with, (profile), (fbleprof_profile*)0);
 }
