@@ -164,8 +164,8 @@ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   thread->current = &stack;
   thread->context = to;
   asm volatile("" ::: "memory");
-  // The limit before the top: no hook of a handler pushes an entry beyond its own stack.
-  thread->hot->limit = stack.gate;
+  // While top and limit are of different stacks, a handler's hooks push nothing.
+  thread->hot->limit = nullptr;
   asm volatile("" ::: "memory");
   thread->hot->top = stack.saved_top;
   asm volatile("" ::: "memory");
@@ -193,6 +193,13 @@ int fbleprof_context_reset(fbleprof_context* context) {
 
 void fbleprof_context_free(fbleprof_context* context) {
   if (!context || context == FBLEPROF_NOT_SWITCHED) return;
-  if (fbleprof_hot.top && fbleprof_hot.self->context == context) return;
+  if (fbleprof_hot.top) {
+    const ThreadState& thread = *fbleprof_hot.self;
+    if (thread.context == context) return;
+    // A profile that began here has not ended.
+    for (std::uint32_t i = 0; i < thread.profiles; ++i) {
+      if (thread.profile_frames[i].stack == &context->stack) return;
+    }
+  }
   kernel_call(SYS_munmap, reinterpret_cast<long>(context), static_cast<long>(context->bytes));
 }

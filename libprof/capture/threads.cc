@@ -102,7 +102,6 @@ void count_lost_thread() {
 
 // The thread ends inside a context of the C API. The entries stay there: another thread may go on.
 void leave_context(ThreadState& state) {
-  while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
   state.current->saved_top = state.hot->top;
   state.current = &state.main_stack;
   state.context = nullptr;
@@ -210,6 +209,7 @@ void detach_this_thread(bool for_good) {
   drain_pending();
   if (state.canary->alive) {
     signal_safe::charge_rest(state);
+    while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
     kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;

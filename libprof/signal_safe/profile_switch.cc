@@ -13,6 +13,8 @@ bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* p
   frame.tree = thread.tree;
   frame.record = thread.record;
   frame.last_context = thread.last_context;
+  // Whoever empties the edge caches asks this of a thread's record, whichever that is.
+  record->flags |= thread.record->flags & format::kThreadHooked;
   thread.tree = *tree;
   thread.record = record;
   thread.profile = profile;
@@ -34,6 +36,7 @@ void end_profile(ThreadState& thread, Entry* top) {
     thread.hot->top = top;
   }
   asm volatile("" ::: "memory");
+  frame.record->flags |= thread.record->flags & format::kThreadHooked;
   thread.tree = frame.tree;
   thread.record = frame.record;
   thread.profile = frame.profile;

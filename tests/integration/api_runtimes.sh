@@ -37,6 +37,8 @@ for way in "gcc" "gcc -pg -mfentry" "gcc -finstrument-functions"; do
   check "ticks of profile one" "$(ticks_of "$files/one.profile")" = 75
   check "ticks of profile two" "$(ticks_of "$files/two.profile")" = 600
   check "a freed profile is empty" "$(ticks_of "$files/three.profile")" = 21
+  "$REPORT" --by label:profile --metric ticks --format csv "$profile" >"$dir/by.csv"
+  check "profiles as a label" "$(grep -c '75,.*profile=one$' "$dir/by.csv")" = 1
   for child in "$profile".*; do verified "$child"; done
   case $way in
     *-pg*) expected ;;
