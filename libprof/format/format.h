@@ -195,10 +195,6 @@ struct Edge {
   std::uint16_t reserved;
   Ref function;  // Function: that of `to`
 };
-// With this bit, a site is no address but a place in a source file, told by the program: a line,
-// and above it the file (String; 0 = unknown).
-inline constexpr std::uint64_t kSiteIsPlace = std::uint64_t{1} << 63;
-inline constexpr int kPlaceLineBits = 24;
 inline constexpr std::uint8_t kEdgeSampled = 1;     // seen by unwinding, not by a hook
 inline constexpr std::uint8_t kEdgeByTailCall = 2;  // the call at `site` names another function,
                                                     // which tail-called this one

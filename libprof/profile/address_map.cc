@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "format/site.h"
+
 namespace fbleprof::profile {
 
 void AddressMap::add(format::Ref ref, const format::Module& record, StringId path,

@@ -1,5 +1,6 @@
 #include "signal_safe/blocks.h"
 
+#include "format/site.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/profile_switch.h"
