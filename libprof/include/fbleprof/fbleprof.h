@@ -198,7 +198,8 @@ FBLEPROF_INLINE_ int fbleprof_block_rename(fbleprof_block block, const char* nam
 /* Begins a block: counts one call in the current context and charges what follows to the block.
  * 1.5 ns; some 0.1 us if code without hooks calls it that functions with hooks have called. */
 FBLEPROF_INLINE_ void fbleprof_enter(fbleprof_block block) { FBLEPROF_CALL_(enter(block)); }
-/* Begins the blocks of a sequence, each within the one before. */
+/* Begins the blocks of a sequence, each within the one before. Leaving the first one ends them all,
+ * unless it stands among the others, too. */
 FBLEPROF_INLINE_ void fbleprof_enter_all(const fbleprof_block* blocks, size_t count) {
   FBLEPROF_NEW_CALL_(enter_all, (blocks, count));
 }
