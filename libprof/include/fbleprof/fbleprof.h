@@ -196,7 +196,7 @@ FBLEPROF_INLINE_ int fbleprof_block_rename(fbleprof_block block, const char* nam
 /* -- Enter and leave -- */
 
 /* Begins a block: counts one call in the current context and charges what follows to the block.
- * 1.5 ns; some 0.1 us if code without hooks calls it that functions with hooks have called. */
+ * 1.5 ns; some 50 ns if code without hooks calls it that functions with hooks have called. */
 FBLEPROF_INLINE_ void fbleprof_enter(fbleprof_block block) { FBLEPROF_CALL_(enter(block)); }
 /* Begins the blocks of a sequence, each within the one before. Leaving the first one ends them all,
  * unless it stands among the others, too. */
