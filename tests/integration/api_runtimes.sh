@@ -28,8 +28,8 @@ ticks_of() { "$REPORT" --metric ticks "$1" | sed -n 's/^ticks \([0-9,]*\) in all
 for way in "gcc" "gcc -pg -mfentry" "gcc -finstrument-functions"; do
   begin "a runtime, $way"
   # shellcheck disable=SC2086  # words
-  $way -O2 -g -Wall -Wextra -Werror -I"$include" "$here/../programs/runtime.c" -o "$dir/runtime" -pthread ||
-    fail "cannot build runtime.c"
+  $way -O2 -g -Wall -Wextra -Werror -I"$include" "$here/../programs/api_runtime.c" -o "$dir/runtime" -pthread ||
+    fail "cannot build api_runtime.c"
   settings=(FBLEPROF_CLOCK=ticks)
   same "$dir/runtime"
   files=$dir/profiled
