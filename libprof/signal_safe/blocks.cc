@@ -1,6 +1,7 @@
 #include "signal_safe/blocks.h"
 
 #include "format/site.h"
+#include "signal_safe/context_at.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/profile_switch.h"
@@ -107,6 +108,9 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
   if (!step) {
     thread.record->lost_calls += 1;
     return;
+  }
+  if (*step.calls == 0) {
+    mark_entering_functions(thread, {proof.at->pc, proof.at->sp, proof.at->fp});
   }
   std::uint64_t* calls = &thread.uncounted;
   if (counted == Counted::kYes) {

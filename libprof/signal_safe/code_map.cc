@@ -271,7 +271,9 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
     item.record.compare_exchange_strong(function, function | kStale, std::memory_order_acq_rel);
   });
   facts_.forget([&](std::uint64_t key) {
-    return key >> 56 <= static_cast<std::uint64_t>(Question::kPlace) && is_gone(key & kAddress);
+    const auto question = static_cast<Question>(key >> 56);
+    const bool is_of_code = question <= Question::kPlace || question == Question::kEntersBlocks;
+    return is_of_code && is_gone(key & kAddress);
   });
 }
 

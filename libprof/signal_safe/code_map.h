@@ -94,6 +94,16 @@ class CodeMap {
   // A string record with these bytes; the same for the same bytes, as far as possible.
   format::Ref shared_string(const char* bytes, std::uint32_t length);
 
+  // Functions that enter blocks of the C API, or call one that does; see context_at.h.
+  void mark_entering(format::Ref function) {
+    const auto* record = arena_->at<format::Function>(function);
+    facts_.add(fact_of(record->address, Question::kEntersBlocks), function);
+  }
+  bool is_entering(format::Ref function) const {
+    const auto* record = arena_->at<format::Function>(function);
+    return facts_.find(fact_of(record->address, Question::kEntersBlocks)) != 0;
+  }
+
   // Registers a module; 0 if there is no space. A module that is loaded again gets its old record.
   format::Ref add_module(const LoadedModule& loaded);
 
@@ -113,7 +123,8 @@ class CodeMap {
     kPlace = 3,
     kBlock = 4,
     kKey = 5,
-    kText = 6
+    kText = 6,
+    kEntersBlocks = 7
   };
   // User addresses leave the top bits free.
   static std::uint64_t fact_of(std::uint64_t pc, Question question) {

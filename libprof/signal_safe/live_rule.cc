@@ -24,30 +24,6 @@ bool is_inlined(const Entry* entry) {
   return arch::block_of(entry->word) == arch::kNoBlock;
 }
 
-const Entry* native_below(const Entry* entry) {
-  while (shares_frame_with_below(entry)) --entry;
-  return entry;
-}
-
-// Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
-bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
-                 const StackWalk& walk) {
-  const std::uint64_t slot = entry->frame + FRAME_BIAS;
-  const Entry* native = native_below(entry);
-  if (owner == 0 || is_gate(native)) return false;
-  if (has_hook(thread, owner))
-    return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
-  // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
-  // entry and no hook; it is recognized by its frame. A function without hooks whose call is as
-  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it.
-  if (slot == walk.return_slot() &&
-      direct_callee(thread, *reinterpret_cast<const std::uint64_t*>(slot)) == owner) {
-    return false;
-  }
-  return (slot == walk.return_slot() || slot == walk.state().sp) &&
-         record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
-}
-
 }  // namespace
 
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
@@ -64,6 +40,24 @@ format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
   return function_of(thread, entry) == function;
+}
+
+bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
+                 const StackWalk& walk) {
+  const std::uint64_t slot = entry->frame + FRAME_BIAS;
+  const Entry* native = native_below(entry);
+  if (owner == 0 || is_gate(native)) return false;
+  if (has_hook(thread, owner))
+    return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
+  // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
+  // entry and no hook; it is recognized by its frame. A function without hooks whose call is as
+  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it.
+  if (slot == walk.return_slot() &&
+      direct_callee(thread, *reinterpret_cast<const std::uint64_t*>(slot)) == owner) {
+    return false;
+  }
+  return (slot == walk.return_slot() || slot == walk.state().sp) &&
+         record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
 }
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {

@@ -42,6 +42,9 @@ po::options_description recording_options() {
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
+  add("no-native-below",
+      "charge the time of code without hooks to the hooked function or block that called it, "
+      "instead of showing that code below it");
   add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
   return options;
 }
@@ -172,8 +175,8 @@ struct Switch {
 };
 constexpr Switch kSwitches[] = {
     {"callsites", "FBLEPROF_CALLSITES", "1"}, {"leaves", "FBLEPROF_LEAVES", "1"},
-    {"faults", "FBLEPROF_FAULTS", "1"},       {"start-off", "FBLEPROF_START", "off"},
-    {"verbose", "FBLEPROF_VERBOSE", "1"},
+    {"faults", "FBLEPROF_FAULTS", "1"},       {"no-native-below", "FBLEPROF_NATIVE_BELOW", "off"},
+    {"start-off", "FBLEPROF_START", "off"},   {"verbose", "FBLEPROF_VERBOSE", "1"},
 };
 
 void read_settings(const po::variables_map& given, Request* request) {
