@@ -1,217 +1,11 @@
 #include "capture/api.h"
 
-#include <sys/mman.h>
-
-#include "arch/kernel.h"
 #include "capture/profile.h"
 #include "capture/threads.h"
-#include "signal_safe/enter.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
-using arch::kernel_call;
-using arch::kernel_failed;
 using signal_safe::session;
-
-namespace {
-
-struct Named {
-  const char* text;
-  std::size_t length;
-};
-
-Named name_of(const format::Function& function) {
-  switch (function.kind) {
-    case format::FunctionKind::kBlock: {
-      if (function.name == 0) return {"", 0};
-      const auto* name = session.arena.at<format::String>(function.name);
-      return {name->bytes, name->length};
-    }
-    case format::FunctionKind::kRoot:
-      return {"[root]", 6};
-    case format::FunctionKind::kOverflow:
-      return {"[overflow]", 10};
-    case format::FunctionKind::kUnwound:
-      return {"[unwound]", 9};
-    case format::FunctionKind::kTruncated:
-      return {"[truncated]", 11};
-    case format::FunctionKind::kDeeper:
-      return {"[deeper]", 8};
-    default:
-      return {nullptr, 0};
-  }
-}
-
-// What a query keeps of each node.
-struct Place {
-  std::uint64_t back_calls, tail_calls;   // on edges to the node, from anywhere in the tree
-  format::Ref first_child, next_sibling;  // Nodes; newest first
-};
-
-// The places of all nodes that exist now; newer nodes have none and are not visited. Memory comes
-// from the kernel, because the program's allocator may itself be profiled.
-class Places {
- public:
-  Places() : count_(session.arena.used_bytes() / sizeof(format::Node)) {
-    const long address =
-        kernel_call(SYS_mmap, 0, static_cast<long>(count_ * sizeof(Place)), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (kernel_failed(address)) return;
-    places_ = reinterpret_cast<Place*>(address);
-    link_children();
-    add_calls();
-  }
-  ~Places() {
-    if (places_) {
-      kernel_call(SYS_munmap, reinterpret_cast<long>(places_),
-                  static_cast<long>(count_ * sizeof(Place)));
-    }
-  }
-  Places(const Places&) = delete;
-  Places& operator=(const Places&) = delete;
-  explicit operator bool() const { return places_ != nullptr; }
-
-  Place* of(format::Ref node) const {
-    const std::uint64_t number = node / signal_safe::kUnitsOfNode;
-    return number < count_ ? &places_[number] : nullptr;
-  }
-
- private:
-  // Calls visit(ref) for the items of all records of a kind, up to the first that does not exist
-  // yet.
-  template <typename Item, typename Visit>
-  static void for_each_item(format::Kind kind, Visit visit) {
-    session.arena.for_each(kind, [&](format::Ref chunk) {
-      const format::Ref end = chunk + session.arena.at<format::Head>(chunk)->units;
-      format::Ref ref = chunk + format::kItemsOffset / format::kUnitBytes;
-      while (ref < end && visit(ref)) ref += sizeof(Item) / format::kUnitBytes;
-      return true;
-    });
-  }
-
-  void link_children() {
-    for_each_item<format::Node>(format::Kind::kNodes, [this](format::Ref ref) {
-      const auto* node = session.arena.at<format::Node>(ref);
-      if (__atomic_load_n(&node->function, __ATOMIC_ACQUIRE) == 0) return false;
-      Place *place = of(ref), *parent = of(node->parent);
-      if (!place) return false;
-      if (node->parent == 0) return true;
-      place->next_sibling = parent->first_child;
-      parent->first_child = ref;
-      return true;
-    });
-  }
-
-  void add_calls() {
-    for_each_item<format::Edge>(format::Kind::kEdges, [this](format::Ref ref) {
-      const auto* edge = session.arena.at<format::Edge>(ref);
-      const format::Ref to = __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE);
-      Place* place = of(to);
-      if (to == 0 || !place) return false;
-      (edge->kind == format::EdgeKind::kTail ? place->tail_calls : place->back_calls) +=
-          edge->calls;
-      return true;
-    });
-  }
-
-  std::uint64_t count_;
-  Place* places_ = nullptr;
-};
-
-// Shows trees depth first, parents before children. It does not recurse: a tree may be deeper than
-// the caller's stack.
-class Query {
- public:
-  Query(int (*visitor)(const fbleprof_visit*, void*), void* argument, const Places& places)
-      : visitor_(visitor), argument_(argument), places_(places) {}
-
-  // Stops when the visitor returns nonzero, and returns that.
-  int tree(format::Ref root, std::uint32_t number) {
-    for (format::Ref ref = root;;) {
-      const Place* place = places_.of(ref);
-      if (!place) return 0;
-      if (const int result = show(ref, *place, number)) return result;
-      if (place->first_child != 0) {
-        ref = place->first_child;
-        continue;
-      }
-      while (ref != root && places_.of(ref)->next_sibling == 0) ref = node_at(ref).parent;
-      if (ref == root) return 0;
-      ref = places_.of(ref)->next_sibling;
-    }
-  }
-
- private:
-  static const format::Node& node_at(format::Ref ref) {
-    return *session.arena.at<format::Node>(ref);
-  }
-
-  int show(format::Ref ref, const Place& place, std::uint32_t number) {
-    const format::Node& node = node_at(ref);
-    const auto& function = *session.arena.at<format::Function>(node.function);
-    const Named name = name_of(function);
-    fbleprof_visit visit{};
-    visit.depth = node.depth;
-    visit.thread = number;
-    visit.name = name.text;
-    visit.name_length = name.length;
-    visit.address = function.kind == format::FunctionKind::kNative ||
-                            function.kind == format::FunctionKind::kInstruction
-                        ? reinterpret_cast<const void*>(function.address)
-                        : nullptr;
-    visit.calls = node.calls;
-    visit.back_calls = place.back_calls;
-    visit.tail_calls = place.tail_calls;
-    if (node.values != 0) {
-      const auto* values = session.arena.at<std::uint64_t>(node.values);
-      visit.samples = values[signal_safe::kSamples];
-      visit.cpu_ns = values[signal_safe::kCpuNs];
-      visit.wall_ns = values[signal_safe::kWallNs];
-      visit.ticks = values[signal_safe::kTicks];
-    }
-    // Each tree has this node from the start, even if nothing overflows.
-    const bool is_empty = (visit.calls | visit.back_calls | visit.tail_calls | visit.samples |
-                           visit.cpu_ns | visit.wall_ns | visit.ticks) == 0;
-    if (function.kind == format::FunctionKind::kOverflow && is_empty && place.first_child == 0) {
-      return 0;
-    }
-    return visitor_(&visit, argument_);
-  }
-
-  int (*visitor_)(const fbleprof_visit*, void*);
-  void* argument_;
-  const Places& places_;
-};
-
-}  // namespace
-
-fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) {
-  if (!session.arena.base() || !name) return 0;
-  const std::uint32_t number = session.block_count.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (number >= arch::kNoBlock) return 0;
-  const format::Ref ref = session.code_map.function_with_key(number, format::FunctionKind::kBlock);
-  if (ref == 0) return 0;
-  auto* block = session.arena.at<format::Function>(ref);
-  auto text = [](const char* s) -> format::Ref {
-    std::uint32_t length = 0;
-    while (s && s[length] && length < 65535) ++length;
-    return length ? session.arena.add_string(s, length) : 0;
-  };
-  block->name = text(name);
-  block->file = text(file);
-  block->line = line > 0 ? static_cast<std::uint32_t>(line) : 0;
-  session.code_map.name_block(number, ref);
-  return number;
-}
-
-// The frame of an API function: its return-address slot less the bias, as hooks.S forms it.
-#define FBLEPROF_OWN_FRAME (reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()) - 8 - FRAME_BIAS)
-
-void fbleprof_replace(fbleprof_block block) {
-  if (block != 0) signal_safe::replace_top(FBLEPROF_OWN_FRAME, block);
-}
-
-void fbleprof_tick(uint64_t count) { signal_safe::tick(FBLEPROF_OWN_FRAME, count); }
 
 void fbleprof_start() {
   if (!capture::is_profiling() || session.recording.load()) return;
@@ -230,20 +24,6 @@ int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
 }
 
-int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {
-  if (!session.arena.base() || !visitor) return 0;
-  Places places;
-  if (!places) return -1;
-  Query query(visitor, argument, places);
-  std::uint32_t number = 0;
-  int result = 0;
-  session.arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
-    result = query.tree(session.arena.at<format::Tree>(ref)->root, number++);
-    return result == 0;
-  });
-  return result;
-}
-
 FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     FBLEPROF_API_VERSION,    sizeof(struct fbleprof_api),
     fbleprof_block_new,      fbleprof_enter,
@@ -252,5 +32,14 @@ FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     fbleprof_stop,           fbleprof_flush,
     fbleprof_is_enabled,     fbleprof_context_new,
     fbleprof_context_switch, fbleprof_context_free,
-    fbleprof_query,
+    fbleprof_query,          fbleprof_leave_newest,
+    fbleprof_replace_below,  fbleprof_enter_from,
+    fbleprof_enter_all,      fbleprof_redo,
+    fbleprof_mark,           fbleprof_rewind,
+    fbleprof_tick_counter,   fbleprof_context_current,
+    fbleprof_context_reset,  fbleprof_block_add,
+    fbleprof_block_of_key,   fbleprof_block_with_key,
+    fbleprof_block_rename,   fbleprof_query_pair,
+    fbleprof_profile_new,    fbleprof_profile_with,
+    fbleprof_profile_write,  fbleprof_profile_free,
 };

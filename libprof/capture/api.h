@@ -3,16 +3,11 @@
 
 #define FBLEPROF_BUILDING_LIBRARY
 #include "fbleprof/fbleprof.h"
+#include "signal_safe/blocks.h"
 
 #define FBLEPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Defined in libprof/arch: the two that must be fast.
-extern "C" void fbleprof_enter(fbleprof_block block);
-extern "C" void fbleprof_leave(fbleprof_block block);
-
 FBLEPROF_EXPORT fbleprof_block fbleprof_block_new(const char* name, const char* file, int line);
-FBLEPROF_EXPORT void fbleprof_replace(fbleprof_block block);
-FBLEPROF_EXPORT void fbleprof_tick(uint64_t count);
 FBLEPROF_EXPORT void fbleprof_start(void);
 FBLEPROF_EXPORT void fbleprof_stop(void);
 FBLEPROF_EXPORT void fbleprof_flush(void);
@@ -20,4 +15,16 @@ FBLEPROF_EXPORT int fbleprof_is_enabled(void);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_new(size_t most_entries);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_switch(fbleprof_context* to);
 FBLEPROF_EXPORT void fbleprof_context_free(fbleprof_context* context);
+FBLEPROF_EXPORT fbleprof_context* fbleprof_context_current(void);
+FBLEPROF_EXPORT int fbleprof_context_reset(fbleprof_context* context);
+FBLEPROF_EXPORT fbleprof_block fbleprof_block_add(uint32_t number, const fbleprof_source* source);
+FBLEPROF_EXPORT fbleprof_block fbleprof_block_of_key(uint64_t key);
+FBLEPROF_EXPORT fbleprof_block fbleprof_block_with_key(uint64_t key, const fbleprof_source* source);
+FBLEPROF_EXPORT int fbleprof_block_rename(fbleprof_block block, const char* name);
+FBLEPROF_EXPORT int fbleprof_query_pair(fbleprof_block caller, fbleprof_block callee,
+                                        fbleprof_visit* sum);
+FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_new(const char* name);
+FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile);
+FBLEPROF_EXPORT int fbleprof_profile_write(fbleprof_profile* profile, const char* path);
+FBLEPROF_EXPORT void fbleprof_profile_free(fbleprof_profile* profile);
 FBLEPROF_EXPORT int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument);

@@ -3,22 +3,22 @@
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
-#include "capture/signals.h"
-#include "signal_safe/session.h"
-#include "signal_safe/thread_state.h"
+#include "signal_safe/entries.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
 using arch::kernel_call;
+using signal_safe::BusyGuard;
 using signal_safe::Entry;
 using signal_safe::session;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
 
 // A stack without a machine stack. Its bounds are the whole address space, so only the program
-// switches away from it. Its entries name nodes in the tree of the thread in which it last ran.
+// switches away from it. Its entries name nodes of one tree: that in which it last ran.
 struct fbleprof_context {
   Stack stack;
-  const signal_safe::CallTree* tree;
+  // Which file that is in: a forked child has another one, in which the entries mean nothing.
+  std::uint64_t profile;
   std::uint64_t bytes;
 };
 
@@ -29,26 +29,54 @@ constexpr std::size_t kMostEntries = std::size_t{1} << 28;
 constexpr std::size_t kSlackEntries = 64;
 constexpr int kLongestTransplant = 4096;
 
+std::uint64_t this_profile() { return session.start_monotonic_ns; }
+
+// Forgets all entries: what is entered next is a child of `base`.
+void empty(fbleprof_context& context, const ThreadState& thread, format::Ref base) {
+  context.stack.saved_top = context.stack.gate;
+  context.stack.beyond = 0;
+  context.stack.base = base;
+  context.stack.tree = thread.tree.root();
+  context.profile = this_profile();
+}
+
 // The node of the same path in another tree.
-format::Ref transplant(const signal_safe::BusyGuard& guard, signal_safe::CallTree& tree,
-                       format::Ref node, int depth) {
+format::Ref transplant(const BusyGuard& guard, signal_safe::CallTree& tree, format::Ref node,
+                       int depth) {
   const format::Node* n = tree.node_at(node);
   if (n->parent == 0 || depth > kLongestTransplant) return tree.root();
   const format::Ref parent = transplant(guard, tree, n->parent, depth + 1);
   return tree.enter(guard, parent, n->function, 0, format::kEdgeSampled).to;
 }
 
-// The context continues in another thread: replaces its entries' nodes by that thread's.
-void move_to_tree(const signal_safe::BusyGuard& guard, fbleprof_context& context,
-                  signal_safe::CallTree& tree) {
-  context.stack.base = transplant(guard, tree, context.stack.base, 0);
-  format::Ref at = context.stack.base;
-  for (Entry* entry = context.stack.gate + 1; entry <= context.stack.saved_top; ++entry) {
-    const format::Ref function = tree.function_of(signal_safe::node_of_word(entry->word));
-    at = tree.enter(guard, at, function, 0, format::kEdgeSampled).to;
-    entry->word = signal_safe::word_of(at, tree.block_of(at));
+// Replaces the nodes that a stack's entries name by those of the same paths in another tree.
+__attribute__((noinline)) void move_entries(const BusyGuard& guard, Stack& stack,
+                                            signal_safe::CallTree& tree) {
+  stack.base = transplant(guard, tree, stack.base, 0);
+  format::Ref at = stack.base;
+  for (Entry* entry = stack.gate + 1; entry <= stack.saved_top; ++entry) {
+    const format::Ref node = signal_safe::node_of_word(entry->word);
+    // A root among the entries: there another profile began.
+    at = tree.node_at(node)->parent == 0
+             ? tree.root()
+             : tree.enter(guard, at, tree.function_of(node), 0, format::kEdgeSampled).to;
+    entry->word = signal_safe::word_in(tree, at);
   }
-  context.tree = &tree;
+  stack.tree = tree.root();
+}
+
+// The context continues in another thread: replaces its entries' nodes by that thread's.
+__attribute__((noinline)) void move_to_tree(const BusyGuard& guard, fbleprof_context& context,
+                                            ThreadState& thread) {
+  signal_safe::CallTree& tree = thread.tree;
+  if (context.profile != this_profile()) return empty(context, thread, tree.root());
+  move_entries(guard, context.stack, tree);
+}
+
+// The calling thread, if it is recorded.
+ThreadState* this_thread() {
+  if (!fbleprof_hot.top || !signal_safe::is_own(*fbleprof_hot.self)) return nullptr;
+  return fbleprof_hot.self;
 }
 
 }  // namespace
@@ -63,10 +91,8 @@ bool bind_anew(fbleprof_context* context, std::uint64_t bytes) {
   Stack& stack = context->stack;
   const auto room = static_cast<std::uint64_t>(stack.limit - stack.gate);
   if (bytes / sizeof(std::uint64_t) > room || fbleprof_hot.self->context == context) return false;
-  stack.saved_top = stack.gate;
   stack.high = stack.low + bytes;
-  stack.base = signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top);
-  context->tree = &fbleprof_hot.self->tree;
+  empty(*context, *fbleprof_hot.self, signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top));
   return true;
 }
 
@@ -78,10 +104,8 @@ void drop_below(fbleprof_context* context, std::uint64_t sp) {
   Stack& stack = context->stack;
   while (stack.saved_top->frame + FRAME_BIAS < sp) --stack.saved_top;
 }
-}  // namespace fbleprof::capture
 
-fbleprof_context* fbleprof_context_new(size_t most_entries) {
-  if (!fbleprof_hot.top) return nullptr;
+fbleprof_context* make_context(std::size_t most_entries, format::Ref base) {
   if (most_entries == 0) most_entries = kDefaultEntries;
   if (most_entries > kMostEntries) most_entries = kMostEntries;
   const std::uint64_t bytes =
@@ -91,39 +115,91 @@ fbleprof_context* fbleprof_context_new(size_t most_entries) {
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arch::kernel_failed(memory)) return nullptr;
   auto* context = reinterpret_cast<fbleprof_context*>(memory);
-  ThreadState& thread = *fbleprof_hot.self;
   context->bytes = bytes;
-  context->tree = &thread.tree;
   Stack& stack = context->stack;
   stack.low = 0;
   stack.high = ~std::uint64_t{0};
   stack.gate = reinterpret_cast<Entry*>(context + 1);
   stack.gate[0] = {signal_safe::kNoFrame, signal_safe::kGateWord};
   stack.limit = stack.gate + most_entries;
-  stack.saved_top = stack.gate;
-  stack.base = signal_safe::node_of(thread, thread.hot->top);
+  empty(*context, *fbleprof_hot.self, base);
   return context;
 }
+}  // namespace fbleprof::capture
 
+fbleprof_context* fbleprof_context_new(size_t most_entries) {
+  ThreadState* thread = this_thread();
+  if (!thread) return nullptr;
+  const signal_safe::HookState at = FBLEPROF_RETURN_STATE;
+  const Entry* caller = fbleprof_hot.top;
+  {
+    BusyGuard guard(*thread);
+    if (guard) caller = signal_safe::caller_of_api(*thread, FBLEPROF_OWN_FRAME, at);
+  }
+  return capture::make_context(most_entries, signal_safe::node_of(*thread, caller));
+}
+
+// A sample that interrupts this finds the thread busy and only charges its own cost, to the node
+// that `top` names or to a stack's base; all of them are nodes of this thread's tree at any moment.
 fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
-  if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return nullptr;
-  ThreadState& thread = *fbleprof_hot.self;
-  capture::SamplingBlocked guard;
-  signal_safe::BusyGuard busy(thread);
-  if (!busy) return nullptr;
-  auto* from = static_cast<fbleprof_context*>(thread.context);
+  ThreadState* thread = this_thread();
+  if (!thread || to == FBLEPROF_NOT_SWITCHED) return FBLEPROF_NOT_SWITCHED;
+  BusyGuard busy(*thread);
+  if (!busy) return FBLEPROF_NOT_SWITCHED;
+  auto* from = static_cast<fbleprof_context*>(thread->context);
   if (to == from) return from;
-  if (to && to->tree != &thread.tree) move_to_tree(busy, *to, thread.tree);
-  Stack& stack = to ? to->stack : thread.main_stack;
-  thread.current->saved_top = thread.hot->top;
-  thread.current = &stack;
-  thread.context = to;
-  thread.hot->limit = stack.limit;
-  thread.hot->top = stack.saved_top;
+  Stack& stack = to ? to->stack : thread->main_stack;
+  thread->current->saved_top = thread->hot->top;
+  if (stack.tree != thread->tree.root()) {
+    if (to) {
+      move_to_tree(busy, *to, *thread);
+    } else {
+      move_entries(busy, stack, thread->tree);
+      // Only the process's own tree is always found below the gate.
+      stack.gate->word =
+          thread->profiles == 0 ? signal_safe::kRootGateWord : signal_safe::kGateWord;
+    }
+  }
+  asm volatile("" ::: "memory");
+  thread->current = &stack;
+  thread->context = to;
+  asm volatile("" ::: "memory");
+  // While top and limit are of different stacks, a handler's hooks push nothing.
+  thread->hot->limit = nullptr;
+  asm volatile("" ::: "memory");
+  thread->hot->top = stack.saved_top;
+  asm volatile("" ::: "memory");
+  thread->hot->limit = stack.limit;
   return from;
 }
 
+fbleprof_context* fbleprof_context_current() {
+  ThreadState* thread = this_thread();
+  return thread ? static_cast<fbleprof_context*>(thread->context) : FBLEPROF_NOT_SWITCHED;
+}
+
+int fbleprof_context_reset(fbleprof_context* context) {
+  ThreadState* thread = this_thread();
+  if (!thread || !context || context == FBLEPROF_NOT_SWITCHED || thread->context == context) {
+    return -1;
+  }
+  const signal_safe::HookState at = FBLEPROF_RETURN_STATE;
+  BusyGuard guard(*thread);
+  if (!guard) return -1;
+  const Entry* caller = signal_safe::caller_of_api(*thread, FBLEPROF_OWN_FRAME, at);
+  empty(*context, *thread, signal_safe::node_of(*thread, caller));
+  return 0;
+}
+
 void fbleprof_context_free(fbleprof_context* context) {
-  if (!context || (fbleprof_hot.top && fbleprof_hot.self->context == context)) return;
+  if (!context || context == FBLEPROF_NOT_SWITCHED) return;
+  if (fbleprof_hot.top) {
+    const ThreadState& thread = *fbleprof_hot.self;
+    if (thread.context == context) return;
+    // A profile that began here has not ended.
+    for (std::uint32_t i = 0; i < thread.profiles; ++i) {
+      if (thread.profile_frames[i].stack == &context->stack) return;
+    }
+  }
   kernel_call(SYS_munmap, reinterpret_cast<long>(context), static_cast<long>(context->bytes));
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "capture/api.h"
+#include "format/format.h"
 
 namespace fbleprof::capture {
 
@@ -18,5 +19,9 @@ std::uint64_t bound_bytes(const fbleprof_context* context);
 
 // The machine stack continues at `sp`: ends everything that was entered below.
 void drop_below(fbleprof_context* context, std::uint64_t sp);
+
+// A context whose first block is a child of `base`, a node of the calling thread's tree; null if
+// there is no memory.
+fbleprof_context* make_context(std::size_t most_entries, format::Ref base);
 
 }  // namespace fbleprof::capture

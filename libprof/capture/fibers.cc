@@ -21,13 +21,16 @@ struct Fiber {
 constexpr std::uint32_t kFibers = 1u << 16;
 Fiber fibers[kFibers];
 
+// Where the program is that switches to a stack for the first time.
+format::Ref here() { return signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top); }
+
 fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
   std::uint32_t i = static_cast<std::uint32_t>(low * 0x9e3779b97f4a7c15u >> 48);
   for (std::uint32_t probes = 0; probes < 64; ++probes, i = (i + 1) % kFibers) {
     std::uint64_t found = fibers[i].low.load(std::memory_order_acquire);
     if (found == 0 && fibers[i].low.compare_exchange_strong(found, low)) {
       // Return addresses take 8 bytes each, which limits the number of live entries.
-      fbleprof_context* made = fbleprof_context_new(bytes / 8);
+      fbleprof_context* made = make_context(bytes / 8, here());
       if (made) bind_to_machine_stack(made, low, bytes);
       fibers[i].context.store(made, std::memory_order_release);
       return made;
@@ -36,7 +39,7 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
       fbleprof_context* context = fibers[i].context.load(std::memory_order_acquire);
       if (!context || bound_bytes(context) == bytes || bind_anew(context, bytes)) return context;
       // It is too small. Keep the old one: another thread may still read it.
-      fbleprof_context* made = fbleprof_context_new(bytes / 8);
+      fbleprof_context* made = make_context(bytes / 8, here());
       if (made) bind_to_machine_stack(made, low, bytes);
       fibers[i].context.store(made, std::memory_order_release);
       return made;

@@ -51,7 +51,10 @@ class Inheritance {
     signal_safe::BusyGuard guard(state);
     Entry* top = state.main_stack.gate;
     for (const Entry* entry = gate_ + 1; entry <= top_ && top < state.main_stack.limit; ++entry) {
-      const format::Ref function = translate(signal_safe::node_of_word(entry->word));
+      const format::Ref parent_node = signal_safe::node_of_word(entry->word);
+      // The root of another profile's tree: the child records into its own.
+      if (file_.at<format::Node>(parent_node)->parent == 0) continue;
+      const format::Ref function = translate(parent_node);
       if (function == 0) break;
       const signal_safe::Step step = state.tree.enter(guard, signal_safe::node_of(state, top),
                                                       function, 0, format::kEdgeSampled);
@@ -81,6 +84,10 @@ class Inheritance {
     block->name = copy(old.name);
     block->file = copy(old.file);
     block->line = old.line;
+    block->column = old.column;
+    block->language = copy(old.language);
+    const std::uint64_t key = std::uint64_t{old.reserved[1]} << 32 | old.reserved[0];
+    if (key != 0) session.code_map.name_key(key, 0, made);
     session.code_map.name_block(static_cast<std::uint32_t>(old.address), made);
     return true;
   }

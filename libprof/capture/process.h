@@ -8,7 +8,8 @@
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
 //     < thread_memory < threads < modules < description < profile < confinement, ending,
-//     fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
+//     fork_child, locked_memory < fatal_signals, exec < process < api < block_registry,
+//     contexts, profiles < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

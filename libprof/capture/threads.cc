@@ -7,6 +7,7 @@
 #include "capture/own_memory.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -70,6 +71,7 @@ void let_hooks_look_up_in(bool own_cache) {
 
 void reset_memory(ThreadMemory& memory) {
   memory.state.main_stack = {};
+  memory.state.context = nullptr;
   memory.state.signal_stack.low = memory.state.signal_stack.high = 0;
   memory.state.busy = 0;
 }
@@ -96,6 +98,13 @@ void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes) {
 
 void count_lost_thread() {
   __atomic_fetch_add(&session.arena.header()->lost_threads, 1, __ATOMIC_RELAXED);
+}
+
+// The thread ends inside a context of the C API. The entries stay there: another thread may go on.
+void leave_context(ThreadState& state) {
+  state.current->saved_top = state.hot->top;
+  state.current = &state.main_stack;
+  state.context = nullptr;
 }
 
 void give_up_on_this_thread() {
@@ -143,7 +152,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.tid = static_cast<std::uint32_t>(tid);
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
-  state.main_stack.base = state.tree.root();
+  state.main_stack.base = state.main_stack.tree = state.tree.root();
   set_up_stack(state.main_stack, kRootGateWord, memory->shadow, memory->shadow_bytes);
   state.current = &state.main_stack;
   state.canary->alive = 1;
@@ -201,10 +210,12 @@ void detach_this_thread(bool for_good) {
   drain_pending();
   if (state.canary->alive) {
     signal_safe::charge_rest(state);
+    while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
     kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
   }
+  leave_context(state);
   fbleprof_hot.top = nullptr;
   asm volatile("" ::: "memory");
   fbleprof_hot.self = for_good ? reinterpret_cast<ThreadState*>(1) : nullptr;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "format/site.h"
+
 namespace fbleprof::profile {
 
 void AddressMap::add(format::Ref ref, const format::Module& record, StringId path,
@@ -33,7 +35,7 @@ const AddressMap::Mapping* AddressMap::mapping_at(std::uint64_t address) const {
   return found;
 }
 
-Sites AddressMap::take_sites() {
+Sites AddressMap::take_sites(const std::function<StringId(format::Ref)>& file_of) {
   by_begin_.resize(mappings_.size());
   std::iota(by_begin_.begin(), by_begin_.end(), 0);
   std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -46,6 +48,14 @@ Sites AddressMap::take_sites() {
   sites.file.resize(count);
   sites.line.resize(count);
   for (std::size_t s = 0; s < count; ++s) {
+    if (sites.address[s] & format::kSiteIsPlace) {
+      const std::uint64_t place = sites.address[s] & ~format::kSiteIsPlace;
+      const auto file = static_cast<format::Ref>(place >> format::kPlaceLineBits);
+      if (file != 0) sites.file[s] = file_of(file);
+      sites.line[s] = static_cast<std::uint32_t>(place) & ((1u << format::kPlaceLineBits) - 1);
+      sites.address[s] = 0;
+      continue;
+    }
     const Mapping* where = mapping_at(sites.address[s]);
     if (where == nullptr) continue;
     sites.module[s] = where->module;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -34,8 +35,8 @@ class AddressMap {
   }
   void prefetch_site(std::uint64_t address) const { site_index_.prefetch(address); }
 
-  // After the last module.
-  Sites take_sites();
+  // After the last module. file_of(ref): the string of a file that a site names itself.
+  Sites take_sites(const std::function<StringId(format::Ref)>& file_of);
   std::vector<Module> take_modules() { return std::move(modules_); }
 
  private:

@@ -524,7 +524,8 @@ class Reader {
     warn(skipped());
     parts.processes = std::make_shared<std::vector<Process>>(std::vector{std::move(process_)});
     parts.threads = std::make_shared<std::vector<Thread>>(std::move(profile_threads_));
-    parts.sites = std::make_shared<Sites>(addresses_.take_sites());
+    parts.sites = std::make_shared<Sites>(
+        addresses_.take_sites([this](Ref ref) { return string(ref, ref); }));
     parts.modules = std::make_shared<std::vector<Module>>(addresses_.take_modules());
     parts.functions = std::make_shared<Functions>(std::move(functions_table_));
     parts.trees = std::make_shared<std::vector<Tree>>(std::move(profile_trees_));

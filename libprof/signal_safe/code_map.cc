@@ -106,6 +106,29 @@ format::Ref CodeMap::function_with_key(std::uint64_t key, format::FunctionKind k
   return find_or_add(key_of(key, kind), {key, 0}, key, kind);
 }
 
+// Keys of runtimes stand in the table of functions as if they were functions of scripts.
+static constexpr auto kKeyKind = format::FunctionKind::kScript;
+
+format::Ref CodeMap::find_block(std::uint32_t number) {
+  const format::Ref found = functions_.find(key_of(number, format::FunctionKind::kBlock));
+  if (found != 0) name_block(number, found);
+  return found;
+}
+
+format::Ref CodeMap::find_key(std::uint64_t key) {
+  const format::Ref found = functions_.find(key_of(key, kKeyKind));
+  if (found != 0) facts_.add(fact_of(key, Question::kKey), found);
+  return found;
+}
+
+bool CodeMap::name_key(std::uint64_t key, format::Ref before, format::Ref block) {
+  KeyTable::Item* item = functions_.place_of(key_of(key, kKeyKind));
+  if (item == nullptr) return false;
+  if (!item->record.compare_exchange_strong(before, block, std::memory_order_acq_rel)) return false;
+  facts_.add(fact_of(key, Question::kKey), block);
+  return true;
+}
+
 format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                                  format::FunctionKind kind) {
   KeyTable::Item* item = functions_.place_of(key);
@@ -179,6 +202,21 @@ bool same_text(const Arena& arena, format::Ref string, const char* bytes, std::u
 
 }  // namespace
 
+format::Ref CodeMap::shared_string(const char* bytes, std::uint32_t length) {
+  if (length == 0) return 0;
+  std::uint64_t hash = length;
+  for (std::uint32_t i = 0; i < length; ++i) {
+    hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  const std::uint64_t fact = fact_of(hash, Question::kText);
+  const format::Ref known = facts_.find(fact);
+  if (known != 0 && same_text(*arena_, known, bytes, length)) return known;
+  const format::Ref made = arena_->add_string(bytes, length);
+  if (made != 0) facts_.add(fact, made);
+  return made;
+}
+
 format::Ref CodeMap::add_module(const LoadedModule& loaded) {
   BuildId build_id = build_id_of(loaded);
   if (build_id.length > 64) build_id.length = 0;
@@ -228,11 +266,14 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
   functions_.for_each([&](std::uint64_t key, KeyTable::Item& item) {
     const auto kind = static_cast<format::FunctionKind>((key >> 56) - 1);
     format::Ref function = item.record.load(std::memory_order_acquire);
-    if (kind == format::FunctionKind::kBlock || !is_gone(key & kAddress) || function == 0) return;
+    if (kind == format::FunctionKind::kBlock || kind == kKeyKind) return;
+    if (!is_gone(key & kAddress) || function == 0) return;
     item.record.compare_exchange_strong(function, function | kStale, std::memory_order_acq_rel);
   });
   facts_.forget([&](std::uint64_t key) {
-    return key >> 56 != static_cast<std::uint64_t>(Question::kBlock) && is_gone(key & kAddress);
+    const auto question = static_cast<Question>(key >> 56);
+    const bool is_of_code = question <= Question::kPlace || question == Question::kEntersBlocks;
+    return is_of_code && is_gone(key & kAddress);
   });
 }
 

@@ -73,11 +73,26 @@ class CodeMap {
   // The record of an arbitrary key: a block (its number) or a sampled instruction.
   format::Ref function_with_key(std::uint64_t key, format::FunctionKind kind);
   // The record of a block that was named, or 0.
-  format::Ref block(std::uint32_t number) const { return facts_.find(fact_of_block(number)); }
+  format::Ref block(std::uint32_t number) {
+    const format::Ref known = facts_.find(fact_of(number, Question::kBlock));
+    return known != 0 ? known : find_block(number);
+  }
   // From now on `number` means this record.
   void name_block(std::uint32_t number, format::Ref function) {
-    facts_.add(fact_of_block(number), function);
+    facts_.add(fact_of(number, Question::kBlock), function);
   }
+
+  // The record of the block that has a key of the runtime's own, or 0.
+  format::Ref block_of_key(std::uint64_t key) {
+    const format::Ref known = facts_.find(fact_of(key, Question::kKey));
+    return known != 0 ? known : find_key(key);
+  }
+  // Gives the key to a block, if it still belongs to `before` (0: to none). False: it does not, or
+  // there is no memory.
+  bool name_key(std::uint64_t key, format::Ref before, format::Ref block);
+
+  // A string record with these bytes; the same for the same bytes, as far as possible.
+  format::Ref shared_string(const char* bytes, std::uint32_t length);
 
   // Functions that enter blocks of the C API, or call one that does; see context_at.h.
   void mark_entering(format::Ref function) {
@@ -107,20 +122,22 @@ class CodeMap {
     kHook = 2,
     kPlace = 3,
     kBlock = 4,
-    kEntersBlocks = 5
+    kKey = 5,
+    kText = 6,
+    kEntersBlocks = 7
   };
   // User addresses leave the top bits free.
   static std::uint64_t fact_of(std::uint64_t pc, Question question) {
     return (pc & ((std::uint64_t{1} << 56) - 1)) | static_cast<std::uint64_t>(question) << 56;
-  }
-  static std::uint64_t fact_of_block(std::uint32_t number) {
-    return fact_of(number, Question::kBlock);
   }
   format::Ref ask(std::uint64_t pc, Question question) {
     const std::uint64_t fact = fact_of(pc, question);
     const format::Ref known = facts_.find(fact);
     return known != 0 ? known : look_up(pc, question, fact);
   }
+  // What the table of facts does not tell: a fact may be lost while it grows.
+  format::Ref find_block(std::uint32_t number);
+  format::Ref find_key(std::uint64_t key);
   format::Ref look_up(std::uint64_t pc, Question question, std::uint64_t fact);
   format::Ref find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                           format::FunctionKind kind);

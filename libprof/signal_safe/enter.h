@@ -1,6 +1,5 @@
-// Entering and leaving functions and blocks, apart from the hot paths in hooks.S, which call the
-// slow ones here. All functions: any thread, signal handlers included; bounded; no allocation; no
-// system call.
+// The slow paths of the hooks of native functions; hooks.S has the hot ones, which call these. Any
+// thread, signal handlers included; bounded; no allocation; no system call.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +20,6 @@ void fbleprof_enter_slow(Entry* top, Frame frame, std::uint64_t site, std::uint6
 // The exit hook of a function that has no entry at the hook's frame or below. `hook_return`: where
 // the hook returns to; 0 if it was tail-called.
 void fbleprof_exit_slow(std::uint64_t callee, std::uint64_t hook_return);
-// Leaves a block that is not on top.
-void fbleprof_leave_slow(Entry* top, std::uint32_t block);
 }
-
-// A tail call: replaces the newest entry by one of `block`. `frame` is the API function's own.
-void replace_top(Frame frame, std::uint32_t block);
-
-// Charges virtual time to the live context.
-void tick(Frame frame, std::uint64_t count);
 
 }  // namespace fbleprof::signal_safe

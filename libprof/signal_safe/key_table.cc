@@ -40,4 +40,19 @@ KeyTable::Item* KeyTable::place_of(std::uint64_t key) {
   return nullptr;
 }
 
+format::Ref KeyTable::find(std::uint64_t key) const {
+  const std::uint64_t hash = key * 0x9e3779b97f4a7c15u;
+  for (int p = 0; p < kMostParts; ++p) {
+    const Item* items = parts_[p].load(std::memory_order_acquire);
+    if (items == nullptr) return 0;
+    for (int i = 0; i < kWindow; ++i) {
+      const Item& item = items[((hash >> 24) + static_cast<std::uint64_t>(i)) & (size_of(p) - 1)];
+      const std::uint64_t found = item.key.load(std::memory_order_acquire);
+      if (found == key) return item.record.load(std::memory_order_acquire);
+      if (found == 0) return 0;
+    }
+  }
+  return 0;
+}
+
 }  // namespace fbleprof::signal_safe

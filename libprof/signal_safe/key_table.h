@@ -27,6 +27,9 @@ class KeyTable {
   // The place of a key (not 0), taken for it if it is new; null if there is no memory.
   Item* place_of(std::uint64_t key);
 
+  // The record of a key, or 0. Takes no place.
+  format::Ref find(std::uint64_t key) const;
+
   template <typename Visit>
   void for_each(Visit visit) {
     for (int p = 0; p < kMostParts; ++p) {

@@ -1,5 +1,6 @@
 #include "signal_safe/live_rule.h"
 
+#include "arch/call_instruction.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -25,6 +26,18 @@ bool is_inlined(const Entry* entry) {
 
 }  // namespace
 
+format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
+  Session& session = *thread.session;
+  // Read only code that is known to be there: a return address may be anything (coroutines start
+  // with 0), and generated code may stand at the edge of its mapping.
+  const format::Ref caller = session.code_map.function_at(site - 1);
+  if (caller == 0) return 0;
+  const format::Function& record = record_of(thread, caller);
+  if (record.module == 0 || record.address > site - arch::kDirectCallBytes) return 0;
+  const std::uint64_t target = arch::direct_call_target(site);
+  return target != 0 ? session.code_map.function_at(target) : 0;
+}
+
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
   return function_of(thread, entry) == function;
 }
@@ -37,8 +50,12 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   if (has_hook(thread, owner))
     return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
-  // entry and no hook; it is recognized by its frame. A function of another module without hooks,
-  // whose call is as deep as a dead entry's, is not mistaken for it.
+  // entry and no hook; it is recognized by its frame. A function without hooks whose call is as
+  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it.
+  if (slot == walk.return_slot() &&
+      direct_callee(thread, *reinterpret_cast<const std::uint64_t*>(slot)) == owner) {
+    return false;
+  }
   return (slot == walk.return_slot() || slot == walk.state().sp) &&
          record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
 }

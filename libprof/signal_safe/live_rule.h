@@ -22,6 +22,10 @@ inline constexpr int kWalkFrames = 64;
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function);
 
+// The function that the direct call returning to `site` names, or 0: it is indirect, or in no known
+// module.
+format::Ref direct_callee(const ThreadState& thread, std::uint64_t site);
+
 // The newest entry whose frame is not below `sp`. A binary search, since entries are in the order
 // of their frames: a deep stack may just have returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);

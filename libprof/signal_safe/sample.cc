@@ -13,6 +13,7 @@
 #include "signal_safe/context_at.h"
 #include "signal_safe/elapsed.h"
 #include "signal_safe/live_rule.h"
+#include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -93,6 +94,9 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
     return;
   }
   BusyGuard guard(thread);
+  if (thread.profiles != 0) {
+    settle_profiles(thread, filter_by_address(thread.current->gate, thread.hot->top, at.sp));
+  }
   const Elapsed elapsed = take_elapsed(thread, what);
   if (elapsed.is_none()) return;
   thread.record->samples += 1;

@@ -41,7 +41,7 @@ struct Session {
 
   std::atomic<std::uint32_t> block_count{0};
   // The record of a block, by its number; 0 for block 0 and for unknown numbers.
-  format::Ref function_of_block(std::uint32_t block) const {
+  format::Ref function_of_block(std::uint32_t block) {
     return block != 0 && block < arch::kNoBlock ? code_map.block(block) : 0;
   }
 

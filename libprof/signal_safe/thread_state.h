@@ -19,6 +19,8 @@ struct Stack {
   Entry* limit = nullptr;           // its last entry but some slack
   Entry* saved_top = nullptr;       // while another stack is in use
   format::Ref base = 0;             // the context in which its first function is called
+  std::uint32_t beyond = 0;         // blocks entered when the stack was full, and not left yet
+  format::Ref tree = 0;             // whose nodes its entries name: the tree's root
 
   bool contains(std::uint64_t address) const { return address >= low && address < high; }
 };
@@ -30,6 +32,18 @@ struct ForkCanary {
   std::uint64_t alive;
   std::uint64_t reserved[7];
 };
+
+// What a thread goes back to when it has recorded into another profile; see profile_switch.h.
+struct ProfileFrame {
+  void* profile = nullptr;       // the one before
+  Stack* stack = nullptr;        // where the other one began,
+  Entry* entry = nullptr;        // and its first entry
+  CallTree* its_tree = nullptr;  // where the other one's tree is kept meanwhile
+  CallTree tree;                 // the thread's before
+  format::Thread* record = nullptr;
+  format::Ref last_context = 0;
+};
+inline constexpr std::uint32_t kMostProfiles = 16;  // nested
 
 inline constexpr int kMaxFrames = 1024;  // of a walked stack; older frames are cut
 
@@ -46,9 +60,13 @@ struct ThreadState {
   void* context = nullptr;  // the C API's current context, or null
 
   CallTree tree;
+  void* profile = nullptr;     // the C API's current profile; null = the process's own
+  std::uint32_t profiles = 0;  // how many are nested
+  ProfileFrame profile_frames[kMostProfiles];
   RuleCache rules;
   format::Thread* record = nullptr;
-  std::uint64_t lot = 0;  // random state: which calls get a cache slot
+  std::uint64_t lot = 0;        // random state: which calls get a cache slot
+  std::uint64_t uncounted = 0;  // what is counted here is not shown: redone blocks
 
   // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack; code
   // that interrupts them must not. It is a stack address of the holder, so a holder whose frame is

@@ -69,9 +69,14 @@ Group GroupMaker::group(const Tree& tree, const Split& split) {
       group.name = process.file;
       break;
     case Axis::kLabel: {
-      // A thread's own label is closer than its process's.
+      // The closest one counts: the tree's, its thread's, its process's.
       const Label* label =
-          thread != nullptr ? find_label(profile_, thread->labels, split.label) : nullptr;
+          tree.labels
+              ? find_label(profile_, profile_.label_sets()[tree.labels.index()], split.label)
+              : nullptr;
+      if (label == nullptr && thread != nullptr) {
+        label = find_label(profile_, thread->labels, split.label);
+      }
       if (label == nullptr) label = find_label(profile_, process.labels, split.label);
       group.key = strings_.intern(split.label);
       if (label != nullptr) group.name = label->value;

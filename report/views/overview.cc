@@ -251,7 +251,9 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
       {facts.deep_calls, "calls beyond the end of the shadow stack"},
       {threads, "threads were not profiled"},
       {children, "child processes were not profiled"},
-      {facts.unmatched, "leaves without an enter"},
+      {facts.unmatched,
+       "leaves without an enter (if a function with hooks wraps fbleprof_enter, see man 3 "
+       "fbleprof)"},
       {foreign, "signals of the program's own use of SIGPROF passed on"}};
   for (const auto& [number, what] : losses) {
     if (number != 0) run.losses.push_back(count(number) + " " + what);

@@ -26,6 +26,7 @@ fbleprof_hooks_begin:
         .hidden fbleprof_enter_slow
         .hidden fbleprof_attach_slow
         .hidden fbleprof_exit_slow
+        .hidden fbleprof_enter_block_slow
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
 
@@ -333,9 +334,10 @@ __cyg_profile_func_exit:
         .cfi_endproc
         .size   __cyg_profile_func_exit, .-__cyg_profile_func_exit
 
-/* void fbleprof_enter(fbleprof_block block): the block's number is its key and its call site. The
- * entry inherits the frame of the native entry below it. Entries above our own return-address slot
- * are live. */
+/* void fbleprof_enter(fbleprof_block block). As for a native call, the return address is the site: a
+ * slot is filled only after the caller was proven. The callee is the block's number with all bits above
+ * it set, where no code lies (callee_of_block). The entry inherits the frame of the entry below it.
+ * Entries above our own return-address slot are live. */
         .globl  fbleprof_enter
         .type   fbleprof_enter, @function
         .p2align 6
@@ -345,12 +347,12 @@ fbleprof_enter:
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
         jz      5f
-        mov     %edi, %edi
+        or      $-0x80000000, %rdi
         lea     -FRAME_BIAS(%rsp), %r8
         cmp     %r8, ENTRY_FRAME(%rax)
         jbe     3f
 1:      mov     ENTRY_WORD(%rax), %rdx
-        xor     %rdi, %rdx
+        xor     (%rsp), %rdx
         FIND_SLOT %rdi
         jne     6f
         cmp     %rdi, SLOT_CALLEE(%rcx)
@@ -371,13 +373,20 @@ fbleprof_enter:
         jbe     3b
         jmp     1b
 6:      FIND_OTHER_SLOT %rdi
-4:      mov     %rdi, %rcx
-        mov     %rdi, %rdx
-        mov     %rax, %rdi
-        mov     %r8, %rsi
-        mov     $HOOK_API, %r8d
-        xor     %r9d, %r9d
-        jmp     fbleprof_enter_slow
+4:      mov     %edi, %esi
+        mov     %r8, %rdi
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        lea     16(%rsp), %r9
+        push    %r9
+        .cfi_adjust_cfa_offset 8
+        pushq   16(%rsp)
+        .cfi_adjust_cfa_offset 8
+        mov     %rsp, %rdx
+        call    fbleprof_enter_block_slow
+        add     $24, %rsp
+        .cfi_adjust_cfa_offset -24
+        ret
 5:      ATTACH_AND_RETRY fbleprof_enter
         .cfi_endproc
         .size   fbleprof_enter, .-fbleprof_enter

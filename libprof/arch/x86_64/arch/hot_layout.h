@@ -39,6 +39,5 @@
 /* How a function was entered: the last argument of fbleprof_enter_slow. */
 #define HOOK_NATIVE 0
 #define HOOK_CYG 1
-#define HOOK_API 2
 
 #endif

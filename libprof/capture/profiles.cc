@@ -1,0 +1,395 @@
+#include "capture/profiles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <new>
+
+#include "arch/kernel.h"
+#include "capture/own_memory.h"
+#include "capture/threads.h"
+#include "signal_safe/entries.h"
+#include "signal_safe/profile_switch.h"
+
+using namespace fbleprof;  // NOLINT: the functions below are C's
+using arch::kernel_call;
+using arch::kernel_failed;
+using signal_safe::CallTree;
+using signal_safe::session;
+using signal_safe::ThreadState;
+
+// A thread's tree in a profile. The thread that takes over the memory of one that ended takes over
+// its trees, too.
+struct ProfileTree {
+  ThreadState* thread;
+  CallTree tree;
+  format::Thread* record;
+  ProfileTree* next;
+  signal_safe::LinkTable::Item first_links[signal_safe::LinkTable::kFirstItems];
+};
+
+struct fbleprof_profile {
+  fbleprof_profile* next_all;
+  format::Ref labels;  // LabelSet: its trees have it
+  format::Label* label;
+  std::uint64_t made_for;  // which file that is in: a forked child has another one
+  std::atomic<ProfileTree*> trees;
+  std::atomic<bool> is_free;
+};
+
+namespace {
+
+std::atomic<fbleprof_profile*> newest_profile{nullptr};
+
+std::uint64_t this_file() { return session.start_monotonic_ns; }
+
+format::Ref text(const char* s) {
+  std::uint32_t length = 0;
+  while (s && s[length] && length < 65535) ++length;
+  return length != 0 ? session.arena.add_string(s, length) : 0;
+}
+
+// A free profile of this process; it keeps its trees, with all counts 0.
+fbleprof_profile* take_free() {
+  for (auto* profile = newest_profile.load(std::memory_order_acquire); profile;
+       profile = profile->next_all) {
+    bool is_free = true;
+    if (profile->made_for == this_file() &&
+        profile->is_free.compare_exchange_strong(is_free, false)) {
+      return profile;
+    }
+  }
+  return nullptr;
+}
+
+fbleprof_profile* make_profile() {
+  void* memory = capture::take_memory(sizeof(fbleprof_profile), capture::InChild::kCopied);
+  const format::Ref set = session.arena.allocate(sizeof(format::LabelSet));
+  const format::Ref label = session.arena.allocate(sizeof(format::Label));
+  if (!memory || set == 0 || label == 0) return nullptr;
+  auto* profile = new (memory) fbleprof_profile{};
+  profile->labels = set;
+  profile->label = session.arena.at<format::Label>(label);
+  profile->label->key = text("profile");
+  profile->label->set = set;
+  profile->made_for = this_file();
+  session.arena.publish(set, format::Kind::kLabelSet);
+  return profile;
+}
+
+// The place of the thread's tree in a profile, made at its first use; null: no space.
+ProfileTree* tree_of(fbleprof_profile& profile, ThreadState& thread) {
+  for (auto* tree = profile.trees.load(std::memory_order_acquire); tree; tree = tree->next) {
+    if (tree->thread == &thread) return tree;
+  }
+  void* memory = capture::take_memory(sizeof(ProfileTree), capture::InChild::kCopied);
+  const format::Ref record = session.arena.allocate(sizeof(format::Thread));
+  if (!memory || record == 0) return nullptr;
+  auto* made = new (memory) ProfileTree{};
+  made->thread = &thread;
+  if (!made->tree.start(session.trees, record, profile.labels, made->first_links)) return nullptr;
+  made->record = session.arena.at<format::Thread>(record);
+  made->record->start_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
+  made->record->threads_served = 1;
+  session.arena.publish(record, format::Kind::kThread);
+  made->next = profile.trees.load(std::memory_order_relaxed);
+  while (!profile.trees.compare_exchange_weak(made->next, made, std::memory_order_acq_rel)) {
+  }
+  return made;
+}
+
+// Where the tree of a profile is kept that the thread does not record into now.
+CallTree* kept_tree(ThreadState& thread, void* profile, format::Thread** record) {
+  for (std::uint32_t i = thread.profiles; i-- > 0;) {
+    signal_safe::ProfileFrame& frame = thread.profile_frames[i];
+    if (frame.profile != profile) continue;
+    *record = frame.record;
+    return &frame.tree;
+  }
+  if (!profile) return nullptr;
+  ProfileTree* tree = tree_of(*static_cast<fbleprof_profile*>(profile), thread);
+  if (!tree) return nullptr;
+  *record = tree->record;
+  return &tree->tree;
+}
+
+void note_thread(ThreadState& thread) {
+  thread.record->tid = thread.tid;
+  thread.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
+  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(thread.record->name));
+}
+
+// Calls visit(ref) for the trees of a profile; null: the process's own.
+template <typename Visit>
+void for_each_tree(const fbleprof_profile* profile, Visit visit) {
+  session.arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
+    const format::Ref labels = session.arena.at<format::Tree>(ref)->labels;
+    if (profile ? labels == profile->labels : capture::profile_name(labels) == 0) visit(ref);
+    return true;
+  });
+}
+
+}  // namespace
+
+namespace fbleprof::capture {
+format::Ref profile_name(format::Ref labels) {
+  if (labels == 0) return 0;
+  for (auto* profile = newest_profile.load(std::memory_order_acquire); profile;
+       profile = profile->next_all) {
+    if (profile->made_for == this_file() && profile->labels == labels) return profile->label->value;
+  }
+  return 0;
+}
+}  // namespace fbleprof::capture
+
+fbleprof_profile* fbleprof_profile_new(const char* name) {
+  if (!session.arena.base() || !fbleprof_hot.top) return nullptr;
+  const format::Ref value = text(name && *name ? name : "unnamed");
+  if (value == 0) return nullptr;
+  if (fbleprof_profile* profile = take_free()) {
+    __atomic_store_n(&profile->label->value, value, __ATOMIC_RELEASE);
+    return profile;
+  }
+  fbleprof_profile* profile = make_profile();
+  if (!profile) return nullptr;
+  profile->label->value = value;
+  session.arena.publish(session.arena.ref_of(profile->label), format::Kind::kLabel);
+  profile->next_all = newest_profile.load(std::memory_order_relaxed);
+  while (!newest_profile.compare_exchange_weak(profile->next_all, profile,
+                                               std::memory_order_acq_rel)) {
+  }
+  return profile;
+}
+
+fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile) {
+  if (!fbleprof_hot.top || !signal_safe::is_own(*fbleprof_hot.self)) return nullptr;
+  ThreadState& thread = *fbleprof_hot.self;
+  const signal_safe::HookState at = FBLEPROF_RETURN_STATE;
+  // The time up to here belongs to the profile before.
+  capture::charge_rest_of_this_thread();
+  signal_safe::BusyGuard guard(thread);
+  auto* before = static_cast<fbleprof_profile*>(thread.profile);
+  if (!guard || profile == before) return before;
+  if (profile && (profile->made_for != this_file() || profile->is_free.load())) return before;
+  signal_safe::Entry* caller = signal_safe::caller_of_api(thread, FBLEPROF_OWN_FRAME, at);
+  // The caller may have left a function that should have gone back.
+  before = static_cast<fbleprof_profile*>(thread.profile);
+  if (profile == before) return before;
+  const std::uint32_t nested = thread.profiles;
+  if (nested != 0 && thread.profile_frames[nested - 1].profile == profile &&
+      thread.profile_frames[nested - 1].stack == thread.current) {
+    note_thread(thread);
+    signal_safe::end_profile(thread, caller);
+    return before;
+  }
+  format::Thread* record = nullptr;
+  CallTree* tree = kept_tree(thread, profile, &record);
+  if (tree && signal_safe::begin_profile(guard, thread, caller, profile, tree, record)) {
+    note_thread(thread);
+  }
+  return before;
+}
+
+namespace {
+
+// A copy of the file in memory, in which everything that belongs to other profiles is made private.
+class Copy {
+ public:
+  explicit Copy(const fbleprof_profile* profile)
+      : bytes_(session.arena.used_bytes()),
+        base_(kernel_call(SYS_mmap, 0, static_cast<long>(bytes_), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (kernel_failed(base_)) return;
+    __builtin_memcpy(reinterpret_cast<void*>(base_), session.arena.base(), bytes_);
+    copy_.adopt(reinterpret_cast<char*>(base_), bytes_, bytes_);
+    header().used_bytes = bytes_;
+    for_each_tree(profile, [this](format::Ref ref) { keep(ref); });
+    for (const auto kind : {format::Kind::kTree, format::Kind::kThread, format::Kind::kNodes,
+                            format::Kind::kEdges, format::Kind::kValues, format::Kind::kSnapshot,
+                            format::Kind::kSnapshotNodes, format::Kind::kSnapshotEdges}) {
+      copy_.for_each(kind, [&](format::Ref ref) {
+        if (!is_kept(kind, ref)) head(ref).kind = format::Kind::kPrivate;
+        return true;
+      });
+    }
+    header().generation = 0;
+    header().state = format::State::kEnded;
+    header().end_code = 0;
+    count();
+  }
+  ~Copy() {
+    if (!kernel_failed(base_)) kernel_call(SYS_munmap, base_, static_cast<long>(bytes_));
+  }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
+
+  // 0 or an errno.
+  int write_to(const char* path) const {
+    if (kernel_failed(base_)) return static_cast<int>(-base_);
+    const long file = kernel_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                                  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (kernel_failed(file)) return static_cast<int>(-file);
+    long result = 0;
+    for (std::uint64_t done = 0; done < bytes_;) {
+      result = kernel_call(SYS_write, file, base_ + static_cast<long>(done),
+                           static_cast<long>(bytes_ - done));
+      if (result == -EINTR) continue;
+      if (kernel_failed(result)) break;
+      done += static_cast<std::uint64_t>(result);
+      result = 0;
+    }
+    const long closed = kernel_call(SYS_close, file);
+    if (result == 0 && kernel_failed(closed)) result = closed;
+    return static_cast<int>(-result);
+  }
+
+ private:
+  // Trees are kept by marking their records in the copy; nobody reads `reserved`.
+  void keep(format::Ref tree) {
+    auto* record = copy_.at<format::Tree>(tree);
+    record->reserved[0] = 1;
+    copy_.at<format::Thread>(record->thread)->reserved[0] = 1;
+  }
+  bool is_kept(format::Kind kind, format::Ref ref) const {
+    switch (kind) {
+      case format::Kind::kTree:
+        return copy_.at<format::Tree>(ref)->reserved[0] != 0;
+      case format::Kind::kThread:
+        return copy_.at<format::Thread>(ref)->reserved[0] != 0;
+      case format::Kind::kNodes:
+      case format::Kind::kEdges:
+      case format::Kind::kValues:
+        return copy_.at<format::Tree>(copy_.at<format::Nodes>(ref)->tree)->reserved[0] != 0;
+      default:
+        return false;
+    }
+  }
+  format::Head& head(format::Ref ref) { return *copy_.at<format::Head>(ref); }
+  format::Header& header() { return *copy_.header(); }
+
+  void count() {
+    header().node_count = header().edge_count = 0;
+    // Other threads went on while the file was copied: their clocks are what was charged till then.
+    copy_.for_each(format::Kind::kThread, [this](format::Ref ref) {
+      auto* thread = copy_.at<format::Thread>(ref);
+      thread->cpu_ns = thread->wall_ns = thread->samples = 0;
+      return true;
+    });
+    copy_.for_each(format::Kind::kNodes, [this](format::Ref chunk) {
+      const auto* tree = copy_.at<format::Tree>(copy_.at<format::Nodes>(chunk)->tree);
+      auto* thread = copy_.at<format::Thread>(tree->thread);
+      const format::Ref end = chunk + head(chunk).units;
+      for (format::Ref ref = chunk + format::kItemsOffset / format::kUnitBytes; ref < end;
+           ref += signal_safe::kUnitsOfNode) {
+        const auto* node = copy_.at<format::Node>(ref);
+        if (node->function == 0) break;
+        header().node_count += 1;
+        if (node->values == 0) continue;
+        const auto* values = copy_.at<std::uint64_t>(node->values);
+        thread->cpu_ns += values[signal_safe::kCpuNs] + values[signal_safe::kOwnCostNs];
+        thread->wall_ns += values[signal_safe::kWallNs];
+        thread->samples += values[signal_safe::kSamples];
+      }
+      return true;
+    });
+    copy_.for_each(format::Kind::kEdges, [this](format::Ref chunk) {
+      const format::Ref end = chunk + head(chunk).units;
+      for (format::Ref ref = chunk + format::kItemsOffset / format::kUnitBytes; ref < end; ++ref) {
+        header().edge_count += copy_.at<format::Edge>(ref)->to != 0;
+      }
+      return true;
+    });
+    copy_.for_each(format::Kind::kTree, [this](format::Ref ref) {
+      copy_.at<format::Tree>(ref)->reserved[0] = 0;
+      return true;
+    });
+    copy_.for_each(format::Kind::kThread, [this](format::Ref ref) {
+      copy_.at<format::Thread>(ref)->reserved[0] = 0;
+      return true;
+    });
+  }
+
+  std::uint64_t bytes_;
+  long base_;
+  signal_safe::Arena copy_;
+};
+
+}  // namespace
+
+namespace {
+
+// Whether a thread records into a profile, or will go back to it.
+bool is_used(const fbleprof_profile* profile) {
+  struct Search {
+    const void* profile;
+    bool found;
+  } search = {profile, false};
+  capture::for_each_attached(
+      [](ThreadState& thread, void* argument) {
+        auto* search = static_cast<Search*>(argument);
+        search->found |= thread.profile == search->profile;
+        for (std::uint32_t i = 0; i < thread.profiles; ++i) {
+          search->found |= thread.profile_frames[i].profile == search->profile;
+        }
+      },
+      &search);
+  return search.found;
+}
+
+// Sets all counts to 0. The contexts stay, for the next profile.
+void clear(const fbleprof_profile& profile) {
+  const auto& arena = session.arena;
+  const auto is_its = [&](format::Ref chunk) {
+    const format::Ref tree = arena.at<format::Nodes>(chunk)->tree;
+    return arena.at<format::Tree>(tree)->labels == profile.labels;
+  };
+  constexpr format::Ref kFirst = format::kItemsOffset / format::kUnitBytes;
+  arena.for_each(format::Kind::kNodes, [&](format::Ref chunk) {
+    const format::Ref end = chunk + arena.at<format::Head>(chunk)->units;
+    if (!is_its(chunk)) return true;
+    for (format::Ref ref = chunk + kFirst; ref < end; ref += signal_safe::kUnitsOfNode) {
+      arena.at<format::Node>(ref)->calls = 0;
+    }
+    return true;
+  });
+  arena.for_each(format::Kind::kEdges, [&](format::Ref chunk) {
+    const format::Ref end = chunk + arena.at<format::Head>(chunk)->units;
+    if (!is_its(chunk)) return true;
+    for (format::Ref ref = chunk + kFirst; ref < end; ++ref) {
+      arena.at<format::Edge>(ref)->calls = 0;
+    }
+    return true;
+  });
+  arena.for_each(format::Kind::kValues, [&](format::Ref chunk) {
+    const format::Ref end = chunk + arena.at<format::Head>(chunk)->units;
+    if (!is_its(chunk)) return true;
+    for (format::Ref ref = chunk + kFirst; ref < end; ++ref) {
+      __builtin_memset(arena.at<char>(ref), 0, format::kUnitBytes);
+    }
+    return true;
+  });
+  for (auto* tree = profile.trees.load(); tree; tree = tree->next) {
+    format::Thread* record = tree->record;
+    record->cpu_ns = record->wall_ns = record->samples = record->dropped = 0;
+    record->lost_calls = record->deep_calls = record->unmatched = 0;
+  }
+}
+
+}  // namespace
+
+int fbleprof_profile_write(fbleprof_profile* profile, const char* path) {
+  if (!session.arena.base()) return 0;
+  if (!path || (profile && profile->made_for != this_file())) return EINVAL;
+  capture::charge_rest_of_this_thread();
+  return Copy(profile).write_to(path);
+}
+
+void fbleprof_profile_free(fbleprof_profile* profile) {
+  if (!profile || profile->made_for != this_file() || profile->is_free.load()) return;
+  if (is_used(profile)) return;
+  clear(*profile);
+  profile->is_free.store(true, std::memory_order_release);
+}

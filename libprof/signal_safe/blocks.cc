@@ -1,0 +1,387 @@
+#include "signal_safe/blocks.h"
+
+#include "format/site.h"
+#include "signal_safe/context_at.h"
+#include "signal_safe/edge_cache.h"
+#include "signal_safe/entries.h"
+#include "signal_safe/profile_switch.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+using format::Ref;
+
+bool is_block(const Entry* entry) { return arch::block_of(entry->word) != arch::kNoBlock; }
+
+// A full stack ends with one more entry: the blocks that found no place. It has the context of the
+// entry below it, and Stack::beyond tells how many there are. So leaves stay in step with enters.
+bool is_beyond(const ThreadState& thread, const Entry* top) { return top > thread.hot->limit; }
+
+void enter_beyond(ThreadState& thread, Entry* top) {
+  thread.record->deep_calls += 1;
+  if (is_beyond(thread, top)) {
+    thread.current->beyond += 1;
+    return;
+  }
+  thread.current->beyond = 1;
+  push(thread, top, top->frame, word_of(node_of(thread, top), arch::kNoBlock));
+}
+
+void leave_beyond(ThreadState& thread, Entry* top) {
+  if (--thread.current->beyond == 0) thread.hot->top = top - 1;
+}
+
+// Where the blocks of the current profile begin: the gate, or the profile's own first entry.
+const Entry* floor_of(const ThreadState& thread) {
+  if (thread.profiles == 0) return thread.current->gate;
+  const ProfileFrame& frame = thread.profile_frames[thread.profiles - 1];
+  return frame.stack == thread.current ? frame.entry : thread.current->gate;
+}
+
+// The newest block from `top` down; the floor if there is none.
+Entry* newest_block(const ThreadState& thread, Entry* top) {
+  const Entry* floor = floor_of(thread);
+  while (top > floor && !is_block(top)) --top;
+  return top;
+}
+
+// Ends the blocks from `oldest` to `newest`. Entries above, of native functions, move down.
+void remove_blocks(ThreadState& thread, Entry* oldest, const Entry* newest, const Entry* top) {
+  Entry* to = oldest;
+  for (const Entry* entry = newest + 1; entry <= top; ++entry) *to++ = *entry;
+  asm volatile("" ::: "memory");
+  thread.hot->top = to - 1;
+}
+
+// The entry of the native function in whose frame the blocks of `top` are; the gate if there is
+// none. A search, because recursive blocks may be many.
+const Entry* native_of(const ThreadState& thread, Entry* top) {
+  if (top->frame == kNoFrame) return thread.current->gate;
+  return filter_by_address(thread.current->gate, top, top->frame + FRAME_BIAS + 1) + 1;
+}
+
+// Whom a call of the API is charged to, and whether the same context and site have the same answer
+// next time. They do not if the site is in code without hooks that a native function with hooks has
+// called: other functions may call that code too.
+struct Proof {
+  Entry* caller;
+  bool lasts;
+  const HookState* at;  // the state at the call's return
+};
+
+Proof prove(ThreadState& thread, Frame frame, const HookState& at) {
+  Entry* top = filter(thread.hot->top, frame, false);
+  if (thread.profiles != 0) settle_profiles(thread, top);
+  if (is_beyond(thread, top)) return {top, false, &at};
+  const Entry* native = native_of(thread, top);
+  if (is_gate(native) && (!is_gate(top) || thread.current->contains(frame + FRAME_BIAS))) {
+    // Blocks alone: nothing ends them but their leaves.
+    return {top, is_cacheable(top->word), &at};
+  }
+  Entry* caller = prove_caller(thread, top, frame, at.pc, {at.pc, at.sp, at.fp});
+  const Ref owner = thread.session->code_map.function_at(at.pc - 1);
+  return {caller, caller == top && !is_gate(native) && is_entry_of(thread, native, owner), &at};
+}
+
+// A line of the file in which the caller is defined, as a site of the tree.
+std::uint64_t site_of_place(const ThreadState& thread, const Entry* caller, std::uint32_t line) {
+  const Ref function = thread.tree.function_of(node_of(thread, caller));
+  const Ref file = thread.session->arena.at<format::Function>(function)->file;
+  return format::kSiteIsPlace | std::uint64_t{file} << format::kPlaceLineBits |
+         (line & ((1u << format::kPlaceLineBits) - 1));
+}
+
+enum class Counted : bool { kNo, kYes };
+
+// Enters a block in the context of `caller`. `callee` is what the cache knows this kind of call by.
+void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::uint32_t block,
+                 std::uint32_t place, std::uint64_t site, std::uint64_t callee, Counted counted) {
+  Entry* caller = proof.caller;
+  if (caller >= thread.hot->limit) return enter_beyond(thread, caller);
+  const Ref function = thread.session->function_of_block(block);
+  const std::uint64_t from = place != 0 ? site_of_place(thread, caller, place) : 0;
+  const std::uint8_t flags = counted == Counted::kYes ? 0 : format::kEdgeSampled;
+  const Step step = function != 0
+                        ? thread.tree.enter(guard, node_of(thread, caller), function, from, flags)
+                        : Step{};
+  if (!step) {
+    thread.record->lost_calls += 1;
+    return;
+  }
+  if (*step.calls == 0) {
+    mark_entering_functions(thread, {proof.at->pc, proof.at->sp, proof.at->fp});
+  }
+  std::uint64_t* calls = &thread.uncounted;
+  if (counted == Counted::kYes) {
+    calls = step.calls;
+    if (*calls == 0) *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
+  }
+  thread.record->flags |= format::kThreadHooked;
+  *calls += 1;
+  const Word word = word_in(thread.tree, step.to);
+  push(thread, caller, caller->frame, word);
+  if (proof.lasts && *calls > 1) remember_call(thread, caller->word, site, callee, calls, word);
+}
+
+// The calling thread, if it may change its state now. Null: it is not recorded, or this is a signal
+// handler that interrupted such a change.
+ThreadState* recorded_thread() {
+  if (!fbleprof_hot.top || !is_own(*fbleprof_hot.self)) return nullptr;
+  ThreadState* thread = fbleprof_hot.self;
+  return thread->session->recording.load(std::memory_order_relaxed) ? thread : nullptr;
+}
+
+// As fbleprof_enter, for the calls that are not in assembly.
+void enter_as(Frame frame, const HookState& at, std::uint32_t block, std::uint32_t place,
+              std::uint64_t callee, Counted counted) {
+  ThreadState* thread = recorded_thread();
+  if (!thread || block == 0) return;
+  BusyGuard guard(*thread);
+  if (!guard) {
+    thread->record->lost_calls += 1;
+    return;
+  }
+  Entry* top = filter(thread->hot->top, frame, false);
+  const Slot* slot = find_slot(thread->cache, top->word, top->word ^ at.pc, callee);
+  if (slot && top < thread->hot->limit) {
+    *slot->calls += 1;
+    return push(*thread, top, top->frame, slot->to);
+  }
+  enter_block(guard, *thread, prove(*thread, frame, at), block, place, at.pc, callee, counted);
+}
+
+// The newest block is not on top, or is another one.
+__attribute__((noinline)) void leave_slow(Entry* top, std::uint32_t block, bool any) {
+  ThreadState* thread = recorded_thread();
+  if (!thread || (block == 0 && !any)) return;
+  BusyGuard guard(*thread);
+  if (!guard) return;
+  if (is_beyond(*thread, top)) return leave_beyond(*thread, top);
+  Entry* newest = newest_block(*thread, top);
+  const Entry* floor = floor_of(*thread);
+  // If an error skipped some leaves, blocks of the same native function lie above.
+  for (Entry* entry = newest; entry > floor && entry->frame == newest->frame; --entry) {
+    if (!is_block(entry) || (!any && arch::block_of(entry->word) != block)) continue;
+    return remove_blocks(*thread, entry, newest, top);
+  }
+  thread->record->unmatched += 1;
+}
+
+// Puts `block` in the place of the newest one. Below: as its child, else as its sibling.
+void replace_newest(Frame frame, std::uint32_t block, bool below) {
+  ThreadState* thread = recorded_thread();
+  if (!thread || block == 0) return;
+  BusyGuard guard(*thread);
+  if (!guard) {
+    thread->record->lost_calls += 1;
+    return;
+  }
+  Entry* top = filter(thread->hot->top, frame, false);
+  if (is_beyond(*thread, top)) {
+    thread->record->deep_calls += 1;
+    return;
+  }
+  Entry* newest = newest_block(*thread, top);
+  if (newest <= floor_of(*thread)) {
+    thread->record->unmatched += 1;
+    return;
+  }
+  const Ref caller = node_of(*thread, newest - 1), replaced = node_of(*thread, newest);
+  const bool cacheable = below || !is_gate(newest - 1);
+  // No call has the site 0.
+  const std::uint64_t tag = below ? newest->word : newest->word ^ block;
+  const std::uint64_t callee = below ? callee_of_block(block) : callee_of_tail_call(caller, block);
+  if (const Slot* slot =
+          cacheable ? find_slot(thread->cache, newest->word, tag, callee) : nullptr) {
+    *slot->calls += 1;
+    newest->word = slot->to;
+    return;
+  }
+  const Ref function = thread->session->function_of_block(block);
+  Step step;
+  if (function != 0) {
+    step = below ? thread->tree.enter(guard, replaced, function, 0, 0)
+                 : thread->tree.replace(guard, caller, replaced, function);
+  }
+  if (!step) {
+    thread->record->lost_calls += 1;
+    return;
+  }
+  if (*step.calls == 0) *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
+  *step.calls += 1;
+  const Word word = word_in(thread->tree, step.to);
+  if (cacheable) insert_slot(*thread, newest->word, {tag, callee, step.calls, word});
+  newest->word = word;
+}
+
+// The entry whose context ticks belong to. In a block that is certain; for a native function, the
+// code that called us must be its own.
+const Entry* live_for_ticks(ThreadState& thread, Frame frame, const HookState& at) {
+  Entry* top = filter(thread.hot->top, frame, false);
+  if (is_gate(top) || is_block(top) ||
+      is_entry_of(thread, top, thread.session->code_map.known_function_at(at.pc - 1))) {
+    return top;
+  }
+  BusyGuard guard(thread);
+  return guard ? prove(thread, frame, at).caller : top;
+}
+
+// The counter of ticks of a context; the root's if there is no space for its own.
+std::uint64_t* tick_counter(ThreadState& thread, Ref node) {
+  if (thread.tree.node_at(node)->values == 0) {
+    BusyGuard guard(thread);
+    if (guard) thread.tree.values(guard, node);
+  }
+  return &thread.tree.values_or_root(node)[kTicks];
+}
+
+}  // namespace
+
+Entry* caller_of_api(ThreadState& thread, Frame frame, const HookState& at) {
+  return prove(thread, frame, at).caller;
+}
+
+// From hooks.S: the cache does not answer. The upper bits of `block` are those of the callee.
+extern "C" __attribute__((visibility("hidden"))) void fbleprof_enter_block_slow(
+    Frame frame, std::uint32_t block, const HookState* at) {
+  ThreadState* thread = recorded_thread();
+  block &= arch::kNoBlock;
+  if (!thread || block == 0) return;
+  BusyGuard guard(*thread);
+  if (!guard) {
+    thread->record->lost_calls += 1;
+    return;
+  }
+  enter_block(guard, *thread, prove(*thread, frame, *at), block, 0, at->pc, callee_of_block(block),
+              Counted::kYes);
+}
+
+// From hooks.S: the block is not on top.
+extern "C" __attribute__((visibility("hidden"))) void fbleprof_leave_slow(Entry* top,
+                                                                          std::uint32_t block) {
+  leave_slow(top, block, false);
+}
+
+}  // namespace fbleprof::signal_safe
+
+using namespace fbleprof;               // NOLINT: the functions below are C's
+using namespace fbleprof::signal_safe;  // NOLINT
+
+void fbleprof_enter_from(std::uint32_t block, std::uint32_t place) {
+  if (!fbleprof_hot.top) return;
+  const HookState at = FBLEPROF_RETURN_STATE;
+  if (!fbleprof_hot.self->session->options.call_sites) place = 0;
+  const std::uint64_t callee =
+      place != 0 ? callee_from_place(place, block) : callee_of_block(block);
+  enter_as(FBLEPROF_OWN_FRAME, at, block, place, callee, Counted::kYes);
+}
+
+void fbleprof_enter_all(const std::uint32_t* blocks, std::size_t count) {
+  const HookState at = FBLEPROF_RETURN_STATE;
+  ThreadState* thread = recorded_thread();
+  if (!thread || count == 0) return;
+  BusyGuard guard(*thread);
+  if (!guard) {
+    thread->record->lost_calls += count;
+    return;
+  }
+  // The caller is proven once. After that nothing comes between, and the site 0 stands for that.
+  Proof proof = prove(*thread, FBLEPROF_OWN_FRAME, at);
+  std::uint64_t site = at.pc;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t block = blocks[i];
+    if (block == 0) continue;
+    const std::uint64_t callee = callee_of_block(block);
+    Entry* caller = proof.caller;
+    const Slot* slot =
+        proof.lasts ? find_slot(thread->cache, caller->word, caller->word ^ site, callee) : nullptr;
+    if (slot && caller < thread->hot->limit) {
+      *slot->calls += 1;
+      push(*thread, caller, caller->frame, slot->to);
+    } else {
+      enter_block(guard, *thread, proof, block, 0, site, callee, Counted::kYes);
+    }
+    proof = {thread->hot->top, true, &at};
+    site = 0;
+  }
+}
+
+void fbleprof_redo(std::uint32_t block) {
+  if (!fbleprof_hot.top) return;
+  const HookState at = FBLEPROF_RETURN_STATE;
+  enter_as(FBLEPROF_OWN_FRAME, at, block, 0, callee_of_block(block) | 1u << 30, Counted::kNo);
+}
+
+void fbleprof_leave_newest() {
+  if (!fbleprof_hot.top) return;
+  Entry* top = filter(fbleprof_hot.top, FBLEPROF_OWN_FRAME, false);
+  if (is_gate(top) || !is_block(top)) return leave_slow(top, 0, true);
+  fbleprof_hot.top = top - 1;
+}
+
+void fbleprof_replace(std::uint32_t block) { replace_newest(FBLEPROF_OWN_FRAME, block, false); }
+
+void fbleprof_replace_below(std::uint32_t block) {
+  replace_newest(FBLEPROF_OWN_FRAME, block, true);
+}
+
+// A mark is the place of the newest block in its stack, and above it how many lie beyond the end.
+std::uint64_t fbleprof_mark() {
+  if (!fbleprof_hot.top) return 0;
+  const ThreadState& thread = *fbleprof_hot.self;
+  Entry* top = filter(fbleprof_hot.top, FBLEPROF_OWN_FRAME, false);
+  const std::uint64_t beyond = is_beyond(thread, top) ? thread.current->beyond : 0;
+  return beyond << 32 |
+         static_cast<std::uint64_t>(newest_block(thread, top) - thread.current->gate);
+}
+
+void fbleprof_rewind(std::uint64_t mark) {
+  ThreadState* thread = recorded_thread();
+  if (!thread) return;
+  BusyGuard guard(*thread);
+  if (!guard) return;
+  Entry* top = filter(thread->hot->top, FBLEPROF_OWN_FRAME, false);
+  if (is_beyond(*thread, top)) {
+    const auto beyond = static_cast<std::uint32_t>(mark >> 32);
+    if (beyond != 0) {
+      if (beyond < thread->current->beyond) thread->current->beyond = beyond;
+      return;
+    }
+    thread->current->beyond = 0;
+    --top;
+  }
+  auto place = static_cast<std::uint32_t>(mark);
+  // A profile that began since then has not ended.
+  const auto floor = static_cast<std::uint32_t>(floor_of(*thread) - thread->current->gate);
+  if (place < floor) place = floor;
+  if (static_cast<std::uint64_t>(top - thread->current->gate) <= place) {
+    thread->hot->top = top;
+    return;
+  }
+  Entry* to = thread->current->gate + place + 1;
+  // Native functions above the mark stay. In a program without hooks there are none to look for.
+  if (top->frame != kNoFrame) {
+    for (const Entry* entry = to; entry <= top; ++entry) {
+      if (!is_block(entry)) *to++ = *entry;
+    }
+  }
+  asm volatile("" ::: "memory");
+  thread->hot->top = to - 1;
+}
+
+void fbleprof_tick(std::uint64_t count) {
+  ThreadState* thread = recorded_thread();
+  if (!thread) return;
+  const HookState at = FBLEPROF_RETURN_STATE;
+  *tick_counter(*thread, node_of(*thread, live_for_ticks(*thread, FBLEPROF_OWN_FRAME, at))) +=
+      count;
+}
+
+std::uint64_t* fbleprof_tick_counter() {
+  static __thread std::uint64_t ignored;
+  ThreadState* thread = recorded_thread();
+  if (!thread) return &ignored;
+  const HookState at = FBLEPROF_RETURN_STATE;
+  return tick_counter(*thread, node_of(*thread, live_for_ticks(*thread, FBLEPROF_OWN_FRAME, at)));
+}

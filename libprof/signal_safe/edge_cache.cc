@@ -1,0 +1,43 @@
+#include "signal_safe/edge_cache.h"
+
+#include "signal_safe/session.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+void fill(Slot* slot, const Slot& with) {
+  // A hook in a signal handler may see the slot half written: it must not hit.
+  slot->tag = 0;
+  asm volatile("" ::: "memory");
+  slot->callee = with.callee;
+  slot->calls = with.calls;
+  slot->to = with.to;
+  asm volatile("" ::: "memory");
+  slot->tag = with.tag;
+}
+
+}  // namespace
+
+void insert_slot(const ThreadState& thread, Word context, const Slot& call) {
+  const Session& session = *thread.session;
+  Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
+  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
+  const Slot before = *slot;
+  if (before.tag != 0) {
+    Slot* other = other_slot(slot);
+    fill(other, before);
+    // If another thread emptied the caches meanwhile, it may have passed this slot already.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
+  }
+  fill(slot, call);
+}
+
+void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
+                   std::uint64_t callee, std::uint64_t* calls, Word to) {
+  if (!is_cacheable(context) || site >> arch::kUpperShift != 0) return;
+  insert_slot(thread, context, {context ^ site, callee, calls, to});
+}
+
+}  // namespace fbleprof::signal_safe

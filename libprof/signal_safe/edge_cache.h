@@ -1,0 +1,29 @@
+// Filling the cache that the hooks look up first; see shadow_stack.h for a slot's meaning and
+// arch/word.h for its place. Only the owner of the cache fills it, under its BusyGuard.
+#pragma once
+
+#include "signal_safe/thread_state.h"
+
+namespace fbleprof::signal_safe {
+
+// Makes `call`, in the context of that word, hit from now on. Its old neighbour in the slot that is
+// looked at first moves to the other one of the pair.
+void insert_slot(const ThreadState& thread, Word context, const Slot& call);
+
+// The same for a call from `site`, if context and site can be looked up at all.
+void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
+                   std::uint64_t callee, std::uint64_t* calls, Word to);
+
+// What the C API's calls look up instead of a callee's address. No code lies there: all have their
+// top bit set. hooks.S forms the first.
+constexpr std::uint64_t callee_of_block(std::uint32_t block) { return 0xffffffff80000000u | block; }
+// A tail call that hangs under the caller, whose node it names.
+constexpr std::uint64_t callee_of_tail_call(format::Ref caller, std::uint32_t block) {
+  return std::uint64_t{1} << 63 | std::uint64_t{caller} << 32 | block;
+}
+// A call from a place that the runtime numbers itself.
+constexpr std::uint64_t callee_from_place(std::uint32_t place, std::uint32_t block) {
+  return std::uint64_t{1} << 63 | std::uint64_t{place & 0x7fffffffu} << 32 | 1u << 30 | block;
+}
+
+}  // namespace fbleprof::signal_safe
