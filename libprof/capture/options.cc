@@ -58,6 +58,15 @@ bool read_depth(const char* text, std::uint32_t* depth) {
   return true;
 }
 
+bool read_tick_period(const char* text, std::uint64_t* ticks) {
+  std::uint64_t value;
+  const char* rest;
+  if (!read_number(text, &value, &rest) || *rest || value < 1 || value > 1'000'000'000)
+    return false;
+  *ticks = value;
+  return true;
+}
+
 bool read_memory(const char* text, std::uint64_t* bytes) {
   std::uint64_t value;
   const char* rest;
@@ -137,6 +146,9 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_DEPTH")) {
       check(read_depth(value, &settings.recording.depth_limit), "FBLEPROF_DEPTH",
             "1 to 60000 (contexts on a path)");
+    } else if (is("FBLEPROF_TICK_PERIOD")) {
+      check(read_tick_period(value, &settings.recording.tick_period), "FBLEPROF_TICK_PERIOD",
+            "1 to 1000000000 (ticks)");
     } else if (is("FBLEPROF_RUN")) {
       check(read_time(value, &settings.run_start_ns), "FBLEPROF_RUN",
             "nanoseconds since 1970, as fble-prof sets it");

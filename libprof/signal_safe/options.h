@@ -14,6 +14,7 @@ struct Options {
   bool leaves = false;            // sampled addresses are children
   bool faults = false;            // page faults are charged
   bool native_below = true;       // code without hooks below a counted context is sampled
+  std::uint64_t tick_period = 1;  // ticks are charged when this many have passed
   std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
 };
 

@@ -39,6 +39,9 @@ po::options_description recording_options() {
   add("depth", po::value<std::string>()->value_name("N"),
       "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
       "that depth, by caller and callee. This keeps long paths out of the tree. Default: no limit");
+  add("tick-period", po::value<std::string>()->value_name("N"),
+      "charge virtual time when N ticks have passed, to the context that is running then. More is "
+      "cheaper and coarser, and still the same on every run. Default: 1");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
@@ -118,6 +121,11 @@ bool is_depth(const std::string& text) {
   return value && *value >= 1 && *value <= kMost;
 }
 
+bool is_tick_period(const std::string& text) {
+  const auto value = whole_number(text);
+  return value && *value >= 1 && *value <= 1'000'000'000;
+}
+
 bool is_memory(const std::string& text) {
   constexpr std::uint64_t kLeast = 1ULL << 20;
   constexpr std::uint64_t kMost = 64ULL << 30;
@@ -169,6 +177,7 @@ constexpr Valued kValued[] = {
     {"clock", "FBLEPROF_CLOCK", is_clock, "cpu, wall or ticks"},
     {"compact", "FBLEPROF_COMPACT", is_rule, "pair, suffix or none"},
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
+    {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
 };
 

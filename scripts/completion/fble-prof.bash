@@ -27,7 +27,7 @@ _fble_prof() {
         return
         ;;
       --*=*) ;;
-      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth)
+      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -64,12 +64,16 @@ _fble_prof() {
       mapfile -t COMPREPLY < <(compgen -W '50 100 500' -- "$cur")
       return
       ;;
+    --tick-period)
+      mapfile -t COMPREPLY < <(compgen -W '1 100 10000' -- "$cur")
+      return
+      ;;
   esac
   $split && return
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --callsites --leaves --faults --no-native-below --start-off --names --verbose --help
+      --tick-period= --callsites --leaves --faults --no-native-below --start-off --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return
