@@ -9,7 +9,7 @@ __thread fbleprof::signal_safe::Hot fbleprof_hot;
 extern "C" {
 std::uint8_t fbleprof_attach_lazily = 0;
 
-__attribute__((visibility("hidden"))) void fbleprof_attach_slow() {
+void fbleprof_attach_slow() {
   auto attach = [](void*) -> long {
     if (auto* function = fbleprof::signal_safe::session.attach_thread) function();
     return 0;

@@ -75,6 +75,8 @@ extern Session session;
 }  // namespace fbleprof::signal_safe
 
 extern "C" {
+// Attaches a thread that no wrapper of ours started, at its first hook. Keeps vector registers.
+void fbleprof_attach_slow() __attribute__((visibility("hidden")));
 // Whether a thread that no wrapper of ours started may be attached at its first hook.
 extern std::uint8_t fbleprof_attach_lazily __attribute__((visibility("hidden")));
 // Calls function(argument) with all vector registers kept: foreign code, from a hook.

@@ -6,11 +6,8 @@
 
 #include <set>
 
+#include "signal_safe/enter.h"
 #include "tests/unit/signal_safe/recording.h"
-
-extern "C" void fbleprof_enter_slow(fbleprof::signal_safe::Entry* top,
-                                    fbleprof::signal_safe::Frame frame, std::uint64_t site,
-                                    std::uint64_t callee, int hook, const void* at);
 
 namespace fbleprof {
 namespace {
