@@ -49,3 +49,16 @@ function(fbleprof_instrument)
     endif()
   endforeach()
 endfunction()
+
+# fbleprof_count_blocks(TARGET...): makes each basic block of the targets a tick of virtual time
+# (fble-prof --clock ticks): the same on every run.
+function(fbleprof_count_blocks)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANG_AND_ID:C,GNU>:-fsanitize-coverage=trace-pc>"
+      "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fsanitize-coverage=trace-pc>"
+      "$<$<COMPILE_LANG_AND_ID:C,Clang>:-fsanitize-coverage=trace-pc-guard>"
+      "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fsanitize-coverage=trace-pc-guard>")
+    target_link_libraries(${target} PRIVATE fbleprof::blocks)
+  endforeach()
+endfunction()

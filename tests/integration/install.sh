@@ -32,6 +32,7 @@ add_executable(hooked hooked.cc part.c)
 fbleprof_instrument(hooked)
 add_executable(blocks blocks.c)
 target_link_libraries(blocks PRIVATE fbleprof::api)
+fbleprof_count_blocks(blocks)
 file(GENERATE OUTPUT recorder CONTENT "$<TARGET_FILE:fbleprof::recorder>")
 END
 cat >"$dir/project/part.c" <<'END'

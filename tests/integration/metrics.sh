@@ -42,3 +42,28 @@ for mode in fentry cyg; do
       "$(cut -d, -f1-3 "$dir/limited" | cksum)" = "$(cut -d, -f1-3 "$dir/whole" | cksum)"
   done
 done
+
+# What the program's own hook counts is the oracle.
+for mode in blocks blocksclang fentryblocks; do
+  begin "basic blocks are ticks, $mode"
+  settings=(FBLEPROF_CLOCK=ticks)
+  same "$PROGRAMS/ticking.$mode"
+  verified "$profile"
+  blocks=$("$PROGRAMS/ticking_counter.$mode" 2>&1 >"$dir/counted" | sed -n 's/^blocks //p')
+  ticks=$("$REPORT" --self --metric ticks --format csv "$profile" |
+    python3 -c 'import csv, sys; print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin)))')
+  check "each block is a tick" "$ticks" -le "$((blocks + 10))"
+  check "no block is lost" "$ticks" -ge "$((blocks - 10))"
+  check "the inner loop has most" "$(self ticks collatz)" -gt $((blocks * 3 / 5))
+  "$REPORT" --format csv "$profile" >"$dir/first.csv"
+  rm "$profile"
+  profiled "$PROGRAMS/ticking.$mode"
+  "$REPORT" --format csv "$profile" >"$dir/second.csv"
+  check "two runs are the same, bit for bit" "$(cksum <"$dir/first.csv")" = "$(cksum <"$dir/second.csv")"
+
+  begin "ticks by the hundred, $mode"
+  settings=(FBLEPROF_CLOCK=ticks FBLEPROF_TICK_PERIOD=100)
+  same "$PROGRAMS/ticking.$mode"
+  check "all but the last period is charged" "$(self ticks collatz)" -gt $((blocks * 3 / 5 - 10000))
+  check "in whole periods" $(($(self ticks collatz) % 100)) = 0
+done
