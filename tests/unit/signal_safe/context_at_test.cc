@@ -31,9 +31,9 @@ class Contexts : public testing::Test {
   // A call of a function with a hook, which runs, or of one without.
   void call_hooked(std::uint32_t function) {
     call(function);
-    const std::uint64_t at[3] = {recording.code.hook_of(function), slot() - 48, 0};
-    fbleprof_enter_slow(fbleprof_hot.top, slot() - FRAME_BIAS, words_at(slot()),
-                        recording.code.hook_of(function), HOOK_NATIVE, at);
+    const signal_safe::HookState at{recording.code.hook_of(function), slot() - 48, 0};
+    signal_safe::fbleprof_enter_slow(fbleprof_hot.top, slot() - FRAME_BIAS, words_at(slot()),
+                                     recording.code.hook_of(function), HOOK_NATIVE, &at);
   }
   void call(std::uint32_t function) {
     const std::uint64_t site = running_.empty() ? 0 : pc();
