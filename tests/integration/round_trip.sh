@@ -70,7 +70,6 @@ round_trip() {
     nothing_changed "$1" "$1.$format"
   done
   nothing_changed "$1.pprof" "$1.speedscope"
-  nothing_changed "$1.folded" "$1.pprof" --metric "${2:-cpu}"
 }
 record() { FBLEPROF_OUT=$1 LD_PRELOAD=$LIB "${@:2}" >/dev/null 2>&1 || fail "${*:2} failed"; }
 
