@@ -76,8 +76,9 @@ TEST_F(Identity, OtherModulesHaveOtherFunctions) {
   const ModuleId app = module("/a/app", "aa"), other = module("/a/other", "bb");
   const FunctionId f = recorded(app, 0x10, "f");
   const FunctionId g = imported(other, "f");
-  EXPECT_EQ(same()[g.index()], g);
-  EXPECT_EQ(same()[f.index()], f);
+  const auto same = this->same();
+  EXPECT_EQ(same[g.index()], g);
+  EXPECT_EQ(same[f.index()], f);
 }
 
 TEST_F(Identity, ANameOfSeveralModulesIsNoneOfThem) {
