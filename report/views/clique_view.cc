@@ -170,17 +170,17 @@ Document whole_cliques(const Request& request) {
 Pieces chain_and_call(const Names& names, const std::vector<const Clique*>& chain,
                       const CliqueCall& call, std::size_t width) {
   const std::size_t third = width / 3;
-  const std::size_t call_width =
-      std::min(width_of(names.fit(call.caller, width == 0 ? 0 : third)) +
-                   width_of(names.fit(call.callee, width == 0 ? 0 : third)) + 3,
-               2 * third + 3);
+  const std::size_t call_width = std::min(
+      width_of(names.fit(call.caller, 0)) + width_of(names.fit(call.callee, 0)) + 3, 2 * third + 3);
+  const std::size_t between = 7;  // "… → " and " | "
+  const std::size_t room = std::max(width, call_width + between + 12) - call_width - between;
   // From the caller outwards.
   std::string above;
   std::size_t left = chain.size();
   while (left > 0) {
-    const std::string with = clique_label(names, *chain[left - 1], width == 0 ? 0 : third) +
+    const std::string with = clique_label(names, *chain[left - 1], width == 0 ? 0 : room) +
                              (above.empty() ? "" : " → " + above);
-    if (width != 0 && !above.empty() && width_of(with) + call_width + 6 > width) break;
+    if (width != 0 && !above.empty() && width_of(with) > room) break;
     above = with;
     --left;
   }

@@ -47,7 +47,9 @@ std::string clique_label(const Names& names_of, const Clique& clique, std::size_
       widths.push_back(width_of(names_of.fit(clique.members[i].function, 0)));
     }
     std::sort(widths.begin(), widths.end());
-    const std::size_t around = 2 * widths.size() + (count > kNamedMembers ? 8 : 1);
+    const std::size_t around = count > kNamedMembers ? 2 * widths.size() + 8
+                               : count > 1           ? 2 * widths.size() + 1
+                                                     : clique.recursion != Recursion::kNone;
     std::size_t room = width > around ? width - around : 1;
     for (std::size_t i = 0; i < widths.size(); ++i) {
       each = std::max<std::size_t>(room / (widths.size() - i), 12);
