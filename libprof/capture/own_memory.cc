@@ -80,7 +80,8 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     std::uint64_t size = bytes;
     if (newest && !is_address_space_limited() && !mappings_are_locked) {
       const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
-      size = std::max(bytes, next);
+      // A multiple of the piece: the next pieces probably have its size.
+      size = std::max(bytes, next / bytes * bytes);
       regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
     }
     Region* made = make_region(size, in_child);

@@ -43,6 +43,14 @@ bool Arena::populate_to(std::uint64_t end) {
   return true;
 }
 
+std::uint64_t Arena::freeze_short() {
+  constexpr std::uint64_t kPage = 4096;
+  freeze();
+  const std::uint64_t end = (used_bytes() + kPage - 1) / kPage * kPage + kPage;
+  if (end < populated_bytes()) populated_.store(end, std::memory_order_relaxed);
+  return populated_bytes();
+}
+
 void Arena::reserve(std::uint64_t bytes) {
   const std::uint64_t end = __atomic_load_n(&header()->used_bytes, __ATOMIC_RELAXED) + bytes;
   populate_to(end < cap_bytes_ ? end : cap_bytes_);
