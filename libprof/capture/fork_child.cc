@@ -4,6 +4,7 @@
 
 #include "arch/kernel.h"
 #include "capture/modules.h"
+#include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -117,6 +118,11 @@ void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
   session.arena.adopt(nullptr, 0, 0);
 }
 
+// Where the kernel does not wipe our memory, only forks through libc are noticed: here.
+bool is_unnoticed_child() {
+  return can_wipe_in_children() ? were_blocks_wiped() : newest_block() && !is_own_process();
+}
+
 }  // namespace
 
 void become_own_process(ThreadState* inherited) {
@@ -151,7 +157,7 @@ void after_fork_in_parent() { let_events_go_on(); }
 
 void after_fork_in_child() {
   forget_timers();
-  if (!session.arena.base() || !were_blocks_wiped()) return;
+  if (!session.arena.base() || !is_unnoticed_child()) return;
   become_own_process(fbleprof_hot.top ? fbleprof_hot.self : nullptr);
 }
 

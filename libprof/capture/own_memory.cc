@@ -31,6 +31,7 @@ constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
 bool mappings_are_locked = false;
+bool can_wipe = true;
 
 bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
 
@@ -54,8 +55,7 @@ Region* make_region(std::uint64_t bytes, InChild in_child) {
   if (in_child == InChild::kWiped &&
       kernel_failed(kernel_call(SYS_madvise, at + static_cast<long>(kPageBytes),
                                 static_cast<long>(bytes), MADV_WIPEONFORK))) {
-    kernel_call(SYS_munmap, at, static_cast<long>(all));
-    return nullptr;
+    can_wipe = false;
   }
   return region;
 }
@@ -103,6 +103,8 @@ void for_each_region(void (*function)(void* argument, const void* base, std::uin
     }
   }
 }
+
+bool can_wipe_in_children() { return can_wipe; }
 
 void expect_locked_mappings() { mappings_are_locked = true; }
 

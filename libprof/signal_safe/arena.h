@@ -1,7 +1,7 @@
 // The arena: the mapped file, and the one way to get space in it.
 //
 // Allocation moves `used_bytes` up. Each piece is a record and gets its head at once, so a reader
-// can step over unfinished ones. Memory is populated (MADV_POPULATE_WRITE) before it is first
+// can step over unfinished ones. Memory is populated before it is first
 // touched: that reports a full disk or an exceeded limit as an error, where touching the memory
 // would raise SIGBUS in the program. Nothing is ever freed.
 //

@@ -28,6 +28,7 @@ fbleprof_hooks_begin:
         .hidden fbleprof_exit_slow
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
+        .hidden fbleprof_has_xsave
 
 /* Puts into rcx the slot for the tag in rdx and the callee, for a call in the context of the entry at
  * rax, and compares its tag; see arch/word.h. r11 = TLS offset of fbleprof_hot. */
@@ -441,6 +442,8 @@ fbleprof_preserving_vectors:
         mov     %rax, 560(%rsp)
         mov     %rax, 568(%rsp)
         mov     %rdi, %rcx
+        cmpb    $0, fbleprof_has_xsave(%rip)
+        je      1f
         mov     $0xe7, %eax
         xor     %edx, %edx
         xsave64 (%rsp)
@@ -451,6 +454,12 @@ fbleprof_preserving_vectors:
         xor     %edx, %edx
         xrstor64 (%rsp)
         mov     %rbx, %rax
+        jmp     2f
+1:      fxsave64 (%rsp)                 /* x87 and SSE: this processor has no more */
+        mov     %rsi, %rdi
+        call    *%rcx
+        fxrstor64 (%rsp)
+2:
         mov     -8(%rbp), %rbx
         leave
         .cfi_def_cfa %rsp, 8
