@@ -41,6 +41,7 @@ template <typename Signature>
 class Original : public OriginalBase {
  public:
   using OriginalBase::OriginalBase;
+  explicit operator bool() { return function() != nullptr; }
   Signature* get() { return reinterpret_cast<Signature*>(function()); }
   template <typename... Arguments>
   auto operator()(Arguments... arguments) {
@@ -50,9 +51,11 @@ class Original : public OriginalBase {
 
 namespace original {
 #define EXPORTED(name)
+#define CALLED(name, ...) extern constinit Original<__VA_ARGS__> name;
 #define INTERPOSED(name, ...) extern constinit Original<__VA_ARGS__> name;
 #include "interposed.def"
 #undef INTERPOSED
+#undef CALLED
 #undef EXPORTED
 }  // namespace original
 

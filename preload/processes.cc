@@ -47,7 +47,10 @@ auto forked(Fork fork) {
 }  // namespace
 
 FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
-  return forked([] { return original::_Fork(); });
+  // An older libc lacks it, but finds ours.
+  return forked([] {
+    return original::_Fork ? original::_Fork() : static_cast<pid_t>(original::syscall(SYS_fork));
+  });
 }
 
 // A process that clone makes with its own memory is like a forked one, on another stack.
@@ -104,7 +107,9 @@ FBLEPROF_INTERPOSE int fexecve(int fd, Arguments argv, Arguments envp) noexcept 
 FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Arguments envp,
                                 int flags) noexcept {
   capture::Exec exec;
-  return original::execveat(fd, path, argv, envp, flags);
+  return original::execveat
+             ? original::execveat(fd, path, argv, envp, flags)
+             : static_cast<int>(original::syscall(SYS_execveat, fd, path, argv, envp, flags));
 }
 
 // The three functions with a variable number of arguments.

@@ -160,6 +160,10 @@ FBLEPROF_INTERPOSE int pselect(int count, fd_set* read, fd_set* write, fd_set* e
 FBLEPROF_INTERPOSE int epoll_pwait2(int fd, epoll_event* events, int most, const timespec* timeout,
                                     const sigset_t* set) {
   sigset_t own;
+  if (!original::epoll_pwait2) {  // an older libc, which finds ours
+    errno = ENOSYS;
+    return -1;
+  }
   return original::epoll_pwait2(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
 FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int timeout,

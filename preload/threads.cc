@@ -25,7 +25,7 @@ bool has_end_key = false;
 void at_thread_end(void* round) {
   const auto n = reinterpret_cast<unsigned long>(round);
   if (n < PTHREAD_DESTRUCTOR_ITERATIONS &&
-      pthread_setspecific(end_key, reinterpret_cast<void*>(n + 1)) == 0) {
+      original::pthread_setspecific(end_key, reinterpret_cast<void*>(n + 1)) == 0) {
     return;
   }
   capture::detach_this_thread(true);
@@ -34,12 +34,12 @@ void at_thread_end(void* round) {
 std::uint64_t stack_bytes_of(const pthread_attr_t* attributes) {
   std::size_t bytes = 0;
   if (attributes) {
-    pthread_attr_getstacksize(attributes, &bytes);
+    original::pthread_attr_getstacksize(attributes, &bytes);
   } else {
     pthread_attr_t defaults;
-    if (pthread_getattr_default_np(&defaults) == 0) {
-      pthread_attr_getstacksize(&defaults, &bytes);
-      pthread_attr_destroy(&defaults);
+    if (original::pthread_getattr_default_np(&defaults) == 0) {
+      original::pthread_attr_getstacksize(&defaults, &bytes);
+      original::pthread_attr_destroy(&defaults);
     }
   }
   return bytes ? bytes : std::uint64_t{8} << 20;
@@ -113,7 +113,8 @@ FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
 
 namespace fbleprof::preload {
 void watch_this_thread() {
-  if (!has_end_key) has_end_key = pthread_key_create(&end_key, at_thread_end) == 0;
-  if (has_end_key) pthread_setspecific(end_key, reinterpret_cast<void*>(1));
+  if (!original::pthread_key_create) return;
+  if (!has_end_key) has_end_key = original::pthread_key_create(&end_key, at_thread_end) == 0;
+  if (has_end_key) original::pthread_setspecific(end_key, reinterpret_cast<void*>(1));
 }
 }  // namespace fbleprof::preload

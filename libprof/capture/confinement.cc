@@ -41,6 +41,7 @@ void before_confinement() {
   session.arena.reserve(kBytesUnderConfinement);
   session.pages.live_on_stock(kBytesUnderConfinement);
   session.arena.freeze();
+  signal_safe::keep_known_objects();
   close_output(profile.output, session.arena.populated_bytes());
   profile.confined = true;
   remark("the program confined itself with seccomp: from then on calls are counted, time is not");

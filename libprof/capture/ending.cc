@@ -47,6 +47,16 @@ void charge_from_outside(ThreadState& thread) {
   thread.in_kernel_ns = 0;
 }
 
+bool is_only_thread() {
+  int others = 0;
+  for_each_attached(
+      [](ThreadState& thread, void* count) {
+        if (thread.hot != &fbleprof_hot) ++*static_cast<int*>(count);
+      },
+      &others);
+  return others == 0;
+}
+
 // What the profile holds so far.
 struct Content {
   std::uint64_t cpu_ns = 0;
@@ -115,7 +125,12 @@ void finish_process(State state, std::uint32_t code) {
         "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
         "there is nothing to show");
   }
-  session.arena.freeze();
+  // Another thread may be about to use any populated part of the file.
+  if (is_only_thread()) {
+    session.arena.freeze_short();
+  } else {
+    session.arena.freeze();
+  }
   const bool trivial = is_trivial(content, state);
   describe_end(code, trivial && state == State::kExeced);
   header->state = state;

@@ -6,6 +6,7 @@
 #include "arch/kernel.h"
 #include "capture/ending.h"
 #include "capture/profile.h"
+#include "capture/signals.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -138,6 +139,7 @@ void watch_fatal_signals() {
   if (kernel_call(SYS_getpid) == 1) return;
   for (const int number : kFatalSignals) watch(number);
   for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
+  on_death_by_sampling_signal([] { finish_process(format::State::kFatal, kSamplingSignal); });
   watching = true;
 }
 

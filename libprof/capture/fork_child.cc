@@ -2,8 +2,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "arch/kernel.h"
+#include "arch/restart.h"
 #include "capture/modules.h"
+#include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -124,6 +128,51 @@ void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
   session.arena.adopt(nullptr, 0, 0);
 }
 
+// The hook that a signal interrupted, if the signal's handler made this fork, starts again when the
+// handler returns. The hook's address stands in a signal frame above us on the stack.
+void restart_interrupted_hooks(const ThreadState& thread) {
+  constexpr std::uint64_t kFarthest = 256 << 10;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if ((thread.record->flags & format::kThreadHooked) == 0 || !thread.current->contains(here))
+    return;
+  const std::uint64_t end = std::min(end_of_frames(here, thread.current->high), here + kFarthest);
+  for (std::uint64_t at = here; at + 3 * sizeof at <= end; at += sizeof at) {
+    auto* word = reinterpret_cast<std::uint64_t*>(at);
+    if (*word < reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin) ||
+        *word >= reinterpret_cast<std::uint64_t>(fbleprof_hooks_end) ||
+        !arch::is_pc_of_signal_frame(word)) {
+      continue;
+    }
+    if (const std::uint64_t again = arch::restart_of(*word, fbleprof_hooks_begin)) *word = again;
+  }
+}
+
+// Replaces the parent's file, which is mapped here too, by a copy in the same place.
+bool detach_from_parents_file() {
+  char* base = session.arena.base();
+  const auto bytes = static_cast<long>(session.arena.cap_bytes());
+  const long copy = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (arch::kernel_failed(copy)) return false;
+  __builtin_memcpy(reinterpret_cast<char*>(copy), base, session.arena.used_bytes());
+  return !arch::kernel_failed(kernel_call(
+      SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<long>(base)));
+}
+
+// The fork was made in a handler that interrupted a slow path, which goes on in the child and
+// writes to the tree. Then the child is noticed later, at its next slow path: its canary stays
+// dead.
+bool must_wait(ThreadState* inherited) {
+  if (!inherited) return false;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  return signal_safe::is_busy(*inherited, here) && detach_from_parents_file();
+}
+
+// Where the kernel does not wipe our memory, only forks through libc are noticed: here.
+bool is_unnoticed_child() {
+  return can_wipe_in_children() ? was_thread_memory_wiped() : newest_thread_memory() && !is_own_process();
+}
+
 }  // namespace
 
 void become_own_process(ThreadState* inherited) {
@@ -133,6 +182,8 @@ void become_own_process(ThreadState* inherited) {
     go_on_without_profile(session.arena, false);
     return;
   }
+  if (inherited) restart_interrupted_hooks(*inherited);
+  if (must_wait(inherited)) return;
   take_pending_signal(nullptr);  // a child starts without pending signals
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
@@ -158,7 +209,7 @@ void after_fork_in_parent() { let_events_go_on(); }
 
 void after_fork_in_child() {
   forget_timers();
-  if (!session.arena.base() || !was_thread_memory_wiped()) return;
+  if (!session.arena.base() || !is_unnoticed_child()) return;
   become_own_process(fbleprof_hot.top ? fbleprof_hot.self : nullptr);
 }
 

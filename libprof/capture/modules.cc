@@ -49,12 +49,11 @@ bool is_mapped(std::uint64_t begin) {
 
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
-  dl_find_object object;
+  signal_safe::LoadedObject object;
   // Another thread may already have loaded another module in its place. Do not read the name: it
   // may be gone by now too.
-  return _dl_find_object(reinterpret_cast<void*>(module.begin), &object) == 0 &&
-         reinterpret_cast<std::uint64_t>(object.dlfo_map_start) == module.begin &&
-         reinterpret_cast<std::uint64_t>(object.dlfo_map_end) == module.end;
+  return signal_safe::find_object(module.begin, &object) && object.begin == module.begin &&
+         object.end == module.end;
 }
 
 }  // namespace
@@ -62,13 +61,13 @@ bool is_still_loaded(const format::Module& module) {
 void add_loaded_modules() {
   bool is_main = true;
   for (const link_map* map = _r_debug.r_map; map; map = map->l_next, is_main = false) {
-    dl_find_object object;
-    if (_dl_find_object(map->l_ld, &object) != 0) continue;
+    signal_safe::LoadedObject object;
+    if (!signal_safe::find_object(reinterpret_cast<std::uint64_t>(map->l_ld), &object)) continue;
     LoadedModule module;
-    module.begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
+    module.begin = object.begin;
     // The program itself is always there, and may begin with a hole.
     if (!is_main && !is_mapped(module.begin)) continue;
-    module.end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
+    module.end = object.end;
     module.load_bias = map->l_addr;
     module.path = is_main ? program_path() : map->l_name;
     if (is_main) {
@@ -81,6 +80,7 @@ void add_loaded_modules() {
 
 void note_unloading() {
   bool was_hooked = false;
+  signal_safe::forget_unloaded_objects();
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);

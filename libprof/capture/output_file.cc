@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "capture/process_facts.h"
+#include "signal_safe/populate.h"
 
 namespace fbleprof::capture {
 
@@ -13,14 +14,6 @@ namespace {
 
 constexpr std::uint64_t kFirstPopulatedBytes = 128 * 1024;
 constexpr std::uint64_t kLeastBytes = 1 << 20;
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-bool advise(char* at, std::uint64_t bytes, int advice) {
-  return kernel_call(SYS_madvise, reinterpret_cast<long>(at), static_cast<long>(bytes), advice) ==
-         0;
-}
 
 bool map_anonymous(OutputFile& file) {
   for (; file.cap_bytes >= kLeastBytes; file.cap_bytes /= 2) {
@@ -64,8 +57,9 @@ bool map_file(OutputFile& file, const File& fd) {
     if (!memory) continue;
     // No reading ahead: in a hole it makes pages of zeros, on some disks 8 MB on the first touch,
     // which takes 2 to 6 ms.
-    advise(memory, file.cap_bytes, MADV_RANDOM);
-    if (!advise(memory, kFirstPopulatedBytes, MADV_POPULATE_WRITE)) {
+    kernel_call(SYS_madvise, reinterpret_cast<long>(memory), static_cast<long>(file.cap_bytes),
+                MADV_RANDOM);
+    if (!signal_safe::populate(memory, kFirstPopulatedBytes)) {
       kernel_call(SYS_munmap, reinterpret_cast<long>(memory), static_cast<long>(file.cap_bytes));
       return false;
     }

@@ -31,6 +31,7 @@ constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
 bool mappings_are_locked = false;
+bool can_wipe = true;
 
 bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
 
@@ -54,8 +55,7 @@ Region* make_region(std::uint64_t bytes, InChild in_child) {
   if (in_child == InChild::kWiped &&
       kernel_failed(kernel_call(SYS_madvise, at + static_cast<long>(kPageBytes),
                                 static_cast<long>(bytes), MADV_WIPEONFORK))) {
-    kernel_call(SYS_munmap, at, static_cast<long>(all));
-    return nullptr;
+    can_wipe = false;
   }
   return region;
 }
@@ -80,7 +80,8 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     std::uint64_t size = bytes;
     if (newest && !is_address_space_limited() && !mappings_are_locked) {
       const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
-      size = std::max(bytes, next);
+      // A multiple of the piece: the next pieces probably have its size.
+      size = std::max(bytes, next / bytes * bytes);
       regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
     }
     Region* made = make_region(size, in_child);
@@ -102,6 +103,8 @@ void for_each_region(void (*function)(void* argument, const void* base, std::uin
     }
   }
 }
+
+bool can_wipe_in_children() { return can_wipe; }
 
 void expect_locked_mappings() { mappings_are_locked = true; }
 

@@ -20,6 +20,9 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 // `bytes` of zeros at the start of a page, or null.
 void* take_memory(std::uint64_t bytes, InChild in_child);
 
+// False if the kernel cannot do that (before Linux 4.14, some sandboxes): kWiped is then kCopied.
+bool can_wipe_in_children();
+
 // The mappings that pieces were taken from.
 void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
                      void* argument);

@@ -1,14 +1,15 @@
 #include "capture/process.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
+#include <time.h>
 
 #include "arch/machine.h"
 #include "capture/clock.h"
 #include "capture/confinement.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
+#include "capture/loader_symbols.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
@@ -21,11 +22,17 @@ using signal_safe::session;
 
 namespace {
 
-void find_own_text() {
-  dl_find_object object;
-  if (_dl_find_object(const_cast<char*>(fbleprof_hooks_begin), &object) != 0) return;
-  session.text_begin = reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
-  session.text_end = reinterpret_cast<std::uint64_t>(object.dlfo_map_end);
+void find_loaded_objects() {
+  signal_safe::ask_loader(next_definition("_dl_find_object"));
+  if (getauxval(AT_PHENT) == sizeof(Elf64_Phdr)) {
+    signal_safe::describe_program(reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR)),
+                                  static_cast<std::uint32_t>(getauxval(AT_PHNUM)));
+  }
+  signal_safe::LoadedObject own;
+  if (!signal_safe::find_object(reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin), &own))
+    return;
+  session.text_begin = own.begin;
+  session.text_end = own.end;
 }
 
 // Attaches a thread that we did not see start.
@@ -38,7 +45,7 @@ void attach_unknown_thread() {
 
 // Static sanitizers have their own clock_gettime, which fails until they are initialised.
 bool is_clock_libcs() {
-  return dlsym(RTLD_NEXT, "clock_gettime") == reinterpret_cast<void*>(&clock_gettime);
+  return next_definition("clock_gettime") == reinterpret_cast<void*>(&clock_gettime);
 }
 
 void remark_complaints() {
@@ -58,11 +65,12 @@ void start_process(char** environment) {
     say(Text<80>{"this processor lacks "}.add(feature).add(": not profiled").c_str());
     return;
   }
+  fbleprof_has_xsave = arch::has_xsave();
   const std::uint64_t cpu_at_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   session.clocks_by_system_call.store(!is_clock_libcs());
   profile.settings = read_settings(environment);
   profile.perf_allowed = !is_born_confined();
-  find_own_text();
+  find_loaded_objects();
   session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
   if (!open_profile(nullptr)) return;

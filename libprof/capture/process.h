@@ -4,7 +4,7 @@
 // exit, a fatal signal (ending, fatal_signals) or exec (exec). Each file of this folder includes
 // only files to its left in this list:
 //
-//   text, clock, kernel_file < stack_bounds, own_memory < options < program_path
+//   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
 //     < thread_memory < threads < modules < description < profile < confinement, ending,

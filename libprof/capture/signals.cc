@@ -36,7 +36,10 @@ std::uint64_t change_mask(int how, std::uint64_t bits) {
   return old;
 }
 
+void (*before_death)() = nullptr;
+
 void die_of_signal() {
+  if (before_death) before_death();
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   __sigaction(kSamplingSignal, &action, nullptr);
@@ -109,6 +112,8 @@ void install_handler() {
   __sigaction(kSamplingSignal, &action, &program_action);
   installed = true;
 }
+
+void on_death_by_sampling_signal(void (*function)()) { before_death = function; }
 
 bool handler_is_installed() { return installed; }
 

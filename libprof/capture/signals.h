@@ -16,6 +16,8 @@ inline constexpr int kSamplingSignal = SIGPROF;
 
 // Installs our handler; the previous action becomes the program's.
 void install_handler();
+// Calls this before the process dies of the program's own sampling signal. Async-signal-safe.
+void on_death_by_sampling_signal(void (*function)());
 // True while the program has set an action or uses the signal: nothing is to be assumed then.
 bool handler_is_installed();
 

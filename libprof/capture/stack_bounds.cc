@@ -16,6 +16,11 @@ StackBounds bounds_of_main_thread() {
   return {end - bytes, end + (std::uint64_t{1} << 20)};
 }
 
+std::uint64_t end_of_frames(std::uint64_t here, std::uint64_t high) {
+  const auto end = reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  return here < end && end < high ? end : high;
+}
+
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes) {
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   // The thread's control block and static TLS lie above its first frame, on the same mapping.

@@ -14,4 +14,7 @@ StackBounds bounds_of_main_thread();
 // Of a thread started by pthread_create: the stack below the caller, which is its start wrapper.
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes);
 
+// Where the frames above `here` end, on a stack whose bound is `high`: readable up to there.
+std::uint64_t end_of_frames(std::uint64_t here, std::uint64_t high);
+
 }  // namespace fbleprof::capture

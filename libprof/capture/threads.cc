@@ -31,7 +31,8 @@ constexpr std::uint64_t kSlackEntries = 64;
 // native frames cannot overrun a shadow of twice the stack. The slack is for stacks that we do not
 // know of, and for the C API, which is checked.
 constexpr std::uint64_t kShadowSlackBytes = 1 << 20;
-constexpr std::uint64_t kLeastMainShadowBytes = 256ull << 20;
+// The main thread's stack may grow beyond what its limit says now, if the program raises the limit.
+constexpr std::uint64_t kLeastMainShadowBytes = 64ull << 20;
 constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
 constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 
@@ -76,12 +77,12 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.busy = 0;
 }
 
-// Provides shadow memory for a machine stack; keeps existing memory if it is large enough. Sizes
-// are powers of two, so the replaced pieces, which stay unused, add up to less than the used one.
+// Provides shadow memory for a machine stack; keeps existing memory if it is large enough. A
+// replacement has at least twice the size, so the replaced pieces, which stay unused, add up to
+// less than the used one.
 bool provide_shadow(Entry** shadow, std::uint64_t* bytes, std::uint64_t wanted) {
   if (*shadow && *bytes >= wanted) return true;
-  std::uint64_t size = kPageBytes;
-  while (size < wanted) size *= 2;
+  const std::uint64_t size = *bytes * 2 > wanted ? *bytes * 2 : wanted;
   auto* made = static_cast<Entry*>(take_memory(size, InChild::kCopied));
   if (!made) return false;
   *shadow = made;
@@ -115,8 +116,7 @@ void give_up_on_this_thread() {
 std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
   const std::uint64_t bytes = 2 * (bounds.high - bounds.low) + kShadowSlackBytes;
   if (const std::uint64_t limit = limit_of(RLIMIT_AS); limit != RLIM_INFINITY) {
-    // The program planned its address space without us, so take only a share of it: a power of two,
-    // which is not rounded up later.
+    // The program planned its address space without us, so take only a share of it.
     const std::uint64_t share = limit / (is_main ? 16 : 64);
     std::uint64_t size = kLeastShadowBytes;
     while (2 * size <= share && size < bytes) size *= 2;

@@ -1,12 +1,6 @@
 #include "signal_safe/arena.h"
 
-#include <sys/mman.h>
-
-#include "arch/kernel.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "signal_safe/populate.h"
 
 namespace fbleprof::signal_safe {
 
@@ -33,14 +27,21 @@ bool Arena::populate_to(std::uint64_t end) {
   if (to > cap_bytes_) to = cap_bytes_;
   if (to < end) return false;
   // Two threads may populate the same range: it is idempotent.
-  if (arch::kernel_failed(arch::kernel_call(SYS_madvise, reinterpret_cast<long>(base_ + from),
-                                            static_cast<long>(to - from), MADV_POPULATE_WRITE))) {
+  if (!populate(base_ + from, to - from)) {
     freeze();
     return false;
   }
   while (from < to && !populated_.compare_exchange_weak(from, to, std::memory_order_relaxed)) {
   }
   return true;
+}
+
+std::uint64_t Arena::freeze_short() {
+  constexpr std::uint64_t kPage = 4096;
+  freeze();
+  const std::uint64_t end = (used_bytes() + kPage - 1) / kPage * kPage + kPage;
+  if (end < populated_bytes()) populated_.store(end, std::memory_order_relaxed);
+  return populated_bytes();
 }
 
 void Arena::reserve(std::uint64_t bytes) {

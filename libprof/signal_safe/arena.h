@@ -1,7 +1,7 @@
 // The arena: the mapped file, and the one way to get space in it.
 //
 // Allocation moves `used_bytes` up. Each piece is a record and gets its head at once, so a reader
-// can step over unfinished ones. Memory is populated (MADV_POPULATE_WRITE) before it is first
+// can step over unfinished ones. Memory is populated before it is first
 // touched: that reports a full disk or an exceeded limit as an error, where touching the memory
 // would raise SIGBUS in the program. Nothing is ever freed.
 //
@@ -38,6 +38,9 @@ class Arena {
   // Limits the arena to what is populated now: the file is about to end there, or the program is
   // about to forbid system calls.
   void freeze() { frozen_.store(true, std::memory_order_relaxed); }
+  // The same, and gives up what is populated beyond the used part, but for a page: returns where
+  // the file may end. Only while no other thread can allocate.
+  std::uint64_t freeze_short();
   void thaw() { frozen_.store(false, std::memory_order_relaxed); }
 
   template <typename Record>

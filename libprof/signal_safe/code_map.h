@@ -1,10 +1,9 @@
 // From an address to the function that owns it, in hooks and handlers.
 //
-// The loader tells without a lock which object an address lies in (_dl_find_object, glibc 2.35).
-// The object's own unwind table tells where functions begin and end (.eh_frame_hdr is sorted, and
-// stripped binaries have it too). Both only read memory that stays mapped as long as the code in it
-// can run. A result becomes a record of the file and a fact of the process, so no address is looked
-// up twice, in whichever thread it occurs.
+// loaded_objects tells which object an address lies in. The object's own unwind table tells where
+// functions begin and end (.eh_frame_hdr is sorted, and stripped binaries have it too). Both only
+// read memory that stays mapped as long as the code in it can run. A result becomes a record of the
+// file and a fact of the process, so no address is looked up twice, in whichever thread it occurs.
 //
 // Unloaded code leaves its records, which are found again if the same object is loaded at the same
 // place: a plugin that comes and goes has one set of functions.

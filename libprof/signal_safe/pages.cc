@@ -3,10 +3,7 @@
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "signal_safe/populate.h"
 
 namespace fbleprof::signal_safe {
 
@@ -41,8 +38,7 @@ bool Pages::live_on_stock(std::uint64_t bytes) {
   char* stock = map(bytes);
   if (stock == nullptr) return false;
   // Touch it now: a limit that is reached later would mean a signal.
-  arch::kernel_call(SYS_madvise, reinterpret_cast<long>(stock), static_cast<long>(in_pages(bytes)),
-                    MADV_POPULATE_WRITE);
+  populate(stock, bytes);
   stock_bytes_ = bytes;
   stock_.store(stock, std::memory_order_release);
   return true;

@@ -8,6 +8,7 @@
 __thread fbleprof::signal_safe::Hot fbleprof_hot;
 extern "C" {
 std::uint8_t fbleprof_attach_lazily = 0;
+std::uint8_t fbleprof_has_xsave = 1;
 
 void fbleprof_attach_slow() {
   auto attach = [](void*) -> long {

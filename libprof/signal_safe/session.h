@@ -79,6 +79,8 @@ extern "C" {
 void fbleprof_attach_slow() __attribute__((visibility("hidden")));
 // Whether a thread that no wrapper of ours started may be attached at its first hook.
 extern std::uint8_t fbleprof_attach_lazily __attribute__((visibility("hidden")));
+// Whether the processor saves its vector registers by xsave; otherwise by fxsave.
+extern std::uint8_t fbleprof_has_xsave __attribute__((visibility("hidden")));
 // Calls function(argument) with all vector registers kept: foreign code, from a hook.
 long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
     __attribute__((visibility("hidden")));

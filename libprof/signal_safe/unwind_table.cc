@@ -406,26 +406,6 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
 
 }  // namespace
 
-bool find_object(std::uint64_t address, LoadedObject* object) {
-  struct Query {
-    std::uint64_t address;
-    dl_find_object answer;
-  } query{address, {}};
-  // The loader may use vector registers.
-  auto ask = [](void* argument) -> long {
-    auto* q = static_cast<Query*>(argument);
-    return _dl_find_object(reinterpret_cast<void*>(q->address), &q->answer);
-  };
-  if (fbleprof_preserving_vectors(ask, &query) != 0) return false;
-  const dl_find_object& answer = query.answer;
-  object->begin = reinterpret_cast<std::uint64_t>(answer.dlfo_map_start);
-  object->end = reinterpret_cast<std::uint64_t>(answer.dlfo_map_end);
-  object->eh_frame_header = static_cast<const std::uint8_t*>(answer.dlfo_eh_frame);
-  object->load_bias = answer.dlfo_link_map ? answer.dlfo_link_map->l_addr : 0;
-  object->path = answer.dlfo_link_map ? answer.dlfo_link_map->l_name : nullptr;
-  return true;
-}
-
 CodeRange code_range_at(std::uint64_t address) {
   LoadedObject object;
   if (!find_object(address, &object)) return {address / kPage * kPage, 0};

@@ -5,21 +5,10 @@
 
 #include <cstdint>
 
+#include "signal_safe/loaded_objects.h"
 #include "signal_safe/stack_walk.h"
 
 namespace fbleprof::signal_safe {
-
-// The loaded object that an address lies in.
-struct LoadedObject {
-  // Of the whole object; of one segment only, if there are holes between a program's segments.
-  std::uint64_t begin = 0, end = 0;
-  const std::uint8_t* eh_frame_header = nullptr;  // null: it has none
-  std::uint64_t load_bias = 0;
-  const char* path = nullptr;  // the loader's; "" for the main program
-};
-
-// Lock-free (_dl_find_object, glibc 2.35); keeps all vector registers. False: in no object.
-bool find_object(std::uint64_t address, LoadedObject* object);
 
 struct CodeRange {
   std::uint64_t start = 0;

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -180,13 +181,36 @@ bool has_shared_asan(const std::string& path) {
          header.e_phentsize == sizeof(ElfW(Phdr)) && needs_library(file, header, "libasan.so");
 }
 
+namespace {
+
+// Makes a file in the directory as the recorder will, and removes it: 0, or why that fails. The
+// rights alone do not tell (root in /proc, a file system that ran out of inodes).
+int reason_not_to_make_file_in(const std::string& directory) {
+  int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0 && errno != EACCES && errno != EROFS && errno != ENOSPC) {
+    std::string name = directory + "/fble-prof." + std::to_string(getpid()) + ".new";
+    fd = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0) unlink(name.c_str());
+  }
+  const int reason = fd < 0 ? errno : 0;
+  if (fd >= 0) close(fd);
+  return reason;
+}
+
+}  // namespace
+
 std::string obstacle_of_output(const std::string& path) {
   constexpr std::string_view kMagic = "FBLEPROF";
+  constexpr rlim_t kLeastBytes = 1 << 20;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kLeastBytes) {
+    return "the limit on file size (ulimit -f) is below 1 MiB, which a profile needs";
+  }
   if (path.empty() || path.find('%') != std::string::npos) return {};
   const std::size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (access(directory.c_str(), W_OK | X_OK) != 0) {
-    return directory + ": " + std::strerror(errno) + ": no profile can be made there";
+  if (const int reason = reason_not_to_make_file_in(directory)) {
+    return directory + ": " + std::strerror(reason) + ": no profile can be made there";
   }
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return {};

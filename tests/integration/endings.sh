@@ -12,6 +12,13 @@ for mode in fentry gmon mcount cyg cygclang; do
   done
 done
 
+for how in return term segv; do
+  begin "a short profile is a small file: $how"
+  profiled "$PROGRAMS/endings.fentry" $how
+  check "its size" "$(stat -c %s "$profile")" -le 65536
+  verified "$profile"
+done
+
 # What is left at the end is charged: the tree's sum is the clock, but for a killed one.
 for how in return _exit quick_exit abort segv exec; do
   begin "charged to the end: $how"

@@ -97,6 +97,17 @@ for out in text link folder; do
 done
 [ "$(cat text)" = text ] || expect 'the file' text "$(cat text)"
 rm -rf text link folder
+status 0 -o /proc/profile true
+lines 1
+grep -q /proc err || expect 'the reason' /proc "$(cat err)"
+(
+  ulimit -f 100
+  status 7 -o a.out sh -c 'exit 7'
+  lines 1
+  exit "$failures"
+)
+failures=$((failures + $?))
+grep -q 'ulimit -f' err || expect 'the reason' 'ulimit -f' "$(cat err)"
 
 # --- AddressSanitizer wants to be first: programs linked with it run and are profiled
 if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then

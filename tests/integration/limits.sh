@@ -12,6 +12,18 @@ begin "address space that the program needs"
 limits=(@as=$((300 << 20)))
 same "$program" fill 200
 expected
+for mode in fentry plain; do
+  begin "address space of eight threads, $mode"
+  plain "$PROGRAMS/reserved.$mode"
+  profiled "$PROGRAMS/reserved.$mode"
+  mine=$(sed -n 's/^reserved //p' "$dir/profiled.out")
+  check "it is little beside the file's 256 MB: $mine KB" \
+    $((mine - $(sed -n 's/^reserved //p' "$dir/plain.out"))) -le 716800
+  begin "limited address space of eight threads, $mode"
+  limits=(@as=$((400 << 20)))
+  same "$PROGRAMS/reserved.$mode" quiet
+  verified "$profile"
+done
 begin "hardly any descriptors"
 limits=(@nofile=4)
 same "$program" return

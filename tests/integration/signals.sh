@@ -32,6 +32,14 @@ for mode in fentry plain; do
   done
 done
 
+for mode in fentry plain; do
+  begin "what dies of SIGPROF ends like any other, $mode"
+  same "$PROGRAMS/sigprof.$mode" default
+  verified "$profile"
+  check "the file is cut" "$(stat -c %s "$profile")" -le 262144
+  check "the report says so" "$(fact state)" = fatal
+done
+
 # Samples come though the program blocks or ignores SIGPROF.
 for how in ignored blocked full sigwait; do
   begin "samples while SIGPROF is $how"

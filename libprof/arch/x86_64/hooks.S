@@ -29,6 +29,24 @@ fbleprof_hooks_begin:
         .hidden fbleprof_enter_block_slow
         .hidden fbleprof_leave_slow
         .hidden fbleprof_attach_lazily
+        .hidden fbleprof_has_xsave
+
+/* A fork in a signal handler gives the child new caches and shadow stacks, while the hook that the
+ * handler interrupted still holds addresses of the old ones. Between the labels named here a hook has
+ * changed nothing for good (but a count, in the parent's file): in the child it starts again at
+ * `resume`. capture/fork_child reads the table. */
+.macro RESTARTABLE begin, end, resume
+        .pushsection .rodata.fbleprof_restarts, "a", @progbits
+        .long   \begin - fbleprof_hooks_begin, \end - fbleprof_hooks_begin
+        .long   \resume - fbleprof_hooks_begin
+        .popsection
+.endm
+        .pushsection .rodata.fbleprof_restarts, "a", @progbits
+        .globl  fbleprof_restarts
+        .hidden fbleprof_restarts
+        .p2align 2
+fbleprof_restarts:
+        .popsection
 
 /* Puts into rcx the slot for the tag in rdx and the callee, for a call in the context of the entry at
  * rax, and compares its tag; see arch/word.h. r11 = TLS offset of fbleprof_hot. */
@@ -120,7 +138,7 @@ fbleprof_hooks_begin:
         mov     %rax, -8(%rsp)
         mov     %rcx, -16(%rsp)
         mov     %rdx, -24(%rsp)
-        mov     fbleprof_hot@gottpoff(%rip), %r11
+0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
         jz      5f
@@ -179,6 +197,8 @@ fbleprof_hooks_begin:
         xor     FRAME_BIAS(%rsp), %rdx
   .endif
         FIND_OTHER_SLOT (%rsp)
+        RESTARTABLE 0b, 2b, 0b
+        RESTARTABLE 3b, 4f, 0b
 4:      SAVE_REST
         mov     %rax, %rdi
   .if \frame_from_rbp
@@ -233,7 +253,7 @@ ENTRY_HOOK mcount, 1
         .p2align 6
 __cyg_profile_func_enter:
         .cfi_startproc
-        mov     fbleprof_hot@gottpoff(%rip), %r11
+0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
         jz      5f
@@ -263,6 +283,8 @@ __cyg_profile_func_enter:
         jb      31b
         jmp     1b
 6:      FIND_OTHER_SLOT %rdi
+        RESTARTABLE 0b, 2b, 0b
+        RESTARTABLE 3b, 4f, 0b
 4:      mov     %rdi, %rcx
         mov     %rsi, %rdx
         mov     %rax, %rdi
@@ -294,7 +316,7 @@ __cyg_profile_func_enter:
         .p2align 6
 __cyg_profile_func_exit:
         .cfi_startproc
-        mov     fbleprof_hot@gottpoff(%rip), %r11
+0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
         jz      2f
@@ -328,6 +350,9 @@ __cyg_profile_func_exit:
         je      1b
         mov     %rax, %fs:HOT_TOP(%r11)
         ret
+/* It has lost its second argument: the child goes on without dropping the entry. */
+        RESTARTABLE 0b, 2b, 2b
+        RESTARTABLE 3b, 5f, 2b
 5:      test    %r11, %r11
         jz      2b
         jmp     fbleprof_exit_slow
@@ -343,7 +368,7 @@ __cyg_profile_func_exit:
         .p2align 6
 fbleprof_enter:
         .cfi_startproc
-        mov     fbleprof_hot@gottpoff(%rip), %r11
+0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
         jz      5f
@@ -373,6 +398,8 @@ fbleprof_enter:
         jbe     3b
         jmp     1b
 6:      FIND_OTHER_SLOT %rdi
+        RESTARTABLE 0b, 2b, 0b
+        RESTARTABLE 3b, 4f, 0b
 4:      mov     %edi, %esi
         mov     %r8, %rdi
         push    %rbp
@@ -397,7 +424,7 @@ fbleprof_enter:
         .p2align 6
 fbleprof_leave:
         .cfi_startproc
-        mov     fbleprof_hot@gottpoff(%rip), %r11
+0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
         jz      2f
@@ -415,6 +442,8 @@ fbleprof_leave:
         cmp     %r8, ENTRY_FRAME(%rax)
         jbe     3b
         jmp     1b
+        RESTARTABLE 0b, 2b, 0b
+        RESTARTABLE 3b, 4f, 0b
 4:      mov     %edi, %esi
         mov     %rax, %rdi
         jmp     fbleprof_leave_slow
@@ -450,6 +479,8 @@ fbleprof_preserving_vectors:
         mov     %rax, 560(%rsp)
         mov     %rax, 568(%rsp)
         mov     %rdi, %rcx
+        cmpb    $0, fbleprof_has_xsave(%rip)
+        je      1f
         mov     $0xe7, %eax
         xor     %edx, %edx
         xsave64 (%rsp)
@@ -460,6 +491,12 @@ fbleprof_preserving_vectors:
         xor     %edx, %edx
         xrstor64 (%rsp)
         mov     %rbx, %rax
+        jmp     2f
+1:      fxsave64 (%rsp)                 /* x87 and SSE: this processor has no more */
+        mov     %rsi, %rdi
+        call    *%rcx
+        fxrstor64 (%rsp)
+2:
         mov     -8(%rbp), %rbx
         leave
         .cfi_def_cfa %rsp, 8
@@ -470,4 +507,9 @@ fbleprof_preserving_vectors:
         .globl  fbleprof_hooks_end
         .hidden fbleprof_hooks_end
 fbleprof_hooks_end:
+        .pushsection .rodata.fbleprof_restarts, "a", @progbits
+        .globl  fbleprof_restarts_end
+        .hidden fbleprof_restarts_end
+fbleprof_restarts_end:
+        .popsection
         .section .note.GNU-stack, "", @progbits

@@ -1,6 +1,7 @@
 // Our walk of the machine stack against libunwind's, from inside signal handlers.
 #include "signal_safe/stack_walk.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,11 +18,16 @@
 #include <random>
 #include <vector>
 
+#include "signal_safe/loaded_objects.h"
 #include "unit/signal_safe/walk_pair.h"
 #include "unit/signal_safe/walk_subjects.h"
 
 namespace fbleprof::test {
 namespace {
+
+// Walks find objects as they do in profiled programs.
+[[maybe_unused]] const bool asked =
+    (signal_safe::ask_loader(dlsym(RTLD_DEFAULT, "_dl_find_object")), true);
 
 WalkPair* pair = nullptr;  // of the thread that is under test
 

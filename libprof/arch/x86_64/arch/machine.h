@@ -1,6 +1,7 @@
 // The architecture that this folder is for.
 #pragma once
 
+#include <cpuid.h>
 #include <elf.h>
 
 #include <cstdint>
@@ -10,11 +11,18 @@ namespace fbleprof::arch {
 inline constexpr std::uint32_t kElfMachine = EM_X86_64;
 
 // What this processor lacks that the hooks need, for people; null if it lacks nothing. They hash
-// with crc32 and save vector registers with xsave.
+// with crc32.
 inline const char* missing_feature() {
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("sse4.2")) return "SSE4.2";
-  return __builtin_cpu_supports("avx") ? nullptr : "AVX";
+  return __builtin_cpu_supports("sse4.2") ? nullptr : "SSE4.2";
+}
+
+// Whether the kernel lets programs use xsave. Without it there are no vector registers beyond
+// SSE's.
+inline bool has_xsave() {
+  constexpr unsigned kEnabledByKernel = 1u << 27;  // OSXSAVE
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kEnabledByKernel) != 0;
 }
 
 }  // namespace fbleprof::arch

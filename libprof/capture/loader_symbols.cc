@@ -1,0 +1,120 @@
+#include "capture/loader_symbols.h"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstdint>
+
+#include "capture/text.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+// One object's symbols, by its dynamic section.
+class Symbols {
+ public:
+  explicit Symbols(const link_map& map) : bias_(map.l_addr) {
+    for (const ElfW(Dyn)* entry = map.l_ld; entry && entry->d_tag != DT_NULL; ++entry) {
+      switch (entry->d_tag) {
+        case DT_STRTAB:
+          strings_ = at<char>(entry->d_un.d_ptr);
+          break;
+        case DT_SYMTAB:
+          symbols_ = at<ElfW(Sym)>(entry->d_un.d_ptr);
+          break;
+        case DT_VERSYM:
+          versions_ = at<std::uint16_t>(entry->d_un.d_ptr);
+          break;
+        case DT_GNU_HASH:
+          gnu_hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
+          break;
+        case DT_HASH:
+          hash_ = at<std::uint32_t>(entry->d_un.d_ptr);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void* find(const char* name) const {
+    if (!strings_ || !symbols_) return nullptr;
+    return gnu_hash_ ? find_by_gnu_hash(name) : hash_ ? find_by_hash(name) : nullptr;
+  }
+
+ private:
+  // The loader relocates these addresses, but not in objects that it cannot write (the vDSO).
+  template <typename T>
+  const T* at(ElfW(Addr) address) const {
+    return reinterpret_cast<const T*>(address < bias_ ? bias_ + address : address);
+  }
+
+  void* value_of(std::uint32_t index, const char* name) const {
+    constexpr std::uint16_t kHidden = 0x8000;  // a version that is there for old programs only
+    const ElfW(Sym)& symbol = symbols_[index];
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return nullptr;
+    if (versions_ && (versions_[index] & kHidden) != 0) return nullptr;
+    if (!equal(strings_ + symbol.st_name, name)) return nullptr;
+    void* value = reinterpret_cast<void*>(bias_ + symbol.st_value);
+    // The symbol of a function that chooses the implementation.
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) {
+      return reinterpret_cast<void* (*)()>(value)();
+    }
+    return value;
+  }
+
+  void* find_by_gnu_hash(const char* name) const {
+    std::uint32_t hash = 5381;
+    for (const char* c = name; *c; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+    const std::uint32_t bucket_count = gnu_hash_[0], first = gnu_hash_[1],
+                        filter_words = gnu_hash_[2];
+    const std::uint32_t* buckets = gnu_hash_ + 4 + 2 * filter_words;
+    const std::uint32_t* chains = buckets + bucket_count;
+    if (bucket_count == 0) return nullptr;
+    std::uint32_t index = buckets[hash % bucket_count];
+    if (index < first) return nullptr;
+    for (;; ++index) {
+      const std::uint32_t chained = chains[index - first];
+      if ((chained | 1) == (hash | 1)) {
+        if (void* value = value_of(index, name)) return value;
+      }
+      if (chained & 1) return nullptr;
+    }
+  }
+
+  void* find_by_hash(const char* name) const {
+    const std::uint32_t bucket_count = hash_[0];
+    std::uint32_t hash = 0;
+    for (const char* c = name; *c; ++c) {
+      hash = (hash << 4) + static_cast<unsigned char>(*c);
+      hash = (hash ^ (hash & 0xf0000000) >> 24) & 0x0fffffff;
+    }
+    if (bucket_count == 0) return nullptr;
+    for (std::uint32_t index = hash_[2 + hash % bucket_count]; index != 0;
+         index = hash_[2 + bucket_count + index]) {
+      if (void* value = value_of(index, name)) return value;
+    }
+    return nullptr;
+  }
+
+  ElfW(Addr) bias_;
+  const char* strings_ = nullptr;
+  const ElfW(Sym) * symbols_ = nullptr;
+  const std::uint16_t* versions_ = nullptr;
+  const std::uint32_t* gnu_hash_ = nullptr;
+  const std::uint32_t* hash_ = nullptr;
+};
+
+}  // namespace
+
+void* next_definition(const char* name) {
+  const link_map* map = _r_debug.r_map;
+  while (map && map->l_ld != _DYNAMIC) map = map->l_next;
+  while (map && (map = map->l_next) != nullptr) {
+    if (void* found = Symbols(*map).find(name)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace fbleprof::capture

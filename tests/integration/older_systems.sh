@@ -1,0 +1,88 @@
+#!/bin/bash
+# What an older kernel or a sandbox refuses costs precision at the most, never the program or its
+# counts. scripts/matrix does the same with an older libc.
+. "$(dirname "$0")/lib.sh"
+
+# Calls by number (x86-64): see refusing.c. 23: MADV_POPULATE_WRITE, 18: MADV_WIPEONFORK.
+populate=28/2/23 wipe=28/2/18 no_name=2/1/4784130 rename=316 perf=298 timer=222 mincore=27
+EPERM=1 EINVAL=22 ENOSYS=38 EOPNOTSUPP=95
+
+# refused RULE... -- PROGRAM ARGS...
+refused() {
+  local rules=()
+  while [ "$1" != -- ]; do
+    rules+=("$1")
+    shift
+  done
+  shift
+  plain "$@"
+  run profiled -- "$PROGRAMS/refusing.plain" "${rules[@]}" -- \
+    env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" "$@"
+  same_as_plain
+  verified "$profile"
+}
+
+for rule in $populate=$EINVAL $populate=$ENOSYS $wipe=$EINVAL $wipe=$ENOSYS $no_name=$EOPNOTSUPP \
+  $rename=$ENOSYS $rename=$EINVAL $perf=$EPERM $perf=$ENOSYS $mincore=$ENOSYS; do
+  begin "refused: $rule"
+  refused "$rule" -- "$PROGRAMS/endings.fentry" return
+  expected
+done
+
+old=("$populate=$EINVAL" "$wipe=$EINVAL" "$no_name=$EOPNOTSUPP" "$rename=$ENOSYS" "$perf=$EPERM")
+for mode in fentry cyg; do
+  begin "everything that is newer than Linux 4.18, and more, $mode"
+  refused "${old[@]}" -- "$PROGRAMS/threads.$mode" many
+  expected
+  begin "forks there, $mode"
+  refused "${old[@]}" -- "$PROGRAMS/processes.$mode" fork
+  expected
+  check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 12
+done
+
+begin "no timer at all"
+refused $perf=$EPERM $timer=$ENOSYS -- "$PROGRAMS/endings.fentry" return
+expected
+
+begin "a full disk before Linux 5.14"
+mkdir "$dir/small"
+if mount -t tmpfs -o size=64k none "$dir/small" 2>/dev/null; then
+  plain "$PROGRAMS/endings.fentry" return
+  run profiled -- "$PROGRAMS/refusing.plain" $populate=$EINVAL -- \
+    env LD_PRELOAD="$LIB" FBLEPROF_OUT="$dir/small/mlmon.out" "$PROGRAMS/endings.fentry" return
+  same_as_plain
+  umount "$dir/small"
+else
+  skip "cannot mount a small file system"
+fi
+
+# In a container: a read-only root, another user, a process-id namespace, no perf_event_open.
+begin "a container"
+if [ "$(id -u)" = 0 ] && unshare --mount --pid --fork --mount-proc true 2>/dev/null; then
+  chmod 711 "$work"
+  chmod 777 "$dir" "$dir/plain" "$dir/profiled"
+  cp "$PROGRAMS/endings.fentry" "$PROGRAMS/processes.fentry" "$PROGRAMS/refusing.plain" "$LIB" "$dir"
+  cat >"$dir/container" <<'END'
+#!/bin/bash
+# container DIRECTORY COMMAND...: only DIRECTORY can be written
+mount --bind "$1" "$1" && mount -o remount,ro / 2>/dev/null
+shift
+exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"
+END
+  chmod +x "$dir/container"
+  for how in endings processes; do
+    argument="return"
+    [ $how = endings ] || argument=fork
+    rm -f "$profile"*
+    inside=(unshare --mount --pid --fork --mount-proc "$dir/container" "$dir"
+      "$dir/refusing.plain" "$perf=$EPERM" --)
+    run plain -- "${inside[@]}" "$dir/$how.fentry" $argument
+    run profiled -- "${inside[@]}" env LD_PRELOAD="$dir/${LIB##*/}" FBLEPROF_OUT="$profile" \
+      "$dir/$how.fentry" $argument
+    same_as_plain
+    check "the profile is theirs" "$(stat -c %U "$profile" 2>&1)" = nobody
+    expected
+  done
+else
+  skip "cannot make namespaces"
+fi
