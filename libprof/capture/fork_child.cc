@@ -170,7 +170,8 @@ bool must_wait(ThreadState* inherited) {
 
 // Where the kernel does not wipe our memory, only forks through libc are noticed: here.
 bool is_unnoticed_child() {
-  return can_wipe_in_children() ? was_thread_memory_wiped() : newest_thread_memory() && !is_own_process();
+  return can_wipe_in_children() ? was_thread_memory_wiped()
+                                : newest_thread_memory() && !is_own_process();
 }
 
 }  // namespace
