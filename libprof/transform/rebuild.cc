@@ -133,7 +133,7 @@ class Rebuilder {
     if (site_slot_.empty() || site_slot_[node] == kNone) return child_bundle(parent, function);
     const auto after_functions = static_cast<std::uint32_t>(source_.functions().count());
     return child_bundle(parent, function, sites_[site_slot_[node]],
-                       after_functions + site_slot_[node]);
+                        after_functions + site_slot_[node]);
   }
 
   // Numbers the pairs of function and site by which nodes are entered: a slot each.
@@ -377,7 +377,7 @@ class Rebuilder {
   std::vector<std::uint32_t> place_;  // by source node: its node in the result
   std::vector<std::uint32_t> next_;   // by source node: the next member of its bundle
   std::vector<std::uint32_t> slot_,
-      slot_stamp_;               // by function: index in children_, for which parent
+      slot_stamp_;                // by function: index in children_, for which parent
   std::vector<Bundle> children_;  // of the bundle being opened
   // Where sites are kept apart: by source node, the place of its function and site in sites_.
   std::vector<std::uint32_t> site_slot_;

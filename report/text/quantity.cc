@@ -58,9 +58,12 @@ std::string count(std::uint64_t value) {
   return text;
 }
 
+std::string plural(std::uint64_t value, std::string_view one) {
+  return std::string(one) + (value == 1 ? "" : one.ends_with('s') ? "es" : "s");
+}
+
 std::string counted(std::uint64_t value, std::string_view one) {
-  const std::string_view ending = value == 1 ? "" : one.ends_with('s') ? "es" : "s";
-  return count(value) + " " + std::string(one) + std::string(ending);
+  return count(value) + " " + plural(value, one);
 }
 
 std::string quantity(std::uint64_t value, std::string_view unit, std::string_view wanted) {

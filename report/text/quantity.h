@@ -17,6 +17,8 @@ std::string count(std::uint64_t value);
 
 // "1 call", "1,234 calls", "2 processes".
 std::string counted(std::uint64_t value, std::string_view one);
+// The word alone.
+std::string plural(std::uint64_t value, std::string_view one);
 
 // "12.3%"; "-" where the whole is nothing.
 std::string percent(std::uint64_t part, std::uint64_t whole);

@@ -124,8 +124,8 @@ void put_clique(const Request& request, const Look& look, const Clique& clique, 
                number_cell(member.inside_calls), name_cell(member.function)});
   }
   if (shown < clique.members.size()) {
-    table.notes.push_back(
-        fmt::format("… {} more (--all)", counted(clique.members.size() - shown, "member")));
+    table.notes.push_back(fmt::format("… {} more {} (--all)", clique.members.size() - shown,
+                                      plural(clique.members.size() - shown, "member")));
   }
   out += text_of(table, look, request.names().marked(named), request.measure());
 }
@@ -173,7 +173,7 @@ Pieces chain_and_call(const Names& names, const std::vector<const Clique*>& chai
   const std::size_t call_width = std::min(
       width_of(names.fit(call.caller, 0)) + width_of(names.fit(call.callee, 0)) + 3, 2 * third + 3);
   const std::size_t between = 7;  // "… → " and " | "
-  const std::size_t room = std::max(width, call_width + between + 12) - call_width - between;
+  const std::size_t room = std::max(width, call_width + between + third) - call_width - between;
   // From the caller outwards.
   std::string above;
   std::size_t left = chain.size();

@@ -361,8 +361,9 @@ Result<Document> diff_table(const Request& request, bool by_self) {
   }
   table.notes.push_back(total_line(request, diff));
   if (table.size() + unchanged < rows.size()) {
-    table.notes.push_back(fmt::format("… {} more (--top N, --all)",
-                                      counted(rows.size() - table.size() - unchanged, "row")));
+    const std::size_t left = rows.size() - table.size() - unchanged;
+    table.notes.push_back(
+        fmt::format("… {} more {} (--top N, --all)", count(left), plural(left, "row")));
   }
   if (unchanged != 0) {
     table.notes.push_back(fmt::format("{} did not change (--all)", counted(unchanged, "function")));

@@ -30,7 +30,8 @@ std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::st
   std::size_t rows = look.top;
   if (rows == 0) rows = look.format == Format::kText && !look.all ? kRowsForPeople : size;
   if (rows >= size) return size;
-  notes.push_back(fmt::format("… {} more rows (--top N, --all)", count(size - rows)));
+  notes.push_back(
+      fmt::format("… {} more {} (--top N, --all)", count(size - rows), plural(size - rows, "row")));
   return rows;
 }
 

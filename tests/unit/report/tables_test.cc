@@ -45,7 +45,7 @@ TEST(FunctionView, TextSaysWhatPercentagesAreOf) {
             "700 ns  70.0%     700 ns  70.0%     17     41 ns  b\n"
             "300 ns  30.0%     400 ns  40.0%      3    133 ns  a\n"
             "cpu 1.00 us in all\n"
-            "… 1 more rows (--top N, --all)\n");
+            "… 1 more row (--top N, --all)\n");
 }
 
 TEST(FunctionView, FilteredProfileSaysHowMuchWasKept) {
