@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
+#include "capture/exact.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
@@ -138,6 +139,7 @@ void become_own_process(ThreadState* inherited) {
     return;
   }
   add_loaded_modules();
+  recognize_rewritten();
   inheritance.take_blocks();
   attach_this_thread(inheritance.bounds(), 0);
   inheritance.replay_stack();

@@ -134,6 +134,12 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_DEPTH")) {
       check(read_depth(value, &settings.recording.depth_limit), "FBLEPROF_DEPTH",
             "1 to 60000 (contexts on a path)");
+    } else if (is("FBLEPROF_EXACT")) {
+      settings.exact = Text<1024>{value};
+    } else if (is("FBLEPROF_EXACT_PLANS")) {
+      settings.exact_plans = Path{value};
+    } else if (is("FBLEPROF_EXACT_TOOL")) {
+      settings.exact_tool = Path{value};
     } else if (is("FBLEPROF_RUN")) {
       check(read_time(value, &settings.run_start_ns), "FBLEPROF_RUN",
             "nanoseconds since 1970, as fble-prof sets it");

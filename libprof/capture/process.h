@@ -7,8 +7,8 @@
 //   text, clock, kernel_file < stack_bounds, own_memory < options < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
-//     < thread_blocks < threads < modules < description < profile < confinement, ending,
-//     fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
+//     < thread_blocks < threads < modules < description < profile < plans, module_choice < exact
+//     < confinement, ending, fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
 //
 // scripts/check_layers enforces this order.
 #pragma once

@@ -7,6 +7,7 @@
 #include "signal_safe/enter.h"
 
 #include "arch/call_instruction.h"
+#include "arch/trampoline.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/session.h"
 
@@ -31,7 +32,8 @@ bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref ent
   if (caller == 0) return false;
   const auto* record = session.arena.at<format::Function>(caller);
   if (record->module == 0 || record->address > site - arch::kDirectCallBytes) return false;
-  const std::uint64_t target = arch::direct_call_target(site);
+  std::uint64_t target = arch::direct_call_target(site);
+  if (const std::uint64_t behind = session.trampolines.function_at(target)) target = behind;
   const Ref named = target != 0 ? session.code_map.function_at(target) : 0;
   if (named == 0 || named == entered) return false;
   // A PLT stub stands for whatever it jumps to.
@@ -113,9 +115,17 @@ bool draws_slot(ThreadState& thread) {
   return thread.lot >> 58 < kSlotsIn64;
 }
 
+// What a hook tells of a call. Slots of the cache have `key` for the callee: the hook's own view of
+// it, which for a rewritten function is its trampoline.
+struct Call {
+  Frame frame;
+  std::uint64_t site, callee, key;
+};
+
 // Handles most calls that miss the cache: the caller is the top entry's function, site and callee
 // are known facts, and the way was taken before. False if any of that does not hold.
-bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::uint64_t callee) {
+bool enter_known_way(ThreadState& thread, const Call& call) {
+  const auto [frame, site, callee, key] = call;
   const CodeMap& code = thread.session->code_map;
   const Ref function = code.known_hook_at(callee);
   const Ref owner = code.known_function_at(site - 1);
@@ -130,7 +140,7 @@ bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
   if (draws_slot(thread)) {
-    remember(thread, top->word, site, callee, step.calls, word);
+    remember(thread, top->word, site, key, step.calls, word);
   }
   push(thread, top, frame, word);
   return true;
@@ -138,8 +148,8 @@ bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::
 
 // Handles any call. The guard proves that we may change the tree.
 __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState& thread,
-                                             Frame frame, std::uint64_t site, std::uint64_t callee,
-                                             int hook, const HookState* at) {
+                                             const Call& call, int hook, const HookState* at) {
+  const auto [frame, site, callee, key] = call;
   Session& session = *thread.session;
   const bool is_api = hook == HOOK_API;
   if (is_api && callee == 0) return;
@@ -179,7 +189,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   const bool same_next_time =
       caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
   if (same_next_time && *step.calls > 1)
-    remember(thread, caller->word, site, callee, step.calls, word);
+    remember(thread, caller->word, site, key, step.calls, word);
 }
 
 }  // namespace
@@ -194,8 +204,16 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
     return;
   }
   if (!thread.session->recording.load(std::memory_order_relaxed)) return;
-  if (hook == HOOK_NATIVE && enter_known_way(thread, frame, site, callee)) return;
-  enter_new_way(guard, thread, frame, site, callee, hook, at);
+  Call call{frame, site, callee, callee};
+  HookState at_function;
+  if (hook == HOOK_EXACT) {
+    // The frame is as it is at the function's first instruction.
+    call.callee = arch::function_of_trampoline(callee);
+    at_function = {call.callee, at->sp, at->fp};
+    at = &at_function;
+  }
+  if ((hook == HOOK_NATIVE || hook == HOOK_EXACT) && enter_known_way(thread, call)) return;
+  enter_new_way(guard, thread, call, hook, at);
 }
 
 // The exit hook of a function that has no entry at the hook's frame or below. Either it has no

@@ -39,6 +39,12 @@ po::options_description recording_options() {
   add("depth", po::value<std::string>()->value_name("N"),
       "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
       "that depth, by caller and callee. This keeps long paths out of the tree. Default: no limit");
+  add("exact", po::value<std::string>()->implicit_value("on")->value_name("[=MODULES]"),
+      "count every call of a program without hooks, in its exact context: the starts of its "
+      "functions are changed in memory. Without MODULES: of the program and its libraries, but not "
+      "of libc. MODULES: names of files (libz,program: program is the program itself), or all. "
+      "What "
+      "cannot be counted is sampled; the report's --coverage says which functions and why");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
@@ -64,7 +70,7 @@ po::options_description all_options() {
 // Whether this option takes a value. False for unknown options too: the parser reports those.
 bool wants_value(const po::options_description& options, const std::string& name) {
   const po::option_description* option = options.find_nothrow(name, false);
-  return option != nullptr && option->semantic()->max_tokens() > 0;
+  return option != nullptr && option->semantic()->min_tokens() > 0;
 }
 
 // How many words of `arguments` are ours: those before the program, "--" not included.
@@ -163,6 +169,7 @@ constexpr Valued kValued[] = {
     {"compact", "FBLEPROF_COMPACT", is_rule, "pair, suffix or none"},
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
+    {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
 };
 
 struct Switch {

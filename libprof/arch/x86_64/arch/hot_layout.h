@@ -40,5 +40,11 @@
 #define HOOK_NATIVE 0
 #define HOOK_CYG 1
 #define HOOK_API 2
+#define HOOK_EXACT 3 /* of a rewritten function: the callee is a trampoline's */
+
+/* A trampoline: its call of the hook, and where its function's address stands before the return
+ * address of that call; arch/trampoline.h. */
+#define TRAMPOLINE_CALL_BYTES 6
+#define TRAMPOLINE_FUNCTION 14
 
 #endif
