@@ -89,17 +89,33 @@ struct Work {
   std::uint8_t* bytes(std::uint64_t in_file) const {
     return reinterpret_cast<std::uint8_t*>(address(in_file));
   }
+  // Sets the protection of all code.
+  bool protect_text(int protection) const {
+    const plan::Header& header = plan.header();
+    bool done = true;
+    for (std::uint32_t i = 0; i < header.segment_count; ++i) {
+      done &= protect(address(header.segments[i].begin), address(header.segments[i].end), protection);
+    }
+    return done;
+  }
   bool has_text(std::uint64_t in_file, std::uint64_t count) const {
-    return in_file >= plan.header().text_begin && in_file + count <= plan.header().text_end;
+    const plan::Header& header = plan.header();
+    for (std::uint32_t i = 0; i < header.segment_count; ++i) {
+      const plan::Range& part = header.segments[i];
+      if (in_file >= part.begin && in_file + count <= part.end) return true;
+    }
+    return false;
   }
 };
 
 // Whether what is loaded is what the plan was made for.
 bool matches(const Work& work) {
   const plan::Header& header = work.plan.header();
-  if (work.address(header.text_begin) < work.module.begin ||
-      work.address(header.text_end) > work.module.end) {
-    return false;
+  for (std::uint32_t i = 0; i < header.segment_count; ++i) {
+    if (work.address(header.segments[i].begin) < work.module.begin ||
+        work.address(header.segments[i].end) > work.module.end) {
+      return false;
+    }
   }
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
@@ -209,7 +225,7 @@ void note_refusals(const Work& work) {
 // Why the module was not rewritten; null: it was.
 const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
-  if (header.trampolines == 0) return "nothing in it can be counted";
+  if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
   if (!matches(work)) return "its code is not what its plan was made for";
   const std::uint64_t bytes =
       (kHeadBytes + header.trampolines * kTrampolineBytes + kPage - 1) / kPage * kPage;
@@ -226,8 +242,8 @@ const char* apply(const Work& work) {
   if (!protect(base, base + bytes, PROT_READ | PROT_EXEC)) {
     return "the system forbids new code (W^X)";
   }
-  const std::uint64_t begin = work.address(header.text_begin), end = work.address(header.text_end);
-  if (!protect(begin, end, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  if (!work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
+    work.protect_text(PROT_READ | PROT_EXEC);
     return "the system forbids changing code (W^X)";
   }
   const bool no_pushes = has_shadow_stack();
@@ -245,7 +261,7 @@ const char* apply(const Work& work) {
   for (std::uint32_t i = 0; i < header.sites; ++i) {
     arch::write_distance(work.bytes(sites[i].at) + 1, region->entry(sites[i].trampoline));
   }
-  protect(begin, end, PROT_READ | PROT_EXEC);
+  work.protect_text(PROT_READ | PROT_EXEC);
   return nullptr;
 }
 

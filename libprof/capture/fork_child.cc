@@ -132,6 +132,8 @@ void become_own_process(ThreadState* inherited) {
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);
   abandon_all_threads();
+  // What follows may call rewritten functions of libc: their hooks must not attach this thread.
+  fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = false;
   const OutputFile parent = profile.output;
   if (!open_profile(&parent)) {
@@ -141,6 +143,7 @@ void become_own_process(ThreadState* inherited) {
   add_loaded_modules();
   recognize_rewritten();
   inheritance.take_blocks();
+  fbleprof_hot.self = nullptr;
   attach_this_thread(inheritance.bounds(), 0);
   inheritance.replay_stack();
   inheritance.release();

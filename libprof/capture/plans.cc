@@ -41,7 +41,8 @@ bool Plan::open(const char* path) {
                                std::uint64_t{head.sites} * sizeof(plan::Site) +
                                std::uint64_t{head.refusals} * sizeof(plan::Refusal);
   if (__builtin_memcmp(head.magic, plan::kMagic, sizeof plan::kMagic) == 0 &&
-      head.version == plan::kVersion && wanted == size_) {
+      head.version == plan::kVersion && head.segment_count <= plan::kMostSegments &&
+      head.error[sizeof head.error - 1] == 0 && wanted == size_) {
     return true;
   }
   kernel_call(SYS_munmap, at, static_cast<long>(size_));

@@ -172,10 +172,16 @@ void attach(ThreadBlock* block, StackBounds bounds, std::uint64_t cpu_from_ns) {
 }  // namespace
 
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
-  if (fbleprof_hot.self || !session.arena.base()) return;
-  ThreadBlock* block = take_block();
-  if (!block) return give_up_on_this_thread();
-  attach(block, bounds, cpu_from_ns);
+  // What this calls may be rewritten, and its hook would attach the thread once more.
+  static __thread bool attaching;
+  if (fbleprof_hot.self || attaching || !session.arena.base()) return;
+  attaching = true;
+  if (ThreadBlock* block = take_block()) {
+    attach(block, bounds, cpu_from_ns);
+  } else {
+    give_up_on_this_thread();
+  }
+  attaching = false;
 }
 
 ThreadStart* prepare_thread() {

@@ -21,17 +21,24 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules by which functions are refused.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 using Address = std::uint32_t;  // in the file; files beyond 4 GB are refused
+
+// A segment of code.
+struct Range {
+  Address begin, end;
+};
+inline constexpr std::uint32_t kMostSegments = 4;
 
 struct Header {
   char magic[8];
   std::uint32_t version;
   std::uint32_t trampolines, sites, refusals;
-  Address text_begin, text_end;  // the executable segment
-  std::uint32_t instructions;    // that were decoded, for the curious
-  std::uint32_t reserved[3];
+  std::uint32_t segment_count;
+  Range segments[kMostSegments];  // executable, in order
+  std::uint32_t instructions;     // that were decoded, for the curious
+  char error[60];                 // why there are no trampolines
 };
 
 enum class FixupKind : std::uint8_t {
@@ -123,7 +130,7 @@ struct Refusal {
   std::uint16_t reserved;
 };
 
-static_assert(sizeof(Header) == 48 && sizeof(Fixup) == 8 && sizeof(Site) == 8);
+static_assert(sizeof(Header) == 124 && sizeof(Fixup) == 8 && sizeof(Site) == 8);
 static_assert(sizeof(Trampoline) == 96 && sizeof(Refusal) == 12);
 
 }  // namespace fbleprof::plan

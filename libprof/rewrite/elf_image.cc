@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "plan/plan.h"
+
 namespace fbleprof::rewrite {
 
 ElfImage::~ElfImage() {
@@ -50,11 +52,16 @@ std::string ElfImage::open(const std::string& path) {
     }
     segments_.push_back(part);
     if (!(part.p_flags & PF_X)) continue;
-    if (text_end_ != 0) return "it has more than one segment of code";
     if (part.p_flags & PF_W) return "its code is writable";
-    text_begin_ = part.p_vaddr;
+    if (!code_.empty() &&
+        (part.p_vaddr < text_end_ || segments_[segments_.size() - 2].p_vaddr != code_.back().p_vaddr)) {
+      return "its segments of code are apart";
+    }
+    if (code_.empty()) text_begin_ = part.p_vaddr;
     text_end_ = part.p_vaddr + part.p_filesz;
+    code_.push_back(part);
   }
+  if (code_.size() > plan::kMostSegments) return "it has too many segments of code";
   if (text_end_ == 0 || unwind_header_ == 0) return "it has no unwind table";
   if (dynamic(DT_TEXTREL) != 0 || (dynamic(DT_FLAGS) & DF_TEXTREL) != 0) {
     return "the loader changes its code";

@@ -34,6 +34,8 @@ class ElfImage {
   Address end_of_segment(Address address) const;
 
   bool in_text(Address address) const { return address >= text_begin_ && address < text_end_; }
+  // The segments of code. Between the first and the last there is nothing else.
+  const std::vector<Elf64_Phdr>& code() const { return code_; }
   Address text_begin() const { return text_begin_; }
   Address text_end() const { return text_end_; }
   bool is_relocatable() const { return header_->e_type == ET_DYN; }
@@ -60,7 +62,7 @@ class ElfImage {
   const std::uint8_t* file_ = nullptr;
   std::uint64_t size_ = 0;
   const Elf64_Ehdr* header_ = nullptr;
-  std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Phdr> segments_, code_;
   Address text_begin_ = 0, text_end_ = 0;
   Address unwind_header_ = 0, dynamic_ = 0;
 };

@@ -83,7 +83,6 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
   window.begin = begin;
   const Address end = begin + plan::kJumpBytes;
   if (!image_.at(begin, sizeof plan::Trampoline{}.expected)) return Reason::kTooShort;
-  if (begin + sizeof plan::Trampoline{}.expected > image_.text_end()) return Reason::kTooShort;
   for (Address at = begin + 1; at < end; ++at) {
     if (references_.is_target(at)) return Reason::kTarget;
   }
@@ -199,8 +198,11 @@ std::string Entries::plan() const {
   header.trampolines = static_cast<std::uint32_t>(trampolines.size());
   header.sites = static_cast<std::uint32_t>(sites.size());
   header.refusals = static_cast<std::uint32_t>(refusals.size());
-  header.text_begin = static_cast<plan::Address>(image_.text_begin());
-  header.text_end = static_cast<plan::Address>(image_.text_end());
+  for (const Elf64_Phdr& part : image_.code()) {
+    header.segments[header.segment_count++] = {
+        static_cast<plan::Address>(part.p_vaddr),
+        static_cast<plan::Address>(part.p_vaddr + part.p_filesz)};
+  }
   header.instructions = references_.instructions();
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
   const auto add = [&bytes](const auto& items) {

@@ -86,12 +86,16 @@ void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
 // Whether the state belongs to this process, not to one that forked it.
 bool is_ours(ThreadState& thread) {
   if (thread.canary->alive) return true;
+  // What the adoption calls may be rewritten, and come here again.
+  if (thread.adopting) return false;
+  thread.adopting = true;
   auto adopt = [](void* state) -> long {
     auto* thread = static_cast<ThreadState*>(state);
     thread->session->adopt_forked_child(thread);
     return 0;
   };
   fbleprof_preserving_vectors(adopt, &thread);
+  thread.adopting = false;
   return fbleprof_hot.top != nullptr && fbleprof_hot.self->canary->alive;
 }
 

@@ -48,6 +48,7 @@ struct ThreadState {
   CallTree tree;
   RuleCache rules;
   format::Thread* record = nullptr;
+  bool adopting = false;  // in a forked child: its own profile is being made
   std::uint64_t lot = 0;  // random state: which calls get a cache slot
 
   // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack; code
