@@ -31,12 +31,14 @@ bool is_any_of(const char* name, const char* words) {
   return false;
 }
 
-// These cannot be rewritten while they are used to do it, or must not be seen by the program.
+// The recorder, and what it calls itself: in a forked child, or while a thread is attached, their
+// hooks would call the recorder in the middle of its work. And what has its own idea of code.
 constexpr const char* kNever =
-    "libfbleprof,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,liblsan,libclang_rt";
-// libc and its parts, the unwinder, and libraries of hand-written assembly.
+    "libfbleprof,libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"
+    "liblsan,libclang_rt";
+// Other parts of libc, the unwinder, and libraries of hand-written assembly.
 constexpr const char* kNotByDefault =
-    "libc,libm,libpthread,libdl,librt,libresolv,libgcc_s,libmvec,libthread_db,libanl,libutil,"
+    "libm,libresolv,libgcc_s,libmvec,libthread_db,libanl,libutil,"
     "libnss_files,libnss_dns,libcrypto,libssl,libgmp,libgcrypt,libnettle,libhogweed";
 
 }  // namespace

@@ -9,9 +9,9 @@ namespace fbleprof::capture {
 inline constexpr const char* kProgramAndLibraries = "on";
 
 // Whether `choice` names the module at `path`. "on": the program and its libraries, without those
-// that are written by hand or that work below the program (libc, the loader, OpenSSL, gmp). "all":
-// all but the recorder, the loader and the kernel's. Otherwise a list of file names, or beginnings
-// of them up to a point ("libsqlite3"), separated by commas; "program" is the program itself.
+// that work below them or are written by hand (libm, OpenSSL, gmp). "all": these too. Otherwise a
+// list of file names, or beginnings of them up to a point ("libsqlite3"), separated by commas;
+// "program" is the program itself. Never libc, the loader and the recorder.
 bool is_chosen(const char* choice, const format::Module& module, const char* path);
 
 }  // namespace fbleprof::capture

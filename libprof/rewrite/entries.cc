@@ -90,8 +90,9 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
   bool has_ended = false;
   while (at < end) {
     if (at >= function.end || has_ended) {
-      // What follows may be overwritten only if it is padding, all of it.
-      if (!has_ended || end > limit || !references_.is_padding(at, limit)) {
+      // What follows may be overwritten only if it is padding, up to where compilers align code.
+      const Address gap_end = std::min(limit, (end + 15) / 16 * 16);
+      if (!has_ended || end > limit || !references_.is_padding(at, gap_end)) {
         return Reason::kTooShort;
       }
       at = end;
