@@ -94,7 +94,8 @@ struct Work {
     const plan::Header& header = plan.header();
     bool done = true;
     for (std::uint32_t i = 0; i < header.segment_count; ++i) {
-      done &= protect(address(header.segments[i].begin), address(header.segments[i].end), protection);
+      done &=
+          protect(address(header.segments[i].begin), address(header.segments[i].end), protection);
     }
     return done;
   }

@@ -8,7 +8,8 @@
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
 //     < thread_blocks < threads < modules < description < profile < plans, module_choice < exact
-//     < confinement, ending, fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
+//     < confinement, ending, fork_child, locked_memory < fatal_signals, exec < process < api <
+//     contexts < fibers
 //
 // scripts/check_layers enforces this order.
 #pragma once

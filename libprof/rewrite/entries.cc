@@ -1,6 +1,7 @@
 #include "rewrite/entries.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "rewrite/displaced.h"
@@ -24,6 +25,16 @@ bool is_stub(const std::uint8_t* code) {
   return code[0] == 0xff && code[1] == 0x25;
 }
 
+// The first bytes of a function; zeros behind the end of the code.
+using Head = std::array<std::uint8_t, 16>;
+Head head_at(const ElfImage& image, Address address) {
+  Head head{};
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    if (const std::uint8_t* byte = image.at(address + i)) head[i] = *byte;
+  }
+  return head;
+}
+
 }  // namespace
 
 Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
@@ -43,7 +54,7 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kNotAnEntry;
   } else if (!function.decodes) {
     function.reason = Reason::kUndecodable;
-  } else if (!code || is_stub(code)) {
+  } else if (is_stub(code)) {
     function.reason = Reason::kStub;
   } else if (is_only_jumped_to && function.branches_from_others != 0) {
     function.reason = Reason::kPart;
@@ -61,7 +72,7 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
 }
 
 void Entries::choose(Function& function, Address limit) {
-  if (is_no_function(function, image_.at(function.begin, 16))) return;
+  if (is_no_function(function, head_at(image_, function.begin).data())) return;
   Window window{&function, function.begin, 0, {}};
   function.reason = read_window(function, limit, window);
   if (function.reason != Reason::kNone) {
@@ -76,7 +87,7 @@ void Entries::choose(Function& function, Address limit) {
 Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
   if (function.jumps_to_itself != 0) return Reason::kLoop;
   Address begin = function.begin;
-  if (begins_with_endbr(image_.at(begin, 16))) {
+  if (begins_with_endbr(head_at(image_, begin).data())) {
     begin += sizeof kEndbr;  // it must stay where indirect branches arrive
     if (references_.is_target(begin)) return Reason::kTarget;
   }

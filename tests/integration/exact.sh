@@ -32,13 +32,13 @@ check "a call in the first bytes" "$(calls displaced recursive)" = 1000
 check "recursion" "$(entered recursive)" = 14497
 check "what relies on its caller is left alone" "$(entered flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" |
-  grep -c 'flags .*relies on flags or memory')" = 1
+  grep -c 'relies on flags or memory .* flags$')" = 1
 
 begin "exceptions and threads"
 exactly all
 same "$PROGRAMS/exact_throws.plain"
 verified "$profile"
-check "calls in threads" "$(entered '(anonymous namespace)::Plain::value')" = 60000
+check "calls in threads" "$(entered '(anonymous namespace)::Plain::value(int)')" = 60000
 
 # What these programs expect of their hooked builds holds for the plain ones.
 for program in notes jumps throws; do
@@ -51,7 +51,13 @@ done
 begin "libraries that come and go"
 exactly
 same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
-expected
+verified "$profile"
+check "calls of libraries" "$(calls main run_plugin)" = 7500
+check "calls within the first" "$(calls run_plugin first_leaf)" = 5000
+check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
+# Its `ret` is the last byte before the next section.
+check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
+  grep -c 'only through pointers .*callback')" = 1
 
 begin "forks and other programs"
 exactly all
@@ -64,11 +70,11 @@ for program in "perl -e 'print sort { \$a <=> \$b } map { \$_ * 7 % 1000 } 1..50
   same sh -c "$program"
 done
 
-begin "a system that forbids changing code"
+begin "damaged plans"
 exactly
-printf damaged >"$plans/damaged.plan"
-same "$PROGRAMS/split.plain"
-verified "$profile"
+for plan in "$plans"/*.plan; do head -c 100 "$plan" >"$plan.short" && mv "$plan.short" "$plan"; done
+same "$PROGRAMS/notes.plain"
+expected
 
 begin "counts against callgrind: Lua"
 mkdir -p "$CACHE/lua-exact"
