@@ -6,6 +6,7 @@
 
 #include "arch/kernel.h"
 #include "arch/restart.h"
+#include "capture/exact.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
@@ -190,6 +191,8 @@ void become_own_process(ThreadState* inherited) {
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);
   abandon_all_threads();
+  // What follows may call rewritten functions of libc: their hooks must not attach this thread.
+  fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = false;
   const OutputFile parent = profile.output;
   if (!open_profile(&parent)) {
@@ -197,7 +200,9 @@ void become_own_process(ThreadState* inherited) {
     return;
   }
   add_loaded_modules();
+  recognize_rewritten();
   inheritance.take_blocks();
+  fbleprof_hot.self = nullptr;
   attach_this_thread(inheritance.bounds(), 0);
   inheritance.replay_stack();
   inheritance.release();

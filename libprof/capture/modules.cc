@@ -78,6 +78,44 @@ void add_loaded_modules() {
   }
 }
 
+namespace {
+
+bool is_registered(const link_map& map) {
+  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    const auto* module = session.arena.at<format::Module>(ref);
+    if (module->unloaded_ns == 0 && module->load_bias == map.l_addr) return true;
+    ref = module->older;
+  }
+  return false;
+}
+
+}  // namespace
+
+// _dl_find_object does not know them yet, so their own headers tell their extent.
+void add_mapped_modules() {
+  constexpr std::uint64_t kPage = 4096;
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+    if (map->l_addr == 0 || is_registered(*map) || !is_mapped(map->l_addr)) continue;
+    const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(map->l_addr);
+    if (__builtin_memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0) continue;
+    LoadedModule module;
+    module.headers = reinterpret_cast<const Elf64_Phdr*>(map->l_addr + elf->e_phoff);
+    module.header_count = elf->e_phnum;
+    module.begin = map->l_addr;
+    for (std::uint32_t i = 0; i < module.header_count; ++i) {
+      const Elf64_Phdr& segment = module.headers[i];
+      if (segment.p_type != PT_LOAD) continue;
+      const std::uint64_t end = map->l_addr + segment.p_vaddr + segment.p_memsz;
+      if (end > module.end) module.end = (end + kPage - 1) / kPage * kPage;
+    }
+    module.load_bias = map->l_addr;
+    module.path = map->l_name;
+    module.loaded_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
+    session.code_map.add_module(module);
+  }
+}
+
 void note_unloading() {
   bool was_hooked = false;
   signal_safe::forget_unloaded_objects();
@@ -85,6 +123,8 @@ void note_unloading() {
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
     if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
+      __atomic_fetch_and(&session.arena.at<format::Module>(ref)->flags, ~format::kModuleIsSettled,
+                         __ATOMIC_RELAXED);
       // Cache slots lead only to hooked functions.
       was_hooked |= (module->flags & format::kModuleIsHooked) != 0;
       session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);

@@ -7,6 +7,10 @@ namespace fbleprof::capture {
 // child may have inherited it from a thread that does not exist in the child.
 void add_loaded_modules();
 
+// Registers modules that the loader has mapped since, but not yet relocated. Call while it is in a
+// consistent state.
+void add_mapped_modules();
+
 // After dlclose: forgets code that is gone.
 void note_unloading();
 

@@ -149,6 +149,12 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_TICK_PERIOD")) {
       check(read_tick_period(value, &settings.recording.tick_period), "FBLEPROF_TICK_PERIOD",
             "1 to 1000000000 (ticks)");
+    } else if (is("FBLEPROF_EXACT")) {
+      settings.exact = Text<1024>{value};
+    } else if (is("FBLEPROF_EXACT_PLANS")) {
+      settings.exact_plans = Path{value};
+    } else if (is("FBLEPROF_EXACT_TOOL")) {
+      settings.exact_tool = Path{value};
     } else if (is("FBLEPROF_RUN")) {
       check(read_time(value, &settings.run_start_ns), "FBLEPROF_RUN",
             "nanoseconds since 1970, as fble-prof sets it");

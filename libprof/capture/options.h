@@ -16,6 +16,8 @@ struct Settings {
   std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G
   std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known
   bool start = true;                          // FBLEPROF_START
+  Text<1024> exact;                           // FBLEPROF_EXACT; empty: nothing is rewritten
+  Path exact_plans, exact_tool;               // FBLEPROF_EXACT_PLANS, _TOOL: a folder, fble-prof
   bool verbose = false;                       // FBLEPROF_VERBOSE
   Text<16> mpi_rank;                          // from the MPI launcher; empty: none
   // Complaints about bad values, one per line; noted once there is a file.

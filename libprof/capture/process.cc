@@ -7,6 +7,7 @@
 #include "arch/machine.h"
 #include "capture/clock.h"
 #include "capture/confinement.h"
+#include "capture/exact.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
 #include "capture/loader_symbols.h"
@@ -88,6 +89,7 @@ void start_process(char** environment) {
   if (profile.settings.start) start_all_threads();
   session.arena.header()->state = format::State::kLive;
   fbleprof_attach_lazily = 1;
+  rewrite_program();
 }
 
 }  // namespace fbleprof::capture

@@ -7,9 +7,9 @@
 //   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
-//     < thread_memory < threads < modules < description < profile < confinement, ending,
-//     fork_child, locked_memory < fatal_signals, exec < process < api < block_registry,
-//     contexts, profiles < fibers, query
+//     < thread_memory < threads < modules < description < profile < plans, module_choice < exact
+//     < confinement, ending, fork_child, locked_memory < fatal_signals, exec < process < api
+//     < block_registry, contexts, profiles < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

@@ -182,10 +182,16 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
 }  // namespace
 
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
-  if (fbleprof_hot.self || !session.arena.base()) return;
-  ThreadMemory* memory = take_thread_memory();
-  if (!memory) return give_up_on_this_thread();
-  attach(memory, bounds, cpu_from_ns);
+  // What this calls may be rewritten, and its hook would attach the thread once more.
+  static __thread bool attaching;
+  if (fbleprof_hot.self || attaching || !session.arena.base()) return;
+  attaching = true;
+  if (ThreadMemory* memory = take_thread_memory()) {
+    attach(memory, bounds, cpu_from_ns);
+  } else {
+    give_up_on_this_thread();
+  }
+  attaching = false;
 }
 
 ThreadStart* prepare_thread() {

@@ -111,8 +111,11 @@ struct Module {
 };
 inline constexpr std::uint32_t kModuleIsMain = 1;
 inline constexpr std::uint32_t kModuleIsVdso = 2;
-inline constexpr std::uint32_t kModuleIsKnown = 0x10;   // has functions in the file
-inline constexpr std::uint32_t kModuleIsHooked = 0x20;  // has functions that were entered by hooks
+inline constexpr std::uint32_t kModuleIsKnown = 0x10;    // has functions in the file
+inline constexpr std::uint32_t kModuleIsHooked = 0x20;   // has functions that were entered by hooks
+inline constexpr std::uint32_t kModuleIsExact = 0x40;    // its functions count their calls, but for
+                                                         // those that are kFunctionNotCounted
+inline constexpr std::uint32_t kModuleIsSettled = 0x80;  // the recorder's own
 
 enum class FunctionKind : std::uint16_t {
   kNative = 0,       // address = its first byte, as far as unwind tables tell
@@ -144,7 +147,10 @@ struct Function {
   std::uint16_t flags;  // kFunction...
   std::uint32_t reserved[3];
 };
-inline constexpr std::uint16_t kFunctionHooked = 1;  // was entered through a hook
+inline constexpr std::uint16_t kFunctionHooked = 1;      // was entered through a hook
+inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not known: not 0
+inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
+                                                         // plan::Reason
 
 // Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in the
 // order of their making: in the file, a parent stands before its children.

@@ -129,6 +129,15 @@ bool CodeMap::name_key(std::uint64_t key, format::Ref before, format::Ref block)
   return true;
 }
 
+void CodeMap::note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t reason) {
+  const auto kind = format::FunctionKind::kNative;
+  const format::Ref function = find_or_add(key_of(start, kind), {start, size, true}, start, kind);
+  if (function == 0) return;
+  __atomic_fetch_or(&arena_->at<format::Function>(function)->flags,
+                    format::kFunctionNotCounted | reason << format::kFunctionReasonShift,
+                    __ATOMIC_RELAXED);
+}
+
 format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                                  format::FunctionKind kind) {
   KeyTable::Item* item = functions_.place_of(key);

@@ -106,6 +106,9 @@ class CodeMap {
   // Registers a module; 0 if there is no space. A module that is loaded again gets its old record.
   format::Ref add_module(const LoadedModule& loaded);
 
+  // The calls of the function at `start` are not counted, for a reason of plan.h.
+  void note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t reason);
+
   // This module was unloaded: forgets all facts of its addresses.
   void retire(format::Ref module, std::uint64_t unloaded_ns);
 

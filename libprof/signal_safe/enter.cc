@@ -4,6 +4,9 @@
 // stale, and in every unusual state (another stack, a forked child, a stopped profile). The answer
 // goes into the cache if the same context and site must give the same answer next time. That is so
 // if the entry taken for the caller is the one that the filter left on top.
+#include "signal_safe/enter.h"
+
+#include "arch/trampoline.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
 #include "signal_safe/profile_switch.h"
@@ -34,9 +37,17 @@ bool draws_slot(ThreadState& thread) {
   return thread.lot >> 58 < kSlotsIn64;
 }
 
+// What a hook tells of a call. Slots of the cache have `key` for the callee: the hook's own view of
+// it, which for a rewritten function is its trampoline.
+struct Call {
+  Frame frame;
+  std::uint64_t site, callee, key;
+};
+
 // Handles most calls that miss the cache: the caller is the top entry's function, site and callee
 // are known facts, and the way was taken before. False if any of that does not hold.
-bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::uint64_t callee) {
+bool enter_known_way(ThreadState& thread, const Call& call) {
+  const auto [frame, site, callee, key] = call;
   const CodeMap& code = thread.session->code_map;
   const Ref function = code.known_hook_at(callee);
   const Ref owner = code.known_function_at(site - 1);
@@ -51,7 +62,7 @@ bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
   if (draws_slot(thread)) {
-    remember_call(thread, top->word, site, callee, step.calls, word);
+    remember_call(thread, top->word, site, key, step.calls, word);
   }
   push(thread, top, frame, word);
   return true;
@@ -59,8 +70,8 @@ bool enter_known_way(ThreadState& thread, Frame frame, std::uint64_t site, std::
 
 // Handles any call. The guard proves that we may change the tree.
 __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState& thread,
-                                             Frame frame, std::uint64_t site, std::uint64_t callee,
-                                             int hook, const HookState* at) {
+                                             const Call& call, int hook, const HookState* at) {
+  const auto [frame, site, callee, key] = call;
   Session& session = *thread.session;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
   top = without_left_behind(top);
@@ -94,18 +105,22 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   const bool same_next_time =
       caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
   if (same_next_time && *step.calls > 1)
-    remember_call(thread, caller->word, site, callee, step.calls, word);
+    remember_call(thread, caller->word, site, key, step.calls, word);
 }
 
 }  // namespace
 
 bool adopt_forked_child(ThreadState& thread) {
+  // What the adoption calls may be rewritten, and come here again.
+  if (thread.adopting) return false;
+  thread.adopting = true;
   auto adopt = [](void* state) -> long {
     auto* thread = static_cast<ThreadState*>(state);
     thread->session->adopt_forked_child(thread);
     return 0;
   };
   fbleprof_preserving_vectors(adopt, &thread);
+  thread.adopting = false;
   return fbleprof_hot.top != nullptr && fbleprof_hot.self->canary->alive;
 }
 
@@ -122,8 +137,16 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   if (thread.profiles != 0) {
     settle_profiles(thread, filter(thread.hot->top, frame, hook == HOOK_CYG));
   }
-  if (hook == HOOK_NATIVE && enter_known_way(thread, frame, site, callee)) return;
-  enter_new_way(guard, thread, frame, site, callee, hook, at);
+  Call call{frame, site, callee, callee};
+  HookState at_function;
+  if (hook == HOOK_EXACT) {
+    // The frame is as it is at the function's first instruction.
+    call.callee = arch::function_of_trampoline(callee);
+    at_function = {call.callee, at->sp, at->fp};
+    at = &at_function;
+  }
+  if ((hook == HOOK_NATIVE || hook == HOOK_EXACT) && enter_known_way(thread, call)) return;
+  enter_new_way(guard, thread, call, hook, at);
 }
 
 // The exit hook of a function that has no entry at the hook's frame or below. Either it has no

@@ -34,7 +34,8 @@ format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
   if (caller == 0) return 0;
   const format::Function& record = record_of(thread, caller);
   if (record.module == 0 || record.address > site - arch::kDirectCallBytes) return 0;
-  const std::uint64_t target = arch::direct_call_target(site);
+  std::uint64_t target = arch::direct_call_target(site);
+  if (const std::uint64_t behind = session.trampolines.function_at(target)) target = behind;
   return target != 0 ? session.code_map.function_at(target) : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "signal_safe/code_map.h"
 #include "signal_safe/options.h"
 #include "signal_safe/pages.h"
+#include "signal_safe/trampolines.h"
 
 namespace fbleprof::signal_safe {
 
@@ -33,6 +34,7 @@ struct Session {
   CodeMap code_map;
   Options options;
   TreeBasis trees;
+  Trampolines trampolines;
   Clocks clocks;
   std::uint64_t start_monotonic_ns = 0;
 
@@ -84,6 +86,8 @@ extern std::uint8_t fbleprof_has_xsave __attribute__((visibility("hidden")));
 // Calls function(argument) with all vector registers kept: foreign code, from a hook.
 long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
     __attribute__((visibility("hidden")));
+// The hook of rewritten functions, which their trampolines call.
+extern const char fbleprof_exact_hook[] __attribute__((visibility("hidden")));
 // The hooks' text.
 extern const char fbleprof_hooks_begin[] __attribute__((visibility("hidden")));
 extern const char fbleprof_hooks_end[] __attribute__((visibility("hidden")));

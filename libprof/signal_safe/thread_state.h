@@ -65,6 +65,7 @@ struct ThreadState {
   ProfileFrame profile_frames[kMostProfiles];
   RuleCache rules;
   format::Thread* record = nullptr;
+  bool adopting = false;        // in a forked child: its own profile is being made
   std::uint64_t lot = 0;        // random state: which calls get a cache slot
   std::uint64_t uncounted = 0;  // what is counted here is not shown: redone blocks
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "launch/exact.h"
 #include "launch/library.h"
 #include "launch/names.h"
 #include "launch/options.h"
@@ -75,6 +76,7 @@ int become_push(char** argv) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
+  if (argc > 1 && std::string_view(argv[1]) == "--plan") return make_plans(argc - 2, argv + 2);
   const Request request = read_request({argv + 1, argv + argc});
   if (!request.error.empty()) {
     return give_up(kWrongUse, request.error + " (fble-prof --help explains the options)");
@@ -105,6 +107,15 @@ int main(int argc, char** argv) {
 
   for (const auto& [variable, value] : request.environment) {
     setenv(variable.c_str(), value.c_str(), 1);
+  }
+  if (const char* exact = std::getenv("FBLEPROF_EXACT"); exact && *exact) {
+    const std::string folder = plan_folder();
+    if (folder.empty()) {
+      return give_up(kWrongUse,
+                     "--exact: no folder for plans can be made: set XDG_CACHE_HOME to one");
+    }
+    setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
+    setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);
   }
   // By this the recorder tells this run's profiles, which it leaves alone, from the previous run's.
   const std::uint64_t start_ns = realtime_ns();

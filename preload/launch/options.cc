@@ -42,6 +42,12 @@ po::options_description recording_options() {
   add("tick-period", po::value<std::string>()->value_name("N"),
       "charge virtual time when N ticks have passed, to the context that is running then. More is "
       "cheaper and coarser, and still the same on every run. Default: 1");
+  add("exact", po::value<std::string>()->implicit_value("on")->value_name("[=MODULES]"),
+      "count every call of a program without hooks, in its exact context: the starts of its "
+      "functions are changed in memory. Without MODULES: of the program and its libraries, but not "
+      "of libc. MODULES: names of files (libz,program: program is the program itself), or all. "
+      "What "
+      "cannot be counted is sampled; the report's --coverage says which functions and why");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
@@ -74,7 +80,7 @@ po::options_description all_options() {
 // Whether this option takes a value. False for unknown options too: the parser reports those.
 bool wants_value(const po::options_description& options, const std::string& name) {
   const po::option_description* option = options.find_nothrow(name, false);
-  return option != nullptr && option->semantic()->max_tokens() > 0;
+  return option != nullptr && option->semantic()->min_tokens() > 0;
 }
 
 // How many words of `arguments` are ours: those before the program, "--" not included.
@@ -179,6 +185,7 @@ constexpr Valued kValued[] = {
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
+    {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
 };
 
 struct Switch {

@@ -2,12 +2,16 @@
 //
 // The profile knows what was entered; the files of its modules know what has a hook, that is, what
 // would have been counted. The difference was never entered.
+//
+// With --exact there are no hooks in the files; then the profile names the functions whose calls
+// are not counted, and why. Of all others of these modules the counts are exact.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "analysis/functions.h"
+#include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/phrases.h"
@@ -113,6 +117,48 @@ void sort_rows(const Profile& profile, const std::string& by, std::vector<Row>& 
   }
 }
 
+// Of a function that --exact does not count.
+struct Uncounted {
+  FunctionId function;
+  plan::Reason reason;
+
+  // Parts of functions, and stubs, are no loss.
+  bool is_function() const {
+    return reason != plan::Reason::kPart && reason != plan::Reason::kNotAnEntry &&
+           reason != plan::Reason::kStub && reason != plan::Reason::kUnreferenced;
+  }
+};
+
+std::vector<Uncounted> uncounted_of(const Profile& profile,
+                                    const std::vector<std::uint8_t>& wanted) {
+  const Functions& functions = profile.functions();
+  std::vector<Uncounted> found;
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (!(functions.flags[f] & format::kFunctionNotCounted) || wanted[f] == 0) continue;
+    const auto reason = functions.flags[f] >> format::kFunctionReasonShift;
+    found.push_back({FunctionId(f), static_cast<plan::Reason>(reason)});
+  }
+  return found;
+}
+
+std::vector<std::string> exact_lines(const Profile& profile,
+                                     const std::vector<Uncounted>& uncounted) {
+  std::vector<std::string> lines;
+  for (std::size_t m = 0; m < profile.modules().size(); ++m) {
+    if (!(profile.modules()[m].flags & format::kModuleIsExact)) continue;
+    std::size_t lost = 0, parts = 0;
+    for (const Uncounted& each : uncounted) {
+      if (profile.functions().module[each.function.index()] != ModuleId(m)) continue;
+      ++(each.is_function() ? lost : parts);
+    }
+    const std::string path(profile.text(profile.modules()[m].path));
+    lines.push_back(
+        fmt::format("{}: counted exactly, but for {} functions; {} more are parts, stubs or unused",
+                    escape(path.substr(path.rfind('/') + 1)), count(lost), count(parts)));
+  }
+  return lines;
+}
+
 // A line a module; what to say where there is nothing to say.
 std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row>& rows) {
   struct Counts {
@@ -129,9 +175,6 @@ std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row
     lines.push_back(fmt::format("{}: {} of {} functions with hooks were entered ({})",
                                 escape(module), count(counts.entered), count(counts.hooked),
                                 percent(counts.entered, counts.hooked)));
-  }
-  if (lines.empty()) {
-    lines.emplace_back("no function has a hook: build with -pg -mfentry or -finstrument-functions");
   }
   return lines;
 }
@@ -163,7 +206,14 @@ Result<Document> coverage(const Request& request) {
   Document document("coverage", Names(profile, request.look.lines));
   document.held = held;
   document.measure = request.measure();
-  const std::vector<std::string> heads = counts_of(profile, rows);
+  const std::vector<Uncounted> uncounted = uncounted_of(profile, wanted);
+  std::vector<std::string> heads = counts_of(profile, rows);
+  for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
+  if (heads.empty()) {
+    heads.emplace_back(
+        "no function has a hook: build with -pg -mfentry or -finstrument-functions, or record with "
+        "--exact");
+  }
   sort_rows(profile, request.look.sort, rows);
   const bool for_people = request.look.format == Format::kText;
   if (for_people) std::erase_if(rows, [](const Row& row) { return row.entered; });
@@ -185,11 +235,29 @@ Result<Document> coverage(const Request& request) {
                text_cell(profile.text(functions.file[f])), number_cell(functions.line[f]),
                number_cell(row.calls), flag_cell(row.entered)});
   }
-  document.text = [heads, table, names = document.names, held](const Look& look) {
+  Table not_counted;
+  not_counted.key = "not_counted";
+  not_counted.columns = {{"name", "not counted", Kind::kName, 1},
+                         {"module", "module", Kind::kText},
+                         {"address", "", Kind::kNumber},
+                         {"bytes", "bytes"},
+                         {"reason", "because", Kind::kText}};
+  for (const Uncounted& each : uncounted) {
+    if (for_people && !each.is_function()) continue;
+    const std::size_t f = each.function.index();
+    not_counted.add({name_cell(each.function), text_cell(module_of(profile, each.function)),
+                     number_cell(functions.address[f]), number_cell(functions.size[f]),
+                     text_cell(plan::explain(each.reason))});
+  }
+  document.text = [heads, table, not_counted, names = document.names, held](const Look& look) {
     std::string out;
     for (const std::string& line : heads) out += line + "\n";
-    return table.size() == 0 ? out : out + "\n" + text_of(table, look, names, {});
+    for (const Table& each : {table, not_counted}) {
+      if (each.size() != 0) out += "\n" + text_of(each, look, names, {});
+    }
+    return out;
   };
+  if (not_counted.size() != 0) document.tables.push_back(std::move(not_counted));
   return document;
 }
 

@@ -220,7 +220,11 @@ std::string describe_layout() {
   NUMBER(kModuleIsVdso);
   NUMBER(kModuleIsKnown);
   NUMBER(kModuleIsHooked);
+  NUMBER(kModuleIsExact);
+  NUMBER(kModuleIsSettled);
   NUMBER(kFunctionHooked);
+  NUMBER(kFunctionNotCounted);
+  NUMBER(kFunctionReasonShift);
   NUMBER(kEdgeSampled);
   NUMBER(kEdgeByTailCall);
   NUMBER(kThreadRunning);

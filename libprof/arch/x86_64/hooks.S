@@ -75,12 +75,12 @@ fbleprof_restarts:
         jnz     7b
 .endm
 
-/* Saves what a C++ function may clobber (rax, rcx, rdx are in the red zone already) and remembers
- * the stack pointer in rbp. */
-.macro SAVE_REST
+/* Saves what a C++ function may clobber (rax, rcx, rdx, and perhaps r11, are in the red zone already)
+ * and remembers the stack pointer in rbp. */
+.macro SAVE_REST saved=24
         .cfi_remember_state
-        sub     $24, %rsp
-        .cfi_adjust_cfa_offset 24
+        sub     $\saved, %rsp
+        .cfi_adjust_cfa_offset \saved
         .irp    register, rsi, rdi, r8, r9, r10, rbp
         push    %\register
         .cfi_adjust_cfa_offset 8
@@ -89,13 +89,21 @@ fbleprof_restarts:
         mov     %rsp, %rbp
         .cfi_def_cfa_register %rbp
 .endm
-.macro RESTORE_ALL
+.macro RESTORE_ALL saved=24
         mov     %rbp, %rsp
         .cfi_def_cfa_register %rsp
         pop     %rbp
         .cfi_adjust_cfa_offset -8
         .cfi_restore %rbp
-        .irp    register, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+        .irp    register, r10, r9, r8, rdi, rsi
+        pop     %\register
+        .cfi_adjust_cfa_offset -8
+        .endr
+  .if \saved == 32
+        pop     %r11
+        .cfi_adjust_cfa_offset -8
+  .endif
+        .irp    register, rdx, rcx, rax
         pop     %\register
         .cfi_adjust_cfa_offset -8
         .endr
@@ -126,10 +134,12 @@ fbleprof_restarts:
 /* A hook that is called at a function's entry and may clobber only r11.
  *   frame: an operand that is the function's frame (its return-address slot - FRAME_BIAS)
  *   site:  where the function's return address stands
+ *   kind:  HOOK_NATIVE, or HOOK_EXACT, which keeps r11 too
+ *   saved: the bytes of the red zone in which registers are saved
  * rsp itself is the frame of a function that calls __fentry__ first. It does not change: registers are
  * saved in the red zone, which is cheaper than pushes (2 % of a run of Lua), because the processor
  * does not have to update the stack pointer in between. */
-.macro ENTRY_HOOK name, frame_from_rbp
+.macro ENTRY_HOOK name, frame_from_rbp, kind=HOOK_NATIVE, saved=24
         .globl  \name
         .type   \name, @function
         .p2align 6
@@ -138,6 +148,9 @@ fbleprof_restarts:
         mov     %rax, -8(%rsp)
         mov     %rcx, -16(%rsp)
         mov     %rdx, -24(%rsp)
+  .if \saved == 32
+        mov     %r11, -32(%rsp)
+  .endif
 0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
         test    %rax, %rax
@@ -177,6 +190,9 @@ fbleprof_restarts:
 2:      mov     -8(%rsp), %rax
         mov     -16(%rsp), %rcx
         mov     -24(%rsp), %rdx
+  .if \saved == 32
+        mov     -32(%rsp), %r11
+  .endif
         ret
 /* Dead entries. An offset of 0 means that we are not relocated yet (a hook in an IFUNC resolver of
  * a library that the loader relocates before us); then rax is the thread's control block. */
@@ -199,27 +215,27 @@ fbleprof_restarts:
         FIND_OTHER_SLOT (%rsp)
         RESTARTABLE 0b, 2b, 0b
         RESTARTABLE 3b, 4f, 0b
-4:      SAVE_REST
+4:      SAVE_REST \saved
         mov     %rax, %rdi
   .if \frame_from_rbp
         mov     (%rbp), %rdx            /* the function's rbp, saved by SAVE_REST */
         lea     8-FRAME_BIAS(%rdx), %rsi
         mov     8(%rdx), %rdx
   .else
-        lea     48+24(%rbp), %rsi
-        mov     48+24+FRAME_BIAS(%rbp), %rdx
+        lea     48+\saved(%rbp), %rsi
+        mov     48+\saved+FRAME_BIAS(%rbp), %rdx
   .endif
-        mov     48+24(%rbp), %rcx
-        mov     $HOOK_NATIVE, %r8d
+        mov     48+\saved(%rbp), %rcx
+        mov     $\kind, %r8d
         /* the state at the hook's return: fp, sp, pc */
         pushq   (%rbp)
-        lea     48+32(%rbp), %r9
+        lea     48+\saved+8(%rbp), %r9
         push    %r9
         push    %rcx
         mov     %rsp, %r9
         and     $-16, %rsp
         call    fbleprof_enter_slow
-        RESTORE_ALL
+        RESTORE_ALL \saved
         ret
         .cfi_restore_state
 /* A thread without a shadow stack: the library is not ready, has finished, or did not see it start. */
@@ -227,10 +243,10 @@ fbleprof_restarts:
         jne     2b
         cmpb    $0, fbleprof_attach_lazily(%rip)
         je      2b
-        SAVE_REST
+        SAVE_REST \saved
         and     $-16, %rsp
         call    fbleprof_attach_slow
-        RESTORE_ALL
+        RESTORE_ALL \saved
         jmp     \name
         .cfi_restore_state
         .cfi_endproc
@@ -243,6 +259,11 @@ ENTRY_HOOK __fentry__, 0
 ENTRY_HOOK mcount, 1
         .globl  _mcount
         .set    _mcount, mcount
+
+/* Rewritten functions: called by a trampoline. gcc keeps values in r11 across calls of functions that
+ * it knows not to use r11 (-fipa-ra), so r11 is kept like any other. */
+        .hidden fbleprof_exact_hook
+ENTRY_HOOK fbleprof_exact_hook, 0, HOOK_EXACT, 32
 
 /* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site).
  * An ordinary call: all argument registers are free. Inlined functions share their frame with the

@@ -39,5 +39,11 @@
 /* How a function was entered: the last argument of fbleprof_enter_slow. */
 #define HOOK_NATIVE 0
 #define HOOK_CYG 1
+#define HOOK_EXACT 2 /* of a rewritten function: the callee is a trampoline's */
+
+/* A trampoline: its call of the hook, and where its function's address stands before the return
+ * address of that call; arch/trampoline.h. */
+#define TRAMPOLINE_CALL_BYTES 6
+#define TRAMPOLINE_FUNCTION 14
 
 #endif

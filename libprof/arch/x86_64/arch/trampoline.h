@@ -1,0 +1,85 @@
+// The trampolines of rewritten functions: their layout in memory, and the code that leads to them.
+//
+// A slot of 64 bytes: the function's address; `call *hook`; the function's first instructions, if
+// they were displaced, and a jump to the rest; a word for a return address that they push.
+// The hook finds the slot by its own return address.
+#pragma once
+
+#include <cstdint>
+
+#include "arch/hot_layout.h"
+
+namespace fbleprof::arch {
+
+inline constexpr std::uint64_t kTrampolineBytes = 64;
+inline constexpr std::uint64_t kTrampolineEntry = 8;
+inline constexpr std::uint64_t kTrampolineCode = kTrampolineEntry + TRAMPOLINE_CALL_BYTES;
+inline constexpr std::uint64_t kTrampolineWord = kTrampolineBytes - 8;
+static_assert(kTrampolineCode == TRAMPOLINE_FUNCTION);
+
+// The function of the trampoline that called the hook.
+inline std::uint64_t function_of_trampoline(std::uint64_t hook_return) {
+  return *reinterpret_cast<const std::uint64_t*>(hook_return - TRAMPOLINE_FUNCTION);
+}
+
+// Whether a distance of 32 bits leads from the end of an instruction to `to`.
+inline bool is_near(std::uint64_t to, std::uint64_t end) {
+  const auto distance = static_cast<std::int64_t>(to - end);
+  return distance == static_cast<std::int32_t>(distance);
+}
+
+// Writes the distance of an instruction that ends `trailing` bytes after it.
+inline void write_distance(std::uint8_t* at, std::uint64_t to, std::uint64_t trailing = 0) {
+  const auto end = reinterpret_cast<std::uint64_t>(at) + 4 + trailing;
+  const auto distance = static_cast<std::int32_t>(to - end);
+  __builtin_memcpy(at, &distance, sizeof distance);
+}
+
+// Writes a jump of five bytes.
+inline void write_jump(std::uint8_t* at, std::uint64_t to) {
+  at[0] = 0xe9;
+  write_distance(at + 1, to);
+}
+
+// Writes `call *(address)` and `jmp *(address)`, six bytes each.
+inline void write_indirect_call(std::uint8_t* at, const void* address) {
+  at[0] = 0xff;
+  at[1] = 0x15;
+  write_distance(at + 2, reinterpret_cast<std::uint64_t>(address));
+}
+inline void write_indirect_jump(std::uint8_t* at, const void* address) {
+  at[0] = 0xff;
+  at[1] = 0x25;
+  write_distance(at + 2, reinterpret_cast<std::uint64_t>(address));
+}
+
+// Whether a call or jump of five bytes stands here, and where it leads.
+inline std::uint64_t target_of_direct(const std::uint8_t* at) {
+  if (at[0] != 0xe8 && at[0] != 0xe9) return 0;
+  std::int32_t distance;
+  __builtin_memcpy(&distance, at + 1, sizeof distance);
+  return reinterpret_cast<std::uint64_t>(at) + 5 +
+         static_cast<std::uint64_t>(std::int64_t{distance});
+}
+
+// Whether a function does nothing but return, and five bytes of it can be overwritten. Returns
+// where they begin, or null.
+inline std::uint8_t* only_returns(std::uint8_t* function) {
+  static constexpr std::uint8_t kEndbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
+  std::uint8_t* at = function;
+  if (__builtin_memcmp(at, kEndbr, sizeof kEndbr) == 0) at += sizeof kEndbr;
+  if (at[0] != 0xc3) return nullptr;
+  // What follows must be padding up to the next boundary of 16.
+  const auto end = (reinterpret_cast<std::uint64_t>(at) + 16) & ~std::uint64_t{15};
+  if (end - reinterpret_cast<std::uint64_t>(at) < 5) return nullptr;
+  static constexpr std::uint8_t kPadding[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x80,
+                                              0x40, 0x44, 0x90, 0x00, 0xcc};
+  for (std::uint8_t* byte = at + 1; reinterpret_cast<std::uint64_t>(byte) < end; ++byte) {
+    bool is_padding = false;
+    for (const std::uint8_t each : kPadding) is_padding |= *byte == each;
+    if (!is_padding) return nullptr;
+  }
+  return at;
+}
+
+}  // namespace fbleprof::arch

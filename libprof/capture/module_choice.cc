@@ -1,0 +1,55 @@
+#include "capture/module_choice.h"
+
+#include "capture/text.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+const char* file_name(const char* path) {
+  const char* name = path;
+  for (; *path; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  return name;
+}
+
+// Whether `name` is the word, or begins with it and goes on with a point or a dash ("libc.so.6",
+// "libc-2.31.so").
+bool is_named(const char* name, const char* word, const char* word_end) {
+  while (word != word_end && *name == *word) ++name, ++word;
+  return word == word_end && (*name == 0 || *name == '.' || *name == '-');
+}
+
+bool is_any_of(const char* name, const char* words) {
+  while (*words) {
+    const char* end = words;
+    while (*end && *end != ',') ++end;
+    if (end != words && is_named(name, words, end)) return true;
+    words = *end ? end + 1 : end;
+  }
+  return false;
+}
+
+// The recorder, and what it calls itself: in a forked child, or while a thread is attached, their
+// hooks would call the recorder in the middle of its work. And what has its own idea of code.
+constexpr const char* kNever =
+    "libfbleprof,libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"
+    "liblsan,libclang_rt";
+// Other parts of libc, the unwinder, and libraries of hand-written assembly.
+constexpr const char* kNotByDefault =
+    "libm,libresolv,libgcc_s,libmvec,libthread_db,libanl,libutil,"
+    "libnss_files,libnss_dns,libcrypto,libssl,libgmp,libgcrypt,libnettle,libhogweed";
+
+}  // namespace
+
+bool is_chosen(const char* choice, const format::Module& module, const char* path) {
+  const char* name = file_name(path);
+  if (module.flags & format::kModuleIsVdso || *name == 0 || is_any_of(name, kNever)) return false;
+  if (equal(choice, "all")) return true;
+  const bool is_program = (module.flags & format::kModuleIsMain) != 0;
+  if (equal(choice, kProgramAndLibraries)) return is_program || !is_any_of(name, kNotByDefault);
+  return is_any_of(name, choice) || (is_program && is_any_of("program", choice));
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,127 @@
+#include "capture/plans.h"
+
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "capture/kernel_file.h"
+#include "capture/own_memory.h"
+#include "capture/signals.h"
+#include "signal_safe/session.h"
+
+extern "C" long fbleprof_start_child(long flags, void* stack, void (*function)(void*),
+                                     void* argument) __attribute__((visibility("hidden")));
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using arch::kernel_failed;
+using signal_safe::session;
+
+Plan::~Plan() {
+  if (bytes_) {
+    kernel_call(SYS_munmap, reinterpret_cast<long>(bytes_), static_cast<long>(size_));
+  }
+}
+
+bool Plan::open(const char* path) {
+  const File file(path, O_RDONLY);
+  struct stat status;
+  if (!file || !file.read_status(&status)) return false;
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  if (size_ < sizeof(plan::Header)) return false;
+  const long at =
+      kernel_call(SYS_mmap, 0, static_cast<long>(size_), PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  if (kernel_failed(at)) return false;
+  bytes_ = reinterpret_cast<const char*>(at);
+  const plan::Header& head = header();
+  const std::uint64_t wanted = sizeof head +
+                               std::uint64_t{head.trampolines} * sizeof(plan::Trampoline) +
+                               std::uint64_t{head.sites} * sizeof(plan::Site) +
+                               std::uint64_t{head.refusals} * sizeof(plan::Refusal);
+  if (__builtin_memcmp(head.magic, plan::kMagic, sizeof plan::kMagic) == 0 &&
+      head.version == plan::kVersion && head.segment_count <= plan::kMostSegments &&
+      head.error[sizeof head.error - 1] == 0 && wanted == size_) {
+    return true;
+  }
+  kernel_call(SYS_munmap, at, static_cast<long>(size_));
+  bytes_ = nullptr;
+  return false;
+}
+
+namespace {
+
+void add_hex(Path& path, std::uint64_t value, int digits) {
+  for (int i = digits - 1; i >= 0; --i) path.add("0123456789abcdef"[value >> (4 * i) & 15]);
+}
+
+}  // namespace
+
+Path plan_path(const char* directory, const format::Module& module) {
+  Path path;
+  if (module.path == 0) return path;
+  path.add(directory).add('/');
+  if (module.build_id != 0) {
+    const auto* id = session.arena.at<format::String>(module.build_id);
+    for (std::uint32_t i = 0; i < id->length; ++i) {
+      add_hex(path, static_cast<unsigned char>(id->bytes[i]), 2);
+    }
+  } else {
+    // Without a build-id, the file itself is known by where it is and when it was written.
+    Path name;
+    const auto* text = session.arena.at<format::String>(module.path);
+    for (std::uint32_t i = 0; i < text->length; ++i) name.add(text->bytes[i]);
+    struct stat status;
+    if (kernel_path_call(SYS_stat, name.c_str(), reinterpret_cast<long>(&status)) != 0) return {};
+    for (const std::uint64_t part :
+         {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+          static_cast<std::uint64_t>(status.st_size),
+          static_cast<std::uint64_t>(status.st_mtim.tv_sec),
+          static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
+      path.add('-');
+      add_hex(path, part, 16);
+    }
+  }
+  return path.add(".plan");
+}
+
+namespace {
+
+struct Job {
+  const char* tool;
+  const char* const* arguments;
+};
+
+// Runs in the child, which shares our memory until it becomes the tool.
+void become_tool(void* argument) {
+  const Job& job = *static_cast<const Job*>(argument);
+  kernel_call(SYS_close_range, 3, ~0u, 0);
+  std::uint64_t none = 0;
+  kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&none), 0, sizeof none);
+  const char* environment[] = {nullptr};
+  kernel_call(SYS_execve, reinterpret_cast<long>(job.tool), reinterpret_cast<long>(job.arguments),
+              reinterpret_cast<long>(environment));
+}
+
+}  // namespace
+
+void make_plans(const char* tool, const PlanOrder& order) {
+  constexpr std::uint64_t kStackBytes = 64 << 10;
+  static void* stack = nullptr;
+  if (!stack) stack = take_memory(kStackBytes, InChild::kCopied);
+  if (!stack || order.count == 0) return;
+  const char* arguments[2 * kMostPlans + 3] = {tool, "--plan"};
+  for (int i = 0; i < 2 * order.count; ++i) arguments[2 + i] = order.paths[i];
+  Job job{tool, arguments};
+  AllSignalsBlocked guard;
+  // Without an exit signal: no handler hears of it, and no wait of the program's finds it.
+  const long child = fbleprof_start_child(
+      CLONE_VM | CLONE_VFORK, static_cast<char*>(stack) + kStackBytes, become_tool, &job);
+  if (child <= 0) return;
+  int status;
+  while (kernel_call(SYS_wait4, child, reinterpret_cast<long>(&status), __WALL, 0) == -EINTR) {
+  }
+}
+
+}  // namespace fbleprof::capture

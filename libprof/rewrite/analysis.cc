@@ -1,0 +1,32 @@
+#include "rewrite/analysis.h"
+
+#include <cstring>
+
+#include "rewrite/entries.h"
+
+namespace fbleprof::rewrite {
+namespace {
+
+std::string empty_plan(const std::string& error) {
+  plan::Header header{};
+  error.copy(header.error, sizeof header.error - 1);
+  std::memcpy(header.magic, plan::kMagic, sizeof header.magic);
+  header.version = plan::kVersion;
+  return {reinterpret_cast<const char*>(&header), sizeof header};
+}
+
+}  // namespace
+
+Analysis analyse(const std::string& path, void (*progress)(double)) {
+  ElfImage image;
+  if (const std::string error = image.open(path); !error.empty()) return {empty_plan(error), error};
+  std::vector<Function> functions = read_functions(image);
+  if (functions.empty()) {
+    const std::string error = "its unwind table lists no functions";
+    return {empty_plan(error), error};
+  }
+  const References references(image, functions, progress);
+  return {Entries(image, functions, references).plan(), {}};
+}
+
+}  // namespace fbleprof::rewrite

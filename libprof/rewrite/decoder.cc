@@ -1,0 +1,131 @@
+#include "rewrite/decoder.h"
+
+namespace fbleprof::rewrite {
+namespace {
+
+using Kind = Instruction::Kind;
+
+// The arithmetic flags. The direction flag is not among them: the hook leaves it as it is.
+constexpr std::uint64_t kTested = X86_EFLAGS_TEST_OF | X86_EFLAGS_TEST_SF | X86_EFLAGS_TEST_ZF |
+                                  X86_EFLAGS_TEST_PF | X86_EFLAGS_TEST_CF;
+constexpr std::uint64_t kWritten =
+    X86_EFLAGS_MODIFY_CF | X86_EFLAGS_MODIFY_ZF | X86_EFLAGS_RESET_CF | X86_EFLAGS_UNDEFINED_CF;
+
+bool is_in(const cs_detail& detail, std::uint8_t group) {
+  for (int i = 0; i < detail.groups_count; ++i) {
+    if (detail.groups[i] == group) return true;
+  }
+  return false;
+}
+
+Kind kind_of(const cs_insn& instruction, bool is_direct) {
+  switch (instruction.id) {
+    case X86_INS_JMP:
+      return is_direct ? Kind::kJump : Kind::kIndirectJump;
+    case X86_INS_CALL:
+      return is_direct ? Kind::kCall : Kind::kIndirectCall;
+    case X86_INS_LJMP:
+      return Kind::kIndirectJump;
+    case X86_INS_LCALL:
+      return Kind::kIndirectCall;
+    case X86_INS_RET:
+    case X86_INS_RETF:
+    case X86_INS_RETFQ:
+    case X86_INS_IRET:
+    case X86_INS_IRETD:
+    case X86_INS_IRETQ:
+      return Kind::kReturn;
+    case X86_INS_LOOP:
+    case X86_INS_LOOPE:
+    case X86_INS_LOOPNE:
+    case X86_INS_JRCXZ:
+    case X86_INS_JECXZ:
+    case X86_INS_JCXZ:
+    case X86_INS_XBEGIN:
+      return Kind::kUnmovable;
+    case X86_INS_UD2:
+    case X86_INS_HLT:
+    case X86_INS_INT3:
+      return Kind::kStop;
+    default:
+      return is_in(*instruction.detail, CS_GRP_JUMP) ? Kind::kBranch : Kind::kPlain;
+  }
+}
+
+bool reads_flags(const cs_insn& instruction) {
+  if (instruction.id == X86_INS_PUSHFQ || instruction.id == X86_INS_PUSHF ||
+      instruction.id == X86_INS_LAHF) {
+    return true;
+  }
+  return !is_in(*instruction.detail, X86_GRP_FPU) &&
+         (instruction.detail->x86.eflags & kTested) != 0;
+}
+
+bool writes_flags(const cs_insn& instruction) {
+  return !is_in(*instruction.detail, X86_GRP_FPU) &&
+         (instruction.detail->x86.eflags & kWritten) != 0;
+}
+
+}  // namespace
+
+Decoder::Decoder(const ElfImage& image) : image_(image) {
+  if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) return;
+  cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
+  decoded_ = cs_malloc(handle_);
+}
+
+Decoder::~Decoder() {
+  if (decoded_) cs_free(decoded_, 1);
+  if (handle_) cs_close(&handle_);
+}
+
+bool Decoder::decode(Address address, Address end, Instruction* instruction) {
+  if (address >= end || !decoded_) return false;
+  std::size_t size = end - address;
+  const std::uint8_t* code = image_.at(address, size);
+  std::uint64_t at = address;
+  if (!code || !cs_disasm_iter(handle_, &code, &size, &at, decoded_)) return false;
+  const cs_x86& x86 = decoded_->detail->x86;
+  *instruction = {};
+  instruction->address = address;
+  instruction->length = static_cast<std::uint8_t>(decoded_->size);
+  const bool is_direct = x86.op_count == 1 && x86.operands[0].type == X86_OP_IMM;
+  instruction->kind = kind_of(*decoded_, is_direct);
+  instruction->reads_flags = reads_flags(*decoded_);
+  instruction->writes_flags = writes_flags(*decoded_);
+  instruction->is_nop = decoded_->id == X86_INS_NOP;
+  if (is_direct && instruction->kind != Kind::kPlain) {
+    instruction->target = static_cast<Address>(x86.operands[0].imm);
+  }
+  read_operands(*instruction);
+  return true;
+}
+
+void Decoder::read_operands(Instruction& instruction) {
+  constexpr std::int64_t kLeastAddress = 0x1000;
+  mentioned_.clear();
+  below_stack_.clear();
+  const cs_x86& x86 = decoded_->detail->x86;
+  for (int i = 0; i < x86.op_count; ++i) {
+    const cs_x86_op& operand = x86.operands[i];
+    if (operand.type == X86_OP_IMM && instruction.kind == Kind::kPlain) {
+      mentioned_.push_back(static_cast<Address>(operand.imm));
+    }
+    if (operand.type != X86_OP_MEM) continue;
+    const std::int64_t offset = operand.mem.disp;
+    if (operand.mem.base == X86_REG_RIP) {
+      instruction.distance_at = x86.encoding.disp_offset;
+      instruction.target = instruction.end() + static_cast<Address>(offset);
+      mentioned_.push_back(instruction.target);
+    } else if (offset > kLeastAddress) {
+      mentioned_.push_back(static_cast<std::uint32_t>(offset));
+    }
+    if (operand.mem.base == X86_REG_RSP && operand.mem.index == X86_REG_INVALID && offset < 0 &&
+        decoded_->id != X86_INS_LEA && decoded_->id != X86_INS_NOP) {
+      below_stack_.push_back({offset, operand.size, (operand.access & CS_AC_READ) != 0,
+                              (operand.access & CS_AC_WRITE) != 0});
+    }
+  }
+}
+
+}  // namespace fbleprof::rewrite

@@ -1,0 +1,72 @@
+// One instruction at a time, with what matters for moving it and for knowing where it leads.
+#pragma once
+
+#include <capstone/capstone.h>
+
+#include <vector>
+
+#include "rewrite/elf_image.h"
+
+namespace fbleprof::rewrite {
+
+struct Instruction {
+  enum class Kind : std::uint8_t {
+    kPlain,
+    kJump,    // to `target`
+    kBranch,  // a conditional jump to `target`
+    kCall,    // of `target`
+    kIndirectJump,
+    kIndirectCall,
+    kReturn,
+    kUnmovable,  // a short loop, or the like, that has no longer form
+    kStop,       // traps
+  };
+
+  Address address = 0;
+  std::uint8_t length = 0;
+  Kind kind = Kind::kPlain;
+  Address target = 0;            // of a branch, or what an address relative to rip is
+  std::uint8_t distance_at = 0;  // where that address stands in the instruction; 0: nowhere
+  bool reads_flags = false, writes_flags = false;
+  bool is_nop = false;
+
+  Address end() const { return address + length; }
+  // Nothing after it is reached from it.
+  bool ends_flow() const {
+    return kind == Kind::kJump || kind == Kind::kIndirectJump || kind == Kind::kReturn ||
+           kind == Kind::kStop;
+  }
+};
+
+// An access of memory below the stack pointer.
+struct BelowStack {
+  std::int64_t offset;  // below 0
+  std::uint8_t bytes;
+  bool is_read, is_written;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(const ElfImage& image);
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // The instruction at `address`, which must end at or before `end`. False: there is none.
+  bool decode(Address address, Address end, Instruction* instruction);
+
+  // Of the last one: values that may be addresses, and its accesses below the stack pointer.
+  const std::vector<Address>& mentioned() const { return mentioned_; }
+  const std::vector<BelowStack>& below_stack() const { return below_stack_; }
+
+ private:
+  void read_operands(Instruction& instruction);
+
+  const ElfImage& image_;
+  csh handle_ = 0;
+  cs_insn* decoded_ = nullptr;
+  std::vector<Address> mentioned_;
+  std::vector<BelowStack> below_stack_;
+};
+
+}  // namespace fbleprof::rewrite

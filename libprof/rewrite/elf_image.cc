@@ -1,0 +1,138 @@
+#include "rewrite/elf_image.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "plan/plan.h"
+
+namespace fbleprof::rewrite {
+
+ElfImage::~ElfImage() {
+  if (file_) munmap(const_cast<std::uint8_t*>(file_), size_);
+}
+
+std::string ElfImage::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::strerror(errno);
+  struct stat status {};
+  void* at = MAP_FAILED;
+  if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Elf64_Ehdr))) {
+    at = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+  }
+  close(fd);
+  if (at == MAP_FAILED) return "it cannot be read";
+  file_ = static_cast<const std::uint8_t*>(at);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  header_ = reinterpret_cast<const Elf64_Ehdr*>(file_);
+  if (std::memcmp(header_->e_ident, ELFMAG, SELFMAG) != 0 ||
+      header_->e_ident[EI_CLASS] != ELFCLASS64 || header_->e_machine != EM_X86_64 ||
+      (header_->e_type != ET_DYN && header_->e_type != ET_EXEC)) {
+    return "it is no program or library for this processor";
+  }
+  const std::uint64_t table = header_->e_phoff;
+  if (header_->e_phentsize != sizeof(Elf64_Phdr) || table > size_ ||
+      (size_ - table) / sizeof(Elf64_Phdr) < header_->e_phnum) {
+    return "its program headers are damaged";
+  }
+  for (int i = 0; i < header_->e_phnum; ++i) {
+    Elf64_Phdr part;
+    std::memcpy(&part, file_ + table + sizeof part * static_cast<std::size_t>(i), sizeof part);
+    if (part.p_type == PT_GNU_EH_FRAME) unwind_header_ = part.p_vaddr;
+    if (part.p_type == PT_DYNAMIC) dynamic_ = part.p_vaddr;
+    if (part.p_type != PT_LOAD) continue;
+    if (part.p_offset > size_ || part.p_filesz > size_ - part.p_offset ||
+        part.p_vaddr + part.p_memsz > UINT32_MAX) {
+      return "its segments are damaged, or beyond 4 GB";
+    }
+    segments_.push_back(part);
+    if (!(part.p_flags & PF_X)) continue;
+    if (part.p_flags & PF_W) return "its code is writable";
+    if (!code_.empty() && (part.p_vaddr < text_end_ ||
+                           segments_[segments_.size() - 2].p_vaddr != code_.back().p_vaddr)) {
+      return "its segments of code are apart";
+    }
+    if (code_.empty()) text_begin_ = part.p_vaddr;
+    text_end_ = part.p_vaddr + part.p_filesz;
+    code_.push_back(part);
+  }
+  if (code_.size() > plan::kMostSegments) return "it has too many segments of code";
+  if (text_end_ == 0 || unwind_header_ == 0) return "it has no unwind table";
+  if (dynamic(DT_TEXTREL) != 0 || (dynamic(DT_FLAGS) & DF_TEXTREL) != 0) {
+    return "the loader changes its code";
+  }
+  return {};
+}
+
+const std::uint8_t* ElfImage::at(Address address, std::uint64_t count) const {
+  for (const Elf64_Phdr& part : segments_) {
+    if (address >= part.p_vaddr && address - part.p_vaddr <= part.p_filesz &&
+        count <= part.p_filesz - (address - part.p_vaddr)) {
+      return file_ + part.p_offset + (address - part.p_vaddr);
+    }
+  }
+  return nullptr;
+}
+
+Address ElfImage::end_of_segment(Address address) const {
+  for (const Elf64_Phdr& part : segments_) {
+    if (address >= part.p_vaddr && address - part.p_vaddr < part.p_filesz) {
+      return part.p_vaddr + part.p_filesz;
+    }
+  }
+  return address;
+}
+
+Address ElfImage::dynamic(std::int64_t tag) const {
+  if (dynamic_ == 0) return 0;
+  Elf64_Dyn entry;
+  for (Address place = dynamic_; read(place, &entry) && entry.d_tag != DT_NULL;
+       place += sizeof entry) {
+    // Flags without a value say something by being there.
+    if (entry.d_tag == tag) return tag == DT_TEXTREL ? 1 : entry.d_un.d_val;
+  }
+  return 0;
+}
+
+void ElfImage::read_symbols(const Elf64_Shdr& section, std::vector<Symbol>& symbols) const {
+  if (section.sh_offset > size_ || section.sh_size > size_ - section.sh_offset) return;
+  for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    std::memcpy(&symbol, file_ + section.sh_offset + at, sizeof symbol);
+    if (symbol.st_shndx == SHN_UNDEF) continue;
+    symbols.push_back(
+        {symbol.st_value, ELF64_ST_TYPE(symbol.st_info), section.sh_type == SHT_DYNSYM});
+  }
+}
+
+std::vector<ElfImage::Symbol> ElfImage::symbols() const {
+  std::vector<Symbol> symbols;
+  const bool has_sections = header_->e_shentsize == sizeof(Elf64_Shdr) &&
+                            header_->e_shoff <= size_ &&
+                            (size_ - header_->e_shoff) / sizeof(Elf64_Shdr) >= header_->e_shnum;
+  for (int i = 0; has_sections && i < header_->e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, file_ + header_->e_shoff + sizeof section * static_cast<std::size_t>(i),
+                sizeof section);
+    if (section.sh_type == SHT_DYNSYM || section.sh_type == SHT_SYMTAB) {
+      read_symbols(section, symbols);
+    }
+  }
+  if (!symbols.empty()) return symbols;
+  // Without sections, the names follow the symbols.
+  const Address table = dynamic(DT_SYMTAB), names = dynamic(DT_STRTAB);
+  Elf64_Sym symbol;
+  for (Address at = table; table != 0 && at + sizeof symbol <= names && read(at, &symbol);
+       at += sizeof symbol) {
+    if (symbol.st_shndx == SHN_UNDEF) continue;
+    symbols.push_back({symbol.st_value, ELF64_ST_TYPE(symbol.st_info), true});
+  }
+  return symbols;
+}
+
+}  // namespace fbleprof::rewrite

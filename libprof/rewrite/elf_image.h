@@ -1,0 +1,70 @@
+// A file of code as the loader would map it: what stands at an address of the file.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fbleprof::rewrite {
+
+using Address = std::uint64_t;
+
+class ElfImage {
+ public:
+  ElfImage() = default;
+  ~ElfImage();
+  ElfImage(const ElfImage&) = delete;
+  ElfImage& operator=(const ElfImage&) = delete;
+
+  // Why the file cannot be rewritten; empty: it can.
+  std::string open(const std::string& path);
+
+  // `count` bytes that stand in the file, or null.
+  const std::uint8_t* at(Address address, std::uint64_t count = 1) const;
+  // The same, for a value of its own.
+  template <typename T>
+  bool read(Address address, T* value) const {
+    const std::uint8_t* bytes = at(address, sizeof(T));
+    if (bytes) __builtin_memcpy(value, bytes, sizeof(T));
+    return bytes != nullptr;
+  }
+  // The end of the bytes that follow in the same segment.
+  Address end_of_segment(Address address) const;
+
+  bool in_text(Address address) const { return address >= text_begin_ && address < text_end_; }
+  // The segments of code. Between the first and the last there is nothing else.
+  const std::vector<Elf64_Phdr>& code() const { return code_; }
+  Address text_begin() const { return text_begin_; }
+  Address text_end() const { return text_end_; }
+  bool is_relocatable() const { return header_->e_type == ET_DYN; }
+  Address entry() const { return header_->e_entry; }
+  Address unwind_header() const { return unwind_header_; }
+
+  // Values of the dynamic section; 0: not there.
+  Address dynamic(std::int64_t tag) const;
+
+  // Segments of data.
+  const std::vector<Elf64_Phdr>& segments() const { return segments_; }
+
+  // All symbols: the dynamic ones, and those of a file that is not stripped.
+  struct Symbol {
+    Address address;
+    int type;
+    bool is_dynamic;
+  };
+  std::vector<Symbol> symbols() const;
+
+ private:
+  void read_symbols(const Elf64_Shdr& section, std::vector<Symbol>& symbols) const;
+
+  const std::uint8_t* file_ = nullptr;
+  std::uint64_t size_ = 0;
+  const Elf64_Ehdr* header_ = nullptr;
+  std::vector<Elf64_Phdr> segments_, code_;
+  Address text_begin_ = 0, text_end_ = 0;
+  Address unwind_header_ = 0, dynamic_ = 0;
+};
+
+}  // namespace fbleprof::rewrite

@@ -1,0 +1,229 @@
+#include "rewrite/entries.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "rewrite/displaced.h"
+
+namespace fbleprof::rewrite {
+namespace {
+
+using plan::Reason;
+using Kind = Instruction::Kind;
+
+constexpr std::uint8_t kEndbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+bool begins_with_endbr(const std::uint8_t* code) {
+  return std::memcmp(code, kEndbr, sizeof kEndbr) == 0;
+}
+
+// `jmp *slot(%rip)`, with endbr64 and bnd before it or not.
+bool is_stub(const std::uint8_t* code) {
+  if (begins_with_endbr(code)) code += sizeof kEndbr;
+  if (*code == 0xf2) ++code;
+  return code[0] == 0xff && code[1] == 0x25;
+}
+
+// The first bytes of a function; zeros behind the end of the code.
+using Head = std::array<std::uint8_t, 16>;
+Head head_at(const ElfImage& image, Address address) {
+  Head head{};
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    if (const std::uint8_t* byte = image.at(address + i)) head[i] = *byte;
+  }
+  return head;
+}
+
+}  // namespace
+
+Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
+                 const References& references)
+    : image_(image), functions_(functions), references_(references), decoder_(image) {
+  for (std::size_t i = 0; i < functions_.size(); ++i) {
+    const Address next = i + 1 < functions_.size() ? functions_[i + 1].begin : image_.text_end();
+    choose(functions_[i], std::max(next, functions_[i].end));
+  }
+  for (Function& function : functions_) choose_calls(function);
+}
+
+// What the unwind table lists but nobody calls as a function.
+bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
+  const bool is_only_jumped_to = !function.is_called && !function.is_pointed_at;
+  if (!function.starts_like_a_call) {
+    function.reason = Reason::kNotAnEntry;
+  } else if (!function.decodes) {
+    function.reason = Reason::kUndecodable;
+  } else if (is_stub(code)) {
+    function.reason = Reason::kStub;
+  } else if (is_only_jumped_to && function.branches_from_others != 0) {
+    function.reason = Reason::kPart;
+  } else if (is_only_jumped_to && function.jumps_from_others == 0) {
+    function.reason = Reason::kUnreferenced;
+  } else if (is_only_jumped_to && function.jumps_from_others == 1 &&
+             (function.begin % 16 != 0 || function.jumps_into_others)) {
+    function.reason = Reason::kPart;
+  } else if (function.is_resolver) {
+    function.reason = Reason::kResolver;
+  } else if (function.relies_on_caller) {
+    function.reason = Reason::kOddEntry;
+  }
+  return function.reason != Reason::kNone;
+}
+
+void Entries::choose(Function& function, Address limit) {
+  if (is_no_function(function, head_at(image_, function.begin).data())) return;
+  Window window{&function, function.begin, 0, {}};
+  function.reason = read_window(function, limit, window);
+  if (function.reason != Reason::kNone) {
+    function.way = Function::Way::kCalls;  // perhaps: see choose_calls
+    return;
+  }
+  function.way = Function::Way::kEntry;
+  windows_.push_back(std::move(window));
+}
+
+// Collects the instructions that a jump of five bytes would overwrite; kNone if it may.
+Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
+  if (function.jumps_to_itself != 0) return Reason::kLoop;
+  Address begin = function.begin;
+  if (begins_with_endbr(head_at(image_, begin).data())) {
+    begin += sizeof kEndbr;  // it must stay where indirect branches arrive
+    if (references_.is_target(begin)) return Reason::kTarget;
+  }
+  window.begin = begin;
+  const Address end = begin + plan::kJumpBytes;
+  if (!image_.at(begin, sizeof plan::Trampoline{}.expected)) return Reason::kTooShort;
+  for (Address at = begin + 1; at < end; ++at) {
+    if (references_.is_target(at)) return Reason::kTarget;
+  }
+  Address at = begin;
+  bool has_ended = false;
+  while (at < end) {
+    if (at >= function.end || has_ended) {
+      // What follows may be overwritten only if it is padding, up to where compilers align code.
+      const Address gap_end = std::min(limit, (end + 15) / 16 * 16);
+      if (!has_ended || end > limit || !references_.is_padding(at, gap_end)) {
+        return Reason::kTooShort;
+      }
+      at = end;
+      break;
+    }
+    Instruction instruction;
+    if (!decoder_.decode(at, function.end, &instruction)) return Reason::kUndecodable;
+    if (instruction.kind == Kind::kUnmovable) return Reason::kUnmovable;
+    if (instruction.kind == Kind::kIndirectCall) return Reason::kCall;
+    // What a call returns to must stay where it is.
+    if (instruction.kind == Kind::kCall && instruction.end() < end) return Reason::kCall;
+    window.instructions.push_back(instruction);
+    at = instruction.end();
+    has_ended = instruction.ends_flow();
+  }
+  window.resume = at;
+  return Displaced(image_, window.instructions, at).fits() ? Reason::kNone : Reason::kUnmovable;
+}
+
+bool Entries::is_site(const Branch& branch, const Function& function) const {
+  if (branch.length != plan::kJumpBytes) return false;
+  const Function* from = function_at(functions_, branch.from);
+  if (!from || !from->decodes) return false;
+  return branch.kind == Kind::kCall ||
+         (branch.kind == Kind::kJump && !function.contains(branch.from));
+}
+
+// If the start must stay as it is, the calls can be changed. All of them, or the count is too low.
+void Entries::choose_calls(Function& function) {
+  if (function.way != Function::Way::kCalls) return;
+  bool has_site = false, has_other = function.is_pointed_at;
+  for (const Branch& branch : references_.to(function.begin)) {
+    if (is_site(branch, function)) {
+      has_site = true;
+    } else if (!function.contains(branch.from)) {
+      has_other = true;
+    }
+  }
+  if (!has_site) {
+    function.way = Function::Way::kNone;
+    if (has_other) function.reason = Reason::kIndirectOnly;
+    return;
+  }
+  function.reason = has_other ? Reason::kPartly : Reason::kNone;
+  called_.push_back(&function);
+}
+
+bool Entries::is_displaced(Address address) const {
+  auto next = std::upper_bound(windows_.begin(), windows_.end(), address,
+                               [](Address a, const Window& b) { return a < b.begin; });
+  return next != windows_.begin() && address < (next - 1)->resume;
+}
+
+std::uint32_t Entries::number_of(Address function) const {
+  const auto found = std::lower_bound(called_.begin(), called_.end(), function,
+                                      [](const Function* a, Address b) { return a->begin < b; });
+  if (found == called_.end() || (*found)->begin != function) return Displaced::kNotCounted;
+  return static_cast<std::uint32_t>(windows_.size()) +
+         static_cast<std::uint32_t>(found - called_.begin());
+}
+
+plan::Trampoline Entries::with_window(const Window& window) const {
+  Displaced displaced(image_, window.instructions, window.resume);
+  plan::Trampoline result = displaced.trampoline([&](Address target) {
+    // Its own recursion, too: a call that stands in the window is a call like any other.
+    return number_of(target);
+  });
+  result.function = static_cast<plan::Address>(window.function->begin);
+  result.window = static_cast<plan::Address>(window.begin);
+  std::memcpy(result.expected, image_.at(window.begin, sizeof result.expected),
+              sizeof result.expected);
+  return result;
+}
+
+plan::Trampoline Entries::without_window(const Function& function) const {
+  plan::Trampoline result = Displaced(image_, {}, function.begin).trampoline(nullptr);
+  result.function = static_cast<plan::Address>(function.begin);
+  return result;
+}
+
+std::string Entries::plan() const {
+  std::vector<plan::Trampoline> trampolines;
+  for (const Window& window : windows_) trampolines.push_back(with_window(window));
+  std::vector<plan::Site> sites;
+  for (const Function* function : called_) {
+    const auto number = static_cast<std::uint32_t>(trampolines.size());
+    trampolines.push_back(without_window(*function));
+    for (const Branch& branch : references_.to(function->begin)) {
+      // One that stands in a window leads to the trampoline from there.
+      if (!is_site(branch, *function) || is_displaced(branch.from)) continue;
+      sites.push_back({static_cast<plan::Address>(branch.from), number});
+    }
+  }
+  std::vector<plan::Refusal> refusals;
+  for (const Function& function : functions_) {
+    if (function.reason == Reason::kNone) continue;
+    refusals.push_back({static_cast<plan::Address>(function.begin),
+                        static_cast<std::uint32_t>(function.end - function.begin), function.reason,
+                        0});
+  }
+  plan::Header header{};
+  std::memcpy(header.magic, plan::kMagic, sizeof header.magic);
+  header.version = plan::kVersion;
+  header.trampolines = static_cast<std::uint32_t>(trampolines.size());
+  header.sites = static_cast<std::uint32_t>(sites.size());
+  header.refusals = static_cast<std::uint32_t>(refusals.size());
+  for (const Elf64_Phdr& part : image_.code()) {
+    header.segments[header.segment_count++] = {
+        static_cast<plan::Address>(part.p_vaddr),
+        static_cast<plan::Address>(part.p_vaddr + part.p_filesz)};
+  }
+  header.instructions = references_.instructions();
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  const auto add = [&bytes](const auto& items) {
+    bytes.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof items[0]);
+  };
+  add(trampolines);
+  add(sites);
+  add(refusals);
+  return bytes;
+}
+
+}  // namespace fbleprof::rewrite

@@ -1,0 +1,48 @@
+// Decides for each function whether and how its calls can be counted, and writes the plan.
+//
+// A function's start may be overwritten only if nothing but the function's own first instruction
+// ever runs there, and if the instructions work elsewhere. Any doubt is a reason to refuse.
+#pragma once
+
+#include <string>
+
+#include "rewrite/references.h"
+
+namespace fbleprof::rewrite {
+
+class Entries {
+ public:
+  Entries(const ElfImage& image, std::vector<Function>& functions, const References& references);
+
+  // The plan's bytes.
+  std::string plan() const;
+
+ private:
+  // The first instructions of a function, which a jump replaces.
+  struct Window {
+    const Function* function;
+    Address begin;
+    Address resume;  // the first instruction that stays
+    std::vector<Instruction> instructions;
+  };
+
+  bool is_no_function(Function& function, const std::uint8_t* code);
+  void choose(Function& function, Address limit);
+  plan::Reason read_window(const Function& function, Address limit, Window& window) const;
+  void choose_calls(Function& function);
+  bool is_site(const Branch& branch, const Function& function) const;
+  bool is_displaced(Address address) const;
+
+  plan::Trampoline with_window(const Window& window) const;
+  plan::Trampoline without_window(const Function& function) const;
+  std::uint32_t number_of(Address function) const;
+
+  const ElfImage& image_;
+  std::vector<Function>& functions_;
+  const References& references_;
+  mutable Decoder decoder_;
+  std::vector<Window> windows_;          // in the order of their addresses
+  std::vector<const Function*> called_;  // those counted by their calls; numbered after windows_
+};
+
+}  // namespace fbleprof::rewrite

@@ -1,0 +1,230 @@
+#include "rewrite/references.h"
+
+#include <algorithm>
+#include <bitset>
+
+namespace fbleprof::rewrite {
+namespace {
+
+using Kind = Instruction::Kind;
+
+// Tells whether code relies on what a caller does not hand over: reads flags before it writes them,
+// or memory below the stack pointer that it did not write itself. Goes by the order of addresses,
+// which errs on the safe side.
+class Reliance {
+ public:
+  void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
+    if (instruction.reads_flags && !flags_are_known_) relies_ = true;
+    if (instruction.writes_flags || instruction.kind == Kind::kCall ||
+        instruction.kind == Kind::kIndirectCall || instruction.ends_flow()) {
+      flags_are_known_ = true;
+    }
+    for (const BelowStack& access : accesses) {
+      for (int i = 0; i < access.bytes; ++i) {
+        const std::int64_t byte = access.offset + i + kRedZone;
+        if (byte < 0 || byte >= kRedZone) continue;
+        if (access.is_read && !written_[static_cast<std::size_t>(byte)]) relies_ = true;
+        if (access.is_written) written_.set(static_cast<std::size_t>(byte));
+      }
+    }
+  }
+  bool relies() const { return relies_; }
+
+ private:
+  static constexpr std::int64_t kRedZone = 128;
+  bool flags_are_known_ = false, relies_ = false;
+  std::bitset<kRedZone> written_;
+};
+
+}  // namespace
+
+References::References(const ElfImage& image, std::vector<Function>& functions,
+                       void (*progress)(double))
+    : image_(image), functions_(functions), decoder_(image) {
+  pointed_.resize(image.text_end() - image.text_begin());
+  sweep_all(progress);
+  std::sort(branches_.begin(), branches_.end());
+  read_tables();
+  read_relocations();
+  read_symbols();
+  // Without relocations, or with those that stand in the words themselves, any word may be one.
+  constexpr std::int64_t kPackedRelocations = 36;  // DT_RELR
+  if (!image.is_relocatable() || image.dynamic(kPackedRelocations) != 0) read_words();
+  for (const std::int64_t tag : {DT_INIT, DT_FINI}) {
+    if (const Address address = image.dynamic(tag)) point(address);
+  }
+  point(image.entry());
+  describe_functions();
+}
+
+References::Range References::to(Address target) const {
+  const auto less = [](const Branch& branch, Address address) { return branch.target < address; };
+  const auto first = std::lower_bound(branches_.begin(), branches_.end(), target, less);
+  auto last = first;
+  while (last != branches_.end() && last->target == target) ++last;
+  const Branch* all = branches_.data();
+  return {all + (first - branches_.begin()), all + (last - branches_.begin())};
+}
+
+bool References::is_padding(Address begin, Address end) const {
+  while (begin < end) {
+    const std::uint8_t* byte = image_.at(begin);
+    if (!byte) return false;
+    if (*byte == 0xcc || *byte == 0x90 || *byte == 0) {
+      ++begin;
+      continue;
+    }
+    Instruction instruction;
+    if (!decoder_.decode(begin, end, &instruction) || !instruction.is_nop) return false;
+    begin = instruction.end();
+  }
+  return true;
+}
+
+// Functions, and what lies between them: code without an unwind entry can jump anywhere too.
+void References::sweep_all(void (*progress)(double)) {
+  constexpr Address kStep = 1 << 20;
+  Address done = image_.text_begin(), told = done;
+  const auto text = static_cast<double>(image_.text_end() - image_.text_begin());
+  for (Function& function : functions_) {
+    if (function.begin > done && !is_padding(done, function.begin)) {
+      sweep(done, function.begin, nullptr);
+    }
+    sweep(function.begin, function.end, &function);
+    done = std::max(done, function.end);
+    if (progress && done - told >= kStep) {
+      progress(static_cast<double>(done - image_.text_begin()) / text);
+      told = done;
+    }
+  }
+  if (done < image_.text_end() && !is_padding(done, image_.text_end())) {
+    sweep(done, image_.text_end(), nullptr);
+  }
+}
+
+void References::sweep(Address begin, Address end, Function* function) {
+  Instruction instruction;
+  Reliance reliance;
+  Address at = begin;
+  while (at < end) {
+    if (!decoder_.decode(at, end, &instruction)) {
+      if (function) {
+        function->decodes = false;
+        return;
+      }
+      ++at;
+      continue;
+    }
+    ++instructions_;
+    const bool is_direct = instruction.kind == Kind::kCall || instruction.kind == Kind::kJump ||
+                           instruction.kind == Kind::kBranch ||
+                           instruction.kind == Kind::kUnmovable;
+    if (is_direct && instruction.target != 0) {
+      branches_.push_back({instruction.target, at, instruction.kind, instruction.length});
+    }
+    if (function) {
+      reliance.see(instruction, decoder_.below_stack());
+      if (instruction.kind == Kind::kIndirectJump) function->jumps_indirectly = true;
+    }
+    for (const Address mentioned : decoder_.mentioned()) {
+      if (image_.in_text(mentioned)) {
+        point(mentioned);
+      } else if (function && image_.at(mentioned)) {
+        tables_.push_back({mentioned, function});
+      }
+    }
+    at = instruction.end();
+  }
+  if (function) function->relies_on_caller = reliance.relies();
+}
+
+// Jump tables: distances from the table's start. A function that jumps indirectly may use whatever
+// data it mentions as one; a table ends where a distance leads out of the code.
+void References::read_tables() {
+  constexpr int kMostEntries = 4096, kMostOutside = 512;
+  for (const Table& table : tables_) {
+    if (!table.user->jumps_indirectly) continue;
+    for (int i = 0; i < kMostEntries; ++i) {
+      std::int32_t distance;
+      if (!image_.read(table.address + static_cast<Address>(4 * i), &distance)) break;
+      const Address target = table.address + static_cast<Address>(std::int64_t{distance});
+      if (!image_.in_text(target)) break;
+      if (!table.user->contains(target) && (i > kMostOutside || !function_at(functions_, target))) {
+        break;
+      }
+      point(target);
+    }
+  }
+}
+
+void References::read_relocations() {
+  const Address table = image_.dynamic(DT_RELA);
+  const Address bytes = image_.dynamic(DT_RELASZ);
+  Elf64_Rela relocation;
+  for (Address at = 0; table != 0 && at + sizeof relocation <= bytes; at += sizeof relocation) {
+    if (!image_.read(table + at, &relocation)) break;
+    const auto value = static_cast<Address>(relocation.r_addend);
+    point(value);
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_IRELATIVE) continue;
+    if (Function* function = function_at(functions_, value)) function->is_resolver = true;
+  }
+  const Address lazy = image_.dynamic(DT_JMPREL);
+  const Address lazy_bytes = image_.dynamic(DT_PLTRELSZ);
+  for (Address at = 0; lazy != 0 && at + sizeof relocation <= lazy_bytes; at += sizeof relocation) {
+    if (!image_.read(lazy + at, &relocation)) break;
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_IRELATIVE) continue;
+    const auto value = static_cast<Address>(relocation.r_addend);
+    point(value);
+    if (Function* function = function_at(functions_, value)) function->is_resolver = true;
+  }
+}
+
+void References::read_symbols() {
+  for (const ElfImage::Symbol& symbol : image_.symbols()) {
+    if (!image_.in_text(symbol.address)) continue;
+    Function* function = function_at(functions_, symbol.address);
+    if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
+    // A name alone does not say that a function is called; one inside a function is another entry.
+    if (symbol.is_dynamic || !function || function->begin != symbol.address) point(symbol.address);
+  }
+}
+
+void References::read_words() {
+  for (const Elf64_Phdr& part : image_.segments()) {
+    if (part.p_flags & PF_X) continue;
+    Address word;
+    for (Address at = (part.p_vaddr + 7) & ~Address{7};
+         at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); at += 8) {
+      point(word);
+    }
+  }
+}
+
+void References::describe_functions() {
+  for (Function& function : functions_) {
+    function.is_pointed_at = is_pointed_at(function.begin);
+    for (const Branch& branch : to(function.begin)) {
+      if (branch.kind == Kind::kCall) {
+        function.is_called = true;
+      } else if (function.contains(branch.from)) {
+        ++function.jumps_to_itself;
+      } else if (branch.kind == Kind::kJump) {
+        ++function.jumps_from_others;
+      } else {
+        ++function.branches_from_others;
+      }
+    }
+  }
+  // A part of a function jumps back into it.
+  for (const Branch& branch : branches_) {
+    if (branch.kind == Kind::kCall || !image_.in_text(branch.target)) continue;
+    const Function* into = function_at(functions_, branch.target);
+    Function* from = function_at(functions_, branch.from);
+    if (!into || !from || into == from || into->begin == branch.target) continue;
+    const std::uint8_t* stub = image_.at(branch.target, 2);
+    const bool is_stub = stub && stub[0] == 0xff && stub[1] == 0x25;
+    if (!is_stub) from->jumps_into_others = true;
+  }
+}
+
+}  // namespace fbleprof::rewrite

@@ -1,0 +1,74 @@
+// Everything in a file that leads to an address of its code, or may: direct branches, addresses in
+// instructions, jump tables, relocations, symbols. What cannot be told apart from an address counts
+// as one.
+#pragma once
+
+#include <vector>
+
+#include "rewrite/decoder.h"
+#include "rewrite/functions.h"
+
+namespace fbleprof::rewrite {
+
+struct Branch {
+  Address target, from;
+  Instruction::Kind kind;  // kCall, kJump, kBranch or kUnmovable
+  std::uint8_t length;
+
+  bool operator<(const Branch& other) const {
+    return target != other.target ? target < other.target : from < other.from;
+  }
+};
+
+class References {
+ public:
+  // Reads the whole file, and what its code tells of `functions`. `progress` hears of each
+  // megabyte of code, as a share from 0 to 1; it may be null.
+  References(const ElfImage& image, std::vector<Function>& functions, void (*progress)(double));
+
+  // The direct branches to an address, in order.
+  struct Range {
+    const Branch* first;
+    const Branch* last;
+    const Branch* begin() const { return first; }
+    const Branch* end() const { return last; }
+    bool empty() const { return first == last; }
+  };
+  Range to(Address target) const;
+  // Whether something other than a direct branch leads there.
+  bool is_pointed_at(Address address) const {
+    return image_.in_text(address) && pointed_[address - image_.text_begin()];
+  }
+  // Whether anything leads there.
+  bool is_target(Address address) const { return is_pointed_at(address) || !to(address).empty(); }
+  // Whether [begin, end) is what compilers put between functions.
+  bool is_padding(Address begin, Address end) const;
+
+  std::uint32_t instructions() const { return instructions_; }
+
+ private:
+  struct Table {
+    Address address;
+    Function* user;
+  };
+  void point(Address address) {
+    if (image_.in_text(address)) pointed_[address - image_.text_begin()] = true;
+  }
+  void sweep_all(void (*progress)(double));
+  void sweep(Address begin, Address end, Function* function);
+  void read_tables();
+  void read_relocations();
+  void read_symbols();
+  void read_words();
+  void describe_functions();
+
+  const ElfImage& image_;
+  std::vector<Function>& functions_;
+  mutable Decoder decoder_;
+  std::vector<Branch> branches_;
+  std::vector<bool> pointed_;
+  std::vector<Table> tables_;
+  std::uint32_t instructions_ = 0;
+};
+
+}  // namespace fbleprof::rewrite

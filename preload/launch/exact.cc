@@ -1,0 +1,84 @@
+#include "launch/exact.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "rewrite/analysis.h"
+
+namespace fbleprof::launch {
+namespace {
+
+bool is_own_folder(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == geteuid() && access(path.c_str(), W_OK) == 0;
+}
+
+bool make_folder(const std::string& path) {
+  std::error_code failure;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failure);
+  mkdir(path.c_str(), 0700);
+  return is_own_folder(path);
+}
+
+// A whole file appears under its name, or none: two programs may make the same plan at once.
+bool write_whole(const std::string& path, const std::string& bytes) {
+  std::string scratch = path + ".XXXXXX";
+  const int fd = mkstemp(scratch.data());
+  if (fd < 0) return false;
+  const bool written = write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  const bool closed = close(fd) == 0;
+  if (written && closed && rename(scratch.c_str(), path.c_str()) == 0) return true;
+  unlink(scratch.c_str());
+  return false;
+}
+
+std::string shown_module;
+
+void show_progress(double share) {
+  std::fprintf(stderr, "\rfble-prof: reading %s: %.0f %% ", shown_module.c_str(), 100 * share);
+}
+
+void clear_progress() { std::fputs("\r\033[K", stderr); }
+
+}  // namespace
+
+std::string plan_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string folder;
+  if (cache && *cache == '/') {
+    folder = std::string(cache) + "/fbleprof";
+  } else if (home && *home == '/') {
+    folder = std::string(home) + "/.cache/fbleprof";
+  }
+  if (!folder.empty() && make_folder(folder)) return folder;
+  folder = "/tmp/fbleprof-" + std::to_string(geteuid());
+  return make_folder(folder) ? folder : std::string();
+}
+
+int make_plans(int count, char** words) {
+  const bool is_terminal = isatty(2) == 1;
+  int status = 0;
+  for (int i = 0; i + 1 < count; i += 2) {
+    shown_module = std::filesystem::path(words[i + 1]).filename().string();
+    if (is_terminal) show_progress(0);
+    const rewrite::Analysis analysis =
+        rewrite::analyse(words[i + 1], is_terminal ? show_progress : nullptr);
+    if (is_terminal) clear_progress();
+    if (!write_whole(words[i], analysis.plan)) status = 1;
+  }
+  return status;
+}
+
+std::string own_path() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).string();
+}
+
+}  // namespace fbleprof::launch

@@ -1,0 +1,100 @@
+#!/bin/bash
+# fble-prof --exact: programs without hooks are counted exactly, and behave as they do without us.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}" "${CACHE:?directory for what is fetched and built once}"
+oracle=$here/../oracle
+plans=$XDG_CACHE_HOME/fbleprof
+mkdir -p "$plans"
+
+# exactly [CHOICE]: the profiled runs of this case are exact.
+exactly() {
+  settings+=(FBLEPROF_EXACT="${1:-on}" FBLEPROF_EXACT_PLANS="$plans" FBLEPROF_EXACT_TOOL="$FBLE_PROF")
+}
+
+# entered FUNCTION: how often, by any caller.
+entered() {
+  "$REPORT" --self --format csv "$profile" | python3 -c '
+import csv, sys
+print(sum(int(r["calls"] or 0) for r in csv.DictReader(sys.stdin) if r["name"] == sys.argv[1]))' "$1"
+}
+
+begin "starts that need care"
+exactly
+same "$PROGRAMS/exact_entries.plain"
+verified "$profile"
+for function in table start_zone call_flags one_byte crowded displaced by_pointer; do
+  check "calls of $function" "$(entered $function)" = 1000
+done
+for function in keeps_r11 leaves_r11 close_by; do # through a pointer too
+  check "calls of $function" "$(entered $function)" = 1500
+done
+check "a call in the first bytes" "$(calls displaced recursive)" = 1000
+check "recursion" "$(entered recursive)" = 14497
+check "what relies on its caller is left alone" "$(entered flags)" = 0
+check "the report says why" "$("$REPORT" --coverage "$profile" |
+  grep -c 'relies on flags or memory .* flags$')" = 1
+
+begin "exceptions and threads"
+exactly all
+same "$PROGRAMS/exact_throws.plain"
+verified "$profile"
+check "calls in threads" "$(entered '(anonymous namespace)::Plain::value(int)')" = 60000
+
+# What these programs expect of their hooked builds holds for the plain ones.
+for program in notes jumps throws; do
+  begin "expected of $program"
+  exactly program
+  same "$PROGRAMS/$program.plain"
+  expected
+done
+
+begin "libraries that come and go"
+exactly
+same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+verified "$profile"
+check "calls of libraries" "$(calls main run_plugin)" = 7500
+check "calls within the first" "$(calls run_plugin first_leaf)" = 5000
+check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
+# Its `ret` is the last byte before the next section.
+check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
+  grep -c 'called only through pointers')" = 1
+
+begin "forks and other programs"
+exactly all
+same "$PROGRAMS/processes.plain"
+for program in "perl -e 'print sort { \$a <=> \$b } map { \$_ * 7 % 1000 } 1..5000'" \
+  "git --version" "bash -c 'for i in {1..500}; do x=\$((x + i)); done; echo \$x; (echo a | tr a b)'" \
+  "python3 -c 'import json; print(json.dumps({str(i): [i] for i in range(99)}))'"; do
+  begin "$program"
+  exactly
+  same sh -c "$program"
+done
+
+begin "damaged plans"
+exactly
+for plan in "$plans"/*.plan; do head -c 100 "$plan" >"$plan.short" && mv "$plan.short" "$plan"; done
+same "$PROGRAMS/notes.plain"
+expected
+
+begin "counts against callgrind: Lua"
+mkdir -p "$CACHE/lua-exact"
+lua=$CACHE/lua-exact/lua
+"$oracle/build_lua" "$CACHE" "$lua" -fno-reorder-blocks-and-partition ||
+  { fail "cannot build Lua"; exit 1; }
+exactly
+same "$lua" "$oracle/workload.lua" 5
+verified "$profile"
+(trap '' PROF && valgrind --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
+  --callgrind-out-file="$dir/callgrind.out" "$lua" "$oracle/workload.lua" 5 >/dev/null 2>&1)
+output=$(python3 "$oracle/exact_calls.py" "$lua" "$plans" "$profile" "$dir/callgrind.out") ||
+  fail "$output"
+echo "${output##*$'\n'}"
+
+begin "counts against callgrind: sqlite3"
+exactly
+query="create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)
+  insert into t select i, 'row ' || i * 7919 % 1009 from n; create index tb on t(b);
+  select count(*), max(b) from t where b like '%9%'; delete from t where a % 7 = 0; select sum(a) from t;"
+same sqlite3 :memory: "$query"
+verified "$profile"
+check "many calls" "$(fact calls)" -gt 50000
