@@ -76,7 +76,7 @@ void write_header(format::Header* place, const Settings& settings, const OutputF
   header.compaction = settings.recording.compaction;
   header.rate_hz = settings.rate_hz;
   header.machine = arch::kElfMachine;
-  header.block_bytes = signal_safe::kBlockBytes;
+  header.block_bytes = settings.recording.block_bytes;
   header.depth_limit = settings.recording.depth_limit;
   header.flags =
       static_cast<std::uint16_t>((settings.recording.call_sites ? format::kHeaderCallSites : 0) |

@@ -4,10 +4,10 @@
 // exit, a fatal signal (ending, fatal_signals) or exec (exec). Each file of this folder includes
 // only files to its left in this list:
 //
-//   text, clock, kernel_file < stack_bounds, own_memory < options < program_path
+//   text, clock, kernel_file < stack_bounds, own_memory < options < allocations < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
-//     < thread_blocks < threads < modules < description < profile < confinement, ending,
+//     < thread_blocks < threads < modules < description < profile < confinement, leaks < ending,
 //     fork_child, locked_memory < fatal_signals, exec < process < api < contexts < fibers
 //
 // scripts/check_layers enforces this order.

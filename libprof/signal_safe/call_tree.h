@@ -58,8 +58,9 @@ enum ValueWord : std::uint32_t {
   kMajorFaults,
   kValueWords
 };
-inline constexpr std::uint32_t kBlockBytes = 64;
+inline constexpr std::uint32_t kBlockBytes = 64;  // without what memory_words.h adds
 static_assert(kValueWords * 8 <= kBlockBytes && kBlockBytes % format::kUnitBytes == 0);
+static_assert(Options{}.block_bytes == kBlockBytes);
 
 // A way that a call takes.
 struct Step {

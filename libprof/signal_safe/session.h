@@ -7,6 +7,7 @@
 
 #include "arch/word.h"
 #include "format/format.h"
+#include "signal_safe/allocations.h"
 #include "signal_safe/arena.h"
 #include "signal_safe/call_tree.h"
 #include "signal_safe/code_map.h"
@@ -34,6 +35,7 @@ struct Session {
   Options options;
   TreeBasis trees;
   Clocks clocks;
+  Allocations allocations;
   std::uint64_t start_monotonic_ns = 0;
 
   // Functions of special nodes that are not a tree's own.

@@ -33,6 +33,7 @@ struct ForkCanary {
 
 inline constexpr int kMaxFrames = 1024;  // of an unwound stack; deeper frames are cut
 
+struct AllocationThread;
 struct Session;
 
 struct ThreadState {
@@ -46,6 +47,7 @@ struct ThreadState {
   void* context = nullptr;  // the C API's current context, or null
 
   CallTree tree;
+  AllocationThread* allocations = nullptr;  // null: allocations are not recorded
   RuleCache rules;
   format::Thread* record = nullptr;
   std::uint64_t lot = 0;  // random state: which calls get a cache slot
