@@ -399,6 +399,9 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_allocated(std::uint64_t frame, const void* b
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_freeing(const void* block) {
   if (block == nullptr) return;
+  // The allocator reads what it keeps before the block next: let that miss of the cache go on while
+  // ours does.
+  __builtin_prefetch(static_cast<const char*>(block) - 16);
   Session& session = session_of_this_thread();
   Freed freed;
   if (take(session, block, &freed)) count_freed(session, freed);
