@@ -43,9 +43,9 @@ const std::vector<OptionGroup>& option_groups() {
          "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
          OptionKind::kTexts},
         {"metric", "M",
-         "cpu, wall, calls, samples, ticks, overhead or what else the file holds. Default: its "
-         "clock",
-         "cpu wall calls samples ticks overhead", OptionKind::kText},
+         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as allocated, live, "
+         "peak, leaked (--metrics lists them). Default: its clock",
+         "cpu wall calls samples ticks overhead allocated live peak leaked", OptionKind::kText},
         {"inlines", "",
          "show inlined functions as callees (needs debug info, and FBLEPROF_LEAVES=1 for their "
          "cost)"},
