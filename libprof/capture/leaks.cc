@@ -161,8 +161,8 @@ class Search {
     bool any = reader.next(&mapping);
     while (any) {
       const bool more = reader.next(&following);
-      search_mapping(mapping, more && following.is_inaccessible &&
-                                  following.range.begin == mapping.range.end);
+      search_mapping(
+          mapping, more && following.is_inaccessible && following.range.begin == mapping.range.end);
       mapping = following;
       any = more;
     }
@@ -249,7 +249,8 @@ class Search {
     }
     int get() {
       if (at_ == filled_) {
-        filled_ = kernel_call(SYS_read, file_.fd(), reinterpret_cast<long>(buffer_), sizeof buffer_);
+        filled_ =
+            kernel_call(SYS_read, file_.fd(), reinterpret_cast<long>(buffer_), sizeof buffer_);
         at_ = 0;
         if (filled_ <= 0) return filled_ = 0, -1;
       }

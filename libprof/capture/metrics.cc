@@ -32,12 +32,16 @@ bool with_lost(const Options& options) { return options.allocations == Allocatio
 
 #define FBLEPROF_VALUE(name, unit, role, word, is_recorded) \
   { name, unit, Role::role, MetricPlace::kValues, signal_safe::word, nullptr, is_recorded }
-#define FBLEPROF_SIZES(n, name) \
-  { name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kSizes + n, nullptr, \
-    with_allocations }
-#define FBLEPROF_LIFETIMES(n, name) \
-  { name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kLifetimes + n, nullptr, \
-    with_lifetimes }
+#define FBLEPROF_SIZES(n, name)                                                          \
+  {                                                                                      \
+    name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kSizes + n, nullptr, \
+        with_allocations                                                                 \
+  }
+#define FBLEPROF_LIFETIMES(n, name)                                                          \
+  {                                                                                          \
+    name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kLifetimes + n, nullptr, \
+        with_lifetimes                                                                       \
+  }
 #define FBLEPROF_DERIVED(name, unit, role, formula) \
   { name, unit, Role::role, MetricPlace::kDerived, 0, formula, with_allocations }
 

@@ -170,9 +170,10 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_VERBOSE")) {
       check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
     } else if (is("FBLEPROF_ALLOCS")) {
-      check(read_allocations(value, &settings.recording), "FBLEPROF_ALLOCS",
-            "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
-            "nothing");
+      check(
+          read_allocations(value, &settings.recording), "FBLEPROF_ALLOCS",
+          "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
+          "nothing");
     } else if (is("OMPI_COMM_WORLD_RANK") || is("PMIX_RANK") || is("PMI_RANK") ||
                is("SLURM_PROCID")) {
       settings.mpi_rank = Text<16>{value};

@@ -40,10 +40,11 @@ void take_peak(Session& session, std::int64_t level) {
   Allocations& all = session.allocations;
   if (all.is_taking.exchange(true, std::memory_order_acquire)) return;
   const std::uint64_t now = session.clocks.wall_ns();
-  // A tree that takes long to copy is copied less often: not for more than 2 % of the time.
-  constexpr std::uint64_t kShare = 50;
+  // A tree that takes long to copy is copied less often: for 2 % of the time, and some time at the
+  // start.
+  constexpr std::uint64_t kShare = 50, kAtStartNs = 20'000'000;
   if (level > all.next_peak.load(std::memory_order_relaxed) &&
-      now - all.last_taken_ns >= all.taking_ns * kShare) {
+      all.spent_ns <= kAtStartNs + (now - session.start_monotonic_ns) / kShare) {
     const std::uint32_t next = 1 - all.newest_area;
     if (take_snapshot(session.arena, all.areas[next], format::SnapshotReason::kPeak,
                       now - session.start_monotonic_ns)) {
@@ -51,8 +52,7 @@ void take_peak(Session& session, std::int64_t level) {
       all.newest_area = next;
     }
     all.next_peak.store(level + level / 20 + 1, std::memory_order_relaxed);
-    all.last_taken_ns = now;
-    all.taking_ns = session.clocks.wall_ns() - now;
+    all.spent_ns += session.clocks.wall_ns() - now;
   }
   all.is_taking.store(false, std::memory_order_release);
 }
@@ -114,8 +114,7 @@ void count_sample(ThreadState& thread, AllocationThread& own, std::uint64_t* val
 // The entry of the hooked function that the call belongs to; a gate: there is none. As for a
 // sample, with the return address for a proof.
 Entry* live_entry(ThreadState& thread, const Call& call) {
-  Entry* top =
-      filter_by_address(thread.current->gate, thread.hot->top, call.return_slot() + 1);
+  Entry* top = filter_by_address(thread.current->gate, thread.hot->top, call.return_slot() + 1);
   const Entry* native = top;
   while (shares_frame_with_below(native)) --native;
   if (is_gate(native)) return top;
@@ -202,8 +201,7 @@ enum class How { kEach, kByChance };
     return record(*fbleprof_hot.self, call, block, bytes, how, nullptr, nullptr);
   }
   AllocationThread& own = *thread.allocations;
-  const std::uint32_t emptied =
-      thread.session->caches_emptied.load(std::memory_order_acquire);
+  const std::uint32_t emptied = thread.session->caches_emptied.load(std::memory_order_acquire);
   if (own.emptied != emptied) {
     // Code was unloaded, and other code may stand at its addresses.
     for (KnownAllocation& known : own.known) known.word = 0;
@@ -216,8 +214,7 @@ enum class How { kEach, kByChance };
   }
   const Entry* live = how == How::kEach ? live_entry(thread, call) : nullptr;
   const bool is_hooked = live != nullptr && !is_gate(live);
-  const Ref node =
-      is_hooked ? node_of(thread, live) : walked_context(guard, thread, call.state());
+  const Ref node = is_hooked ? node_of(thread, live) : walked_context(guard, thread, call.state());
   std::uint64_t* values = thread.tree.values(guard, node);
   if (how == How::kByChance) return count_sample(thread, own, values, node, block, bytes);
   if (is_hooked && key != nullptr) remember(own, *key, live, top, values, node);
@@ -229,8 +226,7 @@ enum class How { kEach, kByChance };
   const std::uint64_t period = thread.session->options.bytes_per_sample;
   if (own.random == 0) {
     // The first allocation of the thread, or of a forked child: there is no distance yet.
-    own.random = (reinterpret_cast<std::uint64_t>(&own) ^ thread.session->clocks.wall_ns()) |
-                 1;
+    own.random = (reinterpret_cast<std::uint64_t>(&own) ^ thread.session->clocks.wall_ns()) | 1;
     next_random(&own.random);
     own.bytes_left += static_cast<std::int64_t>(draw_distance(&own.random, period));
     if (own.bytes_left >= 0) return;
@@ -335,7 +331,7 @@ bool Allocations::start(Pages* pages, bool exact, bool by_chance, std::uint32_t 
   is_taking.store(false);
   areas[0] = areas[1] = {};
   newest_area = 0;
-  last_taken_ns = taking_ns = 0;
+  spent_ns = 0;
   return (!exact || blocks.start(pages, least_distance)) && (!by_chance || sampled.start(pages));
 }
 
@@ -394,7 +390,8 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_allocated(std::uint64_t frame, const void* b
     }
   }
   own->bytes_left -= static_cast<std::int64_t>(bytes);
-  if (own->bytes_left < 0) [[unlikely]] sample(thread, *own, call, block, bytes);
+  if (own->bytes_left < 0) [[unlikely]]
+    sample(thread, *own, call, block, bytes);
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_freeing(const void* block) {
@@ -447,8 +444,8 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_unmapping(const void* memory, std::uint64_t 
   if (!session.options.mappings || !take(session, memory, &freed)) return;
   if (!freed.is_sampled && bytes < freed.bytes) {
     const auto* rest = static_cast<const char*>(memory) + bytes;
-    session.allocations.blocks.add(
-        rest, {freed.node, freed.bytes - bytes, freed.owner, freed.birth});
+    session.allocations.blocks.add(rest,
+                                   {freed.node, freed.bytes - bytes, freed.owner, freed.birth});
     freed.bytes = bytes;
     freed.count = 0;
   }

@@ -31,13 +31,13 @@ struct ThreadState;
 // What a proof found out.
 struct KnownAllocation {
   // The key. A word of 0 is none.
-  Word word;                   // of the top entry that the filter by address leaves
-  std::uint64_t site;          // the allocator will return there
-  std::uint64_t return_site;   // the content of the entry's return-address slot
-  std::uint64_t distance;      // from there to the allocator's
-  Word below;                  // 0: the top is live; else it is stale, and the one below, which has
-                               // this word, is live
-  std::uint64_t* values;       // of the live one's node
+  Word word;                  // of the top entry that the filter by address leaves
+  std::uint64_t site;         // the allocator will return there
+  std::uint64_t return_site;  // the content of the entry's return-address slot
+  std::uint64_t distance;     // from there to the allocator's
+  Word below;                 // 0: the top is live; else it is stale, and the one below, which has
+                              // this word, is live
+  std::uint64_t* values;      // of the live one's node
   format::Ref node;
   std::uint32_t reserved;
 };
@@ -48,13 +48,13 @@ static_assert(sizeof(KnownAllocation) == 56);
 struct AllocationThread {
   static constexpr std::uint32_t kKnown = 4096;
 
-  std::int64_t bytes_left;     // to the next sampled byte
-  std::uint64_t random;        // 0: no distance was drawn yet
-  const void* newest;          // the block of the thread's last call, if that allocated
-  std::int64_t level;          // bytes allocated and not freed, not in Allocations::level yet
-  std::int64_t flush_at;       // when they get there
-  std::uint32_t number;        // below LiveBlocks::kOwners; 0 = none
-  std::uint32_t emptied;       // Session::caches_emptied, of what is known
+  std::int64_t bytes_left;  // to the next sampled byte
+  std::uint64_t random;     // 0: no distance was drawn yet
+  const void* newest;       // the block of the thread's last call, if that allocated
+  std::int64_t level;       // bytes allocated and not freed, not in Allocations::level yet
+  std::int64_t flush_at;    // when they get there
+  std::uint32_t number;     // below LiveBlocks::kOwners; 0 = none
+  std::uint32_t emptied;    // Session::caches_emptied, of what is known
   KnownAllocation known[kKnown];
 };
 
@@ -70,7 +70,7 @@ struct Allocations {
   std::atomic<bool> is_taking{false};
   SnapshotArea areas[2];
   std::uint32_t newest_area = 0;
-  std::uint64_t last_taken_ns = 0, taking_ns = 0;
+  std::uint64_t spent_ns = 0;  // on snapshots
 
   // Starts empty. Not thread-safe. `least_distance`: see LiveBlocks. False: there is no memory.
   bool start(Pages* pages, bool exact, bool by_chance, std::uint32_t least_distance);

@@ -19,8 +19,8 @@ inline std::uint32_t size_class(std::uint64_t bytes) {
   return which < kSizeClasses ? which : kSizeClasses - 1;
 }
 
-// Classes of lifetimes: below 10 ms, below 100 ms, and so on by tens; the last one is all from 100 s
-// on. Known to within a sampling period.
+// Classes of lifetimes: below 10 ms, below 100 ms, and so on by tens; the last one is all from 100
+// s on. Known to within a sampling period.
 inline constexpr std::uint32_t kLifetimeClasses = 6;
 inline std::uint32_t lifetime_class(std::uint64_t ns) {
   std::uint64_t limit = 10'000'000;

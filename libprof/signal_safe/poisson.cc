@@ -31,8 +31,7 @@ std::uint64_t exp_minus(std::uint64_t x) {
   if (x >= 22 * kOne) return 0;
   constexpr int kHalvings = 8;
   const std::uint64_t y = x >> kHalvings;  // < 0.09
-  std::uint64_t result =
-      kOne - times(y, kOne - times(y, kOne - times(y, kOne - y / 4) / 3) / 2);
+  std::uint64_t result = kOne - times(y, kOne - times(y, kOne - times(y, kOne - y / 4) / 3) / 2);
   for (int i = 0; i < kHalvings; ++i) result = times(result, result);
   return result;
 }

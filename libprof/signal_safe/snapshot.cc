@@ -30,9 +30,7 @@ void for_each_item(const Arena& arena, Kind kind, Visit visit) {
 bool is_made(const format::Node* node) {
   return __atomic_load_n(&node->function, __ATOMIC_ACQUIRE) != 0;
 }
-bool is_made(const format::Edge* edge) {
-  return __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE) != 0;
-}
+bool is_made(const format::Edge* edge) { return __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE) != 0; }
 
 // Space for `count` items of `item_bytes`; keeps what there is, if it is enough.
 bool provide(Arena& arena, Ref* items, std::uint32_t* capacity, std::uint32_t count,
@@ -116,8 +114,7 @@ bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reas
   auto* snapshot = arena.at<format::Snapshot>(area.snapshot);
   snapshot->reason = reason;
   snapshot->time_ns = time_ns;
-  snapshot->generation =
-      __atomic_add_fetch(&arena.header()->generation, 1, __ATOMIC_RELAXED);
+  snapshot->generation = __atomic_add_fetch(&arena.header()->generation, 1, __ATOMIC_RELAXED);
   arena.at<SnapshotItems>(area.nodes)->snapshot = area.snapshot;
   arena.at<SnapshotItems>(area.edges)->snapshot = area.snapshot;
   copy_nodes(arena, area);

@@ -51,21 +51,24 @@ void* told_once(std::uint64_t caller, std::size_t bytes, Allocate allocate) {
 using namespace fbleprof::preload;
 
 FBLEPROF_INTERPOSE void* malloc(std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return early_memory(bytes);
+  if (!has_next()) [[unlikely]]
+    return early_memory(bytes);
   void* block = next.malloc(bytes);
   tell(FBLEPROF_CALLER, block, bytes);
   return block;
 }
 
 FBLEPROF_INTERPOSE void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return early_memory(count * bytes);
+  if (!has_next()) [[unlikely]]
+    return early_memory(count * bytes);
   void* block = next.calloc(count, bytes);
   tell(FBLEPROF_CALLER, block, count * bytes);
   return block;
 }
 
 FBLEPROF_INTERPOSE void free(void* block) noexcept {
-  if (block == nullptr || is_early(block) || !has_next()) [[unlikely]] return;
+  if (block == nullptr || is_early(block) || !has_next()) [[unlikely]]
+    return;
   tell_of_end(block);
   next.free(block);
 }
@@ -86,7 +89,8 @@ FBLEPROF_INTERPOSE void* reallocarray(void* old, std::size_t count, std::size_t 
 
 FBLEPROF_INTERPOSE int posix_memalign(void** block, std::size_t alignment,
                                       std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return ENOMEM;
+  if (!has_next()) [[unlikely]]
+    return ENOMEM;
   const std::uint64_t before = told;
   const int result = next.posix_memalign(block, alignment, bytes);
   if (result == 0 && told == before) tell(FBLEPROF_CALLER, *block, bytes);
@@ -94,21 +98,25 @@ FBLEPROF_INTERPOSE int posix_memalign(void** block, std::size_t alignment,
 }
 
 FBLEPROF_INTERPOSE void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return nullptr;
+  if (!has_next()) [[unlikely]]
+    return nullptr;
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.aligned_alloc(alignment, bytes); });
 }
 
 FBLEPROF_INTERPOSE void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return nullptr;
+  if (!has_next()) [[unlikely]]
+    return nullptr;
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.memalign(alignment, bytes); });
 }
 
 FBLEPROF_INTERPOSE void* valloc(std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return nullptr;
+  if (!has_next()) [[unlikely]]
+    return nullptr;
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.valloc(bytes); });
 }
 
 FBLEPROF_INTERPOSE void* pvalloc(std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]] return nullptr;
+  if (!has_next()) [[unlikely]]
+    return nullptr;
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.pvalloc(bytes); });
 }

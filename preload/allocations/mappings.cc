@@ -15,9 +15,9 @@ void* map(std::uint64_t caller, void* at, std::size_t bytes, int protection, int
           off_t offset) {
   if (!has_next()) {
     // The loader may need memory before it can look anything up.
-    return reinterpret_cast<void*>(fbleprof::arch::kernel_call(
-        SYS_mmap, reinterpret_cast<long>(at), static_cast<long>(bytes), protection, flags, fd,
-        offset));
+    return reinterpret_cast<void*>(fbleprof::arch::kernel_call(SYS_mmap, reinterpret_cast<long>(at),
+                                                               static_cast<long>(bytes), protection,
+                                                               flags, fd, offset));
   }
   void* memory = next.mmap(at, bytes, protection, flags, fd, offset);
   const bool is_memory = (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;

@@ -1,10 +1,10 @@
 // operator new and delete, wrapped in all their forms.
 //
 // libstdc++'s are malloc and free with another way to fail. So where they are the next ones, and
-// the program replaces none of them, a wrapper goes to the allocator behind malloc at once: the call
-// site is the program's then, and a hop is saved. Only what fails goes to libstdc++, which asks the
-// new-handler and throws. Other definitions (jemalloc's, tcmalloc's, mimalloc's) are called, and
-// told of if they did not come by malloc.
+// the program replaces none of them, a wrapper goes to the allocator behind malloc at once: the
+// call site is the program's then, and a hop is saved. Only what fails goes to libstdc++, which
+// asks the new-handler and throws. Other definitions (jemalloc's, tcmalloc's, mimalloc's) are
+// called, and told of if they did not come by malloc.
 //
 // There are no exceptions here, and no clean-up: what operator new throws passes through.
 #include <dlfcn.h>
@@ -27,7 +27,8 @@ class NextOperator {
 
   template <typename Result, typename... Arguments>
   Result call(Arguments... arguments) {
-    if (function_ == nullptr) [[unlikely]] find();
+    if (function_ == nullptr) [[unlikely]]
+      find();
     return reinterpret_cast<Result (*)(Arguments...)>(function_)(arguments...);
   }
 
@@ -77,7 +78,8 @@ bool is_ours(const char* name) {
   return is_open;
 }
 inline bool takes_shortcut() {
-  if (shortcut == Shortcut::kUnknown) [[unlikely]] return find_shortcut();
+  if (shortcut == Shortcut::kUnknown) [[unlikely]]
+    return find_shortcut();
   return shortcut == Shortcut::kYes;
 }
 
@@ -123,25 +125,25 @@ inline void release(NextOperator& next_operator, void* block, Arguments... other
 using namespace fbleprof::preload;
 using Tag = const void*;  // std::nothrow_t
 
-#define FBLEPROF_NEW(name)                                             \
-  static constinit NextOperator next_##name{#name};                    \
-  FBLEPROF_INTERPOSE void* name(std::size_t bytes) {                   \
-    return allocate(next_##name, FBLEPROF_CALLER, bytes);              \
+#define FBLEPROF_NEW(name)                                \
+  static constinit NextOperator next_##name{#name};       \
+  FBLEPROF_INTERPOSE void* name(std::size_t bytes) {      \
+    return allocate(next_##name, FBLEPROF_CALLER, bytes); \
   }
 #define FBLEPROF_NEW_NOTHROW(name)                                     \
   static constinit NextOperator next_##name{#name};                    \
   FBLEPROF_INTERPOSE void* name(std::size_t bytes, Tag tag) noexcept { \
     return allocate(next_##name, FBLEPROF_CALLER, bytes, tag);         \
   }
-#define FBLEPROF_NEW_ALIGNED(name)                                                    \
-  static constinit NextOperator next_##name{#name};                                   \
-  FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment) {           \
-    return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment);          \
+#define FBLEPROF_NEW_ALIGNED(name)                                           \
+  static constinit NextOperator next_##name{#name};                          \
+  FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment) {  \
+    return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment); \
   }
-#define FBLEPROF_NEW_ALIGNED_NOTHROW(name)                                                  \
-  static constinit NextOperator next_##name{#name};                                         \
+#define FBLEPROF_NEW_ALIGNED_NOTHROW(name)                                                    \
+  static constinit NextOperator next_##name{#name};                                           \
   FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment, Tag tag) noexcept { \
-    return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment, tag);           \
+    return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment, tag);             \
   }
 FBLEPROF_NEW(_Znwm)
 FBLEPROF_NEW(_Znam)
@@ -153,11 +155,9 @@ FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
 // A block, and up to two arguments more: its size, its alignment, std::nothrow.
-#define FBLEPROF_DELETE(name)                          \
-  static constinit NextOperator next_##name{#name};    \
-  FBLEPROF_INTERPOSE void name(void* block) noexcept { \
-    release(next_##name, block);                       \
-  }
+#define FBLEPROF_DELETE(name)                       \
+  static constinit NextOperator next_##name{#name}; \
+  FBLEPROF_INTERPOSE void name(void* block) noexcept { release(next_##name, block); }
 #define FBLEPROF_DELETE_1(name)                                         \
   static constinit NextOperator next_##name{#name};                     \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a) noexcept { \

@@ -57,9 +57,7 @@ void* early_memory(std::size_t bytes) {
 
 bool is_early(const void* block) { return block >= early && block < early + sizeof early; }
 
-std::size_t bytes_of_early(const void* block) {
-  return static_cast<const std::size_t*>(block)[-1];
-}
+std::size_t bytes_of_early(const void* block) { return static_cast<const std::size_t*>(block)[-1]; }
 
 }  // namespace fbleprof::preload
 

@@ -29,7 +29,8 @@ extern constinit NextAllocator next;
 // there is only early memory.
 void find_next_allocator();
 inline bool has_next() {
-  if (next.malloc == nullptr) [[unlikely]] find_next_allocator();
+  if (next.malloc == nullptr) [[unlikely]]
+    find_next_allocator();
   return next.malloc != nullptr;
 }
 

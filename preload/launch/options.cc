@@ -38,7 +38,8 @@ po::options_description recording_options() {
       "none: nothing is folded, and deep recursion makes a deep tree. Default: pair");
   add("memory,m", po::value<std::string>()->value_name("SIZE"),
       "the largest size of the profile, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
-      "are folded into [overflow], by caller and callee. Default: 256M. (What the program allocates "
+      "are folded into [overflow], by caller and callee. Default: 256M. (What the program "
+      "allocates "
       "is recorded with --memory-profile.)");
   add("depth", po::value<std::string>()->value_name("N"),
       "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
@@ -49,9 +50,11 @@ po::options_description recording_options() {
   add("memory-profile",
       po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
       "also record what the program allocates and frees, by context: blocks, bytes, what is live, "
-      "the peak, leaks. hooks (if no MODE is given): each allocation of code with hooks, one in 512 "
+      "the peak, leaks. hooks (if no MODE is given): each allocation of code with hooks, one in "
+      "512 "
       "KiB elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as 64K): "
-      "one in so many. exact: each, with a walk of the stack where there are no hooks. With \",mmap\" "
+      "one in so many. exact: each, with a walk of the stack where there are no hooks. With "
+      "\",mmap\" "
       "behind it, mapped memory counts, too. (--memory limits the profile's own size.)");
   add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
   return options;
@@ -184,7 +187,8 @@ constexpr Valued kValued[] = {
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
     {"memory-profile", "FBLEPROF_ALLOCS", is_allocations,
-     "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or nothing"},
+     "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
+     "nothing"},
 };
 
 struct Switch {

@@ -43,7 +43,8 @@ const std::vector<OptionGroup>& option_groups() {
          "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
          OptionKind::kTexts},
         {"metric", "M",
-         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as allocated, live, "
+         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as allocated, "
+         "live, "
          "peak, leaked (--metrics lists them). Default: its clock",
          "cpu wall calls samples ticks overhead allocated live peak leaked", OptionKind::kText},
         {"inlines", "",

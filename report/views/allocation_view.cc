@@ -64,10 +64,10 @@ Table totals(const Request& request) {
   Table table;
   table.key = "totals";
   table.title = "In all";
-  table.columns = {{"name", "", Kind::kText},
+  table.columns = {{"name", "figure", Kind::kText},
                    {"unit", "", Kind::kText},
                    {"total", "total"},
-                   {"share", "of all", Kind::kText}};
+                   {"", "of all", Kind::kText}};
   const std::uint64_t allocations = total_of(request, "allocations");
   const std::uint64_t allocated = total_of(request, "allocated");
   for (const char* name : {"allocations", "allocated", "frees", "freed", "temporary", "peak",
@@ -114,7 +114,7 @@ Table functions(const Request& request, std::vector<FunctionId>& named) {
   }
   const std::vector<Row> rows = rows_of(request.profile());
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
-  for (const Row& row : top_rows(rows, shown, [by](const Row& a, const Row& b) {
+  for (const Row& row : top_rows(rows, shown, [by](const Row&a, const Row&b) {
          return a.values[by] != b.values[by] ? a.values[by] > b.values[by]
                                              : a.values[0] > b.values[0];
        })) {
@@ -135,7 +135,8 @@ Table distribution(const Request& request, std::string_view key, std::string_vie
   Table table;
   table.key = key;
   table.title = title;
-  table.columns = {{"class", "", Kind::kText}, {"blocks", "blocks"}, {"", "", Kind::kText}};
+  table.columns = {
+      {"class", "class", Kind::kText}, {"blocks", "blocks"}, {"", "share", Kind::kText}};
   std::uint64_t all = 0;
   for (const Metric& metric : request.profile().metrics()) {
     if (metric.name.starts_with(prefix)) all += analysis::total(request.profile(), metric);
@@ -144,7 +145,8 @@ Table distribution(const Request& request, std::string_view key, std::string_vie
     if (!metric.name.starts_with(prefix)) continue;
     const std::uint64_t blocks = analysis::total(request.profile(), metric);
     constexpr double kBarColumns = 40;
-    const auto columns = static_cast<std::size_t>(percent_of(blocks, all) * kBarColumns / 100 + 0.5);
+    const auto columns =
+        static_cast<std::size_t>(percent_of(blocks, all) * kBarColumns / 100 + 0.5);
     std::string bar;
     for (std::size_t i = 0; i < columns; ++i) bar += "█";
     std::string name = metric.name.substr(prefix.size());
@@ -185,13 +187,18 @@ Result<Document> allocations(const Request& request) {
 const Register kAllocations({
     .name = "allocations",
     .help = "memory: what was allocated, by whom, how large, for how long; peak and leaks",
-    .manual = "What the program allocated (recorded with \\fBfble-prof \\-\\-memory\\-profile\\fR): totals,\n"
-              "the functions that allocate, sizes and lifetimes. \\fIlive\\fR is what is allocated now,\n"
-              "\\fIat peak\\fR what was held when most was in use, \\fIleaked\\fR what was never freed, and\n"
-              "\\fIlost\\fR what of it is reachable from nowhere. \\fItemporary\\fR blocks were freed by\n"
-              "the next call of the allocator. With \\fB\\-\\-metric\\fR the table is sorted by that\n"
-              "figure; with any other view, \\fB\\-\\-metric allocated\\fR, \\fBlive\\fR, \\fBpeak\\fR or\n"
-              "\\fBleaked\\fR shows contexts.",
+    .manual =
+        "What the program allocated (recorded with \\fBfble-prof \\-\\-memory\\-profile\\fR): "
+        "totals,\n"
+        "the functions that allocate, sizes and lifetimes. \\fIlive\\fR is what is allocated now,\n"
+        "\\fIat peak\\fR what was held when most was in use, \\fIleaked\\fR what was never freed, "
+        "and\n"
+        "\\fIlost\\fR what of it is reachable from nowhere. \\fItemporary\\fR blocks were freed "
+        "by\n"
+        "the next call of the allocator. With \\fB\\-\\-metric\\fR the table is sorted by that\n"
+        "figure; with any other view, \\fB\\-\\-metric allocated\\fR, \\fBlive\\fR, \\fBpeak\\fR "
+        "or\n"
+        "\\fBleaked\\fR shows contexts.",
     .topic = View::Topic::kFunctions,
     .sort_keys = "",
     .show = allocations,

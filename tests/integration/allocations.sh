@@ -18,6 +18,10 @@ print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin) if row["name"] =
 
 for part in containers forms leaks threads; do
   dhat=
+  # The loader makes a table for each thread, with 16 bytes for each library that has thread-local
+  # variables: ours are two more. The second four threads take over those of the first.
+  own=0
+  [ $part != threads ] || own=$((4 * 2 * 16))
   for mode in fentry cyg plain; do
     begin "as many blocks and bytes as DHAT counts, $part, $mode"
     recording exact
@@ -29,7 +33,7 @@ for part in containers forms leaks threads; do
           >/dev/null 2>&1
         dhat=$(python3 "$here/../oracle/dhat.py" "$dir/dhat.json" | cut -d' ' -f1,2)
       }
-      check "blocks and bytes" "$(total allocations) $(total allocated)" = "$dhat"
+      check "blocks and bytes" "$(total allocations) $(($(total allocated) - own))" = "$dhat"
     fi
     check "none is unrecorded" "$(total unrecorded-allocations)" = 0
   done
@@ -44,6 +48,11 @@ for mode in fentry cyg plain; do
   check "both leak" "$(self leaked-blocks 'leak()') $(self leaked 'keep(int)')" = "1000 50000"
   check "nearly all of one is lost" "$(self lost-blocks 'leak()')" -gt 900
   check "nothing of the other is" "$(self lost-blocks 'keep(int)')" = 0
+
+  begin "what fails is no allocation, and throws, $mode"
+  recording exact
+  same "$PROGRAMS/allocates.$mode" fails
+  check "but the exception's" "$(self allocated 'fails()')" -lt 1000
 
   begin "the peak tells who held it, $mode"
   recording exact
@@ -97,7 +106,7 @@ check "with" "$(grep -c fbleprof_alloc "$dir/maps")" -gt 0
 check "a bad mode is an error" $? = 2
 check "in one line" "$(wc -l <"$dir/err")" = 1
 "$REPORT" --allocations "$profile" >"$dir/view" || fail "no view"
-check "sizes are shown" "$(grep -c 'to 64' "$dir/view")" = 1
+check "sizes are shown" "$(grep -c 'to 64 ' "$dir/view")" = 1
 
 for allocator in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0; do
   library=$(echo /usr/lib/*/"$allocator")

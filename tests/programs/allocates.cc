@@ -1,6 +1,7 @@
 // Allocates in every way that there is, always the same. Its parts, chosen by arguments:
 //   containers  maps, strings, vectors
 //   forms       each function of the allocator and each form of new
+//   fails       operator new throws
 //   leaks       1000 blocks of 100 bytes that nothing points to, and 50 of 1000 that stay known
 //   peak        holds 8 MiB for a while, then 1 MiB
 //   threads     blocks that other threads free
@@ -87,6 +88,9 @@ static NOT_INLINED void forms() {
   use(block);
   void* none = realloc(block, static_cast<size_t>(-1) / 4);
   if (none == nullptr) free(block);
+}
+// Under DHAT this ends the program.
+static NOT_INLINED void fails() {
   try {
     use(operator new(static_cast<size_t>(-1) / 4));
   } catch (const std::bad_alloc&) {
@@ -95,7 +99,10 @@ static NOT_INLINED void forms() {
 }
 
 static void* volatile kept[50];
-static NOT_INLINED void leak() { memset(malloc(100), 1, 100); }
+static NOT_INLINED void leak() {
+  sink = malloc(100);
+  sink = nullptr;
+}
 static NOT_INLINED void keep(int i) {
   kept[i] = malloc(1000);
   memset(kept[i], 1, 1000);
@@ -112,7 +119,7 @@ static NOT_INLINED char* hold(size_t bytes) {
 }
 static NOT_INLINED char* hold_less(size_t bytes) {
   char* block = static_cast<char*>(malloc(bytes));
-  memset(block, 1, bytes);
+  memset(block, 2, bytes);
   return block;
 }
 static NOT_INLINED void peak() {
@@ -126,19 +133,23 @@ static NOT_INLINED void peak() {
 constexpr int kBlocks = 20000;
 static void* passed[4][kBlocks];
 static NOT_INLINED void* give(void* to) {
-  for (void*& block : *static_cast<void* (*)[kBlocks]>(to)) block = malloc(48);
+  for (void*& block : *static_cast<void*(*)[kBlocks]>(to)) block = malloc(48);
   return nullptr;
 }
-static NOT_INLINED void* take(void* from) {
-  for (void* block : *static_cast<void* (*)[kBlocks]>(from)) free(block);
+// A fourth of each thread's blocks: most are another's than the one whose memory this thread took
+// over.
+static NOT_INLINED void* take(void* first) {
+  const long quarter = static_cast<void*(*)[kBlocks]>(first) - passed;
+  for (auto& blocks : passed) {
+    for (long i = quarter; i < kBlocks; i += 4) free(blocks[i]);
+  }
   return nullptr;
 }
 static NOT_INLINED void threads() {
   for (auto* function : {give, take}) {
     pthread_t all[4];
     for (int i = 0; i < 4; ++i) {
-      // Each frees what another one has allocated.
-      pthread_create(&all[i], nullptr, function, passed[function == give ? i : 3 - i]);
+      pthread_create(&all[i], nullptr, function, passed[i]);
     }
     for (pthread_t thread : all) pthread_join(thread, nullptr);
   }
@@ -168,6 +179,7 @@ int main(int count, char** arguments) {
     const std::string_view part = arguments[i];
     if (part == "containers") containers();
     if (part == "forms") forms();
+    if (part == "fails") fails();
     if (part == "leaks") leaks();
     if (part == "peak") peak();
     if (part == "threads") threads();
