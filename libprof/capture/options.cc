@@ -159,6 +159,9 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
     } else if (is("FBLEPROF_FAULTS")) {
       check(read_switch(value, &settings.recording.faults), "FBLEPROF_FAULTS", "on or off");
+    } else if (is("FBLEPROF_NATIVE_BELOW")) {
+      check(read_switch(value, &settings.recording.native_below), "FBLEPROF_NATIVE_BELOW",
+            "on or off");
     } else if (is("FBLEPROF_DEPTH")) {
       check(read_depth(value, &settings.recording.depth_limit), "FBLEPROF_DEPTH",
             "1 to 60000 (contexts on a path)");

@@ -2,6 +2,7 @@
 
 #include "arch/hash.h"
 #include "signal_safe/allocation_calls.h"
+#include "signal_safe/context_at.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/poisson.h"
@@ -115,8 +116,7 @@ void count_sample(ThreadState& thread, AllocationThread& own, std::uint64_t* val
 // sample, with the return address for a proof.
 Entry* live_entry(ThreadState& thread, const Call& call) {
   Entry* top = filter_by_address(thread.current->gate, thread.hot->top, call.return_slot() + 1);
-  const Entry* native = top;
-  while (shares_frame_with_below(native)) --native;
+  const Entry* native = native_below(top);
   if (is_gate(native)) return top;
   CodeMap& code = thread.session->code_map;
   const Ref owner = code.function_at(call.site() - 1);
@@ -126,30 +126,6 @@ Entry* live_entry(ThreadState& thread, const Call& call) {
     return found != nullptr ? found : top;
   }
   return find_by_walk(thread, top, call.state());
-}
-
-Ref walked_context(const BusyGuard& guard, ThreadState& thread, const MachineState& at) {
-  StackWalk walk(thread, at);
-  int frames = 0;
-  do {
-    thread.frames[frames] = walk.code_address();
-    thread.sites[frames] = walk.state().pc;
-    ++frames;
-  } while (frames < kMaxFrames && walk.next());
-  CallTree& tree = thread.tree;
-  Ref context = thread.current->base;
-  auto step = [&](Ref function, std::uint64_t site) {
-    if (function != 0)
-      context = tree.enter(guard, context, function, site, format::kEdgeSampled).to;
-  };
-  if (thread.record->flags & format::kThreadHooked) step(thread.session->unwound, 0);
-  if (!walk.is_complete()) step(thread.session->truncated, 0);
-  std::uint64_t site = 0;
-  for (int i = frames - 1; i >= 0; --i) {
-    step(thread.session->code_map.place_at(thread.frames[i]), site);
-    site = thread.sites[i];
-  }
-  return context;
 }
 
 KnownAllocation* slot_for(AllocationThread& own, const KnownAllocation& key) {
@@ -214,7 +190,8 @@ enum class How { kEach, kByChance };
   }
   const Entry* live = how == How::kEach ? live_entry(thread, call) : nullptr;
   const bool is_hooked = live != nullptr && !is_gate(live);
-  const Ref node = is_hooked ? node_of(thread, live) : walked_context(guard, thread, call.state());
+  const Ref node = is_hooked ? node_of(thread, live)
+                             : context_at(guard, thread, call.state(), Reached::kByReturn);
   std::uint64_t* values = thread.tree.values(guard, node);
   if (how == How::kByChance) return count_sample(thread, own, values, node, block, bytes);
   if (is_hooked && key != nullptr) remember(own, *key, live, top, values, node);

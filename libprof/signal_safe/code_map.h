@@ -79,6 +79,16 @@ class CodeMap {
     facts_.add(fact_of_block(number), function);
   }
 
+  // Functions that enter blocks of the C API, or call one that does; see context_at.h.
+  void mark_entering(format::Ref function) {
+    const auto* record = arena_->at<format::Function>(function);
+    facts_.add(fact_of(record->address, Question::kEntersBlocks), function);
+  }
+  bool is_entering(format::Ref function) const {
+    const auto* record = arena_->at<format::Function>(function);
+    return facts_.find(fact_of(record->address, Question::kEntersBlocks)) != 0;
+  }
+
   // Registers a module; 0 if there is no space. A module that is loaded again gets its old record.
   format::Ref add_module(const LoadedModule& loaded);
 
@@ -92,7 +102,13 @@ class CodeMap {
   static constexpr std::uint32_t kLongGapBytes = 4096;
 
  private:
-  enum class Question : std::uint64_t { kFunction = 1, kHook = 2, kPlace = 3, kBlock = 4 };
+  enum class Question : std::uint64_t {
+    kFunction = 1,
+    kHook = 2,
+    kPlace = 3,
+    kBlock = 4,
+    kEntersBlocks = 5
+  };
   // User addresses leave the top bits free.
   static std::uint64_t fact_of(std::uint64_t pc, Question question) {
     return (pc & ((std::uint64_t{1} << 56) - 1)) | static_cast<std::uint64_t>(question) << 56;

@@ -7,6 +7,7 @@
 #include "signal_safe/enter.h"
 
 #include "arch/call_instruction.h"
+#include "signal_safe/context_at.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/session.h"
 
@@ -169,6 +170,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     if (has_own_frame && reached_by_tail_call(thread, site, function)) {
       *step.flags |= format::kEdgeByTailCall;
     }
+    if (is_api) mark_entering_functions(thread, {at->pc, at->sp, at->fp});
     thread.record->flags |= format::kThreadHooked;
   }
   *step.calls += 1;
@@ -194,6 +196,14 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
     return;
   }
   if (!thread.session->recording.load(std::memory_order_relaxed)) return;
+  HookState api;
+  if (hook == HOOK_API) {
+    // Reached by a jump from fbleprof_enter, so its return address is ours.
+    const std::uint64_t slot = frame + FRAME_BIAS;
+    api = {*reinterpret_cast<const std::uint64_t*>(slot), slot + 8,
+           *static_cast<const std::uint64_t*>(__builtin_frame_address(0))};
+    at = &api;
+  }
   if (hook == HOOK_NATIVE && enter_known_way(thread, frame, site, callee)) return;
   enter_new_way(guard, thread, frame, site, callee, hook, at);
 }

@@ -23,12 +23,12 @@ bool is_inlined(const Entry* entry) {
   return arch::block_of(entry->word) == arch::kNoBlock;
 }
 
-const Entry* native_below(const Entry* entry) {
-  while (shares_frame_with_below(entry)) --entry;
-  return entry;
+}  // namespace
+
+bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
+  return function_of(thread, entry) == function;
 }
 
-// Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
 bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
                  const StackWalk& walk) {
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
@@ -41,12 +41,6 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   // whose call is as deep as a dead entry's, is not mistaken for it.
   return (slot == walk.return_slot() || slot == walk.state().sp) &&
          record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
-}
-
-}  // namespace
-
-bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
-  return function_of(thread, entry) == function;
 }
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {

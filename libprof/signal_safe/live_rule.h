@@ -30,8 +30,12 @@ Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 // left) down: it is live. Null: the owner is not on the stack, or has no hook.
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 
-// The entry in whose context code without hooks runs or calls a hook. Walks the machine stack from
-// `at` to the nearest frame that has an entry.
+// Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
+bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
+                 const StackWalk& walk);
+
+// The entry in whose context code without hooks calls a hook. Walks the machine stack from `at` to
+// the nearest frame that has an entry.
 Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);
 
 // The entry of the caller of a hooked function that will return to `site`. `top` is the newest
@@ -59,6 +63,16 @@ inline bool is_gate(const Entry* entry) { return is_gate_word(entry->word); }
 // Entries of the C API and of inlined functions share the frame of the entry below.
 inline bool shares_frame_with_below(const Entry* entry) {
   return !is_gate(entry) && entry[-1].frame == entry->frame;
+}
+
+// The entry of the native function in whose frame this one was entered; a gate if there is none.
+inline const Entry* native_below(const Entry* entry) {
+  while (shares_frame_with_below(entry)) --entry;
+  return entry;
+}
+
+inline bool is_entry_of_block(const Entry* entry) {
+  return !is_gate(entry) && arch::block_of(entry->word) != arch::kNoBlock;
 }
 
 }  // namespace fbleprof::signal_safe

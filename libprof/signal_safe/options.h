@@ -21,6 +21,7 @@ struct Options {
   bool call_sites = false;        // keys are joined by the return address
   bool leaves = false;            // sampled addresses are children
   bool faults = false;            // page faults are charged
+  bool native_below = true;       // code without hooks below a counted context is sampled
   std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
   AllocationMode allocations = AllocationMode::kOff;
   bool mappings = false;                          // mmap and munmap are allocations, too

@@ -4,14 +4,13 @@
 // Which context is live:
 //  - if the interrupted instruction is ours, the time is our own cost, charged to the context as
 //    overhead;
-//  - if the shadow stack has live entries, the live rule finds the context, with the interrupted
-//    instruction as proof; code without hooks is unwound to the nearest hooked frame;
-//  - if it has none, the whole machine stack is walked, and its path followed in the tree.
+//  - else context_at finds it, from the shadow stack and a walk of the machine stack.
 #include "signal_safe/sample.h"
 
 #include <sys/resource.h>
 
 #include "arch/kernel.h"
+#include "signal_safe/context_at.h"
 #include "signal_safe/elapsed.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/session.h"
@@ -68,54 +67,6 @@ bool is_ours(const Session& session, std::uint64_t pc) {
   return pc >= session.text_begin && pc < session.text_end;
 }
 
-Entry* filter(const ThreadState& thread, std::uint64_t sp) {
-  return filter_by_address(thread.current->gate, thread.hot->top, sp);
-}
-
-// The newest entry that is live at `at`; a gate when there is none.
-Entry* live_entry(ThreadState& thread, const MachineState& at) {
-  Entry* top = filter(thread, at.sp);
-  const Entry* native = top;
-  while (shares_frame_with_below(native)) --native;
-  if (is_gate(native)) return top;
-  const Ref owner = thread.session->code_map.function_at(at.pc);
-  if (owner == 0 || is_entry_of(thread, native, owner)) return top;
-  if (thread.session->arena.at<format::Function>(owner)->flags & format::kFunctionHooked) {
-    Entry* found = find_owner(thread, top, owner);
-    return found ? found : top;
-  }
-  // Code without hooks. The top may be stale: its function may have returned before its caller
-  // called this code.
-  return find_by_walk(thread, top, at);
-}
-
-// The context of a sampled stack without hooks. If the stack cannot be walked to its end, the known
-// part of its path stands under [truncated].
-Ref unwound_context(const BusyGuard& guard, ThreadState& thread, const MachineState& at) {
-  StackWalk walk(thread, at);
-  int frames = 0;
-  do {
-    thread.frames[frames] = walk.code_address();
-    thread.sites[frames] = walk.state().pc;
-    ++frames;
-  } while (frames < kMaxFrames && walk.next());
-
-  CallTree& tree = thread.tree;
-  Ref context = thread.current->base;
-  auto step = [&](Ref function, std::uint64_t site) {
-    if (function != 0)
-      context = tree.enter(guard, context, function, site, format::kEdgeSampled).to;
-  };
-  if (thread.record->flags & format::kThreadHooked) step(thread.session->unwound, 0);
-  if (!walk.is_complete()) step(thread.session->truncated, 0);
-  std::uint64_t site = 0;
-  for (int i = frames - 1; i >= 0; --i) {
-    step(thread.session->code_map.place_at(thread.frames[i]), site);
-    site = thread.sites[i];
-  }
-  return context;
-}
-
 Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint64_t pc) {
   const Ref function =
       thread.session->code_map.function_with_key(pc, format::FunctionKind::kInstruction);
@@ -146,11 +97,10 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (elapsed.is_none()) return;
   thread.record->samples += 1;
   if (is_ours(*thread.session, at.pc)) {
-    charge_own_cost(thread.tree.values(guard, node_of(thread, filter(thread, at.sp))), elapsed);
+    charge_own_cost(thread.tree.values(guard, counted_context_at(thread, at.sp)), elapsed);
     return;
   }
-  const Entry* live = live_entry(thread, at);
-  Ref context = is_gate(live) ? unwound_context(guard, thread, at) : node_of(thread, live);
+  Ref context = context_at(guard, thread, at, Reached::kBySignal);
   if (thread.session->options.leaves) context = leaf_of(guard, thread, context, at.pc);
   charge(thread, thread.tree.values(guard, context), context, elapsed);
 }
@@ -158,9 +108,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
 void charge_fatal(ThreadState& thread, const MachineState& at) {
   if (!takes_time(thread)) return;
   thread.record->samples += 1;
-  const Entry* top = thread.hot->top;
-  if (thread.current->contains(at.sp)) top = filter(thread, at.sp);
-  const Ref context = node_of(thread, top);
+  const Ref context = counted_context_at(thread, at.sp);
   charge(thread, thread.tree.values_or_root(context), context, take_elapsed(thread, Sampled::kAll));
 }
 

@@ -53,7 +53,6 @@ bool Session::start(char* file, std::uint64_t cap_bytes, std::uint64_t populated
            special(FunctionKind::kRoot),
            special(FunctionKind::kOverflow),
            special(FunctionKind::kDeeper)};
-  unwound = special(FunctionKind::kUnwound);
   truncated = special(FunctionKind::kTruncated);
   return truncated != 0;
 }

@@ -38,8 +38,8 @@ struct Session {
   Allocations allocations;
   std::uint64_t start_monotonic_ns = 0;
 
-  // Functions of special nodes that are not a tree's own.
-  format::Ref unwound = 0, truncated = 0;
+  // The function of a special node that is not a tree's own.
+  format::Ref truncated = 0;
 
   std::atomic<std::uint32_t> block_count{0};
   // The record of a block, by its number; 0 for block 0 and for unknown numbers.

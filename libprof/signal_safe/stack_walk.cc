@@ -21,7 +21,8 @@ bool is_known(const Stack& stack) { return stack.low != 0; }
 
 }  // namespace
 
-StackWalk::StackWalk(ThreadState& thread, const MachineState& at) : thread_(thread), state_(at) {
+StackWalk::StackWalk(ThreadState& thread, const MachineState& at, bool is_return)
+    : thread_(thread), state_(at), is_return_(is_return) {
   if (find_bounds(at.sp)) locate_frame();
 }
 

@@ -57,8 +57,8 @@ struct RuleCache {
 // One frame after the other, innermost first.
 class StackWalk {
  public:
-  // `at`: an instruction that was not reached by a return.
-  StackWalk(ThreadState& thread, const MachineState& at);
+  // `is_return`: `at` is what a call will return to, not an interrupted instruction.
+  StackWalk(ThreadState& thread, const MachineState& at, bool is_return = false);
 
   // The current frame.
   const MachineState& state() const { return state_; }

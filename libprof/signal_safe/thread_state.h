@@ -31,7 +31,7 @@ struct ForkCanary {
   std::uint64_t reserved[7];
 };
 
-inline constexpr int kMaxFrames = 1024;  // of an unwound stack; deeper frames are cut
+inline constexpr int kMaxFrames = 1024;  // of a walked stack; older frames are cut
 
 struct AllocationThread;
 struct Session;
@@ -67,8 +67,8 @@ struct ThreadState {
   std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
   std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
 
-  std::uint64_t frames[kMaxFrames];  // of the stack being unwound: code addresses and, beside them,
-  std::uint64_t sites[kMaxFrames];   // the return addresses
+  format::Ref frames[kMaxFrames];   // of the stack being walked: functions and, beside them,
+  std::uint64_t sites[kMaxFrames];  // where each one's code goes on
 };
 
 // Whether other code is changing the thread's state, as seen from the stack address `here`.

@@ -51,11 +51,13 @@ po::options_description recording_options() {
       po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
       "also record what the program allocates and frees, by context: blocks, bytes, what is live, "
       "the peak, leaks. hooks (if no MODE is given): each allocation of code with hooks, one in "
-      "512 "
-      "KiB elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as 64K): "
+      "512 KiB elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as "
+      "64K): "
       "one in so many. exact: each, with a walk of the stack where there are no hooks. With "
-      "\",mmap\" "
-      "behind it, mapped memory counts, too. (--memory limits the profile's own size.)");
+      "\",mmap\" behind it, mapped memory counts, too. (--memory limits the profile's own size.)");
+  add("no-native-below",
+      "charge the time of code without hooks to the hooked function or block that called it, "
+      "instead of showing that code below it");
   add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
   return options;
 }
@@ -198,8 +200,8 @@ struct Switch {
 };
 constexpr Switch kSwitches[] = {
     {"callsites", "FBLEPROF_CALLSITES", "1"}, {"leaves", "FBLEPROF_LEAVES", "1"},
-    {"faults", "FBLEPROF_FAULTS", "1"},       {"start-off", "FBLEPROF_START", "off"},
-    {"verbose", "FBLEPROF_VERBOSE", "1"},
+    {"faults", "FBLEPROF_FAULTS", "1"},       {"no-native-below", "FBLEPROF_NATIVE_BELOW", "off"},
+    {"start-off", "FBLEPROF_START", "off"},   {"verbose", "FBLEPROF_VERBOSE", "1"},
 };
 
 void read_settings(const po::variables_map& given, Request* request) {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "analysis/sampled.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/diff_view.h"
@@ -46,6 +47,7 @@ class TreeText {
         nodes_(profile_.nodes()),
         cost_(request.costs.inclusive()),
         edges_from_(profile_, EdgesByNode::Side::kFrom) {
+    if (analysis::has_counted_calls(profile_)) sampled_ = analysis::sampled_contexts(profile_);
     by_tail_call_.resize(nodes_.count());
     const Edges& edges = profile_.edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
@@ -66,7 +68,7 @@ class TreeText {
     header();
     const NodeId root(0);
     if (own(0) != 0) {
-      line(cost_[0], own(0), 0, "", Ink::kPlain, names_.fit(nodes_.function[0], 0));
+      line(cost_[0], own(0), "", "", Ink::kPlain, names_.fit(nodes_.function[0], 0));
     }
     open_below(root, "", 0);
     while (!pending_.empty()) {
@@ -102,15 +104,23 @@ class TreeText {
     out_ += paint(look_, Ink::kDim, titles) + "\n";
   }
 
-  void line(std::uint64_t cost, std::uint64_t own, std::uint64_t calls, const std::string& prefix,
-            Ink ink, const std::string& text, bool has_cost = true) {
+  // In a tree with counted calls, those of sampled contexts are "·": not counted.
+  std::string calls_text(std::uint32_t node) {
+    if (const std::uint64_t calls = calls_of(node); calls != 0) return count(calls);
+    if (sampled_.empty() || sampled_[node] == 0) return {};
+    any_sampled_shown_ = true;
+    return "·";
+  }
+
+  void line(std::uint64_t cost, std::uint64_t own, const std::string& calls,
+            const std::string& prefix, Ink ink, const std::string& text, bool has_cost = true) {
     const double share = percent_of(cost, kept_);
     const std::string total = has_cost ? percent(cost, kept_) : "";
     const std::string self = has_cost && own != 0 ? percent(own, kept_) : "";
     const std::string time = has_cost ? request_.amount(cost) : std::string();
     out_ += paint(look_, heat(share), pad_left(total, 6)) + "  " +
             paint(look_, heat(percent_of(own, kept_)), pad_left(self, 6)) + "  " +
-            pad_left(time, 9) + "  " + pad_left(calls == 0 ? "" : count(calls), 13) + "  " +
+            pad_left(time, 9) + "  " + pad_left(calls, 13) + "  " +
             paint(look_, Ink::kDim, prefix) +
             paint(look_, ink, look_.width == 0 ? text : cut(text, name_width(prefix))) + "\n";
   }
@@ -160,6 +170,9 @@ class TreeText {
     return cost_[a] != cost_[b] ? cost_[a] > cost_[b] : calls_a > calls_b;
   }
 
+  static std::string count_if_any(std::uint64_t calls) {
+    return calls == 0 ? std::string() : count(calls);
+  }
   std::uint64_t calls_of(std::uint32_t node) const { return request_.costs.calls(NodeId(node)); }
 
   // Does nothing worth a line but call the one child that is worth one.
@@ -243,17 +256,17 @@ class TreeText {
       case Pending::Kind::kTail: {
         const std::size_t e = next.index;
         const NodeId to = profile_.edges().to[e];
-        line(0, 0, profile_.edges().calls[e], prefix, Ink::kPlain,
+        line(0, 0, count_if_any(profile_.edges().calls[e]), prefix, Ink::kPlain,
              "⇒ " + name(nodes_.function[to.index()], width > 2 ? width - 2 : width), false);
         break;
       }
       case Pending::Kind::kHidden:
-        line(next.cost, 0, 0, prefix, Ink::kDim,
+        line(next.cost, 0, "", prefix, Ink::kDim,
              fmt::format("… {} more below {}%", count(next.contexts), look_.min_percent));
         break;
       case Pending::Kind::kTooDeep:
         too_deep_ += next.contexts;
-        line(next.cost, 0, 0, prefix, Ink::kDim,
+        line(next.cost, 0, "", prefix, Ink::kDim,
              fmt::format("… {} contexts further down", count(next.contexts)));
         break;
     }
@@ -264,7 +277,7 @@ class TreeText {
     const std::string how = by_tail_call_[node] != 0 ? kThroughTailCall : "";
     const std::size_t rest =
         width > width_of(how) + kNameColumns / 2 ? width - width_of(how) : width;
-    line(cost_[node], own(node), calls_of(node), prefix, Ink::kPlain,
+    line(cost_[node], own(node), calls_text(node), prefix, Ink::kPlain,
          name(nodes_.function[node], rest) + how);
     const std::string inner = prefix_below(next);
 
@@ -305,7 +318,7 @@ class TreeText {
     in_runs_ += run.size();
     // The run is a level of its own, so that what it leads to stands below it, not beside it.
     const std::uint32_t front = run.front().node;
-    line(cost_[front], 0, calls_of(front), to_run, Ink::kDim, names);
+    line(cost_[front], 0, calls_text(front), to_run, Ink::kDim, names);
     open_below(NodeId(run.back().node), prefix_below(drawn), next.level + 2);
   }
 
@@ -352,7 +365,7 @@ class TreeText {
                               : is_above ? fmt::format("  ({} up)", up)
                                          : "  (elsewhere)";
     const std::size_t rest = width > width_of(where) + 2 ? width - width_of(where) - 2 : width;
-    line(0, 0, profile_.edges().calls[e], prefix, Ink::kPlain,
+    line(0, 0, count_if_any(profile_.edges().calls[e]), prefix, Ink::kPlain,
          "↻ " + name(nodes_.function[to.index()], rest) + where, false);
   }
 
@@ -377,6 +390,7 @@ class TreeText {
       parts.push_back(fmt::format("{} recursive and tail calls (--all)", count(hidden_edges_)));
     }
     std::string text = kept_line(request_);
+    if (any_sampled_shown_) text += ".  ·: no hook: sampled, calls not counted";
     if (!parts.empty()) text += fmt::format(".  Hidden: {}", fmt::join(parts, ", "));
     // Wrapped at blanks, so that it fits as well.
     while (look_.width > 20 && width_of(text) > look_.width) {
@@ -397,12 +411,18 @@ class TreeText {
   const std::vector<std::uint64_t>& cost_;
   const EdgesByNode edges_from_;
   std::vector<std::uint8_t> by_tail_call_;  // by node
+  std::vector<std::uint8_t> sampled_;       // by node; empty if no calls were counted at all
+  bool any_sampled_shown_ = false;
   std::size_t deepest_ = 0;
   std::vector<Pending> pending_;
   std::string out_;
   std::uint64_t hidden_contexts_ = 0, hidden_cost_ = 0, hidden_edges_ = 0, in_runs_ = 0,
                 too_deep_ = 0;
 };
+
+bool is_sampled(const Edges& edges, std::size_t edge) {
+  return edges.calls[edge] == 0 && (edges.flags[edge] & format::kEdgeSampled) != 0;
+}
 
 const char* kind_of(EdgeKind kind) { return kind == EdgeKind::kBack ? "back" : "tail"; }
 
@@ -411,16 +431,19 @@ Table node_table(const analysis::Costs& costs) {
   const Nodes& nodes = costs.profile().nodes();
   Table table;
   table.key = "nodes";
-  table.columns = {{"name", "", Kind::kName},  {"parent", "", Kind::kNumber},
-                   {"total", "", Kind::kCost}, {"total_is_bound", "", Kind::kFlag},
-                   {"self", "", Kind::kCost},  {"calls", ""}};
-  table.generate(nodes.count(), [&costs, &nodes](std::size_t n) {
+  table.columns = {{"name", "", Kind::kName},   {"parent", "", Kind::kNumber},
+                   {"total", "", Kind::kCost},  {"total_is_bound", "", Kind::kFlag},
+                   {"self", "", Kind::kCost},   {"calls", ""},
+                   {"sampled", "", Kind::kFlag}};
+  const auto sampled = analysis::sampled_contexts(costs.profile());
+  table.generate(nodes.count(), [&costs, &nodes, sampled](std::size_t n) {
     return std::vector<Cell>{name_cell(nodes.function[n]),
                              nodes.parent[n] ? number_cell(nodes.parent[n].index()) : Cell(),
                              number_cell(costs.inclusive()[n]),
                              flag_cell(costs.is_bound()[n] != 0),
                              number_cell(costs.own(NodeId(n))),
-                             number_cell(costs.calls(NodeId(n)))};
+                             number_cell(costs.calls(NodeId(n))),
+                             flag_cell(sampled[n] != 0)};
   });
   return table;
 }
@@ -432,11 +455,13 @@ Table edge_table(const Profile& profile) {
   table.columns = {{"from", "", Kind::kNumber},
                    {"to", "", Kind::kNumber},
                    {"kind", "", Kind::kText},
-                   {"calls", ""}};
+                   {"calls", ""},
+                   {"sampled", "", Kind::kFlag}};
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (edges.kind[e] == EdgeKind::kTree) continue;
     table.add({number_cell(edges.from[e].index()), number_cell(edges.to[e].index()),
-               text_cell(kind_of(edges.kind[e])), number_cell(edges.calls[e])});
+               text_cell(kind_of(edges.kind[e])), number_cell(edges.calls[e]),
+               flag_cell(is_sampled(edges, e))});
   }
   return table;
 }
@@ -463,8 +488,10 @@ Table flat_table(const analysis::Costs& costs) {
                    {"total", "", Kind::kCost},
                    {"self", "", Kind::kCost},
                    {"calls", ""},
-                   {"kind", "", Kind::kText}};
-  table.generate(lines.size(), [&costs, lines](std::size_t i) {
+                   {"kind", "", Kind::kText},
+                   {"sampled", "", Kind::kFlag}};
+  const auto sampled = analysis::sampled_contexts(profile);
+  table.generate(lines.size(), [&costs, lines, sampled](std::size_t i) {
     const auto [node, edge] = lines[i];
     const Nodes& nodes = costs.profile().nodes();
     if (!edge) {
@@ -473,7 +500,8 @@ Table flat_table(const analysis::Costs& costs) {
                                number_cell(costs.inclusive()[node.index()]),
                                number_cell(costs.own(node)),
                                number_cell(costs.calls(node)),
-                               text_cell("node")};
+                               text_cell("node"),
+                               flag_cell(sampled[node.index()] != 0)};
     }
     const Edges& edges = costs.profile().edges();
     return std::vector<Cell>{number_cell(nodes.depth[node.index()] + 1u),
@@ -481,7 +509,8 @@ Table flat_table(const analysis::Costs& costs) {
                              Cell(),
                              Cell(),
                              number_cell(edges.calls[edge.index()]),
-                             text_cell(kind_of(edges.kind[edge.index()]))};
+                             text_cell(kind_of(edges.kind[edge.index()])),
+                             flag_cell(is_sampled(edges, edge.index()))};
   });
   return table;
 }

@@ -69,7 +69,7 @@ _fble_prof() {
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --callsites --leaves --faults --start-off --verbose --help --version' -- "$cur")
+      --callsites --leaves --faults --no-native-below --start-off --verbose --help --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return
   fi

@@ -12,7 +12,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 TEST(Request, OptionsBecomeVariables) {
   const Request request =
       read_request({"-o", "x.out", "--rate=5000", "-cwall", "--compact", "none", "-m", "64M",
-                    "--callsites", "--leaves", "--start-off", "-v", "prog"});
+                    "--callsites", "--leaves", "--no-native-below", "--start-off", "-v", "prog"});
   EXPECT_EQ(request.error, "");
   EXPECT_EQ(request.environment, (Environment{{"FBLEPROF_OUT", "x.out"},
                                               {"FBLEPROF_RATE", "5000"},
@@ -21,6 +21,7 @@ TEST(Request, OptionsBecomeVariables) {
                                               {"FBLEPROF_MEMORY", "64M"},
                                               {"FBLEPROF_CALLSITES", "1"},
                                               {"FBLEPROF_LEAVES", "1"},
+                                              {"FBLEPROF_NATIVE_BELOW", "off"},
                                               {"FBLEPROF_START", "off"},
                                               {"FBLEPROF_VERBOSE", "1"}}));
   EXPECT_EQ(request.command, Words{"prog"});
@@ -90,9 +91,9 @@ TEST(Request, HelpExplainsEveryOption) {
   EXPECT_EQ(read_request({"-h", "prog"}).action, Action::kHelp);
   EXPECT_EQ(read_request({"--version"}).action, Action::kVersion);
   const std::string text = help();
-  for (const char* word :
-       {"--out", "--rate", "--clock", "--compact", "--memory", "--callsites", "--leaves",
-        "--start-off", "--verbose", "--help", "--version", "Examples", "20000"}) {
+  for (const char* word : {"--out", "--rate", "--clock", "--compact", "--memory", "--callsites",
+                           "--leaves", "--no-native-below", "--start-off", "--verbose", "--help",
+                           "--version", "Examples", "20000"}) {
     EXPECT_TRUE(test::holds(text, word)) << word;
   }
 }

@@ -1,0 +1,18 @@
+// Which contexts were counted, and which only samples saw.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::analysis {
+
+// By node: 1 for contexts of functions that no hook or block counted. How often they were entered
+// is not known. The root, groups and [overflow] and its like are neither counted nor sampled.
+std::vector<std::uint8_t> sampled_contexts(const profile::Profile& profile);
+
+// Whether hooks or blocks counted any call.
+bool has_counted_calls(const profile::Profile& profile);
+
+}  // namespace fbleprof::analysis

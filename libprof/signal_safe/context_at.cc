@@ -1,0 +1,156 @@
+#include "signal_safe/context_at.h"
+
+#include "signal_safe/live_rule.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+using format::Ref;
+
+// How many functions around an entered block are marked: an adapter in a runtime's own hook is some
+// five calls away from the interpreter's loop.
+constexpr int kMarkedFrames = 8;
+
+// A place in a shadow stack, which need not be the one in use.
+struct Place {
+  Stack* stack;
+  Entry* entry;
+};
+
+Ref node_of(const ThreadState& thread, const Place& place) {
+  return is_gate(place.entry) ? place.stack->base : signal_safe::node_of(thread, place.entry);
+}
+
+bool has_hook(const ThreadState& thread, Ref function) {
+  if (function == 0) return false;
+  const auto* record = thread.session->arena.at<format::Function>(function);
+  return (record->flags & format::kFunctionHooked) != 0;
+}
+
+// The newest entry that the filter by address leaves. A handler on a signal stack may have
+// returned, or run code without hooks only, so that no hook has told which stack is in use.
+Place newest_at(const ThreadState& thread, std::uint64_t sp) {
+  Stack* stack = thread.current;
+  Entry* top = thread.hot->top;
+  if (!stack->contains(sp)) {
+    auto* main = const_cast<Stack*>(&thread.main_stack);
+    if (stack == main || !main->contains(sp) || main->gate == nullptr) return {stack, top};
+    stack = main;
+    top = main->saved_top;
+  }
+  return {stack, filter_by_address(stack->gate, top, sp)};
+}
+
+// A context of the C API runs on machine stacks of others: its bounds are the whole address space.
+bool is_green_thread(const ThreadState& thread, const Stack* stack) {
+  return stack == thread.current && thread.context != nullptr && stack->low == 0;
+}
+
+// Frames from the innermost to the one that the walk ended in, in thread.frames.
+struct Path {
+  int frames = 0;
+  bool is_known = true;         // false: older frames are missing
+  std::uint64_t site_in_entry;  // where the entry's own code goes on; 0: unknown
+};
+
+// Walks from the innermost frame to that of the newest live entry, which it leaves in `place`.
+Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
+  Path path;
+  path.site_in_entry = 0;
+  CodeMap& code = thread.session->code_map;
+  const bool is_green = is_green_thread(thread, place.stack);
+  bool was_on_stack = false;
+  for (;;) {
+    const std::uint64_t sp = walk.state().sp;
+    const bool is_on_stack = place.stack->contains(sp);
+    // What called the first function on a stack of its own is that stack's base.
+    if (was_on_stack && !is_on_stack) return path;
+    was_on_stack = is_on_stack;
+    const Ref function = code.place_at(walk.code_address());
+    if (is_on_stack) {
+      // Entries between this frame and the previous one belong to neither, so they are dead.
+      place.entry = filter_by_address(place.stack->gate, place.entry, sp);
+      if (is_frame_of(thread, place.entry, function, walk)) {
+        path.site_in_entry = walk.state().pc;
+        return path;
+      }
+    }
+    thread.frames[path.frames] = function;
+    thread.sites[path.frames] = walk.state().pc;
+    ++path.frames;
+    if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) && function != 0 &&
+        code.is_entering(function)) {
+      return path;
+    }
+    if (path.frames == kMaxFrames || !walk.next()) break;
+  }
+  path.is_known = walk.is_complete();
+  return path;
+}
+
+// The innermost frame of a function that has a hook, but no entry: it is about to run its hook, has
+// run its exit hook, or its entry was lost. Its context is the counted one, which leaves out
+// callers without hooks.
+int innermost_hooked_frame(const ThreadState& thread, int frames) {
+  for (int i = 0; i < frames; ++i) {
+    if (has_hook(thread, thread.frames[i])) return i;
+  }
+  return frames;
+}
+
+}  // namespace
+
+Ref counted_context_at(const ThreadState& thread, std::uint64_t sp) {
+  return node_of(thread, newest_at(thread, sp));
+}
+
+Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& at,
+               Reached reached) {
+  Session& session = *thread.session;
+  const bool is_return = reached == Reached::kByReturn;
+  Place place = newest_at(thread, at.sp);
+  const Entry* native = native_below(place.entry);
+  if (!is_gate(native) && place.stack->contains(at.sp)) {
+    const Ref owner = session.code_map.function_at(at.pc - (is_return ? 1 : 0));
+    if (is_entry_of(thread, native, owner)) return node_of(thread, place);
+    if (Entry* found = find_owner(thread, place.entry, owner)) {
+      return node_of(thread, {place.stack, found});
+    }
+  }
+  const Place newest = place;
+  StackWalk walk(thread, at, is_return);
+  Path path = walk_to_entry(thread, place, walk);
+  // Nothing that the walk saw proves another entry, so the filter by address must do.
+  if (!path.is_known) place = newest;
+  Ref context = node_of(thread, place);
+  if (!is_gate(place.entry) && !session.options.native_below) return context;
+  CallTree& tree = thread.tree;
+  auto step = [&](Ref function, std::uint64_t site) {
+    if (function != 0)
+      context = tree.enter(guard, context, function, site, format::kEdgeSampled).to;
+  };
+  if (!path.is_known) step(session.truncated, 0);
+  std::uint64_t site = path.site_in_entry;
+  const int innermost_hooked = innermost_hooked_frame(thread, path.frames);
+  for (int i = path.frames - 1; i >= 0; --i) {
+    const Ref function = thread.frames[i];
+    if (i <= innermost_hooked || has_hook(thread, function)) step(function, site);
+    site = thread.sites[i];
+  }
+  return context;
+}
+
+void mark_entering_functions(ThreadState& thread, const MachineState& at) {
+  CodeMap& code = thread.session->code_map;
+  StackWalk walk(thread, at, true);
+  for (int i = 0; i < kMarkedFrames; ++i) {
+    const Ref function = code.place_at(walk.code_address());
+    if (function == 0 || has_hook(thread, function)) return;
+    code.mark_entering(function);
+    if (!walk.next()) return;
+  }
+}
+
+}  // namespace fbleprof::signal_safe
