@@ -158,10 +158,6 @@ Table distribution(const Request& request, std::string_view key, std::string_vie
 }
 
 Result<Document> allocations(const Request& request) {
-  if (request.profile().find_metric("allocations") == nullptr) {
-    return Error{"--allocations", std::nullopt, "this profile holds no allocations",
-                 "record them with fble-prof --memory-profile"};
-  }
   Document document = request.document("allocations");
   std::vector<FunctionId> named;
   document.tables.push_back(totals(request));
@@ -169,6 +165,11 @@ Result<Document> allocations(const Request& request) {
   document.tables.push_back(distribution(request, "sizes", "By size in bytes", "size-"));
   document.tables.push_back(distribution(request, "lifetimes", "By lifetime", "lived-"));
   document.flat = document.tables[1];
+  if (request.profile().find_metric("allocations") == nullptr) {
+    document.notes.push_back(
+        "this profile holds no allocations: fble-prof --memory-profile records them");
+    return document;
+  }
   const std::uint64_t samples = total_of(request, "allocation-samples");
   if (samples != 0) {
     document.notes.push_back(fmt::format(

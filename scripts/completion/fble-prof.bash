@@ -68,7 +68,7 @@ _fble_prof() {
   $split && return
 
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
+    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth= --memory-profile
       --callsites --leaves --faults --no-native-below --start-off --verbose --help --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return
