@@ -76,7 +76,7 @@ void write_header(format::Header* place, const Settings& settings, const OutputF
   header.compaction = settings.recording.compaction;
   header.rate_hz = settings.rate_hz;
   header.machine = arch::kElfMachine;
-  header.row_bytes = signal_safe::kRowBytes;
+  header.row_bytes = settings.recording.row_bytes;
   header.depth_limit = settings.recording.depth_limit;
   header.flags =
       static_cast<std::uint16_t>((settings.recording.call_sites ? format::kHeaderCallSites : 0) |

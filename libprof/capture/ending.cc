@@ -4,6 +4,7 @@
 
 #include "capture/clock.h"
 #include "capture/description.h"
+#include "capture/leaks.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -27,6 +28,7 @@ void charge_this_thread() {
   disarm_timer(*fbleprof_hot.self);
   drain_pending();
   signal_safe::charge_rest(*fbleprof_hot.self);
+  signal_safe::flush_level(*fbleprof_hot.self);
   arch::kernel_call(SYS_prctl, PR_GET_NAME,
                     reinterpret_cast<long>(fbleprof_hot.self->record->name));
 }
@@ -61,10 +63,14 @@ bool is_only_thread() {
 struct Content {
   std::uint64_t cpu_ns = 0;
   bool hooked = false;  // or it has ticks, outside of hooked functions
+  bool allocated = false;
 };
 
 Content content_of_profile() {
   Content content;
+  // A child that only execs allocates a little, too.
+  constexpr std::int64_t kMuch = 1 << 20;
+  content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
   const signal_safe::Arena& arena = session.arena;
   arena.for_each(format::Kind::kThread, [&](format::Ref ref) {
     const auto* thread = arena.at<format::Thread>(ref);
@@ -84,7 +90,7 @@ Content content_of_profile() {
 // A child that only execs, or that ends within two sampling periods, has nothing to show. Programs
 // that start thousands of such children must not leave thousands of files.
 bool is_trivial(const Content& content, State state) {
-  return state != State::kFatal && !content.hooked &&
+  return state != State::kFatal && !content.hooked && !content.allocated &&
          content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
 }
 
@@ -116,6 +122,7 @@ void finish_process(State state, std::uint32_t code) {
   if (session.recording.load() && has_time()) {
     for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);
   }
+  if (state == State::kEnded) charge_leaks();
   header->process_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   header->end_monotonic_ns = signal_safe::monotonic_ns();
   const Content content = content_of_profile();

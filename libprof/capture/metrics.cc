@@ -1,6 +1,7 @@
 #include "capture/metrics.h"
 
 #include "signal_safe/call_tree.h"
+#include "signal_safe/memory_words.h"
 
 namespace fbleprof::capture {
 
@@ -13,7 +14,36 @@ using signal_safe::Options;
 bool always(const Options&) { return true; }
 bool with_faults(const Options& options) { return options.faults; }
 
+using signal_safe::AllocationMode;
+bool with_allocations(const Options& options) {
+  return options.allocations != AllocationMode::kOff;
+}
+// Samples are the clock of lifetimes.
+bool with_lifetimes(const Options& options) {
+  return with_allocations(options) && options.clock != format::Clock::kTicks;
+}
+bool with_allocation_samples(const Options& options) {
+  return with_allocations(options) && options.allocations != AllocationMode::kExact;
+}
+// A search needs to know all blocks.
+bool with_lost(const Options& options) { return options.allocations == AllocationMode::kExact; }
+
 }  // namespace
+
+#define FBLEPROF_VALUE(name, unit, role, word, is_recorded) \
+  { name, unit, Role::role, MetricPlace::kValues, signal_safe::word, nullptr, is_recorded }
+#define FBLEPROF_SIZES(n, name)                                                          \
+  {                                                                                      \
+    name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kSizes + n, nullptr, \
+        with_allocations                                                                 \
+  }
+#define FBLEPROF_LIFETIMES(n, name)                                                          \
+  {                                                                                          \
+    name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kLifetimes + n, nullptr, \
+        with_lifetimes                                                                       \
+  }
+#define FBLEPROF_DERIVED(name, unit, role, formula) \
+  { name, unit, Role::role, MetricPlace::kDerived, 0, formula, with_allocations }
 
 constinit const MetricDescription kMetrics[] = {
     {"cpu", "ns", Role::kCpuTime, MetricPlace::kValues, signal_safe::kCpuNs, nullptr, always},
@@ -31,7 +61,44 @@ constinit const MetricDescription kMetrics[] = {
      nullptr, with_faults},
     {"faults", "count", Role::kEvent, MetricPlace::kDerived, 0, "minor-faults + major-faults",
      with_faults},
+    FBLEPROF_VALUE("allocations", "count", kEvent, kAllocations, with_allocations),
+    FBLEPROF_VALUE("allocated", "bytes", kAmount, kAllocatedBytes, with_allocations),
+    FBLEPROF_VALUE("frees-here", "count", kEvent, kFreesHere, with_allocations),
+    FBLEPROF_VALUE("freed-here", "bytes", kAmount, kFreedHereBytes, with_allocations),
+    FBLEPROF_VALUE("frees-elsewhere", "count", kEvent, kFreesElsewhere, with_allocations),
+    FBLEPROF_VALUE("freed-elsewhere", "bytes", kAmount, kFreedElsewhereBytes, with_allocations),
+    FBLEPROF_DERIVED("frees", "count", kEvent, "frees-here + frees-elsewhere"),
+    FBLEPROF_DERIVED("freed", "bytes", kAmount, "freed-here + freed-elsewhere"),
+    FBLEPROF_DERIVED("live-blocks", "count", kLevel, "allocations - frees"),
+    FBLEPROF_DERIVED("live", "bytes", kLevel, "allocated - freed"),
+    FBLEPROF_VALUE("temporary", "count", kEvent, kTemporary, with_allocations),
+    FBLEPROF_VALUE("leaked-blocks", "count", kLevel, kLeakedBlocks, with_allocations),
+    FBLEPROF_VALUE("leaked", "bytes", kLevel, kLeakedBytes, with_allocations),
+    FBLEPROF_VALUE("lost-blocks", "count", kLevel, kLostBlocks, with_lost),
+    FBLEPROF_VALUE("lost", "bytes", kLevel, kLostBytes, with_lost),
+    FBLEPROF_VALUE("lifetime", "ns", kAmount, kLifetimeNs, with_lifetimes),
+    FBLEPROF_VALUE("allocation-samples", "count", kEvent, kAllocationSamples,
+                   with_allocation_samples),
+    FBLEPROF_VALUE("unrecorded-allocations", "count", kEvent, kUnrecorded, with_allocations),
+    FBLEPROF_SIZES(0, "size-to-16"),
+    FBLEPROF_SIZES(1, "size-to-64"),
+    FBLEPROF_SIZES(2, "size-to-256"),
+    FBLEPROF_SIZES(3, "size-to-1K"),
+    FBLEPROF_SIZES(4, "size-to-4K"),
+    FBLEPROF_SIZES(5, "size-to-16K"),
+    FBLEPROF_SIZES(6, "size-to-64K"),
+    FBLEPROF_SIZES(7, "size-to-256K"),
+    FBLEPROF_SIZES(8, "size-to-1M"),
+    FBLEPROF_SIZES(9, "size-to-4M"),
+    FBLEPROF_SIZES(10, "size-above-4M"),
+    FBLEPROF_LIFETIMES(0, "lived-below-10ms"),
+    FBLEPROF_LIFETIMES(1, "lived-below-100ms"),
+    FBLEPROF_LIFETIMES(2, "lived-below-1s"),
+    FBLEPROF_LIFETIMES(3, "lived-below-10s"),
+    FBLEPROF_LIFETIMES(4, "lived-below-100s"),
+    FBLEPROF_LIFETIMES(5, "lived-100s-or-more"),
 };
+static_assert(signal_safe::kSizeClasses == 11 && signal_safe::kLifetimeClasses == 6);
 constinit const int kMetricCount = sizeof kMetrics / sizeof kMetrics[0];
 
 bool is_default_metric(const MetricDescription& metric, const Options& options) {

@@ -67,7 +67,8 @@ bool read_tick_period(const char* text, std::uint64_t* ticks) {
   return true;
 }
 
-bool read_memory(const char* text, std::uint64_t* bytes) {
+// Bytes, or with K, M or G; up to 64G.
+bool read_bytes(const char* text, std::uint64_t* bytes) {
   std::uint64_t value;
   const char* rest;
   if (!read_number(text, &value, &rest)) return false;
@@ -92,8 +93,13 @@ bool read_memory(const char* text, std::uint64_t* bytes) {
   }
   if (*rest && rest[1]) return false;
   if (value > (64ull << 30 >> shift)) return false;
-  value <<= shift;
-  if (value < 1 << 20) return false;
+  *bytes = value << shift;
+  return true;
+}
+
+bool read_memory(const char* text, std::uint64_t* bytes) {
+  std::uint64_t value;
+  if (!read_bytes(text, &value) || value < 1 << 20) return false;
   // The largest accepted value is slightly above the largest possible size.
   if (value > signal_safe::kMostArenaBytes) value = signal_safe::kMostArenaBytes;
   *bytes = value / 4096 * 4096;
@@ -106,6 +112,28 @@ bool read_name(const char* text, const char* const (&names)[kCount], Enum* value
     if (equal(text, names[i])) return *value = static_cast<Enum>(i), true;
   }
   return false;
+}
+
+// MODE or MODE,mmap; a mode of bytes is that period.
+bool read_allocations(const char* text, signal_safe::Options* options) {
+  using Mode = signal_safe::AllocationMode;
+  Text<32> mode;
+  while (*text && *text != ',') mode.add(*text++);
+  options->mappings = equal(text, ",mmap");
+  if (*text && !options->mappings) return false;
+  constexpr const char* kModes[] = {"off", "hooks", "sample", "exact"};
+  bool is_on;
+  std::uint64_t period;
+  if (read_name(mode.c_str(), kModes, &options->allocations)) return true;
+  if (read_switch(mode.c_str(), &is_on)) {
+    // 0 and 1 are the switch.
+    options->allocations = is_on ? Mode::kByHooks : Mode::kOff;
+    return true;
+  }
+  if (!read_bytes(mode.c_str(), &period) || period == 0) return false;
+  options->allocations = Mode::kSampled;
+  options->bytes_per_sample = period;
+  return true;
 }
 
 }  // namespace
@@ -163,7 +191,10 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_VERBOSE")) {
       check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
     } else if (is("FBLEPROF_ALLOCS")) {
-      settings.complaints.add("FBLEPROF_ALLOCS: allocations are not recorded by this version\n");
+      check(
+          read_allocations(value, &settings.recording), "FBLEPROF_ALLOCS",
+          "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
+          "nothing");
     } else if (is("OMPI_COMM_WORLD_RANK") || is("PMIX_RANK") || is("PMI_RANK") ||
                is("SLURM_PROCID")) {
       settings.mpi_rank = Text<16>{value};

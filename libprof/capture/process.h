@@ -4,11 +4,12 @@
 // exit, a fatal signal (ending, fatal_signals) or exec (exec). Each file of this folder includes
 // only files to its left in this list:
 //
-//   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options < program_path
+//   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options
+//     < allocations < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
 //     < thread_memory < threads < modules < description < profile < plans, module_choice < exact
-//     < confinement, ending, fork_child, locked_memory < fatal_signals, exec < process < api
+//     < confinement, leaks < ending, fork_child, locked_memory < fatal_signals, exec < process < api
 //     < block_registry, contexts, profiles < fibers, query
 //
 // scripts/check_layers enforces this order.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
+#include "capture/allocations.h"
 #include "capture/description.h"
 #include "capture/threads.h"
 #include "signal_safe/session.h"
@@ -31,7 +32,8 @@ bool open_profile(const OutputFile* parent) {
   session.start_monotonic_ns = signal_safe::monotonic_ns();
   start_file(profile.settings, output);
   if (!session.start(output.base, output.cap_bytes, output.populated_bytes,
-                     profile.settings.recording)) {
+                     profile.settings.recording) ||
+      !start_allocations(profile.settings)) {
     return false;
   }
   describe(profile.settings);

@@ -217,6 +217,7 @@ void detach_this_thread(bool for_good) {
   if (state.canary->alive) {
     signal_safe::charge_rest(state);
     while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
+    signal_safe::flush_level(state);
     kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;

@@ -21,8 +21,10 @@ Counts Snapshots::edge_calls(const Snapshot& at) const {
 }
 
 Counts Snapshots::values(const Snapshot& at, std::size_t metric) const {
-  const MetricSource& source = sources[metric];
   Counts values(of_nodes->count());
+  // A metric that was made after reading is in no snapshot.
+  if (metric >= sources.size()) return values;
+  const MetricSource& source = sources[metric];
   switch (source.place) {
     case format::MetricPlace::kCalls:
       for (std::size_t i = 0; i < at.nodes.size(); ++i) {

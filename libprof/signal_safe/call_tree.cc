@@ -270,7 +270,7 @@ std::uint32_t CallTree::new_edge(Ref from, Ref to, std::uint64_t site, EdgeKind 
 }
 
 std::uint64_t* CallTree::make_values(Ref ref) {
-  const Ref row = take_item(rows_, Kind::kValues, kRowBytes, 0);
+  const Ref row = take_item(rows_, Kind::kValues, basis_->options->row_bytes, 0);
   if (row == 0) {
     const Ref of_root = node_at(root_)->values;
     return of_root != 0 ? basis_->arena->at<std::uint64_t>(of_root) : nullptr;

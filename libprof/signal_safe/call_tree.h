@@ -58,8 +58,9 @@ enum ValueWord : std::uint32_t {
   kMajorFaults,
   kValueWords
 };
-inline constexpr std::uint32_t kRowBytes = 64;
+inline constexpr std::uint32_t kRowBytes = 64;  // without what memory_words.h adds
 static_assert(kValueWords * 8 <= kRowBytes && kRowBytes % format::kUnitBytes == 0);
+static_assert(Options{}.row_bytes == kRowBytes);
 
 // A way that a call takes.
 struct Step {

@@ -7,6 +7,14 @@
 
 namespace fbleprof::signal_safe {
 
+// How allocations are recorded.
+enum class AllocationMode : std::uint8_t {
+  kOff,
+  kByHooks,  // each one in hooked code; elsewhere one in so many bytes
+  kSampled,  // one in so many bytes
+  kExact,    // each one
+};
+
 struct Options {
   format::Clock clock = format::Clock::kCpu;
   format::Compaction compaction = format::Compaction::kPair;
@@ -16,6 +24,10 @@ struct Options {
   bool native_below = true;       // code without hooks below a counted context is sampled
   std::uint64_t tick_period = 1;  // ticks are charged when this many have passed
   std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
+  AllocationMode allocations = AllocationMode::kOff;
+  bool mappings = false;                          // mmap and munmap are allocations, too
+  std::uint64_t bytes_per_sample = 512ull << 10;  // of sampled allocations, on average
+  std::uint32_t row_bytes = 64;                   // of a node's row of values
 };
 
 }  // namespace fbleprof::signal_safe

@@ -29,6 +29,19 @@ void* Pages::take(std::uint64_t bytes) {
   return at + bytes <= stock_bytes_ ? stock + at : nullptr;
 }
 
+void* Pages::take_wiped(std::uint64_t bytes) {
+  if (stock_.load(std::memory_order_acquire) != nullptr) return nullptr;
+  char* memory = map(bytes);
+  if (memory == nullptr) return nullptr;
+  const auto at = reinterpret_cast<long>(memory);
+  const auto all = static_cast<long>(in_pages(bytes));
+  // A huge page on first touch would take 2 MB for a few used pages.
+  arch::kernel_call(SYS_madvise, at, all, MADV_NOHUGEPAGE);
+  if (!arch::kernel_failed(arch::kernel_call(SYS_madvise, at, all, MADV_WIPEONFORK))) return memory;
+  arch::kernel_call(SYS_munmap, at, all);
+  return nullptr;
+}
+
 void Pages::give_back(void* memory, std::uint64_t bytes) {
   if (memory == nullptr || stock_.load(std::memory_order_relaxed) != nullptr) return;
   arch::kernel_call(SYS_munmap, reinterpret_cast<long>(memory), static_cast<long>(in_pages(bytes)));

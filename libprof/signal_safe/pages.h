@@ -15,6 +15,8 @@ class Pages {
  public:
   // Null if there is no memory.
   void* take(std::uint64_t bytes);
+  // The same, zeroed again in a forked child. Null, too, once memory comes from the stock.
+  void* take_wiped(std::uint64_t bytes);
   // Returns what take(bytes) gave. Memory from the stock is not reused.
   void give_back(void* memory, std::uint64_t bytes);
 

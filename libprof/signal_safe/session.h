@@ -7,6 +7,7 @@
 
 #include "arch/word.h"
 #include "format/format.h"
+#include "signal_safe/allocations.h"
 #include "signal_safe/arena.h"
 #include "signal_safe/call_tree.h"
 #include "signal_safe/code_map.h"
@@ -36,6 +37,7 @@ struct Session {
   TreeBasis trees;
   Trampolines trampolines;
   Clocks clocks;
+  Allocations allocations;
   std::uint64_t start_monotonic_ns = 0;
 
   // The function of a special node that is not a tree's own.

@@ -47,6 +47,7 @@ inline constexpr std::uint32_t kMostProfiles = 16;  // nested
 
 inline constexpr int kMaxFrames = 1024;  // of a walked stack; older frames are cut
 
+struct AllocationThread;
 struct Session;
 
 struct ThreadState {
@@ -63,6 +64,7 @@ struct ThreadState {
   void* profile = nullptr;     // the C API's current profile; null = the process's own
   std::uint32_t profiles = 0;  // how many are nested
   ProfileFrame profile_frames[kMostProfiles];
+  AllocationThread* allocations = nullptr;  // null: allocations are not recorded
   RuleCache rules;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made

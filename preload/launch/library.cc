@@ -23,6 +23,12 @@ std::string find_library() {
   return {};
 }
 
+std::string find_allocation_library(const std::string& library) {
+  const std::string wrappers =
+      (std::filesystem::path(library).parent_path() / "libfbleprof_alloc.so").string();
+  return access(wrappers.c_str(), R_OK) == 0 ? wrappers : std::string();
+}
+
 std::string with_preloaded(const std::string& library, const char* current) {
   std::string value = library;
   std::string_view rest = current != nullptr ? current : "";

@@ -54,6 +54,16 @@ std::uint64_t realtime_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// By an option, or by the environment.
+bool records_allocations() {
+  const char* mode = std::getenv("FBLEPROF_ALLOCS");
+  const std::string_view text = mode != nullptr ? mode : "";
+  for (const char* off : {"", "0", "off", "no", "false"}) {
+    if (text == off) return false;
+  }
+  return true;
+}
+
 // AddressSanitizer refuses to run if another library is loaded before its own, as a preloaded one
 // is. It works all the same: a call that both intercept goes through both.
 void allow_asan_behind_us() {
@@ -125,7 +135,21 @@ int main(int argc, char** argv) {
   // In a program of another class, the dynamic linker would complain about the recorder. In other
   // programs that cannot be profiled it does no harm, and their children may be profiled.
   if (obstacle != Obstacle::kForeignElf) {
-    const std::string preload = with_preloaded(library, std::getenv("LD_PRELOAD"));
+    const char* before = std::getenv("LD_PRELOAD");
+    std::string preload = before != nullptr ? before : "";
+    if (records_allocations()) {
+      const std::string wrappers = find_allocation_library(library);
+      if (wrappers.empty()) {
+        return give_up(kWrongUse,
+                       "libfbleprof_alloc.so was not found beside " + library + ": install it");
+      }
+      preload = with_preloaded(wrappers, preload.c_str());
+      if (const std::string allocator = linked_allocator(program.path); !allocator.empty()) {
+        say(name + " has " + allocator +
+            " linked into it: what it allocates there is not recorded; link it as a library");
+      }
+    }
+    preload = with_preloaded(library, preload.c_str());
     setenv("LD_PRELOAD", preload.c_str(), 1);
   }
 

@@ -14,6 +14,9 @@ namespace po = boost::program_options;
 constexpr unsigned kColumns = 80;
 constexpr unsigned kDescriptionColumns = 56;
 
+constexpr char kMemoryProfile[] = "--memory-profile";
+constexpr char kMemoryProfileDefault[] = "hooks";
+
 po::options_description recording_options() {
   po::options_description options("What to record", kColumns, kDescriptionColumns);
   auto add = options.add_options();
@@ -35,7 +38,9 @@ po::options_description recording_options() {
       "none: nothing is folded, and deep recursion makes a deep tree. Default: pair");
   add("memory,m", po::value<std::string>()->value_name("SIZE"),
       "the largest size of the profile, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
-      "are folded into [overflow], by caller and callee. Default: 256M");
+      "are folded into [overflow], by caller and callee. Default: 256M. (What the program "
+      "allocates "
+      "is recorded with --memory-profile.)");
   add("depth", po::value<std::string>()->value_name("N"),
       "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
       "that depth, by caller and callee. This keeps long paths out of the tree. Default: no limit");
@@ -51,6 +56,14 @@ po::options_description recording_options() {
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
+  add("memory-profile",
+      po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
+      "also record what the program allocates and frees, by context: blocks, bytes, what is live, "
+      "the peak, leaks. hooks (if no MODE is given): each allocation of code with hooks, one in "
+      "512 KiB elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as "
+      "64K): "
+      "one in so many. exact: each, with a walk of the stack where there are no hooks. With "
+      "\",mmap\" behind it, mapped memory counts, too. (--memory limits the profile's own size.)");
   add("no-native-below",
       "charge the time of code without hooks to the hooked function or block that called it, "
       "instead of showing that code below it");
@@ -79,6 +92,7 @@ po::options_description all_options() {
 
 // Whether this option takes a value. False for unknown options too: the parser reports those.
 bool wants_value(const po::options_description& options, const std::string& name) {
+  if (name == kMemoryProfile + 2) return false;  // its value, if any, follows a "="
   const po::option_description* option = options.find_nothrow(name, false);
   return option != nullptr && option->semantic()->min_tokens() > 0;
 }
@@ -132,8 +146,8 @@ bool is_tick_period(const std::string& text) {
   return value && *value >= 1 && *value <= 1'000'000'000;
 }
 
-bool is_memory(const std::string& text) {
-  constexpr std::uint64_t kLeast = 1ULL << 20;
+// Bytes, or with K, M or G; from `least` to 64G.
+bool is_bytes(const std::string& text, std::uint64_t least) {
   constexpr std::uint64_t kMost = 64ULL << 30;
   std::string digits = text;
   unsigned shift = 0;
@@ -157,8 +171,10 @@ bool is_memory(const std::string& text) {
     if (shift != 0) digits.pop_back();
   }
   const auto value = whole_number(digits);
-  return value && *value <= kMost >> shift && *value << shift >= kLeast;
+  return value && *value <= kMost >> shift && *value << shift >= least;
 }
+
+bool is_memory(const std::string& text) { return is_bytes(text, 1ULL << 20); }
 
 bool is_one_of(const std::string& text, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -169,6 +185,12 @@ bool is_one_of(const std::string& text, std::initializer_list<const char*> names
 
 bool is_clock(const std::string& text) { return is_one_of(text, {"cpu", "wall", "ticks"}); }
 bool is_rule(const std::string& text) { return is_one_of(text, {"pair", "suffix", "none"}); }
+bool is_allocations(const std::string& text) {
+  const std::size_t end = std::min(text.find(','), text.size());
+  const std::string mode = text.substr(0, end), rest = text.substr(end);
+  return (rest.empty() || rest == ",mmap") &&
+         (is_one_of(mode, {"hooks", "sample", "exact", "off"}) || is_bytes(mode, 2));
+}
 bool is_name(const std::string& text) { return !text.empty(); }
 
 struct Valued {
@@ -186,6 +208,9 @@ constexpr Valued kValued[] = {
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
     {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
+    {"memory-profile", "FBLEPROF_ALLOCS", is_allocations,
+     "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
+     "nothing"},
 };
 
 struct Switch {
@@ -228,8 +253,11 @@ Request read_request(const std::vector<std::string>& arguments) {
   request.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(program), arguments.end());
   po::variables_map given;
   try {
-    const std::vector<std::string> ours(arguments.begin(),
-                                        arguments.begin() + static_cast<std::ptrdiff_t>(own));
+    std::vector<std::string> ours(arguments.begin(),
+                                  arguments.begin() + static_cast<std::ptrdiff_t>(own));
+    // The parser would take the next word for its value.
+    std::replace(ours.begin(), ours.end(), std::string(kMemoryProfile),
+                 std::string(kMemoryProfile) + "=" + kMemoryProfileDefault);
     // Options may not be abbreviated: a new option could change what "--r" means.
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(ours).options(options).style(style).run(), given);
@@ -263,6 +291,7 @@ std::string help() {
           "  fble-prof -o /tmp/%e.%p.out make -j2  one profile for each process\n"
           "  fble-prof --clock=wall ./server       wall time of each thread, waiting included\n"
           "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
+          "  fble-prof --memory-profile ./prog     what it allocates, as well\n"
           "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
           "\n"
        << recording_options() << "\n"

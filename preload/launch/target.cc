@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -179,6 +180,36 @@ bool has_shared_asan(const std::string& path) {
   return file.read(0, &header, sizeof header) &&
          std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
          header.e_phentsize == sizeof(ElfW(Phdr)) && needs_library(file, header, "libasan.so");
+}
+
+std::string linked_allocator(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  if (fd < 0) return {};
+  void* mapped = MAP_FAILED;
+  if (fstat(fd, &status) == 0 && status.st_size > 0) {
+    mapped = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+  }
+  close(fd);
+  if (mapped == MAP_FAILED) return {};
+  const std::string_view bytes(static_cast<const char*>(mapped),
+                               static_cast<std::size_t>(status.st_size));
+  struct Known {
+    const char *text, *name;
+  };
+  constexpr Known kKnown[] = {{"<jemalloc>: ", "jemalloc"},
+                              {"tcmalloc: large alloc", "tcmalloc"},
+                              {"mimalloc: warning", "mimalloc"},
+                              {"mimalloc: error", "mimalloc"}};
+  std::string found;
+  for (const Known& known : kKnown) {
+    const std::string_view text(known.text);
+    if (found.empty() && memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr) {
+      found = known.name;
+    }
+  }
+  munmap(mapped, bytes.size());
+  return found;
 }
 
 namespace {

@@ -29,6 +29,10 @@ Obstacle obstacle_of(const std::string& path);
 // the first library.
 bool has_shared_asan(const std::string& path);
 
+// The allocator that is linked into the program itself ("jemalloc"), by the texts that it brings
+// along, which stripped programs hold, too. "" = none that we know.
+std::string linked_allocator(const std::string& path);
+
 // Why no profile can be made at `path`, the value of --out: one clear line; "" if one can, or if
 // only the recorder can expand the name (%p).
 std::string obstacle_of_output(const std::string& path);

@@ -43,9 +43,10 @@ const std::vector<OptionGroup>& option_groups() {
          "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
          OptionKind::kTexts},
         {"metric", "M",
-         "cpu, wall, calls, samples, ticks, overhead or what else the file holds. Default: its "
-         "clock",
-         "cpu wall calls samples ticks overhead", OptionKind::kText},
+         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as allocated, "
+         "live, "
+         "peak, leaked (--metrics lists them). Default: its clock",
+         "cpu wall calls samples ticks overhead allocated live peak leaked", OptionKind::kText},
         {"inlines", "",
          "show inlined functions as callees (needs debug info, and a profile recorded with "
          "--leaves for their cost)"},

@@ -30,6 +30,7 @@
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
+#include "transform/peak.h"
 #include "transform/take_times.h"
 
 namespace fbleprof::report {
@@ -126,6 +127,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   const Status bad = read_inputs(
       files, {options.tolerant, &progress},
       [&](Profile profile) {
+        profile = transform::with_peak(profile);
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {

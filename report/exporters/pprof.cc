@@ -68,6 +68,15 @@ enum Function : std::uint32_t {
 };
 }  // namespace field
 
+// What Go and tcmalloc call the same: viewers of heap profiles look for these names.
+std::string sample_type(const Metric& metric) {
+  if (metric.name == "allocations") return "alloc_objects";
+  if (metric.name == "allocated") return "alloc_space";
+  if (metric.name == "live-blocks") return "inuse_objects";
+  if (metric.name == "live") return "inuse_space";
+  return escape(metric.name);
+}
+
 class PprofWriter {
  public:
   explicit PprofWriter(const Export& input)
@@ -83,7 +92,7 @@ class PprofWriter {
 
   std::string write() {
     for (const Metric* metric : metrics_) {
-      add_value_type(field::kSampleType, escape(metric->name), unit_name(metric->unit));
+      add_value_type(field::kSampleType, sample_type(*metric), unit_name(metric->unit));
     }
     add_functions();
     add_locations();
@@ -216,7 +225,7 @@ class PprofWriter {
       out_.add_int64(field::kDurationNanos, signed_value(duration));
     }
     if (!metrics_.empty()) {
-      out_.add_int64(field::kDefaultSampleType, text(escape(metrics_.back()->name)));
+      out_.add_int64(field::kDefaultSampleType, text(sample_type(*metrics_.back())));
     }
     if (const Sampling sampling = sampling_of(profile_); sampling.metric != nullptr) {
       add_value_type(field::kPeriodType, escape(sampling.metric->name), "nanoseconds");

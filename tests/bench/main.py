@@ -5,7 +5,7 @@ Installs what that needs, builds the workloads from Debian's sources (in build/b
 in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
-  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large) or only this
+  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large, memory) or only this
                workload; may be given again. Prints, and writes to build/bench instead of docs/
   --large      also measure large programs, which takes half an hour more: random ones of up to
                seven million contexts, and cppcheck
@@ -24,6 +24,7 @@ import time
 import accuracy
 import builds
 import large
+import memory
 import packages
 import prices
 import reports
@@ -33,7 +34,7 @@ import workloads
 import write_up
 
 PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
-ON_DEMAND = ["large"]
+ON_DEMAND = ["large", "memory"]
 BY_WORKLOAD = ("prices", "xray", "accuracy")
 
 
@@ -111,6 +112,7 @@ def main():
         "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
         "reports": lambda: reports.measure_reports(context),
         "large": lambda: large.measure_large(context),
+        "memory": lambda: memory.measure_memory(context),
     }
     # What is named is measured again, in a run that was whole.
     again = arguments.resume and arguments.only

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 PACKAGES = [
-    "uftrace", "google-perftools", "libgoogle-perftools-dev", "linux-perf", "valgrind",
+    "uftrace", "google-perftools", "libgoogle-perftools-dev", "linux-perf", "valgrind", "heaptrack",
     "clang-14", "libclang-rt-14-dev",  # XRay
     "golang-go",  # go tool pprof
     "tcl",  # SQLite's amalgamation is put together by a Tcl script

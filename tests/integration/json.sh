@@ -23,6 +23,9 @@ profiled "$PROGRAMS/sites.fentry" 20000
 cp "$profile" "$work/sites"
 profiled "$PROGRAMS/notes.fentry" abbbc
 cp "$profile" "$work/other"
+settings=("LD_PRELOAD=$LIB:$(dirname "$LIB")/libfbleprof_alloc.so" FBLEPROF_ALLOCS=exact)
+profiled "$PROGRAMS/allocates.fentry" containers
+cp "$profile" "$work/allocates"
 documented self "" --self "$work/sites"
 documented dominated "" --dominated "$work/sites"
 documented tree "" "$work/recursion"
@@ -43,6 +46,7 @@ documented by-label:KEY "" --by label:KEY "$work/sites"
 documented diff-tree "" --diff "$work/other" "$work/recursion"
 documented diff-self "" --self --diff "$work/other" "$work/recursion"
 documented diff-dominated "" --dominated --diff "$work/other" "$work/recursion"
+documented allocations "" --allocations "$work/allocates"
 documented summary "one profile" --summary "$work/sites"
 documented summary "several" --summary "$work/sites" "$work/other"
 documented threads "" --threads "$work/sites"

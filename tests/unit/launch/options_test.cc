@@ -27,6 +27,20 @@ TEST(Request, OptionsBecomeVariables) {
   EXPECT_EQ(request.command, Words{"prog"});
 }
 
+TEST(Request, TheModeOfAMemoryProfileStandsBehindAnEqualsSign) {
+  const auto mode = [](const char* option) {
+    const Request request = read_request({option, "prog"});
+    EXPECT_EQ(request.command, Words{"prog"});
+    return request.error.empty() ? request.environment.at(0).second : "error";
+  };
+  EXPECT_EQ(mode("--memory-profile"), "hooks");
+  EXPECT_EQ(mode("--memory-profile=exact"), "exact");
+  EXPECT_EQ(mode("--memory-profile=64K"), "64K");
+  EXPECT_EQ(mode("--memory-profile=sample,mmap"), "sample,mmap");
+  EXPECT_EQ(mode("--memory-profile=much"), "error");
+  EXPECT_EQ(mode("--memory-profile=exact,all"), "error");
+}
+
 TEST(Request, WhatIsNotAskedForIsLeftToTheEnvironment) {
   EXPECT_TRUE(read_request({"prog"}).environment.empty());
 }

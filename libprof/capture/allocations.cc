@@ -1,0 +1,83 @@
+#include "capture/allocations.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "capture/own_memory.h"
+#include "signal_safe/memory_words.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using signal_safe::AllocationMode;
+using signal_safe::AllocationThread;
+using signal_safe::session;
+
+namespace {
+
+// Blocks of glibc's are at least this far apart; other allocators have blocks of 8 bytes.
+constexpr std::uint32_t kGlibcDistance = 32, kLeastDistance = 8;
+constinit std::uint32_t least_distance = kLeastDistance;
+
+// The object that holds an address, or null.
+const void* object_of(const void* address, const char** name = nullptr) {
+  Dl_info info;
+  if (address == nullptr || dladdr(address, &info) == 0) return nullptr;
+  if (name != nullptr) *name = info.dli_fname;
+  return info.dli_fbase;
+}
+
+bool records_each(const signal_safe::Options& options) {
+  return options.allocations == AllocationMode::kExact ||
+         options.allocations == AllocationMode::kByHooks;
+}
+bool samples(const signal_safe::Options& options) {
+  return options.allocations == AllocationMode::kSampled ||
+         options.allocations == AllocationMode::kByHooks;
+}
+
+}  // namespace
+
+void find_allocator(Settings& settings) {
+  signal_safe::Options& options = settings.recording;
+  if (options.allocations == AllocationMode::kOff) return;
+  // Defined by the library that wraps the allocator (preload/allocations).
+  void* wrappers = dlsym(RTLD_DEFAULT, "fbleprof_next_malloc");
+  if (wrappers == nullptr) {
+    options.allocations = AllocationMode::kOff;
+    settings.complaints.add(
+        "FBLEPROF_ALLOCS: no allocations are recorded, because libfbleprof_alloc.so is not loaded: "
+        "name it in LD_PRELOAD after libfbleprof.so, or use fble-prof --memory-profile\n");
+    return;
+  }
+  options.row_bytes = signal_safe::kMemoryRowBytes;
+  const void* next = reinterpret_cast<void* (*)()>(wrappers)();
+  const void* libc = object_of(reinterpret_cast<const void*>(&abort));
+  least_distance = object_of(next) == libc ? kGlibcDistance : kLeastDistance;
+  const char* owner = nullptr;
+  if (object_of(dlsym(RTLD_DEFAULT, "malloc"), &owner) != object_of(wrappers)) {
+    settings.complaints.add("allocations are not seen: ")
+        .add(owner != nullptr ? owner : "the program")
+        .add(" has a malloc of its own, linked into it\n");
+  }
+}
+
+bool start_allocations(const Settings& settings) {
+  const signal_safe::Options& options = settings.recording;
+  return options.allocations == AllocationMode::kOff ||
+         session.allocations.start(&session.pages, records_each(options), samples(options),
+                                   least_distance);
+}
+
+bool provide_allocations(signal_safe::ThreadState& state) {
+  if (session.options.allocations == AllocationMode::kOff) return true;
+  if (state.allocations != nullptr) return true;
+  auto* own =
+      static_cast<AllocationThread*>(take_memory(sizeof(AllocationThread), InChild::kWiped));
+  if (own == nullptr) return false;
+  signal_safe::start_thread(*own, session);
+  state.allocations = own;
+  return true;
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,321 @@
+// The search for blocks that are reachable from nowhere.
+//
+// Conservative, as a garbage collector's: whatever looks like the address of a block is one. It
+// begins with the roots: variables of modules, stacks, and memory that the program mapped itself.
+// What a block that was found holds is searched, too. Where the allocator has its memory there are
+// only blocks: what lies between them is what was freed, with addresses of long ago.
+//
+// Memory is read with process_vm_readv. Another thread may unmap it meanwhile, and a plain read
+// would kill the program. The search ends after kMostNs: nobody waits longer for an exit. Then no
+// block counts as lost.
+#include "capture/leaks.h"
+
+#include <sys/uio.h>
+
+#include <new>
+
+#include "arch/kernel.h"
+#include "capture/description.h"
+#include "capture/kernel_file.h"
+#include "capture/own_memory.h"
+#include "capture/profile.h"
+#include "capture/threads.h"
+#include "signal_safe/memory_words.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using signal_safe::LiveBlock;
+using signal_safe::LiveBlocks;
+using signal_safe::session;
+
+namespace {
+
+constexpr std::uint64_t kMostNs = 1'000'000'000;
+
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+};
+
+// A mapping, as a line of /proc/self/maps tells it.
+struct Mapping {
+  Range range;
+  bool is_writable = false, is_inaccessible = false, is_file = false;
+  bool is_heap = false, is_stack = false;
+};
+
+// Ranges that hold no roots: ours.
+class OwnMemory {
+ public:
+  OwnMemory() {
+    for_each_region(
+        [](void* self, const void* base, std::uint64_t bytes) {
+          static_cast<OwnMemory*>(self)->add(reinterpret_cast<std::uint64_t>(base), bytes);
+        },
+        this);
+    add(reinterpret_cast<std::uint64_t>(session.arena.base()), session.arena.cap_bytes());
+    session.allocations.blocks.for_each_table(
+        [this](std::uint64_t begin, std::uint64_t bytes) { add(begin, bytes); });
+  }
+  bool holds(const Range& range) const {
+    for (int i = 0; i < count_; ++i) {
+      if (ranges_[i].overlaps(range)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int kMost = 512;
+  void add(std::uint64_t begin, std::uint64_t bytes) {
+    if (count_ < kMost) ranges_[count_++] = {begin, begin + bytes};
+  }
+  Range ranges_[kMost];
+  int count_ = 0;
+};
+
+class Search {
+ public:
+  explicit Search(LiveBlocks& blocks) : blocks_(blocks) {}
+
+  // False: it was not finished.
+  bool run() {
+    // The blocks that were found, and are still to be searched. Each gets there once.
+    std::uint64_t count = 0;
+    blocks_.for_each([&](std::uint64_t, const LiveBlock&) { ++count; });
+    waiting_bytes_ = (count + 1) * sizeof(Range);
+    waiting_ = static_cast<Range*>(session.pages.take(waiting_bytes_));
+    if (waiting_ == nullptr) return false;
+    most_waiting_ = count;
+    end_ns_ = signal_safe::monotonic_ns() + kMostNs;
+    search_stacks();
+    const bool read = search_mappings();
+    search_found();
+    session.pages.give_back(waiting_, waiting_bytes_);
+    return read && !is_late_;
+  }
+
+ private:
+  static constexpr std::uint64_t kChunk = 64 * 1024;
+
+  // All words of a range that may be addresses of blocks.
+  void search(Range range) {
+    range.begin = (range.begin + 7) & ~std::uint64_t{7};
+    while (range.begin + 8 <= range.end && !is_late_) {
+      std::uint64_t bytes = range.end - range.begin;
+      if (bytes > kChunk) bytes = kChunk;
+      const std::uint64_t read = copy(range.begin, bytes);
+      for (std::uint64_t i = 0; i < read / 8; ++i) consider(chunk_[i]);
+      // What cannot be read is passed over, page by page.
+      range.begin += read >= 8 ? read / 8 * 8 : kPageBytes - range.begin % kPageBytes;
+      is_late_ = signal_safe::monotonic_ns() > end_ns_;
+    }
+  }
+
+  std::uint64_t copy(std::uint64_t from, std::uint64_t bytes) {
+    const iovec local{chunk_, bytes};
+    const iovec remote{reinterpret_cast<void*>(from), bytes};
+    const long read =
+        kernel_call(SYS_process_vm_readv, kernel_call(SYS_getpid), reinterpret_cast<long>(&local),
+                    1, reinterpret_cast<long>(&remote), 1, 0);
+    return read > 0 ? static_cast<std::uint64_t>(read) : 0;
+  }
+
+  void consider(std::uint64_t word) {
+    std::uint64_t begin = 0;
+    const LiveBlock block = blocks_.mark(word, &begin);
+    if (block.node == 0 || waiting_count_ >= most_waiting_) return;
+    waiting_[waiting_count_++] = {begin, begin + block.bytes + blocks_.least_distance() / 2};
+  }
+
+  void search_found() {
+    while (waiting_count_ > 0 && !is_late_) search(waiting_[--waiting_count_]);
+  }
+
+  // Apart from other mappings, since the kernel joins neighbours: a stack and a large block can
+  // look like one.
+  void search_stacks() {
+    const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+    struct Context {
+      Search* self;
+      std::uint64_t here;
+    } context{this, here};
+    for_each_attached(
+        [](signal_safe::ThreadState& thread, void* argument) {
+          auto* context = static_cast<Context*>(argument);
+          Range range{thread.main_stack.low, thread.main_stack.high};
+          if (range.begin == 0 || range.end - range.begin > std::uint64_t{1} << 32) return;
+          if (range.begin <= context->here && context->here < range.end) {
+            range.begin = context->here;
+          }
+          context->self->search(range);
+        },
+        &context);
+  }
+
+  bool search_mappings() {
+    MappingReader reader;
+    if (!reader) return false;
+    Mapping mapping, following;
+    bool any = reader.next(&mapping);
+    while (any) {
+      const bool more = reader.next(&following);
+      search_mapping(
+          mapping, more && following.is_inaccessible && following.range.begin == mapping.range.end);
+      mapping = following;
+      any = more;
+    }
+    return true;
+  }
+
+  void search_mapping(const Mapping& mapping, bool is_growing) {
+    if (!mapping.is_writable || mapping.is_stack || own_.holds(mapping.range)) return;
+    if (mapping.is_file) return search(mapping.range);
+    // The allocator's own: [heap], and glibc's arenas for threads, which begin at multiples of
+    // their size and have room to grow behind them.
+    if (mapping.is_heap) return;
+    constexpr std::uint64_t kArenaBytes = 64 << 20;
+    Range range = mapping.range;
+    if (is_growing) {
+      const std::uint64_t arena = (range.end - 1) / kArenaBytes * kArenaBytes;
+      std::uint64_t first;
+      LiveBlock block;
+      if (arena >= range.begin && blocks_.any_in(arena, range.end, &first, &block)) {
+        range.end = arena;
+      }
+    }
+    // What remains of it are single large blocks, and roots between them.
+    while (range.begin < range.end) {
+      std::uint64_t first = range.end;
+      LiveBlock block;
+      if (!blocks_.any_in(range.begin, range.end, &first, &block)) first = range.end;
+      search({range.begin, first});
+      range.begin = first < range.end ? first + block.bytes + blocks_.least_distance() : first;
+    }
+  }
+
+  // /proc/self/maps, line by line.
+  class MappingReader {
+   public:
+    MappingReader() : file_("/proc/self/maps", O_RDONLY) {}
+    explicit operator bool() const { return static_cast<bool>(file_); }
+
+    bool next(Mapping* mapping) {
+      *mapping = {};
+      char line[128];
+      int length = 0;
+      for (int c = get();; c = get()) {
+        if (c < 0) return false;
+        if (c == '\n') break;
+        if (length + 1 < static_cast<int>(sizeof line)) line[length++] = static_cast<char>(c);
+      }
+      line[length] = 0;
+      const char* at = line;
+      mapping->range.begin = hexadecimal(&at);
+      ++at;
+      mapping->range.end = hexadecimal(&at);
+      ++at;
+      mapping->is_writable = at[0] == 'r' && at[1] == 'w';
+      mapping->is_inaccessible = at[0] == '-';
+      // offset, device, inode, name
+      for (int field = 0; field < 4 && *at; ++field) {
+        while (*at && *at != ' ') ++at;
+        while (*at == ' ') ++at;
+      }
+      mapping->is_file = *at == '/';
+      mapping->is_heap = starts(at, "[heap]");
+      mapping->is_stack = starts(at, "[stack]");
+      return true;
+    }
+
+   private:
+    static bool starts(const char* text, const char* with) {
+      while (*with && *text == *with) ++text, ++with;
+      return !*with;
+    }
+    static std::uint64_t hexadecimal(const char** at) {
+      std::uint64_t value = 0;
+      for (;; ++*at) {
+        const char c = **at;
+        if (c >= '0' && c <= '9') {
+          value = value * 16 + static_cast<std::uint64_t>(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+          value = value * 16 + static_cast<std::uint64_t>(c - 'a' + 10);
+        } else {
+          return value;
+        }
+      }
+    }
+    int get() {
+      if (at_ == filled_) {
+        filled_ =
+            kernel_call(SYS_read, file_.fd(), reinterpret_cast<long>(buffer_), sizeof buffer_);
+        at_ = 0;
+        if (filled_ <= 0) return filled_ = 0, -1;
+      }
+      return static_cast<unsigned char>(buffer_[at_++]);
+    }
+
+    File file_;
+    char buffer_[4096];
+    long at_ = 0, filled_ = 0;
+  };
+
+  LiveBlocks& blocks_;
+  OwnMemory own_;
+  Range* waiting_ = nullptr;
+  std::uint64_t waiting_bytes_ = 0, waiting_count_ = 0, most_waiting_ = 0;
+  std::uint64_t end_ns_ = 0;
+  bool is_late_ = false;
+  std::uint64_t chunk_[kChunk / 8];
+};
+
+std::uint64_t* values_of(format::Ref ref) {
+  const auto* node = session.arena.at<format::Node>(ref);
+  while (node->values == 0 && node->parent != 0) {
+    node = session.arena.at<format::Node>(node->parent);
+  }
+  return session.arena.at<std::uint64_t>(node->values);
+}
+
+bool search_for_reachable() {
+  if (session.options.allocations != signal_safe::AllocationMode::kExact) return false;
+  // Larger than some stacks.
+  void* memory = session.pages.take(sizeof(Search));
+  if (memory == nullptr) return false;
+  auto* search = new (memory) Search(session.allocations.blocks);
+  const bool finished = search->run();
+  search->~Search();
+  session.pages.give_back(memory, sizeof(Search));
+  if (!finished) {
+    remark("the search for lost blocks was not finished in 1 s: none is shown as lost");
+  }
+  return finished;
+}
+
+}  // namespace
+
+void charge_leaks() {
+  signal_safe::Allocations& all = session.allocations;
+  if (all.blocks.is_on()) {
+    const bool searched = search_for_reachable();
+    all.blocks.for_each([&](std::uint64_t, const LiveBlock& block) {
+      std::uint64_t* values = values_of(block.node);
+      values[signal_safe::kLeakedBlocks] += 1;
+      values[signal_safe::kLeakedBytes] += block.bytes;
+      if (!searched || block.is_marked()) return;
+      values[signal_safe::kLostBlocks] += 1;
+      values[signal_safe::kLostBytes] += block.bytes;
+    });
+  }
+  if (all.sampled.is_on()) {
+    all.sampled.for_each([&](const signal_safe::SampledBlock& block) {
+      std::uint64_t* values = values_of(block.node);
+      values[signal_safe::kLeakedBlocks] += block.count;
+      values[signal_safe::kLeakedBytes] += block.bytes;
+    });
+  }
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,31 @@
+// What the library with the allocator's wrappers calls in the recorder (preload/allocations).
+//
+// On any thread, at any time: before our constructor and after our destructor, and in a forked
+// child. Not in signal handlers, where the allocator may not be called either; if they are, nothing
+// breaks but a count.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+// A block was allocated. `frame`: where the wrapper saved its caller's frame pointer; the return
+// address follows.
+void fbleprof_allocated(std::uint64_t frame, const void* block, std::uint64_t bytes);
+
+// A block is about to be freed.
+void fbleprof_freeing(const void* block);
+
+// A block is about to be freed, unless realloc fails: takes it; then counts it as freed, or puts it
+// back.
+struct fbleprof_taken_block {
+  std::uint64_t words[6];
+};
+void fbleprof_take_block(const void* block, fbleprof_taken_block* taken);
+void fbleprof_taken_was_freed(const fbleprof_taken_block* taken);
+void fbleprof_put_block_back(const void* block, const fbleprof_taken_block* taken);
+
+// Memory was mapped, or is about to be unmapped: the first `bytes` of it.
+void fbleprof_mapped(std::uint64_t frame, const void* memory, std::uint64_t bytes);
+void fbleprof_unmapping(const void* memory, std::uint64_t bytes);
+}

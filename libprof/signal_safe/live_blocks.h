@@ -1,0 +1,137 @@
+// Which blocks are allocated now, by whom, how large, since when: for allocations that are recorded
+// one by one.
+//
+// A directory of two levels holds an item for each possible address of a block. Its memory is
+// mapped where blocks are, and touched as the program touches its own: 12 bytes for each 32 of the
+// heap with glibc, whose blocks are at least that far apart.
+//
+// No lock and no atomic operation: from the allocator's return to the call that frees it, a block
+// belongs to whom it was given, and so does its item. Hence an item is removed before the block is
+// freed: afterwards the next owner may have it already.
+//
+// The kernel wipes it in a forked child, whose profile begins empty. Any thread, hooks included.
+#pragma once
+
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/pages.h"
+
+namespace fbleprof::signal_safe {
+
+struct LiveBlock {
+  format::Ref node = 0;  // 0: there is no such block
+  std::uint64_t bytes = 0;
+  std::uint32_t owner = 0;  // the thread that allocated it (AllocationThread::number); 0 = unknown
+  std::uint32_t birth = 0;  // in units of kBirthShift
+
+  // Whether a search for what is reachable got here; see LiveBlocks::mark.
+  bool is_marked() const { return owner == kMarkedOwner; }
+  static constexpr std::uint32_t kMarkedOwner = 63;
+};
+
+class LiveBlocks {
+ public:
+  static constexpr int kOwnerBits = 6;
+  static constexpr std::uint32_t kOwners = LiveBlock::kMarkedOwner;  // numbers are below this
+  static constexpr int kBirthBits = 32 - kOwnerBits;
+  static constexpr std::uint32_t kBirthMask = (1u << kBirthBits) - 1;  // then they start over
+  static constexpr int kBirthShift = 20;  // 2^20 ns: 1.05 ms; they start over after 19 hours
+
+  // `least_distance`: blocks are never closer; a power of two. False: there is no memory.
+  bool start(Pages* pages, std::uint32_t least_distance);
+  bool is_on() const { return directory_ != nullptr; }
+
+  // False: there is no memory for it.
+  bool add(const void* block, const LiveBlock& what) {
+    Item* item = item_of(block);
+    if (item == nullptr) {
+      item = make_item(block);
+      if (item == nullptr) return false;
+    }
+    const std::uint64_t bytes = what.bytes < kMostBytes ? what.bytes : kMostBytes;
+    const std::uint64_t packed = what.node >> 1 | bytes << kNodeBits;
+    item->node_and_bytes[0] = static_cast<std::uint32_t>(packed);
+    item->node_and_bytes[1] = static_cast<std::uint32_t>(packed >> 32);
+    item->owner_and_birth = what.owner | what.birth << kOwnerBits;
+    return true;
+  }
+
+  LiveBlock take(const void* block) {
+    Item* item = item_of(block);
+    if (item == nullptr) return {};
+    const LiveBlock found = unpack(*item);
+    item->node_and_bytes[0] = item->node_and_bytes[1] = 0;
+    return found;
+  }
+
+  // Calls visit(begin, block) for each; it begins there, or up to half of least_distance() later.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::uint64_t d = 0; d < kDirectoryItems; ++d) {
+      const Item* leaf = __atomic_load_n(&directory_[d], __ATOMIC_ACQUIRE);
+      if (leaf == nullptr) continue;
+      const std::uint64_t count = items_per_leaf();
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const LiveBlock block = unpack(leaf[i]);
+        if (block.node != 0) visit(d << kLeafBits | i << distance_shift_, block);
+      }
+    }
+  }
+
+  // For a search of what is reachable, at the end. Marks the block that holds this address, and
+  // returns it, with its begin; none if there is none, or it was marked before. A marked block has
+  // no owner any more.
+  LiveBlock mark(std::uint64_t address, std::uint64_t* begin);
+  // Whether a block begins in [begin, end); the first one's begin goes to *first.
+  bool any_in(std::uint64_t begin, std::uint64_t end, std::uint64_t* first, LiveBlock* block) const;
+  // Calls visit(begin, bytes) for each mapping of these tables.
+  template <typename Visit>
+  void for_each_table(Visit visit) const {
+    visit(reinterpret_cast<std::uint64_t>(directory_), kDirectoryItems * sizeof(Item*));
+    for (std::uint64_t d = 0; d < kDirectoryItems; ++d) {
+      const Item* leaf = __atomic_load_n(&directory_[d], __ATOMIC_ACQUIRE);
+      if (leaf != nullptr) {
+        visit(reinterpret_cast<std::uint64_t>(leaf), items_per_leaf() * sizeof(Item));
+      }
+    }
+  }
+  std::uint64_t least_distance() const { return std::uint64_t{1} << distance_shift_; }
+
+ private:
+  struct Item {
+    std::uint32_t node_and_bytes[2];  // 0: none
+    std::uint32_t owner_and_birth;
+  };
+  static constexpr std::uint32_t kOwnerMask = (1u << kOwnerBits) - 1;
+  static_assert(LiveBlock::kMarkedOwner <= kOwnerMask);
+  static constexpr int kNodeBits = 30;
+  static constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << (64 - kNodeBits)) - 1;
+  static constexpr int kAddressBits = 47, kLeafBits = 26;
+  static constexpr std::uint64_t kDirectoryItems = std::uint64_t{1} << (kAddressBits - kLeafBits);
+
+  std::uint64_t items_per_leaf() const { return std::uint64_t{1} << (kLeafBits - distance_shift_); }
+  std::uint64_t index_in_leaf(std::uint64_t address) const {
+    return (address & ((std::uint64_t{1} << kLeafBits) - 1)) >> distance_shift_;
+  }
+  Item* item_of(const void* block) const {
+    const auto address = reinterpret_cast<std::uint64_t>(block);
+    if (address >> kAddressBits != 0) return nullptr;
+    Item* leaf = __atomic_load_n(&directory_[address >> kLeafBits], __ATOMIC_ACQUIRE);
+    return leaf != nullptr ? leaf + index_in_leaf(address) : nullptr;
+  }
+  Item* make_item(const void* block);
+  static LiveBlock unpack(const Item& item) {
+    const std::uint64_t packed =
+        item.node_and_bytes[0] | static_cast<std::uint64_t>(item.node_and_bytes[1]) << 32;
+    return {static_cast<format::Ref>(packed & ((std::uint64_t{1} << kNodeBits) - 1)) << 1,
+            packed >> kNodeBits, item.owner_and_birth & kOwnerMask,
+            item.owner_and_birth >> kOwnerBits};
+  }
+
+  Pages* pages_ = nullptr;
+  Item** directory_ = nullptr;
+  int distance_shift_ = 5;
+};
+
+}  // namespace fbleprof::signal_safe

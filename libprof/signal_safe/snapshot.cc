@@ -1,0 +1,133 @@
+#include "signal_safe/snapshot.h"
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+using format::Kind;
+using format::Ref;
+using format::SnapshotItem;
+using format::SnapshotItems;
+
+std::uint32_t row_bytes_of(const Arena& arena) { return arena.header()->row_bytes; }
+
+// Calls visit(ref, item) for each item of records of one kind, as far as they were made.
+template <typename Item, typename Visit>
+void for_each_item(const Arena& arena, Kind kind, Visit visit) {
+  arena.for_each(kind, [&](Ref ref) {
+    const auto* record = arena.at<format::Nodes>(ref);
+    const std::uint64_t bytes = std::uint64_t{record->head.units} * format::kUnitBytes;
+    const std::uint32_t units = record->item_bytes / format::kUnitBytes;
+    Ref at = ref + format::kItemsOffset / format::kUnitBytes;
+    for (std::uint64_t end = format::kItemsOffset + record->item_bytes; end <= bytes;
+         end += record->item_bytes, at += units) {
+      visit(at, arena.at<Item>(at));
+    }
+    return true;
+  });
+}
+
+bool is_made(const format::Node* node) {
+  return __atomic_load_n(&node->function, __ATOMIC_ACQUIRE) != 0;
+}
+bool is_made(const format::Edge* edge) { return __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE) != 0; }
+
+// Space for `count` items of `item_bytes`; keeps what there is, if it is enough.
+bool provide(Arena& arena, Ref* items, std::uint32_t* capacity, std::uint32_t count,
+             std::uint32_t item_bytes, Kind kind) {
+  if (count <= *capacity) return true;
+  const std::uint64_t wanted = std::uint64_t{2} * count;
+  // A quarter of the memory is for contexts only.
+  const Ref made =
+      arena.allocate_items(sizeof(SnapshotItems) + wanted * item_bytes, arena.cap_bytes() / 4);
+  if (made == 0) return false;
+  if (*items != 0) arena.at<SnapshotItems>(*items)->snapshot = 0;
+  *items = made;
+  *capacity = static_cast<std::uint32_t>(wanted);
+  arena.at<SnapshotItems>(made)->item_bytes = item_bytes;
+  arena.publish(made, kind);
+  return true;
+}
+
+char* item_at(const Arena& arena, Ref items, std::uint32_t index) {
+  auto* record = arena.at<SnapshotItems>(items);
+  return reinterpret_cast<char*>(record) + sizeof(SnapshotItems) +
+         std::uint64_t{index} * record->item_bytes;
+}
+
+// The values of a node with any, or null.
+const std::uint64_t* values_of(const Arena& arena, const format::Node* node) {
+  const Ref block = __atomic_load_n(&node->values, __ATOMIC_ACQUIRE);
+  if (block == 0) return nullptr;
+  const auto* values = arena.at<std::uint64_t>(block);
+  for (std::uint32_t i = 0; i < row_bytes_of(arena) / 8; ++i) {
+    if (values[i] != 0) return values;
+  }
+  return nullptr;
+}
+
+void copy_nodes(const Arena& arena, const SnapshotArea& area) {
+  const std::uint32_t words = row_bytes_of(arena) / 8;
+  std::uint32_t count = 0;
+  for_each_item<format::Node>(arena, Kind::kNodes, [&](Ref ref, const format::Node* node) {
+    if (count == area.node_capacity || !is_made(node)) return;
+    const std::uint64_t* values = values_of(arena, node);
+    if (values == nullptr && node->calls == 0) return;
+    char* to = item_at(arena, area.nodes, count++);
+    *reinterpret_cast<SnapshotItem*>(to) = {ref, 0, node->calls};
+    auto* copy = reinterpret_cast<std::uint64_t*>(to + sizeof(SnapshotItem));
+    for (std::uint32_t i = 0; i < words; ++i) copy[i] = values != nullptr ? values[i] : 0;
+  });
+  arena.at<SnapshotItems>(area.nodes)->item_count = count;
+}
+
+void copy_edges(const Arena& arena, const SnapshotArea& area) {
+  std::uint32_t count = 0;
+  for_each_item<format::Edge>(arena, Kind::kEdges, [&](Ref ref, const format::Edge* edge) {
+    if (count == area.edge_capacity || !is_made(edge) || edge->calls == 0) return;
+    *reinterpret_cast<SnapshotItem*>(item_at(arena, area.edges, count++)) = {ref, 0, edge->calls};
+  });
+  arena.at<SnapshotItems>(area.edges)->item_count = count;
+}
+
+}  // namespace
+
+bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reason,
+                   std::uint64_t time_ns) {
+  std::uint32_t nodes = 1, edges = 1;
+  for_each_item<format::Node>(arena, Kind::kNodes, [&](Ref, const format::Node* node) {
+    nodes += is_made(node) && (node->calls != 0 || values_of(arena, node) != nullptr);
+  });
+  for_each_item<format::Edge>(arena, Kind::kEdges, [&](Ref, const format::Edge* edge) {
+    edges += is_made(edge) && edge->calls != 0;
+  });
+  const std::uint32_t node_bytes = sizeof(SnapshotItem) + row_bytes_of(arena);
+  if (!provide(arena, &area.nodes, &area.node_capacity, nodes, node_bytes, Kind::kSnapshotNodes) ||
+      !provide(arena, &area.edges, &area.edge_capacity, edges, sizeof(SnapshotItem),
+               Kind::kSnapshotEdges)) {
+    return false;
+  }
+  withdraw_snapshot(arena, area);
+  const bool is_new = area.snapshot == 0;
+  if (is_new) area.snapshot = arena.allocate(sizeof(format::Snapshot));
+  if (area.snapshot == 0) return false;
+  auto* snapshot = arena.at<format::Snapshot>(area.snapshot);
+  snapshot->reason = reason;
+  snapshot->time_ns = time_ns;
+  snapshot->generation = __atomic_add_fetch(&arena.header()->generation, 1, __ATOMIC_RELAXED);
+  arena.at<SnapshotItems>(area.nodes)->snapshot = area.snapshot;
+  arena.at<SnapshotItems>(area.edges)->snapshot = area.snapshot;
+  copy_nodes(arena, area);
+  copy_edges(arena, area);
+  if (is_new) arena.publish(area.snapshot, Kind::kSnapshot);
+  __atomic_store_n(&snapshot->is_complete, std::uint16_t{1}, __ATOMIC_RELEASE);
+  return true;
+}
+
+void withdraw_snapshot(Arena& arena, const SnapshotArea& area) {
+  if (area.snapshot == 0) return;
+  __atomic_store_n(&arena.at<format::Snapshot>(area.snapshot)->is_complete, std::uint16_t{0},
+                   __ATOMIC_RELEASE);
+}
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,182 @@
+// operator new and delete, wrapped in all their forms.
+//
+// libstdc++'s are malloc and free with another way to fail. So where they are the next ones, and
+// the program replaces none of them, a wrapper goes to the allocator behind malloc at once: the
+// call site is the program's then, and a hop is saved. Only what fails goes to libstdc++, which
+// asks the new-handler and throws. Other definitions (jemalloc's, tcmalloc's, mimalloc's) are
+// called, and told of if they did not come by malloc.
+//
+// There are no exceptions here, and no clean-up: what operator new throws passes through.
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <initializer_list>
+
+#include "next.h"
+#include "recorder.h"
+
+namespace fbleprof::preload {
+
+namespace {
+
+// One of C++'s functions behind ours.
+class NextOperator {
+ public:
+  constexpr explicit NextOperator(const char* name) : name_(name) {}
+
+  template <typename Result, typename... Arguments>
+  Result call(Arguments... arguments) {
+    if (function_ == nullptr) [[unlikely]]
+      find();
+    return reinterpret_cast<Result (*)(Arguments...)>(function_)(arguments...);
+  }
+
+  void* find() {
+    void* found = dlsym(RTLD_NEXT, name_);
+    if (found == nullptr) {
+      // A C program loads C++ as a plugin: its library is in no scope of ours.
+      for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
+        void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle != nullptr && (found = dlsym(handle, name_)) != nullptr) break;
+      }
+    }
+    if (found == nullptr) abort();  // code that was compiled for C++ runs without its library
+    __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
+    return found;
+  }
+
+ private:
+  const char* name_;
+  void* function_ = nullptr;
+};
+
+bool is_in_libstdcxx(void* function) {
+  Dl_info info;
+  return function != nullptr && dladdr(function, &info) != 0 && info.dli_fname != nullptr &&
+         strstr(info.dli_fname, "libstdc++.so") != nullptr;
+}
+
+// Whether operator new is malloc and operator delete is free, whoever calls.
+enum class Shortcut : std::uint8_t { kUnknown, kNo, kYes };
+constinit Shortcut shortcut = Shortcut::kUnknown;
+
+bool is_ours(const char* name) {
+  Dl_info found, own;
+  void* function = dlsym(RTLD_DEFAULT, name);
+  return function != nullptr && dladdr(function, &found) != 0 && dladdr(&shortcut, &own) != 0 &&
+         found.dli_fbase == own.dli_fbase;
+}
+
+[[gnu::noinline]] bool find_shortcut() {
+  if (!has_next()) return false;
+  bool is_open = true;
+  for (const char* name : {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"}) {
+    is_open = is_open && is_ours(name) && is_in_libstdcxx(dlsym(RTLD_NEXT, name));
+  }
+  shortcut = is_open ? Shortcut::kYes : Shortcut::kNo;
+  return is_open;
+}
+inline bool takes_shortcut() {
+  if (shortcut == Shortcut::kUnknown) [[unlikely]]
+    return find_shortcut();
+  return shortcut == Shortcut::kYes;
+}
+
+template <typename... Arguments>
+inline void* allocate(NextOperator& next_operator, std::uint64_t caller, std::size_t bytes,
+                      Arguments... others) {
+  if (takes_shortcut()) [[likely]] {
+    void* block = next.malloc(bytes != 0 ? bytes : 1);
+    if (block != nullptr) [[likely]] {
+      tell(caller, block, bytes);
+      return block;
+    }
+  }
+  const std::uint64_t before = told;
+  void* block = next_operator.call<void*>(bytes, others...);
+  if (told == before) tell(caller, block, bytes);
+  return block;
+}
+
+template <typename... Arguments>
+inline void* allocate_aligned(NextOperator& next_operator, std::uint64_t caller, std::size_t bytes,
+                              std::size_t alignment, Arguments... others) {
+  const std::uint64_t before = told;
+  void* block = next_operator.call<void*>(bytes, alignment, others...);
+  if (told == before) tell(caller, block, bytes);
+  return block;
+}
+
+template <typename... Arguments>
+inline void release(NextOperator& next_operator, void* block, Arguments... others) {
+  if (block == nullptr) return;
+  tell_of_end(block);
+  if (takes_shortcut()) [[likely]] {
+    next.free(block);
+  } else {
+    next_operator.call<void>(block, others...);
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::preload
+
+using namespace fbleprof::preload;
+using Tag = const void*;  // std::nothrow_t
+
+#define FBLEPROF_NEW(name)                                \
+  static constinit NextOperator next_##name{#name};       \
+  FBLEPROF_INTERPOSE void* name(std::size_t bytes) {      \
+    return allocate(next_##name, FBLEPROF_CALLER, bytes); \
+  }
+#define FBLEPROF_NEW_NOTHROW(name)                                     \
+  static constinit NextOperator next_##name{#name};                    \
+  FBLEPROF_INTERPOSE void* name(std::size_t bytes, Tag tag) noexcept { \
+    return allocate(next_##name, FBLEPROF_CALLER, bytes, tag);         \
+  }
+#define FBLEPROF_NEW_ALIGNED(name)                                           \
+  static constinit NextOperator next_##name{#name};                          \
+  FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment) {  \
+    return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment); \
+  }
+#define FBLEPROF_NEW_ALIGNED_NOTHROW(name)                                                    \
+  static constinit NextOperator next_##name{#name};                                           \
+  FBLEPROF_INTERPOSE void* name(std::size_t bytes, std::size_t alignment, Tag tag) noexcept { \
+    return allocate_aligned(next_##name, FBLEPROF_CALLER, bytes, alignment, tag);             \
+  }
+FBLEPROF_NEW(_Znwm)
+FBLEPROF_NEW(_Znam)
+FBLEPROF_NEW_NOTHROW(_ZnwmRKSt9nothrow_t)
+FBLEPROF_NEW_NOTHROW(_ZnamRKSt9nothrow_t)
+FBLEPROF_NEW_ALIGNED(_ZnwmSt11align_val_t)
+FBLEPROF_NEW_ALIGNED(_ZnamSt11align_val_t)
+FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
+FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
+
+// A block, and up to two arguments more: its size, its alignment, std::nothrow.
+#define FBLEPROF_DELETE(name)                       \
+  static constinit NextOperator next_##name{#name}; \
+  FBLEPROF_INTERPOSE void name(void* block) noexcept { release(next_##name, block); }
+#define FBLEPROF_DELETE_1(name)                                         \
+  static constinit NextOperator next_##name{#name};                     \
+  FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a) noexcept { \
+    release(next_##name, block, a);                                     \
+  }
+#define FBLEPROF_DELETE_2(name)                                                          \
+  static constinit NextOperator next_##name{#name};                                      \
+  FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a, std::uint64_t b) noexcept { \
+    release(next_##name, block, a, b);                                                   \
+  }
+FBLEPROF_DELETE(_ZdlPv)
+FBLEPROF_DELETE(_ZdaPv)
+FBLEPROF_DELETE_1(_ZdlPvm)
+FBLEPROF_DELETE_1(_ZdaPvm)
+FBLEPROF_DELETE_1(_ZdlPvRKSt9nothrow_t)
+FBLEPROF_DELETE_1(_ZdaPvRKSt9nothrow_t)
+FBLEPROF_DELETE_1(_ZdlPvSt11align_val_t)
+FBLEPROF_DELETE_1(_ZdaPvSt11align_val_t)
+FBLEPROF_DELETE_2(_ZdlPvmSt11align_val_t)
+FBLEPROF_DELETE_2(_ZdaPvmSt11align_val_t)
+FBLEPROF_DELETE_2(_ZdlPvSt11align_val_tRKSt9nothrow_t)
+FBLEPROF_DELETE_2(_ZdaPvSt11align_val_tRKSt9nothrow_t)

@@ -1,0 +1,68 @@
+#include "next.h"
+
+#include <dlfcn.h>
+
+#include "recorder.h"
+
+namespace fbleprof::preload {
+
+constinit NextAllocator next{};
+
+namespace {
+
+bool is_looking = false;
+
+alignas(16) char early[16 * 1024];
+std::size_t early_used = 0;
+constexpr std::size_t kAlignment = 16;  // of blocks; before each stands its size
+
+template <typename Function>
+void find(Function** function, const char* name) {
+  *function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+void find_next_allocator() {
+  // Before the constructors there is one thread.
+  if (is_looking) return;
+  is_looking = true;
+  find(&next.calloc, "calloc");
+  find(&next.realloc, "realloc");
+  find(&next.free, "free");
+  find(&next.posix_memalign, "posix_memalign");
+  find(&next.aligned_alloc, "aligned_alloc");
+  find(&next.memalign, "memalign");
+  find(&next.valloc, "valloc");
+  find(&next.pvalloc, "pvalloc");
+  find(&next.mmap, "mmap");
+  find(&next.munmap, "munmap");
+  find(&next.mremap, "mremap");
+  // Last: it says that all are found.
+  decltype(next.malloc) found;
+  find(&found, "malloc");
+  __atomic_store_n(&next.malloc, found, __ATOMIC_RELEASE);
+  is_looking = false;
+}
+
+void* early_memory(std::size_t bytes) {
+  if (bytes > sizeof early) return nullptr;
+  const std::size_t all = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
+  if (all > sizeof early - early_used) return nullptr;
+  char* block = early + early_used + kAlignment;
+  early_used += all;
+  reinterpret_cast<std::size_t*>(block)[-1] = bytes;
+  return block;
+}
+
+bool is_early(const void* block) { return block >= early && block < early + sizeof early; }
+
+std::size_t bytes_of_early(const void* block) { return static_cast<const std::size_t*>(block)[-1]; }
+
+}  // namespace fbleprof::preload
+
+// Where malloc leads behind the wrappers.
+FBLEPROF_INTERPOSE void* fbleprof_next_malloc() {
+  using namespace fbleprof::preload;
+  return has_next() ? reinterpret_cast<void*>(next.malloc) : nullptr;
+}

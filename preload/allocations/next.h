@@ -1,0 +1,42 @@
+// The allocator behind the wrappers: libc's, or another library's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace fbleprof::preload {
+
+struct NextAllocator {
+  void* (*malloc)(std::size_t);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  void (*free)(void*);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  void* (*mmap)(void*, std::size_t, int, int, int, off_t);
+  int (*munmap)(void*, std::size_t);
+  void* (*mremap)(void*, std::size_t, std::size_t, int, void*);
+};
+
+// Null until it was looked up.
+extern constinit NextAllocator next;
+
+// Looks it up. While that goes on, and calls an allocator itself, next.malloc stays null: then
+// there is only early memory.
+void find_next_allocator();
+inline bool has_next() {
+  if (next.malloc == nullptr) [[unlikely]]
+    find_next_allocator();
+  return next.malloc != nullptr;
+}
+
+// A little memory from this library, which is never freed. `bytes_of_early`: of a block of it.
+void* early_memory(std::size_t bytes);
+bool is_early(const void* block);
+std::size_t bytes_of_early(const void* block);
+
+}  // namespace fbleprof::preload

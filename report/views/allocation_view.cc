@@ -1,0 +1,209 @@
+// --allocations: what the program allocated, held and left behind: in all, by function, by size and
+// by lifetime.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/functions.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/views/phrases.h"
+#include "report/views/top_rows.h"
+#include "report/views/view.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using Kind = Column::Kind;
+
+namespace {
+
+// What a row of the table by function tells, in this order. A profile need not have them all.
+struct Figure {
+  const char* metric;
+  const char* title;
+};
+constexpr Figure kFigures[] = {{"allocated", "allocated"}, {"allocations", "blocks"},
+                               {"peak", "at peak"},        {"live", "live"},
+                               {"leaked", "leaked"},       {"lost", "lost"},
+                               {"temporary", "temporary"}};
+
+struct Row {
+  FunctionId function;
+  std::uint64_t values[std::size(kFigures)] = {};
+};
+
+std::uint64_t total_of(const Request& request, std::string_view name) {
+  const Metric* metric = request.profile().find_metric(name);
+  return metric != nullptr ? analysis::total(request.profile(), *metric) : 0;
+}
+
+// Each function by what it allocated itself.
+std::vector<Row> rows_of(const Profile& profile) {
+  std::vector<Row> rows(profile.functions().count());
+  for (std::size_t f = 0; f < rows.size(); ++f) rows[f].function = FunctionId(f);
+  for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+    const Metric* metric = profile.find_metric(kFigures[i].metric);
+    if (metric == nullptr || !metric->values) continue;
+    metric->values->each([&](std::size_t node, std::uint64_t value) {
+      rows[profile.nodes().function[node].index()].values[i] += value;
+    });
+  }
+  std::erase_if(rows, [](const Row& row) {
+    return std::all_of(std::begin(row.values), std::end(row.values),
+                       [](std::uint64_t value) { return value == 0; });
+  });
+  return rows;
+}
+
+Cell amount_cell(const Request& request, std::uint64_t value, std::string_view unit) {
+  return shown_as(number_cell(value), value != 0 ? quantity(value, unit, request.look.unit) : "");
+}
+
+Table totals(const Request& request) {
+  Table table;
+  table.key = "totals";
+  table.title = "In all";
+  table.columns = {{"name", "figure", Kind::kText},
+                   {"unit", "", Kind::kText},
+                   {"total", "total"},
+                   {"", "of all", Kind::kText}};
+  const std::uint64_t allocations = total_of(request, "allocations");
+  const std::uint64_t allocated = total_of(request, "allocated");
+  for (const char* name : {"allocations", "allocated", "frees", "freed", "temporary", "peak",
+                           "live-blocks", "live", "leaked-blocks", "leaked", "lost-blocks", "lost",
+                           "lifetime", "allocation-samples", "unrecorded-allocations"}) {
+    const Metric* metric = request.profile().find_metric(name);
+    if (metric == nullptr) continue;
+    const std::uint64_t total = analysis::total(request.profile(), *metric);
+    std::string title = name, share;
+    std::uint64_t shown = total;
+    if (title == "lifetime") {
+      // The sum says nothing; blocks live so long on average.
+      const std::uint64_t frees = total_of(request, "frees");
+      title = "mean-lifetime";
+      shown = frees != 0 ? total / frees : 0;
+    } else if (metric->unit == "bytes") {
+      share = percent(total, allocated);
+    } else if (title != "allocation-samples") {
+      share = percent(total, allocations);
+    }
+    table.add({text_cell(title), text_cell(metric->unit),
+               shown_as(number_cell(shown), quantity(shown, metric->unit, request.look.unit)),
+               text_cell(share)});
+  }
+  return table;
+}
+
+Table functions(const Request& request, std::vector<FunctionId>& named) {
+  Table table;
+  table.key = "rows";
+  table.title = "By the function that allocates";
+  // The metric asked for, or what was allocated.
+  std::size_t by = 0;
+  for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+    if (request.metric().name == kFigures[i].metric) by = i;
+  }
+  table.columns = {{"name", "name", Kind::kName}};
+  for (const Figure& figure : kFigures) {
+    std::string key = figure.metric;
+    std::replace(key.begin(), key.end(), '-', '_');
+    // A profile without samples of peaks or searched leaks has no such column for people.
+    const bool is_there = request.profile().find_metric(figure.metric) != nullptr;
+    table.columns.push_back({key, is_there ? figure.title : "", Kind::kCount});
+  }
+  const std::vector<Row> rows = rows_of(request.profile());
+  const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
+  for (const Row& row : top_rows(rows, shown, [by](const Row&a, const Row&b) {
+         return a.values[by] != b.values[by] ? a.values[by] > b.values[by]
+                                             : a.values[0] > b.values[0];
+       })) {
+    std::vector<Cell> cells = {name_cell(row.function)};
+    for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+      const Metric* metric = request.profile().find_metric(kFigures[i].metric);
+      cells.push_back(amount_cell(request, row.values[i], metric != nullptr ? metric->unit : ""));
+    }
+    named.push_back(row.function);
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+// Metrics whose names begin with `prefix` are the classes of a distribution.
+Table distribution(const Request& request, std::string_view key, std::string_view title,
+                   std::string_view prefix) {
+  Table table;
+  table.key = key;
+  table.title = title;
+  table.columns = {
+      {"class", "class", Kind::kText}, {"blocks", "blocks"}, {"", "share", Kind::kText}};
+  std::uint64_t all = 0;
+  for (const Metric& metric : request.profile().metrics()) {
+    if (metric.name.starts_with(prefix)) all += analysis::total(request.profile(), metric);
+  }
+  for (const Metric& metric : request.profile().metrics()) {
+    if (!metric.name.starts_with(prefix)) continue;
+    const std::uint64_t blocks = analysis::total(request.profile(), metric);
+    constexpr double kBarColumns = 40;
+    const auto columns =
+        static_cast<std::size_t>(percent_of(blocks, all) * kBarColumns / 100 + 0.5);
+    std::string bar;
+    for (std::size_t i = 0; i < columns; ++i) bar += "█";
+    std::string name = metric.name.substr(prefix.size());
+    std::replace(name.begin(), name.end(), '-', ' ');
+    table.add({text_cell(name), number_cell(blocks),
+               text_cell(blocks != 0 ? fmt::format("{:>6} {}", percent(blocks, all), bar) : "")});
+  }
+  return table;
+}
+
+Result<Document> allocations(const Request& request) {
+  Document document = request.document("allocations");
+  std::vector<FunctionId> named;
+  document.tables.push_back(totals(request));
+  document.tables.push_back(functions(request, named));
+  document.tables.push_back(distribution(request, "sizes", "By size in bytes", "size-"));
+  document.tables.push_back(distribution(request, "lifetimes", "By lifetime", "lived-"));
+  document.flat = document.tables[1];
+  if (request.profile().find_metric("allocations") == nullptr) {
+    document.notes.push_back(
+        "this profile holds no allocations: fble-prof --memory-profile records them");
+    return document;
+  }
+  const std::uint64_t samples = total_of(request, "allocation-samples");
+  if (samples != 0) {
+    document.notes.push_back(fmt::format(
+        "estimated from {} samples where code has no hooks; contexts with few are uncertain",
+        count(samples)));
+  }
+  if (request.profile().find_metric("peak") != nullptr) {
+    document.notes.push_back("at peak: within 5 % of the most that was ever in use");
+  }
+  document.notes.push_back(
+      "contexts: --metric allocated, live, peak, leaked with any view (--metrics lists them)");
+  if (request.look.format == Format::kText) document.names = document.names.marked(named);
+  return document;
+}
+
+const Register kAllocations({
+    .name = "allocations",
+    .help = "memory: what was allocated, by whom, how large, for how long; peak and leaks",
+    .manual =
+        "What the program allocated (recorded with \\fBfble-prof \\-\\-memory\\-profile\\fR): "
+        "totals,\n"
+        "the functions that allocate, sizes and lifetimes. \\fIlive\\fR is what is allocated now,\n"
+        "\\fIat peak\\fR what was held when most was in use, \\fIleaked\\fR what was never freed, "
+        "and\n"
+        "\\fIlost\\fR what of it is reachable from nowhere. \\fItemporary\\fR blocks were freed "
+        "by\n"
+        "the next call of the allocator. With \\fB\\-\\-metric\\fR the table is sorted by that\n"
+        "figure; with any other view, \\fB\\-\\-metric allocated\\fR, \\fBlive\\fR, \\fBpeak\\fR "
+        "or\n"
+        "\\fBleaked\\fR shows contexts.",
+    .topic = View::Topic::kFunctions,
+    .sort_keys = "",
+    .show = allocations,
+});
+
+}  // namespace
+}  // namespace fbleprof::report

@@ -1,0 +1,121 @@
+#!/bin/bash
+# Allocations by context: exact where there are hooks, sampled elsewhere.
+. "$(dirname "$0")/lib.sh"
+wrappers=$(dirname "$LIB")/libfbleprof_alloc.so
+
+# recording MODE: the settings of a run that records allocations.
+recording() { settings=("LD_PRELOAD=$LIB:$wrappers" "FBLEPROF_ALLOCS=$1"); }
+# total METRIC [FILE]: of the whole profile.
+total() {
+  "$REPORT" --metrics --format csv "${2:-$profile}" | awk -F, -v name="$1" '$1 == name { print $4 }'
+}
+# self METRIC FUNCTION: what the function itself has of it.
+self() {
+  "$REPORT" --self --metric "$1" --format csv "$profile" | python3 -c '
+import csv, sys
+print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin) if row["name"] == sys.argv[1]))' "$2"
+}
+
+for part in containers forms leaks threads; do
+  dhat=
+  # The loader makes a table for each thread, with 16 bytes for each library that has thread-local
+  # variables: ours are two more. The second four threads take over those of the first.
+  own=0
+  [ $part != threads ] || own=$((4 * 2 * 16))
+  for mode in fentry cyg plain; do
+    begin "as many blocks and bytes as DHAT counts, $part, $mode"
+    recording exact
+    same "$PROGRAMS/allocates.$mode" "$part"
+    verified "$profile"
+    if command -v valgrind >/dev/null; then
+      [ -n "$dhat" ] || {
+        valgrind --tool=dhat --dhat-out-file="$dir/dhat.json" "$PROGRAMS/allocates.plain" "$part" \
+          >/dev/null 2>&1
+        dhat=$(python3 "$here/../oracle/dhat.py" "$dir/dhat.json" | cut -d' ' -f1,2)
+      }
+      check "blocks and bytes" "$(total allocations) $(($(total allocated) - own))" = "$dhat"
+    fi
+    check "none is unrecorded" "$(total unrecorded-allocations)" = 0
+  done
+done
+
+for mode in fentry cyg plain; do
+  begin "each function has what it allocated, and leaks are told, $mode"
+  recording exact
+  same "$PROGRAMS/allocates.$mode" leaks
+  check "what is lost" "$(self allocations 'leak()') $(self allocated 'leak()')" = "1000 100000"
+  check "what is kept" "$(self allocations 'keep(int)') $(self allocated 'keep(int)')" = "50 50000"
+  check "both leak" "$(self leaked-blocks 'leak()') $(self leaked 'keep(int)')" = "1000 50000"
+  check "nearly all of one is lost" "$(self lost-blocks 'leak()')" -gt 900
+  check "nothing of the other is" "$(self lost-blocks 'keep(int)')" = 0
+
+  begin "what fails is no allocation, and throws, $mode"
+  recording exact
+  same "$PROGRAMS/allocates.$mode" fails
+  check "but the exception's" "$(self allocated 'fails()')" -lt 1000
+
+  begin "the peak tells who held it, $mode"
+  recording exact
+  same "$PROGRAMS/allocates.$mode" peak
+  check "it was held" "$(self peak 'hold(unsigned long)')" -gt $((8 * 1024 * 1024 * 94 / 100))
+  check "not by what came later" "$(self peak 'hold_less(unsigned long)')" = 0
+  check "it is gone" "$(self live 'hold(unsigned long)')" = 0
+
+  begin "blocks that other threads free are freed, $mode"
+  recording exact
+  same "$PROGRAMS/allocates.$mode" threads
+  check "given" "$(self allocations 'give(void*)')" = 80000
+  check "freed elsewhere" "$(self frees-elsewhere 'give(void*)')" -gt 20000
+  check "nothing is left" "$(self live-blocks 'give(void*)')" = 0
+
+  begin "a forked child has its own allocations, $mode"
+  recording exact
+  same "$PROGRAMS/allocates.$mode" fork
+  verified "$profile" "$profile".[0-9]*
+  check "the parent's" "$(self allocations 'in_child()')" = 0
+  profile=$(echo "$profile".[0-9]*)
+  check "the child's" "$(self allocations 'in_child()') $(self leaked 'in_child()')" = "3000 3000000"
+done
+
+begin "what is sampled is estimated without bias"
+recording 4K
+same "$PROGRAMS/allocates.plain" containers threads
+verified "$profile"
+sampled=$(total allocated) samples=$(total allocation-samples)
+recording exact
+rm "$profile"
+profiled "$PROGRAMS/allocates.plain" containers threads
+# Four standard deviations: once in 16,000 runs.
+bound=$(awk -v n="$samples" 'BEGIN { printf "%.2f", 400 / sqrt(n) }')
+near "the estimate in percent" "$(awk -v a="$sampled" -v b="$(total allocated)" \
+  'BEGIN { printf "%.2f", 100 * a / b }')" 100 "$bound"
+
+begin "without the wrappers the report says what to do"
+settings=(FBLEPROF_ALLOCS=exact)
+same "$PROGRAMS/allocates.plain" leaks
+check "a remark" "$("$REPORT" --summary "$profile" | tr -s ' \n' '  ' |
+  grep -c 'libfbleprof_alloc.so')" = 1
+
+begin "the launcher loads the wrappers if they are asked for, and only then"
+profile=$dir/mlmon.out
+"$FBLE_PROF" -o "$profile" cat /proc/self/maps >"$dir/maps"
+check "not without" "$(grep -c fbleprof_alloc "$dir/maps")" = 0
+"$FBLE_PROF" --memory-profile=exact -o "$profile" cat /proc/self/maps >"$dir/maps"
+check "with" "$(grep -c fbleprof_alloc "$dir/maps")" -gt 0
+"$FBLE_PROF" --memory-profile=much cat 2>"$dir/err"
+check "a bad mode is an error" $? = 2
+check "in one line" "$(wc -l <"$dir/err")" = 1
+"$REPORT" --allocations "$profile" >"$dir/view" || fail "no view"
+check "sizes are shown" "$(grep -c 'to 64 ' "$dir/view")" = 1
+
+for allocator in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0; do
+  library=$(echo /usr/lib/*/"$allocator")
+  begin "blocks of $allocator count, too"
+  [ -e "$library" ] || { skip "it is not installed"; continue; }
+  settings=("LD_PRELOAD=$LIB:$wrappers:$library" FBLEPROF_ALLOCS=exact)
+  plain "$PROGRAMS/allocates.fentry" containers leaks
+  profiled "$PROGRAMS/allocates.fentry" containers leaks
+  same_as_plain
+  check "lost" "$(self allocations 'leak()') $(self allocated 'leak()')" = "1000 100000"
+  check "new" "$(self allocations 'lists(int)')" -gt 21000
+done

@@ -1,0 +1,188 @@
+// Allocates in every way that there is, always the same. Its parts, chosen by arguments:
+//   containers  maps, strings, vectors
+//   forms       each function of the allocator and each form of new
+//   fails       operator new throws
+//   leaks       1000 blocks of 100 bytes that nothing points to, and 50 of 1000 that stay known
+//   peak        holds 8 MiB for a while, then 1 MiB
+//   threads     blocks that other threads free
+//   fork        a child that allocates, too
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#define NOT_INLINED __attribute__((noinline))
+
+static NOT_INLINED void fill(std::map<std::string, std::string>& map, int n) {
+  for (int i = 0; i < n; ++i) {
+    map["key number " + std::to_string(i * 7919 % n) + " of the map"] =
+        "the value of entry " + std::to_string(i);
+  }
+}
+static NOT_INLINED long lists(int n) {
+  long sum = 0;
+  for (int round = 0; round < n; ++round) {
+    std::vector<std::unique_ptr<int>> all;
+    for (int i = 0; i < 100; ++i) all.push_back(std::make_unique<int>(i));
+    for (auto& one : all) sum += *one;
+  }
+  return sum;
+}
+static NOT_INLINED void containers() {
+  std::map<std::string, std::string> map;
+  fill(map, 5000);
+  printf("%zu entries, %ld\n", map.size(), lists(200));
+}
+
+static void* volatile sink;
+static NOT_INLINED void use(void* block) { sink = block; }
+
+struct alignas(64) Wide {
+  char bytes[192];
+};
+static NOT_INLINED void forms() {
+  void* block = malloc(11);
+  use(block);
+  block = realloc(block, 111);
+  use(block);
+  free(reallocarray(block, 3, 333));
+  free(calloc(7, 77));
+  free(strdup("seventeen letters"));
+  if (posix_memalign(&block, 64, 640) == 0) free(block);
+  free(aligned_alloc(128, 1280));
+  free(memalign(32, 320));
+  free(valloc(5000));
+  use(nullptr);
+  int* one = new int(1);
+  use(one);
+  delete one;
+  int* many = new int[100];
+  use(many);
+  delete[] many;
+  one = new (std::nothrow) int(2);
+  use(one);
+  operator delete(one, std::nothrow);
+  many = new (std::nothrow) int[200];
+  use(many);
+  operator delete[](many, std::nothrow);
+  Wide* wide = new Wide;
+  use(wide);
+  delete wide;
+  wide = new Wide[3];
+  use(wide);
+  delete[] wide;
+  wide = new (std::nothrow) Wide;
+  use(wide);
+  delete wide;
+  // More than there is: it fails, and the block stays.
+  block = malloc(50);
+  use(block);
+  void* none = realloc(block, static_cast<size_t>(-1) / 4);
+  if (none == nullptr) free(block);
+}
+// Under DHAT this ends the program.
+static NOT_INLINED void fails() {
+  try {
+    use(operator new(static_cast<size_t>(-1) / 4));
+  } catch (const std::bad_alloc&) {
+    puts("not that much");
+  }
+}
+
+static void* volatile kept[50];
+static NOT_INLINED void leak() {
+  sink = malloc(100);
+  sink = nullptr;
+}
+static NOT_INLINED void keep(int i) {
+  kept[i] = malloc(1000);
+  memset(kept[i], 1, 1000);
+}
+static NOT_INLINED void leaks() {
+  for (int i = 0; i < 1000; ++i) leak();
+  for (int i = 0; i < 50; ++i) keep(i);
+}
+
+static NOT_INLINED char* hold(size_t bytes) {
+  char* block = static_cast<char*>(malloc(bytes));
+  memset(block, 1, bytes);
+  return block;
+}
+static NOT_INLINED char* hold_less(size_t bytes) {
+  char* block = static_cast<char*>(malloc(bytes));
+  memset(block, 2, bytes);
+  return block;
+}
+static NOT_INLINED void peak() {
+  char* blocks[128];
+  for (char*& block : blocks) block = hold(64 << 10);
+  for (char* block : blocks) free(block);
+  for (int i = 0; i < 16; ++i) blocks[i] = hold_less(64 << 10);
+  for (int i = 0; i < 16; ++i) free(blocks[i]);
+}
+
+constexpr int kBlocks = 20000;
+static void* passed[4][kBlocks];
+static NOT_INLINED void* give(void* to) {
+  for (void*& block : *static_cast<void*(*)[kBlocks]>(to)) block = malloc(48);
+  return nullptr;
+}
+// A fourth of each thread's blocks: most are another's than the one whose memory this thread took
+// over.
+static NOT_INLINED void* take(void* first) {
+  const long quarter = static_cast<void*(*)[kBlocks]>(first) - passed;
+  for (auto& blocks : passed) {
+    for (long i = quarter; i < kBlocks; i += 4) free(blocks[i]);
+  }
+  return nullptr;
+}
+static NOT_INLINED void threads() {
+  for (auto* function : {give, take}) {
+    pthread_t all[4];
+    for (int i = 0; i < 4; ++i) {
+      pthread_create(&all[i], nullptr, function, passed[i]);
+    }
+    for (pthread_t thread : all) pthread_join(thread, nullptr);
+  }
+}
+
+static NOT_INLINED void in_child() {
+  for (int i = 0; i < 3000; ++i) use(malloc(1000));
+}
+static NOT_INLINED void forks() {
+  void* mine = malloc(5000);
+  fflush(stdout);
+  if (const pid_t child = fork(); child != 0) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("child %d\n", status);
+  } else {
+    free(mine);
+    in_child();
+    exit(0);
+  }
+  free(mine);
+}
+
+int main(int count, char** arguments) {
+  setvbuf(stdout, nullptr, _IONBF, 0);
+  for (int i = 1; i < count; ++i) {
+    const std::string_view part = arguments[i];
+    if (part == "containers") containers();
+    if (part == "forms") forms();
+    if (part == "fails") fails();
+    if (part == "leaks") leaks();
+    if (part == "peak") peak();
+    if (part == "threads") threads();
+    if (part == "fork") forks();
+  }
+}

@@ -1,0 +1,144 @@
+#include "signal_safe/allocations.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "signal_safe/live_blocks.h"
+#include "signal_safe/memory_words.h"
+#include "signal_safe/pages.h"
+#include "signal_safe/poisson.h"
+#include "signal_safe/sampled_blocks.h"
+#include "signal_safe/snapshot.h"
+#include "tests/unit/signal_safe/recording.h"
+
+namespace fbleprof::signal_safe {
+namespace {
+
+const void* at(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
+
+TEST(Poisson, DistancesHaveTheMeanAndTheSpreadOfAnExponential) {
+  std::uint64_t random = 12345;
+  constexpr int kDraws = 200000;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const auto d = static_cast<double>(draw_distance(&random, 1 << 20)) / (1 << 20);
+    sum += d;
+    squares += d * d;
+  }
+  EXPECT_NEAR(sum / kDraws, 1, 0.01);
+  EXPECT_NEAR(squares / kDraws, 2, 0.05);
+}
+
+TEST(Poisson, WeightsAreTheInverseOfTheChance) {
+  std::uint64_t random = 1;
+  for (const std::uint64_t period : {64ull << 10, 512ull << 10, 8ull << 30}) {
+    for (const double share : {1e-4, 0.01, 0.3, 0.99, 1.0, 1.5, 5.0, 20.0, 39.0, 1000.0}) {
+      const auto bytes = static_cast<std::uint64_t>(share * static_cast<double>(period));
+      const double x = static_cast<double>(bytes) / static_cast<double>(period);
+      const Weight weight = weight_of(bytes, period, &random);
+      const double expected = 1 / -std::expm1(-x);
+      EXPECT_NEAR(static_cast<double>(weight.bytes) / static_cast<double>(bytes), expected,
+                  expected * 1e-4)
+          << bytes << " of " << period;
+      EXPECT_NEAR(static_cast<double>(weight.count), expected, 1 + expected * 1e-4);
+    }
+  }
+}
+
+TEST(Poisson, CountsAreRoundedByLot) {
+  std::uint64_t random = 1;
+  constexpr int kDraws = 100000;
+  std::uint64_t sum = 0;
+  for (int i = 0; i < kDraws; ++i) sum += weight_of(1000, 1000, &random).count;
+  EXPECT_NEAR(static_cast<double>(sum) / kDraws, 1.582, 0.01);
+}
+
+TEST(LiveBlocks, ABlockIsTakenOnce) {
+  Pages pages;
+  LiveBlocks blocks;
+  ASSERT_TRUE(blocks.start(&pages, 32));
+  EXPECT_TRUE(blocks.add(at(0x500010), {1234, 40, 7, 99}));
+  EXPECT_TRUE(blocks.add(at(0x500030), {1236, (1ull << 34) + 5, 62, LiveBlocks::kBirthMask}));
+  const LiveBlock first = blocks.take(at(0x500010));
+  EXPECT_EQ(first.node, 1234u);
+  EXPECT_EQ(first.bytes, 40u);
+  EXPECT_EQ(first.owner, 7u);
+  EXPECT_EQ(first.birth, 99u);
+  EXPECT_EQ(blocks.take(at(0x500010)).node, 0u);
+  const LiveBlock second = blocks.take(at(0x500030));
+  EXPECT_EQ(second.bytes, (1ull << 34) - 1) << "the largest that is told exactly";
+  EXPECT_EQ(second.birth, LiveBlocks::kBirthMask);
+  EXPECT_EQ(blocks.take(at(~0ull)).node, 0u) << "no address of the program";
+}
+
+TEST(LiveBlocks, ASearchMarksTheBlockThatHoldsAnAddressOnce) {
+  Pages pages;
+  LiveBlocks blocks;
+  ASSERT_TRUE(blocks.start(&pages, 32));
+  blocks.add(at(0x700000), {2, 100, 1, 1});
+  std::uint64_t begin = 0;
+  EXPECT_EQ(blocks.mark(0x6ffff8, &begin).node, 0u);
+  EXPECT_EQ(blocks.mark(0x700200, &begin).node, 0u);
+  EXPECT_EQ(blocks.mark(0x700058, &begin).node, 2u);
+  EXPECT_EQ(begin, 0x700000u);
+  EXPECT_EQ(blocks.mark(0x700000, &begin).node, 0u) << "found before";
+  int marked = 0;
+  blocks.for_each([&](std::uint64_t, const LiveBlock& block) { marked += block.is_marked(); });
+  EXPECT_EQ(marked, 1);
+}
+
+TEST(SampledBlocks, EveryBlockIsFoundAgainHoweverManyCameAndWent) {
+  Pages pages;
+  SampledBlocks blocks;
+  ASSERT_TRUE(blocks.start(&pages));
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    for (std::uint64_t i = 1; i <= 20000; ++i) {
+      ASSERT_TRUE(blocks.add(at((round * 20000 + i) * 48), {2, 0, 0, i, i * 3}));
+    }
+    for (std::uint64_t i = 1; i <= 20000; ++i) {
+      const void* block = at((round * 20000 + i) * 48);
+      ASSERT_TRUE(blocks.may_hold(block));
+      ASSERT_EQ(blocks.take(block).count, i);
+      ASSERT_EQ(blocks.take(block).node, 0u);
+    }
+  }
+}
+
+TEST(Sizes, ClassesGoByFours) {
+  EXPECT_EQ(size_class(0), 0u);
+  EXPECT_EQ(size_class(16), 0u);
+  EXPECT_EQ(size_class(17), 1u);
+  EXPECT_EQ(size_class(64), 1u);
+  EXPECT_EQ(size_class(65), 2u);
+  EXPECT_EQ(size_class(4 << 20), 9u);
+  EXPECT_EQ(size_class((4 << 20) + 1), 10u);
+  EXPECT_EQ(size_class(~0ull), 10u);
+}
+
+TEST(Snapshot, ALaterOneTakesTheSpaceOfTheOneBeforeTheLast) {
+  test::Recording recording;
+  Arena& arena = recording.session.arena;
+  SnapshotArea areas[2];
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(take_snapshot(arena, areas[i], format::SnapshotReason::kPeak, 1));
+    withdraw_snapshot(arena, areas[1 - i]);
+  }
+  const std::uint64_t used = arena.used_bytes();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(take_snapshot(arena, areas[i % 2], format::SnapshotReason::kPeak, 2));
+    withdraw_snapshot(arena, areas[1 - i % 2]);
+  }
+  EXPECT_EQ(arena.used_bytes(), used);
+  int complete = 0;
+  arena.for_each(format::Kind::kSnapshot, [&](format::Ref ref) {
+    complete += arena.at<format::Snapshot>(ref)->is_complete;
+    return true;
+  });
+  EXPECT_EQ(complete, 1);
+}
+
+}  // namespace
+}  // namespace fbleprof::signal_safe
