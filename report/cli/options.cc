@@ -68,6 +68,11 @@ const std::vector<OptionGroup>& option_groups() {
          "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
          "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable",
          "", OptionKind::kTexts}}},
+      {"In a browser",
+       {{"serve", "[=HOST:PORT]",
+         "show all of this as pages, and follow programs that still run; a directory does as well. "
+         "Default: 127.0.0.1 and a free port. Prints the link",
+         "", OptionKind::kText}}},
       {"How",
        {{"depth", "N", "levels of the tree. Default: what fits", "", OptionKind::kCount},
         {"min", "PERCENT", "hide branches of the tree below this share. Default: 1", "0.1 0.5 1 5",
@@ -199,6 +204,12 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     if (chosen == view.name) options.view = &view;
   }
   if (std::string bad = choose("export"); !bad.empty()) return bad;
+  if (given.count("serve") != 0) {
+    if (!chosen.empty()) return fmt::format("--serve has all views: not with --{}", chosen);
+    options.serve = given["serve"].as<Text>();
+    options.action = Options::Action::kServe;
+    return {};
+  }
   if (chosen == "export") {
     auto exporter = find_exporter(given["export"].as<Text>());
     if (!exporter) return exporter.error().line();
@@ -325,6 +336,7 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) {
     if (argument == "--") break;
+    if (argument == "--serve") argument += "=127.0.0.1:0";
     for (const View& view : views()) {
       if (!view.implied.empty() && argument == fmt::format("--{}", view.name)) {
         argument += fmt::format("={}", view.implied);
@@ -421,6 +433,11 @@ Result<Options> parse_options(int argc, char** argv) {
   }
   if (options.view != nullptr) {
     if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);
+  } else if (options.action == Options::Action::kServe) {
+    if (!options.filter.empty() || !options.times_from.empty() || !options.limits.empty()) {
+      return usage("--serve takes files and --diff BASE: pages have the rest");
+    }
+    return options;
   } else if (!options.baselines.empty()) {
     return usage("--diff compares in a view: not with --export");
   }
