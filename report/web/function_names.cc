@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/text/escape.h"
 #include "report/web/html.h"
 
 namespace fbleprof::web {
