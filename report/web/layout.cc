@@ -221,14 +221,14 @@ std::string whole_page(const Page& page, const std::string& body) {
   out += metric_form(page);
   out += "<button id=theme class=quiet hidden aria-label=\"dark or light\">◐</button>"
          "<button id=help class=quiet hidden aria-label=\"keys\">?</button></header>";
-  out += menu(page) + lists(page);
+  out += menu(page) + "<div class=state>" + lists(page);
   if (!page.site.is_file) {
     out += fmt::format(
         "<div class=command><code id=command>{}</code><button id=copy class=quiet hidden>copy"
         "</button></div>",
         html_text(command_line(page)));
   }
-  out += "<main id=main tabindex=-1>";
+  out += "</div><main id=main tabindex=-1>";
   if (page.query.page != "block" && page.query.page != "source") {
     out += fmt::format("<h1{}>{}</h1>", page.query.page == "overview" ? " class=hidden" : "",
                        html_text(title));

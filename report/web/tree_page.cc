@@ -121,7 +121,7 @@ class TreeHtml {
 
   void more(std::size_t i, std::size_t level, std::string& out) const {
     const VisibleNode& node = nodes_[i];
-    if (node.hidden == 0) return;
+    if (node.hidden == 0 || page_.percent(node.hidden_cost) < kLeastPercent) return;
     Query below = page_.query;
     below.at = i == 0 && page_.query.at.empty()
                    ? ""

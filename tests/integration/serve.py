@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """serve.py REPORT LIB WORK: starts servers, asks them what browsers and attackers ask."""
+import atexit
 import http.client
 import json
 import os
@@ -27,6 +28,7 @@ class Served:
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen([report, "--serve", *arguments], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)
         self.link = self.process.stdout.readline().strip()
         match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.link)
         if not match:
@@ -47,11 +49,17 @@ class Served:
 
     def raw(self, data):
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
-            connection.sendall(data)
-            connection.shutdown(socket.SHUT_WR)
             answer = b""
-            while part := connection.recv(65536):
-                answer += part
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has answered already
+            try:
+                while part := connection.recv(65536):
+                    answer += part
+            except OSError:
+                pass
         return answer
 
     def stop(self, how=signal.SIGINT):
@@ -166,6 +174,7 @@ check("Ctrl-C ends it", server.stop(), 0)
 # A program that runs, grows, and is killed.
 program = subprocess.Popen(["perl", "-e", "for (;;) { $x = sqrt($x + 1) }"],
                            env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("mlmon.out")})
+atexit.register(program.kill)
 for _ in range(100):
     time.sleep(0.1)
     if os.path.exists("mlmon.out") and os.path.getsize("mlmon.out") > 0:

@@ -144,7 +144,9 @@ function startOne(place) {
     view.colour = "change";
     colour?.append(new Option("change", "change", true, true));
   } else {
-    try { view.colour = localStorage.getItem(colourKey) ?? "module"; } catch { /* modules it is */ }
+    // Where one module is all there is, its colour says nothing.
+    view.colour = model.modules.filter(Boolean).length > 1 ? "module" : "function";
+    try { view.colour = localStorage.getItem(colourKey) ?? view.colour; } catch { /* as it is */ }
     if (colour) colour.value = view.colour;
   }
   colour?.addEventListener("change", () => {
