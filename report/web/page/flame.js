@@ -199,7 +199,7 @@ function startOne(place) {
   const move = (key) => {
     const at = view.chosen ?? model.down[0];
     const isAway = (key === "ArrowDown") === (at.side === "down");
-    if (key === "ArrowUp" || key === "ArrowDown") return choose((isAway ? at.below[0] : at.parent) ?? (at.depth === 0 && model.up[0]?.below[0]) ?? at);
+    if (key === "ArrowUp" || key === "ArrowDown") return choose((isAway ? at.below[0] : at.parent) ?? (at.depth === 0 ? model.up[0]?.below[0] : null) ?? at);
     const beside = at.parent?.below ?? [at];
     choose(beside[beside.indexOf(at) + (key === "ArrowRight" ? 1 : -1)] ?? at);
   };
