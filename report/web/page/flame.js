@@ -91,7 +91,7 @@ function startOne(place) {
     Object.assign(view, whole(), { chosen: null, hovered: null, hits: null });
     showPath();
     search();
-    draw();
+    show(view.left, view.right);
   };
   /** What a context holds that was too small to be sent. @param {string} address @param {boolean} push */
   const fetchAt = async (address, push) => {
