@@ -224,8 +224,8 @@ std::string whole_page(const Page& page, const std::string& body) {
   out += menu(page) + "<div class=state>" + lists(page);
   if (!page.site.is_file) {
     out += fmt::format(
-        "<div class=command><code id=command>{}</code><button id=copy class=quiet hidden>copy"
-        "</button></div>",
+        "<section class=command aria-label=\"the same in a terminal\"><code id=command>{}</code><button "
+        "id=copy class=quiet hidden>copy</button></section>",
         html_text(command_line(page)));
   }
   out += "</div><main id=main tabindex=-1>";

@@ -44,7 +44,8 @@ constexpr std::pair<const char*, const char*> kAlways[] = {
     {"X-Content-Type-Options", "nosniff"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
-    {"Referrer-Policy", "no-referrer"},
+    // With no referrer at all, forms of the page itself would say that they come from nowhere.
+    {"Referrer-Policy", "same-origin"},
     {"Cache-Control", "no-store"}};
 
 class Connection;
