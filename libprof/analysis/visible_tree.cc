@@ -144,7 +144,8 @@ class Opener {
 
 Members with_all_below(const Costs& costs, const std::vector<NodeId>& contexts) {
   Members members;
-  for (const NodeId node : contexts) members.push_back({node.index(), costs.inclusive()[node.index()]});
+  for (const NodeId node : contexts)
+    members.push_back({node.index(), costs.inclusive()[node.index()]});
   return members;
 }
 

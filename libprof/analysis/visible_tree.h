@@ -37,7 +37,8 @@ struct VisibleLimit {
 
 // Callees, below `from`: contexts of which none stands below another. The first node is all of
 // them. `base`, by node, may be null: inclusive costs to compare with.
-std::vector<VisibleNode> visible_callees(const Costs& costs, const std::vector<profile::NodeId>& from,
+std::vector<VisibleNode> visible_callees(const Costs& costs,
+                                         const std::vector<profile::NodeId>& from,
                                          const VisibleLimit& limit,
                                          const std::vector<std::uint64_t>* base = nullptr);
 

@@ -349,9 +349,9 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   // Analyse and show: what the view asks of the profile, it asks itself.
   const profile::Metric& metric = *profile.find_metric(metric_name);
   if (options.exporter != nullptr) {
-    auto text = options.exporter->write(
-        {profile, metric, total, filtered->is_bound, options.look.min_percent, options.look.all,
-         &loaded->runs});
+    auto text =
+        options.exporter->write({profile, metric, total, filtered->is_bound,
+                                 options.look.min_percent, options.look.all, &loaded->runs});
     if (!text) return text.error();
     report.text = std::move(*text);
     report.warnings.insert(report.warnings.begin(), remarks.begin(), remarks.end());

@@ -9,10 +9,10 @@
 namespace fbleprof::report {
 
 struct Loaded {
-  profile::Profile profile;           // one tree, with the metrics of a baseline if there is one
-  profile::Profile runs;              // as recorded, without contexts (transform/outline.h)
-  std::string metric;                 // what is shown
-  std::vector<std::string> remarks;   // warnings, not escaped
+  profile::Profile profile;          // one tree, with the metrics of a baseline if there is one
+  profile::Profile runs;             // as recorded, without contexts (transform/outline.h)
+  std::string metric;                // what is shown
+  std::vector<std::string> remarks;  // warnings, not escaped
 };
 
 }  // namespace fbleprof::report

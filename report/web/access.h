@@ -22,7 +22,8 @@ struct Access {
   std::string cookie_name() const;
   bool has_cookie(std::string_view cookies) const;
   // What a request without the right to ask gets; nothing: it may.
-  std::optional<HttpResponse> refusal(const HttpRequest& request, std::string_view token_given) const;
+  std::optional<HttpResponse> refusal(const HttpRequest& request,
+                                      std::string_view token_given) const;
 };
 
 }  // namespace fbleprof::web

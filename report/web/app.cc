@@ -20,7 +20,9 @@ namespace {
 constexpr char kJson[] = "application/json";
 constexpr char kText[] = "text/plain; charset=utf-8";
 
-HttpResponse plain(unsigned status, std::string text) { return {status, kText, std::move(text) + "\n", {}}; }
+HttpResponse plain(unsigned status, std::string text) {
+  return {status, kText, std::move(text) + "\n", {}};
+}
 
 HttpResponse redirect(const std::string& to) {
   HttpResponse response{303, kText, "", {}};
@@ -63,7 +65,16 @@ Site App::site() const {
   return site;
 }
 
-Status App::warm_up() {
+void App::make_ahead() {
+  for (const PageKind& kind : page_kinds()) {
+    Query query;
+    query.page = kind.name;
+    // A profile that grows is read again by then.
+    if (kind.in_menu && !site().is_live) page(query);
+  }
+}
+
+Status App::open() {
   auto source = profiles_.source({});
   if (!source) return source.error();
   {
@@ -109,9 +120,8 @@ HttpResponse App::answer(const HttpRequest& request) {
   if (!token.empty() && !query->json) {
     // From here on the browser has it; the address need not show it.
     HttpResponse response = redirect(url_of(*query));
-    response.headers.emplace_back(
-        "Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Lax; Path=/", access_.cookie_name(),
-                                  access_.token));
+    response.headers.emplace_back("Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Lax; Path=/",
+                                                            access_.cookie_name(), access_.token));
     return response;
   }
   if (request.accept.starts_with(kJson)) query->json = true;
@@ -177,8 +187,10 @@ HttpResponse App::failure(const Query& query, const Error& error, unsigned statu
   const auto data = profiles_.data(without, {}, "");
   if (!data) return plain(500, escape(data.error().line()));
   const Site site = this->site();
-  return {status, "text/html; charset=utf-8",
-          whole_page(Page{query, **data, site}, failure_html(error)), {}};
+  return {status,
+          "text/html; charset=utf-8",
+          whole_page(Page{query, **data, site}, failure_html(error)),
+          {}};
 }
 
 HttpResponse App::exported(const Query& query) {
@@ -188,14 +200,13 @@ HttpResponse App::exported(const Query& query) {
   needs.lines = (*exporter)->wants_lines;
   const auto data = profiles_.data(query, needs, "");
   if (!data) return plain(400, escape(data.error().line()));
-  auto text = (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
-                                  (*data)->kept_is_bound(), 0.5, false,
-                                  &(*data)->source().loaded.runs});
+  auto text =
+      (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
+                          (*data)->kept_is_bound(), 0.5, false, &(*data)->source().loaded.runs});
   if (!text) return plain(400, escape(text.error().line()));
   HttpResponse response{200, "application/octet-stream", std::move(*text), {}};
   response.headers.emplace_back(
-      "Content-Disposition",
-      fmt::format("attachment; filename=\"profile.{}\"", (*exporter)->name));
+      "Content-Disposition", fmt::format("attachment; filename=\"profile.{}\"", (*exporter)->name));
   return response;
 }
 

@@ -27,8 +27,10 @@ class App {
   bool refresh();
   // What pages are told then: an event of a stream.
   std::string event();
-  // Makes what most pages need before anyone asks for it.
-  Status warm_up();
+  // Reads the files. Fails if there is nothing to show.
+  Status open();
+  // Makes the pages of the menu before anyone asks for them.
+  void make_ahead();
 
  private:
   struct Made {

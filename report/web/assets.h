@@ -14,8 +14,8 @@ struct Asset {
 std::span<const Asset> assets();
 // Null: there is none of that name.
 const Asset* find_asset(std::string_view name);
-// The modules as one script, for a page in one file; and the hashes by which its policy knows it and
-// the style: hexadecimal.
+// The modules as one script, for a page in one file; and the hashes by which its policy knows it
+// and the style: hexadecimal.
 extern const std::string_view kWholeScript, kWholeScriptSha256, kStyleSha256;
 
 }  // namespace fbleprof::web

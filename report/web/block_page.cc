@@ -43,9 +43,10 @@ TableLook walk_look(const Page& page, const Table& table, bool going_in, const s
     if (!other || page.site.is_file) return std::string();
     const std::string id = page.data.source().id(other);
     const std::string path = going_in ? id + "," + here : here + "," + id;
-    return fmt::format(" <a class=walk href=\"{}\" title=\"what this call costs, in its context\">"
-                       "walk on</a>",
-                       page.href("path", path));
+    return fmt::format(
+        " <a class=walk href=\"{}\" title=\"what this call costs, in its context\">"
+        "walk on</a>",
+        page.href("path", path));
   };
   return look;
 }
@@ -108,7 +109,8 @@ std::string block_body(const Page& page) {
     if (!function) {
       for (const auto& row : document.flat->rows()) {
         const FunctionId one = row[0].parts.empty() ? FunctionId() : row[0].parts[0].function;
-        if (one && report::escape(display_name(profile, one)) == part.fields[0].value.parts[0].text) {
+        if (one &&
+            report::escape(display_name(profile, one)) == part.fields[0].value.parts[0].text) {
           function = one;
         }
       }
@@ -123,9 +125,9 @@ std::string block_body(const Page& page) {
                        html_text(report::whole_name(profile, function)));
     const std::string module = report::escape(report::module_of(profile, function));
     const std::string file = report::escape(profile.text(functions.file[f]));
-    out += fmt::format("<p class=where>{}{}{}</p>", html_text(module),
-                       file.empty() || module.empty() ? "" : " · ",
-                       file.empty() ? "" : html_text(fmt::format("{}:{}", file, functions.line[f])));
+    out += fmt::format(
+        "<p class=where>{}{}{}</p>", html_text(module), file.empty() || module.empty() ? "" : " · ",
+        file.empty() ? "" : html_text(fmt::format("{}:{}", file, functions.line[f])));
     if (row != rows.end()) out += totals_html(page, *row);
     out += actions_html(page, function);
     const std::string id = page.data.source().id(function);
@@ -163,9 +165,9 @@ std::string path_body(const Page& page) {
     Table table = document.tables[t];
     const bool is_in = table.title == "going in", is_out = table.title == "going out";
     out += fmt::format("<section class=\"card{}\">", is_in || is_out ? "" : " wide");
-    out += table_html(page, table, measure,
-                      is_in || is_out ? walk_look(page, table, is_in, page.query.value)
-                                      : TableLook());
+    out +=
+        table_html(page, table, measure,
+                   is_in || is_out ? walk_look(page, table, is_in, page.query.value) : TableLook());
     out += "</section>";
   }
   return out + "</div>" + notes_html(page, document.notes);

@@ -1,4 +1,5 @@
-// Results by key, the most recently used ones. Whoever asks for what another is making waits for it.
+// Results by key, the most recently used ones. Whoever asks for what another is making waits for
+// it.
 #pragma once
 
 #include <exception>

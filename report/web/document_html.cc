@@ -77,8 +77,8 @@ class TableHtml {
     out += "</tbody></table></div>";
     std::vector<std::string> notes = table_.notes;
     if (rows_.size() < table_.size()) {
-      notes.push_back(fmt::format("… {} more rows (--top N, --all)",
-                                  count(table_.size() - rows_.size())));
+      notes.push_back(
+          fmt::format("… {} more rows (--top N, --all)", count(table_.size() - rows_.size())));
     }
     if (rows_.empty()) out += "<p class=empty>Nothing to show here.</p>";
     return out + notes_html(page_, notes);
@@ -109,10 +109,10 @@ class TableHtml {
     Query sorted = page_.query;
     sorted.sort = key;
     const bool is_by = key == look_.sorted_by;
-    return fmt::format("<th scope=col class={}{}><a href=\"{}\">{}</a></th>", type,
-                       is_by ? (key == "name" ? " aria-sort=ascending" : " aria-sort=descending")
-                             : "",
-                       page_.href(sorted), text);
+    return fmt::format(
+        "<th scope=col class={}{}><a href=\"{}\">{}</a></th>", type,
+        is_by ? (key == "name" ? " aria-sort=ascending" : " aria-sort=descending") : "",
+        page_.href(sorted), text);
   }
 
   std::string line(const std::vector<Cell>& row) const {
@@ -204,14 +204,13 @@ std::string section_html(const Page& page, const Section& section, const Measure
     out += "<dl class=fields>";
     for (const Field& field : section.fields) {
       const Cell& cell = field.value;
-      const std::string value =
-          field.is_flag ? (cell.number.value_or(0) != 0 ? "yes" : "no")
-          : cell.shown  ? *cell.shown
-          : cell.number ? count(*cell.number)
-                        : (cell.parts.empty() ? "" : cell.parts.front().text);
+      const std::string value = field.is_flag ? (cell.number.value_or(0) != 0 ? "yes" : "no")
+                                : cell.shown  ? *cell.shown
+                                : cell.number ? count(*cell.number)
+                                              : (cell.parts.empty() ? "" : cell.parts.front().text);
       if (value.empty()) continue;
-      out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", html_text(field.key),
-                         html_text(value));
+      out +=
+          fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", html_text(field.key), html_text(value));
     }
     out += "</dl>";
   }

@@ -22,8 +22,8 @@ using analysis::VisibleNode;
 
 namespace {
 
-constexpr std::size_t kNodes = 3000;      // 100 to 150 KB
-constexpr std::size_t kNodesOfTwo = 1500;  // of each, where callers and callees are shown
+constexpr std::size_t kNodes = 1200;      // 180 KB of long names
+constexpr std::size_t kNodesOfTwo = 600;  // of each, where callers and callees are shown
 constexpr std::size_t kSmallNodes = 400;
 constexpr std::uint64_t kFinest = 4000;  // a part of the whole: a quarter of a pixel
 
@@ -120,7 +120,7 @@ class FlameJson {
 
   void functions() {
     const Profile& profile = page_.data.profile();
-    const FunctionNames names(page_, shown_, 60);
+    const FunctionNames names(page_, shown_, 48);
     std::vector<std::string> groups;
     std::unordered_map<std::string, std::size_t> place;
     const auto module_number = [&](FunctionId f) {
@@ -133,9 +133,7 @@ class FlameJson {
     json_.StartObject();
     column("name", shown_.size(), [&](std::size_t i) { text(names.label(shown_[i])); });
     column("id", shown_.size(), [&](std::size_t i) { text(page_.data.source().id(shown_[i])); });
-    column("module", shown_.size(), [&](std::size_t i) {
-      json_.Uint64(module_number(shown_[i]));
-    });
+    column("module", shown_.size(), [&](std::size_t i) { json_.Uint64(module_number(shown_[i])); });
     column("kind", shown_.size(), [&](std::size_t i) { text(kind(shown_[i])); });
     json_.EndObject();
     column("modules", groups.size(), [&](std::size_t i) { text(groups[i]); });
@@ -174,9 +172,8 @@ class FlameJson {
              [&](std::size_t i) { json_.Uint64(static_cast<std::uint64_t>(member_of(nodes[i]))); });
     };
     figure("parent", [](const VisibleNode& n) { return n.parent; });
-    figure("function", [&](const VisibleNode& n) {
-      return n.function ? number_.at(n.function.index()) : 0;
-    });
+    figure("function",
+           [&](const VisibleNode& n) { return n.function ? number_.at(n.function.index()) : 0; });
     figure("cost", [](const VisibleNode& n) { return n.cost; });
     figure("own", [](const VisibleNode& n) { return n.own; });
     figure("calls", [](const VisibleNode& n) { return n.calls; });
@@ -230,8 +227,8 @@ std::string flame_body(const Page& page) {
   inverted.inverted = true;
   const bool is_tree = query.pivot.empty() && !query.inverted;
   const auto link = [&](const Query& to, std::string_view text, bool is_here) {
-    return fmt::format("<a href=\"{}\"{}>{}</a>", page.href(to), is_here ? " aria-current=true" : "",
-                       text);
+    return fmt::format("<a href=\"{}\"{}>{}</a>", page.href(to),
+                       is_here ? " aria-current=true" : "", text);
   };
   std::string out = "<div class=toolbar><span class=segments>";
   out += link(tree, "callees", is_tree);

@@ -1,8 +1,8 @@
 // --export html: the pages in one file, without a server or the network.
 //
-// Whatever a profiled program called its functions must not run in somebody's browser. The pages are
-// the server's, which escapes every name; they stand in <template>s, where nothing runs; and the
-// policy at the head allows the one script and the one style of ours, told by their hashes.
+// Whatever a profiled program called its functions must not run in somebody's browser. The pages
+// are the server's, which escapes every name; they stand in <template>s, where nothing runs; and
+// the policy at the head allows the one script and the one style of ours, told by their hashes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -152,7 +152,8 @@ Result<std::string> write_html(const report::Export& input) {
   };
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n<meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src "
+      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; "
+      "style-src "
       "{}; base-uri 'none'; form-action 'none'\">\n<meta name=viewport "
       "content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light "
       "dark\"><title>{}</title>\n<style>",
@@ -162,8 +163,8 @@ Result<std::string> write_html(const report::Export& input) {
   out += "</style></head>\n<body>";
   out += between(first, "<a class=skip", "<main");
   out.insert(out.rfind("<body>") + 6, "<a class=skip");
-  out += "<main id=main tabindex=-1>" +
-         between(first, "<main id=main tabindex=-1>", "</main>") + "</main>\n<div id=pages hidden>\n";
+  out += "<main id=main tabindex=-1>" + between(first, "<main id=main tabindex=-1>", "</main>") +
+         "</main>\n<div id=pages hidden>\n";
   out += pages;
   out += "</div>\n<script>";
   out += kWholeScript;

@@ -119,12 +119,11 @@ std::string chip(const Page& page, std::size_t index, const FunctionId function)
     label = names.fit(function, 44);
     whole = names.whole(function);
   }
-  std::string out = fmt::format("<li class=\"chip {}\" title=\"{}\"><span>{} {}</span>",
-                                parameter_of(entry.list), html_text(whole), kWords[list],
-                                html_text(report::cut(label, 60)));
+  std::string out =
+      fmt::format("<li class=\"chip {}\" title=\"{}\"><span>{} {}</span>", parameter_of(entry.list),
+                  html_text(whole), kWords[list], html_text(report::cut(label, 60)));
   if (entry.list != Listed::List::kKeep) {
-    for (const auto other :
-         {Listed::List::kSelect, Listed::List::kExclude, Listed::List::kFold}) {
+    for (const auto other : {Listed::List::kSelect, Listed::List::kExclude, Listed::List::kFold}) {
       if (other == entry.list) continue;
       Query moved = page.query;
       moved.lists[index].list = other;
@@ -133,9 +132,10 @@ std::string chip(const Page& page, std::size_t index, const FunctionId function)
                          kWords[static_cast<int>(other)], kSigns[static_cast<int>(other)]);
     }
   }
-  return out + fmt::format("<a class=remove href=\"{}\" title=\"take it off the list\" "
-                           "aria-label=\"take it off the list\">×</a></li>",
-                           page.href(page.query.without(index)));
+  return out + fmt::format(
+                   "<a class=remove href=\"{}\" title=\"take it off the list\" "
+                   "aria-label=\"take it off the list\">×</a></li>",
+                   page.href(page.query.without(index)));
 }
 
 std::string lists(const Page& page) {
@@ -172,9 +172,10 @@ std::string lists(const Page& page) {
   if (const Base* base = page.site.find_base(query.base)) {
     Query none = query;
     none.base.clear();
-    out += fmt::format("<span class=\"chip base\"><span>compared with {}</span><a class=remove "
-                       "href=\"{}\" aria-label=\"stop comparing\">×</a></span>",
-                       html_text(report::escape(base->label)), page.href(none));
+    out += fmt::format(
+        "<span class=\"chip base\"><span>compared with {}</span><a class=remove "
+        "href=\"{}\" aria-label=\"stop comparing\">×</a></span>",
+        html_text(report::escape(base->label)), page.href(none));
   }
   return out + "</section>";
 }
@@ -200,7 +201,8 @@ std::string whole_page(const Page& page, const std::string& body) {
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light "
       "dark\">";
-  out += fmt::format("<title>{} · {}</title>", html_text(title), html_text(report::cut(program, 60)));
+  out +=
+      fmt::format("<title>{} · {}</title>", html_text(title), html_text(report::cut(program, 60)));
   out +=
       "<link rel=stylesheet href=\"/assets/page.css\"><link rel=icon href=\"/assets/icon.svg\">"
       "<script type=module src=\"/assets/main.js\"></script></head>";
@@ -219,12 +221,14 @@ std::string whole_page(const Page& page, const std::string& body) {
       hidden_inputs(page.query, "page"),
       page.query.page == "find" ? html_text(report::escape(page.query.value)) : "");
   out += metric_form(page);
-  out += "<button id=theme class=quiet hidden aria-label=\"dark or light\">◐</button>"
-         "<button id=help class=quiet hidden aria-label=\"keys\">?</button></header>";
+  out +=
+      "<button id=theme class=quiet hidden aria-label=\"dark or light\">◐</button>"
+      "<button id=help class=quiet hidden aria-label=\"keys\">?</button></header>";
   out += menu(page) + "<div class=state>" + lists(page);
   if (!page.site.is_file) {
     out += fmt::format(
-        "<section class=command aria-label=\"the same in a terminal\"><code id=command>{}</code><button "
+        "<section class=command aria-label=\"the same in a terminal\"><code "
+        "id=command>{}</code><button "
         "id=copy class=quiet hidden>copy</button></section>",
         html_text(command_line(page)));
   }

@@ -47,24 +47,24 @@ std::string metric_card(const Page& page, const Metric& metric) {
     const auto key = [&](const analysis::FunctionRow& row) {
       return by_self ? row.self : row.dominated;
     };
-    std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
-      return key(a) > key(b);
-    });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const auto& a, const auto& b) { return key(a) > key(b); });
     std::vector<FunctionId> shown;
     for (std::size_t i = 0; i < rows.size() && i < kRows; ++i) shown.push_back(rows[i].function);
     const FunctionNames names(page, shown, 56);
     Query all = page.query.to_page(by_self ? "self" : "dominated");
     all.metric = metric.name;
-    std::string out = fmt::format("<section class=card><h2><a href=\"{}\">{}</a></h2><table "
-                                  "class=data><tbody>",
-                                  page.href(all), title);
+    std::string out = fmt::format(
+        "<section class=card><h2><a href=\"{}\">{}</a></h2><table "
+        "class=data><tbody>",
+        page.href(all), title);
     for (std::size_t i = 0; i < shown.size() && key(rows[i]) != 0; ++i) {
       const std::uint64_t cost = key(rows[i]);
-      out += fmt::format(
-          "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=name>{}{}</tr>",
-          names.row(rows[i].function), bar(report::percent_of(cost, costs.total())),
-          report::percent(cost, costs.total()), report::quantity(cost, metric.unit),
-          names.link(rows[i].function), names.buttons(rows[i].function));
+      out +=
+          fmt::format("<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=name>{}{}</tr>",
+                      names.row(rows[i].function), bar(report::percent_of(cost, costs.total())),
+                      report::percent(cost, costs.total()), report::quantity(cost, metric.unit),
+                      names.link(rows[i].function), names.buttons(rows[i].function));
     }
     return out + "</tbody></table></section>";
   };

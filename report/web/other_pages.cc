@@ -115,9 +115,8 @@ std::vector<analysis::FunctionRow> found(const Page& page) {
     if (matches[row.function.index()] == 0 && name.find(wanted) == std::string::npos) continue;
     rows.push_back(row);
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.dominated > b.dominated;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.dominated > b.dominated; });
   return rows;
 }
 
@@ -132,17 +131,16 @@ std::string find_body(const Page& page) {
   std::vector<FunctionId> shown;
   for (std::size_t i = 0; i < rows.size() && i < kMostFound; ++i) shown.push_back(rows[i].function);
   const FunctionNames names(page, shown, 90);
-  std::string out = fmt::format("<p class=lead>{} function{} of “{}”</p>",
-                                report::count(rows.size()), rows.size() == 1 ? "" : "s",
-                                html_text(report::escape(page.query.value)));
+  std::string out =
+      fmt::format("<p class=lead>{} function{} of “{}”</p>", report::count(rows.size()),
+                  rows.size() == 1 ? "" : "s", html_text(report::escape(page.query.value)));
   if (rows.empty()) out += "<p class=empty>None that was seen running.</p>";
   // A whole pattern can stand on a list as well.
   if (rows.size() > 1 && !page.site.is_file) {
     out += "<p class=actions>all of them: ";
     for (const auto list : {Listed::List::kSelect, Listed::List::kExclude, Listed::List::kFold}) {
       const bool is_pattern = page.query.value.find_first_of(":*?") != std::string::npos;
-      const std::string pattern =
-          is_pattern ? page.query.value : "*" + page.query.value + "*";
+      const std::string pattern = is_pattern ? page.query.value : "*" + page.query.value + "*";
       out += fmt::format("<a class=\"button {}\" href=\"{}\">{}</a> ", parameter_of(list),
                          page.href(page.query.to_page("overview").with({list, pattern})),
                          std::string(option_of(list)).substr(2));

@@ -47,16 +47,17 @@ std::string functions_card(const Page& page, const FunctionNames& names, const R
     const std::uint64_t cost = row[kCost].number.value_or(0);
     const FunctionId function = function_of(row);
     const bool is_bound = !row[kDetail].parts.empty() && !row[kDetail].parts[0].text.empty();
-    out += fmt::format("<tr{}><td class=\"num share\">{}{}{}<td class=num>{}<td class=name>{}{}</tr>",
-                       names.row(function), bar(page.percent(cost)), is_bound ? "≥" : "",
-                       page.share(cost), page.amount(cost), names.link(function),
-                       names.buttons(function));
+    out += fmt::format(
+        "<tr{}><td class=\"num share\">{}{}{}<td class=num>{}<td class=name>{}{}</tr>",
+        names.row(function), bar(page.percent(cost)), is_bound ? "≥" : "", page.share(cost),
+        page.amount(cost), names.link(function), names.buttons(function));
   }
   return out + "</tbody></table></section>";
 }
 
 // Each step with what is left of the cost; what does nothing but call the next one is grey.
-std::string hot_card(const Page& page, const FunctionNames& names, const std::vector<NodeId>& path) {
+std::string hot_card(const Page& page, const FunctionNames& names,
+                     const std::vector<NodeId>& path) {
   const Data& data = page.data;
   const Nodes& nodes = data.profile().nodes();
   std::string out =
@@ -94,8 +95,7 @@ std::string hot_card(const Page& page, const FunctionNames& names, const std::ve
     out += fmt::format("<span>itself <b class=num>{}</b></span> ", page.share(own));
   }
   for (std::size_t i = 0; i < ways.size() && i < 4; ++i) {
-    out += fmt::format("<span>{} <b class=num>{}</b></span> ",
-                       names.link(nodes.function[ways[i]]),
+    out += fmt::format("<span>{} <b class=num>{}</b></span> ", names.link(nodes.function[ways[i]]),
                        page.share(data.costs().inclusive()[ways[i]]));
   }
   if (ways.size() > 4) out += fmt::format("<span>{} more</span>", ways.size() - 4);
@@ -128,7 +128,8 @@ std::string side_card(const Page& page, const report::Document& document) {
       if (!detail.empty()) out += fmt::format(" <small>{}</small>", html_text(detail));
       out += "</li>";
     }
-    if (rows.size() > kMost) out += fmt::format("<li class=dim>… {} more</li>", rows.size() - kMost);
+    if (rows.size() > kMost)
+      out += fmt::format("<li class=dim>… {} more</li>", rows.size() - kMost);
     out += "</ul></section>";
   };
   put("warning", "Warnings", false);
@@ -146,10 +147,10 @@ std::string failure_html(const Error& error) {
 }
 
 std::string overview_body(const Page& page) {
-  const auto made =
-      view_document(page, *report::find_view("overview"), "", report::Format::kJson);
+  const auto made = view_document(page, *report::find_view("overview"), "", report::Format::kJson);
   if (!made) return failure_html(made.error());
-  const Rows self = section(made->document, "self"), dominated = section(made->document, "dominated");
+  const Rows self = section(made->document, "self"),
+             dominated = section(made->document, "dominated");
   const std::vector<NodeId> path = analysis::hot_path(page.data.costs());
   const Nodes& nodes = page.data.profile().nodes();
   std::vector<FunctionId> shown;
@@ -175,8 +176,8 @@ std::string overview_body(const Page& page) {
          "</section>";
   out += hot_card(page, names, path);
   out += functions_card(page, names, self, "Self", "what functions cost themselves", "self");
-  out += functions_card(page, names, dominated, "Dominated", "with all that they call",
-                        "dominated");
+  out +=
+      functions_card(page, names, dominated, "Dominated", "with all that they call", "dominated");
   return out + side_card(page, made->document) + "</div>";
 }
 

@@ -22,9 +22,7 @@ bool has_recursion(const Page& page) {
          edges.kind.end();
 }
 
-bool has_threads(const Page& page) {
-  return page.data.source().loaded.runs.threads().size() > 1;
-}
+bool has_threads(const Page& page) { return page.data.source().loaded.runs.threads().size() > 1; }
 
 // Addresses that people know by another name.
 struct Alias {
@@ -120,8 +118,8 @@ Result<std::string> page_json(const Page& page) {
   if (page.query.page == "find") return find_json(page);
   const auto [view, value] = view_of(page.query);
   if (view == nullptr) {
-    return Error{"", std::nullopt,
-                 fmt::format("/{} has no JSON", report::escape(page.query.page)), ""};
+    return Error{"", std::nullopt, fmt::format("/{} has no JSON", report::escape(page.query.page)),
+                 ""};
   }
   auto made = view_document(page, *view, value, report::Format::kJson);
   if (!made) return made.error();

@@ -16,8 +16,8 @@ namespace fbleprof::web {
 struct PageKind {
   std::string_view name;
   std::string_view title;
-  std::string_view key;    // of the keyboard; "" = none
-  std::string_view view;   // whose command line and JSON it has; "" = none
+  std::string_view key;   // of the keyboard; "" = none
+  std::string_view view;  // whose command line and JSON it has; "" = none
   std::string (*body)(const Page&);
   // Where it is worth a place in the menu; null: always.
   bool (*is_useful)(const Page&) = nullptr;

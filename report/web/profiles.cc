@@ -81,8 +81,8 @@ Data::Data(std::shared_ptr<const Source> source, Profile filtered, const std::st
       metric_(*profile_.find_metric(metric)),
       base_metric_(baseline_of(profile_, metric_)),
       costs_(profile_, metric_),
-      total_(analysis::total(source_->loaded.profile,
-                             *source_->loaded.profile.find_metric(metric))),
+      total_(
+          analysis::total(source_->loaded.profile, *source_->loaded.profile.find_metric(metric))),
       kept_is_bound_(kept_is_bound) {}
 
 const std::vector<analysis::FunctionRow>& Data::functions() const {

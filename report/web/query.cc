@@ -91,14 +91,14 @@ Result<Query> parse_query(const Target& target) {
       query.lists.push_back({*list, value});
       continue;
     }
-    std::string* const text = name == "metric"   ? &query.metric
-                              : name == "base"   ? &query.base
-                              : name == "thread" ? &query.thread
-                              : name == "sort"   ? &query.sort
-                              : name == "at"     ? &query.at
-                              : name == "pivot"  ? &query.pivot
-                              : name == "from"   ? &query.from
-                              : name == "to"     ? &query.to
+    std::string* const text = name == "metric"                 ? &query.metric
+                              : name == "base"                 ? &query.base
+                              : name == "thread"               ? &query.thread
+                              : name == "sort"                 ? &query.sort
+                              : name == "at"                   ? &query.at
+                              : name == "pivot"                ? &query.pivot
+                              : name == "from"                 ? &query.from
+                              : name == "to"                   ? &query.to
                               : name == "value" || name == "q" ? &query.value
                                                                : nullptr;
     bool* const flag = name == "inverted"    ? &query.inverted

@@ -34,14 +34,14 @@ struct Query {
   std::string base;    // what to compare with, as /diff names it
   std::string thread;  // only this one, as /by/thread names it
   std::string sort;
-  std::string at;      // a context (see node_ids.h)
-  std::string pivot;   // of flame graphs: a function
-  std::string from, to;             // a window: numbers of snapshots
-  std::vector<std::string> options; // of the view's own
+  std::string at;                    // a context (see node_ids.h)
+  std::string pivot;                 // of flame graphs: a function
+  std::string from, to;              // a window: numbers of snapshots
+  std::vector<std::string> options;  // of the view's own
   bool inverted = false;
   bool normalize = false;
   bool all = false;
-  std::size_t rows = 0;  // 0 = the page's own number
+  std::size_t rows = 0;     // 0 = the page's own number
   double min_percent = -1;  // < 0: the page's own
   bool json = false;
 

@@ -34,7 +34,8 @@ constexpr char kDefaultName[] = "mlmon.out";
 // Opens the link where somebody sits in front of a screen. A browser that is not there is no
 // failure: the link was printed.
 void open_browser(const std::string& link) {
-  const bool has_screen = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+  const bool has_screen =
+      std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
   if (!has_screen || isatty(STDOUT_FILENO) == 0) return;
   std::string program = "xdg-open", argument = link;
   char* arguments[] = {program.data(), argument.data(), nullptr};
@@ -64,12 +65,12 @@ std::vector<Base> find_bases(const ServeOptions& options) {
   for (const std::string& file : options.bases) add(file);
   for (const std::string& file : options.files) {
     std::error_code error;
-    const fs::path folder = fs::path(file).parent_path().empty() ? "." : fs::path(file).parent_path();
+    const fs::path folder =
+        fs::path(file).parent_path().empty() ? "." : fs::path(file).parent_path();
     std::vector<std::string> beside;
     for (const auto& entry : fs::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename();
-      const std::string path =
-          fs::path(file).parent_path().empty() ? name : entry.path().string();
+      const std::string path = fs::path(file).parent_path().empty() ? name : entry.path().string();
       const bool is_profile = name.starts_with(kDefaultName) || name.ends_with(".mlmon") ||
                               name == fs::path(file).filename().string() + ".old";
       const auto is_known = [&](const std::string& known) { return known == path; };
@@ -191,21 +192,23 @@ Status serve(const ServeOptions& options, Load load) {
   site.files = options.files;
   site.bases = find_bases(options);
   Marks marks(options.files);
-  App app(access, site, std::move(load), [&] { return marks.save(); }, std::make_unique<NoControl>());
+  App app(
+      access, site, std::move(load), [&] { return marks.save(); }, std::make_unique<NoControl>());
   // What cannot be read is said here, and not in a browser.
-  if (Status bad = app.warm_up()) return bad;
+  if (Status bad = app.open()) return bad;
 
   const bool is_v6 = address->host.find(':') != std::string::npos;
-  const std::string link = fmt::format("http://{}:{}/?token={}",
-                                       is_v6 ? "[" + address->host + "]" : address->host,
-                                       server.port(), access.token);
+  const std::string link =
+      fmt::format("http://{}:{}/?token={}", is_v6 ? "[" + address->host + "]" : address->host,
+                  server.port(), access.token);
   fmt::print("{}\n", link);
   std::fflush(stdout);
-  const bool is_local = address->host.starts_with("127.") || address->host == "::1" ||
-                        address->host == "localhost";
+  const bool is_local =
+      address->host.starts_with("127.") || address->host == "::1" || address->host == "localhost";
   if (!is_local) {
-    fmt::print(stderr, "whoever has the link can read the profile, and the way there is not "
-                       "encrypted\n");
+    fmt::print(stderr,
+               "whoever has the link can read the profile, and the way there is not "
+               "encrypted\n");
   }
   open_browser(link);
 
@@ -213,6 +216,7 @@ Status serve(const ServeOptions& options, Load load) {
   std::condition_variable wake;
   bool is_over = false;
   std::thread watcher([&] {
+    app.make_ahead();
     std::unique_lock lock(mutex);
     while (!wake.wait_for(lock, std::chrono::seconds(1), [&] { return is_over; })) {
       lock.unlock();

@@ -32,8 +32,8 @@ namespace {
 constexpr std::size_t kMostConnections = 1000;
 constexpr std::uint32_t kMostHeader = 32 * 1024;
 constexpr std::uint64_t kMostBody = 64 * 1024;
-constexpr seconds kPatience{30};   // for a request, for its answer to be taken
-constexpr seconds kHeartbeat{15};  // of event streams
+constexpr seconds kPatience{30};         // for a request, for its answer to be taken
+constexpr seconds kHeartbeat{15};        // of event streams
 constexpr std::size_t kMostUnsent = 64;  // events of a stream that nobody reads
 
 // What every answer says: nothing of it may be framed, guessed at, kept, or read by another site.
@@ -136,7 +136,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   void have_read(beast::error_code error) {
-    if (error == http::error::header_limit) return answer({431, "text/plain", "headers too long\n"});
+    if (error == http::error::header_limit)
+      return answer({431, "text/plain", "headers too long\n"});
     if (error == http::error::body_limit) return answer({413, "text/plain", "too long\n"});
     if (error.category() == beast::error_code(http::error::bad_method).category() &&
         error != http::error::end_of_stream && error != http::error::partial_message) {

@@ -31,7 +31,7 @@ class NoControl : public Control {
 
 // A profile to compare with: a file beside those that are served, or a mark.
 struct Base {
-  std::string name;   // as base= says it
+  std::string name;  // as base= says it
   std::string file;
   std::string label;  // for people
 };

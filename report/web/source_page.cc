@@ -105,8 +105,8 @@ bool in_need_of_leaves(const Page& page) {
 }  // namespace
 
 std::string source_body(const Page& page) {
-  const auto made = view_document(page, *report::find_view("annotate"), page.query.value,
-                                  report::Format::kText);
+  const auto made =
+      view_document(page, *report::find_view("annotate"), page.query.value, report::Format::kText);
   if (!made) return failure_html(made.error());
   std::string out;
   for (const report::Section& part : made->document.parts) {

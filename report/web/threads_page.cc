@@ -41,14 +41,14 @@ std::string timeline(const Page& page) {
       report::quantity(end, "ns"));
   for (std::size_t i = 0; i < shown; ++i) {
     const Thread& thread = runs.threads()[order[i]];
-    const Process* process =
-        thread.process ? &runs.processes()[thread.process.index()] : nullptr;
+    const Process* process = thread.process ? &runs.processes()[thread.process.index()] : nullptr;
     std::uint64_t last = thread.end_ns;
     if (last == 0 && process != nullptr) last = process->duration_ns;
     last = std::max(last, thread.start_ns);
-    const double begin_part = 100.0 * static_cast<double>(thread.start_ns) / static_cast<double>(end);
-    const double length =
-        std::max(0.3, 100.0 * static_cast<double>(last - thread.start_ns) / static_cast<double>(end));
+    const double begin_part =
+        100.0 * static_cast<double>(thread.start_ns) / static_cast<double>(end);
+    const double length = std::max(
+        0.3, 100.0 * static_cast<double>(last - thread.start_ns) / static_cast<double>(end));
     const double busy = last == thread.start_ns
                             ? 0
                             : std::min(1.0, static_cast<double>(thread.cpu_ns) /
@@ -70,9 +70,10 @@ std::string timeline(const Page& page) {
   if (shown < order.size()) {
     out += fmt::format("<p class=note>… {} more threads below</p>", order.size() - shown);
   }
-  return out + fmt::format("<p class=note><a href=\"{}\">Costs by thread</a>, in the metric of the "
-                           "other pages</p></section>",
-                           page.href("by", "thread"));
+  return out + fmt::format(
+                   "<p class=note><a href=\"{}\">Costs by thread</a>, in the metric of the "
+                   "other pages</p></section>",
+                   page.href("by", "thread"));
 }
 
 }  // namespace

@@ -107,14 +107,20 @@ class TreeHtml {
     if (compares_) {
       const bool grew = node.cost > node.base;
       const std::uint64_t change = grew ? node.cost - node.base : node.base - node.cost;
-      out += fmt::format("<td class=\"num {}\">{}{}", change == 0 ? "" : grew ? "bad" : "good",
-                         change == 0 ? "" : grew ? "+" : "−",
+      out += fmt::format("<td class=\"num {}\">{}{}",
+                         change == 0 ? ""
+                         : grew      ? "bad"
+                                     : "good",
+                         change == 0 ? ""
+                         : grew      ? "+"
+                                     : "−",
                          change == 0 ? "" : page_.amount(change));
     }
     out += fmt::format("<td class=num>{}<td class=name>{}<span class=twig>{}</span>{}",
                        node.calls == 0 ? "" : report::count(node.calls), indent(level),
                        has_below ? "▾" : "·", names_->link(node.function));
-    if (node.recurses) out += " <span class=mark title=\"calls back to a context further up\">↻</span>";
+    if (node.recurses)
+      out += " <span class=mark title=\"calls back to a context further up\">↻</span>";
     if (node.by_tail_call) out += " <span class=mark title=\"reached by a tail call\">⇒</span>";
     out += names_->buttons(node.function) + "</tr>";
   }
@@ -127,15 +133,18 @@ class TreeHtml {
                    ? ""
                    : node_name(page_.data.node_ids()[node.context.index()]);
     below.min_percent = 0;
-    if (below.at.empty() || below.at == page_.query.at) below.rows = page_.query.rows * 4 + 4 * kRows;
+    if (below.at.empty() || below.at == page_.query.at)
+      below.rows = page_.query.rows * 4 + 4 * kRows;
     const std::string text = fmt::format("… {} more", report::count(node.hidden));
-    out += fmt::format("<tr class=more data-level={}><td class=\"num share\">{}{}<td><td class=num>{}",
-                       level, bar(page_.percent(node.hidden_cost)), page_.share(node.hidden_cost),
-                       page_.amount(node.hidden_cost));
+    out +=
+        fmt::format("<tr class=more data-level={}><td class=\"num share\">{}{}<td><td class=num>{}",
+                    level, bar(page_.percent(node.hidden_cost)), page_.share(node.hidden_cost),
+                    page_.amount(node.hidden_cost));
     if (compares_) out += "<td>";
     out += fmt::format("<td><td class=name>{}<span class=twig></span>", indent(level));
-    out += page_.site.is_file ? text
-                              : fmt::format("<a class=open href=\"{}\">{}</a>", page_.href(below), text);
+    out += page_.site.is_file
+               ? text
+               : fmt::format("<a class=open href=\"{}\">{}</a>", page_.href(below), text);
     out += "</tr>";
   }
 

@@ -10,7 +10,7 @@
 namespace fbleprof::web {
 
 struct Target {
-  std::string path;  // decoded; begins with '/'
+  std::string path;                                             // decoded; begins with '/'
   std::vector<std::pair<std::string, std::string>> parameters;  // decoded, in order
 
   // The first parameter of that name; "" = there is none.

@@ -51,8 +51,8 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
                  fmt::format("/{}/{}", view.name, view.value)};
   }
   auto code = std::make_unique<symbolize::ModuleCode>(data.profile());
-  auto request = std::make_unique<Request>(
-      Request{.costs = data.costs(), .runs = data.source().loaded.runs});
+  auto request =
+      std::make_unique<Request>(Request{.costs = data.costs(), .runs = data.source().loaded.runs});
   request->total = data.total();
   request->kept_is_bound = data.kept_is_bound();
   request->look.format = format;

@@ -45,8 +45,8 @@ TEST(Access, AWrongTokenIsNone) {
 }
 
 TEST(Access, NamesThatSomebodyElseCanPointHereAreRefused) {
-  for (const char* host : {"evil.example:8080", "127.0.0.1:80", "127.0.0.1", "", "localhost.evil:8080",
-                           "127.0.0.1.evil:8080", "127.0.0.1:8080:8080"}) {
+  for (const char* host : {"evil.example:8080", "127.0.0.1:80", "127.0.0.1", "",
+                           "localhost.evil:8080", "127.0.0.1.evil:8080", "127.0.0.1:8080:8080"}) {
     EXPECT_EQ(status(request(host)), 421u) << host;
   }
 }
