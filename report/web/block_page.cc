@@ -91,6 +91,27 @@ std::string actions_html(const Page& page, FunctionId function) {
   return out + "</p>";
 }
 
+// Steps that a link names by id get their names.
+Table with_names(const Page& page, const Table& table) {
+  const std::size_t column = name_column(table);
+  Table out;
+  out.key = table.key;
+  out.title = table.title;
+  out.columns = table.columns;
+  out.notes = table.notes;
+  for (std::vector<Cell> row : table.rows()) {
+    for (report::Piece& piece : row[column].parts) {
+      const std::size_t indent = std::min(piece.text.find_first_not_of(' '), piece.text.size());
+      if (const FunctionId f = page.data.source().function(piece.text.substr(indent))) {
+        row[column].parts = {{piece.text.substr(0, indent), {}}, {{}, f}};
+        break;
+      }
+    }
+    out.add(std::move(row));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string block_body(const Page& page) {
@@ -162,7 +183,7 @@ std::string path_body(const Page& page) {
   const report::Measure measure = document.measure.value_or(report::Measure());
   std::string out = "<div class=sides>";
   for (std::size_t t = 0; t < document.tables.size(); ++t) {
-    Table table = document.tables[t];
+    const Table table = with_names(page, document.tables[t]);
     const bool is_in = table.title == "going in", is_out = table.title == "going out";
     out += fmt::format("<section class=\"card{}\">", is_in || is_out ? "" : " wide");
     out +=

@@ -44,7 +44,7 @@ const std::vector<PageKind>& page_kinds() {
       {"self", "Self", "s", "self", nullptr},
       {"dominated", "Dominated", "d", "dominated", nullptr},
       {"edges", "Calls", "e", "edges", nullptr},
-      {"cliques", "Recursion", "r", "cliques", nullptr, has_recursion},
+      {"cliques", "Recursion", "r", "cliques", cliques_body, has_recursion},
       {"modules", "Modules", "m", "by", nullptr},
       {"threads", "Threads", "h", "threads", threads_body, has_threads},
       {"waits", "Waits", "w", "", waits_body, has_waits},
