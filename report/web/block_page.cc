@@ -114,7 +114,12 @@ Table with_names(const Page& page, const Table& table) {
 
 }  // namespace
 
-std::string block_body(const Page& page) {
+std::string block_body(const Page& whole) {
+  // Three tables of a function; a name can have several.
+  constexpr std::size_t kRows = 40;
+  Query query = whole.query;
+  if (query.rows == 0) query.rows = kRows;
+  const Page page{query, whole.data, whole.site};
   const auto made =
       view_document(page, *report::find_view("block"), page.query.value, report::Format::kText);
   if (!made) return failure_html(made.error());
