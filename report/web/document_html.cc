@@ -104,6 +104,7 @@ class TableHtml {
   std::string head(const Column& column) const {
     const std::string text = html_text(column.title.empty() ? column.key : column.title);
     const char* type = column.is_text() ? "text" : "num";
+    if (text.find_first_not_of(' ') == std::string::npos) return "<td></td>";
     const std::string key = page_.site.is_file ? "" : sort_key(column, look_.sort_keys);
     if (key.empty()) return fmt::format("<th scope=col class={}>{}</th>", type, text);
     Query sorted = page_.query;
