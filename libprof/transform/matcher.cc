@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "names/parts.h"
+#include "transform/stable_id.h"
 
 namespace fbleprof::transform {
 
@@ -91,7 +92,7 @@ bool glob_match(std::string_view glob, std::string_view text) {
 }
 
 bool is_exact(const std::string& pattern) {
-  for (const char* prefix : {"re:", "module:", "file:"}) {
+  for (const char* prefix : {"re:", "module:", "file:", "id:"}) {
     if (pattern.starts_with(prefix)) return false;
   }
   return !has_wildcard(pattern);
@@ -121,6 +122,12 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
       }
       matches[f] = !path.empty() && (matches_path(path) || matches_path(base_name(path)));
     }
+    return matches;
+  }
+
+  if (pattern.starts_with(kIdPrefix)) {
+    const std::vector<std::uint64_t> ids = stable_ids(profile);
+    for (std::size_t f = 0; f < matches.size(); ++f) matches[f] = id_text(ids[f]) == pattern;
     return matches;
   }
 

@@ -6,6 +6,7 @@
 //                          found anywhere in the name
 //     module:libc*     every function of a module: its path or the last part of it, exact or glob
 //     file:*.cc        every function of a source file: likewise
+//     id:0123456789ab  one function, as links of the page name it (stable_id.h)
 //
 // Names match with their parameters or without ("f(int)" and "f").
 #pragma once

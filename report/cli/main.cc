@@ -11,6 +11,7 @@
 #include "report/cli/options.h"
 #include "report/cli/output.h"
 #include "report/cli/report.h"
+#include "report/cli/serve.h"
 #include "report/text/escape.h"
 #include "report/text/progress_bar.h"
 
@@ -36,6 +37,12 @@ int run(int argc, char** argv) {
   if (options->action == report::Options::Action::kHelp) return write_out("", report::help_text());
   if (options->action == report::Options::Action::kVersion) {
     return write_out("", "fble-prof-report " FBLEPROF_VERSION "\n");
+  }
+  if (options->action == report::Options::Action::kServe) {
+    const auto failure = report::serve(*options, FBLEPROF_VERSION);
+    if (!failure) return kShown;
+    fmt::print(stderr, "{}\n", report::escape(failure->line()));
+    return kFailed;
   }
   report::ProgressBar progress(isatty(STDERR_FILENO) != 0);
   const auto made = report::make_report(*options, progress);

@@ -76,6 +76,11 @@ const std::vector<OptionGroup>& option_groups() {
          "not, "
          "or after a rebuild; with -o FILE into a copy"},
         {"trim", "", "cut off the space that a killed program had reserved in its profile"}}},
+      {"In a browser",
+       {{"serve", "[=HOST:PORT]",
+         "show all of this as pages, and follow programs that still run; a directory does as well. "
+         "Default: 127.0.0.1 and a free port. Prints the link",
+         "", OptionKind::kText}}},
       {"How",
        {{"depth", "N", "levels of the tree. Default: what fits", "", OptionKind::kCount},
         {"min", "PERCENT",
@@ -208,6 +213,12 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     if (chosen == view.name) options.view = &view;
   }
   if (std::string bad = choose("export"); !bad.empty()) return bad;
+  if (given.count("serve") != 0) {
+    if (!chosen.empty()) return fmt::format("--serve has all views: not with --{}", chosen);
+    options.serve = given["serve"].as<Text>();
+    options.action = Options::Action::kServe;
+    return {};
+  }
   if (chosen == "export") {
     auto exporter = find_exporter(given["export"].as<Text>());
     if (!exporter) return exporter.error().line();
@@ -335,6 +346,7 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) {
     if (argument == "--") break;
+    if (argument == "--serve") argument += "=127.0.0.1:0";
     for (const View& view : views()) {
       if (!view.implied.empty() && argument == fmt::format("--{}", view.name)) {
         argument += fmt::format("={}", view.implied);
@@ -455,6 +467,11 @@ Result<Options> parse_options(int argc, char** argv) {
   }
   if (options.view != nullptr) {
     if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);
+  } else if (options.action == Options::Action::kServe) {
+    if (!options.filter.empty() || !options.times_from.empty() || !options.limits.empty()) {
+      return usage("--serve takes files and --diff BASE: pages have the rest");
+    }
+    return options;
   } else if (!options.baselines.empty()) {
     return usage("--diff compares in a view: not with --export");
   }

@@ -15,11 +15,12 @@
 namespace fbleprof::report {
 
 struct Options {
-  enum class Action { kShow, kExport, kPack, kTrim, kHelp, kVersion } action = Action::kShow;
+  enum class Action { kShow, kExport, kPack, kTrim, kServe, kHelp, kVersion } action = Action::kShow;
   const View* view = nullptr;             // of kShow
   std::string value;                      // of the view's option
   std::vector<std::string> view_options;  // of the view's own that were given
   const Exporter* exporter = nullptr;     // of kExport
+  std::string serve;                      // of kServe: where, see web/serve.h
   std::string output;                     // file; "" = stdout
   std::vector<std::string> files;
   std::string metric;  // "" = the profile's own

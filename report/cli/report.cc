@@ -277,19 +277,10 @@ void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string
 
 }  // namespace
 
-Result<Report> make_report(const Options& options, Progress& progress) {
-  if (options.action == Options::Action::kPack) return pack_files(options, progress);
-  if (options.action == Options::Action::kTrim) return trim_files(options);
-  if (is_of(options, View::Subject::kFiles)) return report_files(options);
-  if (options.exporter != nullptr) {
-    if (Status bad = check_output(options.output, options.exporter->is_binary)) return *bad;
-  }
-  Needs needs = needs_of(options);
-
+Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // Read: each file by itself, whatever its state and kind; all runs side by side, so that a
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
   // it: a million nodes are not kept twice.
-  Report report;
   std::vector<std::string> skipped;
   FilesByMetrics by_metrics;
   auto read =
@@ -298,17 +289,12 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   Profile profile = std::move(*read);
   *read = Profile();
 
+  Loaded loaded;
   if (is_of(options, View::Subject::kRuns)) {
-    report.warnings = profile.warnings();
-    report.warnings.insert(report.warnings.end(), skipped.begin(), skipped.end());
-    const profile::Metric no_metric;
-    const analysis::Costs costs(profile, no_metric);
-    Request request{.costs = costs, .runs = profile};
-    request.look = options.look;
-    auto document = options.view->show(request);
-    if (!document) return document.error();
-    report.text = report::render(*document, options.look);
-    return report;
+    loaded.remarks = profile.warnings();
+    loaded.remarks.insert(loaded.remarks.end(), skipped.begin(), skipped.end());
+    loaded.runs = std::move(profile);
+    return loaded;
   }
   // What this is compared with, or takes its times from.
   const bool takes_times = !options.times_from.empty();
@@ -332,7 +318,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                                   escape(fmt::format("{}", fmt::join(names, ", ")))));
   }
   // Threads and processes as they are now: after merging nothing tells them apart.
-  const Profile runs = options.exporter != nullptr ? Profile() : transform::outline(profile);
+  loaded.runs = transform::outline(profile);
 
   transform::MergeOptions how;
   how.splits = needs.splits;
@@ -363,7 +349,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
 
   // Symbolize: names for addresses, and where asked for, lines and inlined functions.
   if (options.symbols) profile = add_names(profile, options, needs, progress);
-  std::vector<std::string> remarks = profile.warnings();
+  std::vector<std::string>& remarks = loaded.remarks;
+  remarks = profile.warnings();
   remarks.insert(remarks.end(), skipped.begin(), skipped.end());
 
   // Merge: one tree by path, whatever thread or process it came from.
@@ -389,6 +376,37 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     }
     if (const auto still = choose_metric(profile, metric_name); !still) return still.error();
   }
+  loaded.profile = std::move(profile);
+  loaded.metric = metric_name;
+  return loaded;
+}
+
+Result<Report> make_report(const Options& options, Progress& progress) {
+  if (options.action == Options::Action::kPack) return pack_files(options, progress);
+  if (options.action == Options::Action::kTrim) return trim_files(options);
+  if (is_of(options, View::Subject::kFiles)) return report_files(options);
+  if (options.exporter != nullptr) {
+    if (Status bad = check_output(options.output, options.exporter->is_binary)) return *bad;
+  }
+  const Needs needs = needs_of(options);
+  Report report;
+  auto loaded = load(options, needs, progress);
+  if (!loaded) return loaded.error();
+
+  if (is_of(options, View::Subject::kRuns)) {
+    report.warnings = std::move(loaded->remarks);
+    const profile::Metric no_metric;
+    const analysis::Costs costs(loaded->runs, no_metric);
+    Request request{.costs = costs, .runs = loaded->runs};
+    request.look = options.look;
+    auto document = options.view->show(request);
+    if (!document) return document.error();
+    report.text = report::render(*document, options.look);
+    return report;
+  }
+  Profile profile = std::move(loaded->profile);
+  const std::string& metric_name = loaded->metric;
+  std::vector<std::string>& remarks = loaded->remarks;
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
   if (options.symbols) {
@@ -396,12 +414,11 @@ Result<Report> make_report(const Options& options, Progress& progress) {
     if (!remark.empty()) remarks.push_back(remark);
   }
 
-  const bool is_recorded = !runs.processes().empty() && !is_imported(runs);
+  const bool is_recorded = !loaded->runs.processes().empty() && !is_imported(loaded->runs);
   if (profile.find_metric(metric_name)->role == profile::Role::kSamples && is_recorded) {
     remarks.push_back(
         "samples fall on the program's own code only: time in the kernel is charged to cpu, and "
-        "has "
-        "few samples or none");
+        "has few samples or none");
   }
 
   // Filter: what the user selected, excluded, folded.
@@ -414,8 +431,9 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   // Analyse and show: what the view asks of the profile, it asks itself.
   const profile::Metric& metric = *profile.find_metric(metric_name);
   if (options.exporter != nullptr) {
-    auto text = options.exporter->write(
-        {profile, metric, total, filtered->is_bound, options.look.min_percent, options.look.all});
+    auto text =
+        options.exporter->write({profile, metric, total, filtered->is_bound,
+                                 options.look.min_percent, options.look.all, &loaded->runs});
     if (!text) return text.error();
     report.text = std::move(*text);
     report.warnings.insert(report.warnings.begin(), remarks.begin(), remarks.end());
@@ -423,7 +441,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   }
   const analysis::Costs costs(profile, metric);
   const symbolize::ModuleCode code(profile);
-  Request request{.costs = costs, .runs = runs};
+  Request request{.costs = costs, .runs = loaded->runs};
   request.total = total;
   request.kept_is_bound = filtered->is_bound;
   request.look = options.look;

@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "report/cli/options.h"
+#include "report/views/loaded.h"
 
 namespace fbleprof::report {
 
@@ -16,6 +17,9 @@ struct Report {
   bool is_written = false;            // --raw: the text went out already
   bool broken = false;                // --verify found a broken invariant, --fail-if a broken rule
 };
+
+// Reads what `options` name, and what they compare it with; names and merges it.
+Result<Loaded> load(const Options& options, Needs needs, Progress& progress);
 
 // Does what `options` ask for. --raw writes its text itself, because it can be long.
 Result<Report> make_report(const Options& options, Progress& progress);

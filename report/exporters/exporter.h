@@ -23,6 +23,8 @@ struct Export {
   bool kept_is_bound = false;
   double min_percent = 0.5;  // graphs leave out what costs less than this share
   bool all = false;          // ... or nothing
+  // The runs as they were recorded, without contexts; null: not known.
+  const profile::Profile* runs = nullptr;
 };
 
 struct Exporter {

@@ -89,25 +89,5 @@ TEST(Json, HoldsContextsEdgesAndTotals) {
   EXPECT_EQ(json["edges"]["from"].Size(), json["edges"]["calls"].Size());
 }
 
-TEST(Html, NoNameEndsTheScriptOrTheData) {
-  const std::string page =
-      export_of("html", "</script><script>alert(1)</script> <!--<script> = 5\n");
-  EXPECT_FALSE(test::holds(page, "<script>alert"));
-  EXPECT_FALSE(test::holds(page, "<!--"));
-  const std::string open = "id=\"profile\">";
-  const std::size_t begin = page.find(open) + open.size();
-  const auto json = parsed(page.substr(begin, page.find("</script>", begin) - begin));
-  EXPECT_STREQ(json["functions"]["name"][1].GetString(), "</script><script>alert(1)</script>");
-}
-
-TEST(Html, PolicyAllowsItsOwnScriptAndNothingElse) {
-  const std::string page = export_of("html", "a = 5\n");
-  EXPECT_TRUE(test::holds(page, "default-src 'none'; script-src 'sha256-"));
-  EXPECT_FALSE(test::holds(page, "unsafe"));
-  EXPECT_FALSE(test::holds(page, "http:"));
-  EXPECT_FALSE(test::holds(page, "https:"));
-  EXPECT_FALSE(test::holds(page, "=' + "));
-}
-
 }  // namespace
 }  // namespace fbleprof::report

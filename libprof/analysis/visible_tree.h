@@ -1,0 +1,52 @@
+// The part of a tree that can be seen: as many nodes as a screen shows, the most expensive first.
+//
+// A node here is a group: all contexts that look the same from where the tree begins. Below a
+// function stand its callees, from all contexts in which it was called; above it its callers. What
+// is opened next is always the group that costs most, so a limit on their number cuts off what
+// would not be seen, and a tree of a million contexts costs no more than what is shown of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analysis/costs.h"
+
+namespace fbleprof::analysis {
+
+struct VisibleNode {
+  std::uint32_t parent = 0;  // index; the first node is its own parent
+  profile::FunctionId function;
+  profile::NodeId context;  // one of the group
+  std::uint64_t cost = 0;
+  std::uint64_t own = 0;    // 0 in trees of callers
+  std::uint64_t calls = 0;  // 0 in trees of callers
+  std::uint64_t base = 0;   // of the metric it is compared with
+  std::uint32_t contexts = 0;
+  bool is_bound = false;      // the cost is at least that
+  bool by_tail_call = false;  // reached by a jump
+  bool recurses = false;      // calls back to a context further up
+  std::uint32_t hidden = 0;   // groups below that are not shown
+  std::uint64_t hidden_cost = 0;
+};
+
+struct VisibleLimit {
+  std::size_t nodes = 4000;
+  std::uint64_t least_cost = 0;  // cheaper ones are not shown
+};
+
+// Callees, below `from`: contexts of which none stands below another. The first node is all of
+// them. `base`, by node, may be null: inclusive costs to compare with.
+std::vector<VisibleNode> visible_callees(const Costs& costs,
+                                         const std::vector<profile::NodeId>& from,
+                                         const VisibleLimit& limit,
+                                         const std::vector<std::uint64_t>* base = nullptr);
+
+// Callers: below the first node stands what calls `of`, with what it costs there.
+std::vector<VisibleNode> visible_callers(const Costs& costs, const std::vector<profile::NodeId>& of,
+                                         const VisibleLimit& limit);
+
+// The tree upside down: below the root all functions by their own cost, below them their callers.
+std::vector<VisibleNode> visible_inverted(const Costs& costs, const VisibleLimit& limit);
+
+}  // namespace fbleprof::analysis

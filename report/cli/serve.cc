@@ -1,0 +1,32 @@
+#include "report/cli/serve.h"
+
+#include <unistd.h>
+
+#include "report/cli/report.h"
+#include "report/text/progress_bar.h"
+#include "report/web/serve.h"
+
+namespace fbleprof::report {
+
+Status serve(const Options& options, const std::string& version) {
+  Options what = options;
+  what.view = &default_view();
+  what.files = web::files_in(options.files);
+  // In a directory there may be files of other versions, or none of ours.
+  what.tolerant |= what.files.size() > 1 && what.files != options.files;
+  what.baselines.clear();
+  web::ServeOptions how;
+  how.where = options.serve;
+  how.files = what.files;
+  how.bases = options.baselines;
+  how.version = version;
+  return web::serve(how, [what](const web::LoadRequest& request) {
+    Options one = what;
+    if (!request.base.empty()) one.baselines = {request.base};
+    // Others wait for what is loaded for a page, and nobody looks at the terminal.
+    ProgressBar quiet(false);
+    return load(one, request.needs, quiet);
+  });
+}
+
+}  // namespace fbleprof::report

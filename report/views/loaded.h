@@ -1,0 +1,18 @@
+// What views start from: files that were read, named and merged, before any filter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace fbleprof::report {
+
+struct Loaded {
+  profile::Profile profile;          // one tree, with the metrics of a baseline if there is one
+  profile::Profile runs;             // as recorded, without contexts (transform/outline.h)
+  std::string metric;                // what is shown
+  std::vector<std::string> remarks;  // warnings, not escaped
+};
+
+}  // namespace fbleprof::report

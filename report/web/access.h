@@ -1,0 +1,29 @@
+// Who may ask: whoever has the link, from the address in it, and no other site's pages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/web/http.h"
+
+namespace fbleprof::web {
+
+// 128 random bits as text.
+std::string make_token();
+
+struct Access {
+  std::string token;
+  std::string host;  // that the server was told to listen on
+  unsigned short port = 0;
+
+  // "localhost:8080" and the like: an address, not a name that someone else could point here.
+  bool is_our_host(std::string_view host_header) const;
+  std::string cookie_name() const;
+  bool has_cookie(std::string_view cookies) const;
+  // What a request without the right to ask gets; nothing: it may.
+  std::optional<HttpResponse> refusal(const HttpRequest& request,
+                                      std::string_view token_given) const;
+};
+
+}  // namespace fbleprof::web

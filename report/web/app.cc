@@ -1,0 +1,234 @@
+#include "report/web/app.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/exporters/exporter.h"
+#include "report/text/escape.h"
+#include "report/web/assets.h"
+#include "report/web/bodies.h"
+#include "report/web/html.h"
+#include "report/web/pages.h"
+
+namespace fbleprof::web {
+
+using report::escape;
+
+namespace {
+
+constexpr char kJson[] = "application/json";
+constexpr char kText[] = "text/plain; charset=utf-8";
+
+HttpResponse plain(unsigned status, std::string text) {
+  return {status, kText, std::move(text) + "\n", {}};
+}
+
+HttpResponse redirect(const std::string& to) {
+  HttpResponse response{303, kText, "", {}};
+  response.headers.emplace_back("Location", to);
+  return response;
+}
+
+HttpResponse asset(std::string_view name) {
+  const Asset* found = find_asset(name);
+  if (found == nullptr) return plain(404, "there is no such file");
+  const char* type = name.ends_with(".js")    ? "text/javascript; charset=utf-8"
+                     : name.ends_with(".css") ? "text/css; charset=utf-8"
+                                              : "image/svg+xml";
+  return {200, type, std::string(found->text), {}};
+}
+
+std::string error_json(const Error& error) {
+  std::string text;
+  for (const char c : escape(error.line())) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return fmt::format("{{\"schema\":\"fbleprof/1\",\"error\":\"{}\"}}\n", text);
+}
+
+}  // namespace
+
+App::App(Access access, Site site, Load load, std::function<Result<Base>()> save_mark,
+         std::unique_ptr<Control> control)
+    : access_(std::move(access)),
+      site_(std::move(site)),
+      profiles_(std::move(load)),
+      save_mark_(std::move(save_mark)),
+      control_(std::move(control)) {}
+
+Site App::site() const {
+  const std::lock_guard lock(site_mutex_);
+  Site site = site_;
+  site.actions = control_->actions();
+  return site;
+}
+
+void App::make_ahead() {
+  for (const PageKind& kind : page_kinds()) {
+    Query query;
+    query.page = kind.name;
+    // A profile that grows is read again by then.
+    if (kind.in_menu && !site().is_live) page(query);
+  }
+}
+
+Status App::open() {
+  auto source = profiles_.source({});
+  if (!source) return source.error();
+  {
+    const std::lock_guard lock(site_mutex_);
+    site_.is_live = profiles_.is_live();
+  }
+  refreshed_ = std::chrono::steady_clock::now();
+  return std::nullopt;
+}
+
+bool App::refresh() {
+  const std::unique_lock lock(refreshing_, std::try_to_lock);
+  if (!lock) return false;
+  const auto begin = std::chrono::steady_clock::now();
+  const bool is_new = profiles_.refresh();
+  refreshed_ = std::chrono::steady_clock::now();
+  // A large file is read less often: at most a tenth of the time.
+  patience_ = std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(900),
+                                                            9 * (refreshed_ - begin));
+  const bool is_live = profiles_.is_live();
+  const std::lock_guard site_lock(site_mutex_);
+  site_.is_live = is_live;
+  return is_new;
+}
+
+void App::refresh_if_old() {
+  if (!site().is_live || std::chrono::steady_clock::now() - refreshed_ < patience_) return;
+  refresh();
+}
+
+std::string App::event() {
+  return fmt::format("event: changed\ndata: {{\"generation\":{},\"live\":{}}}\n\n",
+                     profiles_.generation(), site().is_live);
+}
+
+HttpResponse App::answer(const HttpRequest& request) {
+  const auto target = parse_target(request.target);
+  if (!target) return plain(400, "this is no address of a page");
+  const std::string_view token = target->get("token");
+  if (auto refused = access_.refusal(request, token)) return std::move(*refused);
+  auto query = parse_query(*target);
+  if (!query) return plain(400, escape(query.error().line()));
+  if (!token.empty() && !query->json) {
+    // From here on the browser has it; the address need not show it.
+    HttpResponse response = redirect(url_of(*query));
+    response.headers.emplace_back("Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Lax; Path=/",
+                                                            access_.cookie_name(), access_.token));
+    return response;
+  }
+  if (request.accept.starts_with(kJson)) query->json = true;
+  if (request.method == "POST") return post(*query);
+  if (query->page == "assets") return asset(query->value);
+  if (query->page == "events") {
+    HttpResponse response{200, "text/event-stream", "", {}};
+    response.is_event_stream = true;
+    return response;
+  }
+  refresh_if_old();
+  if (query->page == "export") return exported(*query);
+  return page(*query);
+}
+
+HttpResponse App::page(const Query& query) {
+  const std::string key = fmt::format("{} {}", profiles_.generation(), url_of(query));
+  const auto made = made_.get(key, [&] { return make(query); });
+  // What failed may work when it is asked for again.
+  if (made->status != 200) made_.forget(key);
+  return {made->status, made->type, made->text, {}};
+}
+
+std::shared_ptr<const App::Made> App::make(const Query& query) {
+  const Site site = this->site();
+  std::string base_file;
+  const auto failed = [&](const Error& error, unsigned status) {
+    const HttpResponse response = failure(query, error, status);
+    return std::make_shared<const Made>(Made{response.status, response.type, response.body});
+  };
+  if (!query.base.empty()) {
+    const Base* base = site.find_base(query.base);
+    if (base == nullptr) {
+      return failed({"", std::nullopt, "no such profile to compare with", "/diff lists them"}, 404);
+    }
+    base_file = base->file;
+  }
+  if (find_page(query.page) == nullptr && view_of(query).first == nullptr) {
+    return failed({"", std::nullopt, fmt::format("there is no page /{}", query.page), ""}, 404);
+  }
+  const auto data = profiles_.data(query, needs_of(query), base_file);
+  if (!data) return failed(data.error(), 400);
+  const Page page{query, **data, site};
+  if (query.json) {
+    auto text = page_json(page);
+    if (!text) return failed(text.error(), 404);
+    return std::make_shared<const Made>(Made{200, kJson, std::move(*text)});
+  }
+  auto body = page_body(page);
+  if (!body) return failed(body.error(), 404);
+  return std::make_shared<const Made>(
+      Made{200, "text/html; charset=utf-8", whole_page(page, *body)});
+}
+
+// The page as it is without the lists, so that what was wrong can be taken off them.
+HttpResponse App::failure(const Query& query, const Error& error, unsigned status) {
+  if (query.json) return {status, kJson, error_json(error), {}};
+  Query without = query;
+  without.lists.clear();
+  without.base.clear();
+  without.thread.clear();
+  without.metric.clear();
+  const auto data = profiles_.data(without, {}, "");
+  if (!data) return plain(500, escape(data.error().line()));
+  const Site site = this->site();
+  return {status,
+          "text/html; charset=utf-8",
+          whole_page(Page{query, **data, site}, failure_html(error)),
+          {}};
+}
+
+HttpResponse App::exported(const Query& query) {
+  const auto exporter = report::find_exporter(query.value);
+  if (!exporter) return plain(404, escape(exporter.error().line()));
+  report::Needs needs;
+  needs.lines = (*exporter)->wants_lines;
+  const auto data = profiles_.data(query, needs, "");
+  if (!data) return plain(400, escape(data.error().line()));
+  auto text =
+      (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
+                          (*data)->kept_is_bound(), 0.5, false, &(*data)->source().loaded.runs});
+  if (!text) return plain(400, escape(text.error().line()));
+  HttpResponse response{200, "application/octet-stream", std::move(*text), {}};
+  response.headers.emplace_back(
+      "Content-Disposition", fmt::format("attachment; filename=\"profile.{}\"", (*exporter)->name));
+  return response;
+}
+
+HttpResponse App::post(const Query& query) {
+  if (query.page == "mark" && save_mark_) {
+    auto mark = save_mark_();
+    if (!mark) return plain(500, escape(mark.error().line()));
+    Query to;
+    to.page = "diff";
+    const std::lock_guard lock(site_mutex_);
+    site_.bases.insert(site_.bases.begin(), std::move(*mark));
+    return redirect(url_of(to));
+  }
+  if (query.page == "control") {
+    const auto actions = control_->actions();
+    if (std::find(actions.begin(), actions.end(), query.value) == actions.end()) {
+      return plain(404, "this program takes no such command");
+    }
+    if (const Status bad = control_->run(query.value)) return plain(500, escape(bad->line()));
+    return redirect("/overview");
+  }
+  return plain(405, "nothing is posted here");
+}
+
+}  // namespace fbleprof::web

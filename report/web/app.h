@@ -1,0 +1,60 @@
+// Answers requests: an address becomes a query, a query a page, a document or a file.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "report/web/access.h"
+#include "report/web/cache.h"
+#include "report/web/http.h"
+#include "report/web/profiles.h"
+#include "report/web/site.h"
+
+namespace fbleprof::web {
+
+class App {
+ public:
+  // `save_mark`, which may be null, keeps the files as they are now, as something to compare with.
+  App(Access access, Site site, Load load, std::function<Result<Base>()> save_mark,
+      std::unique_ptr<Control> control);
+
+  // Any thread.
+  HttpResponse answer(const HttpRequest& request);
+  // Looks whether the files have changed. True: pages are out of date.
+  bool refresh();
+  // What pages are told then: an event of a stream.
+  std::string event();
+  // Reads the files. Fails if there is nothing to show.
+  Status open();
+  // Makes the pages of the menu before anyone asks for them.
+  void make_ahead();
+
+ private:
+  struct Made {
+    unsigned status;
+    std::string type, text;
+  };
+  HttpResponse page(const Query& query);
+  std::shared_ptr<const Made> make(const Query& query);
+  HttpResponse exported(const Query& query);
+  HttpResponse post(const Query& query);
+  HttpResponse failure(const Query& query, const Error& error, unsigned status);
+  Site site() const;
+  void refresh_if_old();
+
+  const Access access_;
+  mutable std::mutex site_mutex_;
+  Site site_;
+  Profiles profiles_;
+  const std::function<Result<Base>()> save_mark_;
+  const std::unique_ptr<Control> control_;
+  Cache<std::shared_ptr<const Made>> made_{64};
+  std::mutex refreshing_;
+  std::chrono::steady_clock::time_point refreshed_{};
+  std::chrono::steady_clock::duration patience_ = std::chrono::seconds(1);
+};
+
+}  // namespace fbleprof::web

@@ -1,0 +1,21 @@
+// The files of the page, built in.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace fbleprof::web {
+
+struct Asset {
+  std::string_view name;
+  std::string_view text;
+};
+// All files of report/web/page/, by name.
+std::span<const Asset> assets();
+// Null: there is none of that name.
+const Asset* find_asset(std::string_view name);
+// The modules as one script, for a page in one file; and the hashes by which its policy knows it
+// and the style: hexadecimal.
+extern const std::string_view kWholeScript, kWholeScriptSha256, kStyleSha256;
+
+}  // namespace fbleprof::web

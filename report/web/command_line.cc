@@ -1,0 +1,71 @@
+#include "report/web/command_line.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "report/text/escape.h"
+#include "report/views/view.h"
+#include "report/web/pages.h"
+
+namespace fbleprof::web {
+namespace {
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=+-,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// A name says more than an id, if it says the same.
+std::string pattern_text(const Page& page, const std::string& pattern) {
+  const profile::FunctionId function = page.data.source().function(pattern);
+  if (!function) return pattern;
+  const profile::Profile& profile = page.data.source().loaded.profile;
+  const std::string name = profile::display_name(profile, function);
+  constexpr std::size_t kLongest = 200;
+  if (name.size() > kLongest || name.find_first_of("*?:[\n") != std::string::npos) return pattern;
+  for (const auto& [id, other] : page.data.source().by_id) {
+    if (other != function && profile::display_name(profile, other) == name) return pattern;
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string command_line(const Page& page) {
+  const Query& query = page.query;
+  std::string out = "fble-prof-report";
+  const auto add = [&](const std::string& word) { out += " " + quoted(word); };
+  const auto [view, value] = view_of(query);
+  if (view != nullptr && view->name != "tree") {
+    std::string option = fmt::format("--{}", view->name);
+    if (!view->value.empty() && value != view->implied) {
+      std::string text;
+      for (std::size_t begin = 0; begin <= value.size();) {
+        const std::size_t end = std::min(value.find(',', begin), value.size());
+        text += (begin == 0 ? "" : ",") + pattern_text(page, value.substr(begin, end - begin));
+        begin = end + 1;
+      }
+      option += "=" + text;
+    }
+    add(option);
+  }
+  for (const Listed& entry : query.lists) {
+    add(std::string(option_of(entry.list)));
+    add(pattern_text(page, entry.pattern));
+  }
+  if (!query.metric.empty()) out += " --metric " + quoted(query.metric);
+  if (!query.sort.empty() && view != nullptr) out += " --sort " + quoted(query.sort);
+  if (const Base* base = page.site.find_base(query.base)) {
+    out += " --diff " + quoted(base->file);
+    if (query.normalize) out += " --normalize";
+  }
+  for (const std::string& file : page.site.files) add(file);
+  return report::escape(out);
+}
+
+}  // namespace fbleprof::web

@@ -1,0 +1,27 @@
+// Any view's document as HTML: this is what makes a page of a view that nobody wrote a page for.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "report/views/view.h"
+#include "report/web/function_names.h"
+#include "report/web/site.h"
+
+namespace fbleprof::web {
+
+struct TableLook {
+  std::string_view sort_keys = {};  // of the view: those columns link to their order
+  std::string_view sorted_by = {};
+  // What stands behind the name in a row; escaped.
+  std::function<std::string(const std::vector<report::Cell>&)> behind_name = nullptr;
+};
+
+std::string table_html(const Page& page, const report::Table& table, const report::Measure& measure,
+                       const TableLook& look = {});
+// Notes below a table. One about rows that are not shown leads to them.
+std::string notes_html(const Page& page, const std::vector<std::string>& notes);
+std::string document_html(const Page& page, const report::Document& document,
+                          const TableLook& look = {});
+
+}  // namespace fbleprof::web

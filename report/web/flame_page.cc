@@ -1,0 +1,258 @@
+// The flame graph: as much of the tree as a screen can show. The browser draws and moves it; what
+// is too small to see stays here until somebody looks closer.
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+
+#include "analysis/blocks.h"
+#include "analysis/visible_tree.h"
+#include "report/text/escape.h"
+#include "report/text/names.h"
+#include "report/web/bodies.h"
+#include "report/web/function_names.h"
+#include "report/web/html.h"
+
+namespace fbleprof::web {
+
+using namespace profile;
+using analysis::VisibleLimit;
+using analysis::VisibleNode;
+
+namespace {
+
+constexpr std::size_t kNodes = 1200;      // 180 KB of long names
+constexpr std::size_t kNodesOfTwo = 600;  // of each, where callers and callees are shown
+constexpr std::size_t kSmallNodes = 400;
+constexpr std::uint64_t kFinest = 4000;  // a part of the whole: a quarter of a pixel
+
+class FlameJson {
+ public:
+  explicit FlameJson(const Page& page) : page_(page), json_(buffer_) {}
+
+  std::string write(std::size_t most) {
+    const Data& data = page_.data;
+    const Query& query = page_.query;
+    std::vector<VisibleNode> down, up;
+    VisibleLimit limit{most, 0};
+    const auto* base = data.base_inclusive().empty() ? nullptr : &data.base_inclusive();
+    const NodeId at = query.at.empty() ? NodeId() : data.node(query.at);
+    const FunctionId pivot = data.source().function(query.pivot);
+    if (data.profile().nodes().count() == 0) {
+    } else if (pivot) {
+      std::vector<std::uint8_t> wanted(data.profile().functions().count());
+      wanted[pivot.index()] = 1;
+      const auto contexts = analysis::outermost_contexts(data.costs(), wanted)[pivot.index()];
+      limit.nodes = std::min(most, kNodesOfTwo);
+      std::uint64_t cost = 0;
+      for (const NodeId node : contexts) cost += data.costs().inclusive()[node.index()];
+      limit.least_cost = cost / kFinest;
+      down = analysis::visible_callees(data.costs(), contexts, limit, base);
+      up = analysis::visible_callers(data.costs(), contexts, limit);
+    } else if (query.inverted) {
+      limit.least_cost = data.costs().total() / kFinest;
+      down = analysis::visible_inverted(data.costs(), limit);
+    } else {
+      const NodeId from = at ? at : NodeId(0);
+      limit.least_cost = data.costs().inclusive()[from.index()] / kFinest;
+      down = analysis::visible_callees(data.costs(), {from}, limit, base);
+    }
+    collect(down);
+    collect(up);
+    json_.StartObject();
+    member("schema", "fbleprof/1");
+    member("view", "flame");
+    member("metric", report::escape(data.metric().name));
+    member("unit", report::escape(data.metric().unit));
+    key("total");
+    json_.Uint64(data.costs().total());
+    member("mode", pivot ? "pivot" : query.inverted ? "inverted" : "tree");
+    if (at) path(at);
+    functions();
+    tree("down", down, !pivot && !query.inverted, base != nullptr);
+    if (pivot) tree("up", up, false, false);
+    json_.EndObject();
+    return {buffer_.GetString(), buffer_.GetSize()};
+  }
+
+ private:
+  void key(std::string_view name) {
+    json_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  }
+  void text(std::string_view value) {
+    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  }
+  void member(std::string_view name, std::string_view value) {
+    key(name);
+    text(value);
+  }
+  template <class WriteOne>
+  void column(std::string_view name, std::size_t count, WriteOne write_one) {
+    key(name);
+    json_.StartArray();
+    for (std::size_t i = 0; i < count; ++i) write_one(i);
+    json_.EndArray();
+  }
+
+  void collect(const std::vector<VisibleNode>& nodes) {
+    for (const VisibleNode& node : nodes) {
+      if (node.function && number_.try_emplace(node.function.index(), shown_.size()).second) {
+        shown_.push_back(node.function);
+      }
+    }
+  }
+
+  // The way down to where the graph begins.
+  void path(NodeId at) {
+    const Nodes& nodes = page_.data.profile().nodes();
+    std::vector<NodeId> above;
+    for (NodeId n = at; n; n = nodes.parent[n.index()]) above.push_back(n);
+    std::reverse(above.begin(), above.end());
+    const report::Names names(page_.data.profile());
+    column("path", above.size(), [&](std::size_t i) {
+      json_.StartArray();
+      text(names.fit(nodes.function[above[i].index()], 40));
+      text(node_name(page_.data.node_ids()[above[i].index()]));
+      json_.EndArray();
+    });
+  }
+
+  void functions() {
+    const Profile& profile = page_.data.profile();
+    const FunctionNames names(page_, shown_, 48);
+    std::vector<std::string> groups;
+    std::unordered_map<std::string, std::size_t> place;
+    const auto module_number = [&](FunctionId f) {
+      const std::string module = report::escape(report::module_of(profile, f));
+      const auto [it, is_new] = place.try_emplace(module, groups.size());
+      if (is_new) groups.push_back(module);
+      return it->second;
+    };
+    key("functions");
+    json_.StartObject();
+    column("name", shown_.size(), [&](std::size_t i) { text(names.label(shown_[i])); });
+    column("id", shown_.size(), [&](std::size_t i) { text(page_.data.source().id(shown_[i])); });
+    column("module", shown_.size(), [&](std::size_t i) { json_.Uint64(module_number(shown_[i])); });
+    column("kind", shown_.size(), [&](std::size_t i) { text(kind(shown_[i])); });
+    json_.EndObject();
+    column("modules", groups.size(), [&](std::size_t i) { text(groups[i]); });
+  }
+
+  // What colours tell apart by language.
+  std::string kind(FunctionId f) const {
+    const Functions& functions = page_.data.profile().functions();
+    const std::string_view language = page_.data.profile().text(functions.language[f.index()]);
+    if (!language.empty()) return report::escape(language);
+    switch (functions.kind[f.index()]) {
+      case FunctionKind::kNative:
+      case FunctionKind::kInstruction:
+      case FunctionKind::kUnwound: {
+        const std::string_view linkage =
+            page_.data.profile().text(functions.linkage_name[f.index()]);
+        return linkage.starts_with("_Z") ? "C++" : "C";
+      }
+      case FunctionKind::kBlock:
+        return "block";
+      case FunctionKind::kScript:
+        return "script";
+      case FunctionKind::kJit:
+        return "JIT";
+      default:
+        return "other";
+    }
+  }
+
+  void tree(std::string_view name, const std::vector<VisibleNode>& nodes, bool can_open,
+            bool has_base) {
+    key(name);
+    json_.StartObject();
+    const auto figure = [&](std::string_view column_name, auto member_of) {
+      column(column_name, nodes.size(),
+             [&](std::size_t i) { json_.Uint64(static_cast<std::uint64_t>(member_of(nodes[i]))); });
+    };
+    figure("parent", [](const VisibleNode& n) { return n.parent; });
+    figure("function",
+           [&](const VisibleNode& n) { return n.function ? number_.at(n.function.index()) : 0; });
+    figure("cost", [](const VisibleNode& n) { return n.cost; });
+    figure("own", [](const VisibleNode& n) { return n.own; });
+    figure("calls", [](const VisibleNode& n) { return n.calls; });
+    figure("flags", [](const VisibleNode& n) {
+      return (n.is_bound ? 1 : 0) | (n.by_tail_call ? 2 : 0) | (n.recurses ? 4 : 0);
+    });
+    if (has_base) figure("base", [](const VisibleNode& n) { return n.base; });
+    // Where more can be had, by index.
+    key("more");
+    json_.StartObject();
+    for (std::size_t i = 0; can_open && i < nodes.size(); ++i) {
+      if (nodes[i].hidden == 0 || !nodes[i].context) continue;
+      member(std::to_string(i), node_name(page_.data.node_ids()[nodes[i].context.index()]));
+    }
+    json_.EndObject();
+    json_.EndObject();
+  }
+
+  const Page& page_;
+  rapidjson::StringBuffer buffer_;
+  rapidjson::Writer<rapidjson::StringBuffer> json_;
+  std::vector<FunctionId> shown_;
+  std::unordered_map<std::uint32_t, std::size_t> number_;
+};
+
+}  // namespace
+
+std::string flame_json(const Page& page) {
+  return FlameJson(page).write(page.query.rows != 0 ? page.query.rows : kNodes);
+}
+
+std::string flame_canvas(const Page& page, bool is_small) {
+  return fmt::format(
+      "<div class=\"flame{}\" data-state=\"{}\"><canvas tabindex=0 role=img "
+      "aria-label=\"Flame graph. The arrow keys move, Enter looks closer, Escape goes back.\">"
+      "</canvas><div class=flame-tip role=status aria-live=polite></div>"
+      "<noscript><p class=note>The flame graph is drawn by a script. The <a href=\"{}\">tree</a> "
+      "says the same without one.</p></noscript></div>"
+      "<script type=\"application/json\" class=flame-data>{}</script>",
+      is_small ? " small" : "", html_text(state_of(page.query)), page.href("tree"),
+      json_for_script(FlameJson(page).write(is_small ? kSmallNodes : kNodes)));
+}
+
+std::string flame_body(const Page& page) {
+  const Query& query = page.query;
+  Query tree = query, inverted = query;
+  tree.pivot.clear();
+  tree.at.clear();
+  tree.inverted = false;
+  inverted = tree;
+  inverted.inverted = true;
+  const bool is_tree = query.pivot.empty() && !query.inverted;
+  const auto link = [&](const Query& to, std::string_view text, bool is_here) {
+    return fmt::format("<a href=\"{}\"{}>{}</a>", page.href(to),
+                       is_here ? " aria-current=true" : "", text);
+  };
+  std::string out = "<div class=toolbar><span class=segments>";
+  out += link(tree, "callees", is_tree);
+  if (!page.site.is_file) {
+    out += link(inverted, "callers (inverted)", query.inverted && query.pivot.empty());
+  }
+  out += "</span>";
+  if (const FunctionId pivot = page.data.source().function(query.pivot)) {
+    const FunctionNames names(page, {pivot}, 60);
+    out += "<span class=pivot>around " + names.link(pivot) + "</span>";
+  }
+  out +=
+      "<label>colour <select class=flame-colour aria-label=\"colour by\"><option>module<option>"
+      "function<option>language</select></label>"
+      "<label class=grow><input class=flame-search type=search placeholder=\"highlight (regular "
+      "expression)\" aria-label=\"highlight functions\"></label><output class=flame-found></output>"
+      "</div><nav class=flame-path aria-label=\"where the graph begins\"></nav>";
+  out += flame_canvas(page, false);
+  out +=
+      "<p class=note>Click to look closer, Shift-click or <kbd>p</kbd> for callers above and "
+      "callees below, <kbd>Enter</kbd> and <kbd>Esc</kbd> to go down and back, <kbd>i</kbd> to "
+      "turn it over. ↻ calls back to a context further up; ⇒ was reached by a tail call; … holds "
+      "more than can be seen.</p>";
+  return out;
+}
+
+}  // namespace fbleprof::web

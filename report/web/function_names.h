@@ -1,0 +1,35 @@
+// Functions on a page: names shortened so that no two are equal, links, and buttons for the lists.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "report/text/names.h"
+#include "report/web/site.h"
+
+namespace fbleprof::web {
+
+class FunctionNames {
+ public:
+  // Of those that the page shows, in at most `width` columns each.
+  FunctionNames(const Page& page, std::vector<profile::FunctionId> shown, std::size_t width = 72);
+
+  // What people read. Not escaped for HTML.
+  const std::string& label(profile::FunctionId function) const;
+  // A link to the function's page; the whole name on hover.
+  std::string link(profile::FunctionId function) const;
+  // Buttons that put it on a list. Empty for groups and the root, and in files.
+  std::string buttons(profile::FunctionId function) const;
+  // Attributes of a row that is about it, for the keyboard.
+  std::string row(profile::FunctionId function) const;
+
+ private:
+  bool is_function(profile::FunctionId function) const;
+
+  const Page& page_;
+  std::string state_;
+  std::unordered_map<std::uint32_t, std::string> labels_;
+};
+
+}  // namespace fbleprof::web

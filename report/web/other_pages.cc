@@ -1,0 +1,198 @@
+// Comparing, exporting, finding.
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "report/exporters/exporter.h"
+#include "report/text/escape.h"
+#include "report/text/quantity.h"
+#include "report/web/bodies.h"
+#include "report/web/document_html.h"
+#include "report/web/function_names.h"
+#include "report/web/html.h"
+#include "report/web/view_document.h"
+#include "transform/matcher.h"
+
+namespace fbleprof::web {
+
+using namespace profile;
+
+namespace {
+
+std::string bases_html(const Page& page) {
+  std::string out = "<section class=card><h2>Compare with</h2>";
+  if (page.site.bases.empty()) {
+    out +=
+        "<p>No other profile is known here. Run the program once more: the run before is kept as "
+        "<code>mlmon.out.old</code> and offered here. Or name one: <code>fble-prof-report --serve "
+        "--diff BASE mlmon.out</code>.</p>";
+  }
+  out += "<ul class=plain>";
+  for (const Base& base : page.site.bases) {
+    Query to = page.query.to_page("diff");
+    to.base = base.name;
+    const bool is_here = page.query.base == base.name;
+    out += fmt::format("<li><a class=button href=\"{}\"{}>{}</a></li>", page.href(to),
+                       is_here ? " aria-current=true" : "", html_text(report::escape(base.label)));
+  }
+  out += "</ul>";
+  if (page.site.is_live) {
+    out +=
+        "<form method=post action=\"/mark\"><button class=button>Mark this moment</button> "
+        "<small>and compare with it later</small></form>";
+  }
+  return out + "</section>";
+}
+
+}  // namespace
+
+std::string diff_body(const Page& page) {
+  if (page.data.base_metric() == nullptr) return bases_html(page);
+  Query scaled = page.query, none = page.query.to_page("diff");
+  scaled.normalize = !scaled.normalize;
+  none.base.clear();
+  none.normalize = false;
+  Query flame = page.query.to_page("flame"), tree = page.query.to_page("tree");
+  const Base* base = page.site.find_base(page.query.base);
+  std::string out = fmt::format(
+      "<p class=actions>against <b>{}</b> <a class=button href=\"{}\">{}</a> <a class=button "
+      "href=\"{}\">as a flame graph</a> <a class=button href=\"{}\">as a tree</a> <a class=button "
+      "href=\"{}\">stop comparing</a></p>",
+      html_text(report::escape(base == nullptr ? page.query.base : base->label)), page.href(scaled),
+      page.query.normalize ? "do not scale" : "scale to the same total", page.href(flame),
+      page.href(tree), page.href(none));
+  for (const char* name : {"dominated", "self"}) {
+    const report::View* view = report::find_view(name);
+    const auto made = view_document(page, *view, "", report::Format::kText);
+    if (!made) return out + failure_html(made.error());
+    TableLook look;
+    out += fmt::format("<section class=\"card wide\"><h2>{}</h2>",
+                       std::string_view(name) == "self" ? "What functions cost themselves"
+                                                        : "What functions cost with all they call");
+    out += document_html(page, made->document, look) + "</section>";
+  }
+  return out + bases_html(page);
+}
+
+std::string exports_body(const Page& page) {
+  std::string out =
+      "<p class=lead>For other tools, with the lists above.</p><table class=data><tbody>";
+  for (const report::Exporter& exporter : report::exporters()) {
+    out += "<tr><td class=name>";
+    if (page.site.is_file) {
+      out += fmt::format("<code>fble-prof-report --export {}</code>", exporter.name);
+    } else {
+      out += fmt::format("<a class=button href=\"{}\" download>{}</a>",
+                         page.href("export", std::string(exporter.name)), exporter.name);
+    }
+    out += fmt::format("<td class=text>{}</tr>", html_text(exporter.description));
+  }
+  return out + "</tbody></table>";
+}
+
+namespace {
+
+constexpr std::size_t kMostFound = 100;
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Those whose name holds the text, in whatever case, or that the pattern names; the most expensive
+// first.
+std::vector<analysis::FunctionRow> found(const Page& page) {
+  const Profile& profile = page.data.profile();
+  std::vector<analysis::FunctionRow> rows;
+  const std::string wanted = lower(page.query.value);
+  std::vector<std::uint8_t> matches(profile.functions().count());
+  if (auto matched = transform::match(profile, page.query.value)) matches = std::move(*matched);
+  for (const analysis::FunctionRow& row : page.data.functions()) {
+    const std::string name = lower(display_name(profile, row.function));
+    if (matches[row.function.index()] == 0 && name.find(wanted) == std::string::npos) continue;
+    rows.push_back(row);
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.dominated > b.dominated; });
+  return rows;
+}
+
+}  // namespace
+
+std::string find_body(const Page& page) {
+  if (page.query.value.empty()) {
+    return "<p class=empty>Type a part of a name, a glob, re:… or module:… into the search field."
+           "</p>";
+  }
+  const auto rows = found(page);
+  std::vector<FunctionId> shown;
+  for (std::size_t i = 0; i < rows.size() && i < kMostFound; ++i) shown.push_back(rows[i].function);
+  const FunctionNames names(page, shown, 90);
+  std::string out =
+      fmt::format("<p class=lead>{} function{} of “{}”</p>", report::count(rows.size()),
+                  rows.size() == 1 ? "" : "s", html_text(report::escape(page.query.value)));
+  if (rows.empty()) out += "<p class=empty>None that was seen running.</p>";
+  // A whole pattern can stand on a list as well.
+  if (rows.size() > 1 && !page.site.is_file) {
+    out += "<p class=actions>all of them: ";
+    for (const auto list : {Listed::List::kSelect, Listed::List::kExclude, Listed::List::kFold}) {
+      const bool is_pattern = page.query.value.find_first_of(":*?") != std::string::npos;
+      const std::string pattern = is_pattern ? page.query.value : "*" + page.query.value + "*";
+      out += fmt::format("<a class=\"button {}\" href=\"{}\">{}</a> ", parameter_of(list),
+                         page.href(page.query.to_page("overview").with({list, pattern})),
+                         std::string(option_of(list)).substr(2));
+    }
+    out += "</p>";
+  }
+  out +=
+      "<div class=scroll><table class=data><thead><tr><th scope=col class=num>dominated<th "
+      "scope=col class=num>self<th scope=col class=num>calls<th scope=col class=text>name</tr>"
+      "</thead><tbody>";
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    out += fmt::format(
+        "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=name>{}{}"
+        "</tr>",
+        names.row(shown[i]), bar(page.percent(rows[i].dominated)), page.share(rows[i].dominated),
+        page.amount(rows[i].self), rows[i].calls == 0 ? "" : report::count(rows[i].calls),
+        names.link(shown[i]), names.buttons(shown[i]));
+  }
+  return out + "</tbody></table></div>";
+}
+
+std::string find_json(const Page& page) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
+  const auto text = [&](const std::string& value) {
+    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  const auto rows = found(page);
+  json.StartObject();
+  json.Key("schema");
+  json.String("fbleprof/1");
+  json.Key("view");
+  json.String("find");
+  json.Key("rows");
+  json.StartArray();
+  for (std::size_t i = 0; i < rows.size() && i < kMostFound; ++i) {
+    json.StartObject();
+    json.Key("id");
+    text(page.data.source().id(rows[i].function));
+    json.Key("name");
+    text(report::whole_name(page.data.profile(), rows[i].function));
+    json.Key("self");
+    json.Uint64(rows[i].self);
+    json.Key("dominated");
+    json.Uint64(rows[i].dominated);
+    json.Key("calls");
+    json.Uint64(rows[i].calls);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+}  // namespace fbleprof::web

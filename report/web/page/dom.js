@@ -1,0 +1,44 @@
+// Small words for what the other modules do with the document.
+
+/** @param {string} selector @param {ParentNode} [inside] @returns {HTMLElement | null} */
+export function one(selector, inside = document) { return inside.querySelector(selector); }
+
+/** @param {string} selector @param {ParentNode} [inside] @returns {HTMLElement[]} */
+export function all(selector, inside = document) { return Array.from(inside.querySelectorAll(selector)); }
+
+/** An element with a text; never HTML. @param {string} tag @param {string} [text] @param {string} [className] */
+export function element(tag, text = "", className = "") {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+/** Says something for a moment. @param {string} text */
+export function toast(text) {
+  const said = element("div", text, "toast");
+  said.setAttribute("role", "status");
+  document.body.append(said);
+  setTimeout(() => said.remove(), 1800);
+}
+
+/** @param {string} text @param {string} what */
+export async function copyText(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Without the right to the clipboard an old way still works.
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  toast(`${what} copied`);
+}
+
+/** Whether keys are text just now. @param {EventTarget | null} target */
+export function isTyping(target) {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}

@@ -1,0 +1,35 @@
+// Pages that stand in one file (--export html): links lead from one to another without a server.
+import { all, element, one } from "./dom.js";
+
+/** @param {() => void} start what a new page needs @returns {boolean} whether this is such a file */
+export function startFile(start) {
+  const pages = one("#pages");
+  if (!pages) return false;
+  const show = () => {
+    const address = decodeURIComponent(location.hash.slice(1)) || "/overview";
+    const main = one("main"), found = /** @type {HTMLTemplateElement | undefined} */ (all("template", pages).find((page) => page.dataset.page === address));
+    if (!main) return;
+    if (found) {
+      main.replaceChildren(document.importNode(found.content, true));
+    } else {
+      main.replaceChildren(element("h1", "Not in this file"), element("p",
+        "This file holds the pages of the most expensive functions. fble-prof-report --serve has them all.", "empty"));
+    }
+    for (const link of all(".menu a")) {
+      const isHere = decodeURIComponent(link.getAttribute("href")?.slice(1) ?? "") === address;
+      if (isHere) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    window.scrollTo(0, 0);
+    start();
+  };
+  window.addEventListener("hashchange", show);
+  const metric = /** @type {HTMLSelectElement | null} */ (one(".metric select"));
+  metric?.form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const path = (decodeURIComponent(location.hash.slice(1)) || "/overview").split("?")[0];
+    location.hash = metric.selectedIndex === 0 ? path : `${path}?metric=${encodeURIComponent(metric.value)}`;
+  });
+  show();
+  return true;
+}

@@ -1,0 +1,54 @@
+// A program that still runs: the page in sight is fetched again when its file has grown. Scroll,
+// sort, lists and the current row stay as they are.
+import { one } from "./dom.js";
+import { currentId, restoreRow } from "./rows.js";
+
+/** @param {() => void} start what a new page needs */
+export function startLive(start) {
+  const badge = one("#live");
+  if (!badge?.classList.contains("live")) return;
+  const pause = one("#pause");
+  let isPaused = false, isOld = false, isBusy = false;
+
+  const renew = async () => {
+    if (isBusy) { isOld = true; return; }
+    isBusy = true;
+    isOld = false;
+    const id = currentId(), response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+    // What somebody is about to use is not taken from under their hands.
+    const isInUse = Boolean(one("dialog[open], .flame canvas:focus, .folded, details.others[open]"));
+    if (response?.ok && !isPaused && !isInUse) {
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      for (const part of ["main", ".lists", "footer"]) {
+        const now = one(part), fresh = one(part, page);
+        if (now && fresh) now.replaceWith(document.importNode(fresh, true));
+      }
+      restoreRow(id);
+      start();
+    }
+    isBusy = false;
+    if (isOld && !isPaused) renew();
+  };
+
+  const stream = new EventSource("/events");
+  stream.addEventListener("changed", (event) => {
+    const said = JSON.parse(event.data);
+    if (!said.live) {
+      badge.classList.remove("live", "paused");
+      badge.textContent = "ended";
+      if (pause) pause.hidden = true;
+      stream.close();
+    }
+    if (isPaused) isOld = true;
+    else renew();
+  });
+  window.addEventListener("pagehide", () => stream.close());
+  if (!pause) return;
+  pause.hidden = false;
+  pause.addEventListener("click", () => {
+    isPaused = !isPaused;
+    pause.textContent = isPaused ? "go on" : "pause";
+    badge.classList.toggle("paused", isPaused);
+    if (!isPaused && isOld) renew();
+  });
+}

@@ -1,0 +1,33 @@
+// Begins with a page that works without any of this, and makes it quicker to use.
+import { copyText, one } from "./dom.js";
+import { startFile } from "./file.js";
+import { startFlames } from "./flame.js";
+import { startKeys } from "./keys.js";
+import { startLive } from "./live.js";
+import { startRows } from "./rows.js";
+import { startSearch } from "./search.js";
+import { startTheme } from "./theme.js";
+import { startTree } from "./tree.js";
+
+/** What stands in <main>, each time anew. */
+function startContent() {
+  startFlames();
+  startTree();
+}
+
+startTheme();
+startRows();
+startKeys();
+const copy = one("#copy");
+if (copy) {
+  copy.hidden = false;
+  copy.addEventListener("click", () => copyText(one("#command")?.textContent ?? "", "command"));
+}
+const metricSelect = /** @type {HTMLSelectElement | null} */ (one(".metric select"));
+metricSelect?.addEventListener("change", () => metricSelect.form?.requestSubmit());
+if (!startFile(startContent)) {
+  startContent();
+  startSearch();
+  startLive(startContent);
+}
+document.documentElement.dataset.ready = "";

@@ -1,0 +1,77 @@
+// The row that the keyboard is at: j and k move, Enter opens, + - ~ put its function on a list.
+import { all, copyText, one } from "./dom.js";
+
+/** @type {HTMLElement | null} */
+let currentRow = null;
+
+/** @returns {HTMLElement[]} */
+function rowsShown() { return all("main [data-id]").filter((row) => row.offsetParent !== null); }
+
+/** @param {HTMLElement | null} row */
+function goTo(row) {
+  currentRow?.classList.remove("current");
+  currentRow = row;
+  if (!row) return;
+  row.classList.add("current");
+  row.scrollIntoView({ block: "nearest" });
+  one("a.fn", row)?.focus({ preventScroll: true });
+}
+
+/** @param {number} step */
+export function moveRow(step) {
+  const rows = rowsShown();
+  if (!rows.length) return;
+  const at = currentRow ? rows.indexOf(currentRow) : -1;
+  goTo(rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step))]);
+}
+
+export function openRow() { one("a.fn", currentRow ?? undefined)?.click(); }
+
+/** A function that is chosen and has no row: in a flame graph. */
+let chosenId = "";
+/** @param {string} id */
+export function setFunction(id) { chosenId = id; }
+
+/** The function that keys are about: the current row's, the chosen one, or the page's own. @returns {string} */
+export function currentId() {
+  if (chosenId) return chosenId;
+  if (currentRow?.isConnected) return currentRow.dataset.id ?? "";
+  const match = decodeURIComponent(location.pathname).match(/^\/(?:block|source)\/(id:[0-9a-f]+)/);
+  return match ? match[1] : "";
+}
+
+/** Onto a list, by the form that the buttons use. @param {"sel" | "exc" | "fold"} list @param {string} [id] */
+export function putOnList(list, id = currentId()) {
+  const form = /** @type {HTMLFormElement | null} */ (one("#lists"));
+  if (!form || !id) return;
+  const input = document.createElement("input");
+  input.type = "hidden";
+  input.name = list;
+  input.value = id;
+  form.append(input);
+  form.requestSubmit();
+}
+
+export function copyName() {
+  const link = one("a.fn", currentRow ?? undefined);
+  const whole = one("[data-whole]");
+  const text = currentRow ? link?.title || link?.textContent : whole?.textContent;
+  if (text) copyText(text, "name");
+}
+
+/** After the page was renewed: the same function's row again. @param {string} id */
+export function restoreRow(id) {
+  currentRow = id ? one(`main [data-id="${CSS.escape(id)}"]`) : null;
+  currentRow?.classList.add("current");
+}
+
+export function startRows() {
+  document.addEventListener("click", (event) => {
+    const row = event.target instanceof Element ? event.target.closest("main [data-id]") : null;
+    if (row instanceof HTMLElement && !(event.target instanceof HTMLAnchorElement)) {
+      currentRow?.classList.remove("current");
+      currentRow = row;
+      row.classList.add("current");
+    }
+  });
+}

@@ -1,0 +1,45 @@
+// All pages: those that were written for a browser, and one for each view of the registry.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "report/views/view.h"
+#include "report/web/site.h"
+
+namespace fbleprof::web {
+
+// A page that was written for a browser. It says more than the text of its view.
+struct PageKind {
+  std::string_view name;
+  std::string_view title;
+  std::string_view key;   // of the keyboard; "" = none
+  std::string_view view;  // whose command line and JSON it has; "" = none
+  std::string (*body)(const Page&);
+  // Where it is worth a place in the menu; null: always.
+  bool (*is_useful)(const Page&) = nullptr;
+  bool in_menu = true;
+};
+const std::vector<PageKind>& page_kinds();
+const PageKind* find_page(std::string_view name);
+
+// The view that a page is of, and its value. Null: there is none.
+std::pair<const report::View*, std::string> view_of(const Query& query);
+
+// What it needs of a source.
+report::Needs needs_of(const Query& query);
+
+// The body of the page as HTML, or why there is none.
+Result<std::string> page_body(const Page& page);
+// Its document as JSON.
+Result<std::string> page_json(const Page& page);
+// What people call the page.
+std::string page_title(const Page& page);
+
+// A page around a body: head, menu, lists, command line.
+std::string whole_page(const Page& page, const std::string& body);
+
+}  // namespace fbleprof::web

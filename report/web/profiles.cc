@@ -1,0 +1,199 @@
+#include "report/web/profiles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/text/escape.h"
+#include "transform/baseline.h"
+#include "transform/filter.h"
+#include "transform/stable_id.h"
+
+namespace fbleprof::web {
+
+using namespace profile;
+using report::escape;
+using report::Loaded;
+using report::Needs;
+
+namespace {
+
+std::string key_of(const Needs& needs, const std::string& base, std::uint64_t generation) {
+  std::string key = fmt::format("{}\n{}{}{}\n{}", generation, needs.leaves ? "l" : "",
+                                needs.sites ? "s" : "", needs.lines ? "n" : "", base);
+  for (const auto& split : needs.splits) {
+    key += fmt::format("\n{}:{}", static_cast<int>(split.axis), split.label);
+  }
+  return key;
+}
+
+std::shared_ptr<const Source> make_source(Loaded loaded, std::uint64_t generation) {
+  auto source = std::make_shared<Source>();
+  source->loaded = std::move(loaded);
+  source->generation = generation;
+  source->ids = transform::stable_ids(source->loaded.profile);
+  for (const FunctionId f : source->loaded.profile.nodes().function) {
+    source->by_id.try_emplace(source->ids[f.index()], f);
+  }
+  return source;
+}
+
+const Metric* baseline_of(const Profile& profile, const Metric& metric) {
+  const Metric* base = profile.find_metric(transform::baseline_name(metric.name));
+  return base;
+}
+
+// The totals of all metrics: what changes when a program goes on.
+std::vector<std::uint64_t> totals(const Profile& profile) {
+  std::vector<std::uint64_t> all;
+  for (const Metric& metric : profile.metrics()) all.push_back(analysis::total(profile, metric));
+  return all;
+}
+
+bool any_live(const Profile& runs) {
+  return std::any_of(runs.processes().begin(), runs.processes().end(),
+                     [](const Process& process) { return process.state == ProcessState::kLive; });
+}
+
+std::vector<ProcessState> states(const Profile& runs) {
+  std::vector<ProcessState> all;
+  for (const Process& process : runs.processes()) all.push_back(process.state);
+  return all;
+}
+
+}  // namespace
+
+FunctionId Source::function(std::string_view pattern) const {
+  if (!pattern.starts_with(transform::kIdPrefix)) return {};
+  const std::string digits(pattern.substr(transform::kIdPrefix.size()));
+  const auto it = by_id.find(std::strtoull(digits.c_str(), nullptr, 16));
+  return it == by_id.end() ? FunctionId() : it->second;
+}
+
+std::string Source::id(FunctionId function) const {
+  return transform::id_text(ids[function.index()]);
+}
+
+Data::Data(std::shared_ptr<const Source> source, Profile filtered, const std::string& metric,
+           bool kept_is_bound)
+    : source_(std::move(source)),
+      profile_(std::move(filtered)),
+      metric_(*profile_.find_metric(metric)),
+      base_metric_(baseline_of(profile_, metric_)),
+      costs_(profile_, metric_),
+      total_(
+          analysis::total(source_->loaded.profile, *source_->loaded.profile.find_metric(metric))),
+      kept_is_bound_(kept_is_bound) {}
+
+const std::vector<analysis::FunctionRow>& Data::functions() const {
+  std::call_once(functions_made_, [&] { functions_ = analysis::function_table(costs_); });
+  return functions_;
+}
+
+const analysis::Cliques& Data::cliques() const {
+  std::call_once(cliques_made_, [&] { cliques_ = analysis::find_cliques(costs_); });
+  return cliques_;
+}
+
+const std::vector<std::uint64_t>& Data::base_inclusive() const {
+  std::call_once(base_made_, [&] {
+    if (base_metric_ != nullptr) base_inclusive_ = analysis::inclusive(profile_, *base_metric_);
+  });
+  return base_inclusive_;
+}
+
+const std::vector<std::uint64_t>& Data::node_ids() const {
+  std::call_once(nodes_made_, [&] {
+    const Nodes& nodes = profile_.nodes();
+    node_ids_.resize(nodes.count());
+    for (std::size_t n = 0; n < nodes.count(); ++n) {
+      const std::uint64_t above = nodes.parent[n] ? node_ids_[nodes.parent[n].index()] : 1;
+      const std::uint64_t mixed =
+          (above * 0x9e3779b97f4a7c15u) ^ source_->ids[nodes.function[n].index()];
+      node_ids_[n] = (mixed * 0xff51afd7ed558ccdu) ^ (mixed >> 29);
+    }
+  });
+  return node_ids_;
+}
+
+NodeId Data::node(std::string_view name) const {
+  const std::string digits(name);
+  const std::uint64_t id = std::strtoull(digits.c_str(), nullptr, 16);
+  const auto& all = node_ids();
+  const auto it = std::find(all.begin(), all.end(), id);
+  return it == all.end() ? NodeId() : NodeId(static_cast<std::size_t>(it - all.begin()));
+}
+
+std::string node_name(std::uint64_t id) { return fmt::format("{:x}", id); }
+
+Result<std::shared_ptr<const Source>> Profiles::source(const Needs& needs,
+                                                       const std::string& base) {
+  const std::uint64_t generation = generation_;
+  const std::string key = key_of(needs, base, generation);
+  auto made = sources_.get(key, [&]() -> Shared<Source> {
+    auto loaded = load_({needs, base});
+    if (!loaded) return loaded.error();
+    return make_source(std::move(*loaded), generation);
+  });
+  // A file that could not be read may be readable the next time.
+  if (!made) sources_.forget(key);
+  return made;
+}
+
+Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Needs& needs,
+                                                   const std::string& base_file) {
+  auto source = this->source(needs, base_file);
+  if (!source) return source.error();
+  const Profile& profile = (*source)->loaded.profile;
+  const std::string metric = query.metric.empty() ? (*source)->loaded.metric : query.metric;
+  const Metric* found = profile.find_metric(metric);
+  if (found == nullptr || found->is_baseline) {
+    std::string known;
+    for (const Metric& one : profile.metrics()) {
+      if (!one.is_baseline) known += (known.empty() ? "" : ", ") + escape(one.name);
+    }
+    return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(metric)),
+                 "there are " + known};
+  }
+  std::string key = key_of(needs, base_file, (*source)->generation) + "\n" + metric;
+  for (const Listed& entry : query.lists) {
+    key += fmt::format("\n{}={}", parameter_of(entry.list), entry.pattern);
+  }
+  key += "\n" + query.thread;
+  return data_.get(key, [&]() -> Shared<Data> {
+    transform::Filter filter;
+    filter.metric = metric;
+    for (const Listed& entry : query.lists) {
+      std::vector<std::string>* const lists[] = {&filter.select, &filter.exclude, &filter.fold,
+                                                 &filter.keep};
+      lists[static_cast<int>(entry.list)]->push_back(entry.pattern);
+    }
+    if (!query.thread.empty()) filter.select.push_back(query.thread);
+    auto filtered = transform::filter(profile, filter);
+    if (!filtered) return filtered.error();
+    return std::make_shared<const Data>(*source, std::move(filtered->profile), metric,
+                                        filtered->is_bound);
+  });
+}
+
+bool Profiles::refresh() {
+  auto before = source({});
+  auto loaded = load_({});
+  if (!loaded) return false;
+  if (before && totals(loaded->profile) == totals((*before)->loaded.profile) &&
+      states(loaded->runs) == states((*before)->loaded.runs)) {
+    return false;
+  }
+  auto now = make_source(std::move(*loaded), generation_ + 1);
+  // In its place before anyone asks for it.
+  (void)sources_.get(key_of({}, {}, now->generation), [&]() -> Shared<Source> { return now; });
+  generation_ = now->generation;
+  return true;
+}
+
+bool Profiles::is_live() {
+  const auto now = source({});
+  return now && any_live((*now)->loaded.runs);
+}
+
+}  // namespace fbleprof::web

@@ -1,0 +1,116 @@
+// The profiles that pages are made of: each stage of what the command line does, kept for the next
+// request that needs the same.
+//
+//     files ──► Source (read, named, merged) ──► Data (filtered, in one metric) ──► pages
+//
+// A source that changes on disk is a new generation; pages of the old one stay valid until they are
+// done.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/cliques.h"
+#include "analysis/costs.h"
+#include "analysis/functions.h"
+#include "base/result.h"
+#include "report/views/loaded.h"
+#include "report/views/view.h"
+#include "report/web/cache.h"
+#include "report/web/query.h"
+
+namespace fbleprof::web {
+
+struct LoadRequest {
+  report::Needs needs;
+  std::string base;  // a file to compare with; "" = none
+};
+// Reads the files that are served. May be called by several threads at once.
+using Load = std::function<Result<report::Loaded>(const LoadRequest&)>;
+
+struct Source {
+  report::Loaded loaded;
+  std::uint64_t generation = 0;
+  std::vector<std::uint64_t> ids;  // by function, see transform/stable_id.h
+  std::unordered_map<std::uint64_t, profile::FunctionId> by_id;
+
+  // The function that an id pattern names; none: it is no id, or of no function here.
+  profile::FunctionId function(std::string_view pattern) const;
+  std::string id(profile::FunctionId function) const;
+};
+
+// A source as the lists leave it, measured by one metric. What pages share is made when it is first
+// asked for.
+class Data {
+ public:
+  Data(std::shared_ptr<const Source> source, profile::Profile filtered, const std::string& metric,
+       bool kept_is_bound);
+
+  const Source& source() const { return *source_; }
+  const profile::Profile& profile() const { return profile_; }
+  const profile::Metric& metric() const { return metric_; }
+  const analysis::Costs& costs() const { return costs_; }
+  std::uint64_t total() const { return total_; }  // before filtering
+  bool kept_is_bound() const { return kept_is_bound_; }
+  // Of the metric that is compared with; null: nothing is compared.
+  const profile::Metric* base_metric() const { return base_metric_; }
+
+  const std::vector<analysis::FunctionRow>& functions() const;
+  const analysis::Cliques& cliques() const;
+  // By node; empty without a baseline.
+  const std::vector<std::uint64_t>& base_inclusive() const;
+  // By node: a hash of the ids on its path, by which links name a context.
+  const std::vector<std::uint64_t>& node_ids() const;
+  // The context of that name; none: it is gone.
+  profile::NodeId node(std::string_view name) const;
+
+ private:
+  const std::shared_ptr<const Source> source_;
+  const profile::Profile profile_;
+  const profile::Metric& metric_;
+  const profile::Metric* base_metric_;
+  const analysis::Costs costs_;
+  const std::uint64_t total_;
+  const bool kept_is_bound_;
+  mutable std::once_flag functions_made_, cliques_made_, base_made_, nodes_made_;
+  mutable std::vector<analysis::FunctionRow> functions_;
+  mutable analysis::Cliques cliques_;
+  mutable std::vector<std::uint64_t> base_inclusive_, node_ids_;
+};
+
+class Profiles {
+ public:
+  explicit Profiles(Load load) : load_(std::move(load)) {}
+
+  Result<std::shared_ptr<const Source>> source(const report::Needs& needs,
+                                               const std::string& base = {});
+  Result<std::shared_ptr<const Data>> data(const Query& query, const report::Needs& needs,
+                                           const std::string& base_file);
+
+  std::uint64_t generation() const { return generation_; }
+  // Reads the files again. True: there is something new.
+  bool refresh();
+  // Whether a program that writes one of the files runs.
+  bool is_live();
+
+ private:
+  template <class Value>
+  using Shared = Result<std::shared_ptr<const Value>>;
+
+  const Load load_;
+  std::atomic<std::uint64_t> generation_ = 1;
+  Cache<Shared<Source>> sources_{6};
+  Cache<Shared<Data>> data_{8};
+};
+
+// "0123456789ab": a context in a link.
+std::string node_name(std::uint64_t id);
+
+}  // namespace fbleprof::web

@@ -1,0 +1,63 @@
+// What a page is asked for: all state of the page is here, and all of it stands in its address.
+//
+//     /PAGE[/VALUE]?sel=X&exc=Y&fold=Z&keep=Q&metric=M&base=FILE&...
+//
+// Patterns are those of the command line; links name single functions by id (id:0123456789ab).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "report/web/url.h"
+
+namespace fbleprof::web {
+
+// One entry of the lists. They keep the order in which they were added, so that the last can be
+// taken back.
+struct Listed {
+  enum class List { kSelect, kExclude, kFold, kKeep } list = List::kSelect;
+  std::string pattern;
+
+  friend bool operator==(const Listed&, const Listed&) = default;
+};
+// "sel", "exc", "fold", "keep"; and the option of the command line.
+std::string_view parameter_of(Listed::List list);
+std::string_view option_of(Listed::List list);
+
+struct Query {
+  std::string page;   // the first part of the path
+  std::string value;  // the rest
+  std::vector<Listed> lists;
+  std::string metric;  // "" = the profile's own
+  std::string base;    // what to compare with, as /diff names it
+  std::string thread;  // only this one, as /by/thread names it
+  std::string sort;
+  std::string at;                    // a context (see node_ids.h)
+  std::string pivot;                 // of flame graphs: a function
+  std::string from, to;              // a window: numbers of snapshots
+  std::vector<std::string> options;  // of the view's own
+  bool inverted = false;
+  bool normalize = false;
+  bool all = false;
+  std::size_t rows = 0;     // 0 = the page's own number
+  double min_percent = -1;  // < 0: the page's own
+  bool json = false;
+
+  // The same, elsewhere: keeps lists, metric, base, thread, window.
+  Query to_page(std::string page, std::string value = {}) const;
+  Query with(Listed entry) const;
+  Query without(std::size_t entry) const;
+};
+
+// Fails on what is no query, in one line.
+Result<Query> parse_query(const Target& target);
+
+// Its address; always the same for the same query.
+std::string url_of(const Query& query);
+
+// What is not of the page itself, as "&sel=..."; "" = nothing.
+std::string state_of(const Query& query);
+
+}  // namespace fbleprof::web

@@ -1,0 +1,237 @@
+#include "report/web/serve.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "profile/file_image.h"
+#include "report/web/app.h"
+#include "report/web/server.h"
+
+extern char** environ;
+
+namespace fbleprof::web {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kDefaultName[] = "mlmon.out";
+
+// Opens the link where somebody sits in front of a screen. A browser that is not there is no
+// failure: the link was printed.
+void open_browser(const std::string& link) {
+  const bool has_screen =
+      std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
+  if (!has_screen || isatty(STDOUT_FILENO) == 0) return;
+  std::string program = "xdg-open", argument = link;
+  char* arguments[] = {program.data(), argument.data(), nullptr};
+  posix_spawn_file_actions_t quiet;
+  posix_spawn_file_actions_init(&quiet);
+  posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", 1, 0);
+  pid_t child = 0;
+  posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&quiet);
+}
+
+std::string time_of(const fs::path& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return {};
+  char text[32];
+  const std::tm* local = std::localtime(&status.st_mtime);
+  return local != nullptr && std::strftime(text, sizeof text, "%F %T", local) != 0 ? text : "";
+}
+
+// What can be compared with: what was named, and the other profiles beside those that are served.
+std::vector<Base> find_bases(const ServeOptions& options) {
+  std::vector<Base> bases;
+  const auto add = [&](const std::string& file) {
+    const std::string time = time_of(file);
+    bases.push_back({file, file, time.empty() ? file : fmt::format("{} ({})", file, time)});
+  };
+  for (const std::string& file : options.bases) add(file);
+  for (const std::string& file : options.files) {
+    std::error_code error;
+    const fs::path folder =
+        fs::path(file).parent_path().empty() ? "." : fs::path(file).parent_path();
+    std::vector<std::string> beside;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const std::string name = entry.path().filename();
+      const std::string path = fs::path(file).parent_path().empty() ? name : entry.path().string();
+      const bool is_profile = name.starts_with(kDefaultName) || name.ends_with(".mlmon") ||
+                              name == fs::path(file).filename().string() + ".old";
+      const auto is_known = [&](const std::string& known) { return known == path; };
+      if (!is_profile || !entry.is_regular_file(error) ||
+          std::any_of(options.files.begin(), options.files.end(), is_known) ||
+          std::any_of(bases.begin(), bases.end(), [&](const Base& b) { return b.file == path; })) {
+        continue;
+      }
+      if (profile::FileImage::load(path)) beside.push_back(path);
+    }
+    std::sort(beside.begin(), beside.end());
+    for (const std::string& path : beside) add(path);
+  }
+  return bases;
+}
+
+// Copies of live files, to compare with later. They go when the server does.
+class Marks {
+ public:
+  explicit Marks(std::vector<std::string> files) : files_(std::move(files)) {}
+  ~Marks() {
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  }
+
+  Result<Base> save() {
+    const std::lock_guard lock(mutex_);
+    const Error failed{"mark", std::nullopt, "cannot copy the profile", "is the disk full?"};
+    if (files_.size() != 1) return Error{"mark", std::nullopt, "one file at a time", ""};
+    if (folder_.empty()) {
+      std::string name = (fs::temp_directory_path() / "fbleprof.XXXXXX").string();
+      if (mkdtemp(name.data()) == nullptr) return failed;
+      folder_ = name;
+    }
+    auto image = profile::FileImage::load(files_[0]);
+    if (!image) return image.error();
+    const std::string file = folder_ / fmt::format("mark{}.mlmon", ++number_);
+    std::ofstream out(file, std::ios::binary);
+    std::vector<std::byte> buffer(1u << 20);
+    std::uint64_t at = 0;
+    const std::uint64_t end = std::min(image->size(), image->header().used_bytes);
+    while (at < end) {
+      const std::size_t got =
+          image->read(buffer.data(), std::min<std::uint64_t>(buffer.size(), end - at), at);
+      if (got == 0) break;
+      out.write(reinterpret_cast<const char*>(buffer.data()), static_cast<std::streamsize>(got));
+      at += got;
+    }
+    if (!out.flush()) return failed;
+    const std::time_t now = std::time(nullptr);
+    char time[16];
+    std::strftime(time, sizeof time, "%T", std::localtime(&now));
+    return Base{fmt::format("mark{}", number_), file, fmt::format("mark {} at {}", number_, time)};
+  }
+
+ private:
+  const std::vector<std::string> files_;
+  std::mutex mutex_;
+  fs::path folder_;
+  unsigned number_ = 0;
+};
+
+}  // namespace
+
+Result<Address> parse_address(const std::string& where) {
+  Address address;
+  if (where.empty()) return address;
+  const Error bad{"--serve " + where, std::nullopt, "no address", "[HOST][:PORT], e.g. :8080"};
+  std::string port = where;
+  if (const std::size_t colon = where.rfind(':'); colon != std::string::npos) {
+    std::string host = where.substr(0, colon);
+    port = where.substr(colon + 1);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+      host = host.substr(1, host.size() - 2);
+    }
+    if (!host.empty()) address.host = host;
+  } else if (where.find_first_not_of("0123456789") != std::string::npos) {
+    address.host = where;
+    return address;
+  }
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number > 65535) return bad;
+  address.port = static_cast<unsigned short>(number);
+  return address;
+}
+
+std::vector<std::string> files_in(const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    std::error_code error;
+    if (!fs::is_directory(name, error)) {
+      files.push_back(name);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(name, error)) {
+      const std::string file = entry.path().filename();
+      if (file.starts_with(kDefaultName) && !file.ends_with(".old")) inside.push_back(entry.path());
+    }
+    std::sort(inside.begin(), inside.end());
+    if (inside.empty()) inside.push_back(fs::path(name) / kDefaultName);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+Status serve(const ServeOptions& options, Load load) {
+  const auto address = parse_address(options.where);
+  if (!address) return address.error();
+  auto listening = Server::listen(address->host, address->port);
+  if (!listening) return listening.error();
+  Server& server = **listening;
+
+  Access access{make_token(), address->host, server.port()};
+  if (access.token.empty()) return Error{"--serve", std::nullopt, "no random numbers", ""};
+  Site site;
+  site.version = options.version;
+  site.files = options.files;
+  site.bases = find_bases(options);
+  Marks marks(options.files);
+  App app(
+      access, site, std::move(load), [&] { return marks.save(); }, std::make_unique<NoControl>());
+  // What cannot be read is said here, and not in a browser.
+  if (Status bad = app.open()) return bad;
+
+  const bool is_v6 = address->host.find(':') != std::string::npos;
+  const std::string link =
+      fmt::format("http://{}:{}/?token={}", is_v6 ? "[" + address->host + "]" : address->host,
+                  server.port(), access.token);
+  fmt::print("{}\n", link);
+  std::fflush(stdout);
+  const bool is_local =
+      address->host.starts_with("127.") || address->host == "::1" || address->host == "localhost";
+  if (!is_local) {
+    fmt::print(stderr,
+               "whoever has the link can read the profile, and the way there is not "
+               "encrypted\n");
+  }
+  open_browser(link);
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool is_over = false;
+  std::thread watcher([&] {
+    app.make_ahead();
+    std::unique_lock lock(mutex);
+    while (!wake.wait_for(lock, std::chrono::seconds(1), [&] { return is_over; })) {
+      lock.unlock();
+      if (server.listeners() != 0 && app.refresh()) server.publish(app.event());
+      lock.lock();
+    }
+  });
+  server.run([&](const HttpRequest& request) { return app.answer(request); });
+  {
+    const std::lock_guard lock(mutex);
+    is_over = true;
+  }
+  wake.notify_all();
+  watcher.join();
+  return std::nullopt;
+}
+
+}  // namespace fbleprof::web

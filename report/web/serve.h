@@ -1,0 +1,32 @@
+// --serve: from options to a server that runs until it is told to stop.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/web/profiles.h"
+
+namespace fbleprof::web {
+
+struct ServeOptions {
+  std::string where;  // [HOST][:PORT], or PORT; "" = 127.0.0.1 and a free port
+  std::vector<std::string> files;
+  std::vector<std::string> bases;  // to compare with
+  std::string version;
+};
+
+// Prints the link on stdout and serves. Fails if it cannot.
+Status serve(const ServeOptions& options, Load load);
+
+// "HOST:PORT" taken apart; fails on what is neither.
+struct Address {
+  std::string host = "127.0.0.1";
+  unsigned short port = 0;
+};
+Result<Address> parse_address(const std::string& where);
+
+// Directories become the profiles in them: mlmon.out*, without the previous run's *.old.
+std::vector<std::string> files_in(const std::vector<std::string>& names);
+
+}  // namespace fbleprof::web

@@ -1,0 +1,79 @@
+#include "report/web/view_document.h"
+
+#include <fmt/format.h>
+
+#include "profile/file_image.h"
+#include "profile/reader.h"
+#include "profile/verify.h"
+#include "report/text/escape.h"
+
+namespace fbleprof::web {
+
+using namespace report;
+
+namespace {
+
+constexpr std::size_t kRows = 100;
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t begin = 0; begin < words.size();) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    if (words.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+// The invariants of each file that is served.
+std::vector<FileChecks> checks_of(const Site& site) {
+  std::vector<FileChecks> all;
+  for (const std::string& file : site.files) {
+    auto image = profile::FileImage::load(file);
+    if (!image) continue;
+    all.push_back({file, profile::verify(*image, profile::read_image(*image))});
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<ViewDocument> view_document(const Page& page, const View& view, const std::string& value,
+                                   Format format) {
+  const Data& data = page.data;
+  const Query& query = page.query;
+  if (view.check != nullptr) {
+    if (const std::string bad = view.check(value); !bad.empty()) {
+      return Error{"", std::nullopt, bad, ""};
+    }
+  }
+  if (!view.value.empty() && value.empty()) {
+    return Error{"", std::nullopt, fmt::format("/{}: say of what", view.name),
+                 fmt::format("/{}/{}", view.name, view.value)};
+  }
+  auto code = std::make_unique<symbolize::ModuleCode>(data.profile());
+  auto request =
+      std::make_unique<Request>(Request{.costs = data.costs(), .runs = data.source().loaded.runs});
+  request->total = data.total();
+  request->kept_is_bound = data.kept_is_bound();
+  request->look.format = format;
+  request->look.width = 0;
+  request->look.top = query.rows;
+  if (format == Format::kText && query.rows == 0) request->look.top = kRows;
+  request->look.all = query.all;
+  if (has_word(view.sort_keys, query.sort)) request->look.sort = query.sort;
+  if (query.min_percent >= 0) request->look.min_percent = query.min_percent;
+  request->value = value;
+  request->options = query.options;
+  request->normalize = query.normalize;
+  request->code = code.get();
+  for (const std::string& remark : data.source().loaded.remarks) {
+    request->warnings.push_back(escape(remark));
+  }
+  if (view.subject == View::Subject::kFiles) request->files = checks_of(page.site);
+  const bool compares = data.base_metric() != nullptr && view.compare != nullptr;
+  auto document = (compares ? view.compare : view.show)(*request);
+  if (!document) return document.error();
+  return ViewDocument{std::move(code), std::move(request), std::move(*document)};
+}
+
+}  // namespace fbleprof::web

@@ -1,0 +1,245 @@
+// page.cjs CHROMIUM REPORT LIB WORK: uses the page as people do, with the mouse, the keyboard, a screen reader's rules.
+"use strict";
+const assert = require("assert");
+const fs = require("fs");
+const path = require("path");
+const { spawn, execFileSync } = require("child_process");
+const { chromium } = require("playwright-core");
+const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const [executablePath, report, lib, work] = process.argv.slice(2);
+const attack = "<script>document.title='owned'</script>", long = "very::long<" + "x".repeat(10000) + ">::name";
+const folded = [
+  "main;parse;lex 400", `main;parse;${attack} 300`, "main;run;a\"b'c<img src=x onerror=alert(1)> 200", "main;run 100",
+  `main;${long} 50`, "main;right\u202eleft 40", "main;new\\nline 30", "main;run;inner;parse;lex 20",
+].join("\n") + "\n";
+
+async function serve(...names) {
+  const server = spawn(report, ["--serve", ...names], { stdio: ["ignore", "pipe", "inherit"] });
+  const link = await new Promise((resolve) => server.stdout.once("data", (data) => resolve(String(data).trim())));
+  return { server, link, at: (to) => new URL(to, link).href };
+}
+
+async function open(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.trouble = [];
+  page.on("console", (message) => { if (message.type() === "error") page.trouble.push(message.text()); });
+  page.on("pageerror", (error) => page.trouble.push(String(error)));
+  page.on("dialog", (dialog) => { page.trouble.push("dialog " + dialog.message()); dialog.dismiss(); });
+  return page;
+}
+
+const ready = (page) => page.waitForSelector("html[data-ready]");
+
+async function accessible(browser, served, paths) {
+  // axe runs as a script of its own, which the page's policy rightly forbids.
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open(browser, { bypassCSP: true, colorScheme });
+    await page.goto(served.link);
+    for (const each of paths) {
+      await page.goto(served.at(each));
+      await ready(page);
+      await page.addScriptTag({ content: axe });
+      const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      const told = found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")}`);
+      assert.deepStrictEqual(told, [], `axe on ${each}, ${colorScheme}`);
+    }
+    await page.context().close();
+  }
+}
+
+async function lists(page, served) {
+  await page.goto(served.at("/self"));
+  await ready(page);
+  const names = () => page.locator("main td.name a.fn").allTextContents();
+  const row = (name) => page.locator("main tr[data-id]", { has: page.getByRole("link", { name, exact: true }) });
+  assert.ok((await names()).includes("lex"));
+  // One click excludes; the chip says so; undo and Back take it back.
+  await row("lex").hover();
+  await row("lex").locator("button[name=exc]").click();
+  await page.waitForURL(/exc=id/);
+  assert.ok(!(await names()).includes("lex"));
+  assert.match(await page.textContent(".chip.exc"), /without lex/);
+  assert.match(await page.textContent("#command"), /--self --exclude lex/);
+  await page.keyboard.press("u");
+  await page.waitForURL((url) => !url.search.includes("exc"));
+  assert.ok((await names()).includes("lex"));
+  await page.goBack();
+  await page.waitForURL(/exc=id/);
+  assert.strictEqual(await page.locator(".chip").count(), 1);
+  // From list to list, by the chip's own signs, and off it.
+  await page.getByRole("link", { name: "folded instead" }).click();
+  await page.waitForURL(/fold=id/);
+  await page.getByRole("link", { name: "take it off the list" }).click();
+  await page.waitForURL((url) => url.search === "");
+  // A link says it all: another browser sees the same.
+  await page.goto(served.at("/self?sel=parse&metric=samples"));
+  const sent = page.url(), shown = await names();
+  await page.goto(served.at("/overview"));
+  await page.goto(sent);
+  assert.deepStrictEqual(await names(), shown);
+}
+
+async function keyboard(page, served) {
+  await page.goto(served.at("/overview"));
+  await ready(page);
+  for (const [key, title] of [["d", /\/dominated/], ["t", /\/tree/], ["f", /\/flame/], ["s", /\/self/]]) {
+    await page.keyboard.press(key);
+    await page.waitForURL(title);
+    await ready(page);
+  }
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  assert.strictEqual(await page.locator("tr.current").count(), 1);
+  const id = await page.getAttribute("tr.current", "data-id");
+  await page.keyboard.press("-");
+  await page.waitForURL(new RegExp(`exc=${encodeURIComponent(id)}|exc=${id}`));
+  await ready(page);
+  await page.keyboard.press("u");
+  await page.waitForURL((url) => !url.search.includes("exc"));
+  await ready(page);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/block\/id/);
+  await ready(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("lex");
+  await page.waitForSelector(".suggest li");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent === "lex");
+  await ready(page);
+  await page.keyboard.press("?");
+  assert.ok(await page.isVisible("dialog[open]"));
+  await page.keyboard.press("Escape");
+}
+
+async function flame(page, served) {
+  await page.goto(served.at("/flame"));
+  await ready(page);
+  const canvas = page.locator(".flame canvas"), place = page.locator(".flame");
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + 40, box.y + 30);
+  assert.match(await page.textContent(".flame-tip"), /%/);
+  const right = Number(await place.getAttribute("data-right"));
+  await page.mouse.click(box.x + 40, box.y + 50);
+  await page.waitForFunction((all) => Number(document.querySelector(".flame").dataset.right) < all, right);
+  await page.goBack();
+  await page.waitForFunction((all) => Number(document.querySelector(".flame").dataset.right) === all, right);
+  await page.fill(".flame-search", "lex");
+  assert.match(await page.textContent(".flame-found"), /%/);
+  await canvas.focus();
+  for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter", "Escape"]) await page.keyboard.press(key);
+  assert.match(await page.textContent(".flame-detail"), /%/);
+  await page.locator(".flame-detail a.button", { hasText: "callers" }).click();
+  await page.waitForURL(/pivot=/);
+  await ready(page);
+  await page.goto(served.at("/flame"));
+  await ready(page);
+  await page.keyboard.press("i");
+  await page.waitForURL(/inverted=1/);
+  assert.deepStrictEqual(page.trouble, []);
+}
+
+async function withoutScripts(browser, served) {
+  const page = await open(browser, { javaScriptEnabled: false });
+  await page.goto(served.link);
+  await page.getByRole("link", { name: "Tree", exact: true }).click();
+  assert.ok(await page.isVisible("table.tree"));
+  await page.getByRole("link", { name: "Self", exact: true }).first().click();
+  await page.locator("tr[data-id]", { hasText: "lex" }).first().locator("button[name=sel]").click();
+  assert.match(page.url(), /sel=id/);
+  assert.match(await page.textContent(".chip"), /only through lex/);
+  await page.context().close();
+}
+
+async function live(browser) {
+  const out = path.join(work, "live");
+  fs.mkdirSync(out);
+  const program = spawn("perl", ["-e", "sub inner { my $x = 1; $x = sqrt($x + 1) for 1 .. 1000 } for (;;) { inner() }"],
+    { env: { ...process.env, LD_PRELOAD: lib, FBLEPROF_OUT: path.join(out, "mlmon.out") } });
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  const served = await serve(out);
+  const page = await open(browser);
+  await page.goto(served.link);
+  await page.goto(served.at("/self"));
+  await ready(page);
+  assert.match(await page.textContent("#live"), /live/);
+  await page.keyboard.press("j");
+  const total = () => page.textContent(".kept"), before = await total();
+  const id = await page.getAttribute("tr.current", "data-id");
+  await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, before, { timeout: 15000 });
+  assert.strictEqual(await page.getAttribute("tr.current", "data-id"), id, "the current row stays");
+  // Paused, nothing moves; a mark is something to compare with.
+  await page.click("#pause");
+  const paused = await total();
+  await page.waitForTimeout(2500);
+  assert.strictEqual(await total(), paused);
+  await page.click("#pause");
+  await page.goto(served.at("/diff"));
+  await page.getByRole("button", { name: "Mark this moment" }).click();
+  await page.getByRole("link", { name: /mark 1/ }).click();
+  await page.waitForURL(/base=mark1/);
+  await ready(page);
+  await page.goto(served.at("/self"));
+  await ready(page);
+  await page.waitForTimeout(300);
+  program.kill("SIGKILL");
+  await page.waitForFunction(() => document.querySelector("#live").textContent === "ended", null, { timeout: 20000 });
+  assert.ok(await page.locator("main tr[data-id]").count() > 0, "everything stays");
+  assert.deepStrictEqual(page.trouble, []);
+  served.server.kill("SIGINT");
+}
+
+async function inAFile(browser) {
+  const file = path.join(work, "page.html");
+  execFileSync(report, ["--export", "html", "-o", file, path.join(work, "folded")]);
+  const page = await open(browser, { offline: true });
+  await page.goto("file://" + file);
+  await ready(page);
+  await page.getByRole("link", { name: "Self", exact: true }).first().click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "Self");
+  await page.locator("main").getByRole("link", { name: "lex", exact: true }).first().click();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "lex");
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector("h1").textContent === "Self");
+  await page.keyboard.press("f");
+  await page.waitForSelector(".flame canvas");
+  assert.notStrictEqual(await page.title(), "owned");
+  assert.deepStrictEqual(page.trouble, []);
+}
+
+(async () => {
+  fs.writeFileSync(path.join(work, "folded"), folded);
+  fs.writeFileSync(path.join(work, "before"), "main;parse;lex 100\nmain;run 100\n");
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+  const served = await serve("--diff", path.join(work, "before"), path.join(work, "folded"));
+  const page = await open(browser);
+  await page.goto(served.link);
+  assert.match(page.url(), /\/overview$/);
+  const pages = ["/overview", "/flame", "/tree", "/self", "/dominated", "/edges", "/cliques", "/modules", "/diff",
+    "/diff?base=before", "/exports", "/block/parse", "/path/parse,lex", "/find?q=le", "/source/lex"];
+  const steps = { pages: async () => {
+    for (const each of pages) {
+      await page.goto(served.at(each.replace("base=before", "base=" + encodeURIComponent(path.join(work, "before")))));
+      await ready(page);
+      assert.notStrictEqual(await page.title(), "owned");
+      assert.deepStrictEqual(page.trouble, [], each);
+      // Names never push a page aside.
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${each} is too wide`);
+    }
+  }, lists: () => lists(page, served), keyboard: () => keyboard(page, served), flame: () => flame(page, served),
+    withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
+    live: () => live(browser), inAFile: () => inAFile(browser) };
+  let failed = 0;
+  for (const [name, step] of Object.entries(steps)) {
+    const begin = Date.now();
+    try { await step(); } catch (error) { console.log(`FAIL ${name}: ${error.message}`.slice(0, 3000)); ++failed; }
+    console.log(`${name} ${((Date.now() - begin) / 1000).toFixed(1)} s`);
+  }
+  await browser.close();
+  served.server.kill("SIGINT");
+  process.exit(failed ? 1 : 0);
+})();

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""serve.py REPORT LIB WORK: starts servers, asks them what browsers and attackers ask."""
+import atexit
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+report, lib, work = sys.argv[1:4]
+os.chdir(work)
+failed = []
+
+
+def check(what, got, wanted):
+    if got != wanted:
+        failed.append(what)
+        print(f"FAIL {what}: {str(got)[:300]!r}, not {str(wanted)[:300]!r}")
+
+
+class Served:
+    """A server, and a browser that opened its link."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([report, "--serve", *arguments], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)
+        self.link = self.process.stdout.readline().strip()
+        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.link)
+        if not match:
+            raise SystemExit(f"no link: {self.link!r}")
+        self.port, self.token = int(match[1]), match[2]
+        self.cookie = f"fbleprof_{self.port}={self.token}"
+
+    def ask(self, path, headers=None, method="GET", cookie=True):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        all_headers = dict(headers or {})
+        if cookie:
+            all_headers["Cookie"] = self.cookie
+        connection.request(method, path, headers=all_headers)
+        response = connection.getresponse()
+        body = response.read().decode()
+        connection.close()
+        return response.status, body, response
+
+    def raw(self, data):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            answer = b""
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has answered already
+            try:
+                while part := connection.recv(65536):
+                    answer += part
+            except OSError:
+                pass
+        return answer
+
+    def stop(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+
+def rows(served, path):
+    status, body, _ = served.ask(path + ("&" if "?" in path else "?") + "format=json")
+    check(f"status of {path}", status, 200)
+    return json.loads(body).get("rows", []) if status == 200 else []
+
+
+with open("folded", "w", encoding="utf-8") as file:
+    file.write("main;parse;lex 40\nmain;parse;<script>alert(1)</script> 30\n"
+               "main;run;a\"b'c<i>& 20\nmain;run 10\nmain;" + "x" * 10000 + " 5\nmain;a\u202eb 5\n")
+with open("before", "w", encoding="utf-8") as file:
+    file.write("main;parse;lex 20\nmain;run 10\n")
+
+server = Served("--diff", "before", "folded")
+
+# The link gives the token to the browser, and takes it out of the address.
+status, _, response = server.ask(f"/?token={server.token}", cookie=False)
+check("the link's status", status, 303)
+check("where the link leads", response.getheader("Location"), "/overview")
+check("the cookie", response.getheader("Set-Cookie"),
+      f"{server.cookie}; HttpOnly; SameSite=Lax; Path=/")
+check("a page without a token", server.ask("/self", cookie=False)[0], 401)
+check("a bearer's token", server.ask("/self", {"Authorization": f"Bearer {server.token}"}, cookie=False)[0], 200)
+check("JSON by token", server.ask(f"/self?format=json&token={server.token}", cookie=False)[0], 200)
+
+# All pages, in HTML and, where they have it, in JSON.
+for page in ("overview flame tree self dominated edges cliques modules threads diff exports hot "
+             "metrics summary coverage call-sites by/file by/thread cliques/context flame?inverted=1 "
+             "find?q=lex waits memory verify").split():
+    status, body, response = server.ask("/" + page)
+    check(f"/{page}", status, 200)
+    check(f"type of /{page}", response.getheader("Content-Type"), "text/html; charset=utf-8")
+    check(f"names in /{page}", "<script>alert" in body or 'a"b' in body or "\u202e" in body, False)
+    check(f"size of /{page}", len(body) < 200_000, True)
+    check(f"policy of /{page}", "script-src 'self'" in response.getheader("Content-Security-Policy"), True)
+    check(f"styles in /{page}", " style=" in body, False)
+status, body, _ = server.ask("/self", {"Accept": "application/json"})
+check("JSON by Accept", json.loads(body)["schema"], "fbleprof/1")
+check("JSON as on the command line", json.loads(body)["rows"],
+      json.loads(subprocess.run([report, "--self", "--format", "json", "folded"], capture_output=True,
+                                check=True, text=True).stdout)["rows"])
+
+# Links name functions; lists change the figures, and can be taken back.
+ids = {row["name"]: row["id"] for row in rows(server, "/find?q=")}
+check("names", sorted(name[:8] for name in ids)[:3], ["<script>", "[root]" if "[root]" in ids else "a\"b'c<i>", "a\\u202eb"])
+lex, parse = ids["lex"], ids["parse"]
+check("a function's page", server.ask(f"/block/{lex}")[0], 200)
+check("selected", {r["name"] for r in rows(server, f"/self?sel={lex}")}, {"main", "parse", "lex"})
+check("excluded", "parse" in {r["name"] for r in rows(server, f"/self?exc={parse}")}, False)
+folded_rows = {r["name"]: r["self"] for r in rows(server, f"/self?fold={lex}")}
+check("folded", folded_rows["parse"], 40)
+check("a name on a list", {r["name"] for r in rows(server, "/self?sel=lex")}, {"main", "parse", "lex"})
+body = server.ask(f"/self?sel={parse}&exc={lex}")[1]
+check("the command", "fble-prof-report --self --select parse --exclude lex folded" in body, True)
+check("undo leads back", f'<a class=undo data-key=u href="/self?sel={parse}"' in body, True)
+check("a wrong pattern keeps its chip", "class=&quot;" in server.ask("/self?sel=re%3A(")[1], False)
+check("a wrong pattern", server.ask("/self?sel=re%3A(")[0], 400)
+check("a walk", server.ask(f"/path/{parse},{lex}")[0], 200)
+changed = {r["name"]: (r["base_self"], r["self"]) for r in rows(server, "/self?base=before")}
+check("a comparison", changed["lex"], (20, 40))
+flame = json.loads(server.ask(f"/flame?pivot={parse}&format=json")[1])
+check("around a function", (flame["down"]["cost"][0], len(flame["up"]["cost"])), (70, 2))
+status, body, response = server.ask("/export/folded")
+check("an export", (status, "main;parse;lex 40" in body), (200, True))
+
+# What is asked for wrongly gets a status of its own.
+for path, wanted in (("/nothing", 404), ("/self?n=0", 400), ("/%zz", 400), ("/export/nothing", 404),
+                     ("/assets/../serve.cc", 404), ("/assets/nothing", 404), ("/block/nothing", 200),
+                     ("/self?base=/etc/passwd", 404), ("/self?metric=nothing", 400), ("/raw", 404),
+                     ("/source/lex", 200), ("/tree?at=12345", 200), ("/self?keep=((", 400)):
+    check(path, server.ask(path)[0], wanted)
+check("another host", server.ask("/self", {"Host": f"evil.example:{server.port}"})[0], 421)
+check("another site", server.ask("/self", {"Origin": "http://evil.example"})[0], 403)
+check("another site's script", server.ask("/self", {"Sec-Fetch-Site": "cross-site"})[0], 403)
+check("a post from nowhere", server.ask("/mark", method="POST")[0], 403)
+own = {"Origin": f"http://127.0.0.1:{server.port}"}
+check("a post of nothing", server.ask("/control/stop", own, method="POST")[0], 404)
+check("another method", server.ask("/self", method="DELETE")[0], 405)
+check("a head", server.ask("/self", method="HEAD")[:2], (200, ""))
+for what, data, wanted in (("garbage", b"\x16\x03\x01\x00garbage\r\n\r\n", b" 400 "),
+                           ("no host", b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
+                           ("long headers", b"GET / HTTP/1.1\r\nA: " + b"a" * 100000 + b"\r\n\r\n", b" 431 "),
+                           ("two hosts", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b" 400 ")):
+    answer = server.raw(data)
+    check(what, wanted in answer[:20], True)
+for part in (b"", b"G", b"GET /self HTTP/1.1\r\nHost: 127", b"\r\n\r\n" * 1000):
+    server.raw(part)
+
+# Hundreds at once, all answered.
+results = []
+def many(number):
+    try:
+        results.append(server.ask(f"/self?n={number % 7 + 1}")[0])
+    except OSError as error:
+        results.append(str(error))
+threads = [threading.Thread(target=many, args=(i,)) for i in range(300)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+check("300 at once", set(results), {200})
+idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+check("beside 200 that say nothing", server.ask("/self")[0], 200)
+check("Ctrl-C ends it", server.stop(), 0)
+
+# A program that runs, grows, and is killed.
+program = subprocess.Popen(["perl", "-e", "for (;;) { $x = sqrt($x + 1) }"],
+                           env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("mlmon.out")})
+atexit.register(program.kill)
+for _ in range(100):
+    time.sleep(0.1)
+    if os.path.exists("mlmon.out") and os.path.getsize("mlmon.out") > 0:
+        break
+time.sleep(0.5)
+server = Served(".")
+first = json.loads(server.ask("/self?format=json")[1])["total"]
+check("live", "class=\"badge live\"" in server.ask("/overview")[1], True)
+stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+stream.request("GET", "/events", headers={"Cookie": server.cookie})
+events = stream.getresponse()
+check("events", events.getheader("Content-Type"), "text/event-stream")
+
+def next_event():
+    while True:
+        line = events.fp.readline().decode()
+        if line.startswith("data:"):
+            return json.loads(line[5:])
+
+said = next_event()
+check("it goes on", said["live"], True)
+check("it grew", json.loads(server.ask("/self?format=json")[1])["total"] > first, True)
+own = {"Origin": f"http://127.0.0.1:{server.port}"}
+check("a mark", server.ask("/mark", own, method="POST")[0], 303)
+time.sleep(0.3)
+marked = json.loads(server.ask("/self?base=mark1&format=json")[1])
+check("since the mark", sum(r["self"] for r in marked["rows"]) >= sum(r["base_self"] for r in marked["rows"]), True)
+program.send_signal(signal.SIGKILL)
+program.wait()
+while said["live"]:
+    said = next_event()
+body = server.ask("/overview")[1]
+check("killed", ">killed</span>" in body, True)
+check("what it did stays", json.loads(server.ask("/self?format=json")[1])["total"] > first, True)
+check("SIGTERM ends it", server.stop(signal.SIGTERM), 0)
+sys.exit(1 if failed else 0)

@@ -1,0 +1,15 @@
+#!/bin/bash
+# --serve: pages, JSON, lists, live programs; and what it answers to those who should not ask.
+. "$(dirname "$0")/lib.sh"
+
+begin "what the server answers"
+timeout 120 python3 "$here/serve.py" "$REPORT" "$LIB" "$dir" || fail "see above"
+
+begin "what cannot be served is said in one line"
+for bad in "--serve=1.2.3.4.5:1" "--serve=:x" "--serve=127.0.0.1:99999" "--serve --self" \
+  "--serve --select a" "--serve $dir/nothing"; do
+  # shellcheck disable=SC2086  # words
+  "$REPORT" $bad >out 2>err </dev/null
+  check "status of $bad" $? = 2
+  check "lines about $bad" "$(wc -l <err)" = 1
+done

@@ -1,0 +1,57 @@
+// What an address says, and what it must not.
+#include "report/web/query.h"
+
+#include <gtest/gtest.h>
+
+namespace fbleprof::web {
+namespace {
+
+Query query_of(std::string_view address) {
+  const auto target = parse_target(address);
+  EXPECT_TRUE(target.has_value()) << address;
+  auto query = parse_query(target.value_or(Target{"/", {}}));
+  EXPECT_TRUE(query.ok()) << address;
+  return query.ok() ? *query : Query();
+}
+
+TEST(Address, ReadsWhatItWrites) {
+  const std::string address =
+      "/block/id:0123456789ab?sel=a%20b&exc=%2A%3Cint%3E&fold=~&metric=calls&sort=self&n=20";
+  const std::string again = url_of(query_of(address));
+  EXPECT_EQ(url_of(query_of(again)), again);
+  EXPECT_EQ(query_of(again).lists.size(), 3u);
+  EXPECT_EQ(query_of(again).value, "id:0123456789ab");
+}
+
+TEST(Address, KeepsTheOrderOfTheLists) {
+  const Query query = query_of("/self?exc=b&sel=a&exc=c");
+  ASSERT_EQ(query.lists.size(), 3u);
+  EXPECT_EQ(query.lists.back().pattern, "c");
+  EXPECT_EQ(query.without(2).lists.size(), 2u);
+}
+
+TEST(Address, TakesAnEntryOnce) {
+  EXPECT_EQ(query_of("/self?sel=a&sel=a").lists.size(), 1u);
+  EXPECT_EQ(query_of("/self?sel=a").with({Listed::List::kSelect, "a"}).lists.size(), 1u);
+}
+
+TEST(Address, RefusesWhatIsNone) {
+  for (const char* bad : {"", "self", "/%", "/%zz", "/%00", "/a b", "/\x01", "http://other/"}) {
+    EXPECT_FALSE(parse_target(bad).has_value()) << bad;
+  }
+}
+
+TEST(Address, RefusesWhatIsNoNumber) {
+  for (const char* bad : {"/self?n=0", "/self?n=-1", "/self?n=x", "/self?n=99999999", "/tree?min=x",
+                          "/tree?min=-1", "/tree?min=nan", "/self?format=xml"}) {
+    EXPECT_FALSE(parse_query(*parse_target(bad)).ok()) << bad;
+  }
+}
+
+TEST(Address, OtherPagesKeepTheListsAndNotTheRest) {
+  const Query other = query_of("/tree?sel=a&at=12&sort=self&metric=calls").to_page("self");
+  EXPECT_EQ(url_of(other), "/self?sel=a&metric=calls");
+}
+
+}  // namespace
+}  // namespace fbleprof::web
