@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "analysis/blocks.h"
+#include "analysis/in_and_out.h"
 #include "analysis/visible_tree.h"
 #include "report/text/escape.h"
 #include "report/text/names.h"
