@@ -90,6 +90,18 @@ const FrameRule& StackWalk::rule() {
   return cached;
 }
 
+std::uint64_t StackWalk::needed_fp() {
+  switch (rule().base) {
+    case FrameRule::Base::kSp:
+    case FrameRule::Base::kPltEntry:
+    case FrameRule::Base::kDerefSp:
+    case FrameRule::Base::kEnd:
+      return 0;
+    default:
+      return state_.fp;
+  }
+}
+
 // Finds the current frame's CFA and return-address slot.
 void StackWalk::locate_frame() {
   cfa_ = return_slot_ = 0;
@@ -139,6 +151,7 @@ bool StackWalk::next() {
     caller.fp = caller.registers[arch::kGregFp];
     caller.base = caller.registers[arch::kGregBase];
     is_return_ = false;
+    pc_slot_ = 0;
     state_ = caller;
     if (!find_bounds(caller.sp)) return false;
     locate_frame();
@@ -167,6 +180,7 @@ bool StackWalk::next() {
     complete_ = true;
     return false;
   }
+  pc_slot_ = cfa_ - 8;
   state_ = caller;
   is_return_ = true;
   locate_frame();

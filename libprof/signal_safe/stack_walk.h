@@ -64,6 +64,10 @@ class StackWalk {
   const MachineState& state() const { return state_; }
   // An address inside the instruction that the frame is in: that of the call, for a caller.
   std::uint64_t code_address() const { return state_.pc - (is_return_ ? 1 : 0); }
+  // Where on the stack the frame's pc was found; 0: it was not, or it belongs to a signal.
+  std::uint64_t pc_slot() const { return pc_slot_; }
+  // The frame pointer, if the extent of the frame depends on it; else 0.
+  std::uint64_t needed_fp();
   // The address of its return-address slot; 0 if unknown.
   std::uint64_t return_slot() const { return return_slot_; }
 
@@ -82,7 +86,7 @@ class StackWalk {
   ThreadState& thread_;
   MachineState state_;
   std::uint64_t low_ = 0, high_ = 0;  // readable stack
-  std::uint64_t cfa_ = 0, return_slot_ = 0;
+  std::uint64_t cfa_ = 0, return_slot_ = 0, pc_slot_ = 0;
   bool is_return_ = false, complete_ = false, probing_ = false;
 };
 
