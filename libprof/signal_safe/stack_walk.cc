@@ -133,8 +133,34 @@ void StackWalk::locate_frame() {
   if (cfa_ != 0) return_slot_ = cfa_ - 8;
 }
 
+// A frame pointer leads to the caller's, and above that stands the return address. Other code keeps
+// other things in that register, so the caller's frame must lie above ours, and the caller must
+// have an unwind table, or a frame pointer that leads further up.
+bool StackWalk::next_by_frame_pointer() {
+  const MachineState before = state_;
+  const std::uint64_t fp = state_.fp;
+  MachineState caller = state_;
+  if (fp < state_.sp || !read(fp, &caller.fp) || !read(fp + 8, &caller.pc)) return false;
+  if (caller.pc < kPage || caller.pc >> arch::kUpperShift != 0) return false;
+  caller.sp = fp + 16;
+  caller.base = 0;
+  const bool was_return = is_return_;
+  state_ = caller;
+  is_return_ = true;
+  std::uint64_t saved;
+  if (rule().base == FrameRule::Base::kUnknown && (caller.fp <= fp || !read(caller.fp, &saved))) {
+    state_ = before;
+    is_return_ = was_return;
+    return false;
+  }
+  pc_slot_ = fp + 8;
+  locate_frame();
+  return true;
+}
+
 bool StackWalk::next() {
   const FrameRule& r = rule();
+  if (r.base == FrameRule::Base::kUnknown) return next_by_frame_pointer();
   if (r.base == FrameRule::Base::kEnd) {
     complete_ = true;
     return false;

@@ -7,6 +7,9 @@
 // against the stack's bounds first. Unwind tables are read only from objects that the loader knows.
 // No lock, no allocation, and no system call on stacks whose bounds are known.
 //
+// Code without an unwind table (generated code, hand-written assembly) is left by its frame
+// pointer, the last resort, if what stands there can be a frame: see next_by_frame_pointer.
+//
 // libunwind is the oracle in the tests, not the engine. Its fast walk (unw_backtrace) reads memory
 // unchecked and crashed in nearly every run that sampled C++ exceptions being thrown (1.6.2). Its
 // safe walk takes 400 to 700 ns per frame, and it takes the loader's lock for each new object.
@@ -79,6 +82,7 @@ class StackWalk {
  private:
   bool read(std::uint64_t address, std::uint64_t* value);
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
+  bool next_by_frame_pointer();
   bool find_bounds(std::uint64_t sp);
   const FrameRule& rule();
   void locate_frame();

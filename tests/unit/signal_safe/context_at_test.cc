@@ -236,8 +236,8 @@ TEST_F(Contexts, ChangeInTheMiddleIsSeenAtOnceInAShallowStackAndSoonInADeepOne) 
   for (const int depth : {200, kDeep}) {
     for (const std::uint32_t middle : {25, 26}) {
       call(20);
-      for (int i = 0; i < depth; ++i) call(i == depth / 2 ? middle : 21);
-      const std::string seen = "/20s/21s/21s/" + std::to_string(middle) + "s/21s";
+      for (int i = 0; i < depth; ++i) call(i == depth / 2 ? middle : i < depth / 2 ? 21 : 27);
+      const std::string seen = "/20s/21s/21s/" + std::to_string(middle) + "s/27s/27s";
       std::string path;
       for (int i = 0; i < (depth == kDeep ? kDeep / 256 : 1); ++i) path = context();
       EXPECT_EQ(path, seen);
