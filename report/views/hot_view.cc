@@ -119,6 +119,7 @@ Result<Document> hot(const Request& request) {
     if (ways.empty()) document.notes.push_back("the path ends there: the cost is its own");
   }
   if (any_bound) document.notes.push_back(kBoundNote);
+  if (calls.any_sampled()) document.notes.push_back(kSampledNote);
   document.notes.push_back(kept_line(request));
   return document;
 }
