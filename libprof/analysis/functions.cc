@@ -1,6 +1,7 @@
 #include "analysis/functions.h"
 
 #include "analysis/costs.h"
+#include "analysis/sampled.h"
 
 namespace fbleprof::analysis {
 
@@ -11,6 +12,7 @@ std::vector<FunctionRow> function_table(const Costs& costs) {
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
   const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
+  const std::vector<std::uint8_t> sampled = sampled_contexts(profile);
 
   constexpr std::uint32_t kNoRow = 0xffffffffu;
   std::vector<std::uint32_t> row_of(profile.functions().count(), kNoRow);
@@ -28,6 +30,7 @@ std::vector<FunctionRow> function_table(const Costs& costs) {
     FunctionRow& row = rows[index];
     row.self += costs.own(NodeId(n));
     row.calls += costs.calls(NodeId(n));
+    row.is_sampled |= sampled[n] != 0;
     // Preorder: inside the subtree of an outer node of this function, its cost is counted.
     if (n >= until[function.index()]) {
       until[function.index()] = nodes.subtree_end[n];
@@ -35,6 +38,7 @@ std::vector<FunctionRow> function_table(const Costs& costs) {
       row.dominated_is_bound |= is_bound[n] != 0;
     }
   }
+  for (FunctionRow& row : rows) row.is_sampled &= row.calls == 0;
   return rows;
 }
 

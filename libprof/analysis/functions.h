@@ -16,6 +16,7 @@ struct FunctionRow {
   std::uint64_t dominated = 0;
   bool dominated_is_bound = false;  // at least: part of it is hidden behind a back edge
   std::uint64_t calls = 0;          // entries, tail calls included; 0 where only samples saw it
+  bool is_sampled = false;          // only samples saw it: how often it was entered is not known
 };
 
 // A row for each function that stands in the tree, in no order, without the root.

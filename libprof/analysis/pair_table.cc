@@ -2,6 +2,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/pair_index.h"
+#include "analysis/sampled.h"
 
 namespace fbleprof::analysis {
 
@@ -20,7 +21,7 @@ std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8
     std::uint64_t cost = 0, calls = 0, tail_calls = 0;
     std::uint32_t until = 0;  // where the subtree of its latest outermost node ends
     bool has_calls = false, has_tail_calls = false;
-    bool is_bound = false, by_tail_call = false, tail_by_tail_call = false;
+    bool is_bound = false, by_tail_call = false, tail_by_tail_call = false, is_sampled = false;
   };
   std::vector<Sums> sums(pairs.count());
   const auto fetch = [&](std::uint32_t pair) {
@@ -46,6 +47,7 @@ std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8
     (is_tail ? held.tail_calls : held.calls) += edges.calls[e];
     (is_tail ? held.has_tail_calls : held.has_calls) = true;
     (is_tail ? held.tail_by_tail_call : held.by_tail_call) |= by_tail_call;
+    held.is_sampled |= is_sampled(profile, EdgeId(e));
   }
 
   std::vector<PairRow> rows;
@@ -54,7 +56,7 @@ std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8
     const Sums& held = sums[p];
     if (!held.has_calls) continue;
     rows.push_back({pairs.caller(p), pairs.callee(p), false, held.by_tail_call, held.calls,
-                    held.cost, held.is_bound});
+                    held.cost, held.is_bound, held.is_sampled && held.calls == 0});
   }
   for (std::uint32_t p = 0; p < pairs.count(); ++p) {
     const Sums& held = sums[p];

@@ -24,6 +24,7 @@ struct PairRow {
   std::uint64_t calls = 0;
   std::uint64_t cost = 0;
   bool cost_is_bound = false;  // at least
+  bool is_sampled = false;     // only samples saw it: how often is not known
 };
 
 // A row for each pair that stands in the tree, tail calls in rows of their own, in no order. The

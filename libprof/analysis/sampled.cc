@@ -4,27 +4,39 @@ namespace fbleprof::analysis {
 
 using namespace profile;
 
-std::vector<std::uint8_t> sampled_contexts(const Profile& profile) {
-  const Nodes& nodes = profile.nodes();
+namespace {
+
+bool stands_for_code(const Profile& profile, NodeId node) {
+  switch (profile.functions().kind[profile.nodes().function[node.index()].index()]) {
+    case FunctionKind::kNative:
+    case FunctionKind::kBlock:
+    case FunctionKind::kInstruction:
+    case FunctionKind::kScript:
+    case FunctionKind::kJit:
+    case FunctionKind::kImported:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool is_sampled(const Profile& profile, EdgeId edge) {
   const Edges& edges = profile.edges();
-  const auto stands_for_code = [&](NodeId node) {
-    switch (profile.functions().kind[nodes.function[node.index()].index()]) {
-      case FunctionKind::kNative:
-      case FunctionKind::kBlock:
-      case FunctionKind::kInstruction:
-      case FunctionKind::kScript:
-      case FunctionKind::kJit:
-      case FunctionKind::kImported:
-        return true;
-      default:
-        return false;
-    }
-  };
-  std::vector<std::uint8_t> sampled(nodes.count());
+  const std::size_t e = edge.index();
+  if (edges.calls[e] != 0 || (edges.flags[e] & format::kEdgeSampled) == 0 || !edges.to[e]) {
+    return false;
+  }
+  return stands_for_code(profile, edges.to[e]);
+}
+
+std::vector<std::uint8_t> sampled_contexts(const Profile& profile) {
+  const Edges& edges = profile.edges();
+  std::vector<std::uint8_t> sampled(profile.nodes().count());
   for (std::size_t e = 0; e < edges.count(); ++e) {
-    if (edges.kind[e] != EdgeKind::kTree || edges.calls[e] != 0 || !edges.to[e]) continue;
-    const bool seen = (edges.flags[e] & format::kEdgeSampled) != 0;
-    if (seen && stands_for_code(edges.to[e])) sampled[edges.to[e].index()] = 1;
+    if (edges.kind[e] != EdgeKind::kTree || !is_sampled(profile, EdgeId(e))) continue;
+    sampled[edges.to[e].index()] = 1;
   }
   return sampled;
 }

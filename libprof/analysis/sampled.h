@@ -12,6 +12,9 @@ namespace fbleprof::analysis {
 // is not known. The root, groups and [overflow] and its like are neither counted nor sampled.
 std::vector<std::uint8_t> sampled_contexts(const profile::Profile& profile);
 
+// Whether an edge was seen by samples alone, and leads to code: its calls are not known.
+bool is_sampled(const profile::Profile& profile, profile::EdgeId edge);
+
 // Whether hooks or blocks counted any call.
 bool has_counted_calls(const profile::Profile& profile);
 

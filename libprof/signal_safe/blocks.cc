@@ -168,8 +168,36 @@ __attribute__((noinline)) void leave_slow(Entry* top, std::uint32_t block, bool 
   thread->record->unmatched += 1;
 }
 
+// What the cache knows a replacement by, in the context of the newest block and its caller. No call
+// has the site 0.
+struct Replacement {
+  std::uint64_t tag, callee;
+};
+
+Replacement replacement_of(const ThreadState& thread, const Entry* newest, std::uint32_t block,
+                           bool below) {
+  if (below) return {newest->word, callee_of_block(block)};
+  return {newest->word ^ block, callee_of_tail_call(node_of(thread, newest - 1), block)};
+}
+
+// Replaces the newest block in a way that the cache knows. As in the hooks, the cache tells all
+// that there is to know: while recording is stopped and in a forked child, it is empty.
+bool replace_known(Entry* top, std::uint32_t block, bool below) {
+  const ThreadState& thread = *fbleprof_hot.self;
+  if (!is_block(top) || thread.profiles != 0) return false;
+  if (!below && !is_cacheable(top[-1].word)) return false;
+  const auto [tag, callee] = replacement_of(thread, top, block, below);
+  const Slot* slot = find_slot(fbleprof_hot.cache, top->word, tag, callee);
+  if (!slot) return false;
+  *slot->calls += 1;
+  top->word = slot->to;
+  return true;
+}
+
 // Puts `block` in the place of the newest one. Below: as its child, else as its sibling.
 void replace_newest(Frame frame, std::uint32_t block, bool below) {
+  if (!fbleprof_hot.top) return;
+  if (replace_known(filter(fbleprof_hot.top, frame, false), block, below)) return;
   ThreadState* thread = recorded_thread();
   if (!thread || block == 0) return;
   BusyGuard guard(*thread);
@@ -188,10 +216,8 @@ void replace_newest(Frame frame, std::uint32_t block, bool below) {
     return;
   }
   const Ref caller = node_of(*thread, newest - 1), replaced = node_of(*thread, newest);
-  const bool cacheable = below || !is_gate(newest - 1);
-  // No call has the site 0.
-  const std::uint64_t tag = below ? newest->word : newest->word ^ block;
-  const std::uint64_t callee = below ? callee_of_block(block) : callee_of_tail_call(caller, block);
+  const bool cacheable = below || is_cacheable(newest[-1].word);
+  const auto [tag, callee] = replacement_of(*thread, newest, block, below);
   if (const Slot* slot =
           cacheable ? find_slot(thread->cache, newest->word, tag, callee) : nullptr) {
     *slot->calls += 1;
@@ -225,6 +251,14 @@ const Entry* live_for_ticks(ThreadState& thread, Frame frame, const HookState& a
   }
   BusyGuard guard(thread);
   return guard ? prove(thread, frame, at).caller : top;
+}
+
+// The counter of ticks of the block on top, if it has one already.
+inline std::uint64_t* known_tick_counter(const ThreadState& thread, const Entry* top) {
+  if (!is_block(top)) return nullptr;
+  const Ref node = node_of_word(top->word);
+  if (thread.tree.node_at(node)->values == 0) return nullptr;
+  return &thread.tree.values_or_root(node)[kTicks];
 }
 
 // The counter of ticks of a context; the root's if there is no space for its own.
@@ -373,6 +407,11 @@ void fbleprof_rewind(std::uint64_t mark) {
 void fbleprof_tick(std::uint64_t count) {
   ThreadState* thread = recorded_thread();
   if (!thread) return;
+  Entry* top = filter(thread->hot->top, FBLEPROF_OWN_FRAME, false);
+  if (std::uint64_t* ticks = known_tick_counter(*thread, top)) {
+    *ticks += count;
+    return;
+  }
   const HookState at = FBLEPROF_RETURN_STATE;
   *tick_counter(*thread, node_of(*thread, live_for_ticks(*thread, FBLEPROF_OWN_FRAME, at))) +=
       count;

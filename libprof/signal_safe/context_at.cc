@@ -48,19 +48,36 @@ bool is_green_thread(const ThreadState& thread, const Stack* stack) {
   return stack == thread.current && thread.context != nullptr && stack->low == 0;
 }
 
-// Frames from the innermost to the one that the walk ended in, in thread.frames.
+// Frames from the innermost to the one that the walk ended in, in thread.known.
 struct Path {
-  int frames = 0;
   bool is_known = true;         // false: older frames are missing
+  bool has_met = false;         // the last walk tells the older frames
   std::uint64_t site_in_entry;  // where the entry's own code goes on; 0: unknown
 };
+
+// What the walked frames lie above, if another walk can tell that it is the same.
+Ground ground_of(const ThreadState& thread, const Place& place) {
+  if (place.stack != &thread.main_stack || is_entry_of_block(place.entry)) return {};
+  return {place.entry,        place.entry->frame,
+          place.entry->word,  node_of(thread, place),
+          thread.tree.root(), thread.session->code_map.epoch()};
+}
+
+// Other rules than pairs would make a context of each frame.
+bool may_be_deep(const ThreadState& thread) {
+  return thread.session->options.compaction == format::Compaction::kPair;
+}
 
 // Walks from the innermost frame to that of the newest live entry, which it leaves in `place`.
 Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
   Path path;
   path.site_in_entry = 0;
-  CodeMap& code = thread.session->code_map;
+  Session& session = *thread.session;
+  CodeMap& code = session.code_map;
+  KnownStack& known = thread.known;
+  known.begin(thread.last_cpu_ns);
   const bool is_green = is_green_thread(thread, place.stack);
+  const bool is_deep = may_be_deep(thread);
   bool was_on_stack = false;
   for (;;) {
     const std::uint64_t sp = walk.state().sp;
@@ -77,14 +94,18 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
         return path;
       }
     }
-    thread.frames[path.frames] = function;
-    thread.sites[path.frames] = walk.state().pc;
-    ++path.frames;
+    WalkedFrame* frame = known.next(session.pages, is_deep);
+    if (!frame) break;
+    *frame = {is_on_stack ? walk.pc_slot() : 0, walk.state().pc, walk.needed_fp(), function, 0};
     if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) && function != 0 &&
         code.is_entering(function)) {
       return path;
     }
-    if (path.frames == kMaxFrames || !walk.next()) break;
+    if (known.has_met(ground_of(thread, place))) {
+      path.has_met = true;
+      return path;
+    }
+    if (!walk.next()) break;
   }
   path.is_known = walk.is_complete();
   return path;
@@ -93,11 +114,12 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
 // The innermost frame of a function that has a hook, but no entry: it is about to run its hook, has
 // run its exit hook, or its entry was lost. Its context is the counted one, which leaves out
 // callers without hooks.
-int innermost_hooked_frame(const ThreadState& thread, int frames) {
-  for (int i = 0; i < frames; ++i) {
-    if (has_hook(thread, thread.frames[i])) return i;
+std::uint32_t innermost_hooked_frame(ThreadState& thread) {
+  KnownStack& known = thread.known;
+  for (std::uint32_t i = 0; i < known.walked(); ++i) {
+    if (has_hook(thread, known.walked(i).function)) return i;
   }
-  return frames;
+  return known.walked();
 }
 
 }  // namespace
@@ -127,18 +149,31 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   Ref context = node_of(thread, place);
   if (!is_gate(place.entry) && !session.options.native_below) return context;
   CallTree& tree = thread.tree;
+  KnownStack& known = thread.known;
   auto step = [&](Ref function, std::uint64_t site) {
     if (function != 0)
       context = tree.enter(guard, context, function, site, format::kEdgeSampled).to;
   };
-  if (!path.is_known) step(session.truncated, 0);
+  const Ground ground = ground_of(thread, place);
+  const std::uint32_t frames = known.walked(), innermost_hooked = innermost_hooked_frame(thread);
+  // Known contexts are sampled, and those above a hooked frame do not count.
+  const bool has_hooked = innermost_hooked != frames;
   std::uint64_t site = path.site_in_entry;
-  const int innermost_hooked = innermost_hooked_frame(thread, path.frames);
-  for (int i = path.frames - 1; i >= 0; --i) {
-    const Ref function = thread.frames[i];
-    if (i <= innermost_hooked || has_hook(thread, function)) step(function, site);
-    site = thread.sites[i];
+  if (path.is_known ? path.has_met : known.confirms_oldest(ground, walk.state().sp)) {
+    site = known.older().pc;
+    if (!has_hooked) context = known.older().context;
   }
+  if (!path.is_known) {
+    step(session.truncated, 0);
+    site = 0;
+  }
+  for (std::uint32_t i = frames; i-- > 0;) {
+    WalkedFrame& frame = known.walked(i);
+    if (i <= innermost_hooked || has_hook(thread, frame.function)) step(frame.function, site);
+    frame.context = context;
+    site = frame.pc;
+  }
+  if (path.is_known && !has_hooked && ground.entry) known.remember(ground);
   return context;
 }
 

@@ -16,7 +16,7 @@
 //    entry.
 //
 // All functions: the thread itself, in a hook or in the handler; no lock, no allocation, bounded by
-// kMaxFrames.
+// what known_stack.h says.
 #pragma once
 
 #include "signal_safe/thread_state.h"

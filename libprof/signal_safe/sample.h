@@ -14,7 +14,7 @@ enum class Sampled {
 };
 
 // Call from the handler only, on the thread itself, with the sampling signal blocked. Reads two
-// clocks; no lock, no allocation, bounded by kMaxFrames.
+// clocks; no lock, no allocation, bounded as known_stack.h says.
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what);
 
 // The same for a fatal signal, which may come in the middle of a change of the thread's state, and

@@ -90,6 +90,18 @@ const FrameRule& StackWalk::rule() {
   return cached;
 }
 
+std::uint64_t StackWalk::needed_fp() {
+  switch (rule().base) {
+    case FrameRule::Base::kSp:
+    case FrameRule::Base::kPltEntry:
+    case FrameRule::Base::kDerefSp:
+    case FrameRule::Base::kEnd:
+      return 0;
+    default:
+      return state_.fp;
+  }
+}
+
 // Finds the current frame's CFA and return-address slot.
 void StackWalk::locate_frame() {
   cfa_ = return_slot_ = 0;
@@ -121,8 +133,34 @@ void StackWalk::locate_frame() {
   if (cfa_ != 0) return_slot_ = cfa_ - 8;
 }
 
+// A frame pointer leads to the caller's, and above that stands the return address. Other code keeps
+// other things in that register, so the caller's frame must lie above ours, and the caller must
+// have an unwind table, or a frame pointer that leads further up.
+bool StackWalk::next_by_frame_pointer() {
+  const MachineState before = state_;
+  const std::uint64_t fp = state_.fp;
+  MachineState caller = state_;
+  if (fp < state_.sp || !read(fp, &caller.fp) || !read(fp + 8, &caller.pc)) return false;
+  if (caller.pc < kPage || caller.pc >> arch::kUpperShift != 0) return false;
+  caller.sp = fp + 16;
+  caller.base = 0;
+  const bool was_return = is_return_;
+  state_ = caller;
+  is_return_ = true;
+  std::uint64_t saved;
+  if (rule().base == FrameRule::Base::kUnknown && (caller.fp <= fp || !read(caller.fp, &saved))) {
+    state_ = before;
+    is_return_ = was_return;
+    return false;
+  }
+  pc_slot_ = fp + 8;
+  locate_frame();
+  return true;
+}
+
 bool StackWalk::next() {
   const FrameRule& r = rule();
+  if (r.base == FrameRule::Base::kUnknown) return next_by_frame_pointer();
   if (r.base == FrameRule::Base::kEnd) {
     complete_ = true;
     return false;
@@ -139,6 +177,7 @@ bool StackWalk::next() {
     caller.fp = caller.registers[arch::kGregFp];
     caller.base = caller.registers[arch::kGregBase];
     is_return_ = false;
+    pc_slot_ = 0;
     state_ = caller;
     if (!find_bounds(caller.sp)) return false;
     locate_frame();
@@ -167,6 +206,7 @@ bool StackWalk::next() {
     complete_ = true;
     return false;
   }
+  pc_slot_ = cfa_ - 8;
   state_ = caller;
   is_return_ = true;
   locate_frame();

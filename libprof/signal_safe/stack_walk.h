@@ -7,6 +7,9 @@
 // against the stack's bounds first. Unwind tables are read only from objects that the loader knows.
 // No lock, no allocation, and no system call on stacks whose bounds are known.
 //
+// Code without an unwind table (generated code, hand-written assembly) is left by its frame
+// pointer, the last resort, if what stands there can be a frame: see next_by_frame_pointer.
+//
 // libunwind is the oracle in the tests, not the engine. Its fast walk (unw_backtrace) reads memory
 // unchecked and crashed in nearly every run that sampled C++ exceptions being thrown (1.6.2). Its
 // safe walk takes 400 to 700 ns per frame, and it takes the loader's lock for each new object.
@@ -64,6 +67,10 @@ class StackWalk {
   const MachineState& state() const { return state_; }
   // An address inside the instruction that the frame is in: that of the call, for a caller.
   std::uint64_t code_address() const { return state_.pc - (is_return_ ? 1 : 0); }
+  // Where on the stack the frame's pc was found; 0: it was not, or it belongs to a signal.
+  std::uint64_t pc_slot() const { return pc_slot_; }
+  // The frame pointer, if the extent of the frame depends on it; else 0.
+  std::uint64_t needed_fp();
   // The address of its return-address slot; 0 if unknown.
   std::uint64_t return_slot() const { return return_slot_; }
 
@@ -75,6 +82,7 @@ class StackWalk {
  private:
   bool read(std::uint64_t address, std::uint64_t* value);
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
+  bool next_by_frame_pointer();
   bool find_bounds(std::uint64_t sp);
   const FrameRule& rule();
   void locate_frame();
@@ -82,7 +90,7 @@ class StackWalk {
   ThreadState& thread_;
   MachineState state_;
   std::uint64_t low_ = 0, high_ = 0;  // readable stack
-  std::uint64_t cfa_ = 0, return_slot_ = 0;
+  std::uint64_t cfa_ = 0, return_slot_ = 0, pc_slot_ = 0;
   bool is_return_ = false, complete_ = false, probing_ = false;
 };
 

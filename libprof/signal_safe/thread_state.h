@@ -7,6 +7,7 @@
 
 #include "format/format.h"
 #include "signal_safe/call_tree.h"
+#include "signal_safe/known_stack.h"
 #include "signal_safe/shadow_stack.h"
 #include "signal_safe/stack_walk.h"
 
@@ -44,8 +45,6 @@ struct ProfileFrame {
   format::Ref last_context = 0;
 };
 inline constexpr std::uint32_t kMostProfiles = 16;  // nested
-
-inline constexpr int kMaxFrames = 1024;  // of a walked stack; older frames are cut
 
 struct AllocationThread;
 struct Session;
@@ -86,8 +85,7 @@ struct ThreadState {
   std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
   std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
 
-  format::Ref frames[kMaxFrames];   // of the stack being walked: functions and, beside them,
-  std::uint64_t sites[kMaxFrames];  // where each one's code goes on
+  KnownStack known;  // the stack being walked, and the last one
 };
 
 // Whether other code is changing the thread's state, as seen from the stack address `here`.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis/costs.h"
+#include "analysis/sampled.h"
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/text/names.h"
@@ -17,7 +18,7 @@ Result<std::string> write_csv(const Export& input) {
   const Profile& profile = input.profile;
   const Nodes& nodes = profile.nodes();
   const Functions& functions = profile.functions();
-  std::string out = "id,parent,depth,function,module,file,line";
+  std::string out = "id,parent,depth,function,module,file,line,sampled";
   std::vector<std::vector<std::uint64_t>> inclusive;
   for (const Metric& metric : profile.metrics()) {
     const std::string name = escape(metric.name);
@@ -25,6 +26,7 @@ Result<std::string> write_csv(const Export& input) {
     inclusive.push_back(analysis::inclusive(profile, metric));
   }
   out += "\n";
+  const auto sampled = analysis::sampled_contexts(profile);
   std::vector<std::string> described(functions.count());
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     const FunctionId function = nodes.function[n];
@@ -38,7 +40,7 @@ Result<std::string> write_csv(const Export& input) {
                       csv_field(escape(profile.text(functions.file[f]))), functions.line[f]);
     }
     const std::string parent = nodes.parent[n] ? std::to_string(nodes.parent[n].index()) : "";
-    out += fmt::format("{},{},{},{}", n, parent, nodes.depth[n], described[f]);
+    out += fmt::format("{},{},{},{},{}", n, parent, nodes.depth[n], described[f], sampled[n]);
     for (std::size_t m = 0; m < inclusive.size(); ++m) {
       out += fmt::format(",{},{}", profile.metrics()[m].value(NodeId(n)), inclusive[m][n]);
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/costs.h"
+#include "analysis/sampled.h"
 #include "report/exporters/json_writer.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
@@ -169,6 +170,8 @@ class Document {
     json_.column("kind", edges.count(),
                  [&](std::size_t e) { json_.text(kind_name(edges.kind[e])); });
     json_.column("calls", edges.count(), [&](std::size_t e) { json_.Uint64(edges.calls[e]); });
+    json_.column("sampled", edges.count(),
+                 [&](std::size_t e) { json_.Bool(analysis::is_sampled(profile_, EdgeId(e))); });
     json_.EndObject();
   }
 

@@ -1,5 +1,6 @@
 // --block: a function from all sides.
 #include "analysis/in_and_out.h"
+#include "analysis/sampled.h"
 
 #include <fmt/format.h>
 
@@ -29,18 +30,25 @@ Table side_table(std::string key, std::string title) {
   table.columns = {{"side", " ", Kind::kText},          {"other", "name", Kind::kName},
                    {"calls", "calls", Kind::kCount, 2}, {"cost", "cost", Kind::kCost},
                    {"", "%", Kind::kShare, 1},          {"", "per call", Kind::kCost, 3},
-                   {"kind", "", Kind::kText},           {"cost_is_bound", "", Kind::kFlag}};
+                   {"kind", "", Kind::kText},           {"cost_is_bound", "", Kind::kFlag},
+                   {"sampled", "", Kind::kFlag}};
   return table;
 }
 
 struct Row {
   Cell side, name;
   std::uint64_t calls = 0, cost = 0;
-  bool is_bound = false;
+  bool is_bound = false, is_sampled = false;
   const char* kind = "call";
 };
 
-void add(const Row& row, Table& table) {
+// What the tables of one function say below them.
+struct Marks {
+  bool any_bound = false;
+  CallCells calls;
+};
+
+void add(const Row& row, Table& table, Marks& marks) {
   Cell cost = number_cell(row.cost, row.is_bound), share = cost;
   Cell average = average_cell(row.cost, row.calls, row.is_bound);
   if (std::string_view(row.kind) == "tail") {
@@ -48,19 +56,18 @@ void add(const Row& row, Table& table) {
     share = hidden(share);
     average = hidden(average);
   }
-  table.add({row.side, row.name, number_cell(row.calls), cost, share, average, text_cell(row.kind),
-             flag_cell(row.is_bound)});
+  marks.any_bound |= row.is_bound;
+  table.add({row.side, row.name, marks.calls(row.calls, row.is_sampled), cost, share, average,
+             text_cell(row.kind), flag_cell(row.is_bound), flag_cell(row.is_sampled)});
 }
 
-Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& own,
-           bool& any_bound) {
+Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& own, Marks& marks) {
   Table table = going_in ? side_table("in", "going in") : side_table("out", "going out");
   const Cell name = text_cell(going_in ? "in" : "out");
   if (!going_in) {
-    add({.side = shown_as(name, "→"), .name = text_cell("[self]"), .cost = own.self}, table);
+    add({.side = shown_as(name, "→"), .name = text_cell("[self]"), .cost = own.self}, table, marks);
   }
   for (const PairRow& row : rows) {
-    any_bound |= row.cost_is_bound;
     std::string behind = row.caller == row.callee ? "  (itself)" : "";
     if (row.by_tail_call) behind += kThroughTailCall;
     add({.side = shown_as(name, row.is_tail ? "⇒" : "→"),
@@ -68,28 +75,30 @@ Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& o
          .calls = row.calls,
          .cost = row.cost,
          .is_bound = row.cost_is_bound,
+         .is_sampled = row.is_sampled,
          .kind = row.is_tail ? "tail" : "call"},
-        table);
+        table, marks);
   }
   return table;
 }
 
 // The paths by which a function is reached, the most expensive first.
 Table path_table(const Request& request, const Names& names, const std::vector<NodeId>& contexts,
-                 bool& any_bound) {
+                 Marks& marks) {
   Table table = side_table("paths", "hottest full paths");
+  const auto sampled = analysis::sampled_contexts(request.profile());
   const std::vector<Cell> paths = path_cells(request, names, contexts);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const std::size_t n = contexts[i].index();
     const bool is_bound = request.costs.is_bound()[n] != 0;
-    any_bound |= is_bound;
     add({.side = hidden(text_cell("path")),
          .name = paths[i],
          .calls = request.costs.calls(contexts[i]),
          .cost = request.costs.inclusive()[n],
          .is_bound = is_bound,
+         .is_sampled = sampled[n] != 0,
          .kind = "context"},
-        table);
+        table, marks);
   }
   if (paths.size() < contexts.size()) {
     table.notes.push_back(
@@ -102,7 +111,7 @@ Table path_table(const Request& request, const Names& names, const std::vector<N
 struct Shown {
   Section section;
   FunctionRow totals;
-  bool any_bound = false;
+  Marks marks;
   Names names;  // of its callers and callees
 };
 
@@ -114,7 +123,7 @@ std::string text_of(const Request& request, const Names& marked, const Shown& on
   out += fmt::format("self {} ({})   dominated {}{} ({})   calls {}", request.amount(totals.self),
                      percent(totals.self, kept), totals.dominated_is_bound ? "≥" : "",
                      request.amount(totals.dominated), percent(totals.dominated, kept),
-                     count(totals.calls));
+                     totals.is_sampled ? "not counted" : count(totals.calls));
   if (totals.calls != 0) {
     out += fmt::format("   per call {}",
                        request.amount(rounded_quotient(totals.dominated, totals.calls)));
@@ -124,9 +133,10 @@ std::string text_of(const Request& request, const Names& marked, const Shown& on
     out += (t == 0 ? "" : "\n") +
            report::text_of(one.section.tables[t], look, one.names, request.measure());
   }
-  if (one.any_bound || totals.dominated_is_bound) {
+  if (one.marks.any_bound || totals.dominated_is_bound) {
     out += paint(look, Ink::kDim, kBoundNote) + "\n";
   }
+  if (one.marks.calls.any_sampled()) out += paint(look, Ink::kDim, kSampledNote) + "\n";
   return out;
 }
 
@@ -156,15 +166,16 @@ Shown one_function(const Request& request, const InAndOut& block,
   }
   Names names = request.names();
   if (request.look.format == Format::kText) names = names.marked(others);
-  Shown one{{}, block.totals, false, names};
+  Shown one{{}, block.totals, {false, CallCells(request.profile())}, names};
   one.section.fields = {{"name", text_cell(display_name(request.profile(), block.totals.function))},
                         {"self", number_cell(block.totals.self)},
                         {"dominated", number_cell(block.totals.dominated)},
                         {"dominated_is_bound", flag_cell(block.totals.dominated_is_bound), true},
-                        {"calls", number_cell(block.totals.calls)}};
-  one.section.tables = {side(block.in, true, block.totals, one.any_bound),
-                        side(block.out, false, block.totals, one.any_bound),
-                        path_table(request, names, contexts, one.any_bound)};
+                        {"calls", number_cell(block.totals.calls)},
+                        {"sampled", flag_cell(block.totals.is_sampled), true}};
+  one.section.tables = {side(block.in, true, block.totals, one.marks),
+                        side(block.out, false, block.totals, one.marks),
+                        path_table(request, names, contexts, one.marks)};
   return one;
 }
 

@@ -38,12 +38,14 @@ Result<Document> edges(const Request& request) {
                    {"calls", "calls", Kind::kCount, 2}, {"cost", "cost", Kind::kCost},
                    {"", "%", Kind::kShare, 1},          {"", "per call", Kind::kCost, 3},
                    {"kind", "", Kind::kText},           {"cost_is_bound", "", Kind::kFlag},
-                   {"by_tail_call", "", Kind::kFlag},   {"", "caller → callee", Kind::kName}};
+                   {"by_tail_call", "", Kind::kFlag},   {"sampled", "", Kind::kFlag},
+                   {"", "caller → callee", Kind::kName}};
   const std::vector<PairRow> all = analysis::pair_table(request.costs);
   table.notes.push_back(kept_line(request));
   const std::size_t shown = rows_to_show(request.look, all.size(), table.notes);
   std::vector<FunctionId> named;
   bool any_bound = false;
+  CallCells calls(request.profile());
   for (const PairRow& row : first_rows(request, all, shown)) {
     any_bound |= row.cost_is_bound;
     named.push_back(row.caller);
@@ -57,11 +59,13 @@ Result<Document> edges(const Request& request) {
     }
     Pieces pair{{{}, row.caller}, {row.is_tail ? " ⇒ " : " → ", {}}, {{}, row.callee}};
     if (row.by_tail_call) pair.push_back({kThroughTailCall, {}});
-    table.add({name_cell(row.caller), name_cell(row.callee), number_cell(row.calls), cost, share,
-               average, text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
-               flag_cell(row.by_tail_call), name_cell(std::move(pair), {})});
+    table.add({name_cell(row.caller), name_cell(row.callee), calls(row.calls, row.is_sampled), cost,
+               share, average, text_cell(row.is_tail ? "tail" : "call"),
+               flag_cell(row.cost_is_bound), flag_cell(row.by_tail_call), flag_cell(row.is_sampled),
+               name_cell(std::move(pair), {})});
   }
   if (any_bound) table.notes.push_back(kBoundNote);
+  if (calls.any_sampled()) table.notes.push_back(kSampledNote);
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -64,13 +64,14 @@ Result<Document> function_view(const Request& request, const char* name) {
                    {"", "%", Kind::kShare},       {"dominated", "dominated", Kind::kCost},
                    {"", "%", Kind::kShare},       {"calls", "calls", Kind::kCount},
                    {"", "per call", Kind::kCost}, {"dominated_is_bound", "", Kind::kFlag},
-                   {"module", "", Kind::kText},   {"file", "", Kind::kText},
-                   {"line", "", Kind::kNumber}};
+                   {"sampled", "", Kind::kFlag},  {"module", "", Kind::kText},
+                   {"file", "", Kind::kText},     {"line", "", Kind::kNumber}};
   table.notes.push_back(kept_line(request));
   if (std::string hint = too_short(request); !hint.empty()) table.notes.push_back(std::move(hint));
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
   std::vector<FunctionId> named;
   bool any_bound = false;
+  CallCells calls(request.profile());
   for (std::size_t i = 0; i < shown; ++i) {
     const FunctionRow& row = rows[i];
     const std::size_t f = row.function.index();
@@ -80,12 +81,14 @@ Result<Document> function_view(const Request& request, const char* name) {
     named.push_back(row.function);
     table.add({name_cell(row.function), number_cell(row.self), number_cell(row.self),
                number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
-               number_cell(row.calls), average_cell(row.dominated, row.calls, is_bound),
-               flag_cell(is_bound), text_cell(module_of(request.profile(), row.function)),
+               calls(row.calls, row.is_sampled), average_cell(row.dominated, row.calls, is_bound),
+               flag_cell(is_bound), flag_cell(row.is_sampled),
+               text_cell(module_of(request.profile(), row.function)),
                text_cell(request.profile().text(functions.file[f])),
                number_cell(functions.line[f])});
   }
   if (any_bound) table.notes.push_back(kBoundNote);
+  if (calls.any_sampled()) table.notes.push_back(kSampledNote);
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

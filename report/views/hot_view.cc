@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/compact_path.h"
+#include "analysis/sampled.h"
 #include "report/text/quantity.h"
 #include "report/views/path_text.h"
 #include "report/views/phrases.h"
@@ -62,8 +63,11 @@ Result<Document> hot(const Request& request) {
                    {"self", "self", Kind::kCost},
                    {"", "%", Kind::kShare},
                    {"calls", "calls", Kind::kCount},
-                   {"total_is_bound", "", Kind::kFlag}};
+                   {"total_is_bound", "", Kind::kFlag},
+                   {"sampled", "", Kind::kFlag}};
   bool any_bound = false;
+  const auto sampled = analysis::sampled_contexts(request.profile());
+  CallCells calls(request.profile());
   const auto add = [&](const char* part, std::uint32_t n, const std::string& before) {
     const NodeId node(n);
     const bool is_bound = costs.is_bound()[n] != 0;
@@ -77,7 +81,8 @@ Result<Document> hot(const Request& request) {
                name_cell({{before, {}}, {{}, function}}, document.names.whole(function)),
                number_cell(costs.inclusive()[n], is_bound),
                number_cell(costs.inclusive()[n], is_bound), self, share,
-               number_cell(costs.calls(node)), flag_cell(is_bound)});
+               calls(costs.calls(node), sampled[n] != 0), flag_cell(is_bound),
+               flag_cell(sampled[n] != 0)});
   };
   const bool for_people = request.look.format == Format::kText && !request.look.all;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -114,6 +119,7 @@ Result<Document> hot(const Request& request) {
     if (ways.empty()) document.notes.push_back("the path ends there: the cost is its own");
   }
   if (any_bound) document.notes.push_back(kBoundNote);
+  if (calls.any_sampled()) document.notes.push_back(kSampledNote);
   document.notes.push_back(kept_line(request));
   return document;
 }

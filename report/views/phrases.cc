@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/sampled.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "transform/matcher.h"
@@ -14,6 +15,16 @@ namespace fbleprof::report {
 namespace {
 constexpr std::size_t kRowsForPeople = 40;
 }  // namespace
+
+CallCells::CallCells(const profile::Profile& profile)
+    : any_counted_(analysis::has_counted_calls(profile)) {}
+
+Cell CallCells::operator()(std::uint64_t calls, bool is_sampled) {
+  Cell cell = number_cell(calls);
+  if (!is_sampled || !any_counted_) return cell;
+  any_sampled_ = true;
+  return shown_as(cell, "·");
+}
 
 std::string kept_line(const Request& request) {
   const std::uint64_t kept = request.costs.total();

@@ -16,6 +16,22 @@ inline constexpr char kThroughTailCall[] = "  (through a tail call)";
 inline constexpr char kBoundNote[] =
     "≥ at least: recursion is folded, and part of what it cost is charged to an outer call";
 
+// What "·" means among calls.
+inline constexpr char kSampledNote[] = "·  no hook: sampled, calls not counted";
+
+// Cells of counts of calls. In a profile with counted calls, people see "·" where only samples saw
+// the calls; programs see the flag in a column of its own.
+class CallCells {
+ public:
+  explicit CallCells(const profile::Profile& profile);
+  Cell operator()(std::uint64_t calls, bool is_sampled);
+  // Whether any cell shows "·".
+  bool any_sampled() const { return any_sampled_; }
+
+ private:
+  bool any_counted_, any_sampled_ = false;
+};
+
 // "kept 1.2 s of 3.4 s (35%)", or what percentages are of. One line, without its end.
 std::string kept_line(const Request& request);
 

@@ -30,7 +30,16 @@ for mode in fentry mcountc cyg; do
   "$REPORT" --block malloc "$profile" | grep -q 'allocate → malloc' ||
     fail "malloc does not stand below its caller"
   "$REPORT" --annotate malloc "$profile" | grep -q 'libc.so' || fail "malloc has no code"
-  "$REPORT" "$profile" | grep -q '·.*malloc' || fail "malloc's calls look counted"
+  for view in '' --self --edges '--block malloc' --hot; do
+    # shellcheck disable=SC2086
+    "$REPORT" $view "$profile" | grep -q '·.*malloc\|·.*copy\|·.*compare\|· *no hook' ||
+      fail "$view: sampled calls look counted"
+  done
+  "$REPORT" --self --format json "$profile" | python3 -c '
+import json, sys
+rows = {row["name"]: row for row in json.load(sys.stdin)["rows"]}
+sys.exit(not rows["malloc"]["sampled"] or rows["compare"]["sampled"])' ||
+    fail "--self does not tell what was counted"
   contexts | grep -q ',compare,.*node,0' || fail "compare's calls look sampled"
   contexts | grep -q '\[unwound\]' && fail "a part of the tree stands apart"
 
@@ -52,3 +61,19 @@ done
 "$REPORT" --path b,main "$profile" >/dev/null 2>&1 && fail "a block repeats what is older than it"
 contexts | grep -q '\[unwound\]' && fail "a part of the tree stands apart"
 check "memcpy has the time, not the blocks" "$(share b | cut -d. -f1)" -le 1
+
+begin "a stack of 100,000 frames"
+settings=()
+same "$PROGRAMS/deep_stack.plain" 100000
+verified "$profile"
+contexts | grep -q '\[truncated\]' && fail "the stack has no older half"
+for path in main,first,down main,second,down down,one down,other; do
+  "$REPORT" --path "$path" "$profile" >/dev/null 2>&1 || fail "no path $path"
+done
+near_share "the share of the first half" "$(dominated first)" 50 3
+
+begin "generated code with frame pointers"
+same "$PROGRAMS/generated.plain"
+contexts | grep -q '\[truncated\]' && fail "the walk ends at code without an unwind table"
+"$REPORT" --path main,caller "$profile" >/dev/null 2>&1 || fail "no path to the caller"
+near_share "the caller's share" "$(dominated caller)" 100 3

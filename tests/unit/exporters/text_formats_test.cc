@@ -126,10 +126,11 @@ TEST(Graphml, EveryEdgeJoinsNodesThatAreThere) {
 
 TEST(Csv, HoldsEveryContextWithSelfAndTotal) {
   EXPECT_EQ(export_of("csv", "a b,c = 5\na = 2\na -> 3\n"),
-            "id,parent,depth,function,module,file,line,cpu_self,cpu_total,calls_self,calls_total\n"
-            "0,,0,[root],,,0,0,7,0,3\n"
-            "1,0,1,a,,,0,2,7,3,3\n"
-            "2,1,2,\"b,c\",,,0,5,5,0,0\n");
+            "id,parent,depth,function,module,file,line,sampled,cpu_self,cpu_total,calls_self,"
+            "calls_total\n"
+            "0,,0,[root],,,0,0,0,7,0,3\n"
+            "1,0,1,a,,,0,0,2,7,3,3\n"
+            "2,1,2,\"b,c\",,,0,0,5,5,0,0\n");
 }
 
 }  // namespace

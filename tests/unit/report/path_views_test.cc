@@ -171,12 +171,12 @@ TEST(CliqueContextView, CallsStandWithTheChainAboveThem) {
 
 TEST(HotView, EndsWhereItForks) {
   EXPECT_EQ(shown("hot", {}, csv(), "m a b = 10\nm a b x = 30\nm a b y = 29\nm c = 5\n"),
-            "part,depth,name,total,self,calls,total_is_bound\n"
-            "path,1,m,74,0,0,0\n"
-            "path,2,a,69,0,0,0\n"
-            "path,3,b,69,10,0,0\n"
-            "fork,4,x,30,30,0,0\n"
-            "fork,4,y,29,29,0,0\n");
+            "part,depth,name,total,self,calls,total_is_bound,sampled\n"
+            "path,1,m,74,0,0,0,0\n"
+            "path,2,a,69,0,0,0,0\n"
+            "path,3,b,69,10,0,0,0\n"
+            "fork,4,x,30,30,0,0,0\n"
+            "fork,4,y,29,29,0,0,0\n");
 }
 
 TEST(Overview, FitsAScreenWhateverTheProfile) {

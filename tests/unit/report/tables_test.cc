@@ -22,10 +22,10 @@ std::string shown(std::string_view view, const Look& look, std::string value = {
 
 TEST(FunctionView, CsvHasRawNumbers) {
   EXPECT_EQ(shown("self", csv()),
-            "name,self,dominated,calls,dominated_is_bound,module,file,line\n"
-            "b,700,700,17,0,,,0\n"
-            "a,300,400,3,0,,,0\n"
-            "main,0,1000,0,0,,,0\n");
+            "name,self,dominated,calls,dominated_is_bound,sampled,module,file,line\n"
+            "b,700,700,17,0,0,,,0\n"
+            "a,300,400,3,0,0,,,0\n"
+            "main,0,1000,0,0,0,,,0\n");
 }
 
 TEST(FunctionView, SortAndTopAreObeyed) {
@@ -33,8 +33,8 @@ TEST(FunctionView, SortAndTopAreObeyed) {
   look.sort = "name";
   look.top = 1;
   EXPECT_EQ(shown("self", look),
-            "name,self,dominated,calls,dominated_is_bound,module,file,line\n"
-            "a,300,400,3,0,,,0\n");
+            "name,self,dominated,calls,dominated_is_bound,sampled,module,file,line\n"
+            "a,300,400,3,0,0,,,0\n");
 }
 
 TEST(FunctionView, TextSaysWhatPercentagesAreOf) {
@@ -58,12 +58,12 @@ TEST(FunctionView, FilteredProfileSaysHowMuchWasKept) {
 
 TEST(PairView, CsvTellsCallsFromTailCalls) {
   EXPECT_EQ(shown("edges", csv()),
-            "caller,callee,calls,cost,kind,cost_is_bound,by_tail_call\n"
-            "[root],main,0,1000,call,0,0\n"
-            "main,b,5,600,call,0,0\n"
-            "main,a,3,400,call,0,0\n"
-            "a,b,10,100,call,0,0\n"
-            "a,b,2,0,tail,0,0\n");
+            "caller,callee,calls,cost,kind,cost_is_bound,by_tail_call,sampled\n"
+            "[root],main,0,1000,call,0,0,0\n"
+            "main,b,5,600,call,0,0,0\n"
+            "main,a,3,400,call,0,0,0\n"
+            "a,b,10,100,call,0,0,0\n"
+            "a,b,2,0,tail,0,0,0\n");
 }
 
 TEST(PairView, TextShowsBothNames) {
@@ -93,12 +93,12 @@ TEST(BlockView, BothSidesWithSelf) {
             "\n"
             "cpu 1.00 us in all\n");
   EXPECT_EQ(shown("block", csv(), "a"),
-            "name,side,other,calls,cost,kind,cost_is_bound\n"
-            "a,in,main,3,400,call,0\n"
-            "a,out,[self],0,300,call,0\n"
-            "a,out,b,10,100,call,0\n"
-            "a,out,b,2,0,tail,0\n"
-            "a,path,main → a,3,400,context,0\n");
+            "name,side,other,calls,cost,kind,cost_is_bound,sampled\n"
+            "a,in,main,3,400,call,0,0\n"
+            "a,out,[self],0,300,call,0,0\n"
+            "a,out,b,10,100,call,0,0\n"
+            "a,out,b,2,0,tail,0,0\n"
+            "a,path,main → a,3,400,context,0,0\n");
 }
 
 TEST(BlockView, NameThatIsNotThereIsAnError) {

@@ -111,7 +111,7 @@ class Contexts : public testing::Test {
   std::set<std::uint32_t> without_table;
 
  private:
-  alignas(16) std::uint64_t words_[1024] = {};
+  alignas(16) std::uint64_t words_[1 << 16] = {};
   std::vector<std::uint32_t> running_;
 };
 
@@ -209,6 +209,51 @@ TEST_F(Contexts, SignalStackStandsBelowWhatWasInterrupted) {
   const auto* handler = recording.tree().node_at(node);
   const auto* truncated = recording.tree().node_at(handler->parent);
   EXPECT_EQ(recording.tree().function_of(truncated->parent), recording.function(1));
+}
+
+// A recursion of more frames than a walk without a budget has.
+constexpr int kDeep = 4000;
+
+TEST_F(Contexts, StackOfAnyDepthIsWalkedToItsEnd) {
+  call(20);
+  for (int i = 0; i < kDeep; ++i) call(21);
+  call(22);
+  EXPECT_EQ(context(), "/20s/21s/21s/22s");
+  leave(), leave(), call(23), call(24);
+  EXPECT_EQ(context(), "/20s/21s/21s/23s/24s");
+}
+
+TEST_F(Contexts, ChangeAtTheOldEndOfADeepStackIsSeen) {
+  for (const std::uint32_t outer : {20, 30, 20}) {
+    call(outer);
+    for (int i = 0; i < kDeep; ++i) call(21);
+    EXPECT_EQ(context(), "/" + std::to_string(outer) + "s/21s/21s");
+    for (int i = 0; i <= kDeep; ++i) leave();
+  }
+}
+
+TEST_F(Contexts, ChangeInTheMiddleIsSeenAtOnceInAShallowStackAndSoonInADeepOne) {
+  for (const int depth : {200, kDeep}) {
+    for (const std::uint32_t middle : {25, 26}) {
+      call(20);
+      for (int i = 0; i < depth; ++i) call(i == depth / 2 ? middle : i < depth / 2 ? 21 : 27);
+      const std::string seen = "/20s/21s/21s/" + std::to_string(middle) + "s/27s/27s";
+      std::string path;
+      for (int i = 0; i < (depth == kDeep ? kDeep / 256 : 1); ++i) path = context();
+      EXPECT_EQ(path, seen);
+      for (int i = 0; i <= depth; ++i) leave();
+    }
+  }
+}
+
+TEST_F(Contexts, HookedCalleeOnADeepStackHasItsOwnFrames) {
+  call(20);
+  for (int i = 0; i < 100; ++i) call(21);
+  EXPECT_EQ(context(), "/20s/21s/21s");
+  call_hooked(1), call(22);
+  EXPECT_EQ(context(), "/1/22s");
+  leave(), leave();
+  EXPECT_EQ(context(), "/20s/21s/21s");
 }
 
 struct ContextsWithoutNative : Contexts {

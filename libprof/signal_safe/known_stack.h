@@ -1,0 +1,99 @@
+// What the last walk of a thread's stack found, so that the next one need not find it again.
+//
+// Between two samples most of a deep stack stays as it is. A walk stops where it meets the stack of
+// the last one: at a few frames in a row with the same return addresses in the same places. What is
+// older is checked, not walked: the places still hold the same return addresses. Of at most
+// kCheckedInAll older frames all are checked. Of more, the newest, the oldest, and a part of the
+// rest that moves on from sample to sample: reading a stack of megabytes each time would cost more
+// than the program. A change in the middle alone is then seen some samples late.
+//
+// A walk beyond kMaxFrames takes from a budget of 2 % of the thread's time. Where that is used up,
+// both ends are kept: the newest frames and what the check confirms of the oldest.
+//
+// All functions: the thread itself, in a hook or in the handler; no lock; bounded as said.
+#pragma once
+
+#include <cstdint>
+
+#include "format/format.h"
+#include "signal_safe/pages.h"
+
+namespace fbleprof::signal_safe {
+
+inline constexpr std::uint32_t kMaxFrames = 1024;  // of a walk, always
+// Of a walk within its budget: as many frames as fit into 8 MB, nearly.
+inline constexpr std::uint32_t kDeepestFrames = 1u << 18;
+
+// A frame of a walked stack.
+struct WalkedFrame {
+  std::uint64_t slot;    // where `pc` is on the stack; 0: in a register, or a signal's context
+  std::uint64_t pc;      // where its code goes on
+  std::uint64_t fp;      // if its size depends on it; else 0
+  format::Ref function;  // or 0
+  format::Ref context;   // the node that it stands for, once the path is known
+};
+
+// What the frames of a walk lie above: the end of the walk, and the tree of its contexts.
+struct Ground {
+  const void* entry = nullptr;  // of the shadow stack; null: none that can be known again
+  std::uint64_t frame = 0, word = 0;
+  format::Ref context = 0, root = 0;
+  std::uint32_t epoch = 0;  // of the code map
+  bool operator==(const Ground&) const = default;
+};
+
+class KnownStack {
+ public:
+  // Begins a walk. `now_ns`: the thread's CPU time, which earns the budget.
+  void begin(std::uint64_t now_ns);
+
+  // Where the next frame of the walk belongs; null: the walk ends here. `is_deep`: whether it may
+  // be more than kMaxFrames. Frames are numbered from the innermost.
+  WalkedFrame* next(Pages& pages, bool is_deep);
+  std::uint32_t walked() const { return walked_count_; }
+  WalkedFrame& walked(std::uint32_t i) { return walked_frames()[i]; }
+
+  // Whether the newest walked frame has met the last walk's stack, above the same ground. Then
+  // older() is the frame below those that were walked.
+  bool has_met(const Ground& ground);
+  // After a walk that could not go on, at a stack pointer above all it saw: whether the oldest
+  // frames of the last one are confirmed. Then older() is the newest of them.
+  bool confirms_oldest(const Ground& ground, std::uint64_t sp);
+  const WalkedFrame& older() const { return known_frames()[kept_ - 1]; }
+
+  // Remembers the walked frames, above those that has_met kept, for the next walk.
+  void remember(const Ground& ground);
+  void forget() { known_count_ = 0; }
+
+ private:
+  static constexpr std::uint32_t kSameInARow = 8;
+  static constexpr std::uint32_t kCheckedInAll = 1024;
+  static constexpr std::uint32_t kCheckedAtAnEnd = 256, kCheckedBetween = 512;
+  static constexpr std::uint64_t kNsPerFrame = 40 * 50;  // 40 ns of work: 2 % of that
+  static constexpr std::uint32_t kNone = ~0u;
+
+  WalkedFrame* walked_frames() { return deep_ ? deep_ : shallow_walked_; }
+  WalkedFrame* known_frames() { return deep_ ? deep_ + kDeepestFrames : shallow_known_; }
+  const WalkedFrame* known_frames() const {
+    return deep_ ? deep_ + kDeepestFrames : shallow_known_;
+  }
+  bool make_deep(Pages& pages);
+  std::uint32_t find(std::uint64_t slot) const;
+  std::uint32_t first_changed(std::uint32_t begin, std::uint32_t end) const;
+  std::uint32_t first_changed(std::uint32_t count);
+
+  // Both kinds of frames, once a walk was deeper than kMaxFrames.
+  WalkedFrame* deep_ = nullptr;
+  bool may_deepen_ = true;
+  Ground ground_;
+  std::uint32_t known_count_ = 0;  // the oldest comes first
+  std::uint32_t walked_count_ = 0;
+  std::uint32_t kept_ = 0;
+  std::uint32_t expected_ = kNone, in_a_row_ = 0;  // the known frame that the next one should be
+  std::uint32_t check_from_ = 0;                   // of those between
+  std::uint64_t budget_ = kDeepestFrames, paid_until_ns_ = 0;
+  WalkedFrame shallow_known_[kMaxFrames];
+  WalkedFrame shallow_walked_[kMaxFrames];
+};
+
+}  // namespace fbleprof::signal_safe
