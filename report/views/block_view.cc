@@ -92,8 +92,9 @@ Table path_table(const Request& request, const Names& names, const std::vector<N
         table);
   }
   if (paths.size() < contexts.size()) {
-    table.notes.push_back(
-        fmt::format("… {} more contexts (--top N, --all)", count(contexts.size() - paths.size())));
+    table.notes.push_back(fmt::format("… {} more {} (--top N, --all)",
+                                      count(contexts.size() - paths.size()),
+                                      plural(contexts.size() - paths.size(), "context")));
   }
   return table;
 }

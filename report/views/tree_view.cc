@@ -398,14 +398,14 @@ class TreeText {
                                   percent(hidden_cost_, kept_)));
     }
     if (in_runs_ != 0) {
-      parts.push_back(
-          fmt::format("{} that only call the next one, drawn as a → b (--all)", count(in_runs_)));
+      parts.push_back(fmt::format("{} that only {} the next one, drawn as a → b (--all)",
+                                  count(in_runs_), in_runs_ == 1 ? "calls" : "call"));
     }
     if (too_deep_ != 0) {
       parts.push_back(fmt::format("{} further down (--depth)", count(too_deep_)));
     }
     if (hidden_edges_ != 0) {
-      parts.push_back(fmt::format("{} recursive and tail calls (--all)", count(hidden_edges_)));
+      parts.push_back(fmt::format("{} (recursive or tail; --all)", counted(hidden_edges_, "call")));
     }
     std::string text = kept_line(request_);
     if (any_sampled_shown_) text += ".  ·: no hook: sampled, calls not counted";
