@@ -52,9 +52,8 @@ struct Annotation {
   std::uint64_t in_code = 0;                  // sampled in the range
   std::uint64_t of_callers = 0;       // of in_code: charged to functions that called it unhooked
   std::uint64_t without_address = 0;  // self cost of the function that no leaf holds
-  // Self cost in code without hooks below the function: a leaf of each name and module, costliest
-  // first.
-  // Those of a module that have no name are one, and `leaf` is the first of them.
+  // Self cost in code without hooks below the function: a leaf of each name and module, most
+  // expensive first. Those of a module that have no name are one, and `leaf` is the first of them.
   struct Outside {
     profile::FunctionId leaf;
     std::uint64_t cost;
@@ -96,7 +95,7 @@ struct LineRow {
 };
 
 // The cost of lines, in preorder: those of the function by file and line, inlined ones below the
-// line that holds their call, costliest first. `chains` has one for each of `charges`.
+// line that holds their call, most expensive first. `chains` has one for each of `charges`.
 std::vector<LineRow> line_rows(const std::vector<Charge>& charges,
                                const std::vector<PlaceChain>& chains);
 

@@ -35,7 +35,7 @@ Result<std::vector<std::byte>> read_used(const std::string& file) {
   return bytes;
 }
 
-// The new file takes the old one's place in one step: whoever reads meanwhile reads one of them.
+// The new file takes the old one's place in one step: a reader sees one of the two.
 Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
   const std::string made = file + ".packing";
   std::remove(made.c_str());

@@ -117,7 +117,7 @@ std::string noise_text(const Diff& diff) {
                       "them? Several runs tell: --diff A1,A2,A3 B1,B2,B3",
                       percent);
   }
-  return text + "; no more than chance makes: it did not change";
+  return text + "; within chance: it did not change";
 }
 
 std::string total_line(const Request& request, const Diff& diff) {

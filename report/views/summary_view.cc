@@ -36,7 +36,7 @@ std::string start_text(const Process& process) {
 std::string how_it_ended(const Process& process) {
   switch (process.state) {
     case ProcessState::kUnknown:
-      return "unknown: it said no end, and whether it still runs cannot be told here";
+      return "unknown: it recorded no end, and whether it still runs cannot be checked here";
     case ProcessState::kLive:
       return "live: the program is running now";
     case ProcessState::kEnded:
@@ -93,7 +93,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
        process.is_imported                          ? "another profiler"
        : process.source == SampleSource::kTaskClock ? "task-clock events, a timer a thread"
        : process.source == SampleSource::kCpuTimer
-           ? "CPU timers: the kernel delivers one a tick of its own at the most"
+           ? "CPU timers: the kernel delivers at most one a kernel tick"
            : "nowhere: hooks only");
   number("rate_asked_hz", "rate asked", process.rate_hz, fmt::format("{} Hz", process.rate_hz));
   number("rate_reached_hz", "rate reached", hz, fmt::format("{} Hz of CPU time", hz));
