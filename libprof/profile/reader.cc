@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/flat_map.h"
+#include "base/hex.h"
 #include "profile/address_map.h"
 #include "profile/fit_sums.h"
 #include "profile/liveness.h"
@@ -28,12 +29,6 @@ using format::Kind;
 using format::Ref;
 
 constexpr std::size_t kLongestBuildId = 64;
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 std::string_view special_name(FunctionKind kind) {
   switch (kind) {
