@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "analysis/pair_index.h"
 
@@ -76,7 +77,7 @@ Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const Co
   }
   result.instructions = by_address(result.charges);
 
-  std::map<std::pair<ModuleId, StringId>, Annotation::Outside> outside;
+  std::map<std::tuple<ModuleId, StringId, std::uint64_t>, Annotation::Outside> outside;
   std::uint32_t until = 0;
   for (std::uint32_t n = 0; n < nodes.count(); ++n) {
     const FunctionId function = nodes.function[n];
@@ -98,8 +99,10 @@ Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const Co
       if (!is_own) result.of_callers += cost;
       if (n >= until) result.total += cost;
     } else if (is_own) {
+      const StringId name = functions.name[f];
       outside
-          .try_emplace({functions.module[f], functions.name[f]}, Annotation::Outside{function, 0})
+          .try_emplace({functions.module[f], name, name ? 0 : functions.address[f]},
+                       Annotation::Outside{function, 0})
           .first->second.cost += cost;
     }
   }

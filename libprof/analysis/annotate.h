@@ -52,11 +52,12 @@ struct Annotation {
   std::uint64_t in_code = 0;                  // sampled in the range
   std::uint64_t of_callers = 0;       // of in_code: charged to functions that called it unhooked
   std::uint64_t without_address = 0;  // self cost of the function that no leaf holds
-  // Self cost in code without hooks below the function: a leaf of each name and module, most
-  // expensive first. Those of a module that have no name are one, and `leaf` is the first of them.
+  // Self cost in code without hooks below the function, the most expensive first: a leaf of each
+  // name and module; of code without a name, of each address.
   struct Outside {
     profile::FunctionId leaf;
     std::uint64_t cost;
+    std::uint64_t begin = 0;  // of a function without a name: its first byte, once that is known
   };
   std::vector<Outside> outside;
 

@@ -127,7 +127,8 @@ class Text {
     for (std::size_t i = 0; i < costs.outside.size() && i < 4; ++i) {
       const FunctionId leaf = costs.outside[i].leaf;
       out_ += fmt::format(", {} in {}", value(costs.outside[i].cost),
-                          has_name(leaf) ? request_.names().fit(leaf, 40) : nameless(leaf));
+                          costs.outside[i].begin == 0 ? request_.names().fit(leaf, 40)
+                                                      : nameless(costs.outside[i]));
     }
     if (costs.outside.size() > 4) out_ += fmt::format(", … {} more", costs.outside.size() - 4);
     if (costs.without_address != 0) {
@@ -150,12 +151,9 @@ class Text {
     return text;
   }
 
-  bool has_name(FunctionId leaf) const {
-    return request_.profile().functions().name[leaf.index()].valid();
-  }
-  std::string nameless(FunctionId leaf) const {
-    const std::string module = module_of(request_.profile(), leaf);
-    return module.empty() ? "unknown code" : fmt::format("{} (no names)", escape(module));
+  std::string nameless(const analysis::Annotation::Outside& other) const {
+    const Profile& profile = request_.profile();
+    return escape(place_in(profile, profile.functions().module[other.leaf.index()], other.begin));
   }
 
   void source() {

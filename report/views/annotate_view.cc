@@ -77,9 +77,8 @@ Table outside_table(const Profile& profile, const Annotated& one) {
       {"name", "", Kind::kName}, {"module", "", Kind::kText}, {"cost", "", Kind::kCost}};
   for (const auto& other : one.costs.outside) {
     const ModuleId module = profile.functions().module[other.leaf.index()];
-    // Without names all of a module is one.
-    const bool has_name = profile.functions().name[other.leaf.index()].valid();
-    table.add({has_name ? name_cell(other.leaf) : text_cell("[no name]"),
+    table.add({other.begin == 0 ? name_cell(other.leaf)
+                                : text_cell(place_in(profile, module, other.begin)),
                text_cell(module ? profile.text(profile.modules()[module.index()].path) : ""),
                number_cell(other.cost)});
   }

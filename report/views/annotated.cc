@@ -193,6 +193,35 @@ void add_details(const Request& request, Annotated& out) {
   add_names(request, out);
 }
 
+// Samples in code without names become those of functions, which the unwind tables delimit.
+void join_nameless(const Request& request, analysis::Annotation& costs) {
+  using Outside = analysis::Annotation::Outside;
+  const Functions& functions = request.profile().functions();
+  std::map<ModuleId, std::vector<Outside>> nameless;
+  for (const Outside& other : costs.outside) {
+    const std::size_t f = other.leaf.index();
+    if (!functions.name[f] && functions.module[f]) nameless[functions.module[f]].push_back(other);
+  }
+  if (nameless.empty()) return;
+  std::erase_if(costs.outside, [&](const Outside& other) {
+    return !functions.name[other.leaf.index()] && functions.module[other.leaf.index()];
+  });
+  for (const auto& [module, samples] : nameless) {
+    std::vector<std::uint64_t> addresses;
+    for (const Outside& one : samples) addresses.push_back(functions.address[one.leaf.index()]);
+    const symbolize::ModuleSymbols symbols = request.code->symbols(module, addresses, false);
+    std::map<std::uint64_t, Outside> joined;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const std::uint64_t begin = symbols.functions[symbols.addresses[i].function].begin;
+      joined.try_emplace(begin, Outside{samples[i].leaf, 0, begin}).first->second.cost +=
+          samples[i].cost;
+    }
+    for (const auto& [begin, one] : joined) costs.outside.push_back(one);
+  }
+  std::stable_sort(costs.outside.begin(), costs.outside.end(),
+                   [](const Outside& a, const Outside& b) { return a.cost > b.cost; });
+}
+
 bool has_leaves(const Profile& profile) {
   const Functions& functions = profile.functions();
   return std::any_of(
@@ -246,7 +275,9 @@ Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size
     result.functions.resize(most);
   }
   for (Annotated& one : result.functions) {
-    if (one.inlined_into.empty()) add_details(request, one);
+    if (!one.inlined_into.empty()) continue;
+    join_nameless(request, one.costs);
+    add_details(request, one);
   }
   return result;
 }
