@@ -15,7 +15,15 @@
 namespace fbleprof::report {
 
 struct Options {
-  enum class Action { kShow, kExport, kPack, kTrim, kServe, kHelp, kVersion } action = Action::kShow;
+  enum class Action {
+    kShow,
+    kExport,
+    kPack,
+    kTrim,
+    kServe,
+    kHelp,
+    kVersion
+  } action = Action::kShow;
   const View* view = nullptr;             // of kShow
   std::string value;                      // of the view's option
   std::vector<std::string> view_options;  // of the view's own that were given
