@@ -116,7 +116,7 @@ void tell_apart(const Names& names, const std::vector<Path>& paths, std::size_t 
       if (mark == apart.end()) continue;
       const std::size_t mark_width = width_of(mark->second);
       const std::size_t room = width > mark_width ? width - mark_width : 1;
-      texts[i] = (width == 0 ? texts[i] : cut(texts[i], room)) + mark->second;
+      texts[i] = fit(names, paths[i], width == 0 ? 0 : room, kNoPart) + mark->second;
     }
   }
 }
