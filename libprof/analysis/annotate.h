@@ -1,14 +1,19 @@
-// Where inside a function its cost arises: by sampled address, and by source line.
+// Where inside a function its cost arises: by address, and by source line.
 //
 // Recorded with FBLEPROF_LEAVES=1, a sample is charged to a kInstruction leaf below the function
 // that was running. The leaf's address lies in the function's own code, or in code without hooks
 // that it called (memcpy): that is the function's self cost too, but of no line of its own.
+//
+// A line's inclusive cost is what was sampled there and what was called from there. A path counts
+// once for a line, however often it goes through it: charges are in preorder, and one inside the
+// subtree of an earlier one is counted with that.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "analysis/costs.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -21,21 +26,38 @@ struct CodeRange {
   friend auto operator<=>(const CodeRange&, const CodeRange&) = default;
 };
 
+// What one place in the code costs in one context: a sample there, or a call from there.
+struct Charge {
+  profile::ModuleId module;
+  std::uint64_t address;    // of a call: the byte before the return address
+  std::uint64_t own;        // sampled there; 0 of a call
+  std::uint64_t total;      // of a call: what the callee cost with all that it called
+  std::uint32_t node, end;  // the contexts that `total` covers
+};
+
+// All charges of the profile, in preorder. `profile` must have been merged with its leaves kept.
+// Where call sites were not kept apart, all of a caller's calls of one function stand at the first.
+std::vector<Charge> charges(const Costs& costs);
+
 struct InstructionCost {
   std::uint64_t address;
-  std::uint64_t cost;
+  std::uint64_t cost;       // sampled there
+  std::uint64_t total = 0;  // with what was called from there
 };
 
 struct Annotation {
+  std::vector<Charge> charges;                // those in the range, in preorder
   std::vector<InstructionCost> instructions;  // by address, each once
-  std::uint64_t in_code = 0;                  // their sum
+  std::uint64_t total = 0;                    // with all that was called
+  std::uint64_t in_code = 0;                  // sampled in the range
   std::uint64_t of_callers = 0;       // of in_code: charged to functions that called it unhooked
   std::uint64_t without_address = 0;  // self cost of the function that no leaf holds
-  // Self cost in code without hooks below the function: a leaf of each name and module, costliest
-  // first.
+  // Self cost in code without hooks below the function, the most expensive first: a leaf of each
+  // name and module; of code without a name, of each address.
   struct Outside {
     profile::FunctionId leaf;
     std::uint64_t cost;
+    std::uint64_t begin = 0;  // of a function without a name: its first byte, once that is known
   };
   std::vector<Outside> outside;
 
@@ -47,10 +69,12 @@ struct Annotation {
   }
 };
 
-// `is_function`, by FunctionId: the functions whose code `range` is. `profile` must have been
-// merged with its leaves kept.
-Annotation annotate(const profile::Profile& profile, const profile::Metric& metric,
-                    const CodeRange& range, const std::vector<std::uint8_t>& is_function);
+// `is_function`, by FunctionId: the functions whose code `range` is. `all`: charges() of `costs`.
+Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const CodeRange& range,
+                    const std::vector<std::uint8_t>& is_function);
+
+// Charges by address.
+std::vector<InstructionCost> by_address(const std::vector<Charge>& charges);
 
 // A place in the source, in the function that it was written in.
 struct Place {
@@ -66,13 +90,14 @@ using PlaceChain = std::vector<Place>;
 struct LineRow {
   Place place;
   std::uint32_t depth = 0;  // 0: in the function itself; else inlined at the row above of depth - 1
-  std::uint64_t cost = 0;   // with what was inlined there
+  std::uint64_t cost = 0;   // sampled there, with what was inlined there
   std::uint64_t own = 0;    // without
+  std::uint64_t total = 0;  // with what was called from there, too
 };
 
 // The cost of lines, in preorder: those of the function by file and line, inlined ones below the
-// line that holds their call, costliest first. `chains` has one for each of `instructions`.
-std::vector<LineRow> line_rows(const std::vector<InstructionCost>& instructions,
+// line that holds their call, most expensive first. `chains` has one for each of `charges`.
+std::vector<LineRow> line_rows(const std::vector<Charge>& charges,
                                const std::vector<PlaceChain>& chains);
 
 }  // namespace fbleprof::analysis

@@ -281,7 +281,7 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
   const std::vector<std::uint32_t>& others = entered.others;
 
   // Ways (nodes, and the other edges, numbered on from them) by the chain of the caller; within a
-  // chain the rows are those of pairs. What is left at another chain's turn is told by its stamp.
+  // chain the rows are those of pairs. A stamp tells what is left from another chain.
   const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
   ByChain ways(result.chains.size());
   const auto each_way = [&](auto visit) {

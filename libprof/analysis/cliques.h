@@ -34,7 +34,7 @@ struct CliqueMember {
 };
 
 struct Clique {
-  std::vector<CliqueMember> members;  // costliest (self + children) first
+  std::vector<CliqueMember> members;  // most expensive (self + children) first
   Recursion recursion = Recursion::kNone;
   std::uint64_t cost = 0;  // of all paths that enter it
   std::uint64_t self = 0;
@@ -45,7 +45,7 @@ struct Clique {
 };
 
 struct Cliques {
-  std::vector<Clique> cliques;  // costliest first; the root is in none
+  std::vector<Clique> cliques;  // most expensive first; the root is in none
   // By function: index into cliques. kNoClique: the root, or what does not stand in the tree.
   std::vector<std::uint32_t> of;
 };

@@ -1,4 +1,4 @@
-// A long path in short: what repeats on it is told once.
+// A long path in short: what repeats on it stands once.
 //
 // Where a function stands more than once on a path, everything between its first and its last place
 // is one stretch of recursion; stretches that overlap are one. Such a stretch becomes the functions

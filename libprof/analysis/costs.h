@@ -28,7 +28,7 @@ std::uint64_t total(const profile::Profile& profile, const profile::Metric& metr
                     const profile::Tree& tree);
 
 // A profile as one of its metrics measures it: what each context costs, and how far that can be
-// trusted. Made once and handed to whoever asks; nothing in it changes. Refers to the profile.
+// trusted. Made once and passed on; nothing in it changes. Refers to the profile.
 class Costs {
  public:
   Costs(const profile::Profile& profile, const profile::Metric& metric);

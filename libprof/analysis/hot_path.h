@@ -8,8 +8,8 @@
 
 namespace fbleprof::analysis {
 
-// The nodes from below the root on, each the costliest child of the one before, for as long as that
-// child holds at least half of its parent's cost.
+// The nodes from below the root on, each the most expensive child of the one before, for as long as
+// that child holds at least half of its parent's cost.
 std::vector<profile::NodeId> hot_path(const Costs& costs);
 
 }  // namespace fbleprof::analysis

@@ -19,17 +19,17 @@ namespace fbleprof::analysis {
 
 struct InAndOut {
   FunctionRow totals;
-  std::vector<PairRow> in, out;  // costliest first; tail calls, which have no cost, last
+  std::vector<PairRow> in, out;  // most expensive first; tail calls, which have no cost, last
 };
 
-// By function that `wanted` marks (1, by function): the contexts in which it stands, costliest
-// first; of nested ones the outermost alone. Paths of their own, each of them.
+// By function that `wanted` marks (1, by function): the contexts in which it stands, the most
+// expensive first; of nested ones the outermost alone. Paths of their own, each of them.
 std::vector<std::vector<profile::NodeId>> outermost_contexts(
     const Costs& costs, const std::vector<std::uint8_t>& wanted);
 
 // All about `function`. Of a function that does not stand in the tree, all is zero.
 InAndOut in_and_out(const Costs& costs, profile::FunctionId function);
-// The same from the tables of all functions and pairs, for whoever asks for many.
+// The same from the tables of all functions and pairs, for those who ask for many.
 InAndOut in_and_out(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
                     profile::FunctionId function);
 

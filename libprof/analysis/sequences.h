@@ -34,7 +34,8 @@ struct Sequence {
   // in: PairRow::caller calls the first function, PairRow::callee is none, calls are those of the
   // last function; out: the last function calls PairRow::callee. Dearest first, tail calls last.
   std::vector<PairRow> in, out;
-  std::vector<profile::NodeId> contexts;  // of the last function, outermost ones, costliest first
+  std::vector<profile::NodeId>
+      contexts;  // of the last function, outermost ones, most expensive first
 };
 
 // `matches[i]`, by function: 1 = it can be the i-th of the sequence. At most 64 steps.

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "capture/api.h"
-#include "capture/contexts.h"
+#include "capture/green_threads.h"
 #include "signal_safe/session.h"
 #include "signal_safe/thread_state.h"
 

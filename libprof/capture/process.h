@@ -10,7 +10,7 @@
 //   signals
 //     < thread_memory < threads < modules < description < profile < plans, module_choice < exact
 //     < confinement, leaks < ending, fork_child, locked_memory < fatal_signals, exec < process <
-//     api < block_registry, contexts, profiles < fibers, query
+//     api < block_registry, green_threads, profiles < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

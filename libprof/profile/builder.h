@@ -27,7 +27,7 @@ class ProfileBuilder {
   SiteId site(ModuleId module, std::uint64_t address);
   // Always a new function.
   FunctionId add_function(const FunctionKey& key);
-  // The function that is nothing but a name: made on first use.
+  // The function that is only a name: made on first use.
   FunctionId named_function(std::string_view name, FunctionKind kind = FunctionKind::kBlock);
   MetricId add_metric(std::string_view name, std::string_view unit, Role role,
                       Aggregation aggregation = Aggregation::kSum);

@@ -70,7 +70,7 @@ void fit_threads(Parts& parts, Warn warn) {
   if (fitting) parts.threads = std::move(fitting);
 }
 
-// What was noted of trees whose nodes are gone; whoever adds these up keeps to the limit.
+// What was noted of trees whose nodes are gone; code that adds these up keeps to the limit.
 std::set<std::string> overflowing_figures(const Parts& parts) {
   std::map<std::string, std::uint64_t> sums;
   std::set<std::string> over;

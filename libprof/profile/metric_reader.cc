@@ -60,7 +60,7 @@ void MetricReader::add(format::Ref ref, const format::Metric& record) {
     damage_.note(at, fmt::format("metric {:#x} {}", ref, why));
   };
   if (metrics_.size() >= kMostMetrics) return refuse("is one too many");
-  if (record.aggregation > Aggregation::kLast) return refuse("adds up in no known way");
+  if (record.aggregation > Aggregation::kLast) return refuse("has an unknown aggregation");
   Metric metric;
   metric.name = text(record.name, at).substr(0, kLongestName);
   metric.unit = text(record.unit, at).substr(0, kLongestName);

@@ -131,8 +131,8 @@ struct Module {
 enum class Axis : std::uint8_t { kProcess, kThread, kHost, kFile, kLabel };
 
 // A node between the root and what a part of the profile holds: a process, a thread, a host. It
-// stands in the tree as a function does (Functions::group tells them apart); whoever wants to know
-// what it stands for asks here and never reads its name.
+// stands in the tree as a function does (Functions::group tells them apart); code that needs to
+// know what it stands for asks here and never reads its name.
 struct Group {
   Axis axis = Axis::kProcess;
   StringId key;   // of kLabel

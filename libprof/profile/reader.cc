@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/flat_map.h"
+#include "base/hex.h"
 #include "profile/address_map.h"
 #include "profile/fit_sums.h"
 #include "profile/liveness.h"
@@ -28,12 +29,6 @@ using format::Kind;
 using format::Ref;
 
 constexpr std::size_t kLongestBuildId = 64;
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 std::string_view special_name(FunctionKind kind) {
   switch (kind) {
@@ -238,7 +233,7 @@ class Reader {
     key.kind = record.kind;
     if (record.kind > FunctionKind::kDeeper) {
       if (header_.minor_version <= format::kMinorVersion) {
-        damage_.note(at, fmt::format("function {:#x} is of no known kind", ref));
+        damage_.note(at, fmt::format("function {:#x} is of an unknown kind", ref));
       }
       key.kind = record.name != 0 ? FunctionKind::kBlock : FunctionKind::kNative;
     }
@@ -428,7 +423,7 @@ class Reader {
     Edges& edges = trees_.edges();
     const std::uint64_t at = items.begin() + place * items.item_bytes();
     if (edge.kind != EdgeKind::kBack && edge.kind != EdgeKind::kTail) {
-      damage_.note(at, fmt::format("edge {:#x} is of no known kind", items.ref(place)));
+      damage_.note(at, fmt::format("edge {:#x} is of an unknown kind", items.ref(place)));
       return;
     }
     const NodeId from = trees_.node(edge.from), to = trees_.node(edge.to);

@@ -70,7 +70,7 @@ class RecordWalk {
                        std::uint64_t from);
   void set_live() { is_live_ = true; }
   bool is_live() const { return is_live_; }
-  // The window that the walk reads by: whoever moves it in between costs it nothing but time.
+  // The window that the walk reads by: moving it in between only costs time.
   FileWindow& window() { return window_; }
   // Up to where the file was read.
   std::uint64_t end() const { return end_; }

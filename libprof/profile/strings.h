@@ -12,7 +12,7 @@
 namespace fbleprof::profile {
 
 // Immutable once inside a Profile. The same text has one id, id 0 is the empty text, and bytes are
-// kept as they were recorded: whoever prints them escapes them.
+// kept as they were recorded: code that prints them escapes them.
 class Strings {
  public:
   Strings() { ends_.push_back(0); }

@@ -14,8 +14,9 @@ struct HookedFunctions {
   std::string warning;                    // one line, why the file says nothing; "" = it does
 };
 
-// Of x86-64 files: functions whose code calls mcount, __fentry__ or __cyg_profile_func_enter, be it
-// through the PLT or the slot that the dynamic linker fills. Options as for symbolize_module.
+// Of x86-64 files: functions whose code calls mcount, __fentry__ or __cyg_profile_func_enter,
+// through the PLT or through the slot that the dynamic linker fills. Options as for
+// symbolize_module.
 HookedFunctions hooked_functions(const ModuleFile& module, const Options& options);
 
 }  // namespace fbleprof::symbolize

@@ -2,7 +2,7 @@
 //
 // Profiles are collected until they are many or large, then their trees become one: a node a path.
 // From then on that tree takes the place of theirs. Functions stay apart by module and address, so
-// that whoever merges by name later gets what it would have got from all of them at once.
+// that a later merge by name gives what it would have given from all of them at once.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // each of them stood.
 //
 // Two modules are one if they have the same build-id, or else the same base name. Only modules of
-// one base name that were loaded side by side (two plugins "core.so") are told by their paths.
+// one base name that were loaded side by side (two plugins "core.so") are known by their paths.
 #pragma once
 
 #include <map>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "names/parts.h"
 #include "transform/matcher.h"
@@ -27,6 +28,32 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+// How many letters were left out, added, replaced or swapped with the next, up to `most` + 1.
+std::size_t slips(std::string_view a, std::string_view b, std::size_t most) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return most + 1;
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+// A name of a letter or two is like too many others.
+bool is_like(std::string_view wanted, std::string_view name) {
+  const std::size_t most = wanted.size() < 4 ? 0 : wanted.size() < 8 ? 1 : 2;
+  return most != 0 && name.size() <= 256 && slips(wanted, name, most) <= most;
+}
+
 }  // namespace
 
 std::string likely_meant(const Profile& profile, std::span<const FunctionId> candidates,
@@ -44,8 +71,9 @@ std::string likely_meant(const Profile& profile, std::span<const FunctionId> can
     const int rank = whole == wanted || last == wanted         ? 0
                      : last.find(wanted) != std::string::npos  ? 1
                      : whole.find(wanted) != std::string::npos ? 2
-                                                               : 3;
-    if (rank == 3) continue;
+                     : is_like(wanted, last)                   ? 3
+                                                               : 4;
+    if (rank == 4) continue;
     found.emplace(rank, name.size(), name);
     if (found.size() > kMost) found.erase(std::prev(found.end()));
   }

@@ -9,7 +9,8 @@
 namespace fbleprof::transform {
 
 // `did you mean "geo::spin"?`: up to three of the candidates' names that are, or hold, `pattern`,
-// whatever the case, scopes and parameters; `otherwise` if there is none. Names are not escaped.
+// whatever the case, scopes and parameters, or that a slip or two of the fingers made it of;
+// `otherwise` if there is none. Names are not escaped.
 std::string likely_meant(const profile::Profile& profile,
                          std::span<const profile::FunctionId> candidates,
                          const std::string& pattern, std::string otherwise);

@@ -42,11 +42,12 @@ class Dealer {
 Result<const Metric*> time_metric(const Profile& profile, std::string_view name) {
   const Metric* metric = profile.find_metric(name);
   if (metric != nullptr && metric->unit == "ns") return metric;
-  return Error{"", std::nullopt, fmt::format("--times-from: \"{}\" is no time of both runs", name),
+  return Error{"", std::nullopt,
+               fmt::format("--times-from: \"{}\" is not a time that both runs measured", name),
                "profile both by the same clock"};
 }
 
-// By function: the one whose time it is told by. Other builds, and other profilers, may give it
+// By function: the one that tells its time. Other builds, and other profilers, may give it
 // another module, and no parameters.
 std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std::uint8_t>& hooked,
                                   const Metric& base) {

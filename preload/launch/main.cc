@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     const std::string folder = plan_folder();
     if (folder.empty()) {
       return give_up(kWrongUse,
-                     "--exact: no folder for plans can be made: set XDG_CACHE_HOME to one");
+                     "--exact: cannot make a folder for plans: point XDG_CACHE_HOME to one");
     }
     setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);

@@ -158,7 +158,8 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
     }
   }
   if (!limit.unit.empty() && limit.unit != now->unit) {
-    return wrong(limit.text, fmt::format("{} is not of that unit but of {}", now->name, now->unit));
+    return wrong(limit.text,
+                 fmt::format("{} is measured in {}, not in that unit", now->name, now->unit));
   }
   const bool is_calls = now->role == Role::kCalls;
   const Extent extent = limit.extent.value_or(is_calls ? Extent::kSelf : Extent::kDominated);

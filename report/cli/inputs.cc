@@ -215,11 +215,11 @@ class Inputs {
       default:
         break;
     }
-    return Error{
-        name,
-        {},
-        "not a profile of any kind known here",
-        "known are mlmon.out, `perf script` text, folded stacks, pprof, speedscope and gmon.out"};
+    return Error{name,
+                 {},
+                 "not a profile in any known format",
+                 "known formats: mlmon.out, `perf script` text, folded stacks, pprof, speedscope "
+                 "and gmon.out"};
   }
 
   bool any_is(FileKind kind) const { return !first_of(kind).empty(); }

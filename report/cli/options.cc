@@ -32,7 +32,7 @@ constexpr std::string_view kPatterns = "re: module: file:";
 const std::vector<OptionGroup>& option_groups() {
   static const std::vector<OptionGroup> groups = {
       {"Of what (NAME: exact, a glob, re:REGEX, module:GLOB or file:GLOB; repeatable)",
-       {{"select", "NAME", "only paths that hold NAME; of several, all of them", kPatterns,
+       {{"select", "NAME", "only paths that hold NAME; given several, all of them", kPatterns,
          OptionKind::kTexts},
         {"exclude", "NAME", "no path that holds NAME", kPatterns, OptionKind::kTexts},
         {"keep", "QUERY",
@@ -51,7 +51,7 @@ const std::vector<OptionGroup>& option_groups() {
          "show inlined functions as callees (needs debug info, and a profile recorded with "
          "--leaves for their cost)"},
         {"leaves", "", "show sampled addresses as callees, not as self time"},
-        {"no-symbols", "", "look up no names: module+0xoffset"}}},
+        {"no-symbols", "", "do not look up names: show module+0xoffset"}}},
       {"From what (- is stdin)",
        {{"tolerant", "", "skip files that cannot be read, with a line each"},
         {"split-by", "WHAT",
@@ -59,7 +59,7 @@ const std::vector<OptionGroup>& option_groups() {
          "thread process host file label:", OptionKind::kTexts},
         {"diff", "BASE",
          "compare with this profile; the tree, or with --self or --dominated a table. Several runs "
-         "of each, --diff A1,A2,A3 B1,B2,B3: their means, and what chance makes is no change",
+         "of each, --diff A1,A2,A3 B1,B2,B3: their means; differences within chance are no changes",
          "", OptionKind::kTexts, true},
         {"normalize", "", "scale the base to the same total"},
         {"times-from", "PLAIN",
@@ -78,7 +78,7 @@ const std::vector<OptionGroup>& option_groups() {
         {"trim", "", "cut off the space that a killed program had reserved in its profile"}}},
       {"In a browser",
        {{"serve", "[=HOST:PORT]",
-         "show all of this as pages, and follow programs that still run; a directory does as well. "
+         "show all of this as pages, and follow programs that still run; a directory works, too. "
          "Default: 127.0.0.1 and a free port. Prints the link",
          "", OptionKind::kText}}},
       {"How",

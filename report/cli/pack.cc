@@ -35,7 +35,7 @@ Result<std::vector<std::byte>> read_used(const std::string& file) {
   return bytes;
 }
 
-// The new file takes the old one's place in one step: whoever reads meanwhile reads one of them.
+// The new file takes the old one's place in one step: a reader sees one of the two.
 Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
   const std::string made = file + ".packing";
   std::remove(made.c_str());
@@ -80,9 +80,11 @@ Result<std::string> pack_file(const std::string& file, const std::string& output
   auto packed = profile::pack(std::move(*bytes), file, named);
   if (!packed) return packed.error();
   if (Status bad = replace(output.empty() ? file : output, *packed)) return *bad;
-  std::string line =
-      fmt::format("{}: {} functions named", escape(output.empty() ? file : output), count(names));
-  if (nameless != 0) line += fmt::format(", {} have no name", count(nameless));
+  std::string line = fmt::format("{}: {} named", escape(output.empty() ? file : output),
+                                 counted(names, "function"));
+  if (nameless != 0) {
+    line += fmt::format(", {} {} no name", count(nameless), nameless == 1 ? "has" : "have");
+  }
   for (const std::string& warning : named.warnings()) line += "\n" + escape(warning);
   return line;
 }

@@ -94,8 +94,9 @@ class DotWriter {
       caption += fmt::format(", kept of {}", quantity(input_.total, input_.metric.unit));
     }
     if (hidden != 0 || hidden_pairs != 0) {
-      caption += fmt::format("\n{} functions and {} calls below {}% are hidden (--min, --all)",
-                             hidden, hidden_pairs, input_.min_percent);
+      caption += fmt::format("\n{} and {} below {}% {} hidden (--min, --all)",
+                             counted(hidden, "function"), counted(hidden_pairs, "call"),
+                             input_.min_percent, hidden + hidden_pairs == 1 ? "is" : "are");
     }
     return fmt::format(
         "digraph \"fbleprof\" {{\n"

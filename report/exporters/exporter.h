@@ -1,7 +1,7 @@
 // Exporters: the profile in the formats of other tools.
 //
-// Each takes the same profile as the views: merged into one tree, symbolized, filtered. What a
-// format can carry of it, and what it cannot, is told in docs/EXPORTS.md. All of them export the
+// Each takes the same profile as the views: merged into one tree, symbolized, filtered.
+// docs/EXPORTS.md says what each format can carry of it, and what it cannot. All of them export the
 // tree's paths as stacks: recursion that was compacted stays compacted.
 #pragma once
 

@@ -18,7 +18,10 @@ namespace {
 class FramesBuilder {
  public:
   explicit FramesBuilder(const Profile& profile)
-      : profile_(profile), functions_(profile.functions()), nodes_(profile.nodes()) {}
+      : profile_(profile),
+        functions_(profile.functions()),
+        nodes_(profile.nodes()),
+        names_(Names(profile).marked(functions_of_their_own())) {}
 
   Frames build() {
     add_mappings();
@@ -27,6 +30,17 @@ class FramesBuilder {
   }
 
  private:
+  // Inlined copies and sampled addresses are parts of functions and have their names.
+  std::vector<FunctionId> functions_of_their_own() const {
+    std::vector<FunctionId> result;
+    for (const FunctionId f : nodes_.function) {
+      const bool is_part = functions_.kind[f.index()] == FunctionKind::kInstruction ||
+                           (functions_.flags[f.index()] & kFunctionInlined) != 0;
+      if (!is_part) result.push_back(f);
+    }
+    return result;
+  }
+
   // The main program comes first: readers take the first mapping for it.
   void add_mappings() {
     mapping_of_.resize(profile_.modules().size());
@@ -50,14 +64,17 @@ class FramesBuilder {
   // The function's number, given on first use. Sampled addresses of one function share it.
   std::uint64_t number_of(FunctionId f) {
     const std::size_t i = f.index();
-    const std::string name = whole_name(profile_, f);
+    // Readers know a function by its name, file and mapping.
+    const bool is_marked = names_.needs_place(f);
+    const std::string name = is_marked ? names_.whole_marked(f) : names_.whole(f);
     const std::string file = escape(profile_.text(functions_.file[i]));
     const std::uint64_t mapping = mapping_of(f);
     const auto [at, added] =
         function_numbers_.try_emplace({name, file, mapping}, function_numbers_.size() + 1);
     if (added) {
       Frames::Function& function = frames_.functions.emplace_back();
-      function.linkage_name = escape(profile_.text(functions_.linkage_name[i]));
+      // Namesakes have one linkage name: it would make them one again.
+      if (!is_marked) function.linkage_name = escape(profile_.text(functions_.linkage_name[i]));
       if (function.linkage_name == name) function.linkage_name.clear();
       function.name = name;
       function.file = file;
@@ -120,6 +137,7 @@ class FramesBuilder {
   const Profile& profile_;
   const Functions& functions_;
   const Nodes& nodes_;
+  const Names names_;
   Frames frames_;
   std::vector<std::uint64_t> mapping_of_;  // by module
   std::map<std::tuple<std::string, std::string, std::uint64_t>, std::uint64_t> function_numbers_;

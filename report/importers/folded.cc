@@ -60,7 +60,7 @@ Status FoldedParser::parse(std::string_view text) {
     return {};
   Folded folded;
   if (const char* wrong = split(text, folded)) {
-    return damage(wrong, "folded stacks look so: main;work;inner 12");
+    return damage(wrong, "folded stacks look like this: main;work;inner 12");
   }
   NodeId at = root_;
   // What the root itself cost is a stack of its own.

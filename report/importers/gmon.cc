@@ -59,9 +59,9 @@ const char* read_histogram(Cursor& cursor, Gmon& gmon) {
   cursor.take<std::uint8_t>();
   const std::string_view counts = cursor.take_bytes(std::uint64_t{size} * 2);
   if (!cursor.ok()) return "a histogram that is cut off";
-  if (high < low || (size != 0 && high == low)) return "a histogram of no addresses";
-  if (rate == 0 && size != 0) return "a histogram of no sampling rate";
-  if (!dimension.starts_with("seconds")) return "a histogram of something else than seconds";
+  if (high < low || (size != 0 && high == low)) return "a histogram without addresses";
+  if (rate == 0 && size != 0) return "a histogram without a sampling rate";
+  if (!dimension.starts_with("seconds")) return "a histogram in another unit than seconds";
   gmon.rate_hz = rate;
   for (std::uint32_t i = 0; i < size; ++i) {
     std::uint16_t count;
@@ -110,7 +110,7 @@ Result<Gmon> read_gmon(std::string_view bytes, const std::string& name) {
         break;
       }
       default:
-        wrong = "a record of no known kind";
+        wrong = "a record of an unknown kind";
     }
     if (wrong != nullptr) {
       return Error{name, offset, fmt::format("damaged gmon.out: {}", wrong),

@@ -224,7 +224,7 @@ Status PerfScriptParser::begin_sample(std::string_view text) {
   sample_->period = header.period.value_or(1);
   sample_->thread = thread(header.has_pid ? header.pid : 0, header.tid, header.comm);
   expects_stack_ = true;
-  // Without stacks the sampled function is here; what tracepoints tell here is of no use.
+  // Without stacks the sampled function is here; what tracepoints write here is useless.
   Frame frame;
   if (!header.rest.empty() && header.rest.ends_with(')') && parse_frame(header.rest, frame)) {
     add_frame(header.rest);

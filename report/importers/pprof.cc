@@ -246,7 +246,7 @@ class Importer {
     return it->second;
   }
 
-  // What the root itself cost is told as a stack of it alone.
+  // The cost of the root itself is a stack of it alone.
   bool is_root_alone(const pprof::Sample& sample) const {
     if (sample.locations.size() != 1) return false;
     const auto at = message_.location_index.find(sample.locations[0]);

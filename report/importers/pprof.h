@@ -1,4 +1,4 @@
-// pprof's profile.proto, decompressed: Go's, gperftools', and whoever else writes it.
+// pprof's profile.proto, decompressed: of Go, gperftools, and whatever else writes it.
 //
 // Every sample type is a metric; the default one comes first. Times are brought to nanoseconds.
 // A sample type "calls" that counts becomes calls of the edges that lead to its stacks.

@@ -82,11 +82,11 @@ class Importer {
     has_metrics_ = text_of(file_, "exporter").starts_with(kOwnExporter);
     add_process();
     for (const Json& frame : frames->GetArray()) {
-      if (!frame.IsObject()) return damage("a frame that is no object");
+      if (!frame.IsObject()) return damage("a frame that is not an object");
       add_frame(frame);
     }
     for (const Json& profile : profiles->GetArray()) {
-      if (!profile.IsObject()) return damage("a profile that is no object");
+      if (!profile.IsObject()) return damage("a profile that is not an object");
       if (Status bad = add_profile(profile)) return *bad;
     }
     for (Thread& thread : threads_) builder_.add_thread(std::move(thread));
@@ -207,12 +207,12 @@ class Importer {
     for (rapidjson::SizeType i = 0; i < samples->Size(); ++i) {
       Amount weight;
       if (!(*samples)[i].IsArray() || !Amount::read((*weights)[i], weight)) {
-        return damage("a sample that is no stack, or without a weight");
+        return damage("a sample that is not a stack, or has no weight");
       }
       NodeId at = root_;
       for (const Json& value : (*samples)[i].GetArray()) {
         std::size_t frame = 0;
-        if (!read_frame(value, frame)) return damage("a stack with a frame that is not there");
+        if (!read_frame(value, frame)) return damage("a stack that names a missing frame");
         at = enter(at, frame);
       }
       charge(at, weight.times(factor_));
@@ -249,7 +249,7 @@ Result<Profile> parse_speedscope(std::string_view text, const std::string& name)
   // Iterative: brackets nested a million deep are no stack overflow.
   file.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (file.HasParseError()) {
-    return Error{name, file.GetErrorOffset(), "this is no whole JSON document",
+    return Error{name, file.GetErrorOffset(), "this is not a complete JSON document",
                  "export it from speedscope again"};
   }
   if (!file.IsObject()) return Error{name, {}, "not a JSON object", "is this a speedscope file?"};

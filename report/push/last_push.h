@@ -1,7 +1,7 @@
 // What was sent before, so that only what came since is sent now.
 //
 // Kept by context: a hash of the path's functions, and the values of each metric then. Contexts
-// only ever grow while a program lives; another run of the program is told by its start.
+// only ever grow while a program lives; its start tells another run of the program.
 #pragma once
 
 #include <cstdint>

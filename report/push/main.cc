@@ -7,8 +7,8 @@
 #include <exception>
 #include <thread>
 
-#include "report/push/http.h"
 #include "report/push/otlp_answer.h"
+#include "report/push/post.h"
 #include "report/push/push.h"
 #include "report/text/escape.h"
 #include "report/text/progress_bar.h"
@@ -61,13 +61,13 @@ int run(int argc, char** argv) {
 
   const push::Upload& upload = *prepared->upload;
   const bool is_otlp = options->format == push::Format::kOtlp;
-  const push::Request request = is_otlp ? push::otlp_post(options->url.path, upload)
-                                        : push::ingest_request(options->url.path, upload);
+  const push::Request request = is_otlp ? push::otlp_post(options->server, upload)
+                                        : push::ingest_request(options->server, upload);
   unsigned tries = 0;
   const push::Response response = push::post_with_retries(
       [&] {
         ++tries;
-        return push::post(options->url, request, options->tenant, options->timeout_s);
+        return push::post(request, options->tenant, options->timeout_s);
       },
       options->format, options->retries,
       [](std::chrono::milliseconds pause) { std::this_thread::sleep_for(pause); });

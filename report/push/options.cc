@@ -1,7 +1,10 @@
 #include "report/push/options.h"
 
+#include <curl/curl.h>
+
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <memory>
 #include <sstream>
 
 namespace fbleprof::push {
@@ -46,33 +49,26 @@ bool is_label_name(const std::string& name, Format format) {
 
 }  // namespace
 
-Result<Url> parse_url(const std::string& text) {
-  constexpr std::string_view kHttp = "http://";
-  if (text.starts_with("https://")) {
-    return usage(text + ": https is not supported: push to a proxy or agent on http://127.0.0.1");
+Result<std::string> server_url(const std::string& text) {
+  if (!text.starts_with("http://") && !text.starts_with("https://")) {
+    return usage(text + ": a URL begins with http:// or https://");
   }
-  if (!text.starts_with(kHttp)) return usage(text + ": a URL begins with http://");
-  const std::string rest = text.substr(kHttp.size());
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  std::string place = rest.substr(0, slash);
-  Url url;
-  url.path = rest.substr(slash);
-  while (url.path.ends_with('/')) url.path.pop_back();
   const bool harmless =
       std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
-  if (!harmless || text.find_first_of("?#@") != std::string::npos) {
-    return usage(text + ": no query, user or blanks in the URL");
+  if (!harmless || text.find_first_of("?#") != std::string::npos) {
+    return usage(text + ": a URL here has no query, fragment or blanks");
   }
-  const std::size_t bracket = place.starts_with('[') ? place.find(']') : 0;
-  if (bracket == std::string::npos) return usage(text + ": a bracket is open");
-  const std::size_t colon = place.find(':', bracket);
-  url.host = place.substr(0, colon);
-  url.port = colon == std::string::npos ? "80" : place.substr(colon + 1);
-  if (url.host.starts_with('[')) url.host = url.host.substr(1, url.host.size() - 2);
-  const bool is_port = !url.port.empty() && url.port.size() <= 5 &&
-                       url.port.find_first_not_of("0123456789") == std::string::npos;
-  if (url.host.empty() || !is_port) return usage(text + ": http://HOST[:PORT][/PATH]");
-  return url;
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parts(curl_url(), curl_url_cleanup);
+  if (const CURLUcode bad = curl_url_set(parts.get(), CURLUPART_URL, text.c_str(), 0)) {
+    return usage(text + ": " + curl_url_strerror(bad));
+  }
+  char* user = nullptr;
+  if (curl_url_get(parts.get(), CURLUPART_USER, &user, 0) == CURLUE_OK) {
+    curl_free(user);
+    // Other users see a command line.
+    return usage("a URL with a user: write user and password to ~/.netrc");
+  }
+  return text.substr(0, text.find_last_not_of('/') + 1);
 }
 
 Result<Options> parse_options(int argc, char** argv) {
@@ -95,9 +91,9 @@ Result<Options> parse_options(int argc, char** argv) {
   if (places.size() != 2) return usage("give a profile and a URL");
   options.file = places[0];
   options.url_text = places[1];
-  auto url = parse_url(places[1]);
-  if (!url) return url.error();
-  options.url = std::move(*url);
+  auto server = server_url(places[1]);
+  if (!server) return server.error();
+  options.server = std::move(*server);
   if (given.count("format") != 0) {
     const Text format = given["format"].as<Text>();
     if (format != "pprof" && format != "otlp")
@@ -131,8 +127,9 @@ std::string help_text() {
        << named_options()
        << "\nExamples:\n"
           "  fble-prof push mlmon.out http://127.0.0.1:4040\n"
-          "  fble-prof push --since-last --label env=staging mlmon.out http://profiles:4040\n"
+          "  fble-prof push --since-last --label env=staging mlmon.out https://profiles.example\n"
           "  fble-prof push --format otlp mlmon.out http://127.0.0.1:4318\n\n"
+          "Credentials come from ~/.netrc, proxies from http_proxy, https_proxy and no_proxy.\n"
           "A server takes 4 MiB and 16,000 samples: the cheapest contexts are charged to their\n"
           "callers until the profile fits, and a line says so.\n\n"
           "Exit status: 0 sent, or nothing new to send; 1 the server refused it or could not be\n"

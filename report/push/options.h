@@ -10,12 +10,9 @@
 
 namespace fbleprof::push {
 
-struct Url {
-  std::string host, port, path;  // path without query, "" or begins with '/'
-};
-
-// "http://host[:port][/path]", also with an address of IPv6 in brackets. Fails on anything else.
-Result<Url> parse_url(const std::string& text);
+// "http[s]://HOST[:PORT][/PATH]", without slashes at the end: a server's own path is added to it.
+// Fails on anything else, also on a URL with a user, a query or a fragment.
+Result<std::string> server_url(const std::string& text);
 
 // How the profile is sent, and to which servers.
 enum class Format {
@@ -26,7 +23,7 @@ enum class Format {
 struct Options {
   enum class Action { kPush, kHelp, kVersion } action = Action::kPush;
   std::string file;
-  Url url;
+  std::string server;    // its URL, without slashes at the end
   std::string url_text;  // as it was typed
   Format format = Format::kPprof;
   std::string name;  // of the application; "" = the program's

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "report/push/http.h"
+#include "report/push/retries.h"
 
 namespace fbleprof::push {
 

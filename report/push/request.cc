@@ -77,13 +77,13 @@ std::string percent_encode(std::string_view text) {
   return out;
 }
 
-Request ingest_request(const std::string& path, const Upload& upload) {
+Request ingest_request(const std::string& server, const Upload& upload) {
   Request request;
-  request.target = fmt::format("{}/ingest?name={}&from={}&until={}&format=pprof", path,
-                               percent_encode(application_name(upload.name, upload.labels)),
-                               upload.from_s, upload.until_s);
-  if (upload.rate_hz != 0) request.target += fmt::format("&sampleRate={}", upload.rate_hz);
-  request.target += "&spyName=fbleprof";
+  request.url = fmt::format("{}/ingest?name={}&from={}&until={}&format=pprof", server,
+                            percent_encode(application_name(upload.name, upload.labels)),
+                            upload.from_s, upload.until_s);
+  if (upload.rate_hz != 0) request.url += fmt::format("&sampleRate={}", upload.rate_hz);
+  request.url += "&spyName=fbleprof";
 
   // A boundary must not occur in what it bounds.
   std::string boundary = "fbleprof-form";
@@ -96,9 +96,9 @@ Request ingest_request(const std::string& path, const Upload& upload) {
   return request;
 }
 
-Request otlp_post(const std::string& path, const Upload& upload) {
+Request otlp_post(const std::string& server, const Upload& upload) {
   Request request;
-  request.target = path + "/v1development/profiles";
+  request.url = server + "/v1development/profiles";
   request.content_type = "application/x-protobuf";
   request.content_encoding = "gzip";
   request.body = upload.profile;

@@ -19,7 +19,7 @@ struct Upload {
 };
 
 struct Request {
-  std::string target;  // path and query
+  std::string url;  // with path and query
   std::string content_type;
   std::string content_encoding;  // "" = none
   std::string body;
@@ -32,11 +32,11 @@ std::string application_name(const std::string& name,
 // All but letters, digits and -._~ as %XX.
 std::string percent_encode(std::string_view text);
 
-// Pyroscope's: a form with the fields `profile` and `sample_type_config`. `path` comes before
-// /ingest.
-Request ingest_request(const std::string& path, const Upload& upload);
+// Pyroscope's: a form with the fields `profile` and `sample_type_config`. `server` is
+// its URL, to which /ingest is added.
+Request ingest_request(const std::string& server, const Upload& upload);
 
-// OTLP's over HTTP: the profile itself. `path` comes before /v1development/profiles.
-Request otlp_post(const std::string& path, const Upload& upload);
+// OTLP's over HTTP: the profile itself. `server` is the URL before /v1development/profiles.
+Request otlp_post(const std::string& server, const Upload& upload);
 
 }  // namespace fbleprof::push

@@ -100,6 +100,8 @@ Names Names::marked(std::vector<FunctionId> shown) const {
   }
   Names result = *this;
   result.marks_.clear();
+  result.placed_.clear();
+  result.shown_ = shown;
   for (const auto& [name, same] : by_name) {
     if (same.size() < 2) continue;
     const auto of = tells_apart(*profile_, same, module_of) ? module_of
@@ -107,8 +109,29 @@ Names Names::marked(std::vector<FunctionId> shown) const {
                                                             : place_of;
     for (const FunctionId function : same) {
       const std::string mark = escape(of(*profile_, function));
-      if (!mark.empty()) result.marks_[function] = " [" + mark + "]";
+      if (mark.empty()) continue;
+      result.marks_[function] = " [" + mark + "]";
+      if (of == place_of) result.placed_.insert(function);
     }
+  }
+  return result;
+}
+
+Names Names::marked_too(std::vector<FunctionId> more) const {
+  more.insert(more.end(), shown_.begin(), shown_.end());
+  return marked(std::move(more));
+}
+
+std::map<FunctionId, std::string> Names::differences(std::vector<FunctionId> functions) const {
+  std::sort(functions.begin(), functions.end());
+  functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
+  std::map<FunctionId, std::string> result;
+  if (functions.size() < 2) return result;
+  std::vector<std::string> labels;
+  for (const FunctionId f : functions) labels.push_back(label(f));
+  const std::vector<std::string> parts = report::differences(labels);
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    if (!parts[i].empty()) result[functions[i]] = " [" + parts[i] + "]";
   }
   return result;
 }
@@ -221,15 +244,7 @@ std::vector<std::string> Names::fit(const std::vector<Pieces>& lines, std::size_
       for (const auto& [list, rows] : different) {
         if (p < list.size()) functions.push_back(list[p]);
       }
-      std::sort(functions.begin(), functions.end());
-      functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
-      if (functions.size() < 2) continue;
-      std::vector<std::string> labels;
-      for (const FunctionId f : functions) labels.push_back(label(f));
-      const std::vector<std::string> parts = differences(labels);
-      for (std::size_t i = 0; i < functions.size(); ++i) {
-        if (!parts[i].empty()) shown[functions[i]] = " [" + parts[i] + "]";
-      }
+      shown = differences(std::move(functions));
     }
     std::set<std::string> taken;
     std::size_t number = 1;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,12 +42,20 @@ class Names {
   // Marks functions of one name for a list that shows these: behind their names stands the module,
   // where that tells them apart, else the source file, else module and address.
   Names marked(std::vector<profile::FunctionId> shown) const;
+  // The same for a list that shows `more` beside those.
+  Names marked_too(std::vector<profile::FunctionId> more) const;
+
+  // What sets each of the functions' names apart from the others', as " [int]".
+  std::map<profile::FunctionId, std::string> differences(
+      std::vector<profile::FunctionId> functions) const;
 
   std::string whole(profile::FunctionId function) const { return whole_name(*profile_, function); }
   // The same with what marked() put behind it.
   std::string whole_marked(profile::FunctionId function) const {
     return whole(function) + mark_of(function);
   }
+  // Whether neither module nor file tells it from the others of its name.
+  bool needs_place(profile::FunctionId function) const { return placed_.count(function) != 0; }
   // For people, in at most `width` columns; 0 = no limit.
   std::string fit(profile::FunctionId function, std::size_t width) const;
 
@@ -63,7 +72,9 @@ class Names {
 
   const profile::Profile* profile_;
   bool lines_;
+  std::vector<profile::FunctionId> shown_;  // of marked()
   std::map<profile::FunctionId, std::string> marks_;
+  std::set<profile::FunctionId> placed_;  // of marks_: by address or line
 };
 
 }  // namespace fbleprof::report

@@ -4,242 +4,23 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/call_sites.h"
 #include "base/hex.h"
-#include "names/shorten.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
-#include "report/views/annotated.h"
+#include "report/views/annotate_text.h"
 #include "report/views/phrases.h"
-#include "report/views/view.h"
 
 namespace fbleprof::report {
 
 using namespace profile;
 using analysis::LineRow;
 using analysis::Place;
-using analysis::PlaceChain;
 using Kind = Column::Kind;
 
 namespace {
 
-// Which of the two to show: --source, --asm, or both.
-enum class AnnotateBy { kBoth, kSource, kInstructions };
-
 constexpr std::size_t kFunctionsForPeople = 5;
-// What costs nothing is shown this far around what does.
-constexpr std::size_t kLinesAround = 4, kInstructionsAround = 5, kSmallestGap = 2;
-
-std::string place_name(const Place& place) {
-  if (place.file.empty()) return "?";
-  const std::string file = escape(base_name(place.file));
-  return place.line == 0 ? file : fmt::format("{}:{}", file, place.line);
-}
-
-// A line of source as people see it: tabs are columns.
-std::string source_line(const Annotated& one, const std::string& file, std::uint32_t line) {
-  const auto source = one.sources.find(file);
-  if (source == one.sources.end()) return {};
-  std::string text;
-  for (const char c : source->second.line(line)) {
-    if (c == '\t') {
-      text.append(4 - text.size() % 4, ' ');
-    } else {
-      text += c;
-    }
-  }
-  return escape(text);
-}
-
-// By place in a list: whether it is within `around` of one that costs something, or in a gap too
-// small to be worth a line.
-std::vector<std::uint8_t> near_cost(const std::vector<std::uint64_t>& costs, std::size_t around,
-                                    bool all) {
-  std::vector<std::uint8_t> shown(costs.size(), all ? 1 : 0);
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (costs[i] == 0) continue;
-    const std::size_t end = std::min(costs.size(), i + around + 1);
-    for (std::size_t j = i > around ? i - around : 0; j < end; ++j) shown[j] = 1;
-  }
-  if (std::find(shown.begin(), shown.end(), 1) == shown.end()) return shown;
-  for (std::size_t i = 0; i < shown.size();) {
-    std::size_t end = i;
-    while (end < shown.size() && shown[end] == 0) ++end;
-    if (end - i <= kSmallestGap)
-      std::fill_n(shown.begin() + static_cast<std::ptrdiff_t>(i), end - i, 1);
-    i = std::max(end, i + 1);
-  }
-  return shown;
-}
-
-class Text {
- public:
-  Text(const Request& request, const Look& look, const Annotated& one)
-      : request_(request), look_(look), one_(one) {}
-
-  std::string run(AnnotateBy by) {
-    head();
-    if (by != AnnotateBy::kInstructions && !one_.file.empty()) source();
-    if (by != AnnotateBy::kSource && !one_.code.empty()) instructions();
-    for (const std::string& note : one_.notes) out_ += paint(look_, Ink::kDim, escape(note)) + "\n";
-    return std::move(out_);
-  }
-
- private:
-  std::string value(std::uint64_t v) const { return request_.amount(v); }
-
-  void line(std::uint64_t cost, std::string_view middle, Ink ink, std::string_view text) {
-    const std::uint64_t whole = std::max(one_.costs.in_code, one_.costs.self());
-    const std::string figures = cost == 0 ? std::string(18, ' ')
-                                          : fmt::format("{}  {} ", pad_left(value(cost), 9),
-                                                        pad_left(percent(cost, whole), 6));
-    std::string rest = fmt::format("{} {}", middle, text);
-    if (look_.width != 0) rest = cut(rest, look_.width > 40 ? look_.width - 18 : 22);
-    out_ += paint(look_, heat(percent_of(cost, whole)), figures) + paint(look_, ink, rest) + "\n";
-    while (out_.size() > 1 && out_[out_.size() - 2] == ' ') out_.erase(out_.size() - 2, 1);
-  }
-
-  void gap(std::size_t count, const char* what) {
-    if (count != 0) line(0, "", Ink::kDim, fmt::format("     ⋮ {} {}", count, what));
-  }
-
-  void head() {
-    const analysis::Annotation& costs = one_.costs;
-    const Module& module = request_.profile().modules()[one_.range.module.index()];
-    out_ += paint(look_, Ink::kBold, escape(names::tidy(one_.name)));
-    out_ += fmt::format("  ({} 0x{:x}, {} bytes)\n",
-                        escape(base_name(request_.profile().text(module.path))), one_.range.begin,
-                        one_.range.end - one_.range.begin);
-    out_ += fmt::format("self {} ({}): {} in its own code", value(costs.self()),
-                        percent(costs.self(), request_.costs.total()),
-                        value(costs.in_code - costs.of_callers));
-    for (std::size_t i = 0; i < costs.outside.size() && i < 4; ++i) {
-      const FunctionId leaf = costs.outside[i].leaf;
-      out_ +=
-          fmt::format(", {} in {}", value(costs.outside[i].cost), request_.names().fit(leaf, 40));
-    }
-    if (costs.outside.size() > 4) out_ += fmt::format(", … {} more", costs.outside.size() - 4);
-    if (costs.without_address != 0) {
-      out_ += fmt::format(", {} at no known address", value(costs.without_address));
-    }
-    if (costs.of_callers != 0) {
-      out_ += fmt::format("; {} more in its code, charged to callers (it has no hook there)",
-                          value(costs.of_callers));
-    }
-    out_ += "\n";
-  }
-
-  void source() {
-    out_ += "\n" + paint(look_, Ink::kDim, escape(one_.file)) + "\n";
-    // The function's own lines, with what was inlined there below each.
-    std::map<std::uint32_t, std::size_t> row_of_line;
-    std::vector<std::size_t> elsewhere;
-    for (std::size_t i = 0; i < one_.lines.size(); ++i) {
-      if (one_.lines[i].depth != 0) continue;
-      const Place& place = one_.lines[i].place;
-      if (place.file == one_.file && place.line != 0) {
-        row_of_line[place.line] = i;
-      } else {
-        elsewhere.push_back(i);
-      }
-    }
-    std::vector<std::uint64_t> costs;
-    for (std::uint32_t l = one_.first_line; l <= one_.last_line; ++l) {
-      const auto row = row_of_line.find(l);
-      costs.push_back(row == row_of_line.end() ? 0 : one_.lines[row->second].cost);
-    }
-    const auto shown = near_cost(costs, kLinesAround, look_.all);
-    std::size_t hidden = 0;
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-      if (shown[i] == 0) {
-        ++hidden;
-        continue;
-      }
-      gap(hidden, "lines");
-      hidden = 0;
-      const auto number = static_cast<std::uint32_t>(one_.first_line + i);
-      line(costs[i], fmt::format("{:>6}", number), Ink::kPlain,
-           source_line(one_, one_.file, number));
-      const auto row = row_of_line.find(number);
-      if (row != row_of_line.end()) inlined_below(row->second);
-    }
-    gap(hidden, "lines");
-    for (const std::size_t row : elsewhere) {
-      const LineRow& other = one_.lines[row];
-      line(other.cost, "", Ink::kPlain,
-           fmt::format("{}  {}", place_name(other.place),
-                       source_line(one_, other.place.file, other.place.line)));
-      inlined_below(row);
-    }
-  }
-
-  void inlined_below(std::size_t row) {
-    for (std::size_t i = row + 1; i < one_.lines.size() && one_.lines[i].depth != 0; ++i) {
-      const LineRow& inlined = one_.lines[i];
-      std::string text = source_line(one_, inlined.place.file, inlined.place.line);
-      text.erase(0, text.find_first_not_of(' ') == std::string::npos ? text.size()
-                                                                     : text.find_first_not_of(' '));
-      line(inlined.cost, "      ", Ink::kDim,
-           fmt::format("{}↳ {} {}  {}", std::string(2 * (inlined.depth - 1), ' '),
-                       escape(names::shorten(inlined.place.function, 40)),
-                       place_name(inlined.place), text));
-    }
-  }
-
-  void instructions() {
-    out_ += "\n";
-    std::vector<std::uint64_t> costs;
-    std::size_t next = 0;
-    const auto& sampled = one_.costs.instructions;
-    for (const symbolize::Instruction& at : one_.code) {
-      std::uint64_t cost = 0;
-      while (next < sampled.size() && sampled[next].address < at.address + at.bytes.size()) {
-        cost += sampled[next++].cost;
-      }
-      costs.push_back(cost);
-    }
-    const auto shown = near_cost(costs, kInstructionsAround, look_.all);
-    std::size_t hidden = 0;
-    const PlaceChain* above = nullptr;
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-      if (shown[i] == 0) {
-        ++hidden;
-        continue;
-      }
-      gap(hidden, "instructions");
-      if (hidden != 0) above = nullptr;
-      hidden = 0;
-      if (above == nullptr || *above != one_.chains[i]) place_line(one_.chains[i]);
-      above = &one_.chains[i];
-      line(costs[i], fmt::format("{:>8x}: ", one_.code[i].address), Ink::kPlain, code_text(i));
-    }
-    gap(hidden, "instructions");
-  }
-
-  void place_line(const PlaceChain& chain) {
-    if (chain.back().file.empty()) return;
-    std::string where;
-    for (auto place = chain.rbegin(); place != chain.rend(); ++place) {
-      if (!where.empty()) where += " ← ";
-      if (chain.size() > 1) where += escape(names::shorten(place->function, 30)) + " ";
-      where += place_name(*place);
-    }
-    line(0, "", Ink::kDim,
-         fmt::format("{}  {}", where, source_line(one_, chain.back().file, chain.back().line)));
-  }
-
-  std::string code_text(std::size_t i) const {
-    const symbolize::Instruction& at = one_.code[i];
-    std::string text = escape(at.text);
-    if (!at.target) return text;
-    const auto name = one_.names.find(*at.target);
-    return name == one_.names.end() ? text : fmt::format("{} <{}>", text, escape(name->second));
-  }
-
-  const Request& request_;
-  const Look& look_;
-  const Annotated& one_;
-  std::string out_;
-};
 
 Table line_table(const Annotated& one) {
   Table table;
@@ -247,11 +28,12 @@ Table line_table(const Annotated& one) {
   table.columns = {{"depth", "", Kind::kNumber}, {"name", "", Kind::kText},
                    {"file", "", Kind::kText},    {"line", "", Kind::kNumber},
                    {"cost", "", Kind::kCost},    {"own", "", Kind::kCost},
-                   {"text", "", Kind::kText}};
+                   {"total", "", Kind::kCost},   {"text", "", Kind::kText}};
   for (const LineRow& row : one.lines) {
     const auto source = one.sources.find(row.place.file);
     table.add({number_cell(row.depth), text_cell(row.place.function), text_cell(row.place.file),
                number_cell(row.place.line), number_cell(row.cost), number_cell(row.own),
+               number_cell(row.total),
                text_cell(source == one.sources.end()
                              ? std::string()
                              : std::string(source->second.line(row.place.line)))});
@@ -262,30 +44,27 @@ Table line_table(const Annotated& one) {
 Table instruction_table(const Annotated& one) {
   Table table;
   table.key = "instructions";
-  table.columns = {{"address", "", Kind::kNumber}, {"cost", "", Kind::kCost},
-                   {"name", "", Kind::kText},      {"file", "", Kind::kText},
-                   {"line", "", Kind::kNumber},    {"bytes", "", Kind::kText},
-                   {"text", "", Kind::kText},      {"target", "", Kind::kText}};
+  table.columns = {
+      {"address", "", Kind::kNumber}, {"cost", "", Kind::kCost}, {"total", "", Kind::kCost},
+      {"name", "", Kind::kText},      {"file", "", Kind::kText}, {"line", "", Kind::kNumber},
+      {"bytes", "", Kind::kText},     {"text", "", Kind::kText}, {"target", "", Kind::kText}};
   std::size_t next = 0;
   const auto& sampled = one.costs.instructions;
   for (std::size_t i = 0; i < one.code.size(); ++i) {
     const symbolize::Instruction& at = one.code[i];
-    std::uint64_t cost = 0;
-    while (next < sampled.size() && sampled[next].address < at.address + at.bytes.size()) {
-      cost += sampled[next++].cost;
-    }
+    const Figures cost = figures_of(one, at, next);
     const Place& place = one.chains[i].back();
     const auto name = at.target ? one.names.find(*at.target) : one.names.end();
-    table.add({number_cell(at.address), number_cell(cost), text_cell(place.function),
-               text_cell(place.file), number_cell(place.line), text_cell(hex(at.bytes)),
-               text_cell(at.text),
+    table.add({number_cell(at.address), number_cell(cost.self), number_cell(cost.total),
+               text_cell(place.function), text_cell(place.file), number_cell(place.line),
+               text_cell(hex(at.bytes)), text_cell(at.text),
                text_cell(name == one.names.end() ? std::string() : name->second)});
   }
   // Without the file the addresses are all there is.
   for (; next < sampled.size(); ++next) {
     table.add({number_cell(sampled[next].address), number_cell(sampled[next].cost),
-               text_cell(one.name), text_cell(""), number_cell(0), text_cell(""), text_cell(""),
-               text_cell("")});
+               number_cell(sampled[next].total), text_cell(one.name), text_cell(""), number_cell(0),
+               text_cell(""), text_cell(""), text_cell("")});
   }
   return table;
 }
@@ -298,7 +77,8 @@ Table outside_table(const Profile& profile, const Annotated& one) {
       {"name", "", Kind::kName}, {"module", "", Kind::kText}, {"cost", "", Kind::kCost}};
   for (const auto& other : one.costs.outside) {
     const ModuleId module = profile.functions().module[other.leaf.index()];
-    table.add({name_cell(other.leaf),
+    table.add({other.begin == 0 ? name_cell(other.leaf)
+                                : text_cell(place_in(profile, module, other.begin)),
                text_cell(module ? profile.text(profile.modules()[module.index()].path) : ""),
                number_cell(other.cost)});
   }
@@ -315,6 +95,7 @@ Section section_of(const Profile& profile, const Annotated& one, AnnotateBy by) 
                     {"begin", number_cell(one.range.begin)},
                     {"end", number_cell(one.range.end)},
                     {"file", text_cell(one.file)},
+                    {"total", number_cell(one.costs.total)},
                     {"self", number_cell(one.costs.self())},
                     {"in_code", number_cell(one.costs.in_code)},
                     {"of_callers", number_cell(one.costs.of_callers)},
@@ -325,6 +106,9 @@ Section section_of(const Profile& profile, const Annotated& one, AnnotateBy by) 
   std::vector<std::string> notes;
   for (const std::string& note : one.notes) notes.push_back(escape(note));
   section.lists.emplace_back("notes", std::move(notes));
+  std::vector<std::string> callers;
+  for (const std::string& caller : one.inlined_into) callers.push_back(escape(caller));
+  section.lists.emplace_back("inlined_into", std::move(callers));
   return section;
 }
 
@@ -356,13 +140,21 @@ Result<Document> annotate(const Request& request) {
   document.text = [request, found, by](const Look& look) {
     std::string out;
     for (const Annotated& one : found->functions) {
-      out += (out.empty() ? "" : "\n") + Text(request, look, one).run(by);
+      out += (out.empty() ? "" : "\n") + annotated_text(request, look, one, by);
     }
     out += "\n" + paint(look, Ink::kDim, kept_line(request)) + "\n";
+    if (!analysis::has_call_sites(request.profile())) {
+      out +=
+          paint(look, Ink::kDim,
+                "total: what a function called from several lines costs stands at the first that "
+                "called it (fble-prof --callsites keeps them apart)") +
+          "\n";
+    }
     if (found->left_out == 0) return out;
     return out +
            paint(look, Ink::kDim,
-                 fmt::format("… {} more functions (--top N, --all)", found->left_out)) +
+                 fmt::format("… {} more {} (--top N, --all)", found->left_out,
+                             plural(found->left_out, "function"))) +
            "\n";
   };
   return document;
@@ -375,23 +167,24 @@ const Register kAnnotate({
     .example = "*",
     .help = "the cost of a function by source line and by instruction, inlined functions unfolded "
             "(record with fble-prof --leaves)",
-    .manual = "The self cost of a function by source line and by instruction, with what was "
-              "inlined there\n"
-              "below each line.\n"
-              "Percentages are of the function.\n"
-              "Time in code without hooks that it called is told by name; a source file that is "
-              "gone is a\n"
-              "note.\n"
-              "Needs a profile recorded with fble-prof \\-\\-leaves.\n"
-              ".B \\-\\-source\n"
-              "shows lines only,\n"
-              ".B \\-\\-asm\n"
-              "instructions only.",
+    .manual =
+        "The cost of a function by source line and by instruction, with and without what was\n"
+        "called from there.\n"
+        "Functions that were inlined stand below the line that holds their call; a NAME that\n"
+        "was inlined is shown by line, too.\n"
+        "Percentages are of the function's total.\n"
+        "A note tells of each source file that is gone.\n"
+        "Needs a profile recorded with fble-prof \\-\\-leaves; if it was recorded with\n"
+        "\\-\\-callsites, too, calls of one function from several lines are told apart.\n"
+        ".B \\-\\-source\n"
+        "shows lines only,\n"
+        ".B \\-\\-asm\n"
+        "instructions only.",
     .topic = View::Topic::kCode,
     .sort_keys = "",
     .options = {{"source", "with --annotate: lines only"},
                 {"asm", "with --annotate: instructions only"}},
-    .needs = [](const std::string&) { return Needs{.splits = {}, .leaves = true}; },
+    .needs = [](const std::string&) { return Needs{.splits = {}, .leaves = true, .sites = true}; },
     .show = annotate,
 });
 

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "report/text/escape.h"
+#include "report/views/annotated_parts.h"
 #include "report/views/phrases.h"
+#include "transform/matcher.h"
 
 namespace fbleprof::report {
 
@@ -90,6 +92,8 @@ class Targets {
   std::map<std::pair<ModuleId, std::uint64_t>, FunctionId> name_at_;
 };
 
+}  // namespace
+
 PlaceChain chain_of(const symbolize::ModuleSymbols& symbols, std::size_t i,
                     const std::string& name) {
   const symbolize::AddressSymbol& address = symbols.addresses[i];
@@ -100,9 +104,7 @@ PlaceChain chain_of(const symbolize::ModuleSymbols& symbols, std::size_t i,
   return chain;
 }
 
-// The file that most of the function's own instructions come from, and its lines there.
-void find_extent(Annotated& out, const std::vector<PlaceChain>& chains,
-                 const symbolize::FunctionSymbol& symbol) {
+void find_extent(Annotated& out, const std::vector<PlaceChain>& chains) {
   std::map<std::string, std::size_t> uses;
   for (const PlaceChain& chain : chains) {
     if (!chain.front().file.empty()) ++uses[chain.front().file];
@@ -117,10 +119,20 @@ void find_extent(Annotated& out, const std::vector<PlaceChain>& chains,
     if (out.first_line == 0 || own.line < out.first_line) out.first_line = own.line;
     out.last_line = std::max(out.last_line, own.line);
   }
-  if (symbol.file == out.file && symbol.line != 0 && symbol.line < out.first_line) {
-    out.first_line = symbol.line;
+}
+
+void read_sources(const Request& request, const std::vector<PlaceChain>& chains, Annotated& out) {
+  for (const PlaceChain& chain : chains) {
+    for (const Place& place : chain) {
+      if (place.file.empty() || out.sources.count(place.file) != 0) continue;
+      const auto [it, added] =
+          out.sources.try_emplace(place.file, request.code->source(place.file));
+      if (!it->second.note().empty()) out.notes.push_back(it->second.note());
+    }
   }
 }
+
+namespace {
 
 void add_names(const Request& request, Annotated& out) {
   std::vector<std::uint64_t> targets;
@@ -156,34 +168,58 @@ void add_details(const Request& request, Annotated& out) {
   for (const symbolize::Instruction& instruction : out.code) {
     addresses.push_back(instruction.address);
   }
-  for (const analysis::InstructionCost& at : out.costs.instructions) {
-    addresses.push_back(at.address);
-  }
+  for (const analysis::Charge& at : out.costs.charges) addresses.push_back(at.address);
   if (addresses.empty()) return;
   const symbolize::ModuleSymbols symbols = request.code->symbols(out.range.module, addresses, true);
   std::vector<PlaceChain> chains;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     chains.push_back(chain_of(symbols, i, out.name));
   }
-  find_extent(out, chains, symbols.functions[symbols.addresses[0].function]);
+  find_extent(out, chains);
+  const symbolize::FunctionSymbol& symbol = symbols.functions[symbols.addresses[0].function];
+  if (symbol.file == out.file && symbol.line != 0 && symbol.line < out.first_line) {
+    out.first_line = symbol.line;
+  }
   out.chains.assign(chains.begin(), chains.begin() + static_cast<std::ptrdiff_t>(out.code.size()));
   const std::vector<PlaceChain> costly(
       chains.begin() + static_cast<std::ptrdiff_t>(out.code.size()), chains.end());
-  out.lines = analysis::line_rows(out.costs.instructions, costly);
+  out.lines = analysis::line_rows(out.costs.charges, costly);
 
   if (out.file.empty()) {
     out.notes.push_back(fmt::format("{}: no debug info: no source lines (build with -g)",
                                     module_of_range(request, out)));
   }
-  for (const PlaceChain& chain : chains) {
-    for (const Place& place : chain) {
-      if (place.file.empty() || out.sources.count(place.file) != 0) continue;
-      const auto [it, added] =
-          out.sources.try_emplace(place.file, request.code->source(place.file));
-      if (!it->second.note().empty()) out.notes.push_back(it->second.note());
-    }
-  }
+  read_sources(request, chains, out);
   add_names(request, out);
+}
+
+// Samples in code without names become those of functions, which the unwind tables delimit.
+void join_nameless(const Request& request, analysis::Annotation& costs) {
+  using Outside = analysis::Annotation::Outside;
+  const Functions& functions = request.profile().functions();
+  std::map<ModuleId, std::vector<Outside>> nameless;
+  for (const Outside& other : costs.outside) {
+    const std::size_t f = other.leaf.index();
+    if (!functions.name[f] && functions.module[f]) nameless[functions.module[f]].push_back(other);
+  }
+  if (nameless.empty()) return;
+  std::erase_if(costs.outside, [&](const Outside& other) {
+    return !functions.name[other.leaf.index()] && functions.module[other.leaf.index()];
+  });
+  for (const auto& [module, samples] : nameless) {
+    std::vector<std::uint64_t> addresses;
+    for (const Outside& one : samples) addresses.push_back(functions.address[one.leaf.index()]);
+    const symbolize::ModuleSymbols symbols = request.code->symbols(module, addresses, false);
+    std::map<std::uint64_t, Outside> joined;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const std::uint64_t begin = symbols.functions[symbols.addresses[i].function].begin;
+      joined.try_emplace(begin, Outside{samples[i].leaf, 0, begin}).first->second.cost +=
+          samples[i].cost;
+    }
+    for (const auto& [begin, one] : joined) costs.outside.push_back(one);
+  }
+  std::stable_sort(costs.outside.begin(), costs.outside.end(),
+                   [](const Outside& a, const Outside& b) { return a.cost > b.cost; });
 }
 
 bool has_leaves(const Profile& profile) {
@@ -198,40 +234,51 @@ bool has_leaves(const Profile& profile) {
 Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size_t most) {
   const std::string& pattern = request.value;
   const Profile& profile = request.profile();
-  auto matches = named_functions(request, pattern);
-  if (!matches) return matches.error();
+  const std::vector<analysis::Charge> charges = analysis::charges(request.costs);
+  AnnotatedFunctions result;
+  // Patterns that name many functions name those with code of their own, if there are any.
+  const auto matches = named_functions(request, pattern);
+  const bool leaves = has_leaves(profile);
+  if (leaves && (!matches || transform::is_exact(pattern))) {
+    result.functions = inlined_functions(request, charges);
+  }
+  if (!matches && result.functions.empty()) return matches.error();
   const auto failed = [&](const std::string& what, const std::string& remedy) {
     return Error{"", std::nullopt, fmt::format("\"{}\" {}", escape(pattern), what), remedy};
   };
-  const Targets targets(request, *matches);
-  if (targets.ranges().empty()) {
-    return failed("names nothing with code of its own",
-                  "blocks and functions of unknown size have no lines and instructions");
-  }
-  if (!has_leaves(profile)) {
-    return failed("cannot be annotated: no sampled addresses were recorded",
-                  "record with fble-prof --leaves (FBLEPROF_LEAVES=1)");
-  }
-
-  AnnotatedFunctions result;
-  for (const auto& [range, function] : targets.ranges()) {
-    Annotated& next = result.functions.emplace_back();
-    next.name = display_name(profile, function);
-    next.range = range;
-    next.costs = analysis::annotate(profile, request.metric(), range, targets.functions_of(range));
+  if (matches) {
+    const Targets targets(request, *matches);
+    if (targets.ranges().empty() && result.functions.empty()) {
+      return failed("names nothing with code of its own",
+                    "blocks and functions of unknown size have no lines and instructions");
+    }
+    if (!leaves) {
+      return failed("cannot be annotated: no sampled addresses were recorded",
+                    "record with fble-prof --leaves (FBLEPROF_LEAVES=1)");
+    }
+    for (const auto& [range, function] : targets.ranges()) {
+      Annotated& next = result.functions.emplace_back();
+      next.name = display_name(profile, function);
+      next.range = range;
+      next.costs = analysis::annotate(request.costs, charges, range, targets.functions_of(range));
+    }
   }
   const auto weight = [](const Annotated& one) { return one.costs.in_code + one.costs.self(); };
   std::stable_sort(result.functions.begin(), result.functions.end(),
                    [&](const Annotated& a, const Annotated& b) { return weight(a) > weight(b); });
-  // One without a sample is worth showing where it is all there is.
-  while (result.functions.size() > 1 && weight(result.functions.back()) == 0) {
+  // One without a cost is worth showing where it is all there is.
+  while (result.functions.size() > 1 && result.functions.back().costs.total == 0) {
     result.functions.pop_back();
   }
   if (result.functions.size() > most) {
     result.left_out = result.functions.size() - most;
     result.functions.resize(most);
   }
-  for (Annotated& one : result.functions) add_details(request, one);
+  for (Annotated& one : result.functions) {
+    if (!one.inlined_into.empty()) continue;
+    join_nameless(request, one.costs);
+    add_details(request, one);
+  }
   return result;
 }
 

@@ -12,8 +12,9 @@
 namespace fbleprof::report {
 
 struct Annotated {
-  std::string name;  // for people, not escaped
-  analysis::CodeRange range;
+  std::string name;                       // for people, not escaped
+  analysis::CodeRange range;              // of an inlined function only the module
+  std::vector<std::string> inlined_into;  // the functions that hold it; empty: it has its own code
   analysis::Annotation costs;
   std::vector<symbolize::Instruction> code;    // empty where it cannot be had: see notes
   std::vector<analysis::PlaceChain> chains;    // one for each of `code`

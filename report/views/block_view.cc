@@ -101,8 +101,9 @@ Table path_table(const Request& request, const Names& names, const std::vector<N
         table, marks);
   }
   if (paths.size() < contexts.size()) {
-    table.notes.push_back(
-        fmt::format("… {} more contexts (--top N, --all)", count(contexts.size() - paths.size())));
+    table.notes.push_back(fmt::format("… {} more {} (--top N, --all)",
+                                      count(contexts.size() - paths.size()),
+                                      plural(contexts.size() - paths.size(), "context")));
   }
   return table;
 }

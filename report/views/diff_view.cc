@@ -107,7 +107,7 @@ std::string noise_text(const Diff& diff) {
   const analysis::Noise& noise = diff.noise;
   std::string text;
   if (noise.base_runs != 1 || noise.now_runs != 1) {
-    text += fmt::format("; means of {} and {} runs", noise.base_runs, noise.now_runs);
+    text += fmt::format("; means of {} and {}", noise.base_runs, counted(noise.now_runs, "run"));
   }
   if (!diff.total.is_noise || diff.total.size() == 0) return text;
   const double percent = 100 * (noise.common - 1);
@@ -117,7 +117,7 @@ std::string noise_text(const Diff& diff) {
                       "them? Several runs tell: --diff A1,A2,A3 B1,B2,B3",
                       percent);
   }
-  return text + "; no more than chance makes: it did not change";
+  return text + "; within chance: it did not change";
 }
 
 std::string total_line(const Request& request, const Diff& diff) {

@@ -69,7 +69,7 @@ std::vector<Way> ways_from(const Request& request, const std::vector<NodeId>& pa
   return ways;
 }
 
-// What is told of the runs, threads still apart.
+// What the view says of the runs; threads are still apart.
 struct RunOverview {
   struct Share {
     std::string name;  // escaped
@@ -245,18 +245,22 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
     children = capped_sum(children, process.lost_children);
     foreign = capped_sum(foreign, process.foreign_signals);
   }
-  const std::pair<std::uint64_t, const char*> losses[] = {
-      {overflow, "contexts folded into [overflow]: the memory limit was reached"},
-      {facts.lost_calls, "calls could not be counted in context"},
-      {facts.deep_calls, "calls beyond the end of the shadow stack"},
-      {threads, "threads were not profiled"},
-      {children, "child processes were not profiled"},
-      {facts.unmatched,
-       "leaves without an enter (if a function with hooks wraps fbleprof_enter, see man 3 "
+  struct Loss {
+    std::uint64_t number;
+    const char *one, *what;  // "1 call could not be ..."
+  };
+  const Loss losses[] = {
+      {overflow, "context", "folded into [overflow]: the memory limit was reached"},
+      {facts.lost_calls, "call", "that could not be counted in context"},
+      {facts.deep_calls, "call", "beyond the end of the shadow stack"},
+      {threads, "thread", "not profiled"},
+      {children, "child process", "not profiled"},
+      {facts.unmatched, "call",
+       "to leave what was not entered (if a function with hooks wraps fbleprof_enter, see man 3 "
        "fbleprof)"},
-      {foreign, "signals of the program's own use of SIGPROF passed on"}};
-  for (const auto& [number, what] : losses) {
-    if (number != 0) run.losses.push_back(count(number) + " " + what);
+      {foreign, "signal", "of the program's own use of SIGPROF, passed on"}};
+  for (const auto& [number, one, what] : losses) {
+    if (number != 0) run.losses.push_back(counted(number, one) + " " + what);
   }
   return run;
 }

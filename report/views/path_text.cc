@@ -95,6 +95,32 @@ std::string fit(const Names& names, const Path& path, std::size_t width, std::si
   return cut(written(), width);
 }
 
+// Behind those that still look alike stands what their names differ in, at the first function that
+// is not the same in all.
+void tell_apart(const Names& names, const std::vector<Path>& paths, std::size_t width,
+                std::vector<std::string>& texts) {
+  std::map<std::string, std::vector<std::size_t>> same;
+  for (std::size_t i = 0; i < texts.size(); ++i) same[texts[i]].push_back(i);
+  for (const auto& [text, alike] : same) {
+    if (alike.size() < 2) continue;
+    std::map<FunctionId, std::string> apart;
+    std::size_t at = 0, shortest = paths[alike[0]].size();
+    for (const std::size_t i : alike) shortest = std::min(shortest, paths[i].size());
+    for (; at < shortest && apart.empty(); ++at) {
+      Path functions;
+      for (const std::size_t i : alike) functions.push_back(paths[i][at]);
+      apart = names.differences(std::move(functions));
+    }
+    for (const std::size_t i : alike) {
+      const auto mark = apart.empty() ? apart.end() : apart.find(paths[i][at - 1]);
+      if (mark == apart.end()) continue;
+      const std::size_t mark_width = width_of(mark->second);
+      const std::size_t room = width > mark_width ? width - mark_width : 1;
+      texts[i] = fit(names, paths[i], width == 0 ? 0 : room, kNoPart) + mark->second;
+    }
+  }
+}
+
 }  // namespace
 
 std::string path_text(const Names& names, const Path& path, std::size_t width) {
@@ -126,7 +152,8 @@ std::vector<std::string> path_texts(const Names& names, const std::vector<Path>&
       texts[alike[k]] = fit(names, paths[alike[k]], width, std::min(i, own.size() - 1), from);
     }
   }
-  // As a last resort they are numbered, as functions are.
+  tell_apart(names, paths, width, texts);
+  // The same path twice is numbered.
   std::set<std::string> taken;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string text = texts[i];

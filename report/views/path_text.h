@@ -10,7 +10,7 @@ namespace fbleprof::report {
 
 using Path = std::vector<profile::FunctionId>;
 
-// "main → (eval → apply)* → lookup": what repeats is told once, with a star. In at most `width`
+// "main → (eval → apply)* → lookup": what repeats stands once, with a star. In at most `width`
 // columns (0 = no limit): the names that matter least, in the middle, are counted: "… 7 more …".
 std::string path_text(const Names& names, const Path& path, std::size_t width);
 

@@ -58,7 +58,7 @@ Result<std::vector<std::uint8_t>> named_functions(const Request& request,
   return Error{"", std::nullopt,
                fmt::format("\"{}\" names no function of this profile", escape(pattern)),
                transform::likely_meant(request.profile(), pattern,
-                                       "see --self for the names; globs and re:... do as well")};
+                                       "see --self for the names; globs and re:... work, too")};
 }
 
 }  // namespace fbleprof::report

@@ -36,7 +36,7 @@ std::string start_text(const Process& process) {
 std::string how_it_ended(const Process& process) {
   switch (process.state) {
     case ProcessState::kUnknown:
-      return "unknown: it said no end, and whether it still runs cannot be told here";
+      return "unknown: it recorded no end, and whether it still runs cannot be checked here";
     case ProcessState::kLive:
       return "live: the program is running now";
     case ProcessState::kEnded:
@@ -93,7 +93,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
        process.is_imported                          ? "another profiler"
        : process.source == SampleSource::kTaskClock ? "task-clock events, a timer a thread"
        : process.source == SampleSource::kCpuTimer
-           ? "CPU timers: the kernel delivers one a tick of its own at the most"
+           ? "CPU timers: the kernel delivers at most one a kernel tick"
            : "nowhere: hooks only");
   number("rate_asked_hz", "rate asked", process.rate_hz, fmt::format("{} Hz", process.rate_hz));
   number("rate_reached_hz", "rate reached", hz, fmt::format("{} Hz of CPU time", hz));
@@ -109,10 +109,10 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("calls", "calls counted", run.calls);
   number("ticks", "ticks", run.ticks, {}, true);
   number("threads", "threads", run.threads,
-         fmt::format("{} in {} trees", count(run.threads), count(run.trees)));
+         fmt::format("{} in {}", count(run.threads), counted(run.trees, "tree")));
   number("tree_count", "", run.trees);
   number("node_count", "contexts", run.node_count,
-         fmt::format("{} ({} edges, {} deep)", count(run.node_count), count(run.edge_count),
+         fmt::format("{} ({}, {} deep)", count(run.node_count), counted(run.edge_count, "edge"),
                      count(run.deepest)));
   number("edge_count", "", run.edge_count);
   number("deepest", "", run.deepest);
@@ -124,12 +124,10 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
        process.compaction == Compaction::kPair     ? "folded by the pair rule"
        : process.compaction == Compaction::kSuffix ? "folded where the end of a path repeats"
                                                    : "not folded");
-  number(
-      "overflow_contexts", "overflowed", run.trees == 0 ? 0 : process.overflow_contexts,
-      fmt::format("{} contexts past the memory limit (--memory) are in [overflow], by caller and "
-                  "callee",
-                  count(process.overflow_contexts)),
-      true);
+  number("overflow_contexts", "overflowed", run.trees == 0 ? 0 : process.overflow_contexts,
+         fmt::format("{} past the memory limit (--memory), in [overflow] by caller and callee",
+                     counted(process.overflow_contexts, "context")),
+         true);
   number(
       "depth_limit", "depth limit", run.trees == 0 ? 0 : process.depth_limit,
       fmt::format("{}: deeper contexts are in [deeper], by caller and callee", process.depth_limit),
@@ -141,10 +139,11 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("deep_calls", "too deep calls", run.deep_calls,
          fmt::format("{} beyond the end of the shadow stack", count(run.deep_calls)), true);
   number("unmatched_leaves", "unmatched", run.unmatched,
-         fmt::format("{} leaves without an enter", count(run.unmatched)), true);
-  number("foreign_signals", "other SIGPROF", process.foreign_signals,
-         fmt::format("{} signals of the program's own passed on", count(process.foreign_signals)),
-         true);
+         fmt::format("{} to leave what was not entered", counted(run.unmatched, "call")), true);
+  number(
+      "foreign_signals", "other SIGPROF", process.foreign_signals,
+      fmt::format("{} of the program's own, passed on", counted(process.foreign_signals, "signal")),
+      true);
   return facts;
 }
 

@@ -1,7 +1,7 @@
 // The default view: the tree of calling contexts.
 //
 // Meant to be read by people, so it leaves out what nobody looks for and says what that was:
-// branches below --min, levels below --depth. A run of functions that do nothing but call the next
+// branches below --min, levels below --depth. A run of functions that only call the next
 // one is one line, "a → b → c", with the first one's figures. What stands further right is called
 // by what it hangs from, always. Recursion and tail calls are lines of their own, below the
 // function that makes them:
@@ -35,7 +35,7 @@ constexpr std::size_t kShortestCutRun = 5;       // of those that don't fit it
 constexpr std::size_t kEdgesOfANode = 4;         // back and tail edges shown of each kind
 constexpr double kShares[] = {2, 3, 5, 10, 20};  // what --min is raised to
 constexpr std::ptrdiff_t kScreenLines = 45;
-constexpr std::size_t kWidestIndent = 120;  // beyond, levels are told by a number
+constexpr std::size_t kWidestIndent = 120;  // beyond, a number stands for the level
 
 // The tree as text. Nodes are visited with a stack of their own: recursion may be a million deep.
 class TreeText {
@@ -398,14 +398,14 @@ class TreeText {
                                   percent(hidden_cost_, kept_)));
     }
     if (in_runs_ != 0) {
-      parts.push_back(
-          fmt::format("{} that only call the next one, drawn as a → b (--all)", count(in_runs_)));
+      parts.push_back(fmt::format("{} that only {} the next one, drawn as a → b (--all)",
+                                  count(in_runs_), in_runs_ == 1 ? "calls" : "call"));
     }
     if (too_deep_ != 0) {
       parts.push_back(fmt::format("{} further down (--depth)", count(too_deep_)));
     }
     if (hidden_edges_ != 0) {
-      parts.push_back(fmt::format("{} recursive and tail calls (--all)", count(hidden_edges_)));
+      parts.push_back(fmt::format("{} (recursive or tail; --all)", counted(hidden_edges_, "call")));
     }
     std::string text = kept_line(request_);
     if (any_sampled_shown_) text += ".  ·: no hook: sampled, calls not counted";

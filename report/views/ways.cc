@@ -21,7 +21,10 @@ std::vector<Cell> path_cells(const Request& request, const Names& names,
   }
   std::vector<std::string> texts(shown);
   if (look.format == Format::kText) {
-    texts = path_texts(names, paths, look.width > 60 ? look.width - 46 : look.width);
+    std::vector<FunctionId> functions;
+    for (const Path& path : paths) functions.insert(functions.end(), path.begin(), path.end());
+    texts = path_texts(names.marked_too(std::move(functions)), paths,
+                       look.width > 60 ? look.width - 46 : look.width);
   }
   std::vector<Cell> cells;
   for (std::size_t i = 0; i < shown; ++i) {

@@ -1,4 +1,4 @@
-// Who may ask: whoever has the link, from the address in it, and no other site's pages.
+// Who may ask: those who have the link, from the address in it, and no other site's pages.
 #pragma once
 
 #include <optional>

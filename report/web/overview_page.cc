@@ -55,7 +55,7 @@ std::string functions_card(const Page& page, const FunctionNames& names, const R
   return out + "</tbody></table></section>";
 }
 
-// Each step with what is left of the cost; what does nothing but call the next one is grey.
+// Each step with what is left of the cost; what only calls the next one is grey.
 std::string hot_card(const Page& page, const FunctionNames& names,
                      const std::vector<NodeId>& path) {
   const Data& data = page.data;

@@ -207,7 +207,7 @@ Status serve(const ServeOptions& options, Load load) {
       address->host.starts_with("127.") || address->host == "::1" || address->host == "localhost";
   if (!is_local) {
     fmt::print(stderr,
-               "whoever has the link can read the profile, and the way there is not "
+               "anyone who has the link can read the profile, and the connection is not "
                "encrypted\n");
   }
   open_browser(link);

@@ -1,4 +1,4 @@
-// --serve: from options to a server that runs until it is told to stop.
+// --serve: from options to a server that runs until somebody stops it.
 #pragma once
 
 #include <string>

@@ -42,11 +42,13 @@ std::uint64_t number(const Table& table, const std::vector<Cell>& row, std::stri
 std::string lines_html(const Page& page, const Table& table, std::uint64_t whole) {
   std::string out =
       "<h2>Source</h2><div class=scroll><table class=\"data code\"><thead><tr><th scope=col "
-      "class=num>%<th scope=col class=num>cost<th scope=col class=num>line<th scope=col "
+      "class=num>%<th scope=col class=num>total<th scope=col class=num>self<th scope=col "
+      "class=num>line<th scope=col "
       "class=text>source</tr></thead><tbody>";
   for (std::size_t i = 0; i < table.size(); ++i) {
     const auto row = table.row(i);
-    const std::uint64_t cost = number(table, row, "cost"), depth = number(table, row, "depth");
+    const std::uint64_t total = number(table, row, "total"), self = number(table, row, "cost");
+    const std::uint64_t depth = number(table, row, "depth");
     const std::string file = text(table, row, "file");
     const std::uint64_t line = number(table, row, "line");
     std::string code = text(table, row, "text");
@@ -56,11 +58,12 @@ std::string lines_html(const Page& page, const Table& table, std::uint64_t whole
       code = fmt::format("{}↳ {}  {}", std::string(2 * depth, ' '), text(table, row, "name"), code);
     }
     out += fmt::format(
-        "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num title=\"{}\">{}"
-        "<td class=source>{}</tr>",
-        depth != 0 ? " class=inlined" : "", bar(report::percent_of(cost, whole)),
-        cost == 0 ? "" : report::percent(cost, whole), cost == 0 ? "" : page.amount(cost),
-        html_text(file), line == 0 ? "" : std::to_string(line), html_text(code));
+        "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=num "
+        "title=\"{}\">{}<td class=source>{}</tr>",
+        depth != 0 ? " class=inlined" : "", bar(report::percent_of(total, whole)),
+        total == 0 ? "" : report::percent(total, whole), total == 0 ? "" : page.amount(total),
+        self == 0 ? "" : page.amount(self), html_text(file), line == 0 ? "" : std::to_string(line),
+        html_text(code));
   }
   return out + "</tbody></table></div>";
 }
@@ -68,21 +71,24 @@ std::string lines_html(const Page& page, const Table& table, std::uint64_t whole
 std::string instructions_html(const Page& page, const Table& table, std::uint64_t whole) {
   std::string out = fmt::format(
       "<details{}><summary>Instructions</summary><div class=scroll><table class=\"data code\">"
-      "<thead><tr><th scope=col class=num>%<th scope=col class=num>cost<th scope=col class=num>"
-      "address<th scope=col class=num>line<th scope=col class=text>instruction</tr></thead><tbody>",
+      "<thead><tr><th scope=col class=num>%<th scope=col class=num>total<th scope=col "
+      "class=num>self<th scope=col "
+      "class=num>address<th scope=col class=num>line<th scope=col "
+      "class=text>instruction</tr></thead><tbody>",
       table.size() < 60 ? " open" : "");
   const std::size_t count = std::min(table.size(), kInstructions);
   for (std::size_t i = 0; i < count; ++i) {
     const auto row = table.row(i);
-    const std::uint64_t cost = number(table, row, "cost"), line = number(table, row, "line");
+    const std::uint64_t total = number(table, row, "total"), self = number(table, row, "cost");
+    const std::uint64_t line = number(table, row, "line");
     const std::string target = text(table, row, "target");
     out += fmt::format(
-        "<tr><td class=\"num share\">{}{}<td class=num>{}<td class=num>{:x}<td class=num>{}"
-        "<td class=source>{}{}</tr>",
-        cost == 0 ? "" : bar(report::percent_of(cost, whole)),
-        cost == 0 ? "" : report::percent(cost, whole), cost == 0 ? "" : page.amount(cost),
-        number(table, row, "address"), line == 0 ? "" : std::to_string(line),
-        html_text(text(table, row, "text")),
+        "<tr><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=num>{:x}"
+        "<td class=num>{}<td class=source>{}{}</tr>",
+        total == 0 ? "" : bar(report::percent_of(total, whole)),
+        total == 0 ? "" : report::percent(total, whole), total == 0 ? "" : page.amount(total),
+        self == 0 ? "" : page.amount(self), number(table, row, "address"),
+        line == 0 ? "" : std::to_string(line), html_text(text(table, row, "text")),
         target.empty() ? "" : " <i>&lt;" + html_text(target) + "&gt;</i>");
   }
   out += "</tbody></table></div>";
@@ -117,20 +123,27 @@ std::string source_body(const Page& page) {
       row.push_back(field.value);
     }
     const std::uint64_t in_code = number(fields, row, "in_code");
+    const std::uint64_t total = number(fields, row, "total");
     const std::uint64_t self = number(fields, row, "self");
     out += fmt::format("<section><h1 class=fn-title>{}</h1><p class=where>{}{}{}</p>",
                        html_text(text(fields, row, "name")), html_text(text(fields, row, "module")),
                        text(fields, row, "file").empty() ? "" : " · ",
                        html_text(text(fields, row, "file")));
-    out += fmt::format("<p class=note>self {} ({}); {} of it in its own code</p>",
-                       page.amount(self), page.share(self), page.amount(in_code));
-    for (const auto& [name, lines] : part.lists) out += notes_html(page, lines);
+    out += fmt::format("<p class=note>total {} ({}); self {} ({}), {} of it in its own code</p>",
+                       page.amount(total), page.share(total), page.amount(self), page.share(self),
+                       page.amount(in_code));
+    for (const auto& [name, lines] : part.lists) {
+      if (name == "notes") out += notes_html(page, lines);
+      if (name != "inlined_into" || lines.empty()) continue;
+      out += fmt::format("<p class=note>inlined into {}</p>",
+                         html_text(fmt::format("{}", fmt::join(lines, ", "))));
+    }
     for (const Table& table : part.tables) {
       if (table.size() == 0) continue;
       if (table.key == "lines") {
-        out += lines_html(page, table, in_code);
+        out += lines_html(page, table, total);
       } else if (table.key == "instructions") {
-        out += instructions_html(page, table, in_code);
+        out += instructions_html(page, table, total);
       } else {
         Table outside = table;
         outside.title = "In code without hooks that it called";

@@ -3,13 +3,16 @@ and writes it down.
 
 ingest_server.py DIRECTORY [STATUS...]: prints its port, answers each request with the next status
 (200 when they have run out), and writes request N to DIRECTORY/N.json and its profile to N.pprof
-or N.otlp. To OTLP "partial" and "remark" are statuses as well: 200, with a message to the user.
+or N.otlp. "redirect" sends the client to /elsewhere. To OTLP "partial" and "remark" are statuses as
+well: 200, with a message to the user. With TLS in the environment, a directory with key and
+certificate, it speaks https.
 """
 import email
 import gzip
 import http.server
 import json
 import os
+import ssl
 import sys
 import urllib.parse
 
@@ -28,7 +31,12 @@ class Ingest(http.server.BaseHTTPRequestHandler):
         count += 1
         body = self.rfile.read(int(self.headers["Content-Length"]))
         status = statuses.pop(0) if statuses else "200"
-        if self.headers["Content-Type"] == "application/x-protobuf":
+        if status == "redirect":
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.headers["Content-Type"] == "application/x-protobuf":
             self.take_otlp(body, status)
         else:
             self.take_form(body, status)
@@ -61,6 +69,7 @@ class Ingest(http.server.BaseHTTPRequestHandler):
         with open(os.path.join(directory, f"{count}.json"), "w", encoding="utf-8") as file:
             json.dump({"path": url.path, "query": dict(urllib.parse.parse_qsl(url.query)),
                        "tenant": self.headers.get("X-Scope-OrgID", ""), "bytes": len(profile),
+                       "host": self.headers["Host"],
                        **facts}, file)
 
     def answer(self, status, content_type, body):
@@ -75,5 +84,10 @@ class Ingest(http.server.BaseHTTPRequestHandler):
 
 
 server = http.server.HTTPServer(("127.0.0.1", 0), Ingest)
+if "TLS" in os.environ:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.path.join(os.environ["TLS"], "certificate"),
+                            os.path.join(os.environ["TLS"], "key"))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 print(server.server_port, flush=True)
 server.serve_forever()

@@ -7,7 +7,7 @@
 export XDG_STATE_HOME=$work/state
 server=
 
-# serve STATUS...: starts a server; $url is where.
+# serve STATUS...: starts a server; $url is where. With $TLS, a folder with key and certificate, by https.
 serve() {
   stop
   rm -f "$dir/port"
@@ -19,7 +19,7 @@ serve() {
     [ -s "$dir/port" ] && break
     sleep 0.1
   done
-  url=http://127.0.0.1:$(cat "$dir/port")
+  url=http${TLS:+s}://127.0.0.1:$(cat "$dir/port")
 }
 stop() {
   [ -n "$server" ] && kill "$server" && wait "$server" 2>/dev/null
@@ -149,8 +149,34 @@ check "status" $? = 1
 grep -q 'in time' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
 stop
 
+begin "https, a redirect, a proxy"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+  -addext subjectAltName=IP:127.0.0.1 -keyout "$dir/key" -out "$dir/certificate" 2>/dev/null
+TLS=$dir serve
+push "$work/ready.out" "$url"
+check "an unknown certificate is refused" $? = 1
+grep -q 'is not trusted' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
+check "and not tried again" "$(grep -c 'tried' "$dir/err")" = 0
+SSL_CERT_FILE=$dir/certificate push "$work/ready.out" "$url"
+check "a known one is taken: $(cat "$dir/err")" $? = 0
+check "it came by https" "$(of 1 'r["path"]')" = /ingest
+serve redirect 200
+push "$work/ready.out" "$url"
+check "a redirect is followed: $(cat "$dir/err")" $? = 0
+check "to its place" "$(of 2 'r["path"]')" = /elsewhere
+check "with the profile" "$(of 2 '",".join(r["fields"])')" = profile,sample_type_config
+serve redirect redirect redirect redirect redirect redirect redirect
+push "$work/ready.out" "$url"
+check "a circle of redirects ends" $? = 1
+check "in one line" "$(wc -l <"$dir/err")" = 1
+serve
+http_proxy=$url push "$work/ready.out" http://profiles.invalid/base
+check "a proxy is used: $(cat "$dir/err")" $? = 0
+check "for the server" "$(of 1 'r["host"]')" = profiles.invalid
+stop
+
 begin "mistakes"
-for arguments in "$work/ready.out" "$work/ready.out https://127.0.0.1" "$work/ready.out ftp://x" "/nonexistent http://x" \
+for arguments in "$work/ready.out" "$work/ready.out https://me:secret@127.0.0.1" "$work/ready.out ftp://x" "/nonexistent http://x" \
   "--label 9=x $work/ready.out http://x" "--timeout 0 $work/ready.out http://x" "--format otel $work/ready.out http://x" "--label a.b=c $work/ready.out http://x" "$work/ready.out http://x:port"; do
   # shellcheck disable=SC2086  # several arguments
   push $arguments

@@ -70,6 +70,7 @@ round_trip() {
     nothing_changed "$1" "$1.$format"
   done
   nothing_changed "$1.pprof" "$1.speedscope"
+  nothing_changed "$1.folded" "$1.pprof" --metric cpu
 }
 record() { FBLEPROF_OUT=$1 LD_PRELOAD=$LIB "${@:2}" >/dev/null 2>&1 || fail "${*:2} failed"; }
 
@@ -77,11 +78,13 @@ begin 'our exports are our profiles'
 cd "$dir" || exit 1
 g++ -g -O1 -pg -mfentry -Wl,--build-id -o hooked ../app.cc ../other.cc || fail 'not built'
 g++ -g -O1 -Wl,--build-id -o sampled ../app.cc ../other.cc || fail 'not built'
-for program in hooked sampled; do
+g++ -O1 -Wl,--build-id -o fileless ../app.cc ../other.cc || fail 'not built'
+for program in hooked sampled fileless; do
   record $program.ml "./$program"
   round_trip $program.ml
 done
 check 'namesakes stay two' "$("$REPORT" --self --format csv sampled.ml.pprof | grep -c '^helper(long),')" = 2
+check 'namesakes without a file stay two' "$("$REPORT" --self --format csv fileless.ml.pprof | grep -c '^helper(long) \[fileless+0x')" = 2
 check 'namesakes are marked' "$(grep -c 'helper(long) \[[^;]*\] [0-9]*$' sampled.ml.folded)" = 2
 record notes.ml "$PROGRAMS/notes.fentry" deep 500
 for format in pprof speedscope; do

@@ -55,6 +55,19 @@ for mode in fentry mcountc cyg plain; do
   grep -q 'twice.*←.*caller' "$dir/all" || [ "$mode" = cyg ] || fail "inlined calls are shown"
 done
 
+begin "what lines call"
+settings=(FBLEPROF_LEAVES=1 FBLEPROF_CALLSITES=1)
+profiled "$PROGRAMS/sites.fentry" 50000
+# total LINE: the inclusive cost of a line of the caller.
+total() { annotated caller --source | awk -F, -v line="$1" '$1 == 0 && $4 == line { sum += $7 } END { print sum + 0 }'; }
+second=$(total "$(line_of 'second site')") first=$(total "$(line_of 'first site')")
+check "the dear line has its callee's cost ($first, $second)" "$second" -gt "$((first * 5))"
+whole=$("$REPORT" --dominated --format csv "$profile" | awk -F, '$1 == "caller" { print $3 }')
+check "which is most of the caller's ($second of $whole)" "$((second * 100))" -gt "$((whole * 60))"
+"$REPORT" --annotate twice --source "$profile" >"$dir/text" || fail "an inlined function has lines: $(cat "$dir/text")"
+grep -q 'inlined into caller' "$dir/text" || fail "it does not say where it was inlined"
+grep -q "$(line_of 'inlined site' | head -n 1) .*work(n)" "$dir/text" || fail "its lines are not shown"
+
 begin "a source file that is gone"
 settings=(FBLEPROF_LEAVES=1)
 cp "$SOURCE/tests/programs/sites.c" "$dir/gone.c"

@@ -190,7 +190,8 @@ int measure(const std::string& file) {
       {"by file", [&] { show(profile, "by", "file"); }},
       {"by namespace", [&] { show(profile, "by", "namespace"); }},
       {"by class", [&] { show(profile, "by", "class"); }},
-      {"annotate, its sums", [&] { (void)analysis::annotate(profile, metric, {}, annotated); }},
+      {"annotate, its sums",
+       [&] { (void)analysis::annotate(costs, analysis::charges(costs), {}, annotated); }},
       {"coverage", [&] { show(profile, "coverage"); }},
   });
   measure_filters(profile);

@@ -49,7 +49,8 @@ class AnnotateTest : public testing::Test {
     const Profile profile = builder_.build();
     std::vector<std::uint8_t> is_function(profile.functions().count());
     is_function[f_.index()] = 1;
-    return annotate(profile, *profile.find_metric("cpu"), {program_, 100, 200}, is_function);
+    const Costs costs(profile, *profile.find_metric("cpu"));
+    return annotate(costs, charges(costs), {program_, 100, 200}, is_function);
   }
 
   ProfileBuilder builder_;
@@ -75,16 +76,51 @@ TEST_F(AnnotateTest, CodeWithoutHooksBelowIsToldByName) {
   EXPECT_EQ(costs.outside[1].cost, 3u);
 }
 
+TEST_F(AnnotateTest, ACallIsChargedToItsPlace) {
+  const NodeId root(0), f = builder_.child(root, f_), h = builder_.child(f, native("h", 500));
+  builder_.charge(h, cpu_, 50);
+  builder_.add_edge(f, h, EdgeKind::kTree, 3, 0, builder_.site(program_, 131));
+  const Annotation costs = result();
+  ASSERT_EQ(costs.instructions.size(), 3u);
+  EXPECT_EQ(costs.instructions[2].address, 130u);
+  EXPECT_EQ(costs.instructions[2].cost, 0u);
+  EXPECT_EQ(costs.instructions[2].total, 50u);
+  EXPECT_EQ(costs.total, 44u + 50u + 5u);
+  EXPECT_EQ(costs.self(), 44u);
+}
+
 TEST_F(AnnotateTest, PartsAddUpToTheSelfCost) {
   const Annotation costs = result();
   EXPECT_EQ(costs.without_address, 7u);
   EXPECT_EQ(costs.self(), 7u + 30u + 7u);
 }
 
+Charge sample(std::uint32_t address, std::uint64_t cost) {
+  return {{}, address, cost, cost, address, address + 1};
+}
+
+TEST(LineRows, WhatWasCalledIsInTheTotalAlone) {
+  const Place call{"f", "a.c", 1};
+  const auto rows = line_rows({sample(10, 1), {{}, 12, 0, 100, 20, 30}}, {{call}, {call}});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].cost, 1u);
+  EXPECT_EQ(rows[0].total, 101u);
+}
+
+TEST(LineRows, APathCountsOnceForALine) {
+  const Place call{"f", "a.c", 1}, other{"f", "a.c", 2};
+  // The call at 12 leads to the function again, which calls and runs there again.
+  const auto rows = line_rows({{{}, 12, 0, 100, 20, 30}, {{}, 12, 0, 60, 22, 26}, sample(24, 5)},
+                              {{call}, {call}, {other}});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].total, 100u);
+  EXPECT_EQ(rows[1].total, 5u);
+}
+
 TEST(LineRows, InlinedLinesStandBelowTheLineOfTheirCall) {
   const Place first{"f", "a.c", 1}, second{"f", "a.c", 2};
   const Place cheap{"g", "b.h", 8}, dear{"h", "b.h", 9};
-  const auto rows = line_rows({{10, 1}, {11, 2}, {12, 4}, {13, 8}},
+  const auto rows = line_rows({sample(10, 1), sample(11, 2), sample(12, 4), sample(13, 8)},
                               {{second}, {second, cheap}, {second, dear}, {first}});
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].place, first);
@@ -99,7 +135,7 @@ TEST(LineRows, InlinedLinesStandBelowTheLineOfTheirCall) {
 
 TEST(LineRows, SameLineInlinedTwiceIsOneRowEach) {
   const Place call{"f", "a.c", 1}, inner{"g", "b.h", 8};
-  const auto rows = line_rows({{10, 1}, {20, 2}}, {{call, inner}, {call, inner}});
+  const auto rows = line_rows({sample(10, 1), sample(20, 2)}, {{call, inner}, {call, inner}});
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[1].cost, 3u);
 }

@@ -27,8 +27,9 @@ TEST(Folded, SameStacksAreSummed) {
 }
 
 TEST(Folded, DamageIsOneLineWithItsPlace) {
-  EXPECT_EQ(parse("a;b 1\na;b\n").error().line(),
-            "f.txt: line 2: no number after the stack: folded stacks look so: main;work;inner 12");
+  EXPECT_EQ(
+      parse("a;b 1\na;b\n").error().line(),
+      "f.txt: line 2: no number after the stack: folded stacks look like this: main;work;inner 12");
   EXPECT_TRUE(test::holds(parse("a;b 1.5\n").error().line(), "line 1: no whole number"));
   EXPECT_TRUE(test::holds(parse("a 99999999999999999999\n").error().line(), "beyond 64 bits"));
   EXPECT_FALSE(parse("\n").ok());

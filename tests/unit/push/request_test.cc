@@ -13,8 +13,9 @@ TEST(IngestRequest, ParametersAreAsDocumented) {
   upload.from_s = 10;
   upload.until_s = 20;
   upload.rate_hz = 100;
-  EXPECT_EQ(ingest_request("/base", upload).target,
-            "/base/ingest?name=app%7Benv%3Dstaging%7D&from=10&until=20&format=pprof&sampleRate=100"
+  EXPECT_EQ(ingest_request("https://h/base", upload).url,
+            "https://h/base/"
+            "ingest?name=app%7Benv%3Dstaging%7D&from=10&until=20&format=pprof&sampleRate=100"
             "&spyName=fbleprof");
 }
 
@@ -33,8 +34,8 @@ TEST(IngestRequest, ProfileIsAFieldOfAForm) {
 TEST(OtlpPost, BodyIsTheProfile) {
   Upload upload;
   upload.profile = "packed";
-  const Request request = otlp_post("/base", upload);
-  EXPECT_EQ(request.target, "/base/v1development/profiles");
+  const Request request = otlp_post("http://h/base", upload);
+  EXPECT_EQ(request.url, "http://h/base/v1development/profiles");
   EXPECT_EQ(request.content_type, "application/x-protobuf");
   EXPECT_EQ(request.content_encoding, "gzip");
   EXPECT_EQ(request.body, "packed");

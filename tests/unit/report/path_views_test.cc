@@ -55,6 +55,20 @@ TEST(PathText, PathsThatWouldLookAlikeShowWhereTheyDiffer) {
   for (const std::string& text : texts) EXPECT_LE(width_of(text), 40u);
 }
 
+TEST(PathText, NamesThatShorteningMakesEqualShowWhereTheyDiffer) {
+  const std::string longest(30, 'x');
+  const auto profile =
+      profile_of("m f<" + longest + ",int>() = 1\nm f<" + longest + ",char>() = 1\n");
+  std::vector<Path> paths;
+  for (std::uint32_t n = 2; n < profile.nodes().count(); ++n) {
+    paths.push_back(analysis::path_to(profile, profile::NodeId(n)));
+  }
+  ASSERT_EQ(paths.size(), 2u);
+  const auto texts = path_texts(Names(profile), paths, 20);
+  EXPECT_TRUE(test::holds(texts[0], "[int]")) << texts[0];
+  EXPECT_TRUE(test::holds(texts[1], "[char]")) << texts[1];
+}
+
 TEST(PathText, ALongCircleThatTellsPathsApartLeavesTheLastName) {
   const auto profile = profile_of(
       "m a b c d e f g one a b c d e f g one leaf = 1\n"

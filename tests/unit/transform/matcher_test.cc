@@ -58,6 +58,7 @@ TEST(Matcher, NamesThatWereLikelyMeantAreOffered) {
   const auto meant = [&](const char* pattern) { return likely_meant(profile, all, pattern, "-"); };
   EXPECT_EQ(meant("SORT"), "did you mean \"int sort<geo::spin>(int)\"?");
   EXPECT_EQ(meant("spin"), "did you mean \"geo::spin\", \"a::SPIN(int)\" or \"Xspin\"?");
+  EXPECT_EQ(meant("psin"), "did you mean \"geo::spin\" or \"a::SPIN(int)\"?");
   EXPECT_EQ(meant("spinner"), "did you mean \"geo::Spinner::turn()\"?");
   EXPECT_EQ(meant("nothing"), "-");
   EXPECT_EQ(meant("spin?"), "-");

@@ -1,4 +1,4 @@
-// Shadow stacks beside the thread's own: the C API's contexts.
+// Green threads (fbleprof_context of the C API): shadow stacks beside the thread's own.
 #pragma once
 
 #include <cstdint>

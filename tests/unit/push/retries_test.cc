@@ -1,4 +1,4 @@
-#include "report/push/http.h"
+#include "report/push/retries.h"
 
 #include <gtest/gtest.h>
 
@@ -31,6 +31,13 @@ TEST(Retries, OnlyWhatMayPassIsTriedAgain) {
   EXPECT_EQ(tries({400}, 5), (std::vector<unsigned>{400}));
   EXPECT_EQ(tries({200}, 5), (std::vector<unsigned>{200}));
   EXPECT_EQ(tries({500, 500, 500, 500}, 2), (std::vector<unsigned>{500, 500, 500}));
+}
+
+TEST(Retries, AProblemThatLastsIsNotTriedAgain) {
+  Response untrusted;
+  untrusted.lasts = true;
+  EXPECT_FALSE(worth_another_try(untrusted, Format::kPprof));
+  EXPECT_TRUE(worth_another_try(Response(), Format::kPprof));
 }
 
 TEST(Retries, OtlpTriesFewerErrorsAgain) {

@@ -1,4 +1,4 @@
-#include "capture/contexts.h"
+#include "capture/green_threads.h"
 
 #include <sys/mman.h>
 

@@ -1,13 +1,11 @@
-// One HTTP request, and when to try it again.
+// What a server answered, and when to try again.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <string>
 
-#include "base/result.h"
 #include "report/push/options.h"
-#include "report/push/request.h"
 
 namespace fbleprof::push {
 
@@ -17,21 +15,19 @@ struct Response {
   std::string body;
   unsigned retry_after_s = 0;
   std::string problem;
+  bool lasts =
+      false;  // the problem: another try meets it again (a certificate that is not trusted)
 };
 
-// Posts once. Never throws; gives up after `timeout_s` seconds in all.
-Response post(const Url& url, const Request& request, const std::string& tenant,
-              unsigned timeout_s);
-
-// Whether another try may help: nobody there, too slow, busy (429), or ill (5xx; of these OTLP
-// allows it for 502 to 504 only).
+// Whether another try may help: the server is away, slow, busy (429) or failing (5xx; OTLP allows
+// another try for 502 to 504 only).
 bool worth_another_try(const Response& response, Format format);
 
 // How long to wait before try number `next` (1 = the second): half a second, doubled each time, or
-// what the server asks for; half a minute at the most.
+// what the server asks for; half a minute at most.
 std::chrono::milliseconds pause_before(unsigned next, const Response& response);
 
-// Posts until the server takes it, refuses it, or `retries` more tries were of no use.
+// Posts until the server takes the profile or refuses it, or until `retries` more tries failed.
 Response post_with_retries(const std::function<Response()>& post_once, Format format,
                            unsigned retries,
                            const std::function<void(std::chrono::milliseconds)>& sleep);
