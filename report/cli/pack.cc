@@ -11,6 +11,7 @@
 #include <span>
 
 #include "profile/pack.h"
+#include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -79,6 +80,7 @@ Result<std::string> pack_file(const std::string& file, const std::string& output
   }
   auto packed = profile::pack(std::move(*bytes), file, named);
   if (!packed) return packed.error();
+  if (const auto plain = profile::plain_run_of(file)) profile::append_plain_run(*packed, *plain);
   if (Status bad = replace(output.empty() ? file : output, *packed)) return *bad;
   std::string line =
       fmt::format("{}: {} functions named", escape(output.empty() ? file : output), count(names));

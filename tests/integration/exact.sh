@@ -59,6 +59,13 @@ check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
 check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
   grep -c 'called only through pointers')" = 1
 
+begin "a system that refuses new code"
+exactly
+same "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
+verified "$profile"
+check "it is sampled" "$(entered one_byte)" = 0
+check "one line says why" "$("$REPORT" --info "$profile" | grep -c 'only sampled: .*W^X')" = 1
+
 begin "forks and other programs"
 exactly all
 same "$PROGRAMS/processes.plain"
