@@ -21,7 +21,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules by which functions are refused.
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 
 using Address = std::uint32_t;  // in the file; files beyond 4 GB are refused
 

@@ -15,7 +15,15 @@
 namespace fbleprof::report {
 
 struct Options {
-  enum class Action { kShow, kExport, kPack, kTrim, kServe, kHelp, kVersion } action = Action::kShow;
+  enum class Action {
+    kShow,
+    kExport,
+    kPack,
+    kTrim,
+    kServe,
+    kHelp,
+    kVersion
+  } action = Action::kShow;
   const View* view = nullptr;             // of kShow
   std::string value;                      // of the view's option
   std::vector<std::string> view_options;  // of the view's own that were given
@@ -30,6 +38,7 @@ struct Options {
   std::vector<std::string> baselines;  // --diff: what `files` are compared with
   // --diff A1,A2 B1,B2: each file is a run of its own, and figures are means of the runs.
   bool are_runs = false, are_base_runs = false;
+  bool own_times = true;                // take those of the sampled run that stands in a file
   std::vector<std::string> times_from;  // --times-from: runs without hooks
   bool normalize = false;
   std::vector<Limit> limits;

@@ -279,11 +279,25 @@ void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string
 // Two runs of one program that does the same have less of their time in other functions than this.
 constexpr double kMovedOfOneProgram = 0.2;
 
+// If the sampled run tells nothing, the counted one's times must do.
+Result<Loaded> load_without_own_times(const Options& options, const Needs& needs,
+                                      Progress& progress) {
+  Options again = options;
+  again.own_times = false;
+  auto loaded = load(again, needs, progress);
+  if (loaded) {
+    loaded->remarks.push_back(
+        "the sampled run has no time in what was counted: times are the counted run's");
+  }
+  return loaded;
+}
+
 // Whether the files hold sampled runs, to take the times from. What only the counted run knows, its
 // overhead and its samples, is shown as it is.
 bool takes_own_times(const Options& options) {
   if (options.view != nullptr && !options.view->is_of_contexts()) return false;
   if (!options.times_from.empty() || !options.baselines.empty()) return false;
+  if (!options.own_times) return false;
   if (options.metric == "overhead" || options.metric == "samples") return false;
   return std::any_of(options.files.begin(), options.files.end(), profile::has_plain_run);
 }
@@ -379,6 +393,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   if (takes_times) {
     const profile::Metric* time = analysis::default_metric(profile);
     auto taken = transform::take_times(profile, own, time->name, base_time);
+    if (!taken && own_times) return load_without_own_times(options, needs, progress);
     if (!taken) return taken.error();
     profile = std::move(taken->profile);
     if (taken->elsewhere_ns != 0) {

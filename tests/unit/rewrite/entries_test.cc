@@ -92,7 +92,7 @@ TEST(Entries, OrdinaryStartsAreOverwritten) {
 
 TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
   const OwnPlan& plan = OwnPlan::get();
-  ASSERT_TRUE(plan.is_entry(entry_marked));
+  ASSERT_TRUE(plan.is_entry(entry_marked)) << plan::explain(plan.reason(entry_marked));
   EXPECT_EQ(plan.trampoline(entry_marked)->window, OwnPlan::address(entry_marked) + 4);
 }
 
