@@ -1,9 +1,8 @@
 #include "capture/allocations.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
-
+#include "capture/loader_symbols.h"
 #include "capture/own_memory.h"
+#include "signal_safe/allocation_calls.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/session.h"
 
@@ -18,14 +17,6 @@ namespace {
 // Blocks of glibc's are at least this far apart; other allocators have blocks of 8 bytes.
 constexpr std::uint32_t kGlibcDistance = 32, kLeastDistance = 8;
 constinit std::uint32_t least_distance = kLeastDistance;
-
-// The object that holds an address, or null.
-const void* object_of(const void* address, const char** name = nullptr) {
-  Dl_info info;
-  if (address == nullptr || dladdr(address, &info) == 0) return nullptr;
-  if (name != nullptr) *name = info.dli_fname;
-  return info.dli_fbase;
-}
 
 bool records_each(const signal_safe::Options& options) {
   return options.allocations == AllocationMode::kExact ||
@@ -42,8 +33,9 @@ void find_allocator(Settings& settings) {
   signal_safe::Options& options = settings.recording;
   if (options.allocations == AllocationMode::kOff) return;
   // Defined by the library that wraps the allocator (preload/allocations).
-  void* wrappers = dlsym(RTLD_DEFAULT, "fbleprof_next_malloc");
-  if (wrappers == nullptr) {
+  auto* describe = reinterpret_cast<decltype(&fbleprof_describe_allocator)>(
+      next_definition("fbleprof_describe_allocator"));
+  if (describe == nullptr) {
     options.allocations = AllocationMode::kOff;
     settings.complaints.add(
         "FBLEPROF_ALLOCS: no allocations are recorded, because libfbleprof_alloc.so is not loaded: "
@@ -51,13 +43,12 @@ void find_allocator(Settings& settings) {
     return;
   }
   options.row_bytes = signal_safe::kMemoryRowBytes;
-  const void* next = reinterpret_cast<void* (*)()>(wrappers)();
-  const void* libc = object_of(reinterpret_cast<const void*>(&abort));
-  least_distance = object_of(next) == libc ? kGlibcDistance : kLeastDistance;
-  const char* owner = nullptr;
-  if (object_of(dlsym(RTLD_DEFAULT, "malloc"), &owner) != object_of(wrappers)) {
+  fbleprof_allocator allocator{};
+  describe(&allocator);
+  least_distance = allocator.is_libcs ? kGlibcDistance : kLeastDistance;
+  if (allocator.unseen != nullptr) {
     settings.complaints.add("allocations are not seen: ")
-        .add(owner != nullptr ? owner : "the program")
+        .add(allocator.unseen)
         .add(" has a malloc of its own, linked into it\n");
   }
 }

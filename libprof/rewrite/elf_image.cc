@@ -99,6 +99,15 @@ Address ElfImage::dynamic(std::int64_t tag) const {
   return 0;
 }
 
+bool ElfImage::names(std::string_view function) const {
+  const std::uint64_t bytes = dynamic(DT_STRSZ);
+  const auto* strings = reinterpret_cast<const char*>(at(dynamic(DT_STRTAB), bytes));
+  if (strings == nullptr || bytes == 0) return false;
+  // Each name ends with a zero; one stands before the first.
+  const std::string whole = '\0' + std::string(function) + '\0';
+  return std::string_view(strings, bytes).find(whole) != std::string_view::npos;
+}
+
 void ElfImage::read_symbols(const Elf64_Shdr& section, std::vector<Symbol>& symbols) const {
   if (section.sh_offset > size_ || section.sh_size > size_ - section.sh_offset) return;
   for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {

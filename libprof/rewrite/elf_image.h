@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fbleprof::rewrite {
@@ -44,6 +45,9 @@ class ElfImage {
 
   // Values of the dynamic section; 0: not there.
   Address dynamic(std::int64_t tag) const;
+
+  // Whether the file uses, or offers, a function of this name in another file.
+  bool names(std::string_view function) const;
 
   // Segments of data.
   const std::vector<Elf64_Phdr>& segments() const { return segments_; }

@@ -1,4 +1,5 @@
-// What the library with the allocator's wrappers calls in the recorder (preload/allocations).
+// What the library with the allocator's wrappers (preload/allocations) calls in the recorder, and
+// the one call that the recorder makes.
 //
 // On any thread, at any time: before our constructor and after our destructor, and in a forked
 // child. Not in signal handlers, where the allocator may not be called either; if they are, nothing
@@ -24,6 +25,13 @@ struct fbleprof_taken_block {
 void fbleprof_take_block(const void* block, fbleprof_taken_block* taken);
 void fbleprof_taken_was_freed(const fbleprof_taken_block* taken);
 void fbleprof_put_block_back(const void* block, const fbleprof_taken_block* taken);
+
+// Whose allocator the wrappers wrap. In the constructor only.
+struct fbleprof_allocator {
+  bool is_libcs;       // what malloc leads to behind the wrappers
+  const char* unseen;  // the file whose malloc the program calls past the wrappers, or null
+};
+void fbleprof_describe_allocator(fbleprof_allocator* allocator);
 
 // Memory was mapped, or is about to be unmapped: the first `bytes` of it.
 void fbleprof_mapped(std::uint64_t frame, const void* memory, std::uint64_t bytes);

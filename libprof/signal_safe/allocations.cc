@@ -3,10 +3,10 @@
 #include "arch/hash.h"
 #include "signal_safe/allocation_calls.h"
 #include "signal_safe/context_at.h"
+#include "signal_safe/entries.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/poisson.h"
-#include "signal_safe/entries.h"
 #include "signal_safe/session.h"
 
 #define FBLEPROF_FOR_WRAPPERS extern "C" __attribute__((visibility("default")))

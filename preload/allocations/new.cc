@@ -7,12 +7,12 @@
 // called, and told of if they did not come by malloc.
 //
 // There are no exceptions here, and no clean-up: what operator new throws passes through.
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <initializer_list>
 
+#include "loader.h"
 #include "next.h"
 #include "recorder.h"
 

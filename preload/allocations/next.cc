@@ -1,7 +1,8 @@
 #include "next.h"
 
-#include <dlfcn.h>
+#include <stdlib.h>
 
+#include "loader.h"
 #include "recorder.h"
 
 namespace fbleprof::preload {
@@ -61,8 +62,16 @@ std::size_t bytes_of_early(const void* block) { return static_cast<const std::si
 
 }  // namespace fbleprof::preload
 
-// Where malloc leads behind the wrappers.
-FBLEPROF_INTERPOSE void* fbleprof_next_malloc() {
+FBLEPROF_INTERPOSE void fbleprof_describe_allocator(fbleprof_allocator* allocator) {
   using namespace fbleprof::preload;
-  return has_next() ? reinterpret_cast<void*>(next.malloc) : nullptr;
+  Dl_info ours, libc, first, behind;
+  if (!has_next() || dladdr(&next, &ours) == 0) return;
+  allocator->is_libcs = dladdr(reinterpret_cast<void*>(next.malloc), &behind) != 0 &&
+                        dladdr(reinterpret_cast<void*>(&abort), &libc) != 0 &&
+                        behind.dli_fbase == libc.dli_fbase;
+  void* malloc_of_program = dlsym(RTLD_DEFAULT, "malloc");
+  if (malloc_of_program != nullptr && dladdr(malloc_of_program, &first) != 0 &&
+      first.dli_fbase != ours.dli_fbase) {
+    allocator->unseen = first.dli_fname != nullptr ? first.dli_fname : "the program";
+  }
 }

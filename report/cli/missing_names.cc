@@ -29,19 +29,22 @@ struct Unnamed {
 std::vector<Unnamed> unnamed_modules(const Profile& profile, const Metric& metric,
                                      std::uint64_t& total) {
   const Functions& functions = profile.functions();
+  const auto lacks_name = [&](std::size_t f) {
+    const bool is_code = functions.kind[f] == FunctionKind::kNative ||
+                         functions.kind[f] == FunctionKind::kInstruction;
+    return is_code && functions.address[f] != 0 && functions.module[f] &&
+           profile.text(functions.name[f]).empty();
+  };
+  std::vector<std::uint8_t> unnamed(functions.count());
+  for (std::size_t f = 0; f < unnamed.size(); ++f) unnamed[f] = lacks_name(f);
+  if (std::find(unnamed.begin(), unnamed.end(), 1) == unnamed.end()) return {};
   std::vector<std::uint64_t> costs(profile.modules().size());
   const Nodes& nodes = profile.nodes();
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     const std::uint64_t own = metric.value(NodeId(n));
     total += own;
     const std::size_t f = nodes.function[n].index();
-    const bool is_code = functions.kind[f] == FunctionKind::kNative ||
-                         functions.kind[f] == FunctionKind::kInstruction;
-    if (own == 0 || !is_code || functions.address[f] == 0 || !functions.module[f] ||
-        !profile.text(functions.name[f]).empty()) {
-      continue;
-    }
-    costs[functions.module[f].index()] += own;
+    if (unnamed[f] != 0) costs[functions.module[f].index()] += own;
   }
   std::vector<Unnamed> found;
   for (std::size_t m = 0; m < costs.size(); ++m) {

@@ -34,6 +34,13 @@ check "what relies on its caller is left alone" "$(entered flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" |
   grep -c 'relies on flags or memory .* flags$')" = 1
 
+for mode in fentry mcount cyg; do
+  begin "hooked programs are not counted twice, $mode"
+  exactly
+  same "$PROGRAMS/notes.$mode" mutual
+  expected
+done
+
 begin "exceptions and threads"
 exactly all
 same "$PROGRAMS/exact_throws.plain"

@@ -273,12 +273,12 @@ def check_graphs():
 def check_html():
     _, data = exported("html")
     page = data.decode()
-    expect("html: scripts", 2, page.count("<script"))
-    expect("html: no address", [], re.findall(r"https?:[^\"']*", page))
-    expect("html: nothing is loaded", [], re.findall(r"\b(?:src|href)=", page))
+    # The page in a browser is tested elsewhere (tests/browser). Here: the file loads nothing.
+    expect("html: no address", [], re.findall(r"\bhttps?://[^\"'<\s]*", page))
+    expect("html: nothing is loaded", [], re.findall(r"\bsrc=|@import|\burl\(", page))
+    links = re.findall(r'\bhref="([^"]*)"', page)
+    expect("html: links lead into the file", [], [link for link in links if link[:1] != "#"][:5])
     expect("html: policy", True, "default-src 'none'" in page)
-    document = json.loads(re.search(r'id="profile">(.*?)</script>', page, re.S).group(1))
-    expect("html: the document", {m["name"]: m["total"] for m in document["metrics"]}, totals)
 
 
 def check_terminal():

@@ -195,11 +195,11 @@ TEST(TreeView, CsvHasAllNodesAndRawNumbers) {
   Look look{.min_percent = 0.5};
   look.format = Format::kCsv;
   EXPECT_EQ(tree("a b,c = 5\na b,c -> 2\na b,c ~> a : 3\n", look),
-            "depth,name,total,self,calls,kind\n"
-            "0,[root],5,0,0,node\n"
-            "1,a,5,0,3,node\n"
-            "2,\"b,c\",5,5,2,node\n"
-            "3,a,,,3,back\n");
+            "depth,name,total,self,calls,kind,sampled\n"
+            "0,[root],5,0,0,node,0\n"
+            "1,a,5,0,3,node,0\n"
+            "2,\"b,c\",5,5,2,node,0\n"
+            "3,a,,,3,back,0\n");
 }
 
 TEST(TreeView, JsonNamesParentsAndEdges) {
@@ -209,10 +209,10 @@ TEST(TreeView, JsonNamesParentsAndEdges) {
             "{\"schema\":\"fbleprof/1\",\"view\":\"tree\",\"metric\":\"cpu\","
             "\"unit\":\"ns\",\"total\":5,\"kept\":5,\"kept_is_bound\":false,\"nodes\":["
             "{\"name\":\"[root]\",\"parent\":null,\"total\":5,\"total_is_bound\":false,\"self\":0,"
-            "\"calls\":0},"
+            "\"calls\":0,\"sampled\":false},"
             "{\"name\":\"a\",\"parent\":0,\"total\":5,\"total_is_bound\":false,\"self\":5,"
-            "\"calls\":5}],"
-            "\"edges\":[{\"from\":1,\"to\":1,\"kind\":\"back\",\"calls\":3}]}\n");
+            "\"calls\":5,\"sampled\":false}],"
+            "\"edges\":[{\"from\":1,\"to\":1,\"kind\":\"back\",\"calls\":3,\"sampled\":false}]}\n");
 }
 
 TEST(TreeView, DeepTreesNeedNoDeepStack) {

@@ -34,8 +34,9 @@ class Hooks : public testing::Test {
   void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth,
             std::uint32_t site = 0) {
     const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
-    signal_safe::fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller, site),
-                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
+    signal_safe::fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth),
+                                     recording.code.site_in(caller, site),
+                                     recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
   static Frame frame_at(std::uint64_t depth) { return (std::uint64_t{1} << 46) - depth * 64; }
 
@@ -157,8 +158,8 @@ TEST_F(Hooks, SignalStackHasItsOwnShadow) {
   call(0, 1, 1), call(1, 2, 2);
   // A handler on its own stack, called by nobody that has a hook.
   const signal_safe::HookState at{recording.code.hook_of(5), low + 4096, 0};
-  signal_safe::fbleprof_enter_slow(fbleprof_hot.top, low + 4096, 12345, recording.code.hook_of(5), HOOK_NATIVE,
-                      &at);
+  signal_safe::fbleprof_enter_slow(fbleprof_hot.top, low + 4096, 12345, recording.code.hook_of(5),
+                                   HOOK_NATIVE, &at);
   EXPECT_EQ(recording.thread.current, &recording.thread.signal_stack);
   call(2, 3, 3);  // back on the thread's own
   EXPECT_EQ(recording.thread.current, &recording.thread.main_stack);

@@ -1,0 +1,15 @@
+// The loader's calls, under the names that every libc since glibc 2.2.5 has: in libdl before 2.34,
+// which is therefore linked, in libc since. Not in signal handlers.
+#pragma once
+
+#include <dlfcn.h>
+
+namespace fbleprof::preload {
+
+#define FBLEPROF_OLD_NAME(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
+FBLEPROF_OLD_NAME(dladdr);
+FBLEPROF_OLD_NAME(dlopen);
+FBLEPROF_OLD_NAME(dlsym);
+#undef FBLEPROF_OLD_NAME
+
+}  // namespace fbleprof::preload
