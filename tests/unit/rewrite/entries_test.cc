@@ -53,7 +53,9 @@ class OwnPlan {
     const auto found = reasons_.find(address(function));
     return found == reasons_.end() ? Reason::kNone : found->second;
   }
-  static std::uint64_t address(const char* function) {
+  // Out of line: an address computed in the code would be one that the code names.
+  [[gnu::noinline]] static std::uint64_t address(const char* function) {
+    asm("" : "+r"(function));
     return reinterpret_cast<std::uint64_t>(function) - load_bias();
   }
 
