@@ -297,6 +297,12 @@ struct Orders {
   Path modules[kMostPlans], plans[kMostPlans];
 };
 
+// The recorder itself, whatever the name of its file: hooks in it would call themselves.
+bool is_recorder(const Module& module) {
+  const auto own = reinterpret_cast<std::uint64_t>(&rewrite_program);
+  return own >= module.begin && own < module.end;
+}
+
 void order_missing_plans() {
   static Orders orders;  // a megabyte, touched only as far as used
   orders.order.count = 0;
@@ -305,7 +311,8 @@ void order_missing_plans() {
     int& count = orders.order.count;
     if (count == kMostPlans) return;
     path_of(module, orders.modules[count]);
-    if (!is_chosen(settings.exact.c_str(), module, orders.modules[count].c_str())) {
+    if (is_recorder(module) ||
+        !is_chosen(settings.exact.c_str(), module, orders.modules[count].c_str())) {
       __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
       return;
     }

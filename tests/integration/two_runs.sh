@@ -22,6 +22,7 @@ check "its output, once, in a pipe" "$(cat pipe.out)" = "$(cat plain.out)"
 
 begin "the times are the sampled run's"
 cd "$dir" || exit 1
+# shellcheck disable=SC2016 # a variable of perl
 "$FBLE_PROF" --exact=program --runs 2 -o "$profile" perl -e '$x += $_ for 1..6e6' 2>err >/dev/null
 check "calls" "$("$REPORT" --self --format csv "$profile" | awk -F, '{ n += $5 + 0 } END { print (n > 0) }')" = 1
 check "nothing differs" "$("$REPORT" "$profile" 2>&1 | grep -c 'runs differ')" = 0
