@@ -71,7 +71,9 @@ exactly
 same "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
 verified "$profile"
 check "it is sampled" "$(entered one_byte)" = 0
-check "one line says why" "$("$REPORT" --raw "$profile" | grep -c 'only sampled: .*W^X')" = 1
+settings+=(FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
+check "one line says why" "$(grep -c 'only sampled: .*W^X' "$dir/profiled.err")" = 1
 
 begin "forks and other programs"
 exactly all
