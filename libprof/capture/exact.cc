@@ -223,6 +223,10 @@ void note_refusals(const Work& work) {
   }
 }
 
+// Where the system enforces W^X (seccomp, SELinux), one line says so, and nothing more is tried.
+constexpr char kForbidden[] = "the system forbids changing code (W^X)";
+bool is_forbidden = false;
+
 // Why the module was not rewritten; null: it was.
 const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
@@ -241,11 +245,13 @@ const char* apply(const Work& work) {
   }
   const auto base = reinterpret_cast<std::uint64_t>(region->base);
   if (!protect(base, base + bytes, PROT_READ | PROT_EXEC)) {
-    return "the system forbids new code (W^X)";
+    is_forbidden = true;
+    return kForbidden;
   }
   if (!work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
     work.protect_text(PROT_READ | PROT_EXEC);
-    return "the system forbids changing code (W^X)";
+    is_forbidden = true;
+    return kForbidden;
   }
   const bool no_pushes = has_shadow_stack();
   const plan::Trampoline* trampolines = work.plan.trampolines();
@@ -291,6 +297,12 @@ struct Orders {
   Path modules[kMostPlans], plans[kMostPlans];
 };
 
+// The recorder itself, whatever the name of its file: hooks in it would call themselves.
+bool is_recorder(const Module& module) {
+  const auto own = reinterpret_cast<std::uint64_t>(&rewrite_program);
+  return own >= module.begin && own < module.end;
+}
+
 void order_missing_plans() {
   static Orders orders;  // a megabyte, touched only as far as used
   orders.order.count = 0;
@@ -299,7 +311,8 @@ void order_missing_plans() {
     int& count = orders.order.count;
     if (count == kMostPlans) return;
     path_of(module, orders.modules[count]);
-    if (!is_chosen(settings.exact.c_str(), module, orders.modules[count].c_str())) {
+    if (is_recorder(module) ||
+        !is_chosen(settings.exact.c_str(), module, orders.modules[count].c_str())) {
       __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
       return;
     }
@@ -317,12 +330,17 @@ void rewrite_new_modules() {
   order_missing_plans();
   for_each_new([&](Module& module) {
     __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
+    if (is_forbidden) return;
     Plan plan;
     const Work work{module, plan};
     const char* reason = "no plan could be made";
     static Path path;
     if (plan.open(plan_path(profile.settings.exact_plans.c_str(), module).c_str())) {
       reason = apply(work);
+    }
+    if (is_forbidden) {
+      remark(Text<200>{"--exact: only sampled: "}.add(kForbidden).c_str());
+      return;
     }
     if (reason) {
       remark(Text<600>{"not counted exactly, only sampled: "}
@@ -354,7 +372,7 @@ void watch_loader() {
     Module loader{};
     loader.begin = at / kPage * kPage;
     loader.end = loader.begin + kPage;
-    reason = "the system forbids changing code (W^X)";
+    reason = kForbidden;
     char* jump = map_near(loader, kPage);
     auto* to = &fbleprof_modules_changed;
     if (jump) {
@@ -377,7 +395,7 @@ void watch_loader() {
 void rewrite_program() {
   if (profile.settings.exact.empty()) return;
   rewrite_new_modules();
-  watch_loader();
+  if (!is_forbidden) watch_loader();
 }
 
 void recognize_rewritten() {

@@ -14,6 +14,7 @@
 
 #include "profile/file_image.h"
 #include "profile/liveness.h"
+#include "profile/plain_run.h"
 #include "profile/records.h"
 
 namespace fbleprof::profile {
@@ -121,7 +122,7 @@ Result<std::uint64_t> trim(const std::string& path) {
     return Error{path, {}, fmt::format("cannot stat: {}", std::strerror(errno)), {}};
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size <= used) return std::uint64_t{0};
+  if (size <= used || has_plain_run(path)) return std::uint64_t{0};
   if (truncate(path.c_str(), static_cast<off_t>(used)) != 0) {
     return Error{path, {}, fmt::format("cannot be cut: {}", std::strerror(errno)), {}};
   }

@@ -101,11 +101,13 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
   bool has_ended = false;
   while (at < end) {
     if (at >= function.end || has_ended) {
-      // What follows may be overwritten only if it is padding, up to where compilers align code.
-      const Address gap_end = std::min(limit, (end + 15) / 16 * 16);
-      if (!has_ended || end > limit || !references_.is_padding(at, gap_end)) {
-        return Reason::kTooShort;
-      }
+      // What follows may be overwritten only if it is padding, up to where compilers align code:
+      // the next function, or a loop in this one.
+      const auto is_gap_to = [&](Address alignment) {
+        return references_.is_padding(
+            at, std::min(limit, (end + alignment - 1) / alignment * alignment));
+      };
+      if (!has_ended || end > limit || !(is_gap_to(16) || is_gap_to(8))) return Reason::kTooShort;
       at = end;
       break;
     }

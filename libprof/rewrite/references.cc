@@ -42,6 +42,7 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
                        void (*progress)(double))
     : image_(image), functions_(functions), decoder_(image) {
   pointed_.resize(image.text_end() - image.text_begin());
+  starts_.resize(pointed_.size());
   sweep_all(progress);
   std::sort(branches_.begin(), branches_.end());
   read_tables();
@@ -116,6 +117,7 @@ void References::sweep(Address begin, Address end, Function* function) {
       continue;
     }
     ++instructions_;
+    starts_[at - image_.text_begin()] = true;
     const bool is_direct = instruction.kind == Kind::kCall || instruction.kind == Kind::kJump ||
                            instruction.kind == Kind::kBranch ||
                            instruction.kind == Kind::kUnmovable;
@@ -152,6 +154,9 @@ void References::read_tables() {
       if (!table.user->contains(target) && (i > kMostOutside || !function_at(functions_, target))) {
         break;
       }
+      // Beyond a table stand other tables and strings: no entry leads between two instructions.
+      const Function* in = function_at(functions_, target);
+      if (in && in->decodes && !starts_[target - image_.text_begin()]) break;
       point(target);
     }
   }

@@ -67,6 +67,7 @@ class References {
   mutable Decoder decoder_;
   std::vector<Branch> branches_;
   std::vector<bool> pointed_;
+  std::vector<bool> starts_;  // of instructions
   std::vector<Table> tables_;
   std::uint32_t instructions_ = 0;
 };

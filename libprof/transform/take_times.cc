@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -104,6 +105,27 @@ std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, cons
   return owner;
 }
 
+// How much of the time lies in other functions: `own` weighs what the run with hooks measured, by
+// function, `calls` its calls, and `amounts` is what the other run measured. What a hook may change
+// in a function's time, and what chance makes of so many samples, is no difference.
+double moved_share(const std::vector<Dealer>& own, const std::vector<Dealer>& calls,
+                   const std::vector<std::uint64_t>& amounts) {
+  constexpr double kPerCallNs = 4, kPeriodNs = 1e6, kDeviations = 3;
+  double own_total = 0, total = 0, more = 0, less = 0;
+  for (std::size_t f = 0; f < amounts.size(); ++f) {
+    const auto now = static_cast<double>(own[f].weights());
+    const auto base = static_cast<double>(amounts[f]);
+    const double allowed = kPerCallNs * static_cast<double>(calls[f].weights()) +
+                           kDeviations * std::sqrt(kPeriodNs * (now + base));
+    own_total += now;
+    total += base;
+    more += std::max(0.0, now - base - allowed);
+    less += std::max(0.0, base - now - allowed);
+  }
+  const double most = std::max(own_total, total);
+  return most == 0 ? 0 : std::max(more, less) / most;
+}
+
 // Without the baseline's metrics, and contexts that nothing else was charged to.
 Profile without_baseline(const Profile& profile, const Parts& hooked) {
   const Nodes& nodes = profile.nodes();
@@ -170,6 +192,8 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
   for (std::size_t f = 0; f < amounts.size(); ++f) {
     (by_time[f].weights() != 0 ? by_time : by_calls)[f].set_amount(amounts[f]);
   }
+
+  result.moved = moved_share(by_time, by_calls, amounts);
 
   auto values = std::make_shared<Counts>(nodes.count());
   values->add(0, result.elsewhere_ns);

@@ -24,6 +24,9 @@ struct TakenTimes {
   // Of that, in functions that the run with hooks does not know: their nearest known callers have
   // it.
   std::uint64_t below_ns = 0;
+  // The share of the time that is in other functions than in the run with hooks, 0 to 1, beyond
+  // what hooks and chance explain.
+  double moved = 0;
 };
 
 // `profile` is one tree, merged of a run with hooks and, as baseline (baseline.h), one without.

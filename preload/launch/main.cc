@@ -15,6 +15,7 @@
 #include "launch/library.h"
 #include "launch/names.h"
 #include "launch/options.h"
+#include "launch/runs.h"
 #include "launch/target.h"
 #include "launch_paths.h"
 
@@ -166,5 +167,6 @@ int main(int argc, char** argv) {
     execvp(name.c_str(), command);
     return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
   };
+  if (request.twice) return run_twice({become_program, output, start_ns, request.names});
   return request.names ? run_and_name(become_program, output, start_ns) : become_program();
 }

@@ -1,7 +1,4 @@
 // fble-prof --names: the run, and then the names of its functions put into its profiles.
-//
-// Otherwise fble-prof becomes the program. Here it stays as the program's parent, passes signals on
-// to it, and ends as it ended.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +11,9 @@ namespace fbleprof::launch {
 // The profiles that a run which began at `since_ns` (since 1970) left under the name `out`: its own
 // and those of its child processes.
 std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t since_ns);
+
+// Puts the names of their functions into these profiles.
+void put_names_into(const std::vector<std::string>& files);
 
 // Runs `become_program` in a child process, which does not return but by failing; then names what
 // it left. Returns the status to exit with; if a signal ended the program, it ends this one, too.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 
@@ -53,6 +54,11 @@ po::options_description recording_options() {
       "of libc. MODULES: names of files (libz,program: program is the program itself), or all. "
       "What "
       "cannot be counted is sampled; the report's --coverage says which functions and why");
+  add("runs", po::value<std::string>()->value_name("N"),
+      "with --exact, 2: run the program twice, sampled and then counted, into one profile: calls "
+      "and "
+      "contexts are the counted run's, times the sampled run's, which counting did not slow down. "
+      "The report says if the two runs differ. Default: 1");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
@@ -242,6 +248,21 @@ void read_settings(const po::variables_map& given, Request* request) {
   }
 }
 
+// FBLEPROF_EXACT in the environment is --exact as well.
+void read_runs(const po::variables_map& given, Request* request) {
+  if (given.count("runs") == 0 || !request->error.empty()) return;
+  const auto& value = given["runs"].as<std::string>();
+  if (value != "1" && value != "2") {
+    request->error = "--runs=" + value + ": expected 1 or 2";
+    return;
+  }
+  request->twice = value == "2";
+  const char* exact = std::getenv("FBLEPROF_EXACT");
+  if (request->twice && given.count("exact") == 0 && (exact == nullptr || *exact == 0)) {
+    request->error = "--runs=2: only with --exact: one run is sampled, the other counted";
+  }
+}
+
 }  // namespace
 
 Request read_request(const std::vector<std::string>& arguments) {
@@ -272,6 +293,7 @@ Request read_request(const std::vector<std::string>& arguments) {
   } else {
     read_settings(given, &request);
     request.names = given.count("names") != 0;
+    read_runs(given, &request);
     if (request.error.empty() && request.command.empty()) request.error = "no program is named";
   }
   return request;

@@ -15,6 +15,7 @@ struct Request {
   // them, so the environment's settings stay in force.
   std::vector<std::pair<std::string, std::string>> environment;
   bool names = false;                // put names into the profiles at the end of the run
+  bool twice = false;                // run it sampled, then counted, and join the two
   std::vector<std::string> command;  // the program and its arguments
   std::string error;                 // one line; not empty = wrong usage
 };

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/importers/file_kind.h"
 #include "report/importers/folded.h"
@@ -131,6 +132,7 @@ class Inputs {
 
   // Nothing, without an error: the file is a program that another one needs.
   Result<std::optional<Profile>> read(const std::string& file) {
+    if (options_.plain_runs) return plain_run(file);
     auto source = Source::open(file);
     if (!source) return source.error();
     std::string head;
@@ -167,6 +169,14 @@ class Inputs {
   static Status check_rest(const profile::ReadResult& read, const std::string& name) {
     if (!read.is_truncated || read.profile.nodes().count() != 0) return {};
     return Error{name, {}, "the file ends before its first context", "nothing is left to show"};
+  }
+
+  static Result<std::optional<Profile>> plain_run(const std::string& file) {
+    const auto bytes = profile::plain_run_of(file);
+    if (!bytes) return std::optional<Profile>();
+    auto read = profile::read_bytes(*bytes, file + " (its sampled run)");
+    if (!read) return read.error();
+    return std::optional<Profile>(std::move(read->profile));
   }
 
   Result<std::optional<Profile>> native(const std::string& file) const {

@@ -14,6 +14,7 @@ namespace fbleprof::report {
 struct InputOptions {
   bool tolerant = false;  // what cannot be read is a warning
   Progress* progress = nullptr;
+  bool plain_runs = false;  // of each file the sampled run that stands in it; others are skipped
 };
 
 // Calls `take` with the profile of each file in turn; "-" is stdin. A program among the files is no

@@ -38,6 +38,7 @@ struct Options {
   std::vector<std::string> baselines;  // --diff: what `files` are compared with
   // --diff A1,A2 B1,B2: each file is a run of its own, and figures are means of the runs.
   bool are_runs = false, are_base_runs = false;
+  bool own_times = true;                // take those of the sampled run that stands in a file
   std::vector<std::string> times_from;  // --times-from: runs without hooks
   bool normalize = false;
   std::vector<Limit> limits;

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "profile/pack.h"
+#include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -56,6 +57,45 @@ Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
   return error;
 }
 
+struct Packed {
+  std::vector<std::byte> bytes;
+  std::size_t names = 0, nameless = 0;
+  std::vector<std::string> warnings;
+};
+
+Result<Packed> packed(std::vector<std::byte> bytes, const profile::Profile& profile,
+                      const std::string& file, Progress& progress) {
+  symbolize::Options how;
+  how.lines = true;
+  how.progress = &progress;
+  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
+  cache.serve(how);
+  const profile::Profile named = symbolize::symbolize(profile, how);
+  Packed result;
+  const profile::Functions& functions = named.functions();
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (functions.kind[f] != profile::FunctionKind::kNative) continue;
+    (named.text(functions.name[f]).empty() ? result.nameless : result.names) += 1;
+  }
+  auto made = profile::pack(std::move(bytes), file, named);
+  if (!made) return made.error();
+  result.bytes = std::move(*made);
+  result.warnings = named.warnings();
+  return result;
+}
+
+// The sampled run that stands in the file needs the same names: by them its times are found.
+Status pack_plain_run(const std::string& file, std::vector<std::byte>& bytes, Progress& progress) {
+  auto plain = profile::plain_run_of(file);
+  if (!plain) return {};
+  auto read = profile::read_bytes(*plain, file);
+  if (!read) return read.error();
+  auto made = packed(std::move(*plain), read->profile, file, progress);
+  if (!made) return made.error();
+  profile::append_plain_run(bytes, made->bytes);
+  return {};
+}
+
 Result<std::string> pack_file(const std::string& file, const std::string& output,
                               Progress& progress) {
   auto bytes = read_used(file);
@@ -65,27 +105,17 @@ Result<std::string> pack_file(const std::string& file, const std::string& output
   if (read->profile.processes()[0].state == profile::ProcessState::kLive && output.empty()) {
     return Error{file, {}, "its program still runs", "pack it at the end, or into a copy: -o FILE"};
   }
-  symbolize::Options how;
-  how.lines = true;
-  how.progress = &progress;
-  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
-  cache.serve(how);
-  const profile::Profile named = symbolize::symbolize(read->profile, how);
-  std::size_t names = 0, nameless = 0;
-  const profile::Functions& functions = named.functions();
-  for (std::size_t f = 0; f < functions.count(); ++f) {
-    if (functions.kind[f] != profile::FunctionKind::kNative) continue;
-    (named.text(functions.name[f]).empty() ? nameless : names) += 1;
-  }
-  auto packed = profile::pack(std::move(*bytes), file, named);
-  if (!packed) return packed.error();
-  if (Status bad = replace(output.empty() ? file : output, *packed)) return *bad;
+  auto made = packed(std::move(*bytes), read->profile, file, progress);
+  if (!made) return made.error();
+  if (Status bad = pack_plain_run(file, made->bytes, progress)) return *bad;
+  if (Status bad = replace(output.empty() ? file : output, made->bytes)) return *bad;
   std::string line = fmt::format("{}: {} named", escape(output.empty() ? file : output),
-                                 counted(names, "function"));
-  if (nameless != 0) {
-    line += fmt::format(", {} {} no name", count(nameless), nameless == 1 ? "has" : "have");
+                                 counted(made->names, "function"));
+  if (made->nameless != 0) {
+    line +=
+        fmt::format(", {} {} no name", count(made->nameless), made->nameless == 1 ? "has" : "have");
   }
-  for (const std::string& warning : named.warnings()) line += "\n" + escape(warning);
+  for (const std::string& warning : made->warnings) line += "\n" + escape(warning);
   return line;
 }
 

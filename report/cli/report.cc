@@ -13,6 +13,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
+#include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/cli/inputs.h"
 #include "report/cli/missing_names.h"
@@ -116,7 +117,7 @@ using FilesByMetrics = std::map<std::set<std::string>, std::string>;
 
 Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
                          const Needs& needs, Progress& progress, std::vector<std::string>& warnings,
-                         FilesByMetrics& by_metrics) {
+                         FilesByMetrics& by_metrics, bool plain_runs = false) {
   transform::AccumulateOptions how;
   how.splits = needs.splits;
   how.keep_leaves = needs.leaves || options.inlines;
@@ -125,7 +126,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   if (about_runs) how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
   transform::Accumulator all(how);
   const Status bad = read_inputs(
-      files, {options.tolerant, &progress},
+      files, {options.tolerant, &progress, plain_runs},
       [&](Profile profile) {
         profile = transform::with_peak(profile);
         std::set<std::string> names;
@@ -249,7 +250,7 @@ Status give_metric_its_name(Profile& profile, Profile& base, const Options& opti
                             std::vector<std::string>& remarks) {
   const bool now_lacks = transform::has_unnamed_metric(profile);
   const bool base_lacks = transform::has_unnamed_metric(base);
-  if (now_lacks == base_lacks || !options.times_from.empty()) return {};
+  if (now_lacks == base_lacks) return {};
   const auto known = choose_metric(now_lacks ? base : profile, options.metric);
   if (!known) return known.error();
   Profile& lacking = now_lacks ? profile : base;
@@ -275,6 +276,32 @@ void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string
       limit));
 }
 
+// Two runs of one program that does the same have less of their time in other functions than this.
+constexpr double kMovedOfOneProgram = 0.2;
+
+// If the sampled run tells nothing, the counted one's times must do.
+Result<Loaded> load_without_own_times(const Options& options, const Needs& needs,
+                                      Progress& progress) {
+  Options again = options;
+  again.own_times = false;
+  auto loaded = load(again, needs, progress);
+  if (loaded) {
+    loaded->remarks.push_back(
+        "the sampled run has no time in what was counted: times are the counted run's");
+  }
+  return loaded;
+}
+
+// Whether the files hold sampled runs, to take the times from. What only the counted run knows, its
+// overhead and its samples, is shown as it is.
+bool takes_own_times(const Options& options) {
+  if (options.view != nullptr && !options.view->is_of_contexts()) return false;
+  if (!options.times_from.empty() || !options.baselines.empty()) return false;
+  if (!options.own_times) return false;
+  if (options.metric == "overhead" || options.metric == "samples") return false;
+  return std::any_of(options.files.begin(), options.files.end(), profile::has_plain_run);
+}
+
 }  // namespace
 
 Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
@@ -297,15 +324,23 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     return loaded;
   }
   // What this is compared with, or takes its times from.
-  const bool takes_times = !options.times_from.empty();
+  const bool own_times = takes_own_times(options);
+  const bool takes_times = own_times || !options.times_from.empty();
+  const std::string times_of = own_times                    ? "the sampled run"
+                               : options.times_from.empty() ? ""
+                                                            : options.times_from[0];
   std::optional<Profile> base;
   if (takes_times || !options.baselines.empty()) {
     FilesByMetrics of_base;
-    auto other = read_side(takes_times ? options.times_from : options.baselines,
-                           options.are_base_runs, options, needs, progress, skipped, of_base);
+    auto other = own_times
+                     ? read_all(options.files, options, needs, progress, skipped, of_base, true)
+                     : read_side(takes_times ? options.times_from : options.baselines,
+                                 options.are_base_runs, options, needs, progress, skipped, of_base);
     if (!other) return other.error();
     base = std::move(*other);
-    if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
+    if (!takes_times) {
+      if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
+    }
   }
   const auto wanted = choose_metric(profile, options.metric);
   if (!wanted) return wanted.error();
@@ -331,7 +366,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // Compare, or take times: the other run's figures join these, as metrics of their own.
   if (base) {
     if (takes_times) {
-      auto chosen = time_to_take(profile, *base, options.times_from[0]);
+      auto chosen = time_to_take(profile, *base, times_of);
       if (!chosen) return chosen.error();
       base_time = transform::baseline_name(*chosen);
     } else if (base->find_metric(metric_name) == nullptr) {
@@ -358,21 +393,29 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   if (takes_times) {
     const profile::Metric* time = analysis::default_metric(profile);
     auto taken = transform::take_times(profile, own, time->name, base_time);
+    if (!taken && own_times) return load_without_own_times(options, needs, progress);
     if (!taken) return taken.error();
     profile = std::move(taken->profile);
     if (taken->elsewhere_ns != 0) {
       remarks.push_back(fmt::format(
           "{:.1f} % of the time of {} is in functions that were not called here: it is the root's",
           100.0 * static_cast<double>(taken->elsewhere_ns) / static_cast<double>(taken->total_ns),
-          escape(options.times_from[0])));
+          escape(times_of)));
+    }
+    if (own_times && taken->moved > kMovedOfOneProgram) {
+      remarks.push_back(
+          fmt::format("the two runs differ: {:.0f} % of the time is in other functions. Does the "
+                      "program do the "
+                      "same each time?",
+                      100 * taken->moved));
     }
     // Most of it may be a library's; or it is another program, which has a main, too.
-    if (taken->below_ns > taken->total_ns / 2) {
+    if (!own_times && taken->below_ns > taken->total_ns / 2) {
       remarks.push_back(fmt::format(
           "{:.1f} % of the time of {} is in functions that have no hooks here: it is "
           "their callers'. Is it the same program?",
           100.0 * static_cast<double>(taken->below_ns) / static_cast<double>(taken->total_ns),
-          escape(options.times_from[0])));
+          escape(times_of)));
     }
     if (const auto still = choose_metric(profile, metric_name); !still) return still.error();
   }

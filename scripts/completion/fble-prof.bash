@@ -27,7 +27,7 @@ _fble_prof() {
         return
         ;;
       --*=*) ;;
-      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period)
+      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -73,7 +73,7 @@ _fble_prof() {
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --tick-period= --exact --memory-profile --callsites --leaves --faults --no-native-below --start-off --names --verbose --help
+      --tick-period= --exact --runs= --memory-profile --callsites --leaves --faults --no-native-below --start-off --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return

@@ -66,6 +66,15 @@ check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
 check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
   grep -c 'called only through pointers')" = 1
 
+begin "a system that refuses new code"
+exactly
+same "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
+verified "$profile"
+check "it is sampled" "$(entered one_byte)" = 0
+settings+=(FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
+check "one line says why" "$(grep -c 'only sampled: .*W^X' "$dir/profiled.err")" = 1
+
 begin "forks and other programs"
 exactly all
 same "$PROGRAMS/processes.plain"
@@ -97,7 +106,8 @@ output=$(python3 "$oracle/exact_calls.py" "$lua" "$plans" "$profile" "$dir/callg
   fail "$output"
 echo "${output##*$'\n'}"
 
-begin "counts against callgrind: sqlite3"
+# The library is stripped: a copy with symbols, at the same addresses, tells callgrind its functions.
+begin "counts against callgrind: libsqlite3"
 exactly
 query="create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)
   insert into t select i, 'row ' || i * 7919 % 1009 from n; create index tb on t(b);
@@ -105,3 +115,11 @@ query="create table t(a, b); with recursive n(i) as (select 1 union all select i
 same sqlite3 :memory: "$query"
 verified "$profile"
 check "many calls" "$(fact calls)" -gt 50000
+library=$(ldconfig -p | sed -n 's/.*libsqlite3.so.0 .*=> //p' | head -1)
+mkdir "$dir/lib"
+python3 "$oracle/add_symbols.py" "$library" "$plans" "$dir/lib/libsqlite3.so.0" || fail "no symbols"
+(trap '' PROF && LD_LIBRARY_PATH=$dir/lib valgrind --tool=callgrind --dump-instr=yes --compress-strings=no \
+  --compress-pos=no --callgrind-out-file="$dir/callgrind.out" sqlite3 :memory: "$query" >/dev/null 2>&1)
+output=$(python3 "$oracle/exact_calls.py" "$library" "$plans" "$profile" "$dir/callgrind.out") ||
+  fail "$output"
+echo "${output##*$'\n'}"

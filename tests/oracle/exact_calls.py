@@ -20,14 +20,18 @@ import sys
 HEADER, TRAMPOLINE, SITE, REFUSAL = 124, 96, 8, 12
 
 
-def plan_of(module, folder):
-    """(functions that count all their calls, those that do not)."""
+def plan_path(module, folder):
     text = subprocess.run(["readelf", "-n", module], capture_output=True, text=True).stdout
     found = re.search(r"Build ID: ([0-9a-f]+)", text)
     paths = glob.glob(os.path.join(folder, (found.group(1) if found else "") + "*.plan"))
     if len(paths) != 1:
         sys.exit(f"{module}: {len(paths)} plans in {folder}")
-    data = open(paths[0], "rb").read()
+    return paths[0]
+
+
+def plan_of(module, folder):
+    """(functions that count all their calls, those that do not)."""
+    data = open(plan_path(module, folder), "rb").read()
     trampolines, sites, refusals = struct.unpack_from("<3I", data, 12)
     counted = {struct.unpack_from("<I", data, HEADER + TRAMPOLINE * i)[0] for i in range(trampolines)}
     start = HEADER + TRAMPOLINE * trampolines + SITE * sites

@@ -1,0 +1,214 @@
+#include "launch/runs.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "format/format.h"
+#include "format/plain_run.h"
+#include "launch/names.h"
+#include "launch/program_run.h"
+
+namespace fbleprof::launch {
+namespace {
+
+void say(const std::string& line) { std::fprintf(stderr, "fble-prof: --runs: %s\n", line.c_str()); }
+
+// A file that both runs use from the same place on.
+class Rewound {
+ public:
+  explicit Rewound(int fd) : fd_(fd) {
+    struct stat status {};
+    is_file_ = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    size_ = status.st_size;
+    at_ = is_file_ ? lseek(fd, 0, SEEK_CUR) : -1;
+  }
+  void rewind_input() const {
+    if (at_ >= 0) lseek(fd_, at_, SEEK_SET);
+  }
+  // What the first run wrote goes away: the second writes it again.
+  void rewind_output() const {
+    if (!is_file_ || at_ < 0) return;
+    if (ftruncate(fd_, size_) == 0) lseek(fd_, at_, SEEK_SET);
+  }
+
+ private:
+  int fd_;
+  bool is_file_ = false;
+  off_t size_ = 0, at_ = -1;
+};
+
+bool is_pipe(int fd) {
+  struct stat status {};
+  return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+// Takes what the first run writes to stdout where that is a pipe: its reader is to see one run. The
+// program still writes to a pipe, and behaves as it does with one.
+class Drain {
+ public:
+  Drain() {
+    if (!is_pipe(STDOUT_FILENO) || pipe2(ends_, O_CLOEXEC) != 0) return;
+    reader_ = std::thread([from = ends_[0]] {
+      char bytes[65536];
+      for (;;) {
+        const ssize_t got = read(from, bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EINTR)) return;
+      }
+    });
+  }
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
+  ~Drain() {
+    if (!reader_.joinable()) return;
+    close(ends_[1]);
+    // A daemon that the program left may hold the other end for ever.
+    reader_.detach();
+  }
+  // In the child process.
+  void take_stdout() const {
+    if (reader_.joinable()) dup2(ends_[1], STDOUT_FILENO);
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+  std::thread reader_;
+};
+
+bool read_header(const std::string& file, format::Header& header) {
+  std::ifstream in(file, std::ios::binary);
+  return static_cast<bool>(in.read(reinterpret_cast<char*>(&header), sizeof header));
+}
+
+// The profiles of one process; several, if it went on as another program.
+std::vector<std::string> of_process(const std::vector<std::string>& files, pid_t pid) {
+  std::vector<std::string> own;
+  for (const std::string& file : files) {
+    format::Header header{};
+    if (read_header(file, header) && header.pid == static_cast<std::uint32_t>(pid)) {
+      own.push_back(file);
+    }
+  }
+  return own;
+}
+
+// Puts `plain` behind the records of `counted`, whose reserved space goes away.
+bool join(const std::string& counted, const std::string& plain) {
+  format::Header counted_header{}, plain_header{};
+  if (!read_header(counted, counted_header) || !read_header(plain, plain_header)) return false;
+  std::ifstream in(plain, std::ios::binary);
+  std::vector<char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (bytes.size() < plain_header.used_bytes) return false;
+  bytes.resize(plain_header.used_bytes);
+  format::PlainRunEnd end{counted_header.used_bytes, bytes.size(), {}};
+  std::memcpy(end.magic, format::kPlainRunMagic, sizeof end.magic);
+  const auto* last = reinterpret_cast<const char*>(&end);
+  bytes.insert(bytes.end(), last, last + sizeof end);
+  const auto used = static_cast<off_t>(counted_header.used_bytes);
+  const int fd = open(counted.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return false;
+  std::size_t done = 0;
+  bool fits = ftruncate(fd, used) == 0;
+  while (fits && done < bytes.size()) {
+    const ssize_t step =
+        pwrite(fd, bytes.data() + done, bytes.size() - done, used + static_cast<off_t>(done));
+    if (step < 0 && errno == EINTR) continue;
+    fits = step > 0;
+    if (fits) done += static_cast<std::size_t>(step);
+  }
+  if (!fits && ftruncate(fd, used) != 0) say(counted + ": " + std::strerror(errno));
+  return close(fd) == 0 && fits;
+}
+
+std::string describe(int status) {
+  return WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                             : "status " + std::to_string(WEXITSTATUS(status));
+}
+
+void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, pid_t counted) {
+  const auto all_plain = profiles_of_run(plain_out, runs.since_ns);
+  std::vector<std::string> all_counted;
+  for (const std::string& file : profiles_of_run(runs.out, runs.since_ns)) {
+    if (std::find(all_plain.begin(), all_plain.end(), file) == all_plain.end()) {
+      all_counted.push_back(file);
+    }
+  }
+  const auto from = of_process(all_plain, plain);
+  const auto into = of_process(all_counted, counted);
+  if (from.empty() || from.size() != into.size()) {
+    say("the sampled run and the counted run left different profiles: they are not joined");
+    return;
+  }
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    if (join(into[i], from[i])) {
+      unlink(from[i].c_str());
+    } else {
+      say(into[i] + ": cannot be written; the sampled run is " + from[i]);
+    }
+  }
+  if (all_plain.size() > from.size()) {
+    say("child processes: their profiles are those of the counted run; those of the sampled run "
+        "are " +
+        plain_out + ".*");
+  }
+  if (runs.names) put_names_into(all_counted);
+}
+
+}  // namespace
+
+int run_twice(const TwoRuns& runs) {
+  const Rewound input(STDIN_FILENO), output(STDOUT_FILENO);
+  if (is_pipe(STDIN_FILENO)) {
+    pollfd input_pipe = {STDIN_FILENO, POLLIN, 0};
+    if (poll(&input_pipe, 1, 0) > 0 && (input_pipe.revents & POLLIN) != 0) {
+      say("stdin is a pipe, which can be read only once: put its data into a file, and use < FILE");
+      return 2;
+    }
+  }
+  const std::string plain_out = runs.out + ".sampled";
+  ProgramRun plain;
+  {
+    const Drain drain;
+    plain = run_program([&] {
+      drain.take_stdout();
+      unsetenv("FBLEPROF_EXACT");
+      setenv("FBLEPROF_OUT", plain_out.c_str(), 1);
+      return runs.become_program();
+    });
+  }
+  if (plain.pid < 0) {
+    say(std::string("cannot fork: ") + std::strerror(errno));
+    return runs.become_program();
+  }
+  if (WIFSIGNALED(plain.status)) {
+    say("the sampled run was ended by a signal, and no other follows: its profile is " + plain_out);
+    return leave_like(plain.status);
+  }
+  input.rewind_input();
+  output.rewind_output();
+  const ProgramRun counted = run_program(runs.become_program);
+  if (counted.pid < 0) {
+    say(std::string("cannot fork: ") + std::strerror(errno));
+    return runs.become_program();
+  }
+  if (counted.status != plain.status) {
+    say("the two runs differ: the sampled one ended with " + describe(plain.status) +
+        ", the counted one with " + describe(counted.status));
+  }
+  join_runs(runs, plain_out, plain.pid, counted.pid);
+  return leave_like(counted.status);
+}
+
+}  // namespace fbleprof::launch

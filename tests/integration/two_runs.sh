@@ -1,0 +1,62 @@
+#!/bin/bash
+# fble-prof --exact --runs 2: counts of one run and times of another, in one file.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+
+twice() { "$FBLE_PROF" --exact=program --runs 2 -o "$profile" "$@" 2>err; }
+
+begin "one profile of two runs"
+cd "$dir" || exit 1
+program=$PROGRAMS/notes.plain
+"$program" >plain.out
+twice "$program" >file.out </dev/null
+check "status" $? = 0
+check "its output, once, in a file" "$(cat file.out)" = "$(cat plain.out)"
+check "nothing to say" "$(cat err)" = ""
+check "one file" "$(echo mlmon.out*)" = mlmon.out
+check "it is whole" "$("$REPORT" --verify "$profile" | grep -ci fail)" = 0
+cp file.out profiled.out
+expected
+twice "$program" </dev/null | cat >pipe.out
+check "its output, once, in a pipe" "$(cat pipe.out)" = "$(cat plain.out)"
+
+begin "the times are the sampled run's"
+cd "$dir" || exit 1
+# shellcheck disable=SC2016 # a variable of perl
+"$FBLE_PROF" --exact=program --runs 2 -o "$profile" perl -e '$x += $_ for 1..6e6' 2>err >/dev/null
+check "calls" "$("$REPORT" --self --format csv "$profile" | awk -F, '{ n += $5 + 0 } END { print (n > 0) }')" = 1
+check "nothing differs" "$("$REPORT" "$profile" 2>&1 | grep -c 'runs differ')" = 0
+"$REPORT" --metric overhead "$profile" >/dev/null 2>overhead.err
+check "the counted run's own price" $? = 0
+before=$(stat -c %s "$profile")
+"$REPORT" --trim "$profile" >/dev/null
+check "trimming leaves both runs" "$(stat -c %s "$profile")" = "$before"
+"$REPORT" --self --format csv "$profile" >unpacked
+"$REPORT" --pack "$profile" >/dev/null 2>&1
+"$REPORT" --self --format csv "$profile" >packed
+check "packing does, too" "$(cmp unpacked packed 2>&1)" = ""
+check "it has both runs" "$(tail -c 8 "$profile")" = FBLEPLRN
+
+begin "runs that differ"
+cd "$dir" || exit 1
+cat >differs.pl <<'END'
+if (-e "seen") { $x .= sprintf("%d", $_) for 1..3e6; exit 3 } else { open(F, ">seen"); $x += $_ for 1..2e7 }
+END
+twice perl differs.pl
+check "the second run's status" $? = 3
+check "it says so" "$(grep -c 'the two runs differ' err)" = 1
+check "and so does the report" "$("$REPORT" "$profile" 2>&1 | grep -c 'the two runs differ')" = 1
+
+begin "signals and input"
+cd "$dir" || exit 1
+# shellcheck disable=SC2016 # the program's own $$
+{ twice sh -c 'kill -TERM $$'; } 2>/dev/null
+check "the signal" $? = 143
+check "there was one run" "$(grep -c 'no other follows' err)" = 1
+echo "one line" >input
+check "input, twice" "$("$FBLE_PROF" --exact=program --runs 2 -o "$profile" cat <input 2>err)" = "one line"
+echo piped | twice cat
+check "input that can be read once" $? = 2
+check "it says so" "$(wc -l <err)" = 1
+"$FBLE_PROF" --runs 2 true 2>err
+check "without --exact" $? = 2

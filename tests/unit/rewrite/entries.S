@@ -1,0 +1,166 @@
+/* Functions whose starts may be overwritten, or may not; entries_test.cc reads them in its own file. */
+        .text
+        .macro  FUNCTION name
+        .p2align 4
+        .globl  \name
+        .type   \name, @function
+\name:  .cfi_startproc
+        .endm
+        .macro  END name
+        .cfi_endproc
+        .size   \name, .-\name
+        .endm
+
+FUNCTION entry_ordinary
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        mov     %edi, %ebx
+        mov     %ebx, %eax
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END entry_ordinary
+FUNCTION entry_marked
+        endbr64
+        mov     %rdi, %rax
+        add     $1, %rax
+        ret
+END entry_marked
+FUNCTION entry_far_address
+        mov     entry_word(%rip), %eax
+        ret
+END entry_far_address
+FUNCTION entry_short_branch
+        test    %edi, %edi
+        je      1f
+        mov     $1, %eax
+        ret
+1:      xor     %eax, %eax
+        ret
+END entry_short_branch
+FUNCTION entry_padded
+        ret
+END entry_padded
+
+        /* Something leads into the first five bytes. */
+FUNCTION target_branch
+        xor     %eax, %eax
+1:      inc     %eax
+        cmp     $9, %eax
+        jne     1b
+        ret
+END target_branch
+FUNCTION target_table
+        xor     %eax, %eax
+.Ltarget:
+        inc     %eax
+        lea     .Ltargets(%rip), %rdx
+        movslq  (%rdx, %rdi, 4), %rcx
+        add     %rdx, %rcx
+        jmp     *%rcx
+.Lelsewhere:
+        ret
+END target_table
+FUNCTION target_lea
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+.Lpointed:
+        mov     %edi, %ebx
+        mov     %ebx, %eax
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END target_lea
+FUNCTION target_lea_user
+        lea     .Lpointed(%rip), %rax
+        ret
+END target_lea_user
+FUNCTION target_relocation
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+.Lrelocated:
+        mov     %edi, %ebx
+        mov     %ebx, %eax
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END target_relocation
+
+        /* What cannot be displaced, or must not be. */
+FUNCTION refused_loop
+        test    %edi, %edi
+        jle     1f
+        sub     $1, %edi
+        jmp     refused_loop
+1:      ret
+END refused_loop
+FUNCTION refused_counted_branch
+        mov     %edi, %ecx
+        jrcxz   1f
+        mov     $2, %eax
+1:      ret
+END refused_counted_branch
+FUNCTION refused_indirect_call
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        call    *%rdi
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END refused_indirect_call
+FUNCTION refused_flags
+        setc    %al
+        movzbl  %al, %eax
+        ret
+END refused_flags
+FUNCTION refused_bytes
+        mov     %edi, %eax
+        mov     %eax, %ecx
+        jmp     1f
+        .byte   0x06, 0x06
+1:      ret
+END refused_bytes
+        .p2align 4
+        .globl  refused_crowded
+        .type   refused_crowded, @function
+refused_crowded:
+        .cfi_startproc
+        ret
+END refused_crowded
+        .globl  refused_neighbour
+        .type   refused_neighbour, @function
+refused_neighbour:
+        .cfi_startproc
+        lea     1(%rdi), %eax
+        ret
+END refused_neighbour
+        /* Its frame at the start is not that of a call. */
+        .p2align 4
+        .globl  refused_frame
+        .type   refused_frame, @function
+refused_frame:
+        .cfi_startproc
+        .cfi_def_cfa_offset 16
+        mov     %rdi, %rax
+        add     $1, %rax
+        ret
+END refused_frame
+
+        .section .rodata
+        .p2align 2
+.Ltargets:
+        .long   .Ltarget-.Ltargets
+        .long   .Lelsewhere-.Ltargets
+        .globl  entry_word
+entry_word:
+        .long   7
+        .section .data.rel.ro, "aw"
+        .p2align 3
+        .globl  entry_pointers
+entry_pointers:
+        .quad   .Lrelocated
+        .quad   refused_loop, refused_counted_branch, refused_indirect_call
+        .quad   refused_flags, refused_bytes, refused_crowded, refused_neighbour, refused_frame
+        .quad   entry_ordinary, entry_marked, entry_far_address, entry_short_branch, entry_padded
+        .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
+        .section .note.GNU-stack, "", @progbits

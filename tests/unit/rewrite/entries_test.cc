@@ -1,0 +1,136 @@
+// Which functions of entries.S are rewritten, and why others are not.
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "plan/plan.h"
+#include "rewrite/analysis.h"
+
+extern "C" {
+extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_short_branch[],
+    entry_padded[], target_branch[], target_table[], target_lea[], target_lea_user[],
+    target_relocation[], refused_loop[], refused_counted_branch[], refused_indirect_call[],
+    refused_flags[], refused_bytes[], refused_crowded[], refused_neighbour[], refused_frame[];
+extern const void* const entry_pointers[];
+}
+
+namespace fbleprof::rewrite {
+namespace {
+
+using plan::Reason;
+
+// Where the program lies, less where its file says.
+std::uint64_t load_bias() {
+  std::uint64_t bias = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* to) {
+        *static_cast<std::uint64_t*>(to) = object->dlpi_addr;
+        return 1;  // the program is the first
+      },
+      &bias);
+  return bias;
+}
+
+// The plan of this program.
+class OwnPlan {
+ public:
+  static const OwnPlan& get() {
+    static const OwnPlan plan;
+    return plan;
+  }
+  const plan::Trampoline* trampoline(const char* function) const {
+    const auto found = trampolines_.find(address(function));
+    return found == trampolines_.end() ? nullptr : &found->second;
+  }
+  bool is_entry(const char* function) const {
+    const plan::Trampoline* found = trampoline(function);
+    return found && found->window != 0;
+  }
+  Reason reason(const char* function) const {
+    const auto found = reasons_.find(address(function));
+    return found == reasons_.end() ? Reason::kNone : found->second;
+  }
+  // Out of line: an address computed in the code would be one that the code names.
+  [[gnu::noinline]] static std::uint64_t address(const char* function) {
+    asm("" : "+r"(function));
+    return reinterpret_cast<std::uint64_t>(function) - load_bias();
+  }
+
+ private:
+  OwnPlan() {
+    const std::string bytes = analyse("/proc/self/exe").plan;
+    plan::Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const char* at = bytes.data() + sizeof header;
+    for (std::uint32_t i = 0; i < header.trampolines; ++i, at += sizeof(plan::Trampoline)) {
+      plan::Trampoline each;
+      std::memcpy(&each, at, sizeof each);
+      trampolines_[each.function] = each;
+    }
+    at += header.sites * sizeof(plan::Site);
+    for (std::uint32_t i = 0; i < header.refusals; ++i, at += sizeof(plan::Refusal)) {
+      plan::Refusal each;
+      std::memcpy(&each, at, sizeof each);
+      reasons_[each.function] = each.reason;
+    }
+  }
+
+  std::map<std::uint64_t, plan::Trampoline> trampolines_;
+  std::map<std::uint64_t, Reason> reasons_;
+};
+
+TEST(Entries, OrdinaryStartsAreOverwritten) {
+  ASSERT_NE(entry_pointers[0], nullptr);
+  const OwnPlan& plan = OwnPlan::get();
+  for (const char* function :
+       {entry_ordinary, entry_far_address, entry_short_branch, entry_padded, target_lea_user}) {
+    EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
+    EXPECT_EQ(plan.reason(function), Reason::kNone);
+  }
+}
+
+TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
+  const OwnPlan& plan = OwnPlan::get();
+  ASSERT_TRUE(plan.is_entry(entry_marked)) << plan::explain(plan.reason(entry_marked));
+  EXPECT_EQ(plan.trampoline(entry_marked)->window, OwnPlan::address(entry_marked) + 4);
+}
+
+TEST(Entries, WindowThatSomethingLeadsIntoStays) {
+  const OwnPlan& plan = OwnPlan::get();
+  for (const char* function : {target_branch, target_table, target_lea, target_relocation}) {
+    EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
+    EXPECT_NE(plan.reason(function), Reason::kNone);
+  }
+}
+
+TEST(Entries, DoubtfulStartsStay) {
+  const OwnPlan& plan = OwnPlan::get();
+  for (const char* function : {refused_loop, refused_counted_branch, refused_indirect_call,
+                               refused_flags, refused_bytes, refused_crowded, refused_frame}) {
+    EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
+  }
+  EXPECT_EQ(plan.reason(refused_flags), Reason::kOddEntry);
+  EXPECT_EQ(plan.reason(refused_bytes), Reason::kUndecodable);
+  EXPECT_EQ(plan.reason(refused_frame), Reason::kNotAnEntry);
+}
+
+TEST(Entries, NoWindowsOverlap) {
+  const OwnPlan& plan = OwnPlan::get();
+  // It follows a function of one byte.
+  ASSERT_TRUE(plan.is_entry(refused_neighbour));
+  EXPECT_EQ(plan.trampoline(refused_neighbour)->window, OwnPlan::address(refused_crowded) + 1);
+}
+
+TEST(Entries, FilesThatAreNoCodeHaveEmptyPlans) {
+  for (const char* file : {"/dev/null", "/etc/passwd", "/nowhere"}) {
+    const Analysis analysis = analyse(file);
+    EXPECT_NE(analysis.error, "");
+    EXPECT_GE(analysis.plan.size(), sizeof(plan::Header));
+  }
+}
+
+}  // namespace
+}  // namespace fbleprof::rewrite
