@@ -173,6 +173,7 @@ int measure(const std::string& file) {
   const std::string other = display_name(profile, profile.nodes().function[2]);
   std::vector<std::uint8_t> annotated(profile.functions().count());
   annotated[profile.nodes().function[1].index()] = 1;
+  const analysis::Costs costs(profile, metric);
   measure_views({
       {"tree", [&] { show(profile, "tree"); }},
       {"tree, JSON", [&] { show(profile, "tree", {}, false, report::Format::kJson); }},

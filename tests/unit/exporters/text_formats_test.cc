@@ -111,7 +111,7 @@ TEST(Dot, ShowsExactCallsAndQuotesNames) {
 TEST(Dot, HidesWhatIsSmallAndSaysSo) {
   const std::string out = export_of("dot", "a = 100000\na b = 1\n");
   EXPECT_FALSE(holds(out, "label=\"b")) << out;
-  EXPECT_TRUE(holds(out, "1 functions and 1 calls below 0.5% are hidden")) << out;
+  EXPECT_TRUE(holds(out, "1 function and 1 call below 0.5% are hidden")) << out;
 }
 
 TEST(Graphml, EveryEdgeJoinsNodesThatAreThere) {
