@@ -171,8 +171,10 @@ void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, p
 int run_twice(const TwoRuns& runs) {
   const Rewound input(STDIN_FILENO), output(STDOUT_FILENO);
   if (is_pipe(STDIN_FILENO)) {
+    // Who writes to the pipe may have been started with us. An idle pipe is no input.
+    constexpr int kWaitMs = 500;
     pollfd input_pipe = {STDIN_FILENO, POLLIN, 0};
-    if (poll(&input_pipe, 1, 0) > 0 && (input_pipe.revents & POLLIN) != 0) {
+    if (poll(&input_pipe, 1, kWaitMs) > 0 && (input_pipe.revents & POLLIN) != 0) {
       say("stdin is a pipe, which can be read only once: put its data into a file, and use < FILE");
       return 2;
     }
