@@ -15,6 +15,7 @@ using Kind = Column::Kind;
 
 namespace {
 
+constexpr std::size_t kNameColumns = 100;
 constexpr std::size_t kRows = 100;
 constexpr std::size_t kTextColumns = 110;
 
@@ -64,6 +65,7 @@ class TableHtml {
         }
       }
     }
+    if (look.other_names != nullptr) functions.clear();
     names_.emplace(page, std::move(functions));
   }
 
@@ -139,6 +141,10 @@ class TableHtml {
     profile::FunctionId last;
     for (const Piece& piece : cell.parts) {
       if (cell.shown) break;
+      if (piece.function && look_.other_names != nullptr) {
+        out += html_text(look_.other_names->fit(piece.function, kNameColumns));
+        continue;
+      }
       out += piece.function ? names_->link(piece.function) : html_text(piece.text);
       if (piece.function) last = piece.function;
     }
@@ -259,7 +265,9 @@ std::string notes_html(const Page& page, const std::vector<std::string>& notes) 
   return out;
 }
 
-std::string document_html(const Page& page, const Document& document, const TableLook& look) {
+std::string document_html(const Page& page, const Document& document, const TableLook& given) {
+  TableLook look = given;
+  if (&document.names.profile() != &page.data.profile()) look.other_names = &document.names;
   const Measure measure = document.measure.value_or(Measure());
   std::string out;
   if (document.text && !has_titles(document)) {

@@ -13,6 +13,9 @@ namespace fbleprof::web {
 struct TableLook {
   std::string_view sort_keys = {};  // of the view: those columns link to their order
   std::string_view sorted_by = {};
+  // Of tables whose functions are not those of the page's profile, such as ones that never ran:
+  // they have no pages of their own.
+  const report::Names* other_names = nullptr;
   // What stands behind the name in a row; escaped.
   std::function<std::string(const std::vector<report::Cell>&)> behind_name = nullptr;
 };
