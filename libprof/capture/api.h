@@ -27,4 +27,6 @@ FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_new(const char* name);
 FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile);
 FBLEPROF_EXPORT int fbleprof_profile_write(fbleprof_profile* profile, const char* path);
 FBLEPROF_EXPORT void fbleprof_profile_free(fbleprof_profile* profile);
+FBLEPROF_EXPORT int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*));
+FBLEPROF_EXPORT int fbleprof_peek(const void* from, void* to, size_t bytes);
 FBLEPROF_EXPORT int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument);
