@@ -12,10 +12,11 @@
 // Nothing here is linked with Python: its functions are looked up by name, and the structures by
 // the table below, which check_layout compares with a live object.
 #include <dlfcn.h>
-#include <fbleprof/fbleprof.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "adapters/recorder.h"
 
 namespace {
 
@@ -541,6 +542,7 @@ extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_st
   if (!layout) return "Python: only the scripts of 3.9 to 3.13 are shown";
   if (!python.this_thread()) return "Python: no thread state";
   if (!check_layout()) return "Python: this build has other structures than a release";
+  fbleprof::adapters::own_code(reinterpret_cast<const void*>(&profile));
   if (fbleprof_read_stack(python.loop, read_frame) != 0) return "Python: its loop is not known";
   if (!exact) return nullptr;
   if (!find_exact_functions(handle)) return "Python: its calls cannot be counted, only sampled";
