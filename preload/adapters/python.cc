@@ -43,13 +43,13 @@ constexpr Layout kLayouts[] = {
     {12, 56, true, 0, 8, 0, 8, 70, 3, true, 68, 112, 128, 40, 56, 64, 80, -1},
     {13, 72, false, 0, 0, 0, 8, 70, 3, true, 68, 112, 128, 40, 56, 80, 96, -1},
 };
-constexpr int kThreadNext = 8;                    // thread state
-constexpr int kUseTracing39 = 48;                 // thread state of 3.9; later versions: the cframe's byte 0
-constexpr int kCframe = 48;                       // thread state of 3.10
-constexpr int kTypeOf = 8;                        // any object
-constexpr int kLength = 16, kTextState = 32;      // string
-constexpr int kFrameOfObject = 24;                // frame object, 3.11 and later
-constexpr int kCodeOfObject = 32;                 // frame object, up to 3.10
+constexpr int kThreadNext = 8;     // thread state
+constexpr int kUseTracing39 = 48;  // thread state of 3.9; later versions: the cframe's byte 0
+constexpr int kCframe = 48;        // thread state of 3.10
+constexpr int kTypeOf = 8;         // any object
+constexpr int kLength = 16, kTextState = 32;           // string
+constexpr int kFrameOfObject = 24;                     // frame object, 3.11 and later
+constexpr int kCodeOfObject = 32;                      // frame object, up to 3.10
 constexpr int kMethod = 16, kSelf = 24, kModule = 32;  // C function
 constexpr int kTypeName = 24, kTypeFlags = 168, kTypeMethods = 232, kTypeBase = 256;
 constexpr size_t kMethodBytes = 32;
@@ -385,7 +385,8 @@ const CFunction& CFunctions::add(CFunction& found, Address method, Address funct
     for (; *part && length + 1 < sizeof full; ++part) full[length++] = *part;
   }
   full[length] = 0;
-  const bool starts = strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0;
+  const bool starts =
+      strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0;
   const fbleprof_source source = {full, nullptr, 0, 0, "C"};
   if (is_new) ++count_;
   item = {method, name, fbleprof_block_add(0, &source), starts};
@@ -506,12 +507,11 @@ bool check_layout() {
   if (!code) return false;
   const auto object = static_cast<Address>(code);
   Text<kMostName> name, file;
-  const bool is_as_expected = at<Address>(object, kTypeOf) == code_type &&
-                              at<int>(object, layout->line) == kLine &&
-                              name.read(at<Address>(object, layout->name)) &&
-                              file.read(at<Address>(object, layout->file)) &&
-                              strcmp(name.c_str(), "fbleprof_name") == 0 &&
-                              strcmp(file.c_str(), "fbleprof.py") == 0;
+  const bool is_as_expected =
+      at<Address>(object, kTypeOf) == code_type && at<int>(object, layout->line) == kLine &&
+      name.read(at<Address>(object, layout->name)) &&
+      file.read(at<Address>(object, layout->file)) && strcmp(name.c_str(), "fbleprof_name") == 0 &&
+      strcmp(file.c_str(), "fbleprof.py") == 0;
   python.release(code);
   return is_as_expected;
 }

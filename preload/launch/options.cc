@@ -51,8 +51,8 @@ po::options_description recording_options() {
   add("exact", po::value<std::string>()->implicit_value("on")->value_name("[=MODULES]"),
       "count every call of a program without hooks, in its exact context: the starts of its "
       "functions are changed in memory. Without MODULES: of the program and its libraries, but not "
-      "of libc. In a Lua program: of the script's functions, instead of Lua's own. MODULES: names "
-      "of "
+      "of libc. In a Lua or Python program: of the script's functions, instead of the "
+      "interpreter's own. MODULES: names of "
       "files (libz,program: program is the program itself), or all. What cannot be counted is "
       "sampled; the report's --coverage says which functions and why");
   add("runs", po::value<std::string>()->value_name("N"),
