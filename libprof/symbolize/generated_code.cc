@@ -192,7 +192,9 @@ GeneratedFunction take_apart(std::string_view name) {
   }
   if (!is_script) return function;
   name.remove_prefix(colon + 1);
+  // And sometimes that this was for one context alone.
   if (std::string_view("~^*+").find(name[0]) != std::string_view::npos) name.remove_prefix(1);
+  if (name.starts_with('\'')) name.remove_prefix(1);
   function.language = "JavaScript";
   const std::size_t blank = name.find(' ');
   function.name = name.substr(0, blank);

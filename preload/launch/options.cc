@@ -75,6 +75,10 @@ po::options_description recording_options() {
       "charge the time of code without hooks to the hooked function or block that called it, "
       "instead of showing that code below it");
   add("no-lua", "do not show functions of Lua scripts, only those of the Lua interpreter");
+  add("native",
+      "show an interpreter's own functions between those of its scripts, too (they are left out)");
+  add("no-python",
+      "do not show the functions of Python scripts, but only those of the interpreter");
   add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
   return options;
 }
@@ -229,7 +233,8 @@ struct Switch {
 constexpr Switch kSwitches[] = {
     {"callsites", "FBLEPROF_CALLSITES", "1"}, {"leaves", "FBLEPROF_LEAVES", "1"},
     {"faults", "FBLEPROF_FAULTS", "1"},       {"no-native-below", "FBLEPROF_NATIVE_BELOW", "off"},
-    {"no-lua", "FBLEPROF_LUA", "off"},        {"start-off", "FBLEPROF_START", "off"},
+    {"no-lua", "FBLEPROF_LUA", "off"},        {"native", "FBLEPROF_NATIVE", "on"},
+    {"no-python", "FBLEPROF_PYTHON", "off"},  {"start-off", "FBLEPROF_START", "off"},
     {"verbose", "FBLEPROF_VERBOSE", "1"},
 };
 
