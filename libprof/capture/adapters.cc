@@ -34,9 +34,7 @@ void* load(const Path& path, const char* function) {
 
 }  // namespace
 
-bool is_python() {
-  return profile.settings.python && any_definition(kPythonsData) != nullptr;
-}
+bool is_python() { return profile.settings.python && any_definition(kPythonsData) != nullptr; }
 
 void load_python_adapter() {
   if (is_python_loaded || !is_profiling() || !is_own_process() || !is_python()) return;
@@ -48,8 +46,9 @@ void load_python_adapter() {
   using Start = const char* (*)(void* runtime, int exact);
   const Path path = beside_us("libfbleprof_python.so");
   const auto start = reinterpret_cast<Start>(load(path, "fbleprof_python_start"));
-  const char* obstacle = start ? start(any_definition(kPythonsData), !profile.settings.exact.empty())
-                               : "Python: libfbleprof_python.so cannot be loaded";
+  const char* obstacle = start
+                             ? start(any_definition(kPythonsData), !profile.settings.exact.empty())
+                             : "Python: libfbleprof_python.so cannot be loaded";
   if (obstacle) remark(Text<200>{obstacle}.add(": its scripts are not shown").c_str());
   errno = saved_errno;
 }

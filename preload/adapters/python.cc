@@ -12,10 +12,11 @@
 // Nothing here is linked with Python: its functions are looked up by name, and the structures by
 // the table below, which check_layout compares with a live object.
 #include <dlfcn.h>
-#include <fbleprof/fbleprof.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "adapters/recorder.h"
 
 namespace {
 
@@ -43,7 +44,7 @@ constexpr Layout kLayouts[] = {
     {13, 72, false, 0, 0, 0, 8, 70, 3, true, 68, 112, 128, 40, 56, 80, 96, -1},
 };
 constexpr int kThreadNext = 8;     // thread state
-constexpr int kUseTracing39 = 40;  // thread state of 3.9; later versions: the cframe's byte 0
+constexpr int kUseTracing39 = 48;  // thread state of 3.9; later versions: the cframe's byte 0
 constexpr int kCframe = 48;        // thread state of 3.10
 constexpr int kTypeOf = 8;         // any object
 constexpr int kLength = 16, kTextState = 32;           // string
@@ -175,15 +176,31 @@ fbleprof_block block_of_code(Address code) {
 void claim_this_thread();
 bool is_exact = false;
 
+// Tells when a list leads back to where it was: in the middle of a change it may. Compares with the
+// places at powers of two.
+struct Progress {
+  uint32_t steps, next_noted;
+  Address noted;
+
+  bool may_go_on(Address at) {
+    constexpr uint32_t kMost = 1 << 20;
+    if (at == noted || steps++ > kMost) return false;
+    if (steps > next_noted) {
+      next_noted = steps * 2;
+      noted = at;
+    }
+    return true;
+  }
+};
+
 // How far the reader is.
 struct Reading {
   bool has_begun;
-  uint32_t reads;
   Address cframe, frame, mark;
   Address code;  // the last one, and its block
   fbleprof_block block;
+  Progress frames, cframes;
 };
-constexpr uint32_t kMostReads = 1 << 20;
 constexpr int kFrameBytes = 72;
 
 bool is_entry(Address frame) {
@@ -193,7 +210,8 @@ bool is_entry(Address frame) {
 // 3.13 keeps the mark at the end of the frames that it belongs to.
 Address mark_of(Address frame) {
   char head[kFrameBytes];
-  for (uint32_t i = 0; i < kMostReads && peek(frame, head, sizeof head); ++i) {
+  Progress frames{};
+  while (frames.may_go_on(frame) && peek(frame, head, sizeof head)) {
     if (is_entry(head)) return frame;
     frame = at<Address>(head, layout->caller);
   }
@@ -213,7 +231,8 @@ bool begin(Reading& reading) {
 // The frames of the invocation of the loop around the last one.
 bool next_cframe(Reading& reading) {
   char head[24];
-  if (!layout->has_cframes || !peek(reading.cframe, head, sizeof head)) return false;
+  if (!layout->has_cframes || !reading.cframes.may_go_on(reading.cframe)) return false;
+  if (!peek(reading.cframe, head, sizeof head)) return false;
   reading.mark = reading.cframe;
   reading.frame = at<Address>(head, layout->newest);
   reading.cframe = at<Address>(head, layout->outer);
@@ -227,11 +246,12 @@ int read_frame(void* state, fbleprof_frame* out) {
     if (is_exact || !begin(reading)) return 0;
   }
   char head[kFrameBytes];
-  while (reading.reads++ < kMostReads) {
+  for (;;) {
     if (!peek(reading.frame, head, sizeof head)) {
       if (!next_cframe(reading)) return 0;
       continue;
     }
+    if (!reading.frames.may_go_on(reading.frame)) return 0;
     const bool enters = is_entry(head);
     const bool is_extra = enters && layout->is_entry_extra;
     reading.frame = at<Address>(head, layout->caller);
@@ -244,10 +264,13 @@ int read_frame(void* state, fbleprof_frame* out) {
       reading.block = block_of_code(code);
       reading.code = code;
     }
-    out->block = reading.block;
-    return 1;
+    if (reading.block != 0) {
+      out->block = reading.block;
+      return 1;
+    }
+    // What follows no frame is none either.
+    reading.frame = nullptr;
   }
-  return 0;
 }
 static_assert(sizeof(Reading) <= 128);
 
@@ -519,6 +542,7 @@ extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_st
   if (!layout) return "Python: only the scripts of 3.9 to 3.13 are shown";
   if (!python.this_thread()) return "Python: no thread state";
   if (!check_layout()) return "Python: this build has other structures than a release";
+  fbleprof::adapters::own_code(reinterpret_cast<const void*>(&profile));
   if (fbleprof_read_stack(python.loop, read_frame) != 0) return "Python: its loop is not known";
   if (!exact) return nullptr;
   if (!find_exact_functions(handle)) return "Python: its calls cannot be counted, only sampled";

@@ -82,8 +82,8 @@ typedef struct fbleprof_visit {
 typedef struct fbleprof_frame {
   fbleprof_block block; /* 0: not to be shown */
   uint32_t goes_on;     /* without marks, 1: the same frame of the loop runs the next one, too */
-  /* An address on the machine stack inside the frame of the interpreter's loop that runs it, such as
-   * that of a variable of the loop; 0: unknown. */
+  /* An address on the machine stack inside the frame of the interpreter's loop that runs it, such
+   * as that of a variable of the loop; 0: unknown. */
   uint64_t mark;
 } fbleprof_frame;
 
@@ -193,8 +193,8 @@ FBLEPROF_INLINE_ fbleprof_block fbleprof_block_of_key(uint64_t key) {
   return FBLEPROF_NEW_CALL_OR_(block_of_key, (key), 0);
 }
 /* Registers a block under a key. Where the key has one, that now stands for another function (an
- * address was used again): the key means the new block from now on. Not from signal handlers, except
- * in a reader of fbleprof_read_stack. */
+ * address was used again): the key means the new block from now on. Not from signal handlers,
+ * except in a reader of fbleprof_read_stack. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_with_key(uint64_t key,
                                                         const fbleprof_source* source) {
   return FBLEPROF_NEW_CALL_OR_(block_with_key, (key, source), 0);

@@ -19,8 +19,8 @@ namespace fbleprof::arch {
 
 // In a handler of SIGSEGV or SIGBUS: whether such a copy met the fault. It then goes on, and fails.
 inline bool resume_failed_copy(void* signal_context) {
-  auto* registers = reinterpret_cast<std::uint64_t*>(static_cast<char*>(signal_context) +
-                                                     kGeneralRegisters);
+  auto* registers =
+      reinterpret_cast<std::uint64_t*>(static_cast<char*>(signal_context) + kGeneralRegisters);
   const std::uint64_t pc = registers[kGregPc];
   if (pc != reinterpret_cast<std::uint64_t>(fbleprof_copy_word) &&
       pc != reinterpret_cast<std::uint64_t>(fbleprof_copy_byte)) {
