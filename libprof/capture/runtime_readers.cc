@@ -2,9 +2,9 @@
 #include "capture/api.h"
 #include "capture/fatal_signals.h"
 #include "capture/profile.h"
+#include "signal_safe/enter.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
-#include "signal_safe/enter.h"
 #include "signal_safe/stack_walk.h"
 #include "signal_safe/unwind_table.h"
 
