@@ -39,7 +39,7 @@ void RuntimeWalk::read_next(One& one) {
 
 std::uint32_t RuntimeWalk::take(One& one) {
   const std::uint32_t block = one.frame.block;
-  if (one.frame.mark == 0) one.is_open = false;
+  if (one.frame.mark == 0 && one.frame.goes_on == 0) one.is_open = false;
   one.has_taken = true;
   read_next(one);
   return block;

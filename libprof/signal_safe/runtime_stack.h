@@ -24,7 +24,7 @@ namespace fbleprof::signal_safe {
 // The next function of a runtime's stack. As fbleprof_frame in fbleprof.h.
 struct RuntimeFrame {
   std::uint32_t block;  // 0: none that is to be shown
-  std::uint32_t reserved;
+  std::uint32_t goes_on;
   std::uint64_t mark;  // 0: none
 };
 inline constexpr int kReaderWords = 16;

@@ -408,7 +408,7 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
 
 CodeRange code_range_at(std::uint64_t address) {
   LoadedObject object;
-  if (!find_object(address, &object)) return {address / kPage * kPage, 0};
+  if (!find_object(address, &object)) return {address / kPage * kPage, 0};  // made at run time
   const Found found = look_up(address, object);
   if (found.range.start != 0) return found.range;
   return {object.begin, static_cast<std::uint32_t>(object.end - object.begin)};

@@ -81,7 +81,7 @@ typedef struct fbleprof_visit {
 /* One function on a runtime's own stack, as a reader tells it to fbleprof_read_stack. */
 typedef struct fbleprof_frame {
   fbleprof_block block; /* 0: not to be shown */
-  uint32_t reserved;
+  uint32_t goes_on;     /* without marks, 1: the same frame of the loop runs the next one, too */
   /* An address on the machine stack inside the frame of the interpreter's loop that runs it, such
    * as that of a variable of the loop; 0: unknown. */
   uint64_t mark;
