@@ -193,13 +193,24 @@ struct Progress {
   }
 };
 
+constexpr unsigned kKnownCodes = 4;
+
 // How far the reader is.
 struct Reading {
   bool has_begun;
   Address cframe, frame, mark;
-  Address code;  // the last one, and its block
-  fbleprof_block block;
+  Address codes[kKnownCodes];  // met before, and their blocks: recursion
+  fbleprof_block blocks[kKnownCodes];
   Progress frames, cframes;
+
+  fbleprof_block block_of(Address code) {
+    const unsigned i = reinterpret_cast<uintptr_t>(code) / 64 % kKnownCodes;
+    if (codes[i] != code) {
+      blocks[i] = block_of_code(code);
+      codes[i] = code;
+    }
+    return blocks[i];
+  }
 };
 constexpr int kFrameBytes = 72;
 
@@ -259,15 +270,8 @@ int read_frame(void* state, fbleprof_frame* out) {
     if (enters && layout->has_cframes) reading.frame = nullptr;
     if (is_extra && !layout->has_cframes) reading.mark = mark_of(reading.frame);
     if (is_extra) continue;
-    const auto code = at<Address>(head, layout->code);
-    if (code != reading.code) {
-      reading.block = block_of_code(code);
-      reading.code = code;
-    }
-    if (reading.block != 0) {
-      out->block = reading.block;
-      return 1;
-    }
+    out->block = reading.block_of(at<Address>(head, layout->code));
+    if (out->block != 0) return 1;
     // What follows no frame is none either.
     reading.frame = nullptr;
   }

@@ -80,6 +80,14 @@ for settings_of in "" FBLEPROF_EXACT=on; do
   done
 done
 
+begin "a wrapper"
+mkdir "$dir/run"
+printf '#!/bin/bash\nexec "%s" "$@"\n' "$python" >"$dir/run/wrapper"
+chmod +x "$dir/run/wrapper"
+(cd "$dir/run" && LD_PRELOAD=$LIB ./wrapper "$scripts/split.py" 20000 >/dev/null &&
+  "$REPORT" --self --all --format csv >self.csv 2>/dev/null) || fail "no report"
+grep -q '^three,' "$dir/run/self.csv" || fail "the report without a name ends at the wrapper"
+
 begin "ways to start a script"
 mkdir "$dir/profiled/package"
 cp "$scripts/split.py" "$dir/profiled/package/__main__.py"
