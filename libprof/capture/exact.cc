@@ -2,6 +2,7 @@
 
 #include <link.h>
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "capture/adapters.h"
 #include "capture/kernel_file.h"
