@@ -1,6 +1,6 @@
-/* A small interpreter that the profiler's signal handler reads at each sample. It calls the profiler
- * twice: once at its start, and once for each function that a sample meets first. Build it with:
- * cc -pthread $(pkg-config --cflags fbleprof) sampled_interpreter.c -o sampled_interpreter */
+/* A small interpreter that the profiler's signal handler reads at each sample. It calls the
+ * profiler twice: once at its start, and once for each function that a sample meets first. Build it
+ * with: cc -pthread $(pkg-config --cflags fbleprof) sampled_interpreter.c -o sampled_interpreter */
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>
 #include <stdio.h>

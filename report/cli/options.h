@@ -34,7 +34,7 @@ struct Options {
   std::string output;                     // file; "" = stdout
   std::vector<std::string> files;
   bool names_no_file = false;  // `files` is the default
-  std::string metric;  // "" = the profile's own
+  std::string metric;          // "" = the profile's own
   transform::Filter filter;
   std::vector<transform::Split> splits;
   bool tolerant = false;
