@@ -79,6 +79,14 @@ bool RuntimeWalk::hides() const {
   return false;
 }
 
+bool RuntimeWalk::is_loop() const {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const Runtime& runtime = *all_[i].runtime;
+    if (pc_ >= runtime.loop_begin && pc_ < runtime.loop_end) return true;
+  }
+  return false;
+}
+
 std::uint32_t RuntimeWalk::rest() {
   for (std::uint32_t i = 0; i < count_; ++i) {
     One& one = all_[i];

@@ -426,9 +426,10 @@ std::string help_text() {
   std::ostringstream text;
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
-          "Without a name it reads mlmon.out; several files are summed. Profiles of others are\n"
-          "read as well: perf script's text, folded stacks, pprof, speedscope, gmon.out with its\n"
-          "program.\n\n";
+          "Without a name it reads mlmon.out, and those of the programs that took its place by\n"
+          "exec. Several files are summed. Profiles of others are read as well: perf script's "
+          "text,\n"
+          "folded stacks, pprof, speedscope, gmon.out with its program.\n\n";
   for (const auto& group : view_options()) text << group << "\n";
   for (const auto& group : other_options()) text << group << "\n";
   text << "Formats of --export:\n";
@@ -487,7 +488,8 @@ Result<Options> parse_options(int argc, char** argv) {
   };
   if (std::string bad = check_numbers({argv + 1, argv + argc}); !bad.empty()) return usage(bad);
   options.files = texts("file");
-  if (options.files.empty()) options.files.push_back("mlmon.out");
+  options.names_no_file = options.files.empty();
+  if (options.names_no_file) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
