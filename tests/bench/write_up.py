@@ -219,14 +219,14 @@ def large(results):
 
         `tests/bench/large_program.py` writes programs whose functions call each other at random, level by
         level: there are nearly as many contexts as ways through them. Each makes some 20 million calls. This
-        is worse than real programs are, whose calls go the same ways again. ns a call above plain, medians of
+        is worse than real programs are, whose calls go the same ways again. ns per call above plain, medians of
         pairs and their range; gprof runs on the objects that we run on, uftrace (`-t 1s`, its cheapest) a
         fifth of the work, once.
 
-        ![ns a call against contexts](performance_large.svg)
+        ![ns per call against contexts](performance_large.svg)
 
-        """) + table(["program", "contexts", "plain, ns a call", "**fbleprof**, above it", "gprof", "uftrace",
-                      "bytes a context"], rows)
+        """) + table(["program", "contexts", "plain, ns per call", "**fbleprof**, above it", "gprof", "uftrace",
+                      "bytes per context"], rows)
     room, over = (found["limit"][name] for name in ("room", "limit"))
     made = found["making"]
     rows = [
@@ -240,16 +240,16 @@ def large(results):
          ns(made["ns"]) + " a context"],
         *([f"{which} thread{'s' if which == 'two' else ''}, {name}", "", ns(pair[which])]
           for name, pair in found["threads"].items() for which in ("one", "two"))]
-    text += "\n" + table(["what", "contexts", "ns a call above plain"], rows)
+    text += "\n" + table(["what", "contexts", "ns per call above plain"], rows)
     checked = found["cppcheck"]
     return text + textwrap.dedent(f"""
         Below a context at the limit of depth, pairs of caller and callee are still counted. Where that is
-        most of the tree, a limit makes it larger and dearer: here only a limit of 2 is of use.
+        most of the tree, a limit makes it larger and more expensive: here only a limit of 2 helps.
 
         cppcheck, Debian's, built with `-O2 -pg -mfentry`, checks `{large_of.CHECKED}` of its own source:
         {checked['calls'] / 1e6:.0f} million calls in {checked['contexts']:,} contexts, plain {checked['plain']['median']:.2f} s.
 
-        """) + table(["tool", "CPU time against plain", "ns a call above plain"],
+        """) + table(["tool", "CPU time against plain", "ns per call above plain"],
                      [[title, verdicts.ratio(checked[name]["ratio"]), ns(checked[name]["above"])]
                       for name, title in (("hooked", "**fbleprof**"), ("gprof", "gprof"),
                                           ("uftrace", "uftrace, cheapest"))]) + textwrap.dedent("""
