@@ -3,6 +3,7 @@ import pathlib
 import textwrap
 
 import corrections as corrections_of
+import compilers as compilers_of
 import large as large_of
 import memory as memory_of
 import peers as peers_of
@@ -36,14 +37,16 @@ def write(results, directory):
     rows = verdicts.rows(results, read_budget())
     if results.get("large"):
         rows += large_of.rows(results)
+    if results.get("compilers"):
+        rows += compilers_of.rows(results)
     if rows:
         parts.append("## Targets\n\n" + table(
             ["what", "target", "measured", "", "for comparison"],
             [[r.what, r.target, r.measured, "pass" if r.passes else "**miss**", r.remark] for r in rows]))
         parts.append(misses(results, rows))
     for name, section in (("prices", prices), ("xray", xray), ("signals", signals),
-                          ("accuracy", accuracy), ("small", small), ("large", large), ("memory", memory),
-                          ("reports", reports)):
+                          ("accuracy", accuracy), ("small", small), ("large", large),
+                          ("compilers", compilers), ("memory", memory), ("reports", reports)):
         if results.get(name):
             parts.append(section(results))
     directory.mkdir(exist_ok=True)
@@ -206,11 +209,12 @@ def small(results):
     return "## Small prices\n\n" + table(["what", "measured"], rows)
 
 
+def ns(spread):
+    return f"{spread['median']:.1f} ({spread['low']:.1f} to {spread['high']:.1f})" if spread else ""
+
+
 def large(results):
     found = results["large"]
-
-    def ns(spread):
-        return f"{spread['median']:.1f} ({spread['low']:.1f} to {spread['high']:.1f})" if spread else ""
     shapes = sorted(found["shapes"], key=lambda s: s["contexts"])
     rows = [[s["title"], f"{s['contexts']:,}", f"{s['plain']['median'] / s['calls'] * 1e9:.1f}", ns(s["above"]),
              ns(s.get("gprof")), ns(s.get("uftrace")), f"{s['bytes'] / s['contexts']:.0f}"] for s in shapes]
@@ -252,10 +256,21 @@ def large(results):
         """) + table(["tool", "CPU time against plain", "ns per call above plain"],
                      [[title, verdicts.ratio(checked[name]["ratio"]), ns(checked[name]["above"])]
                       for name, title in (("hooked", "**fbleprof**"), ("gprof", "gprof"),
-                                          ("uftrace", "uftrace, cheapest"))]) + textwrap.dedent("""
-        Compilers as Debian ships them (gcc's `cc1`, clang) have no hooks. What they would cost cannot be
-        measured without rewriting their entries, which fbleprof does not do.
-        """)
+                                          ("uftrace", "uftrace, cheapest"))]) + "\n"
+
+
+def compilers(results):
+    rows = [[one["title"], f"{one['calls'] / 1e6:,.0f}", f"{one['contexts']:,}", f"{one['plain']['median']:.2f}",
+             verdicts.ratio(one["ratio"]), ns(one["above"])] for one in results["compilers"]]
+    return textwrap.dedent("""\
+        ## Compilers, every call counted
+
+        gcc's `cc1` and clang as Debian ships them have no hooks: `--exact` rewrites the starts of their
+        functions, and of their libraries' (clang's are in libLLVM). They compile preprocessed files, and
+        write the same code as without.
+
+        """) + table(["program", "million calls", "contexts", "plain, s", "CPU time against plain",
+                      "ns per call above plain"], rows)
 
 
 def memory(results):
