@@ -1,5 +1,6 @@
 #include "capture/options.h"
 
+#include "format/size_suffix.h"
 #include "signal_safe/shadow_stack.h"
 
 namespace fbleprof::capture {
@@ -72,26 +73,8 @@ bool read_bytes(const char* text, std::uint64_t* bytes) {
   std::uint64_t value;
   const char* rest;
   if (!read_number(text, &value, &rest)) return false;
-  int shift = 0;
-  switch (*rest) {
-    case 'k':
-    case 'K':
-      shift = 10;
-      break;
-    case 'm':
-    case 'M':
-      shift = 20;
-      break;
-    case 'g':
-    case 'G':
-      shift = 30;
-      break;
-    case 0:
-      break;
-    default:
-      return false;
-  }
-  if (*rest && rest[1]) return false;
+  const int shift = format::shift_of_suffix(*rest);
+  if (*rest && (shift == 0 || rest[1])) return false;
   if (value > (64ull << 30 >> shift)) return false;
   *bytes = value << shift;
   return true;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <sstream>
 
+#include "format/size_suffix.h"
+
 namespace fbleprof::launch {
 namespace {
 
@@ -162,26 +164,8 @@ bool is_tick_period(const std::string& text) {
 bool is_bytes(const std::string& text, std::uint64_t least) {
   constexpr std::uint64_t kMost = 64ULL << 30;
   std::string digits = text;
-  unsigned shift = 0;
-  if (!digits.empty()) {
-    switch (digits.back()) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        break;
-    }
-    if (shift != 0) digits.pop_back();
-  }
+  const int shift = digits.empty() ? 0 : format::shift_of_suffix(digits.back());
+  if (shift != 0) digits.pop_back();
   const auto value = whole_number(digits);
   return value && *value <= kMost >> shift && *value << shift >= least;
 }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "report/text/quantity.h"
+#include "report/text/words.h"
 
 namespace fbleprof::report {
 
@@ -250,15 +251,6 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   return {};
 }
 
-bool has_word(std::string_view words, std::string_view word) {
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    if (words.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 // What the view does not take, of what was asked for; "" if it takes all.
 std::string check_view(const Options& options, const po::variables_map& given) {
   const View& view = *options.view;
@@ -269,7 +261,7 @@ std::string check_view(const Options& options, const po::variables_map& given) {
         view.value.empty() ? "" : fmt::format(": {}=NAME for some of it", name));
   }
   if (view.print != nullptr && options.look.format != Format::kText) {
-    return name + " is text, a record a line: no --format";
+    return name + " is text, one record per line: it has no --format";
   }
   if (view.wants_symbols && given.count("no-symbols") != 0) {
     return name + " knows functions by their symbols: not with --no-symbols";

@@ -43,7 +43,7 @@ std::string kind_text(const Clique& clique) {
   return {};
 }
 
-// One table for programs: a row a clique, then a row a member.
+// One table for programs: one row per clique, then one per member.
 Table flat_table(const Names& names, const std::vector<const Clique*>& shown) {
   Table table;
   table.key = "rows";
@@ -284,7 +284,7 @@ const Register kCliques({
         "functions without recursion, too.\n"
         "With\n"
         ".B =context\n"
-        "a row a call, told apart by the chain of cliques above the caller, with its cost per "
+        "one row per call, told apart by the chain of cliques above the caller, with its cost per "
         "call.",
     .topic = View::Topic::kCalls,
     .check =

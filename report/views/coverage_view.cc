@@ -153,13 +153,13 @@ std::vector<std::string> exact_lines(const Profile& profile,
     }
     const std::string path(profile.text(profile.modules()[m].path));
     lines.push_back(
-        fmt::format("{}: counted exactly, but for {} functions; {} more are parts, stubs or unused",
+        fmt::format("{}: counted exactly, except {} functions; {} more are parts, stubs or unused",
                     escape(path.substr(path.rfind('/') + 1)), count(lost), count(parts)));
   }
   return lines;
 }
 
-// A line a module; what to say where there is nothing to say.
+// One line per module; what to say where there is nothing to say.
 std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row>& rows) {
   struct Counts {
     std::size_t hooked = 0, entered = 0;

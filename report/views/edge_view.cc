@@ -1,4 +1,4 @@
-// --edges: a row a pair of caller and callee: the call graph.
+// --edges: one row per pair of caller and callee: the call graph.
 #include "analysis/pair_table.h"
 #include "report/views/phrases.h"
 #include "report/views/top_rows.h"

@@ -1,4 +1,4 @@
-// --self and --dominated: a row a function.
+// --self and --dominated: one row per function.
 #include <fmt/format.h>
 
 #include <algorithm>
