@@ -64,6 +64,9 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
+  // That of the library with the wrappers of blocking calls. Their frames are on no path.
+  std::uint64_t wrappers_begin = 0, wrappers_end = 0;
+  bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
 
   // Supplied by the capture layer, which may use more of the system than this layer.
   // On a thread's first hook: gives the thread a state, or marks it as not to be profiled.

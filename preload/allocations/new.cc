@@ -12,7 +12,7 @@
 
 #include <initializer_list>
 
-#include "loader.h"
+#include "arch/loader.h"
 #include "next.h"
 #include "recorder.h"
 

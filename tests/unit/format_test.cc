@@ -128,6 +128,8 @@ std::string describe_layout() {
   FIELD(Thread, lost_calls);
   FIELD(Thread, deep_calls);
   FIELD(Thread, unmatched);
+  FIELD(Thread, wait_since_ns);
+  FIELD(Thread, wait_context);
   FIELD(Thread, reserved);
   layout.record<format::Tree>("Tree");
   FIELD(Tree, head);
@@ -302,6 +304,9 @@ std::string describe_layout() {
   NUMBER(Role::kVirtualTime);
   NUMBER(Role::kEvent);
   NUMBER(Role::kLevel);
+  NUMBER(Role::kWaits);
+  NUMBER(Role::kLongestWait);
+  NUMBER(Role::kWaitClass);
   return layout.text();
 }
 

@@ -4,12 +4,14 @@
 
 #include <dlfcn.h>
 
-namespace fbleprof::preload {
+namespace fbleprof::arch {
 
 #define FBLEPROF_OLD_NAME(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
 FBLEPROF_OLD_NAME(dladdr);
+FBLEPROF_OLD_NAME(dlerror);
 FBLEPROF_OLD_NAME(dlopen);
 FBLEPROF_OLD_NAME(dlsym);
+FBLEPROF_OLD_NAME(dlvsym);
 #undef FBLEPROF_OLD_NAME
 
-}  // namespace fbleprof::preload
+}  // namespace fbleprof::arch

@@ -1,0 +1,29 @@
+// What the library with the wrappers of blocking calls (preload/waits) calls in the recorder, and
+// the one call that the recorder makes.
+//
+// On any thread, at any time: before our constructor and after our destructor, in signal handlers,
+// and in a forked child. Neither changes errno. 100 ns together if the call did not block.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+// A call that may block. Filled at its begin, and given back at its end.
+struct fbleprof_wait {
+  std::uint64_t since_ns;  // 0: it is not recorded
+  std::uint64_t frame;     // where the wrapper saved its caller's frame pointer; the return address
+                           // follows
+  const void* callee;      // the function that blocks, as people know it
+  void* context;           // the recorder's
+  // The wait that a signal's handler interrupted to make this call.
+  std::uint64_t outer_since_ns, outer_frame;
+  std::uint32_t outer_context;
+};
+void fbleprof_wait_begins(fbleprof_wait* wait);
+// `bytes_read`, `bytes_written`: what the call moved; 0 if it failed or moved nothing.
+void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read, std::uint64_t bytes_written);
+
+// Finds what the wrappers wrap. In the constructor only.
+void fbleprof_find_waited();
+}
