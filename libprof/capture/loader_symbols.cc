@@ -108,13 +108,15 @@ class Symbols {
 
 }  // namespace
 
-void* next_definition(const char* name) {
+void* next_definition(const char* name, const void* after) {
   const link_map* map = _r_debug.r_map;
-  while (map && map->l_ld != _DYNAMIC) map = map->l_next;
+  while (map && map->l_ld != after) map = map->l_next;
   while (map && (map = map->l_next) != nullptr) {
     if (void* found = Symbols(*map).find(name)) return found;
   }
   return nullptr;
 }
+
+void* next_definition(const char* name) { return next_definition(name, _DYNAMIC); }
 
 }  // namespace fbleprof::capture

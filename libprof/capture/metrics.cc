@@ -72,6 +72,8 @@ constinit const MetricDescription kMetrics[] = {
     FBLEPROF_WAIT("waits", "count", kWaits, kWaits),
     {"longest-wait", "ns", Role::kLongestWait, MetricPlace::kValues, signal_safe::kLongestWaitNs,
      nullptr, with_waits, true, format::Aggregation::kMax},
+    FBLEPROF_WAIT("wait-for-events", "ns", kEventWait, kEventWaitNs),
+    FBLEPROF_WAIT("wait-for-peers", "ns", kPeerWait, kPeerWaitNs),
     FBLEPROF_WAIT("bytes-read", "bytes", kAmount, kBytesRead),
     FBLEPROF_WAIT("bytes-written", "bytes", kAmount, kBytesWritten),
     FBLEPROF_WAIT("waited-below-100us", "count", kWaitClass, kWaitClass + 0),

@@ -1,5 +1,6 @@
 #include "capture/waits.h"
 
+#include "capture/loader_symbols.h"
 #include "capture/own_memory.h"
 #include "signal_safe/loaded_objects.h"
 #include "signal_safe/memory_words.h"
@@ -10,6 +11,15 @@
 
 // Defined by the library with the wrappers (preload/waits), which stands before or after this one.
 extern "C" decltype(fbleprof_find_waited) fbleprof_find_waited __attribute__((weak));
+
+extern "C" __attribute__((visibility("default"))) void* fbleprof_next_function(
+    const char* name, const void* after, const void** known_as) {
+  namespace capture = fbleprof::capture;
+  void* found = capture::next_definition(name, after);
+  void* behind = capture::next_definition(name);
+  *known_as = behind != nullptr ? behind : found;
+  return found;
+}
 
 namespace fbleprof::capture {
 

@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "format/role.h"
+#include "format/waits.h"
 
 namespace fbleprof::format {
 
@@ -233,8 +234,8 @@ struct Thread {
   std::uint64_t unmatched;      // leaves without an enter
   std::uint64_t wait_since_ns;  // the monotonic clock, when the wait began that the thread is in,
                                 // or when it was last charged; 0: it is in none. Since 2.1
-  Ref wait_context;  // Node: that of the wait; 0 = unknown. Since 2.1
-  std::uint32_t reserved[1];
+  Ref wait_context;             // Node: that of the wait; 0 = unknown. Since 2.1
+  WaitKind wait_kind;           // Since 2.1
 };
 inline constexpr std::uint32_t kThreadRunning = 1;
 inline constexpr std::uint32_t kThreadHooked = 2;  // has entered functions through hooks

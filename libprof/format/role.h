@@ -19,7 +19,9 @@ enum class Role : std::uint16_t {
   kLevel = 10,        // a quantity at one moment: live bytes
   kWaits = 11,        // how often a thread waited in a known call
   kLongestWait = 12,  // the longest of these waits
-  kWaitClass = 13,    // how many of these waits were of one length; see wait_class
+  kWaitClass = 13,    // how many of these waits were of one length; see waits.h
+  kEventWait = 14,    // waits of the kind WaitKind::kForEvents
+  kPeerWait = 15,     // waits of the kind WaitKind::kForPeers
 };
 
 }  // namespace fbleprof::format

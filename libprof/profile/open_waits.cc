@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "format/wait_class.h"
+#include "format/waits.h"
 
 namespace fbleprof::profile {
 
-void add_open_wait(const std::vector<Metric>& metrics, NodeId node, std::uint64_t ns,
-                   std::size_t node_count, std::vector<Counts>& columns) {
+void add_open_wait(const std::vector<Metric>& metrics, NodeId node, format::WaitKind kind,
+                   std::uint64_t ns, std::size_t node_count, std::vector<Counts>& columns) {
   std::uint32_t wait_class = 0;
   for (std::size_t m = 0; m < metrics.size() && m < columns.size(); ++m) {
     if (!metrics[m].formula.empty()) continue;
@@ -19,6 +19,12 @@ void add_open_wait(const std::vector<Metric>& metrics, NodeId node, std::uint64_
       case Role::kWallTime:
       case Role::kLongestWait:
         added = ns;
+        break;
+      case Role::kEventWait:
+        added = kind == format::WaitKind::kForEvents ? ns : 0;
+        break;
+      case Role::kPeerWait:
+        added = kind == format::WaitKind::kForPeers ? ns : 0;
         break;
       case Role::kWaits:
         added = 1;

@@ -11,8 +11,8 @@ namespace fbleprof::profile {
 
 // Charges `ns` to `node`, as the recorder would have. `columns`: the values of `metrics`, before
 // metrics with formulas are worked out.
-void add_open_wait(const std::vector<Metric>& metrics, NodeId node, std::uint64_t ns,
-                   std::size_t node_count, std::vector<Counts>& columns);
+void add_open_wait(const std::vector<Metric>& metrics, NodeId node, format::WaitKind kind,
+                   std::uint64_t ns, std::size_t node_count, std::vector<Counts>& columns);
 
 // Nanoseconds of this machine's monotonic clock.
 std::uint64_t monotonic_now_ns();

@@ -479,7 +479,8 @@ class Reader {
       const NodeId node = trees_.node(record.wait_context);
       if (record.wait_since_ns == 0 || record.wait_since_ns >= now || !node) continue;
       const std::uint64_t ns = now - record.wait_since_ns;
-      add_open_wait(metrics_.metrics(), node, ns, trees_.nodes().count(), columns);
+      add_open_wait(metrics_.metrics(), node, record.wait_kind, ns, trees_.nodes().count(),
+                    columns);
       profile_threads_[t].wall_ns += ns;
       process_.duration_ns = std::max(process_.duration_ns, now - header_.start_monotonic_ns);
     }

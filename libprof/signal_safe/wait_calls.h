@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "format/waits.h"
+
 extern "C" {
 
 // A call that may block. Filled at its begin, and given back at its end.
@@ -15,14 +17,21 @@ struct fbleprof_wait {
   std::uint64_t frame;     // where the wrapper saved its caller's frame pointer; the return address
                            // follows
   const void* callee;      // the function that blocks, as people know it
-  void* context;           // the recorder's
-  // The wait that a signal's handler interrupted to make this call.
+  fbleprof::format::WaitKind kind;
+  fbleprof::format::WaitKind outer_kind;  // of the wait that a signal's handler interrupted to make
+                                          // this call, and so on
+  void* context;                          // the recorder's
   std::uint64_t outer_since_ns, outer_frame;
   std::uint32_t outer_context;
 };
 void fbleprof_wait_begins(fbleprof_wait* wait);
 // `bytes_read`, `bytes_written`: what the call moved; 0 if it failed or moved nothing.
 void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read, std::uint64_t bytes_written);
+
+// Finds the function `name` in the libraries after the one whose _DYNAMIC is `after`, by its
+// default version. `known_as`: the same, or what is behind it if it is a wrapper of the recorder's.
+// Calls no allocator and takes no lock: allocators call wrapped functions. Not in signal handlers.
+void* fbleprof_next_function(const char* name, const void* after, const void** known_as);
 
 // Finds what the wrappers wrap. In the constructor only.
 void fbleprof_find_waited();

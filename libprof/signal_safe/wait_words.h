@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "format/wait_class.h"
+#include "format/waits.h"
 
 namespace fbleprof::signal_safe {
 
@@ -13,6 +13,8 @@ enum WaitWord : std::uint32_t {
   kWaits,          // how often; short ones are gathered and count as one
   kLongestWaitNs,  // the longest of them
   kUnseenNs,       // off the processor, but in no known call: elapsed time - CPU time - waits
+  kEventWaitNs,    // of the waits: of kind WaitKind::kForEvents
+  kPeerWaitNs,     // and kForPeers
   kBytesRead,      // by the calls that may block
   kBytesWritten,
   kWaitClass,

@@ -26,6 +26,7 @@ constexpr std::uint64_t kLeastChargedNs = 1'000;
 struct Call {
   std::uint64_t frame;
   const void* callee;
+  format::WaitKind kind;
   const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(frame); }
   std::uint64_t site() const { return words()[1]; }
   std::uint64_t return_slot() const { return frame + 8; }
@@ -152,10 +153,12 @@ std::uint64_t* wait_words(const ThreadState& thread, std::uint64_t* values) {
   return values + thread.session->options.wait_words;
 }
 
-void add_wait(ThreadState& thread, std::uint64_t* values, std::uint64_t ns) {
+void add_wait(ThreadState& thread, std::uint64_t* values, format::WaitKind kind, std::uint64_t ns) {
   std::uint64_t* words = wait_words(thread, values);
   words[kWaitNs] += ns;
   words[kWaits] += 1;
+  if (kind == format::WaitKind::kForEvents) words[kEventWaitNs] += ns;
+  if (kind == format::WaitKind::kForPeers) words[kPeerWaitNs] += ns;
   if (words[kLongestWaitNs] < ns) words[kLongestWaitNs] = ns;
   words[kWaitClass + format::wait_class(ns)] += 1;
   values[kWallNs] += ns;
@@ -197,10 +200,17 @@ bool is_this_thread(const ThreadState& thread) {
   if (!guard) return;
   const std::uint64_t off = off_processor_now(thread);
   const std::uint64_t ns = off < most_ns ? off : most_ns;
+  // Short calls that hardly wait are asked less often: up to once in a millisecond or so.
+  constexpr std::uint32_t kMostPatience = 5;
+  if (ns >= most_ns / 4) {
+    own.patience = 0;
+  } else if (own.patience < kMostPatience) {
+    ++own.patience;
+  }
   if (ns < kLeastChargedNs) return;
   KnownWait* known = find(thread, own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, own, call);
-  add_wait(thread, known->values, ns);
+  add_wait(thread, known->values, call.kind, ns);
 }
 
 // Adds a short call to those that were not charged yet; their sum, if it is to be charged now.
@@ -208,7 +218,7 @@ std::uint64_t gather(WaitThread& own, std::uint64_t ns) {
   own.gathered_ns += ns;
   if (own.gathered_ns < own.limit_ns) return 0;
   if (own.random == 0) own.random = own.open_frame | 1;
-  own.limit_ns = kLeastWaitNs + next_random(&own.random) % (2 * kLeastWaitNs);
+  own.limit_ns = (kLeastWaitNs + next_random(&own.random) % (2 * kLeastWaitNs)) << own.patience;
   const std::uint64_t sum = own.gathered_ns;
   own.gathered_ns = 0;
   return sum;
@@ -227,6 +237,7 @@ void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context
   wait->outer_since_ns = record->wait_since_ns;
   wait->outer_frame = own.open_frame;
   wait->outer_context = record->wait_context;
+  wait->outer_kind = record->wait_kind;
   own.open_frame = wait->frame;
   own.open_site = reinterpret_cast<const std::uint64_t*>(wait->frame)[1];
   wait->since_ns = thread.session->clocks.wall_ns();
@@ -234,6 +245,7 @@ void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context
   record->wait_since_ns = 0;
   asm volatile("" ::: "memory");
   record->wait_context = context;
+  record->wait_kind = wait->kind;
   __atomic_store_n(&record->wait_since_ns, wait->since_ns, __ATOMIC_RELEASE);
 }
 
@@ -247,6 +259,7 @@ void close(ThreadState& thread, WaitThread& own, const fbleprof_wait* wait) {
   own.open_site = reinterpret_cast<const std::uint64_t*>(wait->outer_frame)[1];
   asm volatile("" ::: "memory");
   record->wait_context = wait->outer_context;
+  record->wait_kind = wait->outer_kind;
   __atomic_store_n(&record->wait_since_ns, wait->outer_since_ns, __ATOMIC_RELEASE);
 }
 
@@ -266,7 +279,8 @@ void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
   record->wait_since_ns = wall;
   const std::uint64_t off = off_processor(thread, cpu, wall);
   const std::uint64_t ns = off < wall - since ? off : wall - since;
-  if (ns >= kLeastChargedNs) add_wait(thread, thread.tree.values_or_root(context), ns);
+  if (ns >= kLeastChargedNs)
+    add_wait(thread, thread.tree.values_or_root(context), record->wait_kind, ns);
 }
 
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
@@ -299,7 +313,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
   ThreadState* thread = fbleprof_hot.self;
   WaitThread* own = thread->waits;
   if (own == nullptr || !thread->session->recording.load(std::memory_order_relaxed)) return;
-  const Call call{wait->frame, wait->callee};
+  const Call call{wait->frame, wait->callee, wait->kind};
   KnownWait* known = find(*thread, *own, call);
   if (known == nullptr) [[unlikely]] {
     if (!thread->canary->alive) {
@@ -331,5 +345,5 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   std::uint64_t ns = thread.session->clocks.wall_ns() - wait->since_ns;
   if (ns < kLeastWaitNs) [[likely]]
     ns = gather(*own, ns);
-  if (ns != 0) charge(thread, *own, {wait->frame, wait->callee}, ns);
+  if (ns != 0) charge(thread, *own, {wait->frame, wait->callee, wait->kind}, ns);
 }

@@ -58,6 +58,7 @@ struct WaitThread {
   static constexpr std::uint32_t kKnown = 64;
 
   std::uint64_t random, gathered_ns, limit_ns;
+  std::uint32_t patience;             // the limit is 2^patience times as high: short calls compute
   std::uint64_t open_frame;           // of the wait that the thread's record names,
   std::uint64_t open_site;            // and where it returns to
   std::uint64_t tokens, refilled_ns;  // for walks at the begin of calls: 2 % of the time

@@ -8,7 +8,7 @@ namespace {
                                             Word c, Word d, Word e, Word f) {
   auto* function = callee.as<OfWords>();
   if (function == nullptr) return missing();
-  Waiting waiting(callee, caller);
+  Waiting waiting(callee, caller, WaitKind::kForPeers);
   const Word result = function(a, b, c, d, e, f);
   waiting.has_read(result);
   return result;
@@ -34,6 +34,8 @@ using namespace fbleprof::preload;
     return how(next::name, FBLEPROF_CALLER, a, b, c, d, e, f);                   \
   }
 #define WAITED(name) FBLEPROF_WRAP(waited, name)
+#define EVENTS(name) FBLEPROF_WRAP(waited<WaitKind::kForEvents>, name)
+#define PEERS(name) FBLEPROF_WRAP(waited<WaitKind::kForPeers>, name)
 #define RECEIVED(name) FBLEPROF_WRAP(received, name)
 #define SENT(name) FBLEPROF_WRAP(sent, name)
 #define EXPORTED(name)

@@ -33,12 +33,16 @@ class Next {
 
 namespace next {
 #define WAITED(name) extern constinit Next name;
+#define EVENTS(name) WAITED(name)
+#define PEERS(name) WAITED(name)
 #define RECEIVED(name) WAITED(name)
 #define SENT(name) WAITED(name)
 #define EXPORTED(name) WAITED(name)
 #define CALLED(name) WAITED(name)
 #include "calls.def"
 #undef WAITED
+#undef EVENTS
+#undef PEERS
 #undef RECEIVED
 #undef SENT
 #undef EXPORTED

@@ -19,7 +19,7 @@ using OfSevenWords = Word(Word, Word, Word, Word, Word, Word, Word);
                                      Word d, Word e, Word f, Word g) {
   auto* function = callee.as<OfSevenWords>();
   if (function == nullptr) return missing();
-  const Waiting waiting(callee, caller);
+  const Waiting waiting(callee, caller, WaitKind::kForPeers);
   return function(a, b, c, d, e, f, g);
 }
 

@@ -23,20 +23,24 @@
   result wrapped_##name(__VA_ARGS__)
 
 extern "C" {
+extern decltype(fbleprof_next_function) fbleprof_next_function __attribute__((weak));
 extern decltype(fbleprof_wait_begins) fbleprof_wait_begins __attribute__((weak));
 extern decltype(fbleprof_wait_ends) fbleprof_wait_ends __attribute__((weak));
 }
 
 namespace fbleprof::preload {
 
+using format::WaitKind;
 using Word = long;
 using OfWords = Word(Word, Word, Word, Word, Word, Word);
 
 // While this lives, the calling thread is in a call that may block.
 class Waiting {
  public:
-  [[gnu::always_inline]] Waiting(const Next& callee, std::uint64_t caller) {
+  [[gnu::always_inline]] Waiting(const Next& callee, std::uint64_t caller,
+                                 WaitKind kind = WaitKind::kForOther) {
     wait_.since_ns = 0;
+    wait_.kind = kind;
     wait_.frame = caller;
     wait_.callee = callee.known_as();
     if (fbleprof_wait_begins != nullptr) fbleprof_wait_begins(&wait_);
@@ -61,11 +65,13 @@ inline Word missing() {
   return -1;
 }
 
+// Passes a call on.
+template <WaitKind kKind = WaitKind::kForOther>
 [[gnu::always_inline]] inline Word waited(Next& callee, std::uint64_t caller, Word a, Word b = 0,
                                           Word c = 0, Word d = 0, Word e = 0, Word f = 0) {
   auto* function = callee.as<OfWords>();
   if (function == nullptr) return missing();
-  const Waiting waiting(callee, caller);
+  const Waiting waiting(callee, caller, kKind);
   return function(a, b, c, d, e, f);
 }
 

@@ -28,6 +28,7 @@
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/depth.h"
+#include "transform/idle.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
@@ -128,7 +129,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   const Status bad = read_inputs(
       files, {options.tolerant, &progress, plain_runs},
       [&](Profile profile) {
-        profile = transform::with_peak(profile);
+        profile = transform::with_idle_apart(transform::with_peak(profile));
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {

@@ -40,6 +40,9 @@ const char* name_of(profile::Role role) {
       return "longest wait";
     case Role::kWaitClass:
       return "waits of one length";
+    case Role::kEventWait:
+    case Role::kPeerWait:
+      return "waits of one kind";
   }
   return "amount";
 }

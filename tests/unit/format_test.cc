@@ -130,6 +130,7 @@ std::string describe_layout() {
   FIELD(Thread, unmatched);
   FIELD(Thread, wait_since_ns);
   FIELD(Thread, wait_context);
+  FIELD(Thread, wait_kind);
   FIELD(Thread, reserved);
   layout.record<format::Tree>("Tree");
   FIELD(Tree, head);
@@ -307,6 +308,8 @@ std::string describe_layout() {
   NUMBER(Role::kWaits);
   NUMBER(Role::kLongestWait);
   NUMBER(Role::kWaitClass);
+  NUMBER(Role::kEventWait);
+  NUMBER(Role::kPeerWait);
   return layout.text();
 }
 
