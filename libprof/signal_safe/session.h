@@ -14,6 +14,7 @@
 #include "signal_safe/options.h"
 #include "signal_safe/pages.h"
 #include "signal_safe/trampolines.h"
+#include "signal_safe/wakers.h"
 
 namespace fbleprof::signal_safe {
 
@@ -38,6 +39,7 @@ struct Session {
   Trampolines trampolines;
   Clocks clocks;
   Allocations allocations;
+  Wakers wakers;
   std::uint64_t start_monotonic_ns = 0;
 
   // The function of a special node that is not a tree's own.

@@ -17,6 +17,7 @@ struct fbleprof_wait {
   std::uint64_t frame;     // where the wrapper saved its caller's frame pointer; the return address
                            // follows
   const void* callee;      // the function that blocks, as people know it
+  const void* object;  // the lock, condition or semaphore that is waited for; null: something else
   fbleprof::format::WaitKind kind;
   fbleprof::format::WaitKind outer_kind;  // of the wait that a signal's handler interrupted to make
                                           // this call, and so on
@@ -27,6 +28,13 @@ struct fbleprof_wait {
 void fbleprof_wait_begins(fbleprof_wait* wait);
 // `bytes_read`, `bytes_written`: what the call moved; 0 if it failed or moved nothing.
 void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read, std::uint64_t bytes_written);
+
+// The calling thread is about to let go of a lock, or to wake those that wait for a condition or a
+// semaphore. Need not be called if nobody wants the object: fbleprof_wanted[wanted_place(object)]
+// is how many threads wait for it, or for another object of that place.
+void fbleprof_letting_go(std::uint64_t frame, const void* object);
+#define FBLEPROF_WANTED_PLACES 2048
+extern std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES] __attribute__((visibility("default")));
 
 // Finds the function `name` in the libraries after the one whose _DYNAMIC is `after`, by its
 // default version. `known_as`: the same, or what is behind it if it is a wrapper of the recorder's.

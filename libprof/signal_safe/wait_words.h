@@ -15,7 +15,11 @@ enum WaitWord : std::uint32_t {
   kUnseenNs,       // off the processor, but in no known call: elapsed time - CPU time - waits
   kEventWaitNs,    // of the waits: of kind WaitKind::kForEvents
   kPeerWaitNs,     // and kForPeers
-  kBytesRead,      // by the calls that may block
+  kHeldNs,         // what others waited for a lock that was let go of here, and how often; these
+  kHolds,          // four are added to by the threads that waited, atomically
+  kWokeNs,         // the same, for conditions and semaphores
+  kWakes,
+  kBytesRead,  // by the calls that may block
   kBytesWritten,
   kWaitClass,
   kWaitWords = kWaitClass + format::kWaitClasses

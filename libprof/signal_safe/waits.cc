@@ -25,7 +25,7 @@ constexpr std::uint64_t kLeastChargedNs = 1'000;
 // What the wrapper knows of its call.
 struct Call {
   std::uint64_t frame;
-  const void* callee;
+  const void* callee;  // null: none
   format::WaitKind kind;
   const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(frame); }
   std::uint64_t site() const { return words()[1]; }
@@ -95,6 +95,7 @@ bool is_counted(const ThreadState& thread, Ref node) {
 // The call itself, below the context that makes it.
 Ref node_of_call(const BusyGuard& guard, ThreadState& thread, const Call& call, Ref context) {
   Session& session = *thread.session;
+  if (call.callee == nullptr) return context;
   if (!session.options.native_below && is_counted(thread, context)) return context;
   const Ref function = session.code_map.function_at(reinterpret_cast<std::uint64_t>(call.callee));
   if (function == 0) return context;
@@ -193,8 +194,9 @@ bool is_this_thread(const ThreadState& thread) {
   return arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
 }
 
-[[gnu::noinline]] void charge(ThreadState& thread, WaitThread& own, const Call& call,
+[[gnu::noinline]] void charge(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait,
                               std::uint64_t most_ns) {
+  const Call call{wait.frame, wait.callee, wait.kind};
   if (!thread.canary->alive || !is_this_thread(thread)) return;
   const BusyGuard guard(thread);
   if (!guard) return;
@@ -211,6 +213,10 @@ bool is_this_thread(const ThreadState& thread) {
   KnownWait* known = find(thread, own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, own, call);
   add_wait(thread, known->values, call.kind, ns);
+  if (wait.object != nullptr) {
+    const bool is_lock = wait.kind == format::WaitKind::kForOther;
+    charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
+  }
 }
 
 // Adds a short call to those that were not charged yet; their sum, if it is to be charged now.
@@ -325,12 +331,19 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
     known = find_out_at_begin(*thread, *own, call);
   }
   wait->context = known;
+  if (wait->object != nullptr) {
+    __atomic_fetch_add(&fbleprof_wanted[wanted_place(wait->object)], 1, __ATOMIC_SEQ_CST);
+  }
   open(*thread, *own, wait, known != nullptr ? known->node : 0);
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read,
                                               std::uint64_t bytes_written) {
-  if (wait->since_ns == 0 || fbleprof_hot.top == nullptr) return;
+  if (wait->since_ns == 0) return;
+  if (wait->object != nullptr) {
+    __atomic_fetch_sub(&fbleprof_wanted[wanted_place(wait->object)], 1, __ATOMIC_RELAXED);
+  }
+  if (fbleprof_hot.top == nullptr) return;
   ThreadState& thread = *fbleprof_hot.self;
   WaitThread* own = thread.waits;
   if (own == nullptr) return;
@@ -345,5 +358,19 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   std::uint64_t ns = thread.session->clocks.wall_ns() - wait->since_ns;
   if (ns < kLeastWaitNs) [[likely]]
     ns = gather(*own, ns);
-  if (ns != 0) charge(thread, *own, {wait->frame, wait->callee, wait->kind}, ns);
+  if (ns != 0) charge(thread, *own, *wait, ns);
+}
+
+FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* object) {
+  if (fbleprof_hot.top == nullptr) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  WaitThread* own = thread.waits;
+  if (own == nullptr || !thread.canary->alive || !is_this_thread(thread)) return;
+  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
+  const Call call{frame, nullptr, fbleprof::format::WaitKind::kForOther};
+  const BusyGuard guard(thread);
+  if (!guard) return;
+  KnownWait* known = find(thread, *own, call);
+  if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, *own, call);
+  note_waker(*thread.session, object, thread.tree.node_at(known->node)->values);
 }

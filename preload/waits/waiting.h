@@ -23,6 +23,8 @@
   result wrapped_##name(__VA_ARGS__)
 
 extern "C" {
+extern decltype(fbleprof_letting_go) fbleprof_letting_go __attribute__((weak));
+extern std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES] __attribute__((weak));
 extern decltype(fbleprof_next_function) fbleprof_next_function __attribute__((weak));
 extern decltype(fbleprof_wait_begins) fbleprof_wait_begins __attribute__((weak));
 extern decltype(fbleprof_wait_ends) fbleprof_wait_ends __attribute__((weak));
@@ -38,9 +40,11 @@ using OfWords = Word(Word, Word, Word, Word, Word, Word);
 class Waiting {
  public:
   [[gnu::always_inline]] Waiting(const Next& callee, std::uint64_t caller,
-                                 WaitKind kind = WaitKind::kForOther) {
+                                 WaitKind kind = WaitKind::kForOther,
+                                 const void* object = nullptr) {
     wait_.since_ns = 0;
     wait_.kind = kind;
+    wait_.object = object;
     wait_.frame = caller;
     wait_.callee = callee.known_as();
     if (fbleprof_wait_begins != nullptr) fbleprof_wait_begins(&wait_);

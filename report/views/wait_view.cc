@@ -157,12 +157,52 @@ Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>
   return table;
 }
 
+// By function: for how long others waited for it, itself.
+Table holders(const Request& request, std::vector<FunctionId>& named) {
+  constexpr const char* kFigures[] = {"held", "holds", "woke", "wakes"};
+  struct Holder {
+    FunctionId function;
+    std::uint64_t values[std::size(kFigures)] = {};
+  };
+  const Profile& profile = request.profile();
+  std::vector<Holder> holders(profile.functions().count());
+  for (std::size_t f = 0; f < holders.size(); ++f) holders[f].function = FunctionId(f);
+  for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+    const Metric* metric = profile.find_metric(kFigures[i]);
+    if (metric == nullptr || !metric->values) continue;
+    metric->values->each([&](std::size_t node, std::uint64_t value) {
+      holders[profile.nodes().function[node].index()].values[i] += value;
+    });
+  }
+  std::erase_if(holders,
+                [](const Holder& holder) { return holder.values[0] + holder.values[2] == 0; });
+  Table table;
+  table.key = "holders";
+  table.title = "Whom others waited for: who held a lock, who woke";
+  table.columns = {{"name", "function", Kind::kName},
+                   {"held", "held", Kind::kCount},
+                   {"holds", "times", Kind::kCount},
+                   {"woke", "woke after", Kind::kCount},
+                   {"wakes", "times", Kind::kCount}};
+  const std::size_t shown = rows_to_show(request.look, holders.size(), table.notes);
+  for (const Holder& holder : top_rows(holders, shown, [](const Holder&a, const Holder&b) {
+         return a.values[0] != b.values[0] ? a.values[0] > b.values[0] : a.values[2] > b.values[2];
+       })) {
+    named.push_back(holder.function);
+    table.add({name_cell(holder.function), time_cell(request, holder.values[0]),
+               number_cell(holder.values[1]), time_cell(request, holder.values[2]),
+               number_cell(holder.values[3])});
+  }
+  return table;
+}
+
 Result<Document> waits(const Request& request) {
   Document document = request.document("waits");
   std::vector<FunctionId> named;
   document.tables.push_back(totals(request));
   document.tables.push_back(waits_table(request, false, named));
   document.tables.push_back(waits_table(request, true, named));
+  document.tables.push_back(holders(request, named));
   document.tables.push_back(distribution(request, "lengths", "By length", "waited-", "waits"));
   document.flat = document.tables[1];
   if (request.profile().find_metric(Role::kWaitTime) == nullptr) {
@@ -173,7 +213,7 @@ Result<Document> waits(const Request& request) {
       "waits below 20 us are gathered and count as one; [idle]: waits for work, which --busy "
       "leaves "
       "out");
-  document.notes.push_back("contexts: --metric wait with any view");
+  document.notes.push_back("contexts: --metric wait, held, woke with any view");
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

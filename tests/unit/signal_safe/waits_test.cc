@@ -25,7 +25,7 @@ signal_safe::Options with_waits() {
   signal_safe::Options options;
   options.waits = true;
   options.wait_words = signal_safe::kValueWords;
-  options.row_bytes = 192;
+  options.row_bytes = 256;
   return options;
 }
 
