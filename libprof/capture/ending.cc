@@ -84,10 +84,12 @@ struct Content {
   std::uint64_t cpu_ns = 0;
   bool hooked = false;  // or it has ticks, outside of hooked functions
   bool allocated = false;
+  bool waited = false;
 };
 
 Content content_of_profile() {
   Content content;
+  constexpr std::uint64_t kLongWaitNs = 100'000'000;
   // A child that only execs allocates a little, too.
   constexpr std::int64_t kMuch = 1 << 20;
   content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
@@ -95,6 +97,7 @@ Content content_of_profile() {
   arena.for_each(format::Kind::kThread, [&](format::Ref ref) {
     const auto* thread = arena.at<format::Thread>(ref);
     content.cpu_ns += thread->cpu_ns;
+    content.waited |= session.options.waits && thread->wall_ns > thread->cpu_ns + kLongWaitNs;
     content.hooked |= (thread->flags & format::kThreadHooked) != 0;
     return true;
   });
@@ -110,7 +113,7 @@ Content content_of_profile() {
 // A child that only execs, or that ends within two sampling periods, has nothing to show. Programs
 // that start thousands of such children must not leave thousands of files.
 bool is_trivial(const Content& content, State state) {
-  return state != State::kFatal && !content.hooked && !content.allocated &&
+  return state != State::kFatal && !content.hooked && !content.allocated && !content.waited &&
          content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
 }
 

@@ -69,19 +69,24 @@ KnownWait* find(ThreadState& thread, WaitThread& own, const Call& call) {
   return &known;
 }
 
-// Keeps the return addresses that the last walk found, as far as there is room.
-void keep_returns(KnownWait& known, const KnownStack& stack, std::uint32_t walks_before) {
+// Keeps the return addresses that the last walk found, as far as there is room. They may be read
+// again as long as the thread has the stack on which they are.
+void keep_returns(const ThreadState& thread, KnownWait& known, std::uint32_t walks_before) {
+  const KnownStack& walked = thread.known;
+  const Stack& stack = thread.main_stack;
   known.count = 0;
-  known.is_exact = stack.walks() == walks_before;  // the newest entry told all
-  if (known.is_exact || !stack.is_whole()) return;
-  const std::uint32_t frames = stack.frames();
-  known.is_exact = frames <= KnownWait::kFrames;
-  known.count = known.is_exact ? frames : KnownWait::kFrames;
-  for (std::uint32_t i = 0; i < known.count; ++i) {
-    const WalkedFrame& frame = stack.frame(i);
+  known.is_exact = walked.walks() == walks_before;  // the newest entry told all
+  if (known.is_exact || !walked.is_whole() || stack.low == 0) return;
+  const std::uint32_t frames = walked.frames();
+  const std::uint32_t count = frames <= KnownWait::kFrames ? frames : KnownWait::kFrames;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const WalkedFrame& frame = walked.frame(i);
+    if (!stack.contains(frame.slot)) return;
     known.returns[i].slot = frame.slot;
     known.returns[i].content = frame.pc;
   }
+  known.count = count;
+  known.is_exact = count == frames;
 }
 
 bool is_counted(const ThreadState& thread, Ref node) {
@@ -112,7 +117,7 @@ KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own
   // A handler that interrupts this must not hit.
   known.frame = 0;
   asm volatile("" ::: "memory");
-  keep_returns(known, thread.known, walks);
+  keep_returns(thread, known, walks);
   known.node = node_of_call(guard, thread, call, context);
   known.values = thread.tree.values(guard, known.node);
   known.site = call.site();
@@ -189,15 +194,17 @@ std::uint64_t off_processor_now(ThreadState& thread) {
   }
 }
 
-// A vfork child runs in its parent's memory.
-bool is_this_thread(const ThreadState& thread) {
-  return arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
+// Not in a vfork child, which runs in its parent's memory; nor once the program has confined
+// itself: then a system call might end it.
+bool may_charge(const ThreadState& thread) {
+  return thread.session->options.waits &&
+         arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
 }
 
 [[gnu::noinline]] void charge(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait,
                               std::uint64_t most_ns) {
   const Call call{wait.frame, wait.callee, wait.kind};
-  if (!thread.canary->alive || !is_this_thread(thread)) return;
+  if (!thread.canary->alive || !may_charge(thread)) return;
   const BusyGuard guard(thread);
   if (!guard) return;
   const std::uint64_t off = off_processor_now(thread);
@@ -318,7 +325,10 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
   if (fbleprof_hot.top == nullptr) return;
   ThreadState* thread = fbleprof_hot.self;
   WaitThread* own = thread->waits;
-  if (own == nullptr || !thread->session->recording.load(std::memory_order_relaxed)) return;
+  if (own == nullptr || !thread->session->options.waits ||
+      !thread->session->recording.load(std::memory_order_relaxed)) {
+    return;
+  }
   const Call call{wait->frame, wait->callee, wait->kind};
   KnownWait* known = find(*thread, *own, call);
   if (known == nullptr) [[unlikely]] {
@@ -365,7 +375,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* 
   if (fbleprof_hot.top == nullptr) return;
   ThreadState& thread = *fbleprof_hot.self;
   WaitThread* own = thread.waits;
-  if (own == nullptr || !thread.canary->alive || !is_this_thread(thread)) return;
+  if (own == nullptr || !thread.canary->alive || !may_charge(thread)) return;
   if (!thread.session->recording.load(std::memory_order_relaxed)) return;
   const Call call{frame, nullptr, fbleprof::format::WaitKind::kForOther};
   const BusyGuard guard(thread);

@@ -8,14 +8,14 @@ recording=("LD_PRELOAD=$wrappers:$LIB" FBLEPROF_WAITS=1)
 total() {
   "$REPORT" --metrics --format csv "${2:-$profile}" | awk -F, -v name="$1" '$1 == name { print $4 }'
 }
-# waited FUNCTION [FILE]: what it waited itself, in ms.
+# paths [FILE [METRIC]]: "a;b;c NS" of each context that waited.
+paths() { "$REPORT" --export folded --metric "${2:-wait}" -o - "${1:-$profile}"; }
+# waited FUNCTION [FILE [METRIC]]: what it and what it called waited, in ms.
 waited() {
-  "$REPORT" --self --metric wait --format csv "${2:-$profile}" | python3 -c '
-import csv, sys
-print(sum(int(row["self"]) for row in csv.DictReader(sys.stdin) if row["name"] == sys.argv[1])
-      // 1000000)' "$1"
+  paths "${2:-$profile}" "${3:-wait}" |
+    awk -v name=";$1;" '{ ns = $NF; sub(/ [0-9]*$/, ";"); if (index(";" $0, name)) sum += ns }
+      END { printf "%d", sum / 1000000 }'
 }
-paths() { "$REPORT" --export folded --metric wait -o - "${1:-$profile}"; }
 
 for mode in fentry cyg plain; do
   begin "each kind of wait is charged to its context, $mode"
@@ -33,6 +33,10 @@ profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain"
 check "its name" "$("$REPORT" --format csv "$profile" | head -n 1 | grep -c time)" = 1
 check "it is the sum" "$(total time)" = $(($(total cpu) + $(total wait)))
 check "all workers wait to the end" "$(waited pthread_cond_wait)" -gt 1000
+check "for work" "$(waited '[idle]')" -gt 1000
+check "which may be left out" "$("$REPORT" --busy --metric wait "$profile" | grep -c cond_wait)" = 0
+check "others stay" "$("$REPORT" --busy --metric wait "$profile" | grep -c usleep)" = 1
+check "the view" "$("$REPORT" --waits --format csv "$profile" | grep -c cond_wait)" = 1
 
 begin "off is off"
 settings=(FBLEPROF_CLOCK=wall)
@@ -50,6 +54,7 @@ for end in TERM KILL USR1; do
   for ((i = 0; i < 100; ++i)); do [ -s "$dir/ready" ] && break; sleep 0.05; done
   sleep 0.5
   check "while it lives" "$(waited epoll_wait)" -ge 400
+  check "it is idle" "$(waited '[idle]')" -ge 400
   live=$(paths | grep epoll_wait | sed 's/ [0-9]*$//')
   verified "$profile"
   kill -"$end" $server
@@ -77,6 +82,15 @@ same "$PROGRAMS/waits.fentry" cancel
 verified "$profile"
 check "what was left" "$(waited read)" -ge 1000
 check "what came after" "$(waited clock_nanosleep)" -ge 99
+
+begin "a lock is charged to who held it"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.fentry" locks
+verified "$profile"
+held=$(waited hold_long "$profile" held)
+check "the long one" "$held" -ge 100
+check "more than the short one" "$held" -gt $((2 * $(waited hold_short "$profile" held)))
+check "not who waited" "$(waited contend "$profile" held)" = 0
 
 begin "the launcher"
 "$FBLE_PROF" --waits -o "$profile" sleep 0.2

@@ -166,7 +166,8 @@ static void context(int k) {
   }
 CONTEXT(0)
 CONTEXT(1)
-CONTEXT(2) CONTEXT(3) CONTEXT(4) CONTEXT(5) CONTEXT(6) CONTEXT(7) CONTEXT(8)
+CONTEXT(2)
+CONTEXT(3) CONTEXT(4) CONTEXT(5) CONTEXT(6) CONTEXT(7) CONTEXT(8)
     CONTEXT(9) static void (*const kContexts[10])(void) = {
         context_0, context_1, context_2, context_3, context_4,
         context_5, context_6, context_7, context_8, context_9};
@@ -308,7 +309,9 @@ static int locks(void) {
   pthread_create(&thread, NULL, contend, NULL);
   for (int i = 0; i < 10; ++i) {
     hold_long();
+    in_sleep(2 * 1000 * 1000);
     hold_short();
+    in_sleep(2 * 1000 * 1000);
   }
   pthread_join(thread, NULL);
   puts("over");
