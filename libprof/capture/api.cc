@@ -2,6 +2,7 @@
 
 #include "capture/profile.h"
 #include "capture/threads.h"
+#include "signal_safe/loaded_objects.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -22,6 +23,13 @@ void fbleprof_flush() { capture::charge_rest_of_this_thread(); }
 
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
+}
+
+void fbleprof_adapter_code(const void* address) {
+  signal_safe::LoadedObject adapter;
+  if (signal_safe::find_object(reinterpret_cast<std::uint64_t>(address), &adapter)) {
+    session.adapters.add(adapter.begin, adapter.end);
+  }
 }
 
 FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {

@@ -2,6 +2,7 @@
 
 #include <link.h>
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
@@ -311,8 +312,8 @@ void order_missing_plans() {
     int& count = orders.order.count;
     if (count == kMostPlans) return;
     path_of(module, orders.modules[count]);
-    if (is_recorder(module) ||
-        !is_chosen(settings.exact.c_str(), module, orders.modules[count].c_str())) {
+    if (is_recorder(module) || !is_chosen({settings.exact.c_str(), settings.exact_except.c_str()},
+                                          module, orders.modules[count].c_str())) {
       __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
       return;
     }

@@ -183,6 +183,8 @@ Settings read_settings(char** environment) {
             "1 to 1000000000 (ticks)");
     } else if (is("FBLEPROF_EXACT")) {
       settings.exact = Text<1024>{value};
+    } else if (is("FBLEPROF_EXACT_EXCEPT")) {
+      settings.exact_except = Text<1024>{value};
     } else if (is("FBLEPROF_EXACT_PLANS")) {
       settings.exact_plans = Path{value};
     } else if (is("FBLEPROF_EXACT_TOOL")) {

@@ -85,7 +85,7 @@ void charge_wait_at_end(ThreadState& thread) {
 
 bool is_ours(const Session& session, std::uint64_t pc) {
   return (pc >= session.text_begin && pc < session.text_end) || session.is_wrapper(pc) ||
-         session.trampolines.contains(pc);
+         session.trampolines.contains(pc) || session.adapters.contains(pc);
 }
 
 Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint64_t pc) {

@@ -30,6 +30,33 @@ struct Clocks {
   std::uint64_t (*wall_ns)() = monotonic_ns;
 };
 
+// The code of the adapters, which is part of the price of recording. Added by one thread at a time;
+// asked by any, handlers included.
+class AdapterCode {
+ public:
+  bool add(std::uint64_t begin, std::uint64_t end) {
+    const std::uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count == kMost) return false;
+    ranges_[count][0] = begin;
+    ranges_[count][1] = end;
+    count_.store(count + 1, std::memory_order_release);
+    return true;
+  }
+
+  bool contains(std::uint64_t address) const {
+    const std::uint32_t count = count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (address >= ranges_[i][0] && address < ranges_[i][1]) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 4;
+  std::uint64_t ranges_[kMost][2] = {};
+  std::atomic<std::uint32_t> count_{0};
+};
+
 struct Session {
   Arena arena;
   Pages pages;
@@ -69,6 +96,7 @@ struct Session {
   // That of the library with the wrappers of blocking calls. Their frames are on no path.
   std::uint64_t wrappers_begin = 0, wrappers_end = 0;
   bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
+  AdapterCode adapters;
 
   // Supplied by the capture layer, which may use more of the system than this layer.
   // On a thread's first hook: gives the thread a state, or marks it as not to be profiled.

@@ -55,6 +55,7 @@ documented waits "" --waits "$work/waits"
 documented summary "one profile" --summary "$work/sites"
 documented summary "several" --summary "$work/sites" "$work/other"
 documented threads "" --threads "$work/sites"
+documented windows "" --windows "$work/allocates"
 documented verify "" --verify "$work/sites" "$work/other"
 
 begin "annotated"
