@@ -167,10 +167,15 @@ static void context(int k) {
 CONTEXT(0)
 CONTEXT(1)
 CONTEXT(2)
-CONTEXT(3) CONTEXT(4) CONTEXT(5) CONTEXT(6) CONTEXT(7) CONTEXT(8)
-    CONTEXT(9) static void (*const kContexts[10])(void) = {
-        context_0, context_1, context_2, context_3, context_4,
-        context_5, context_6, context_7, context_8, context_9};
+CONTEXT(3)
+CONTEXT(4)
+CONTEXT(5)
+CONTEXT(6)
+CONTEXT(7)
+CONTEXT(8)
+CONTEXT(9)
+static void (*const kContexts[10])(void) = {context_0, context_1, context_2, context_3, context_4,
+                                            context_5, context_6, context_7, context_8, context_9};
 
 static int split(void) {
   pthread_t other;
