@@ -41,7 +41,7 @@ bool is_wanted(Word object) {
 
 #define FBLEPROF_LOCK(name, try_name, busy)                                                 \
   FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                 \
-    if (auto* attempt = next::try_name.as<Try>()) {                                         \
+    if (auto* attempt = next::try_name.as_found<Try>()) {                                   \
       const int result = attempt(lock);                                                     \
       if (result != (busy)) return result;                                                  \
     }                                                                                       \

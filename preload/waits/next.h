@@ -22,6 +22,11 @@ class Next {
     }
     return reinterpret_cast<Function*>(function);
   }
+  // As it was found in the constructor; null, too, if no library had it then.
+  template <typename Function>
+  Function* as_found() const {
+    return reinterpret_cast<Function*>(__atomic_load_n(&function_, __ATOMIC_ACQUIRE));
+  }
   // libc's, where the next definition is the recorder's own wrapper.
   const void* known_as() const { return known_as_; }
 
