@@ -92,6 +92,38 @@ check "the long one" "$held" -ge 100
 check "more than the short one" "$held" -gt $((2 * $(waited hold_short "$profile" held)))
 check "not who waited" "$(waited contend "$profile" held)" = 0
 
+begin "programs run as they do without"
+settings=("${recording[@]}" FBLEPROF_CLOCK=wall)
+# shellcheck disable=SC2016  # for the inner shell
+same bash -c '(sleep 0.1; echo late) & echo now; wait; echo a b | tr " " "\n" | sort -r | while read -r x; do echo "$x"; done; read -t 0.1 x </dev/zero; echo $?'
+command -v sqlite3 >/dev/null && same sqlite3 "$dir/base" 'create table if not exists t(a); delete from t; insert into t values (1), (2); select sum(a) from t'
+cat >"$dir/program.py" <<'END'
+import asyncio, queue, subprocess, threading
+todo, done = queue.Queue(), queue.Queue()
+def work():
+    while (item := todo.get()) is not None:
+        done.put(item * item)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for item in list(range(100)) + [None] * 4: todo.put(item)
+for thread in threads: thread.join()
+print(sum(done.get() for _ in range(100)), threading.Event().wait(0.05))
+print(subprocess.run(["cat"], input=b"abc" * 1000, capture_output=True).stdout.count(b"abc"))
+async def echo(reader, writer):
+    writer.write((await reader.readline()).upper())
+    writer.close()
+async def main():
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    async def ask(n):
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"x%d\n" % n)
+        return await reader.readline()
+    print(await asyncio.gather(*(ask(n) for n in range(20))))
+asyncio.run(main())
+END
+command -v python3 >/dev/null && same python3 "$dir/program.py"
+verified "$profile"
+
 begin "the launcher"
 "$FBLE_PROF" --waits -o "$profile" sleep 0.2
 check "asked for" "$(waited clock_nanosleep)" -ge 190
