@@ -12,7 +12,7 @@
 
 #include <initializer_list>
 
-#include "arch/loader.h"
+#include "loader.h"
 #include "next.h"
 #include "recorder.h"
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "arch/loader.h"
+#include "loader.h"
 #include "recorder.h"
 
 namespace fbleprof::preload {

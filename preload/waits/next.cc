@@ -1,6 +1,6 @@
 #include "next.h"
 
-#include "arch/loader.h"
+#include "allocations/loader.h"
 #include "waiting.h"
 
 // Of this library; <link.h> declares it, but not as hidden.

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-namespace fbleprof::arch {
+namespace fbleprof::preload {
 
 #define FBLEPROF_OLD_NAME(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
 FBLEPROF_OLD_NAME(dladdr);
@@ -13,4 +13,4 @@ FBLEPROF_OLD_NAME(dlsym);
 FBLEPROF_OLD_NAME(dlvsym);
 #undef FBLEPROF_OLD_NAME
 
-}  // namespace fbleprof::arch
+}  // namespace fbleprof::preload
