@@ -131,7 +131,6 @@ std::string describe_layout() {
   FIELD(Thread, wait_since_ns);
   FIELD(Thread, wait_context);
   FIELD(Thread, wait_kind);
-  FIELD(Thread, reserved);
   layout.record<format::Tree>("Tree");
   FIELD(Tree, head);
   FIELD(Tree, thread);
