@@ -108,15 +108,35 @@ class Symbols {
 
 }  // namespace
 
-void* next_definition(const char* name, const void* after) {
+namespace {
+
+// Of the object whose dynamic section this is.
+const link_map* entry_of(const void* dynamic) {
   const link_map* map = _r_debug.r_map;
-  while (map && map->l_ld != after) map = map->l_next;
-  while (map && (map = map->l_next) != nullptr) {
+  while (map && map->l_ld != dynamic) map = map->l_next;
+  return map;
+}
+
+void* definition_from(const link_map* map, const char* name) {
+  for (; map; map = map->l_next) {
     if (void* found = Symbols(*map).find(name)) return found;
   }
   return nullptr;
 }
 
+}  // namespace
+
+void* next_definition(const char* name, const void* after) {
+  const link_map* entry = entry_of(after);
+  return entry ? definition_from(entry->l_next, name) : nullptr;
+}
 void* next_definition(const char* name) { return next_definition(name, _DYNAMIC); }
+
+void* any_definition(const char* name) { return definition_from(_r_debug.r_map, name); }
+
+const char* own_file() {
+  const link_map* own = entry_of(_DYNAMIC);
+  return own && own->l_name ? own->l_name : "";
+}
 
 }  // namespace fbleprof::capture

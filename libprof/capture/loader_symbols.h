@@ -12,4 +12,11 @@ void* next_definition(const char* name);
 // The same, after the library whose _DYNAMIC is `after`.
 void* next_definition(const char* name, const void* after);
 
+// What the name means to the first object in the list that defines it, the program included; null
+// if none does.
+void* any_definition(const char* name);
+
+// The file of this library, as the loader names it; "" if it is not in the list.
+const char* own_file();
+
 }  // namespace fbleprof::capture

@@ -331,14 +331,15 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
   }
   const Call call{wait->frame, wait->callee, wait->kind};
   KnownWait* known = find(*thread, *own, call);
-  if (known == nullptr) [[unlikely]] {
+  // What is not exact (scripts, blocks, deep stacks) is found out again while there is time for it.
+  if (known == nullptr || !known->is_exact) [[unlikely]] {
     if (!thread->canary->alive) {
       // A forked child: attached to its own profile now, or to none.
       if (!adopt_forked_child(*thread) || fbleprof_hot.self->waits == nullptr) return;
       thread = fbleprof_hot.self;
       own = thread->waits;
     }
-    known = find_out_at_begin(*thread, *own, call);
+    if (KnownWait* found = find_out_at_begin(*thread, *own, call)) known = found;
   }
   wait->context = known;
   if (wait->object != nullptr) {
