@@ -34,7 +34,7 @@ bool is_any_of(const char* name, const char* words) {
 // The recorder, and what it calls itself: in a forked child, or while a thread is attached, their
 // hooks would call the recorder in the middle of its work. And what has its own idea of code.
 constexpr const char* kNever =
-    "libfbleprof,libfbleprof_alloc,libfbleprof_lua,libfbleprof_python,"
+    "libfbleprof,libfbleprof_alloc,libfbleprof_wait,libfbleprof_lua,libfbleprof_python,"
     "libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"
     "liblsan,libclang_rt";
 // Other parts of libc, the unwinder, and libraries of hand-written assembly.

@@ -151,6 +151,10 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
     } else if (is("FBLEPROF_FAULTS")) {
       check(read_switch(value, &settings.recording.faults), "FBLEPROF_FAULTS", "on or off");
+    } else if (is("FBLEPROF_WAITS")) {
+      bool is_on = false;
+      check(read_switch(value, &is_on), "FBLEPROF_WAITS", "on or off");
+      settings.waits = is_on ? Settings::Waits::kOn : Settings::Waits::kOff;
     } else if (is("FBLEPROF_NATIVE_BELOW")) {
       check(read_switch(value, &settings.recording.native_below), "FBLEPROF_NATIVE_BELOW",
             "on or off");

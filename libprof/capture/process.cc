@@ -16,6 +16,7 @@
 #include "capture/profile.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "capture/waits.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -74,6 +75,7 @@ void start_process(char** environment) {
   find_allocator(profile.settings);
   profile.perf_allowed = !is_born_confined();
   find_loaded_objects();
+  find_wrappers(profile.settings);
   session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
   if (!open_profile(nullptr)) return;

@@ -112,6 +112,10 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     // What called the first function on a stack of its own is that stack's base.
     if (was_on_stack && !is_on_stack) break;
     was_on_stack = is_on_stack;
+    if (session.is_wrapper(walk.code_address())) {
+      if (!walk.next()) break;
+      continue;
+    }
     const Ref function = code.place_at(walk.code_address());
     if (is_on_stack) {
       // Entries between this frame and the previous one belong to neither, so they are dead.

@@ -15,6 +15,7 @@
 #include "signal_safe/pages.h"
 #include "signal_safe/runtime_stack.h"
 #include "signal_safe/trampolines.h"
+#include "signal_safe/wakers.h"
 
 namespace fbleprof::signal_safe {
 
@@ -66,6 +67,7 @@ struct Session {
   Trampolines trampolines;
   Clocks clocks;
   Allocations allocations;
+  Wakers wakers;
   Runtimes runtimes;
   std::uint64_t start_monotonic_ns = 0;
 
@@ -93,6 +95,9 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
+  // That of the library with the wrappers of blocking calls. Their frames are on no path.
+  std::uint64_t wrappers_begin = 0, wrappers_end = 0;
+  bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
   AdapterCode adapters;
 
   // Supplied by the capture layer, which may use more of the system than this layer.

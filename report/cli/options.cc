@@ -12,6 +12,7 @@
 
 #include "report/text/quantity.h"
 #include "report/text/words.h"
+#include "transform/idle.h"
 
 namespace fbleprof::report {
 
@@ -36,6 +37,9 @@ const std::vector<OptionGroup>& option_groups() {
        {{"select", "NAME", "only paths that hold NAME; given several, all of them", kPatterns,
          OptionKind::kTexts},
         {"exclude", "NAME", "no path that holds NAME", kPatterns, OptionKind::kTexts},
+        {"busy", "",
+         "without the waits of threads that have nothing to do: --exclude '[idle]' (--waits tells "
+         "which these are)"},
         {"keep", "QUERY",
          "only what the query says: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
          "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)",
@@ -44,10 +48,10 @@ const std::vector<OptionGroup>& option_groups() {
          "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
          OptionKind::kTexts},
         {"metric", "M",
-         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as allocated, "
-         "live, "
-         "peak, leaked (--metrics lists them). Default: its clock",
-         "cpu wall calls samples ticks overhead allocated live peak leaked", OptionKind::kText},
+         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as wait, time, "
+         "allocated, live, peak, leaked (--metrics lists them). Default: its clock",
+         "cpu wall calls samples ticks overhead allocated live peak leaked wait time",
+         OptionKind::kText},
         {"inlines", "",
          "show inlined functions as callees (needs debug info, and a profile recorded with "
          "--leaves for their cost)"},
@@ -484,6 +488,7 @@ Result<Options> parse_options(int argc, char** argv) {
   if (options.names_no_file) options.files.push_back("mlmon.out");
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
+  if (given.count("busy") != 0) options.filter.exclude.emplace_back(transform::kIdle);
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;

@@ -30,6 +30,7 @@
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/depth.h"
+#include "transform/idle.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
@@ -143,7 +144,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
           if (!no_window) no_window = cut.error();
           return;
         }
-        profile = transform::with_peak(*cut);
+        profile = transform::with_idle_apart(transform::with_peak(*cut));
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {
