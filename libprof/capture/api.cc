@@ -1,5 +1,7 @@
 #include "capture/api.h"
 
+#include "capture/control.h"
+#include "capture/kept_snapshots.h"
 #include "capture/profile.h"
 #include "capture/threads.h"
 #include "signal_safe/session.h"
@@ -8,17 +10,18 @@ using namespace fbleprof;  // NOLINT: the functions below are C's
 using signal_safe::session;
 
 void fbleprof_start() {
-  if (!capture::is_profiling() || session.recording.load()) return;
-  capture::start_all_threads();
+  if (capture::is_profiling() && !session.recording.load()) capture::start_recording();
 }
 
 void fbleprof_stop() {
-  if (!capture::is_profiling() || !session.recording.load()) return;
-  fbleprof_flush();
-  capture::stop_all_threads();
+  if (capture::is_profiling() && session.recording.load()) capture::stop_recording();
 }
 
 void fbleprof_flush() { capture::charge_rest_of_this_thread(); }
+
+int fbleprof_snapshot(const char* name) { return capture::take_snapshot(name ? name : ""); }
+
+int fbleprof_reset() { return capture::count_anew(); }
 
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
@@ -42,4 +45,5 @@ FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     fbleprof_block_rename,   fbleprof_query_pair,
     fbleprof_profile_new,    fbleprof_profile_with,
     fbleprof_profile_write,  fbleprof_profile_free,
+    fbleprof_snapshot,       fbleprof_reset,
 };

@@ -12,6 +12,8 @@ FBLEPROF_EXPORT void fbleprof_start(void);
 FBLEPROF_EXPORT void fbleprof_stop(void);
 FBLEPROF_EXPORT void fbleprof_flush(void);
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
+FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
+FBLEPROF_EXPORT int fbleprof_reset(void);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_new(size_t most_entries);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_switch(fbleprof_context* to);
 FBLEPROF_EXPORT void fbleprof_context_free(fbleprof_context* context);

@@ -36,8 +36,7 @@ void charge_this_thread() {
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot) return;
-  const auto clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread.tid) << 3 | 6);
-  const std::uint64_t cpu = clock_ns(clock);
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu <= thread.last_cpu_ns) return;
   const std::uint64_t rest = cpu - thread.last_cpu_ns + thread.in_kernel_ns;
   std::uint64_t* values = thread.tree.values_or_root(signal_safe::context_of_rest(thread));

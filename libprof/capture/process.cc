@@ -8,6 +8,7 @@
 #include "capture/allocations.h"
 #include "capture/clock.h"
 #include "capture/confinement.h"
+#include "capture/control.h"
 #include "capture/exact.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
@@ -88,7 +89,7 @@ void start_process(char** environment) {
     attach_this_thread(bounds_of_main_thread(), cpu_at_start);
   }
   watch_fatal_signals();
-  if (profile.settings.start) start_all_threads();
+  begin_recording(profile.settings);
   session.arena.header()->state = format::State::kLive;
   fbleprof_attach_lazily = 1;
   rewrite_program();

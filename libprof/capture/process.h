@@ -8,9 +8,9 @@
 //     < allocations < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
-//     < thread_memory < threads < modules < description < profile < plans, module_choice < exact
-//     < confinement, leaks < ending, fork_child, locked_memory < fatal_signals, exec < process <
-//     api < block_registry, green_threads, profiles < fibers, query
+//     < thread_memory < threads < modules < description < profile < control, plans, module_choice <
+//     exact < confinement, leaks < ending, fork_child, locked_memory < fatal_signals, exec <
+//     process, kept_snapshots < api < block_registry, green_threads, profiles < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

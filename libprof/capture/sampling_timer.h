@@ -21,7 +21,8 @@
 
 namespace fbleprof::capture {
 
-// Async-signal-safe; call on the thread itself. kNone if the system allows neither.
+// Async-signal-safe; by any thread of the process, as long as `thread` cannot end. kNone if the
+// system allows neither. Must not be called while events are held back by the caller's own fork.
 format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_number,
                                std::uint32_t rate_hz, bool allow_perf);
 void disarm_timer(signal_safe::ThreadState& thread);
@@ -30,6 +31,7 @@ void disarm_timer(signal_safe::ThreadState& thread);
 // a fork: waits until no thread is making an event, and makes others wait. Async-signal-safe.
 void hold_back_events();
 void let_events_go_on();
+bool are_events_held_back();
 
 // In a forked child: forgets the parent's events.
 void forget_timers();

@@ -84,7 +84,13 @@ void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
     deliver_to_program(number, info, context);
-  } else if (fbleprof_hot.top) {
+    errno = saved_errno;
+    return;
+  }
+  // Before the time is charged: it may be over.
+  signal_safe::Session& session = signal_safe::session;
+  if (session.arena.base() && session.has_orders()) session.obey();
+  if (fbleprof_hot.top) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const arch::MachineState at = arch::state_of(context);
     if (thread.canary->alive) {

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include "arch/kernel.h"
+#include "capture/clock.h"
 #include "capture/kernel_file.h"
 #include "capture/own_memory.h"
 #include "capture/sampling_timer.h"
@@ -36,9 +37,14 @@ constexpr std::uint64_t kLeastMainShadowBytes = 64ull << 20;
 constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
 constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 
+// While recording is off: how often a thread that runs looks whether it is time to start, per
+// second of its CPU time.
+constexpr std::uint32_t kWatchHz = 20;
+
 constinit Settings settings_copy;
 bool perf_allowed = true;
 Slot* empty_cache = nullptr;  // the hooks' cache while stopped
+std::atomic<bool> is_watching{false};
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
 // blocked meanwhile, because the thread may wait for it.
@@ -61,13 +67,40 @@ class Pin {
   bool held_;
 };
 
-void let_hooks_look_up_in(bool own_cache) {
+template <typename Change>
+void for_each_pinned(Change change) {
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
-    if (Pin pin{*memory}) {
-      Slot* cache = own_cache ? memory->state.cache : empty_cache;
-      __atomic_store_n(&memory->state.hot->cache, cache, __ATOMIC_RELEASE);
-    }
+    if (Pin pin{*memory}) change(memory->state);
   }
+}
+
+void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
+  __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
+}
+
+// Gives the thread the cache and the timer that it should have now, if it has no timer.
+void follow_recording(ThreadState& thread) {
+  let_hooks_look_up_in(thread, session.recording.load() ? thread.cache : empty_cache);
+  if (settings_copy.recording.clock == format::Clock::kTicks || thread.sampling_page ||
+      thread.has_timer) {
+    return;
+  }
+  if (session.recording.load()) {
+    const auto source = arm_timer(thread, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
+    auto* header = session.arena.header();
+    if (header->source == format::SampleSource::kNone) header->source = source;
+  } else if (is_watching.load()) {
+    arm_timer(thread, kSamplingSignal, kWatchHz, false);
+  }
+}
+
+// What passed while recording was off belongs to no context.
+void skip_time(ThreadState& thread) {
+  thread.last_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
+  thread.last_wall_ns = signal_safe::monotonic_ns();
+  thread.in_kernel_ns = 0;
+  thread.last_context = 0;
+  thread.knows_faults = false;
 }
 
 void reset_memory(ThreadMemory& memory) {
@@ -164,16 +197,14 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.last_cpu_ns = cpu_from_ns;
   state.in_kernel_ns = 0;
   state.minor_faults = state.major_faults = 0;
+  state.knows_faults = true;
   state.last_context = 0;
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
-  if (settings_copy.recording.clock != format::Clock::kTicks) {
-    SamplingBlocked guard;
-    const auto source = arm_timer(state, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
-    auto* header = session.arena.header();
-    if (header->source == format::SampleSource::kNone) header->source = source;
-  }
-  memory->use.store(ThreadMemory::kAttached, std::memory_order_release);
-  fbleprof_hot.cache = session.recording.load() ? state.cache : empty_cache;
+  follow_recording(state);
+  memory->use.store(ThreadMemory::kAttached);
+  // Recording may have been turned on meanwhile, by a thread that did not find this one attached.
+  // If it has pinned this one, it has found it.
+  if (Pin pin{*memory}) follow_recording(state);
   fbleprof_hot.limit = state.main_stack.limit;
   fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
@@ -249,6 +280,12 @@ void abandon_all_threads() {
   fbleprof_hot = {};
 }
 
+void arm_this_thread() {
+  if (!fbleprof_hot.top) return;
+  SamplingBlocked guard;
+  follow_recording(*fbleprof_hot.self);
+}
+
 void charge_rest_of_this_thread() {
   if (!fbleprof_hot.top || !fbleprof_hot.self->canary->alive) return;
   SamplingBlocked guard;
@@ -271,14 +308,25 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   state.signal_stack.high = state.signal_stack.low + bytes;
 }
 
-void stop_all_threads() {
+void stop_all_threads(Stopped how) {
+  is_watching.store(how == Stopped::kWatching);
   session.recording.store(false);
-  let_hooks_look_up_in(false);
+  session.arena.header()->is_recording = 0;
+  for_each_pinned([](ThreadState& thread) {
+    disarm_timer(thread);
+    follow_recording(thread);
+  });
 }
 
-void start_all_threads() {
-  let_hooks_look_up_in(true);
+void start_all_threads(Charged from) {
+  for_each_pinned([&](ThreadState& thread) {
+    disarm_timer(thread);
+    if (from == Charged::kFromNow) skip_time(thread);
+  });
+  is_watching.store(false);
   session.recording.store(true);
+  session.arena.header()->is_recording = 1;
+  for_each_pinned(follow_recording);
 }
 
 void forget_code() {

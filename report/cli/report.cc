@@ -128,7 +128,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   const Status bad = read_inputs(
       files, {options.tolerant, &progress, plain_runs},
       [&](Profile profile) {
-        profile = transform::with_peak(profile);
+        profile = transform::since_reset(transform::with_peak(profile));
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {
