@@ -33,6 +33,7 @@
 #include "transform/outline.h"
 #include "transform/peak.h"
 #include "transform/take_times.h"
+#include "transform/window.h"
 
 namespace fbleprof::report {
 

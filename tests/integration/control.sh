@@ -25,7 +25,7 @@ end_of_run() {
 for mode in plain fentry; do
   for how in work sleep; do
     begin "start and stop, $mode, $how"
-    in_background --start-off "$PROGRAMS/phases.$mode" 2.5 $how
+    in_background --start-off "$PROGRAMS/phases.$mode" 1.5 $how
     check "it is off" "$(recording)" = off
     check "no timer is armed" "$(wc -l <"/proc/$pid/timers")" = 0
     check "and no perf event" "$(grep -c perf_event "/proc/$pid/maps")" = 0
@@ -100,10 +100,10 @@ end_of_run
 
 begin "windows"
 in_background --window 100ms,3 "$PROGRAMS/phases.plain" 1.2
-wait "$pid"
+wait "$pid" 2>/dev/null
 verified "$profile"
 check "the newest three are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 3
-check "of more" "$(in_raw '^snapshot .*generation=[5-9]')" -gt 0
+check "of more" "$(in_raw '^snapshot .*generation=\([4-9]\|[1-9][0-9]\)')" -gt 0
 
 begin "windows of a program that runs already"
 in_background "$PROGRAMS/phases.plain" 1
@@ -124,7 +124,7 @@ begin "bad input"
 profiled "$PROGRAMS/phases.plain" 0.1
 refused 2 "has ended" ctl "$profile" stop
 refused 2 "No such file" ctl "$dir/none" stop
-refused 2 "not a profile" ctl "$0" stop
+refused 2 "not a profile" ctl "$here/control.sh" stop
 refused 2 "expected FILE" ctl "$profile"
 refused 2 "expected FILE" ctl "$profile" jump
 refused 2 "expected FILE" ctl "$profile" snapshot
@@ -136,5 +136,5 @@ refused 2 "expected a time" --window 0s true
 refused 2 "USR1" --control-signal KILL true
 in_background "$PROGRAMS/phases.plain" 1
 kill -KILL "$pid"
-wait "$pid"
+wait "$pid" 2>/dev/null
 refused 2 "was killed" ctl "$profile" stop
