@@ -1,8 +1,8 @@
 // Works for a given wall time, in rounds of first() and second() with work of 3 to 1, and sleeps in
 // each round if it is told to. Prints how many of its sleeps were interrupted or ended early.
 //   phases SECONDS [sleep|mark]
-// mark: after half of the time it takes a snapshot, "half", by the API; then it counts anew at three
-// quarters.
+// mark: after half of the time it takes a snapshot, "half", by the API; then it counts anew at
+// three quarters.
 #include <errno.h>
 #include <fbleprof/fbleprof.h>
 #include <poll.h>
