@@ -23,6 +23,13 @@ int fbleprof_snapshot(const char* name) { return capture::take_snapshot(name ? n
 
 int fbleprof_reset() { return capture::count_anew(); }
 
+FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
+    capture::profile.output.name.path.c_str();
+
+void fbleprof_obey() {
+  if (capture::is_profiling() && session.obey) session.obey();
+}
+
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
 }

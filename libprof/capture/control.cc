@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "arch/kernel.h"
+#include "capture/found_threads.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -33,7 +34,10 @@ void start() {
   if (session.recording.load()) return;
   const std::uint64_t duration = profile.settings.duration_ns;
   session.due_ns.store(duration != 0 ? signal_safe::monotonic_ns() + duration : kNever);
+  // Those that have ended meanwhile have no timers to be armed.
+  if (are_threads_found()) find_threads();
   start_all_threads(Charged::kFromNow);
+  if (are_threads_found()) find_threads();
 }
 
 void stop() {
@@ -41,6 +45,7 @@ void stop() {
   session.due_ns.store(kNever);
   charge_rest_of_this_thread();
   stop_all_threads();
+  if (are_threads_found()) forget_waiting_threads();
 }
 
 // A delay is over, or a duration.
@@ -119,7 +124,9 @@ void begin_recording(const Settings& settings) {
     if (settings.duration_ns != 0) {
       session.due_ns.store(session.start_monotonic_ns + settings.duration_ns);
     }
-    return start_all_threads(Charged::kFromAttaching);
+    start_all_threads(Charged::kFromAttaching);
+    if (are_threads_found()) find_threads();
+    return;
   }
   session.due_ns.store(session.start_monotonic_ns + settings.delay_ns);
   stop_all_threads(Stopped::kWatching);

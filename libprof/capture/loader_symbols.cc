@@ -108,8 +108,25 @@ class Symbols {
 
 }  // namespace
 
+namespace {
+bool is_last = false;
+}  // namespace
+
+void look_at_all_objects() { is_last = true; }
+
 void* next_definition(const char* name) {
   const link_map* map = _r_debug.r_map;
+  if (is_last) {
+    for (; map; map = map->l_next) {
+      // The vDSO's functions are those that libc's call.
+      const char* vdso = "linux-vdso";
+      const char* name_at = map->l_name;
+      while (*vdso && *name_at == *vdso) ++name_at, ++vdso;
+      if (map->l_ld == _DYNAMIC || !*vdso) continue;
+      if (void* found = Symbols(*map).find(name)) return found;
+    }
+    return nullptr;
+  }
   while (map && map->l_ld != _DYNAMIC) map = map->l_next;
   while (map && (map = map->l_next) != nullptr) {
     if (void* found = Symbols(*map).find(name)) return found;

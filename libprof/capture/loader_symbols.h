@@ -10,4 +10,7 @@ namespace fbleprof::capture {
 // none of them defines it. Not in handlers: another thread may be unloading an object.
 void* next_definition(const char* name);
 
+// From now on all other objects count: this library was loaded after them.
+void look_at_all_objects();
+
 }  // namespace fbleprof::capture

@@ -43,6 +43,7 @@ constexpr std::uint32_t kWatchHz = 20;
 
 constinit Settings settings_copy;
 bool perf_allowed = true;
+bool are_found_later = false;
 Slot* empty_cache = nullptr;  // the hooks' cache while stopped
 std::atomic<bool> is_watching{false};
 
@@ -161,6 +162,8 @@ std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
 
 }  // namespace
 
+void find_threads_later() { are_found_later = true; }
+
 void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
@@ -181,7 +184,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
     give_back(memory);
     return give_up_on_this_thread();
   }
-  state.hot = &fbleprof_hot;
+  state.hot = are_found_later ? &memory->hot : &fbleprof_hot;
   state.tid = static_cast<std::uint32_t>(tid);
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
@@ -205,10 +208,10 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   // Recording may have been turned on meanwhile, by a thread that did not find this one attached.
   // If it has pinned this one, it has found it.
   if (Pin pin{*memory}) follow_recording(state);
-  fbleprof_hot.limit = state.main_stack.limit;
-  fbleprof_hot.self = &state;
+  state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
+  state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
-  fbleprof_hot.top = state.main_stack.gate;
+  state.hot->top = fbleprof_hot.top = state.main_stack.gate;
 }
 }  // namespace
 
@@ -271,6 +274,28 @@ void for_each_attached(void (*function)(ThreadState& thread, void* argument), vo
     if (memory->use.load(std::memory_order_acquire) != ThreadMemory::kFree) {
       function(memory->state, argument);
     }
+  }
+}
+
+bool is_attached(std::uint32_t tid) {
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    if (memory->state.tid == tid && memory->use.load() != ThreadMemory::kFree) return true;
+  }
+  return false;
+}
+
+void end_found_thread(std::uint32_t tid) {
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    std::uint32_t attached = ThreadMemory::kAttached;
+    if (memory->state.tid != tid ||
+        !memory->use.compare_exchange_strong(attached, ThreadMemory::kFree)) {
+      continue;
+    }
+    ThreadState& state = memory->state;
+    disarm_timer(state);
+    state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
+    state.record->flags &= ~format::kThreadRunning;
+    give_back(memory);
   }
 }
 

@@ -27,6 +27,11 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
 // thread. `for_good`: hooks stay off for the rest of the thread.
 void detach_this_thread(bool for_good);
 
+// For found threads (found_threads.h): whether the thread is attached; and its end, which nobody
+// told.
+bool is_attached(std::uint32_t tid);
+void end_found_thread(std::uint32_t tid);
+
 // Calls `function` for every attached thread. Threads may start or end meanwhile, so anything
 // outside the state itself (thread-local storage) may be gone. Any handler may call this.
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
@@ -44,6 +49,9 @@ void charge_rest_of_this_thread();
 
 // An alternate signal stack was set for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);
+
+// Threads will be attached by found_threads.h.
+void find_threads_later();
 
 // Remembers the settings for new threads.
 void configure_threads(const Settings& settings, bool allow_perf);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "launch/attach_command.h"
 #include "launch/ctl.h"
 #include "launch/exact.h"
 #include "launch/library.h"
@@ -108,6 +109,8 @@ int run_and_wait(const std::function<int()>& become_program, const std::string& 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
   if (argc > 1 && std::string_view(argv[1]) == "ctl") return control({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "attach") return attach({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "detach") return detach({argv + 2, argv + argc});
   if (argc > 1 && std::string_view(argv[1]) == "--plan") return make_plans(argc - 2, argv + 2);
   const Request request = read_request({argv + 1, argv + argc});
   if (!request.error.empty()) {
