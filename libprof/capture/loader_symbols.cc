@@ -109,29 +109,48 @@ class Symbols {
 }  // namespace
 
 namespace {
+
 bool is_last = false;
+
+// The vDSO's functions are those that libc's call.
+bool is_vdso(const link_map& map) {
+  const char* vdso = "linux-vdso";
+  const char* name = map.l_name;
+  while (*vdso && *name == *vdso) ++name, ++vdso;
+  return !*vdso;
+}
+
+const link_map* own_entry() {
+  const link_map* map = _r_debug.r_map;
+  while (map && map->l_ld != _DYNAMIC) map = map->l_next;
+  return map;
+}
+
+void* definition_from(const link_map* map, const char* name) {
+  for (; map; map = map->l_next) {
+    if (void* found = Symbols(*map).find(name)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void look_at_all_objects() { is_last = true; }
 
 void* next_definition(const char* name) {
-  const link_map* map = _r_debug.r_map;
-  if (is_last) {
-    for (; map; map = map->l_next) {
-      // The vDSO's functions are those that libc's call.
-      const char* vdso = "linux-vdso";
-      const char* name_at = map->l_name;
-      while (*vdso && *name_at == *vdso) ++name_at, ++vdso;
-      if (map->l_ld == _DYNAMIC || !*vdso) continue;
-      if (void* found = Symbols(*map).find(name)) return found;
-    }
-    return nullptr;
-  }
-  while (map && map->l_ld != _DYNAMIC) map = map->l_next;
-  while (map && (map = map->l_next) != nullptr) {
+  const link_map* own = own_entry();
+  for (const link_map* map = _r_debug.r_map; is_last && map; map = map->l_next) {
+    if (map == own || is_vdso(*map)) continue;
     if (void* found = Symbols(*map).find(name)) return found;
   }
-  return nullptr;
+  return own ? definition_from(own->l_next, name) : nullptr;
+}
+
+void* any_definition(const char* name) { return definition_from(_r_debug.r_map, name); }
+
+const char* own_file() {
+  const link_map* own = own_entry();
+  return own && own->l_name ? own->l_name : "";
 }
 
 }  // namespace fbleprof::capture

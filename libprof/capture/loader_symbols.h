@@ -12,5 +12,11 @@ void* next_definition(const char* name);
 
 // From now on all other objects count: this library was loaded after them.
 void look_at_all_objects();
+// What the name means to the first object in the list that defines it, the program included; null
+// if none does.
+void* any_definition(const char* name);
+
+// The file of this library, as the loader names it; "" if it is not in the list.
+const char* own_file();
 
 }  // namespace fbleprof::capture

@@ -20,8 +20,10 @@ struct Settings {
   std::uint64_t duration_ns = 0;              // FBLEPROF_DURATION: until it ends; 0: it does not
   int control_signal = 0;                     // FBLEPROF_CONTROL_SIGNAL; 0: none
   Text<1024> exact;                           // FBLEPROF_EXACT; empty: nothing is rewritten
+  Text<1024> exact_except;                    // FBLEPROF_EXACT_EXCEPT: not by default, names
   Path exact_plans, exact_tool;               // FBLEPROF_EXACT_PLANS, _TOOL: a folder, fble-prof
   bool verbose = false;                       // FBLEPROF_VERBOSE
+  bool python = true;                         // FBLEPROF_PYTHON: its scripts are shown
   Text<16> mpi_rank;                          // from the MPI launcher; empty: none
   // Complaints about bad values, one per line; noted once there is a file.
   Text<1024> complaints;
