@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "attach/loaded_file.h"
+#include "attach/safe_place.h"
 #include "attach/tracee.h"
 #include "control/process.h"
 #include "format/attach_order.h"
@@ -60,7 +61,7 @@ std::vector<pid_t> by_suitability(pid_t pid) {
 }
 
 // A thread that is stopped where it holds no lock.
-Result<Tracee> stop_safely(pid_t pid) {
+Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
   constexpr int kTryMs = 300, kTries = 30;
   std::vector<pid_t> threads = by_suitability(pid);
   if (threads.empty()) return error_of(pid, "there is none");
@@ -75,6 +76,7 @@ Result<Tracee> stop_safely(pid_t pid) {
     const arch::TracedRegisters& at = thread->registers();
     if (arch::is_in_system_call(at) && arch::is_quiet(arch::system_call_of(at))) return thread;
     if (thread->run_to_quiet_call(kTryMs)) return thread;
+    if (thread->hold_here() && is_outside_of_libc(pid, tid, *thread, mappings)) return thread;
   }
   return error_of(pid,
                   "none of its threads made a system call for some seconds, and elsewhere they "
@@ -274,7 +276,7 @@ Status load_recorder(pid_t pid, const std::string& library,
     std::memcpy(order.settings + at, setting.c_str(), setting.size() + 1);
     at += setting.size() + 1;
   }
-  auto thread = stop_safely(pid);
+  auto thread = stop_safely(pid, mappings);
   if (!thread) return thread.error();
   const std::uint64_t instruction = libc->system_call_instruction;
   const Stack stack(*thread, instruction);
@@ -304,7 +306,7 @@ Status make_recorder_obey(pid_t pid, const std::string& library) {
   if (!libc) return libc.error();
   const std::uint64_t function = find_in_recorder(mappings, pid, library, "fbleprof_obey");
   if (function == 0) return error_of(pid, "its recorder cannot be read");
-  auto thread = stop_safely(pid);
+  auto thread = stop_safely(pid, mappings);
   if (!thread) return thread.error();
   const Stack stack(*thread, libc->system_call_instruction);
   if (!stack) return error_of(pid, "it has no memory to spare");

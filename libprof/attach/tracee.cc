@@ -85,6 +85,7 @@ Tracee::Tracee(Tracee&& from) noexcept
       mask_(from.mask_),
       holds_signals_(from.holds_signals_),
       is_moved_(from.is_moved_),
+      stopped_by_us_(from.stopped_by_us_),
       is_gone_(from.is_gone_) {
   from.is_gone_ = true;
 }
@@ -165,12 +166,14 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     }
     if (WSTOPSIG(status) != kSystemCallStop) {
       if (status >> 16 == 0) signal = WSTOPSIG(status);
+      stopped_by_us_ = status >> 16 == PTRACE_EVENT_STOP;
       if (signal == 0 && get(&saved_) && !has_signals()) {
         arch::begin_again_if_interrupted(saved_);
         set(saved_);
       }
       continue;
     }
+    stopped_by_us_ = false;
     TracedRegisters now{};
     if (!get(&now)) return false;
     if (!arch::has_just_entered(now) || !arch::is_quiet(arch::system_call_of(now))) continue;
@@ -181,6 +184,12 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     return set(now) && run_to_system_call();
   }
   return false;
+}
+
+bool Tracee::hold_here() {
+  if (is_gone_ || !stopped_by_us_ || !get(&saved_) || arch::is_in_system_call(saved_)) return false;
+  is_moved_ = true;
+  return true;
 }
 
 long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a, std::uint64_t b,

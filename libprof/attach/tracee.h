@@ -32,6 +32,9 @@ class Tracee {
   // made when the thread goes on.
   bool run_to_quiet_call(int milliseconds);
 
+  // After that failed: keeps it where it computes. False: it is not in user mode.
+  bool hold_here();
+
   // `instruction` is any system call instruction in the process. Below 0: -errno.
   long system_call(std::uint64_t instruction, long number, std::uint64_t a = 0, std::uint64_t b = 0,
                    std::uint64_t c = 0, std::uint64_t d = 0, std::uint64_t e = 0,
@@ -55,7 +58,8 @@ class Tracee {
   arch::TracedRegisters saved_{};
   std::uint64_t mask_ = 0;
   bool holds_signals_ = false;
-  bool is_moved_ = true;  // it is not where `saved_` says, and goes back there
+  bool is_moved_ = true;        // it is not where `saved_` says, and goes back there
+  bool stopped_by_us_ = false;  // and not at a system call or by a signal
   bool is_gone_ = false;
 };
 

@@ -123,7 +123,7 @@ int attach(const std::vector<std::string>& words) {
   if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
   const Request request = read_request(words);
   const auto pid = request.command.size() == 1 ? read_pid(request.command[0]) : std::nullopt;
-  if (!request.error.empty()) return say(kWrongUse, request.error);
+  if (!request.error.empty() && !request.command.empty()) return say(kWrongUse, request.error);
   if (!pid) return say(kWrongUse, "expected [options] PID (fble-prof attach --help)");
   if (const std::string fault = fault_of(request); !fault.empty()) return say(kWrongUse, fault);
   const std::string library = find_library();

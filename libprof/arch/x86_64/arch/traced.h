@@ -73,6 +73,18 @@ inline TracedRegisters before_entered_call(TracedRegisters at) {
 }
 inline bool has_just_entered(const TracedRegisters& at) { return result_of(at) == -ENOSYS; }
 
+// Whether a call instruction ends at the end of these bytes: what stands before a return address.
+inline constexpr int kLongestCall = 7;
+inline bool ends_with_call(const std::uint8_t (&before)[kLongestCall]) {
+  constexpr int kDirectBytes = 5;
+  if (before[kLongestCall - kDirectBytes] == 0xe8) return true;
+  for (int length = 2; length <= kLongestCall; ++length) {
+    const std::uint8_t* at = before + kLongestCall - length;
+    if (at[0] == 0xff && (at[1] & 0x38) == 0x10) return true;
+  }
+  return false;
+}
+
 // Whether a thread that waits in this system call holds no lock of the allocator or the loader.
 inline bool is_quiet(long system_call) {
   switch (system_call) {
