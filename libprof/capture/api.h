@@ -11,7 +11,13 @@ FBLEPROF_EXPORT fbleprof_block fbleprof_block_new(const char* name, const char* 
 FBLEPROF_EXPORT void fbleprof_start(void);
 FBLEPROF_EXPORT void fbleprof_stop(void);
 FBLEPROF_EXPORT void fbleprof_flush(void);
+// Not in the public header: `fble-prof` calls it in a process that it traces.
+FBLEPROF_EXPORT void fbleprof_obey(void);
+// Nor this, which it reads there: the name of the file.
+FBLEPROF_EXPORT const char* const fbleprof_output_path;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
+FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
+FBLEPROF_EXPORT int fbleprof_reset(void);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_new(size_t most_entries);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_switch(fbleprof_context* to);
 FBLEPROF_EXPORT void fbleprof_context_free(fbleprof_context* context);

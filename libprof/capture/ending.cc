@@ -54,8 +54,7 @@ void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot) return;
-  const auto clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread.tid) << 3 | 6);
-  const std::uint64_t cpu = clock_ns(clock);
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu == 0) return;  // it has just ended
   if (thread.waits != nullptr) charge_elapsed(thread, cpu);
   if (cpu <= thread.last_cpu_ns) return;

@@ -6,6 +6,7 @@
 
 #include "arch/kernel.h"
 #include "arch/restart.h"
+#include "capture/control.h"
 #include "capture/exact.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
@@ -207,7 +208,8 @@ void become_own_process(ThreadState* inherited) {
   inheritance.replay_stack();
   inheritance.release();
   session.arena.header()->state = format::State::kLive;
-  if (was_recording) start_all_threads();
+  if (was_recording) start_all_threads(Charged::kFromAttaching);
+  go_on_watching();
 }
 
 void before_fork() { hold_back_events(); }

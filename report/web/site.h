@@ -20,15 +20,6 @@ class Control {
   virtual Status run(const std::string& action) = 0;
 };
 
-// No program that can be told anything.
-class NoControl : public Control {
- public:
-  std::vector<std::string> actions() const override { return {}; }
-  Status run(const std::string&) override {
-    return Error{"", std::nullopt, "this program takes no commands", ""};
-  }
-};
-
 // A profile to compare with: a file beside those that are served, or a mark.
 struct Base {
   std::string name;                // as base= says it

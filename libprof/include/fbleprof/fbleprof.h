@@ -124,6 +124,8 @@ struct fbleprof_api {
   void (*profile_free)(fbleprof_profile* profile);
   int (*read_stack)(const void* loop, int (*reader)(void* state, fbleprof_frame* frame));
   int (*peek)(const void* from, void* to, size_t bytes);
+  int (*snapshot)(const char* name);
+  int (*reset)(void);
 };
 
 #ifndef FBLEPROF_BUILDING_LIBRARY
@@ -263,6 +265,16 @@ FBLEPROF_INLINE_ void fbleprof_stop(void) { FBLEPROF_CALL_(stop()); }
 FBLEPROF_INLINE_ void fbleprof_flush(void) { FBLEPROF_CALL_(flush()); }
 /* 1 while a profile is being recorded, 0 otherwise. */
 FBLEPROF_INLINE_ int fbleprof_is_enabled(void) { return FBLEPROF_CALL_OR_(is_enabled(), 0); }
+
+/* Keeps the values of all contexts as they are now, under a name, in the file: the report shows
+ * what came before, after, or between two of them. Another one of the same name replaces it. Some
+ * 90 bytes and 0.1 us for each context; names of up to 255 bytes. 0, or -1: not recorded, or no
+ * space. Not from signal handlers. */
+FBLEPROF_INLINE_ int fbleprof_snapshot(const char* name) {
+  return FBLEPROF_NEW_CALL_OR_(snapshot, (name), -1);
+}
+/* The report counts from here on. 0, or -1, as above. */
+FBLEPROF_INLINE_ int fbleprof_reset(void) { return FBLEPROF_NEW_CALL_OR_(reset, (), -1); }
 
 /* -- Green threads -- */
 
