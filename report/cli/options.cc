@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "report/text/quantity.h"
+#include "report/text/words.h"
 
 namespace fbleprof::report {
 
@@ -248,15 +249,6 @@ std::string choose_view(const po::variables_map& given, Options& options) {
     }
   }
   return {};
-}
-
-bool has_word(std::string_view words, std::string_view word) {
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    if (words.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
 }
 
 // What the view does not take, of what was asked for; "" if it takes all.

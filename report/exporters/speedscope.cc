@@ -7,10 +7,10 @@
 #include "analysis/costs.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
-#include "report/exporters/json_writer.h"
 #include "report/exporters/node_facts.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 
 namespace fbleprof::report {
 

@@ -1,4 +1,4 @@
-// Small additions to RapidJSON's writer that several exporters want.
+// Small additions to RapidJSON's writer that whoever writes JSON wants.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>
