@@ -429,7 +429,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     // Most of it may be a library's; or it is another program, which has a main, too.
     if (!own_times && taken->below_ns > taken->total_ns / 2) {
       remarks.push_back(fmt::format(
-          "{:.1f} % of the time of {} is in functions that have no hooks here: it is "
+          "{:.1f} % of the time of {} is in functions that did not run here: it is "
           "their callers'. Is it the same program?",
           100.0 * static_cast<double>(taken->below_ns) / static_cast<double>(taken->total_ns),
           escape(times_of)));
