@@ -116,7 +116,7 @@ class Profiles {
   const Load load_;
   std::atomic<std::uint64_t> generation_ = 1;
   // What a large profile needs is held for a few of them: a context takes some 100 bytes in each.
-  static constexpr std::size_t kMostContexts = 5'000'000;
+  static constexpr std::size_t kMostContexts = 3'000'000;
   static std::size_t weight_of_source(const Shared<Source>& source);
   static std::size_t weight_of_data(const Shared<Data>& data);
   Cache<Shared<Source>> sources_{8, kMostContexts, weight_of_source};

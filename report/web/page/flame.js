@@ -225,6 +225,7 @@ function startOne(place) {
       if (!canvas.isConnected) return;
       const zoom = event.state?.zoom;
       if (zoom) show(zoom[0], zoom[1]);
+      else if (one("#pages")) zoomTo(null);
       else fetchAt(event.state?.flame ?? location.pathname + location.search, false);
     });
   }
