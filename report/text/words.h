@@ -1,4 +1,4 @@
-// Lists of words in one text, as registries hold them: "cost calls name".
+// Lists of words in one text, separated by blanks.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace fbleprof::report {
 
-// Whether one of the words, which blanks part, is `word`.
+// Whether `word` is one of them.
 inline bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t begin = 0; begin < words.size();) {
     const std::size_t end = std::min(words.find(' ', begin), words.size());

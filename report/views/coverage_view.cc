@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/functions.h"
+#include "analysis/tables.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -38,7 +38,7 @@ class Entered {
  public:
   explicit Entered(const analysis::Costs& costs) : profile_(costs.profile()) {
     const Functions& functions = profile_.functions();
-    for (const auto& row : analysis::function_table(costs)) {
+    for (const auto& row : costs.tables().functions()) {
       const std::size_t f = row.function.index();
       if (functions.kind[f] != FunctionKind::kNative || !functions.module[f]) continue;
       by_address_[{path_of(functions.module[f]), functions.address[f]}] = row.calls;
