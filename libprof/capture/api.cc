@@ -1,6 +1,7 @@
 #include "capture/api.h"
 
 #include "capture/profile.h"
+#include "capture/switching.h"
 #include "capture/threads.h"
 #include "signal_safe/session.h"
 
@@ -9,13 +10,13 @@ using signal_safe::session;
 
 void fbleprof_start() {
   if (!capture::is_profiling() || session.recording.load()) return;
-  capture::start_all_threads();
+  capture::start_recording();
 }
 
 void fbleprof_stop() {
   if (!capture::is_profiling() || !session.recording.load()) return;
   fbleprof_flush();
-  capture::stop_all_threads();
+  capture::stop_recording();
 }
 
 void fbleprof_flush() { capture::charge_rest_of_this_thread(); }

@@ -6,7 +6,7 @@
 
 #include "arch/kernel.h"
 #include "arch/restart.h"
-#include "capture/exact.h"
+#include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
@@ -200,7 +200,7 @@ void become_own_process(ThreadState* inherited) {
     return;
   }
   add_loaded_modules();
-  recognize_rewritten();
+  recognize_prepared();
   inheritance.take_blocks();
   fbleprof_hot.self = nullptr;
   attach_this_thread(inheritance.bounds(), 0);

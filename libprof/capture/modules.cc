@@ -116,6 +116,29 @@ void add_mapped_modules() {
   }
 }
 
+format::Module* loaded_module_at(std::uint64_t begin) {
+  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    auto* module = session.arena.at<format::Module>(ref);
+    if (module->unloaded_ns == 0 && module->begin == begin) return module;
+    ref = module->older;
+  }
+  return nullptr;
+}
+
+const char* path_of(const format::Module& module, Path& path) {
+  path.clear();
+  if (module.path == 0) return path.c_str();
+  const auto* text = session.arena.at<format::String>(module.path);
+  for (std::uint32_t i = 0; i < text->length; ++i) path.add(text->bytes[i]);
+  return path.c_str();
+}
+
+bool is_recorder(const format::Module& module) {
+  const auto own = reinterpret_cast<std::uint64_t>(&is_recorder);
+  return own >= module.begin && own < module.end;
+}
+
 void note_unloading() {
   bool was_hooked = false;
   signal_safe::forget_unloaded_objects();

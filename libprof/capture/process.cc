@@ -8,10 +8,10 @@
 #include "capture/allocations.h"
 #include "capture/clock.h"
 #include "capture/confinement.h"
-#include "capture/exact.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
 #include "capture/loader_symbols.h"
+#include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
@@ -91,7 +91,7 @@ void start_process(char** environment) {
   if (profile.settings.start) start_all_threads();
   session.arena.header()->state = format::State::kLive;
   fbleprof_attach_lazily = 1;
-  rewrite_program();
+  prepare_modules();
 }
 
 }  // namespace fbleprof::capture

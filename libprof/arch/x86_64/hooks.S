@@ -265,6 +265,10 @@ ENTRY_HOOK mcount, 1
         .hidden fbleprof_exact_hook
 ENTRY_HOOK fbleprof_exact_hook, 0, HOOK_EXACT, 32
 
+/* Patchable functions (arch/hook_site.h), whose callers may keep values in r11 too. */
+        .hidden fbleprof_patched_hook
+ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
+
 /* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site).
  * An ordinary call: all argument registers are free. Inlined functions share their frame with the
  * function around them, so an entry with an equal frame is live. The frame is the hook's own less the
