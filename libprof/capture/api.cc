@@ -10,13 +10,15 @@ using signal_safe::session;
 
 void fbleprof_start() {
   if (!capture::is_profiling() || session.recording.load()) return;
-  capture::start_recording();
+  capture::start_all_threads();
+  capture::switch_sites();
 }
 
 void fbleprof_stop() {
   if (!capture::is_profiling() || !session.recording.load()) return;
   fbleprof_flush();
-  capture::stop_recording();
+  capture::stop_all_threads();
+  capture::switch_sites();
 }
 
 void fbleprof_flush() { capture::charge_rest_of_this_thread(); }

@@ -12,6 +12,7 @@
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "capture/switching.h"
 #include "capture/threads.h"
 #include "signal_safe/session.h"
 
@@ -208,6 +209,7 @@ void become_own_process(ThreadState* inherited) {
   inheritance.release();
   session.arena.header()->state = format::State::kLive;
   if (was_recording) start_all_threads();
+  recover_sites();
 }
 
 void before_fork() { hold_back_events(); }

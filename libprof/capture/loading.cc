@@ -78,7 +78,6 @@ void prepare_modules() {
 void recognize_prepared() {
   recognize_rewritten();
   for_each_new_module(settle);
-  recover_sites();
 }
 
 }  // namespace fbleprof::capture

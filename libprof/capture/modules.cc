@@ -39,14 +39,6 @@ void widen_to_segments(LoadedModule& program) {
   }
 }
 
-// A fork in the middle of another thread's dlclose leaves in the child a module that the loader
-// still lists, without its memory. The loader unmaps a module in one piece.
-bool is_mapped(std::uint64_t begin) {
-  unsigned char in_core;
-  return !kernel_failed(
-      kernel_call(SYS_mincore, static_cast<long>(begin), 1, reinterpret_cast<long>(&in_core)));
-}
-
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   signal_safe::LoadedObject object;
@@ -57,6 +49,14 @@ bool is_still_loaded(const format::Module& module) {
 }
 
 }  // namespace
+
+// A fork in the middle of another thread's dlclose leaves in the child a module that the loader
+// still lists, without its memory. The loader unmaps a module in one piece.
+bool is_mapped(std::uint64_t begin) {
+  unsigned char in_core;
+  return !kernel_failed(
+      kernel_call(SYS_mincore, static_cast<long>(begin), 1, reinterpret_cast<long>(&in_core)));
+}
 
 void add_loaded_modules() {
   bool is_main = true;

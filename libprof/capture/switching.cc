@@ -1,17 +1,14 @@
 #include "capture/switching.h"
 
-#include <link.h>
 #include <linux/membarrier.h>
 
 #include <atomic>
 
 #include "arch/hook_site.h"
 #include "capture/hook_sites.h"
-#include "capture/loader_symbols.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/text_memory.h"
-#include "capture/threads.h"
 #include "signal_safe/session.h"
 #include "signal_safe/unwind_table.h"
 
@@ -199,21 +196,6 @@ void list_called_hooks(const Module& module, const ModuleImage& image) {
   sites.count = list.count();
 }
 
-// Calls the loader's dl_iterate_phdr: no module comes or goes meanwhile.
-using Visitor = int (*)(dl_phdr_info* object, std::size_t size, void* argument);
-int (*for_each_object)(Visitor visit, void* argument) = nullptr;
-
-int switch_object(dl_phdr_info* object, std::size_t, void*) {
-  const ModuleImage image{object->dlpi_addr, object->dlpi_phdr, object->dlpi_phnum};
-  const std::uint64_t begin = image.object().begin / kPage * kPage;
-  const CodeLock lock;
-  const Module* module = loaded_module_at(begin);
-  if (!module) return 0;
-  if (!is_on()) list_called_hooks(*module, image);
-  set_sites_of(begin, image);
-  return 0;
-}
-
 // Makes all cores see what was written. Where the kernel cannot, what the change of protection does
 // to the cores has to do.
 void synchronize_cores() {
@@ -226,13 +208,15 @@ void synchronize_cores() {
   }
 }
 
-// All sites follow the recording. The last one of several threads to change it visits each module
-// after the change.
-void switch_sites() {
-  if (profile.confined || code_is_fixed || !for_each_object) return;
-  for_each_object(switch_object, nullptr);
-  synchronize_cores();
+void follow_recording(const Module& module) {
+  const ModuleImage image = ModuleImage::of(module);
+  if (!is_on()) list_called_hooks(module, image);
+  set_sites_of(module.begin, image);
 }
+
+// How many threads are in dlclose, and whether sites could not be switched meanwhile.
+std::uint32_t unloading = 0;
+bool is_pending = false;
 
 }  // namespace
 
@@ -242,41 +226,47 @@ CodeLock::CodeLock() {
 CodeLock::~CodeLock() { code_is_locked.store(false, std::memory_order_release); }
 
 void make_sites_of_new_modules() {
-  if (!for_each_object) {
-    for_each_object =
-        reinterpret_cast<decltype(for_each_object)>(next_definition("dl_iterate_phdr"));
-  }
   for_each_new_module([](Module& module) {
     release_sites(module.begin);
     note_searched(0, module.begin);
     if (is_recorder(module)) return;
     if ((module.flags & format::kModuleIsExact) == 0) make_sites_of(module);
-    if (is_on() || code_is_fixed) return;
-    const ModuleImage image = ModuleImage::of(module);
-    list_called_hooks(module, image);
-    set_sites_of(module.begin, image);
+    if (!is_on() && !code_is_fixed) follow_recording(module);
   });
 }
 
-void start_recording() {
-  start_all_threads();
-  switch_sites();
+void switch_sites() {
+  if (profile.confined || code_is_fixed) return;
+  {
+    const CodeLock lock;
+    is_pending = unloading != 0;
+    if (is_pending) return;
+    for_each_loaded_module([](const Module& module) {
+      const bool is_main = (module.flags & format::kModuleIsMain) != 0;
+      if (is_main || is_mapped(module.begin)) follow_recording(module);
+    });
+  }
+  synchronize_cores();
 }
 
-void stop_recording() {
-  stop_all_threads();
-  switch_sites();
+void before_unloading() {
+  const CodeLock lock;
+  ++unloading;
+}
+
+void after_unloading() {
+  bool must_switch;
+  {
+    const CodeLock lock;
+    if (unloading != 0) --unloading;  // 0: in a child that was forked meanwhile
+    must_switch = is_pending && unloading == 0;
+  }
+  if (must_switch) switch_sites();
 }
 
 void recover_sites() {
-  if (!code_is_locked.load()) return;
-  code_is_locked.store(false);
-  for_each_code_region([](Region& region) {
-    const Module* module = loaded_module_at(region.module_begin);
-    if (module && has_sites(region)) {
-      set_sites(region, ModuleImage::of(*module));
-    }
-  });
+  unloading = 0;
+  if (code_is_locked.exchange(false) || is_pending) switch_sites();
 }
 
 }  // namespace fbleprof::capture

@@ -1,9 +1,13 @@
-// Turns recording on and off, and with it the hook sites of the program (arch/hook_site.h): while
-// recording is off, functions call no hook at all.
+// Switches the hook sites of the program (arch/hook_site.h): while recording is off, functions call
+// no hook at all.
 //
 // A switch changes one byte of each site and makes all cores see it (membarrier). Threads run on
 // meanwhile. What it costs: two system calls for each module with sites, and some 10 ns a site; the
 // first one copies the pages of code that it writes to.
+//
+// It must not write to a module that another thread unloads. The loader's lock would hold that
+// thread off, but a handler may not wait for it. So dlclose announces itself, and sites that cannot
+// be switched meanwhile are switched when it is done.
 #pragma once
 
 #include "capture/signals.h"
@@ -27,11 +31,16 @@ class CodeLock {
 // before any thread can be in these modules.
 void make_sites_of_new_modules();
 
-// Any thread, several at a time; not in a signal handler.
-void start_recording();
-void stop_recording();
+// All sites follow the recording, which was turned on or off before. Any thread, several at a time;
+// handlers too.
+void switch_sites();
 
-// In a forked child with its own file: another thread may have been switching.
+// Around dlclose.
+void before_unloading();
+void after_unloading();
+
+// In a forked child with its own file, once it records or does not: another thread may have been
+// switching.
 void recover_sites();
 
 }  // namespace fbleprof::capture
