@@ -140,12 +140,15 @@ void restart_interrupted_hooks(const ThreadState& thread) {
   const std::uint64_t end = std::min(end_of_frames(here, thread.current->high), here + kFarthest);
   for (std::uint64_t at = here; at + 3 * sizeof at <= end; at += sizeof at) {
     auto* word = reinterpret_cast<std::uint64_t*>(at);
-    if (*word < reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin) ||
-        *word >= reinterpret_cast<std::uint64_t>(fbleprof_hooks_end) ||
+    const std::uint64_t shift = shift_of_hook(*word), pc = *word - shift;
+    if (pc < reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin) ||
+        pc >= reinterpret_cast<std::uint64_t>(fbleprof_hooks_end) ||
         !arch::is_pc_of_signal_frame(word)) {
       continue;
     }
-    if (const std::uint64_t again = arch::restart_of(*word, fbleprof_hooks_begin)) *word = again;
+    if (const std::uint64_t again = arch::restart_of(pc, fbleprof_hooks_begin)) {
+      *word = again + shift;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "arch/hook_site.h"
+#include "arch/near_hook.h"
 #include "capture/hook_sites.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
@@ -39,12 +40,22 @@ struct Sites {
 };
 Sites& sites_of(const Region& region) { return *reinterpret_cast<Sites*>(region.base + kPage); }
 
+// The copy of the hook lies in slots, so that samples in it are known to be ours.
+std::uint32_t hook_slots() {
+  const std::uint64_t bytes = arch::kTrampolineEntry + arch::near_hook_bytes();
+  return static_cast<std::uint32_t>((bytes + arch::kTrampolineBytes - 1) / arch::kTrampolineBytes);
+}
+char* hook_of(const Region& region) {
+  return region.base + kRegionHeadBytes + arch::kTrampolineEntry;
+}
+static_assert(kRegionHeadBytes + arch::kTrampolineEntry == NEAR_HOOK_ADDRESS);
+
 bool has_sites(const Region& region) {
   return region.use == RegionUse::kSites || region.use == RegionUse::kCalledHooks;
 }
 
 Region* take_sites(const Module& module, RegionUse use, std::uint64_t most) {
-  const std::uint32_t slots = use == RegionUse::kSites ? 1 : 0;
+  const std::uint32_t slots = use == RegionUse::kSites ? hook_slots() : 0;
   const std::uint64_t head = kRegionHeadBytes + slots * arch::kTrampolineBytes;
   Region* region = take_region(module, use, slots, kPage - head + Sites::bytes(most));
   if (region) sites_of(*region) = {};
@@ -78,14 +89,8 @@ void remark_of(const Module& module, const char* before, const char* after) {
   remark(Text<600>{before}.add(path_of(module, path)).add(after).c_str());
 }
 
-// The way from sites to the hook: one jump, in the region's only slot.
-bool write_way_to_hook(const Region& region, std::uint64_t* entry) {
-  const auto* hook = fbleprof_patched_hook;
-  __builtin_memcpy(region.base, &hook, sizeof hook);
-  auto* jump =
-      reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes + arch::kTrampolineEntry;
-  arch::write_indirect_jump(jump, region.base);
-  *entry = reinterpret_cast<std::uint64_t>(jump);
+bool write_hook(const Region& region) {
+  arch::copy_near_hook(hook_of(region), fbleprof_patched_hook, &fbleprof_hot);
   const auto base = reinterpret_cast<std::uint64_t>(region.base);
   return protect(base, base + kPage, kExecutable);
 }
@@ -122,8 +127,8 @@ void make_sites_of(const Module& module) {
               ": some patchable functions have less than 5 bytes of NOPs, and are not counted "
               "(compile with -fpatchable-function-entry=5)");
   }
-  std::uint64_t entry;
-  if (!write_way_to_hook(*region, &entry) || !open_code(image)) {
+  const auto entry = reinterpret_cast<std::uint64_t>(hook_of(*region));
+  if (!write_hook(*region) || !open_code(image)) {
     code_is_fixed = true;
     return remark_of(module, "only sampled: ", Text<80>{": "}.add(kCodeIsFixed).c_str());
   }
@@ -247,6 +252,14 @@ void switch_sites() {
     });
   }
   synchronize_cores();
+}
+
+std::uint64_t shift_of_hook(std::uint64_t pc) {
+  std::uint64_t shift = 0;
+  for_each_code_region([&](const Region& region) {
+    if (region.use == RegionUse::kSites) shift |= arch::shift_of_near_hook(pc, hook_of(region));
+  });
+  return shift;
 }
 
 void before_unloading() {

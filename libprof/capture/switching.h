@@ -35,6 +35,9 @@ void make_sites_of_new_modules();
 // handlers too.
 void switch_sites();
 
+// How far the copy of the hook that holds `pc` is from the original; 0: `pc` is in no copy.
+std::uint64_t shift_of_hook(std::uint64_t pc);
+
 // Around dlclose.
 void before_unloading();
 void after_unloading();

@@ -440,6 +440,12 @@ std::uint64_t entry_start(const LoadedObject& object, std::uint32_t number) {
 FrameRule frame_rule_at(std::uint64_t address) {
   FrameRule rule;
   LoadedObject object;
+  if (session.trampolines.contains(address)) {
+    // Our code near a module: nothing is pushed before or by the hook.
+    rule.base = FrameRule::Base::kSp;
+    rule.cfa_offset = 8;
+    return rule;
+  }
   if (!find_object(address, &object)) return rule;
   const Found found = look_up(address, object);
   if (!found.fde) return rule;
