@@ -37,8 +37,10 @@ done
 
 begin "forks and other programs"
 same "$PROGRAMS/processes.patchable" fork
+expected
 # shellcheck disable=SC2046  # words
-verified $(profiles_in "$dir/profiled")
+verified $(profiles_in "$dir")
+check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 12
 begin "forks in a handler"
 same "$PROGRAMS/fork_in_handler.patchable"
 
