@@ -1,6 +1,8 @@
 #include "capture/exact.h"
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
+#include "capture/adapters.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
@@ -185,7 +187,9 @@ struct Orders {
 };
 
 bool is_wanted(const Module& module, const char* path) {
-  return !is_recorder(module) && is_chosen(profile.settings.exact.c_str(), module, path);
+  const Settings& settings = profile.settings;
+  return !is_recorder(module) &&
+         is_chosen({settings.exact.c_str(), settings.exact_except.c_str()}, module, path);
 }
 
 void order_missing_plans() {
@@ -211,6 +215,9 @@ void order_missing_plans() {
 
 void rewrite_new_modules() {
   if (profile.settings.exact.empty()) return;
+  // The calls of scripts are counted, and of what they call. Those of the interpreter's own
+  // functions are so many that only who asks for them by name gets them.
+  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) return;
   order_missing_plans();
   for_each_new_module([&](Module& module) {
     static Path path;

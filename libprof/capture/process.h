@@ -6,10 +6,10 @@
 //
 //   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options < allocations
 //     < program_path < process_facts < output_name < output_file < sampling_timer < signals
-//     < thread_memory < threads < modules < text_memory < description < profile < plans,
-//     module_choice < exact < module_image < hook_sites < switching < loading < confinement, leaks
-//     < ending, fork_child, locked_memory < fatal_signals, exec < process
-//     < api < block_registry, green_threads, profiles < fibers, query
+//     < thread_memory < threads < modules < text_memory < description < profile
+//     < adapters, plans, module_choice < exact < module_image < hook_sites < switching < loading
+//     < confinement, leaks < ending, fork_child, locked_memory < fatal_signals, exec < process
+//     < api < block_registry, green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

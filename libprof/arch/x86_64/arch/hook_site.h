@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 
 namespace fbleprof::arch {
@@ -105,10 +106,7 @@ inline bool make_site(std::uint8_t* at, std::uint64_t room, std::uint64_t hook, 
 inline std::uint64_t named_by_site(const std::uint8_t* at) {
   const bool is_slot = (at[0] == kCallSlot || at[0] == kCallSlotOff) && at[1] == kSlotMode;
   if (!is_slot && at[0] != kCall && at[0] != kCallOff) return 0;
-  std::int32_t distance;
-  __builtin_memcpy(&distance, at + (is_slot ? 2 : 1), sizeof distance);
-  return reinterpret_cast<std::uint64_t>(at) + (is_slot ? kSlotSiteBytes : kSiteBytes) +
-         static_cast<std::uint64_t>(std::int64_t{distance});
+  return target_of_distance(at + (is_slot ? 2 : 1));
 }
 
 // Switches a site; true if it was the other way. Threads may run through it.
@@ -126,10 +124,7 @@ inline std::uint64_t slot_of_stub(const std::uint8_t* stub) {
   if (is_mark(stub)) stub += kMarkBytes;
   if (stub[0] == 0xf2) ++stub;  // bnd
   if (stub[0] != 0xff || stub[1] != 0x25) return 0;
-  std::int32_t distance;
-  __builtin_memcpy(&distance, stub + 2, sizeof distance);
-  return reinterpret_cast<std::uint64_t>(stub) + 6 +
-         static_cast<std::uint64_t>(std::int64_t{distance});
+  return target_of_distance(stub + 2);
 }
 
 }  // namespace fbleprof::arch
