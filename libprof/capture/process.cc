@@ -9,11 +9,11 @@
 #include "capture/clock.h"
 #include "capture/confinement.h"
 #include "capture/control.h"
-#include "capture/exact.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
 #include "capture/found_threads.h"
 #include "capture/loader_symbols.h"
+#include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
@@ -102,7 +102,7 @@ void start_process(char** environment) {
   session.arena.header()->state = format::State::kLive;
   if (are_threads_found()) return;
   fbleprof_attach_lazily = 1;
-  rewrite_program();
+  prepare_modules();
 }
 
 }  // namespace fbleprof::capture

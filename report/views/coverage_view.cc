@@ -211,8 +211,8 @@ Result<Document> coverage(const Request& request) {
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
   if (heads.empty()) {
     heads.emplace_back(
-        "no function has a hook: build with -pg -mfentry or -finstrument-functions, or record with "
-        "--exact");
+        "no function has a hook: build with -fpatchable-function-entry=5, -pg -mfentry or "
+        "-finstrument-functions, or record with --exact");
   }
   sort_rows(profile, request.look.sort, rows);
   const bool for_people = request.look.format == Format::kText;

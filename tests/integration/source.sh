@@ -106,7 +106,7 @@ done
 begin "coverage of what has no hooks"
 same "$PROGRAMS/notes.plain" mutual
 check "it says so" "$("$REPORT" --coverage "$profile")" = \
-  'no function has a hook: build with -pg -mfentry or -finstrument-functions, or record with --exact'
+  'no function has a hook: build with -fpatchable-function-entry=5, -pg -mfentry or -finstrument-functions, or record with --exact'
 
 begin "sampled addresses"
 settings=(FBLEPROF_LEAVES=1)
