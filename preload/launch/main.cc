@@ -16,6 +16,7 @@
 #include "launch/names.h"
 #include "launch/options.h"
 #include "launch/runs.h"
+#include "launch/say.h"
 #include "launch/target.h"
 #include "launch_paths.h"
 
@@ -27,8 +28,6 @@ using namespace fbleprof::launch;
 constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
-
-void say(const std::string& line) { std::fprintf(stderr, "fble-prof: %s\n", line.c_str()); }
 
 int give_up(int status, const std::string& line) {
   say(line);

@@ -13,6 +13,7 @@
 
 #include "format/format.h"
 #include "launch/program_run.h"
+#include "launch/say.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -69,7 +70,7 @@ void put_names_into(const std::vector<std::string>& files) {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
     execv(report.c_str(), argv.data());
-    std::fprintf(stderr, "fble-prof: --names: %s: %s\n", report.c_str(), std::strerror(errno));
+    say("--names: " + report + ": " + std::strerror(errno));
     _exit(1);
   }
   int status = 0;
@@ -81,7 +82,7 @@ int run_and_name(const std::function<int()>& become_program, const std::string& 
                  std::uint64_t since_ns) {
   const ProgramRun run = run_program(become_program);
   if (run.pid < 0) {
-    std::fprintf(stderr, "fble-prof: --names: cannot fork: %s\n", std::strerror(errno));
+    say(std::string("--names: cannot fork: ") + std::strerror(errno));
     return become_program();
   }
   if (const auto files = profiles_of_run(out, since_ns); !files.empty()) put_names_into(files);
