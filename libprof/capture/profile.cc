@@ -34,6 +34,9 @@ bool open_profile(const OutputFile* parent) {
   if (!session.start(output.base, output.cap_bytes, output.populated_bytes,
                      profile.settings.recording) ||
       !start_allocations(profile.settings)) {
+    say("no memory for the tables of a profile: not profiled");
+    session.arena.adopt(nullptr, 0, 0);
+    discard_output(output);
     return false;
   }
   describe(profile.settings);

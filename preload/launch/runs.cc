@@ -160,7 +160,8 @@ void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, p
     }
   }
   if (all_plain.size() > from.size()) {
-    tell("child processes: their profiles are those of the counted run; those of the sampled run "
+    tell(
+        "child processes: their profiles are those of the counted run; those of the sampled run "
         "are " +
         plain_out + ".*");
   }
@@ -176,7 +177,8 @@ int run_twice(const TwoRuns& runs) {
     constexpr int kWaitMs = 500;
     pollfd input_pipe = {STDIN_FILENO, POLLIN, 0};
     if (poll(&input_pipe, 1, kWaitMs) > 0 && (input_pipe.revents & POLLIN) != 0) {
-      tell("stdin is a pipe, which can be read only once: put its data into a file, and use < FILE");
+      tell(
+          "stdin is a pipe, which can be read only once: put its data into a file, and use < FILE");
       return 2;
     }
   }
@@ -196,7 +198,8 @@ int run_twice(const TwoRuns& runs) {
     return runs.become_program();
   }
   if (WIFSIGNALED(plain.status)) {
-    tell("the sampled run was ended by a signal, and no other follows: its profile is " + plain_out);
+    tell("the sampled run was ended by a signal, and no other follows: its profile is " +
+         plain_out);
     return leave_like(plain.status);
   }
   input.rewind_input();
@@ -208,7 +211,7 @@ int run_twice(const TwoRuns& runs) {
   }
   if (counted.status != plain.status) {
     tell("the two runs differ: the sampled one ended with " + describe(plain.status) +
-        ", the counted one with " + describe(counted.status));
+         ", the counted one with " + describe(counted.status));
   }
   join_runs(runs, plain_out, plain.pid, counted.pid);
   return leave_like(counted.status);
