@@ -130,6 +130,16 @@ PLAIN static void busy(void) {
   }
 }
 
+PLAIN static void soak(const char* plugin) {
+  for (;;) {
+    for (int i = 0; i < 1000; ++i) even(i % 20);
+    go_on(0);
+    run_threads(3);
+    load(plugin);
+    run_child();
+  }
+}
+
 PLAIN static void on_signal(int number) {
   (void)number;
   __atomic_fetch_add(&counts->signals, 1, __ATOMIC_RELAXED);
@@ -171,6 +181,8 @@ int main(int argc, char** argv) {
     raise(SIGTERM);
   } else if (strcmp(what, "busy") == 0) {
     busy();
+  } else if (strcmp(what, "soak") == 0) {
+    soak(argv[3]);
   }
   mark(0);
   printf("result %d\n", result);

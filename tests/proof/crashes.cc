@@ -91,7 +91,7 @@ class Watch {
     for (const auto& [path, file] : files_) {
       if (file->is_open()) images.push_back(file->image());
     }
-    findings = examine(images, counted_of(run_), in_flight);
+    findings = examine(images, counted_of(run_), in_flight, true);
     return true;
   }
 
@@ -138,7 +138,7 @@ void step_through(const Setup& setup, const Scenario& scenario, From from, const
     return false;
   });
   Watch watch(run);
-  const std::uint64_t most = bound.quick ? 12'000 : 3'000'000;
+  const std::uint64_t most = bound.quick ? 10'000 : 3'000'000;
   std::uint64_t steps = 0;
   program.run_by_steps([&](Task& task) {
     if (++steps > most) return false;
@@ -194,7 +194,7 @@ int prove_crashes(const Setup& setup, const Bound& bound) {
 
 int prove_kills(const Setup& setup, const Bound& bound) {
   const Scenario scenario{"busy", {"FBLEPROF_RATE=2000"}};
-  const unsigned runs = bound.quick ? 40 : bound.runs;
+  const unsigned runs = bound.quick ? 15 : bound.runs;
   std::mt19937 chance(20'261);
   unsigned problems = 0, files = 0;
   std::uint64_t calls = 0;

@@ -121,7 +121,7 @@ bool tells_a_loss(const Profile& profile) {
 }
 
 // The profile, if it is without fault.
-void examine_one(const Image& image, const Counted& counted, Findings& findings,
+void examine_one(const Image& image, const Counted& counted, bool is_stepped, Findings& findings,
                  std::uint64_t* calls) {
   const auto problem = [&](const std::string& what) {
     findings.problems.push_back(image.name + ": " + what);
@@ -136,7 +136,9 @@ void examine_one(const Image& image, const Counted& counted, Findings& findings,
                         read.damage.other, read.damage.first_what));
   }
   for (const Check& check : verify(*file, read)) {
-    if (!check.ok) problem(fmt::format("not true: {}: {}", check.what, check.detail));
+    const bool is_clock = check.what.find("add up to its clock") != std::string::npos;
+    if (!check.ok && !(is_clock && is_stepped))
+      problem(fmt::format("not true: {}: {}", check.what, check.detail));
   }
   findings.is_told |= tells_a_loss(read.profile);
   add_calls(read.profile, counted, calls);
@@ -144,10 +146,11 @@ void examine_one(const Image& image, const Counted& counted, Findings& findings,
 
 }  // namespace
 
-Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight) {
+Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight,
+                 bool is_stepped) {
   Findings findings;
   std::uint64_t calls[Counted::kFunctions] = {};
-  for (const Image& image : images) examine_one(image, counted, findings, calls);
+  for (const Image& image : images) examine_one(image, counted, is_stepped, findings, calls);
   for (int i = 0; i < Counted::kFunctions; ++i) {
     if (calls[i] < counted.calls[i]) {
       findings.missing += counted.calls[i] - calls[i];

@@ -68,8 +68,10 @@ struct Findings {
 };
 
 // Whether all profiles read, verify, and hold the calls that were counted, and at most
-// `in_flight` more of each function.
-Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight);
+// `in_flight` more of each function. `is_stepped`: a step takes so much CPU time that one charge
+// may be of seconds, so one that is caught half-way is no problem.
+Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight,
+                 bool is_stepped = false);
 
 // The files of a run that has ended.
 std::vector<Image> images_of(const Run& run);

@@ -40,7 +40,7 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   Run run(setup, scenario);
   Tracee program(run, true);
   go_to_mark(program);
-  const std::uint64_t most = bound.quick ? 4000 : 1'000'000;
+  const std::uint64_t most = bound.quick ? 2000 : 1'000'000;
   std::uint64_t steps = 0, sent = 0;
   unsigned total = 0;
   std::vector<std::string> problems;
@@ -54,7 +54,7 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   if (WIFSIGNALED(program.status()))
     problems.push_back(fmt::format("it died of {}", WTERMSIG(program.status())));
   const auto images = images_of(run);
-  Findings findings = examine(images, counted_of(run), 0);
+  Findings findings = examine(images, counted_of(run), 0, true);
   problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
   if (images.empty()) problems.emplace_back("no profile");
   if (!findings.is_whole && !findings.is_told) {
@@ -84,8 +84,8 @@ std::uint64_t count_steps(const Setup& setup, const Scenario& scenario) {
 
 // One run for each of so many instructions, evenly spread: it is harmed there, and goes on freely.
 unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, const Bound& bound) {
-  const std::uint64_t all = count_steps(setup, scenario);
-  const std::uint64_t runs = std::min<std::uint64_t>(all, bound.quick ? 25 : bound.runs);
+  const std::uint64_t all = bound.quick ? 6000 : count_steps(setup, scenario);
+  const std::uint64_t runs = std::min<std::uint64_t>(all, bound.quick ? 5 : bound.runs);
   unsigned total = 0;
   for (std::uint64_t i = 0; i < runs; ++i) {
     const std::uint64_t at = i * all / runs + i % 7;
@@ -108,7 +108,7 @@ unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, c
         problems.push_back(fmt::format("it did not end by the signal: status {:#x}", status));
       }
       // A child that goes on while its parent has died is cut short by us.
-      const Findings findings = examine(images_of(run), counted_of(run), 2);
+      const Findings findings = examine(images_of(run), counted_of(run), 2, true);
       problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
     } else if (!WIFEXITED(status) || run.text_of("out").find("result") != 0) {
       problems.push_back(fmt::format("the program ended with status {:#x}", status));
@@ -131,6 +131,7 @@ int prove_signals(const Setup& setup, const Bound& bound) {
   for (const char* name : {"calls", "thread", "fork", "load", "memory"}) {
     if (!bound.only.empty() && bound.only != name) continue;
     Scenario scenario{name, slow};
+    if (bound.quick && scenario.name != "calls" && scenario.name != "fork") continue;
     if (scenario.name == "memory") {
       scenario.with_allocations = true;
       scenario.settings.emplace_back("FBLEPROF_ALLOCS=exact");

@@ -171,7 +171,7 @@ bool Tracee::run_handler(Task& task, int signal) {
   };
   bool is_call = false;
   const user_regs_struct at = registers(task);
-  if (syscall(SYS_tgkill, pid_, tid, signal) != 0) return false;
+  if (syscall(SYS_tkill, tid, signal) != 0) return false;
   // The signal stops the task before its next instruction; if it is blocked, the task steps on.
   resume(task, PTRACE_SINGLESTEP);
   Task* now = wait_here(is_call);
