@@ -4,6 +4,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/pair_index.h"
+#include "analysis/sampled.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::analysis {
@@ -87,6 +88,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
   const auto count = [&](CallSiteRow& row, std::size_t e) {
     row.calls += edges.calls[e];
     row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
+    row.is_sampled |= is_sampled(profile, EdgeId(static_cast<std::uint32_t>(e)));
     row.is_first_only |= first_only && edges.site[e] && edges.calls[e] > 1;
   };
 
@@ -113,6 +115,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
     const bool is_tail = edges.kind[e] == EdgeKind::kTail;
     count(table.rows[table.index(pairs.of_edges()[e], edges.site[e], is_tail)], e);
   }
+  for (CallSiteRow& row : table.rows) row.is_sampled &= row.calls == 0;
   return std::move(table.rows);
 }
 

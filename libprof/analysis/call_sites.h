@@ -22,6 +22,7 @@ struct CallSiteRow {
   std::uint64_t calls = 0;
   std::uint64_t cost = 0;
   bool cost_is_bound = false;  // at least
+  bool is_sampled = false;     // only samples saw it: how often is not known
 };
 
 // A row for each caller, callee and site that stands in the tree, in no order. `profile` was merged

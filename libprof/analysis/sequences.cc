@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "analysis/costs.h"
+#include "analysis/sampled.h"
 
 namespace fbleprof::analysis {
 
@@ -33,6 +34,7 @@ class Rows {
     return true;
   }
   std::vector<PairRow> take() {
+    for (PairRow& row : rows) row.is_sampled &= row.calls == 0;
     std::stable_sort(rows.begin(), rows.end(), [](const PairRow& a, const PairRow& b) {
       if (a.is_tail != b.is_tail) return b.is_tail;
       if (a.cost != b.cost) return a.cost > b.cost;
@@ -119,6 +121,7 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
   for (std::size_t e = 0; e < edges.count(); ++e) {
     const NodeId from = edges.from[e], to = edges.to[e];
     const bool is_tail = edges.kind[e] == EdgeKind::kTail;
+    const bool only_sampled = is_sampled(profile, EdgeId(static_cast<std::uint32_t>(e)));
     const std::uint64_t before = ends[from.index()];
     // What the call completes: the first function by itself, the others after those before them.
     const std::uint64_t completes = ((before << 1) | 1) & hits(to);
@@ -126,6 +129,7 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
       if ((completes >> i & 1) == 0) continue;
       // Of a single function all entries count, as in the tables.
       (is_tail && i != 0 ? result.steps[i].tail_calls : result.steps[i].calls) += edges.calls[e];
+      result.steps[i].is_sampled |= only_sampled;
     }
     if (edges.kind[e] == EdgeKind::kBack) {
       for (std::size_t i = 1; i < length; ++i) {
@@ -146,15 +150,18 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
       PairRow& row = in.row(caller, is_tail);
       row.caller = caller;
       row.calls += edges.calls[e];
+      row.is_sampled |= only_sampled;
     }
     if ((before & last) != 0) {
       const FunctionId callee = nodes.function[to.index()];
       PairRow& row = out.row(callee, is_tail);
       row.callee = callee;
       row.calls += edges.calls[e];
+      row.is_sampled |= only_sampled;
       row.by_tail_call |= (edges.flags[e] & format::kEdgeByTailCall) != 0;
     }
   }
+  for (SequenceStep& step : result.steps) step.is_sampled &= step.calls == 0;
   result.in = in.take();
   result.out = out.take();
   return result;

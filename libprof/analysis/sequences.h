@@ -23,6 +23,7 @@ namespace fbleprof::analysis {
 struct SequenceStep {
   std::uint64_t calls = 0;  // of the last of them, by the one before
   bool calls_are_about = false;
+  bool is_sampled = false;       // only samples saw it: how often is not known
   std::uint64_t tail_calls = 0;  // the same by a jump
   std::uint64_t cost = 0;        // of all paths that hold them
   bool cost_is_bound = false;    // at least

@@ -2,6 +2,7 @@
 
 #include "capture/profile.h"
 #include "capture/threads.h"
+#include "signal_safe/loaded_objects.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -24,6 +25,13 @@ int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
 }
 
+void fbleprof_adapter_code(const void* address) {
+  signal_safe::LoadedObject adapter;
+  if (signal_safe::find_object(reinterpret_cast<std::uint64_t>(address), &adapter)) {
+    session.adapters.add(adapter.begin, adapter.end);
+  }
+}
+
 FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     FBLEPROF_API_VERSION,    sizeof(struct fbleprof_api),
     fbleprof_block_new,      fbleprof_enter,
@@ -42,4 +50,5 @@ FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     fbleprof_block_rename,   fbleprof_query_pair,
     fbleprof_profile_new,    fbleprof_profile_with,
     fbleprof_profile_write,  fbleprof_profile_free,
+    fbleprof_read_stack,     fbleprof_peek,
 };

@@ -2,7 +2,9 @@
 
 #include <link.h>
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
+#include "capture/adapters.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
@@ -311,8 +313,8 @@ void order_missing_plans() {
     int& count = orders.order.count;
     if (count == kMostPlans) return;
     path_of(module, orders.modules[count]);
-    if (is_recorder(module) ||
-        !is_chosen(settings.exact.c_str(), module, orders.modules[count].c_str())) {
+    if (is_recorder(module) || !is_chosen({settings.exact.c_str(), settings.exact_except.c_str()},
+                                          module, orders.modules[count].c_str())) {
       __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
       return;
     }
@@ -394,6 +396,9 @@ void watch_loader() {
 
 void rewrite_program() {
   if (profile.settings.exact.empty()) return;
+  // The calls of scripts are counted, and of what they call. Those of the interpreter's own
+  // functions are so many that only who asks for them by name gets them.
+  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) return;
   rewrite_new_modules();
   if (!is_forbidden) watch_loader();
 }

@@ -48,6 +48,13 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
   return nullptr;
 }
 
+// Whether makecontext made the context, and it has not run yet: its stack pointer is that of the
+// function to be called, with nothing above but arguments.
+bool is_at_start(std::uint64_t sp, std::uint64_t high) {
+  constexpr std::uint64_t kMostArgumentBytes = 1024;
+  return arch::is_of_first_instruction(sp) && high - sp <= kMostArgumentBytes;
+}
+
 }  // namespace
 
 void note_switch(const ucontext_t* to) {
@@ -58,7 +65,13 @@ void note_switch(const ucontext_t* to) {
   // A context that getcontext took has no stack of its own in uc_stack: it is the thread's.
   if (low != 0 && sp >= low && sp <= low + bytes) {
     fbleprof_context* context = context_of(low, bytes);
-    if (context && fbleprof_hot.self->context != context) drop_below(context, sp);
+    if (context && fbleprof_hot.self->context != context) {
+      if (is_at_start(sp, low + bytes)) {
+        begin_anew(context, here());
+      } else {
+        drop_below(context, sp);
+      }
+    }
     fbleprof_context_switch(context);
   } else {
     fbleprof_context_switch(nullptr);

@@ -92,12 +92,16 @@ bool bind_anew(fbleprof_context* context, std::uint64_t bytes) {
   const auto room = static_cast<std::uint64_t>(stack.limit - stack.gate);
   if (bytes / sizeof(std::uint64_t) > room || fbleprof_hot.self->context == context) return false;
   stack.high = stack.low + bytes;
-  empty(*context, *fbleprof_hot.self, signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top));
+  begin_anew(context, signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top));
   return true;
 }
 
 std::uint64_t bound_bytes(const fbleprof_context* context) {
   return context->stack.high - context->stack.low;
+}
+
+void begin_anew(fbleprof_context* context, format::Ref base) {
+  empty(*context, *fbleprof_hot.self, base);
 }
 
 void drop_below(fbleprof_context* context, std::uint64_t sp) {

@@ -17,6 +17,10 @@ void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::ui
 bool bind_anew(fbleprof_context* context, std::uint64_t bytes);
 std::uint64_t bound_bytes(const fbleprof_context* context);
 
+// Another function begins on the machine stack: forgets the context's entries. What it enters is a
+// child of `base`, a node of the calling thread's tree.
+void begin_anew(fbleprof_context* context, format::Ref base);
+
 // The machine stack continues at `sp`: ends everything that was entered below.
 void drop_below(fbleprof_context* context, std::uint64_t sp);
 

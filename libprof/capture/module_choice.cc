@@ -34,7 +34,8 @@ bool is_any_of(const char* name, const char* words) {
 // The recorder, and what it calls itself: in a forked child, or while a thread is attached, their
 // hooks would call the recorder in the middle of its work. And what has its own idea of code.
 constexpr const char* kNever =
-    "libfbleprof,libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"
+    "libfbleprof,libfbleprof_alloc,libfbleprof_lua,libfbleprof_python,"
+    "libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"
     "liblsan,libclang_rt";
 // Other parts of libc, the unwinder, and libraries of hand-written assembly.
 constexpr const char* kNotByDefault =
@@ -43,13 +44,15 @@ constexpr const char* kNotByDefault =
 
 }  // namespace
 
-bool is_chosen(const char* choice, const format::Module& module, const char* path) {
+bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
   const char* name = file_name(path);
   if (module.flags & format::kModuleIsVdso || *name == 0 || is_any_of(name, kNever)) return false;
-  if (equal(choice, "all")) return true;
+  if (equal(choice.modules, "all")) return true;
   const bool is_program = (module.flags & format::kModuleIsMain) != 0;
-  if (equal(choice, kProgramAndLibraries)) return is_program || !is_any_of(name, kNotByDefault);
-  return is_any_of(name, choice) || (is_program && is_any_of("program", choice));
+  if (equal(choice.modules, kProgramAndLibraries)) {
+    return !is_any_of(name, choice.except) && (is_program || !is_any_of(name, kNotByDefault));
+  }
+  return is_any_of(name, choice.modules) || (is_program && is_any_of("program", choice.modules));
 }
 
 }  // namespace fbleprof::capture

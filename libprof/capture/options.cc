@@ -179,6 +179,8 @@ Settings read_settings(char** environment) {
             "1 to 1000000000 (ticks)");
     } else if (is("FBLEPROF_EXACT")) {
       settings.exact = Text<1024>{value};
+    } else if (is("FBLEPROF_EXACT_EXCEPT")) {
+      settings.exact_except = Text<1024>{value};
     } else if (is("FBLEPROF_EXACT_PLANS")) {
       settings.exact_plans = Path{value};
     } else if (is("FBLEPROF_EXACT_TOOL")) {
@@ -190,6 +192,10 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
     } else if (is("FBLEPROF_VERBOSE")) {
       check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
+    } else if (is("FBLEPROF_PYTHON")) {
+      check(read_switch(value, &settings.python), "FBLEPROF_PYTHON", "on or off");
+    } else if (is("FBLEPROF_NATIVE")) {
+      check(read_switch(value, &settings.recording.runtime_frames), "FBLEPROF_NATIVE", "on or off");
     } else if (is("FBLEPROF_ALLOCS")) {
       check(
           read_allocations(value, &settings.recording), "FBLEPROF_ALLOCS",

@@ -17,8 +17,10 @@ struct Settings {
   std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known
   bool start = true;                          // FBLEPROF_START
   Text<1024> exact;                           // FBLEPROF_EXACT; empty: nothing is rewritten
+  Text<1024> exact_except;                    // FBLEPROF_EXACT_EXCEPT: not by default, names
   Path exact_plans, exact_tool;               // FBLEPROF_EXACT_PLANS, _TOOL: a folder, fble-prof
   bool verbose = false;                       // FBLEPROF_VERBOSE
+  bool python = true;                         // FBLEPROF_PYTHON: its scripts are shown
   Text<16> mpi_rank;                          // from the MPI launcher; empty: none
   // Complaints about bad values, one per line; noted once there is a file.
   Text<1024> complaints;

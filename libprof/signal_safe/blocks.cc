@@ -132,40 +132,49 @@ ThreadState* recorded_thread() {
   return thread->session->recording.load(std::memory_order_relaxed) ? thread : nullptr;
 }
 
+// Calls change(guard, thread) if the calling thread may change its state now; else counts `lost`
+// calls as lost, if the thread is recorded at all.
+template <class Change>
+inline void change_state(std::uint64_t lost, Change change) {
+  ThreadState* thread = recorded_thread();
+  if (!thread) return;
+  BusyGuard guard(*thread);
+  if (!guard) {
+    thread->record->lost_calls += lost;
+    return;
+  }
+  change(guard, *thread);
+}
+
 // As fbleprof_enter, for the calls that are not in assembly.
 void enter_as(Frame frame, const HookState& at, std::uint32_t block, std::uint32_t place,
               std::uint64_t callee, Counted counted) {
-  ThreadState* thread = recorded_thread();
-  if (!thread || block == 0) return;
-  BusyGuard guard(*thread);
-  if (!guard) {
-    thread->record->lost_calls += 1;
-    return;
-  }
-  Entry* top = filter(thread->hot->top, frame, false);
-  const Slot* slot = find_slot(thread->cache, top->word, top->word ^ at.pc, callee);
-  if (slot && top < thread->hot->limit) {
-    *slot->calls += 1;
-    return push(*thread, top, top->frame, slot->to);
-  }
-  enter_block(guard, *thread, prove(*thread, frame, at), block, place, at.pc, callee, counted);
+  if (block == 0) return;
+  change_state(1, [&](const BusyGuard& guard, ThreadState& thread) {
+    Entry* top = filter(thread.hot->top, frame, false);
+    const Slot* slot = find_slot(thread.cache, top->word, top->word ^ at.pc, callee);
+    if (slot && top < thread.hot->limit) {
+      *slot->calls += 1;
+      return push(thread, top, top->frame, slot->to);
+    }
+    enter_block(guard, thread, prove(thread, frame, at), block, place, at.pc, callee, counted);
+  });
 }
 
 // The newest block is not on top, or is another one.
 __attribute__((noinline)) void leave_slow(Entry* top, std::uint32_t block, bool any) {
-  ThreadState* thread = recorded_thread();
-  if (!thread || (block == 0 && !any)) return;
-  BusyGuard guard(*thread);
-  if (!guard) return;
-  if (is_beyond(*thread, top)) return leave_beyond(*thread, top);
-  Entry* newest = newest_block(*thread, top);
-  const Entry* floor = floor_of(*thread);
-  // If an error skipped some leaves, blocks of the same native function lie above.
-  for (Entry* entry = newest; entry > floor && entry->frame == newest->frame; --entry) {
-    if (!is_block(entry) || (!any && arch::block_of(entry->word) != block)) continue;
-    return remove_blocks(*thread, entry, newest, top);
-  }
-  thread->record->unmatched += 1;
+  if (block == 0 && !any) return;
+  change_state(0, [&](const BusyGuard&, ThreadState& thread) {
+    if (is_beyond(thread, top)) return leave_beyond(thread, top);
+    Entry* newest = newest_block(thread, top);
+    const Entry* floor = floor_of(thread);
+    // If an error skipped some leaves, blocks of the same native function lie above.
+    for (Entry* entry = newest; entry > floor && entry->frame == newest->frame; --entry) {
+      if (!is_block(entry) || (!any && arch::block_of(entry->word) != block)) continue;
+      return remove_blocks(thread, entry, newest, top);
+    }
+    thread.record->unmatched += 1;
+  });
 }
 
 // What the cache knows a replacement by, in the context of the newest block and its caller. No call
@@ -194,51 +203,52 @@ bool replace_known(Entry* top, std::uint32_t block, bool below) {
   return true;
 }
 
-// Puts `block` in the place of the newest one. Below: as its child, else as its sibling.
-void replace_newest(Frame frame, std::uint32_t block, bool below) {
-  if (!fbleprof_hot.top) return;
-  if (replace_known(filter(fbleprof_hot.top, frame, false), block, below)) return;
-  ThreadState* thread = recorded_thread();
-  if (!thread || block == 0) return;
-  BusyGuard guard(*thread);
-  if (!guard) {
-    thread->record->lost_calls += 1;
-    return;
-  }
-  Entry* top = filter(thread->hot->top, frame, false);
-  if (is_beyond(*thread, top)) {
-    thread->record->deep_calls += 1;
-    return;
-  }
-  Entry* newest = newest_block(*thread, top);
-  if (newest <= floor_of(*thread)) {
-    thread->record->unmatched += 1;
-    return;
-  }
-  const Ref caller = node_of(*thread, newest - 1), replaced = node_of(*thread, newest);
+// Puts `block` in the place of `newest`, in a way that the cache need not know.
+void replace_block(const BusyGuard& guard, ThreadState& thread, Entry* newest, std::uint32_t block,
+                   bool below) {
+  const Ref caller = node_of(thread, newest - 1), replaced = node_of(thread, newest);
   const bool cacheable = below || is_cacheable(newest[-1].word);
-  const auto [tag, callee] = replacement_of(*thread, newest, block, below);
-  if (const Slot* slot =
-          cacheable ? find_slot(thread->cache, newest->word, tag, callee) : nullptr) {
+  const auto [tag, callee] = replacement_of(thread, newest, block, below);
+  if (const Slot* slot = cacheable ? find_slot(thread.cache, newest->word, tag, callee) : nullptr) {
     *slot->calls += 1;
     newest->word = slot->to;
     return;
   }
-  const Ref function = thread->session->function_of_block(block);
+  const Ref function = thread.session->function_of_block(block);
   Step step;
   if (function != 0) {
-    step = below ? thread->tree.enter(guard, replaced, function, 0, 0)
-                 : thread->tree.replace(guard, caller, replaced, function);
+    step = below ? thread.tree.enter(guard, replaced, function, 0, 0)
+                 : thread.tree.replace(guard, caller, replaced, function);
   }
   if (!step) {
-    thread->record->lost_calls += 1;
+    thread.record->lost_calls += 1;
     return;
   }
   if (*step.calls == 0) *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
   *step.calls += 1;
-  const Word word = word_in(thread->tree, step.to);
-  if (cacheable) insert_slot(*thread, newest->word, {tag, callee, step.calls, word});
+  const Word word = word_in(thread.tree, step.to);
+  if (cacheable) insert_slot(thread, newest->word, {tag, callee, step.calls, word});
   newest->word = word;
+}
+
+// Puts `block` in the place of the newest one. Below: as its child, else as its sibling.
+void replace_newest(Frame frame, std::uint32_t block, bool below) {
+  if (!fbleprof_hot.top) return;
+  if (replace_known(filter(fbleprof_hot.top, frame, false), block, below)) return;
+  if (block == 0) return;
+  change_state(1, [&](const BusyGuard& guard, ThreadState& thread) {
+    Entry* top = filter(thread.hot->top, frame, false);
+    if (is_beyond(thread, top)) {
+      thread.record->deep_calls += 1;
+      return;
+    }
+    Entry* newest = newest_block(thread, top);
+    if (newest <= floor_of(thread)) {
+      thread.record->unmatched += 1;
+      return;
+    }
+    replace_block(guard, thread, newest, block, below);
+  });
 }
 
 // The entry whose context ticks belong to. In a block that is certain; for a native function, the
@@ -279,16 +289,12 @@ Entry* caller_of_api(ThreadState& thread, Frame frame, const HookState& at) {
 // From hooks.S: the cache does not answer. The upper bits of `block` are those of the callee.
 extern "C" __attribute__((visibility("hidden"))) void fbleprof_enter_block_slow(
     Frame frame, std::uint32_t block, const HookState* at) {
-  ThreadState* thread = recorded_thread();
   block &= arch::kNoBlock;
-  if (!thread || block == 0) return;
-  BusyGuard guard(*thread);
-  if (!guard) {
-    thread->record->lost_calls += 1;
-    return;
-  }
-  enter_block(guard, *thread, prove(*thread, frame, *at), block, 0, at->pc, callee_of_block(block),
-              Counted::kYes);
+  if (block == 0) return;
+  change_state(1, [&](const BusyGuard& guard, ThreadState& thread) {
+    enter_block(guard, thread, prove(thread, frame, *at), block, 0, at->pc, callee_of_block(block),
+                Counted::kYes);
+  });
 }
 
 // From hooks.S: the block is not on top.

@@ -226,6 +226,20 @@ format::Ref CodeMap::shared_string(const char* bytes, std::uint32_t length) {
   return made;
 }
 
+bool CodeMap::is_part_of(format::Ref part, format::Ref whole) {
+  const auto& piece = *arena_->at<format::Function>(part);
+  const auto& function = *arena_->at<format::Function>(whole);
+  std::uint64_t hash = piece.address * 0x9e3779b97f4a7c15u + function.address;
+  hash ^= hash >> 29;
+  const std::uint64_t fact = fact_of(hash, Question::kPart);
+  // The answer is the one that owns the code.
+  if (const format::Ref known = facts_.find(fact)) return known == whole;
+  const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  const bool is_part = source_.is_part_of(piece, function);
+  if (epoch_.load(std::memory_order_acquire) == epoch) facts_.add(fact, is_part ? whole : part);
+  return is_part;
+}
+
 format::Ref CodeMap::add_module(const LoadedModule& loaded) {
   BuildId build_id = build_id_of(loaded);
   if (build_id.length > 64) build_id.length = 0;
@@ -281,6 +295,7 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
   });
   facts_.forget([&](std::uint64_t key) {
     const auto question = static_cast<Question>(key >> 56);
+    if (question == Question::kPart) return true;  // its key is no address
     const bool is_of_code = question <= Question::kPlace || question == Question::kEntersBlocks;
     return is_of_code && is_gone(key & kAddress);
   });

@@ -18,6 +18,7 @@
 
 #include "format/format.h"
 #include "signal_safe/arena.h"
+#include "signal_safe/code_parts.h"
 #include "signal_safe/fact_table.h"
 #include "signal_safe/key_table.h"
 #include "signal_safe/pages.h"
@@ -41,6 +42,8 @@ struct LoadedModule {
 struct CodeSource {
   CodeRange (*range_at)(std::uint64_t address) = code_range_at;
   bool (*object_at)(std::uint64_t address, LoadedObject* object) = find_object;
+  bool (*is_part_of)(const format::Function& part,
+                     const format::Function& whole) = is_part_of_function;
 };
 
 class CodeMap {
@@ -103,6 +106,9 @@ class CodeMap {
     return facts_.find(fact_of(record->address, Question::kEntersBlocks)) != 0;
   }
 
+  // Whether `part`, which has no hook, is a piece of `whole`; see code_parts.h.
+  bool is_part_of(format::Ref part, format::Ref whole);
+
   // Registers a module; 0 if there is no space. A module that is loaded again gets its old record.
   format::Ref add_module(const LoadedModule& loaded);
 
@@ -126,7 +132,8 @@ class CodeMap {
     kBlock = 4,
     kKey = 5,
     kText = 6,
-    kEntersBlocks = 7
+    kEntersBlocks = 7,
+    kPart = 8
   };
   // User addresses leave the top bits free.
   static std::uint64_t fact_of(std::uint64_t pc, Question question) {

@@ -24,6 +24,12 @@ bool is_inlined(const Entry* entry) {
   return arch::block_of(entry->word) == arch::kNoBlock;
 }
 
+// Of rewritten functions the first jump may be in a trampoline, so nothing can be told from them.
+bool may_be_part(const ThreadState& thread, format::Ref code, format::Ref whole) {
+  Session& session = *thread.session;
+  return !session.trampolines.is_empty() || session.code_map.is_part_of(code, whole);
+}
+
 }  // namespace
 
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
@@ -52,13 +58,16 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
     return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
   // entry and no hook; it is recognized by its frame. A function without hooks whose call is as
-  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it.
+  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it,
+  // or it is nobody's part.
   if (slot == walk.return_slot() &&
       direct_callee(thread, *reinterpret_cast<const std::uint64_t*>(slot)) == owner) {
     return false;
   }
+  const format::Ref whole = function_of(thread, native);
   return (slot == walk.return_slot() || slot == walk.state().sp) &&
-         record_of(thread, function_of(thread, native)).module == record_of(thread, owner).module;
+         record_of(thread, whole).module == record_of(thread, owner).module &&
+         may_be_part(thread, owner, whole);
 }
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {

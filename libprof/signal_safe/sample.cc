@@ -65,7 +65,8 @@ void charge_own_cost(std::uint64_t* values, Elapsed elapsed) {
 }
 
 bool is_ours(const Session& session, std::uint64_t pc) {
-  return (pc >= session.text_begin && pc < session.text_end) || session.trampolines.contains(pc);
+  return (pc >= session.text_begin && pc < session.text_end) || session.trampolines.contains(pc) ||
+         session.adapters.contains(pc);
 }
 
 Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint64_t pc) {

@@ -13,6 +13,7 @@
 #include "signal_safe/code_map.h"
 #include "signal_safe/options.h"
 #include "signal_safe/pages.h"
+#include "signal_safe/runtime_stack.h"
 #include "signal_safe/trampolines.h"
 
 namespace fbleprof::signal_safe {
@@ -29,6 +30,33 @@ struct Clocks {
   std::uint64_t (*wall_ns)() = monotonic_ns;
 };
 
+// The code of the adapters, which is part of the price of recording. Added by one thread at a time;
+// asked by any, handlers included.
+class AdapterCode {
+ public:
+  bool add(std::uint64_t begin, std::uint64_t end) {
+    const std::uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count == kMost) return false;
+    ranges_[count][0] = begin;
+    ranges_[count][1] = end;
+    count_.store(count + 1, std::memory_order_release);
+    return true;
+  }
+
+  bool contains(std::uint64_t address) const {
+    const std::uint32_t count = count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (address >= ranges_[i][0] && address < ranges_[i][1]) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t kMost = 4;
+  std::uint64_t ranges_[kMost][2] = {};
+  std::atomic<std::uint32_t> count_{0};
+};
+
 struct Session {
   Arena arena;
   Pages pages;
@@ -38,6 +66,7 @@ struct Session {
   Trampolines trampolines;
   Clocks clocks;
   Allocations allocations;
+  Runtimes runtimes;
   std::uint64_t start_monotonic_ns = 0;
 
   // The function of a special node that is not a tree's own.
@@ -64,6 +93,7 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
+  AdapterCode adapters;
 
   // Supplied by the capture layer, which may use more of the system than this layer.
   // On a thread's first hook: gives the thread a state, or marks it as not to be profiled.

@@ -19,6 +19,13 @@ constexpr std::uint64_t kProbedBytes = 64 * 1024;
 
 bool is_known(const Stack& stack) { return stack.low != 0; }
 
+// A call's return address cannot be where a function begins, unless the call is the last
+// instruction of the code before, which then has an unwind entry.
+bool begins_function(std::uint64_t address) {
+  const CodeRange range = code_range_at(address);
+  return range.exact && range.start == address;
+}
+
 }  // namespace
 
 StackWalk::StackWalk(ThreadState& thread, const MachineState& at, bool is_return)
@@ -74,6 +81,9 @@ const FrameRule& StackWalk::rule() {
       thread_.rules.rules[(address * 0x9e3779b97f4a7c15u >> 40) % RuleCache::kRules];
   if (cached.pc == address && cached.epoch == epoch) return cached;
   FrameRule fresh = frame_rule_at(address);
+  if (fresh.base == FrameRule::Base::kUnknown && is_return_ && begins_function(state_.pc)) {
+    fresh.base = FrameRule::Base::kNoCaller;
+  }
   fresh.pc = address;
   fresh.epoch = epoch;
   cached.epoch = 0;
@@ -161,7 +171,7 @@ bool StackWalk::next_by_frame_pointer() {
 bool StackWalk::next() {
   const FrameRule& r = rule();
   if (r.base == FrameRule::Base::kUnknown) return next_by_frame_pointer();
-  if (r.base == FrameRule::Base::kEnd) {
+  if (r.base == FrameRule::Base::kEnd || r.base == FrameRule::Base::kNoCaller) {
     complete_ = true;
     return false;
   }
@@ -209,6 +219,10 @@ bool StackWalk::next() {
   pc_slot_ = cfa_ - 8;
   state_ = caller;
   is_return_ = true;
+  if (rule().base == FrameRule::Base::kNoCaller) {
+    complete_ = true;
+    return false;
+  }
   locate_frame();
   return true;
 }

@@ -30,6 +30,7 @@ struct FrameRule {
   enum class Base : std::uint8_t {
     kUnknown,      // no unwind table, or a rule that is not handled
     kEnd,          // the outermost frame
+    kNoCaller,     // of an address that no call returns to: makecontext put it under its function
     kSp,           // CFA = sp + cfa_offset
     kFp,           // CFA = fp + cfa_offset
     kRegister,     // CFA = another register + cfa_offset

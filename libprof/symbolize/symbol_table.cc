@@ -153,7 +153,10 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
     for (std::size_t r = next; begin < range.end;) {
       const bool symbol_follows = r < table.ranges_.size() && table.ranges_[r].begin < range.end;
       const std::uint64_t gap_end = symbol_follows ? table.ranges_[r].begin : range.end;
-      if (gap_end > begin) {
+      if (symbol_follows && begin == range.begin && gap_end == begin + 1) {
+        // glibc's signal trampoline: unwinders ask for the byte before a return address.
+        gaps.push_back({begin, gap_end, table.ranges_[r].function});
+      } else if (gap_end > begin) {
         if (is_new) {
           table.functions_.push_back(
               {function_begin, range.end - function_begin, {}, NameOrigin::kUnwindTable});

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/flat_map.h"
 #include "names/parts.h"
 #include "transform/rebuild.h"
 
@@ -105,6 +106,36 @@ std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, cons
   return owner;
 }
 
+// Numbers the pairs of a function with hooks and a function that runs below it, or itself: what has
+// one price in a run. `pair_of[n]`: of each node; kAbsent: there is no function with hooks above.
+class PricedPairs {
+ public:
+  PricedPairs(const Profile& profile, const std::vector<FunctionId>& owner,
+              const std::vector<std::uint8_t>& is_own)
+      : pair_of(owner.size(), FlatMap::kAbsent), index_(owner.size() / 8) {
+    for (std::size_t n = 0; n < owner.size(); ++n) {
+      if (!owner[n]) continue;
+      const FunctionId function = is_own[n] != 0 ? owner[n] : profile.nodes().function[n];
+      pair_of[n] = number(owner[n], function);
+    }
+  }
+  // That of the function with hooks alone, which some node was called as.
+  std::uint32_t own_pair(FunctionId owner) { return number(owner, owner); }
+  std::size_t count() const { return index_.size(); }
+
+  std::vector<std::uint32_t> pair_of;
+
+ private:
+  std::uint32_t number(FunctionId owner, FunctionId function) {
+    return index_
+        .insert(std::uint64_t{owner.index()} << 32 | function.index(),
+                static_cast<std::uint32_t>(index_.size()))
+        .first;
+  }
+
+  FlatMap index_;
+};
+
 // How much of the time lies in other functions: `own` weighs what the run with hooks measured, by
 // function, `calls` its calls, and `amounts` is what the other run measured. What a hook may change
 // in a function's time, and what chance makes of so many samples, is no difference.
@@ -168,43 +199,57 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
 
   std::vector<std::uint8_t> is_own;
   const std::vector<FunctionId> owner = owners(profile, *calls, base, is_own);
-  std::vector<Dealer> by_time(profile.functions().count()), by_calls(by_time.size());
+  PricedPairs pairs(profile, owner, is_own);
+  // By function with hooks, with all that runs below it.
+  std::vector<Dealer> all_time(profile.functions().count()), all_calls(all_time.size());
+  std::vector<std::uint64_t> all_amounts(all_time.size());
+  std::vector<Dealer> by_time(pairs.count()), by_calls(by_time.size());
   std::vector<std::uint64_t> amounts(by_time.size());
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (!owner[n]) continue;
+    const NodeId node(n);
+    by_time[pairs.pair_of[n]].add_weight(own.value(node));
+    all_time[owner[n].index()].add_weight(own.value(node));
+    if (owner[n] != nodes.function[n]) continue;
+    by_calls[pairs.pair_of[n]].add_weight(calls->value(node));
+    all_calls[owner[n].index()].add_weight(calls->value(node));
+  }
   TakenTimes result;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    const NodeId node(n);
-    result.total_ns += base.value(node);
+    const std::uint64_t time_ns = base.value(NodeId(n));
+    result.total_ns += time_ns;
     if (!owner[n]) {
-      result.elsewhere_ns += base.value(node);
+      result.elsewhere_ns += time_ns;
       continue;
     }
-    if (is_own[n] == 0) result.below_ns += base.value(node);
-    amounts[owner[n].index()] += base.value(node);
-    by_time[owner[n].index()].add_weight(own.value(node));
-    if (owner[n] == nodes.function[n]) {
-      by_calls[owner[n].index()].add_weight(calls->value(node));
+    std::uint32_t pair = pairs.pair_of[n];
+    if (is_own[n] == 0 && by_time[pair].weights() == 0) {
+      result.below_ns += time_ns;
+      pair = pairs.own_pair(owner[n]);
     }
+    amounts[pair] += time_ns;
+    all_amounts[owner[n].index()] += time_ns;
   }
   if (result.elsewhere_ns == result.total_ns) {
     return Error{"", std::nullopt, "--times-from: none of its functions was called in this run",
                  "is it the same program, with its symbols?"};
   }
-  for (std::size_t f = 0; f < amounts.size(); ++f) {
+  for (std::size_t f = 0; f < pairs.count(); ++f) {
     (by_time[f].weights() != 0 ? by_time : by_calls)[f].set_amount(amounts[f]);
   }
 
-  result.moved = moved_share(by_time, by_calls, amounts);
+  result.moved = moved_share(all_time, all_calls, all_amounts);
 
   auto values = std::make_shared<Counts>(nodes.count());
   values->add(0, result.elsewhere_ns);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!owner[n]) continue;
     const NodeId node(n);
-    const std::size_t f = owner[n].index();
-    if (by_time[f].amount() != 0) {
-      values->set(n, by_time[f].part_of(own.value(node)));
-    } else if (by_calls[f].amount() != 0 && owner[n] == nodes.function[n]) {
-      values->set(n, by_calls[f].part_of(calls->value(node)));
+    const std::uint32_t pair = pairs.pair_of[n];
+    if (by_time[pair].amount() != 0) {
+      values->set(n, by_time[pair].part_of(own.value(node)));
+    } else if (by_calls[pair].amount() != 0 && owner[n] == nodes.function[n]) {
+      values->set(n, by_calls[pair].part_of(calls->value(node)));
     }
   }
 

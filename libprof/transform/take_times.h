@@ -30,12 +30,13 @@ struct TakenTimes {
 };
 
 // `profile` is one tree, merged of a run with hooks and, as baseline (baseline.h), one without.
-// What `base_time` charges to a function, or to what it calls that has no hook, is spread over its
-// contexts in the proportions of `time` (or of their calls, where it has none), and becomes `time`.
-// A function that only the baseline knows is taken for the one of that name that only the other run
-// knows, with its parameters or without (perf writes none), whatever the module. Sums are exact.
-// Processes and threads are those of `hooked`, the run with hooks before it was joined. Fails if no
-// calls were counted, or if a metric is missing or is no time.
+// What `base_time` charges to a function with hooks is spread over its contexts in the proportions
+// of `time` (or of their calls, where it has none), and becomes `time`. So is what it charges to
+// each function without hooks below one with hooks; if the run with hooks has no time of that pair,
+// the one with hooks gets it. A function that only the baseline knows is taken for the one of that
+// name that only the other run knows, with its parameters or without (perf writes none), whatever
+// the module. Sums are exact. Processes and threads are those of `hooked`, the run with hooks
+// before it was joined. Fails if no calls were counted, or if a metric is missing or is no time.
 Result<TakenTimes> take_times(const profile::Profile& profile, const profile::Parts& hooked,
                               std::string_view time, std::string_view base_time);
 

@@ -99,6 +99,10 @@ std::optional<std::size_t> find_snapshot(const Profile& profile, SnapshotReason 
   return newest(profile, [&](const Snapshot& s) { return s.reason == reason; });
 }
 
+std::optional<std::size_t> snapshot_at(const Profile& profile, std::uint64_t ns) {
+  return newest(profile, [&](const Snapshot& s) { return s.time_ns <= ns; });
+}
+
 std::optional<std::size_t> snapshot_before_end(const Profile& profile, std::uint64_t ns) {
   if (profile.processes().empty()) return std::nullopt;
   const std::uint64_t end = profile.processes().front().duration_ns;

@@ -26,6 +26,8 @@ profile::Profile window(const profile::Profile& source, const Window& which);
 
 // The newest snapshot of that name; none: there is none.
 std::optional<std::size_t> find_snapshot(const profile::Profile& profile, std::string_view name);
+// The newest snapshot that was there `ns` after the start; none: the first one is younger.
+std::optional<std::size_t> snapshot_at(const profile::Profile& profile, std::uint64_t ns);
 // The newest snapshot that is at least `ns` older than the end of the profile; none: the profile is
 // younger than that.
 std::optional<std::size_t> snapshot_before_end(const profile::Profile& profile, std::uint64_t ns);

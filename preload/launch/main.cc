@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "launch/adapters.h"
 #include "launch/exact.h"
 #include "launch/library.h"
 #include "launch/names.h"
@@ -148,6 +149,14 @@ int main(int argc, char** argv) {
         say(name + " has " + allocator +
             " linked into it: what it allocates there is not recorded; link it as a library");
       }
+    }
+    const Adapters adapters = adapters_for(program.path, std::getenv("PATH"), library);
+    if (!adapters.error.empty()) say(adapters.error + ": functions of scripts are not shown");
+    for (const std::string& adapter : adapters.libraries) {
+      preload = with_preloaded(adapter, preload.c_str());
+    }
+    if (!adapters.libraries.empty()) {
+      setenv("FBLEPROF_EXACT_EXCEPT", adapters.counted_by_them.c_str(), 1);
     }
     preload = with_preloaded(library, preload.c_str());
     setenv("LD_PRELOAD", preload.c_str(), 1);

@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -41,6 +42,34 @@ class File {
 
  private:
   int fd_;
+};
+
+// The bytes of a whole file; none if it cannot be read.
+class Mapped {
+ public:
+  explicit Mapped(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (fd < 0) return;
+    if (fstat(fd, &status) == 0 && status.st_size > 0) {
+      size_ = static_cast<std::size_t>(status.st_size);
+      bytes_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    close(fd);
+  }
+  ~Mapped() {
+    if (bytes_ != MAP_FAILED) munmap(bytes_, size_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  bool holds(std::string_view text) const {
+    return bytes_ != MAP_FAILED && memmem(bytes_, size_, text.data(), text.size()) != nullptr;
+  }
+
+ private:
+  void* bytes_ = MAP_FAILED;
+  std::size_t size_ = 0;
 };
 
 // 0, or why the file cannot be run.
@@ -123,6 +152,21 @@ std::string interpreter_of(std::string_view script) {
   return std::string(script.substr(0, script.find_first_of(" \t\r\n")));
 }
 
+// "#!/usr/bin/env -S A=B lua5.4 -i" names "lua5.4": neither an option nor a setting.
+std::string word_for_env(std::string_view script) {
+  std::string_view rest = script.substr(2, script.find_first_of("\r\n") - 2);
+  bool is_env = true;
+  while (!rest.empty()) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+    rest.remove_prefix(word.size());
+    const bool is_program = !word.starts_with('-') && word.find('=') == std::string_view::npos;
+    if (!is_env && is_program) return std::string(word);
+    is_env = false;
+  }
+  return {};
+}
+
 Obstacle obstacle_of_file(const std::string& path, int scripts_left) {
   const File file(path);
   constexpr std::size_t kShebangBytes = 256;
@@ -182,18 +226,29 @@ bool has_shared_asan(const std::string& path) {
          header.e_phentsize == sizeof(ElfW(Phdr)) && needs_library(file, header, "libasan.so");
 }
 
-std::string linked_allocator(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status {};
-  if (fd < 0) return {};
-  void* mapped = MAP_FAILED;
-  if (fstat(fd, &status) == 0 && status.st_size > 0) {
-    mapped = mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+std::string program_of(const std::string& path, const char* search_path) {
+  constexpr int kMaxScripts = 4;
+  constexpr std::size_t kShebangBytes = 256;
+  std::string program = path;
+  for (int i = 0; i < kMaxScripts; ++i) {
+    const std::string head = File(program).first_bytes(kShebangBytes);
+    std::string interpreter = interpreter_of(head);
+    if (interpreter.empty()) break;
+    if (interpreter.ends_with("/env")) {
+      interpreter = find_program(word_for_env(head), search_path).path;
+    }
+    program = interpreter;
   }
-  close(fd);
-  if (mapped == MAP_FAILED) return {};
-  const std::string_view bytes(static_cast<const char*>(mapped),
-                               static_cast<std::size_t>(status.st_size));
+  return program;
+}
+
+bool holds_text(const std::string& path, std::initializer_list<std::string_view> texts) {
+  const Mapped file(path);
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](std::string_view text) { return file.holds(text); });
+}
+
+std::string linked_allocator(const std::string& path) {
   struct Known {
     const char *text, *name;
   };
@@ -201,15 +256,11 @@ std::string linked_allocator(const std::string& path) {
                               {"tcmalloc: large alloc", "tcmalloc"},
                               {"mimalloc: warning", "mimalloc"},
                               {"mimalloc: error", "mimalloc"}};
-  std::string found;
+  const Mapped file(path);
   for (const Known& known : kKnown) {
-    const std::string_view text(known.text);
-    if (found.empty() && memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr) {
-      found = known.name;
-    }
+    if (file.holds(known.text)) return known.name;
   }
-  munmap(mapped, bytes.size());
-  return found;
+  return {};
 }
 
 namespace {

@@ -1,7 +1,9 @@
 // The program to run: where it is, and whether it can be profiled.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace fbleprof::launch {
 
@@ -28,6 +30,13 @@ Obstacle obstacle_of(const std::string& path);
 // Whether the program is linked with the shared run-time library of AddressSanitizer, which must be
 // the first library.
 bool has_shared_asan(const std::string& path);
+
+// The program that runs in the end: for a script, the one that its first line names, also through
+// env. `search_path` as above.
+std::string program_of(const std::string& path, const char* search_path);
+
+// Whether the file holds one of the texts. False if it cannot be read.
+bool holds_text(const std::string& path, std::initializer_list<std::string_view> texts);
 
 // The allocator that is linked into the program itself ("jemalloc"), by the texts that it brings
 // along, which stripped programs hold, too. "" = none that we know.

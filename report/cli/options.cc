@@ -59,8 +59,16 @@ const std::vector<OptionGroup>& option_groups() {
          "thread process host file label:", OptionKind::kTexts},
         {"diff", "BASE",
          "compare with this profile; the tree, or with --self or --dominated a table. Several runs "
-         "of each, --diff A1,A2,A3 B1,B2,B3: their means; differences within chance are no changes",
+         "of each, --diff A1,A2,A3 B1,B2,B3: their means; differences within chance are no "
+         "changes. "
+         "BASE@A..B: a window of it; @A..B: of the same file",
          "", OptionKind::kTexts, true},
+        {"window", "A..B",
+         "only what happened between two snapshots (--windows lists them): names, #NUMBER, peak, "
+         "or "
+         "times as 10s, or -10s before the end. A.. and ..B leave one open",
+         "", OptionKind::kText},
+        {"since", "A", "the same as --window A..", "", OptionKind::kText},
         {"normalize", "", "scale the base to the same total"},
         {"times-from", "PLAIN",
          "contexts and calls as here, times as in this profile of the program without hooks; "
@@ -266,6 +274,10 @@ std::string check_view(const Options& options, const po::variables_map& given) {
   if (view.wants_symbols && given.count("no-symbols") != 0) {
     return name + " knows functions by their symbols: not with --no-symbols";
   }
+  if (!options.window.is_whole() && !view.is_of_contexts() &&
+      view.subject != View::Subject::kWholeTree) {
+    return fmt::format("--window chooses what contexts cost; {} shows whole runs", name);
+  }
   if (!options.times_from.empty() && (!options.baselines.empty() || !view.is_of_contexts())) {
     return "--times-from is for views of contexts and functions, without --diff";
   }
@@ -341,9 +353,21 @@ std::string read_look(const po::variables_map& given, Look& look) {
   return {};
 }
 
+// Boost takes "-10s" for an option of its own.
+void join_times(std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& value = arguments[i + 1];
+    const bool is_time = value.size() > 1 && value[0] == '-' && value[1] >= '0' && value[1] <= '9';
+    if (!is_time || (arguments[i] != "--since" && arguments[i] != "--window")) continue;
+    arguments[i] += "=" + value;
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
+
 // Options whose value may be left out take it behind "=" alone: what follows may be a file.
 std::vector<std::string> with_optional_values(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  join_times(arguments);
   for (std::string& argument : arguments) {
     if (argument == "--") break;
     if (argument == "--serve") argument += "=127.0.0.1:0";
@@ -355,6 +379,31 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
     }
   }
   return arguments;
+}
+
+// --window and --since; why they are none, or "".
+std::string read_window(const po::variables_map& given, Options& options) {
+  if (given.count("window") + given.count("since") > 1) return "--window or --since: take one";
+  if (given.count("since") != 0) options.window.from = given["since"].as<Text>();
+  if (given.count("window") == 0) return {};
+  auto span = transform::parse_span(given["window"].as<Text>());
+  if (!span) return "--window: " + span.error().line();
+  options.window = std::move(*span);
+  return {};
+}
+
+// "FILE@A..B", unless that is a file's name, is a window of a baseline; "@A..B" is one of `files`.
+std::string read_base_window(Options& options) {
+  if (options.baselines.size() != 1) return {};
+  const std::string base = options.baselines[0];
+  const std::size_t at = base.rfind('@');
+  if (at == std::string::npos || access(base.c_str(), F_OK) == 0) return {};
+  if (at != 0 && base.find("..", at) == std::string::npos) return {};
+  auto span = transform::parse_span(std::string_view(base).substr(at + 1));
+  if (!span) return "--diff " + base + ": " + span.error().line();
+  options.base_window = std::move(*span);
+  options.baselines = at == 0 ? options.files : std::vector<std::string>{base.substr(0, at)};
+  return {};
 }
 
 // "A1,A2,A3", unless that is a file's name, is several runs: says whether it was.
@@ -445,6 +494,8 @@ Result<Options> parse_options(int argc, char** argv) {
   options.tolerant = given.count("tolerant") != 0;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
+  if (std::string bad = read_window(given, options); !bad.empty()) return usage(bad);
+  if (std::string bad = read_base_window(options); !bad.empty()) return usage(bad);
   if (!options.baselines.empty()) {
     options.are_runs = split_runs(options.files);
     options.are_base_runs = split_runs(options.baselines);
@@ -468,7 +519,8 @@ Result<Options> parse_options(int argc, char** argv) {
   if (options.view != nullptr) {
     if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);
   } else if (options.action == Options::Action::kServe) {
-    if (!options.filter.empty() || !options.times_from.empty() || !options.limits.empty()) {
+    if (!options.filter.empty() || !options.times_from.empty() || !options.limits.empty() ||
+        !options.window.is_whole() || !options.base_window.is_whole()) {
       return usage("--serve takes files and --diff BASE: pages have the rest");
     }
     return options;

@@ -1,6 +1,7 @@
 // What the user asked for.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "report/views/view.h"
 #include "transform/filter.h"
 #include "transform/grouping.h"
+#include "transform/moments.h"
 
 namespace fbleprof::report {
 
@@ -38,6 +40,9 @@ struct Options {
   std::vector<std::string> baselines;  // --diff: what `files` are compared with
   // --diff A1,A2 B1,B2: each file is a run of its own, and figures are means of the runs.
   bool are_runs = false, are_base_runs = false;
+  transform::Span window, base_window;  // the part of the runs, and of the baselines
+  // By file: a copy of it, made while its program ran. The window begins there.
+  std::map<std::string, std::string> marks;
   bool own_times = true;                // take those of the sampled run that stands in a file
   std::vector<std::string> times_from;  // --times-from: runs without hooks
   bool normalize = false;

@@ -19,6 +19,7 @@
 #include "report/cli/missing_names.h"
 #include "report/cli/output.h"
 #include "report/cli/pack.h"
+#include "report/cli/window.h"
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/views/view.h"
@@ -112,12 +113,16 @@ Result<Report> report_files(const Options& options) {
 
 // All of `files` in one profile. Views of single threads and processes want all trees as they were;
 // for the others many files become one tree while they are read.
-// By the metrics that a file holds: the first of these files.
-using FilesByMetrics = std::map<std::set<std::string>, std::string>;
+struct Found {
+  std::vector<std::string> warnings;
+  // By the metrics that a file holds: the first of these files.
+  std::map<std::set<std::string>, std::string> by_metrics;
+  std::vector<transform::Moment> moments;
+};
 
 Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
-                         const Needs& needs, Progress& progress, std::vector<std::string>& warnings,
-                         FilesByMetrics& by_metrics, bool plain_runs = false) {
+                         const Needs& needs, Progress& progress, Found& found,
+                         bool plain_runs = false) {
   transform::AccumulateOptions how;
   how.splits = needs.splits;
   how.keep_leaves = needs.leaves || options.inlines;
@@ -125,32 +130,42 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   const bool about_runs = is_of(options, View::Subject::kRuns);
   if (about_runs) how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
   transform::Accumulator all(how);
+  Status no_window;
   const Status bad = read_inputs(
       files, {options.tolerant, &progress, plain_runs},
       [&](Profile profile) {
-        profile = transform::with_peak(profile);
+        for (auto& moment : transform::moments(profile, needs.moments)) {
+          found.moments.push_back(std::move(moment));
+        }
+        auto cut = cut_window(std::move(profile), options);
+        if (!cut) {
+          if (!no_window) no_window = cut.error();
+          return;
+        }
+        profile = transform::with_peak(*cut);
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {
-          by_metrics.try_emplace(std::move(names), profile.text(profile.processes()[0].file));
+          found.by_metrics.try_emplace(std::move(names), profile.text(profile.processes()[0].file));
         }
         if (needs.sites) profile = transform::with_sites_apart(profile);
         all.add(about_runs ? transform::outline(profile) : std::move(profile));
       },
-      warnings);
+      found.warnings);
   if (bad) return *bad;
+  if (no_window) return *no_window;
   return all.take();
 }
 
 // The same; of several runs each is kept apart, too, for their spread to tell what chance makes.
 Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
                           const Options& options, const Needs& needs, Progress& progress,
-                          std::vector<std::string>& warnings, FilesByMetrics& by_metrics) {
-  if (!are_runs) return read_all(files, options, needs, progress, warnings, by_metrics);
+                          Found& found) {
+  if (!are_runs) return read_all(files, options, needs, progress, found);
   std::vector<Profile> runs;
   std::string metric = options.metric;
   for (const std::string& file : files) {
-    auto run = read_all({file}, options, needs, progress, warnings, by_metrics);
+    auto run = read_all({file}, options, needs, progress, found);
     if (!run) return run.error();
     if (metric.empty()) metric = analysis::default_metric(*run)->name;
     runs.push_back(transform::as_run(*run, metric, runs.size() + 1));
@@ -297,7 +312,8 @@ Result<Loaded> load_without_own_times(const Options& options, const Needs& needs
 bool takes_own_times(const Options& options) {
   if (options.view != nullptr && !options.view->is_of_contexts()) return false;
   if (!options.times_from.empty() || !options.baselines.empty()) return false;
-  if (!options.own_times) return false;
+  // The sampled run has no moments of the counted one.
+  if (!options.own_times || has_window(options)) return false;
   if (options.metric == "overhead" || options.metric == "samples") return false;
   return std::any_of(options.files.begin(), options.files.end(), profile::has_plain_run);
 }
@@ -308,15 +324,15 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // Read: each file by itself, whatever its state and kind; all runs side by side, so that a
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
   // it: a million nodes are not kept twice.
-  std::vector<std::string> skipped;
-  FilesByMetrics by_metrics;
-  auto read =
-      read_side(options.files, options.are_runs, options, needs, progress, skipped, by_metrics);
+  Found found;
+  auto read = read_side(options.files, options.are_runs, options, needs, progress, found);
   if (!read) return read.error();
   Profile profile = std::move(*read);
   *read = Profile();
 
+  std::vector<std::string> skipped = std::move(found.warnings);
   Loaded loaded;
+  loaded.moments = std::move(found.moments);
   if (is_of(options, View::Subject::kRuns)) {
     loaded.remarks = profile.warnings();
     loaded.remarks.insert(loaded.remarks.end(), skipped.begin(), skipped.end());
@@ -331,12 +347,13 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                                                             : options.times_from[0];
   std::optional<Profile> base;
   if (takes_times || !options.baselines.empty()) {
-    FilesByMetrics of_base;
-    auto other = own_times
-                     ? read_all(options.files, options, needs, progress, skipped, of_base, true)
-                     : read_side(takes_times ? options.times_from : options.baselines,
-                                 options.are_base_runs, options, needs, progress, skipped, of_base);
+    Found of_base;
+    const Options whole = with_base_window(options);
+    auto other = own_times ? read_all(options.files, whole, needs, progress, of_base, true)
+                           : read_side(takes_times ? options.times_from : options.baselines,
+                                       options.are_base_runs, whole, needs, progress, of_base);
     if (!other) return other.error();
+    skipped.insert(skipped.end(), of_base.warnings.begin(), of_base.warnings.end());
     base = std::move(*other);
     if (!takes_times) {
       if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
@@ -345,7 +362,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   const auto wanted = choose_metric(profile, options.metric);
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
-  for (const auto& [names, file] : by_metrics) {
+  for (const auto& [names, file] : found.by_metrics) {
     if (transform::has_unnamed_metric(profile)) break;
     if (names.contains(metric_name) || names.empty()) continue;
     skipped.push_back(fmt::format("{}: holds no {} but {}: it counts for nothing here",
@@ -412,7 +429,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     // Most of it may be a library's; or it is another program, which has a main, too.
     if (!own_times && taken->below_ns > taken->total_ns / 2) {
       remarks.push_back(fmt::format(
-          "{:.1f} % of the time of {} is in functions that have no hooks here: it is "
+          "{:.1f} % of the time of {} is in functions that did not run here: it is "
           "their callers'. Is it the same program?",
           100.0 * static_cast<double>(taken->below_ns) / static_cast<double>(taken->total_ns),
           escape(times_of)));
@@ -492,6 +509,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   request.options = options.view_options;
   request.normalize = options.normalize;
   request.code = &code;
+  request.moments = loaded->moments;
   for (const std::string& remark : remarks) request.warnings.push_back(escape(remark));
   const auto show = options.baselines.empty() ? options.view->show : options.view->compare;
   auto document = show(request);

@@ -22,7 +22,13 @@ Status serve(const Options& options, const std::string& version) {
   how.version = version;
   return web::serve(how, [what](const web::LoadRequest& request) {
     Options one = what;
-    if (!request.base.empty()) one.baselines = {request.base};
+    one.window = request.window;
+    one.base_window = request.base_window;
+    one.baselines = request.base;
+    for (std::size_t i = 0; i < request.since.size() && i < one.files.size(); ++i) {
+      one.marks[one.files[i]] = request.since[i];
+    }
+    if (!request.files.empty()) one.files = request.files;
     // Others wait for what is loaded for a page, and nobody looks at the terminal.
     ProgressBar quiet(false);
     return load(one, request.needs, quiet);

@@ -1,5 +1,6 @@
 #include "report/exporters/node_facts.h"
 
+#include "analysis/sampled.h"
 #include "report/text/names.h"
 
 namespace fbleprof::report {
@@ -23,6 +24,20 @@ std::vector<std::string> distinct_names(const Profile& profile) {
     if (name.empty()) name = names.whole_marked(f);
   }
   return all;
+}
+
+std::vector<std::uint8_t> not_counted(const Profile& profile) {
+  if (!analysis::has_counted_calls(profile)) return {};
+  std::vector<std::uint8_t> marks = analysis::sampled_contexts(profile);
+  const Nodes& nodes = profile.nodes();
+  // Parents come first.
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    const bool is_inlined =
+        (profile.functions().flags[nodes.function[n].index()] & kFunctionInlined) != 0;
+    if (!nodes.parent[n] || (!is_inlined && !is_place_in_parent(profile, NodeId(n)))) continue;
+    marks[n] = marks[nodes.parent[n].index()];
+  }
+  return marks;
 }
 
 const Group* group_of(const Profile& profile, NodeId node) {

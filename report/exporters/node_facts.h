@@ -2,6 +2,7 @@
 // the function above it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ std::vector<std::string> distinct_names(const profile::Profile& profile);
 // Whether a sampled address lies in the function that its context is of already: then it says
 // where in that function time went, and is no call.
 bool is_place_in_parent(const profile::Profile& profile, profile::NodeId node);
+
+// By node: 1 where samples alone saw the context, so that its calls were not counted. A place
+// inside a function is what that function is. Empty: the profile has no counted calls at all.
+std::vector<std::uint8_t> not_counted(const profile::Profile& profile);
 
 // The group that a node stands for; null: it is a function of the program.
 const profile::Group* group_of(const profile::Profile& profile, profile::NodeId node);

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "profile/calls_label.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/frames.h"
 #include "report/exporters/node_facts.h"
@@ -103,6 +104,7 @@ class OtlpWriter {
         resource_(resource),
         frames_(frames(input.profile)),
         metrics_(additive_metrics(input)),
+        not_counted_(not_counted(input.profile)),
         dictionary_(dictionary_data_) {
     text("");
     attributes_.emplace_back();
@@ -245,13 +247,27 @@ class OtlpWriter {
         add_stack(stack);
         place_of_stack[stack] = places++;
       }
-      const Row row{place_of_stack[stack], labels_of_node_[n]};
+      const bool is_counted = not_counted_.empty() || not_counted_[n] == 0;
+      const std::uint32_t labels = labels_of_node_[n];
+      const Row row{place_of_stack[stack], is_counted ? labels : labels_not_counted(labels)};
       const std::uint64_t key =
           std::uint64_t{row.labels} << 32 | static_cast<std::uint32_t>(row.stack);
       const auto [at, added] = index.try_emplace(key, rows_.size());
       if (added) rows_.push_back(row);
       row_of_node_[n] = at->second;
     }
+  }
+
+  // The same labels, and the one that says that calls were not counted.
+  std::uint32_t labels_not_counted(std::uint32_t labels) {
+    const auto [at, added] =
+        not_counted_index_.try_emplace(labels, static_cast<std::uint32_t>(label_sets_.size()));
+    if (added) {
+      std::vector<std::int32_t> set = label_sets_[labels];
+      set.push_back(attribute(kCallsLabel, any_value(std::string_view(kNotCounted))));
+      label_sets_.push_back(std::move(set));
+    }
+    return at->second;
   }
 
   void add_stack(std::uint32_t stack) {
@@ -434,6 +450,7 @@ class OtlpWriter {
   const OtlpResource& resource_;
   const Frames frames_;
   const std::vector<const Metric*> metrics_;
+  const std::vector<std::uint8_t> not_counted_;  // by node; empty: no calls are counted
   std::string dictionary_data_;
   protozero::pbf_writer dictionary_;
   std::unordered_map<std::string, std::size_t> text_index_;
@@ -443,6 +460,7 @@ class OtlpWriter {
   std::unordered_map<std::uint64_t, std::uint32_t> stack_index_;
   std::vector<Stack> stacks_;
   std::vector<std::vector<std::int32_t>> label_sets_;
+  std::unordered_map<std::uint32_t, std::uint32_t> not_counted_index_;  // of label sets
   std::vector<std::uint32_t> stack_of_node_, labels_of_node_, row_of_node_;
   std::vector<Row> rows_;
 };

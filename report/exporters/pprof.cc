@@ -12,6 +12,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "profile/calls_label.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/frames.h"
@@ -84,6 +85,7 @@ class PprofWriter {
         nodes_(input.profile.nodes()),
         frames_(frames(input.profile)),
         metrics_(additive_metrics(input)),
+        not_counted_(not_counted(input.profile)),
         out_(data_) {
     // Old readers take the last sample type for the default, so the chosen metric is the last.
     if (!metrics_.empty()) std::rotate(metrics_.begin(), metrics_.begin() + 1, metrics_.end());
@@ -171,17 +173,24 @@ class PprofWriter {
       protozero::pbf_writer sample(out_, field::kSample);
       sample.add_packed_uint64(field::kLocationId, stack.begin(), stack.end());
       sample.add_packed_int64(field::kValue, values.begin(), values.end());
-      for (const NodeId group : groups) add_label(sample, group);
+      for (const NodeId group : groups) add_group(sample, group);
+      if (!not_counted_.empty() && not_counted_[n] != 0) {
+        add_label(sample, kCallsLabel, kNotCounted);
+      }
     }
   }
 
   // Groups are labels of samples, and not on their stacks.
-  void add_label(protozero::pbf_writer& sample, NodeId node) {
+  void add_group(protozero::pbf_writer& sample, NodeId node) {
     const Group& group = *group_of(profile_, node);
     std::string value = whole_name(profile_, nodes_.function[node.index()]);
     if (group.axis == Axis::kLabel) value = escape(profile_.text(group.name));
+    add_label(sample, label_key(group), value);
+  }
+
+  void add_label(protozero::pbf_writer& sample, const std::string& key, const std::string& value) {
     protozero::pbf_writer label(sample, field::kLabel);
-    label.add_int64(field::kKey, text(label_key(group)));
+    label.add_int64(field::kKey, text(key));
     label.add_int64(field::kStr, text(value));
   }
 
@@ -243,6 +252,7 @@ class PprofWriter {
   const Nodes& nodes_;
   const Frames frames_;
   std::vector<const Metric*> metrics_;
+  const std::vector<std::uint8_t> not_counted_;  // by node; empty: no calls are counted
   std::string data_;
   protozero::pbf_writer out_;
   std::unordered_map<std::string, std::size_t> text_index_;

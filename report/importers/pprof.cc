@@ -7,6 +7,7 @@
 #include <map>
 
 #include "profile/builder.h"
+#include "profile/calls_label.h"
 #include "report/importers/pprof_message.h"
 
 namespace fbleprof::importers {
@@ -161,6 +162,7 @@ class Importer {
     for (const pprof::Label& label : sample.labels) {
       std::string key(message_.text(label.key));
       const std::string_view text = message_.text(label.text), unit = message_.text(label.unit);
+      if (key == kCallsLabel && text == kNotCounted) continue;
       if (!text.empty()) {
         labels.emplace_back(std::move(key), std::string(text));
         continue;

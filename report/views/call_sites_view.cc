@@ -70,10 +70,11 @@ Result<Document> call_sites(const Request& request) {
                    {"", "%", Kind::kShare, 1},          {"", "per call", Kind::kCost, 3},
                    {"kind", "", Kind::kText},           {"cost_is_bound", "", Kind::kFlag},
                    {"by_tail_call", "", Kind::kFlag},   {"first_site_only", "", Kind::kFlag},
-                   {"", "caller → callee", Kind::kName}};
+                   {"sampled", "", Kind::kFlag},        {"", "caller → callee", Kind::kName}};
   table.notes.push_back(kept_line(request));
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
   std::vector<FunctionId> named;
+  CallCells calls(profile);
   bool any_bound = false, any_first = false, any_unknown = false;
   for (const CallSiteRow& row : first_rows(request, rows, shown)) {
     any_bound |= row.cost_is_bound;
@@ -94,9 +95,9 @@ Result<Document> call_sites(const Request& request) {
         {name_cell(row.caller), name_cell(row.callee), text_cell(file),
          number_cell(row.site ? profile.sites().line[row.site.index()] : 0),
          text_cell(place_of(profile, row) + (row.is_first_only ? " +" : "")),
-         text_cell(address_of(profile, row.site)), number_cell(row.calls), cost, share, average,
-         text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
-         flag_cell(row.by_tail_call), flag_cell(row.is_first_only),
+         text_cell(address_of(profile, row.site)), calls(row.calls, row.is_sampled), cost, share,
+         average, text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
+         flag_cell(row.by_tail_call), flag_cell(row.is_first_only), flag_cell(row.is_sampled),
          name_cell({{{}, row.caller}, {row.is_tail ? " ⇒ " : " → ", {}}, {{}, row.callee}}, {})});
   }
   if (any_first) {
@@ -106,6 +107,7 @@ Result<Document> call_sites(const Request& request) {
   }
   if (any_unknown) table.notes.push_back("? the place of the call was not recorded");
   if (any_bound) table.notes.push_back(kBoundNote);
+  if (calls.any_sampled()) table.notes.push_back(kSampledNote);
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "profile/profile.h"
+#include "transform/moments.h"
 
 namespace fbleprof::report {
 
 struct Loaded {
-  profile::Profile profile;          // one tree, with the metrics of a baseline if there is one
-  profile::Profile runs;             // as recorded, without contexts (transform/outline.h)
-  std::string metric;                // what is shown
-  std::vector<std::string> remarks;  // warnings, not escaped
+  profile::Profile profile;  // one tree, with the metrics of a baseline if there is one
+  profile::Profile runs;     // as recorded, without contexts (transform/outline.h)
+  std::string metric;        // what is shown
+  std::vector<transform::Moment> moments;  // of all files, whatever window was chosen
+  std::vector<std::string> remarks;        // warnings, not escaped
 };
 
 }  // namespace fbleprof::report

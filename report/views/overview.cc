@@ -255,9 +255,7 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
       {facts.deep_calls, "call", "beyond the end of the shadow stack"},
       {threads, "thread", "not profiled"},
       {children, "child process", "not profiled"},
-      {facts.unmatched, "call",
-       "to leave what was not entered (if a function with hooks wraps fbleprof_enter, see man 3 "
-       "fbleprof)"},
+      {facts.unmatched, "call", kUnmatchedLeaves},
       {foreign, "signal", "of the program's own use of SIGPROF, passed on"}};
   for (const auto& [number, one, what] : losses) {
     if (number != 0) run.losses.push_back(counted(number, one) + " " + what);

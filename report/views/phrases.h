@@ -19,6 +19,10 @@ inline constexpr char kBoundNote[] =
 // What "·" means among calls.
 inline constexpr char kSampledNote[] = "·  no hook: sampled, calls not counted";
 
+// Behind a number of calls of fbleprof_leave, of blocks that were not entered or ended before.
+inline constexpr char kUnmatchedLeaves[] =
+    "to leave what was not entered (see FBLEPROF_WRAPPER in man 3 fbleprof)";
+
 // Cells of counts of calls. In a profile with counted calls, people see "·" where only samples saw
 // the calls; programs see the flag in a column of its own.
 class CallCells {

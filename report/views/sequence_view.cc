@@ -1,5 +1,6 @@
 // --path a,b,c: a sequence of calls from all sides. "≥" marks a lower bound, "≈" a count that is
 // about right.
+#include "analysis/sampled.h"
 #include "analysis/sequences.h"
 
 #include <fmt/format.h>
@@ -86,6 +87,7 @@ Table rows_table(std::string title) {
                    {"kind", "", Kind::kText},
                    {"cost_is_bound", "", Kind::kFlag},
                    {"calls_are_about", "", Kind::kFlag},
+                   {"sampled", "", Kind::kFlag},
                    {"", "  ", Kind::kText}};
   return table;
 }
@@ -95,10 +97,10 @@ struct Row {
   std::string sign;
   std::uint64_t calls = 0, cost = 0;
   const char* kind = "call";
-  bool is_bound = false, is_about = false;
+  bool is_bound = false, is_about = false, is_sampled = false;
 };
 
-void add(const char* part, const Row& row, Table& table) {
+void add(const char* part, const Row& row, CallCells& call_cells, Table& table) {
   Cell cost = number_cell(row.cost, row.is_bound), share = cost;
   Cell average = average_cell(row.cost, row.calls, row.is_bound);
   if (std::string_view(row.kind) == "tail") {
@@ -106,19 +108,20 @@ void add(const char* part, const Row& row, Table& table) {
     share = hidden(share);
     average = hidden(average);
   }
-  Cell calls = number_cell(row.calls);
+  Cell calls = call_cells(row.calls, row.is_sampled);
   if (row.is_about && row.calls != 0) calls = shown_as(calls, "≈" + count(row.calls));
   table.add({text_cell(part), row.name, calls, cost, share, average, text_cell(row.kind),
-             flag_cell(row.is_bound), flag_cell(row.is_about), text_cell(row.sign)});
+             flag_cell(row.is_bound), flag_cell(row.is_about), flag_cell(row.is_sampled),
+             text_cell(row.sign)});
 }
 
-void add_side(const std::vector<PairRow>& rows, bool going_in, Table& table) {
+void add_side(const std::vector<PairRow>& rows, bool going_in, CallCells& calls, Table& table) {
   for (const PairRow& row : rows) {
     add(going_in ? "in" : "out",
         {name_cell(going_in ? row.caller : row.callee, row.by_tail_call ? kThroughTailCall : ""),
          row.is_tail ? "⇒" : "→", row.calls, row.cost, row.is_tail ? "tail" : "call",
-         row.cost_is_bound},
-        table);
+         row.cost_is_bound, false, row.is_sampled},
+        calls, table);
   }
 }
 
@@ -155,6 +158,7 @@ Result<Document> sequence_view(const Request& request) {
   Document document = request.document("path");
   Table steps = rows_table("up to each step"), in = rows_table("going in"),
         out = rows_table("going out"), paths = rows_table("hottest full paths");
+  CallCells calls(request.profile());
   bool any_bound = false, any_about = false, any_tail = false;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const analysis::SequenceStep& step = found.steps[i];
@@ -165,13 +169,13 @@ Result<Document> sequence_view(const Request& request) {
     any_tail |= step.tail_calls != 0;
     add("step",
         {cell, i == 0 ? "" : "→", step.calls, step.cost, "call", step.cost_is_bound,
-         step.calls_are_about},
-        steps);
-    if (step.tail_calls != 0) add("step", {cell, "⇒", step.tail_calls, 0, "tail"}, steps);
+         step.calls_are_about, step.is_sampled},
+        calls, steps);
+    if (step.tail_calls != 0) add("step", {cell, "⇒", step.tail_calls, 0, "tail"}, calls, steps);
   }
-  add_side(found.in, true, in);
-  add("out", {text_cell("[self]"), "", 0, found.self, "self"}, out);
-  add_side(found.out, false, out);
+  add_side(found.in, true, calls, in);
+  add("out", {text_cell("[self]"), "", 0, found.self, "self"}, calls, out);
+  add_side(found.out, false, calls, out);
   std::vector<FunctionId> named;
   for (const PairRow& row : found.in) {
     any_bound |= row.cost_is_bound;
@@ -183,12 +187,13 @@ Result<Document> sequence_view(const Request& request) {
   }
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   const std::vector<Cell> cells = path_cells(request, document.names, found.contexts);
+  const auto sampled = analysis::sampled_contexts(request.profile());
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const NodeId node = found.contexts[i];
     add("path",
         {cells[i], "", request.costs.calls(node), request.costs.inclusive()[node.index()],
-         "context", request.costs.is_bound()[node.index()] != 0},
-        paths);
+         "context", request.costs.is_bound()[node.index()] != 0, false, sampled[node.index()] != 0},
+        calls, paths);
   }
 
   if (request.look.format != Format::kText) {
@@ -209,6 +214,7 @@ Result<Document> sequence_view(const Request& request) {
     document.notes.push_back(
         "≈ about: calls by way of folded recursion can have come from elsewhere");
   }
+  if (calls.any_sampled()) document.notes.push_back(kSampledNote);
   if (any_tail) {
     document.notes.push_back(
         "⇒ a tail call: what it costs is charged to the caller, beside the sequence");

@@ -9,6 +9,7 @@
 #include "analysis/run_facts.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/views/run_words.h"
 #include "report/views/view.h"
 
@@ -139,7 +140,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("deep_calls", "too deep calls", run.deep_calls,
          fmt::format("{} beyond the end of the shadow stack", count(run.deep_calls)), true);
   number("unmatched_leaves", "unmatched", run.unmatched,
-         fmt::format("{} to leave what was not entered", counted(run.unmatched, "call")), true);
+         fmt::format("{} {}", counted(run.unmatched, "call"), kUnmatchedLeaves), true);
   number(
       "foreign_signals", "other SIGPROF", process.foreign_signals,
       fmt::format("{} of the program's own, passed on", counted(process.foreign_signals, "signal")),

@@ -23,6 +23,7 @@
 #include "report/text/document.h"
 #include "symbolize/code.h"
 #include "transform/grouping.h"
+#include "transform/moments.h"
 
 namespace fbleprof::report {
 
@@ -46,7 +47,8 @@ struct Request {
   // transform/outline.h), and what is to be said about them.
   const profile::Profile& runs;
   std::vector<std::string> warnings = {};
-  std::vector<FileChecks> files = {};  // of views of files
+  std::span<const transform::Moment> moments = {};  // the snapshots of the files
+  std::vector<FileChecks> files = {};               // of views of files
 
   const profile::Profile& profile() const { return costs.profile(); }
   const profile::Metric& metric() const { return costs.metric(); }
@@ -65,6 +67,7 @@ struct Needs {
   bool leaves = false;                   // sampled addresses apart
   bool sites = false;                    // call sites apart
   bool lines = false;                    // source lines
+  bool moments = false;                  // totals of the snapshots
 };
 
 struct ViewOption {

@@ -9,6 +9,7 @@
 #include "report/web/assets.h"
 #include "report/web/bodies.h"
 #include "report/web/html.h"
+#include "report/web/load_request.h"
 #include "report/web/pages.h"
 
 namespace fbleprof::web {
@@ -37,6 +38,21 @@ HttpResponse asset(std::string_view name) {
                      : name.ends_with(".css") ? "text/css; charset=utf-8"
                                               : "image/svg+xml";
   return {200, type, std::string(found->text), {}};
+}
+
+// POST /mark leads to what can be compared with it; POST /mark/PAGE[/VALUE] to the page, which from
+// then on shows what was added since.
+Query after_mark(const Query& query, const std::string& mark) {
+  if (query.value.empty()) return Query().to_page("diff");
+  const std::size_t slash = query.value.find('/');
+  Query to = query.to_page(query.value.substr(0, slash),
+                           slash == std::string::npos ? "" : query.value.substr(slash + 1));
+  to.sort = query.sort;
+  to.pivot = query.pivot;
+  to.inverted = query.inverted;
+  to.from = mark;
+  to.to.clear();
+  return to;
 }
 
 std::string error_json(const Error& error) {
@@ -147,22 +163,16 @@ HttpResponse App::page(const Query& query) {
 
 std::shared_ptr<const App::Made> App::make(const Query& query) {
   const Site site = this->site();
-  std::string base_file;
   const auto failed = [&](const Error& error, unsigned status) {
     const HttpResponse response = failure(query, error, status);
     return std::make_shared<const Made>(Made{response.status, response.type, response.body});
   };
-  if (!query.base.empty()) {
-    const Base* base = site.find_base(query.base);
-    if (base == nullptr) {
-      return failed({"", std::nullopt, "no such profile to compare with", "/diff lists them"}, 404);
-    }
-    base_file = base->file;
-  }
+  const auto request = load_request(query, site);
+  if (!request) return failed(request.error(), 404);
   if (find_page(query.page) == nullptr && view_of(query).first == nullptr) {
     return failed({"", std::nullopt, fmt::format("there is no page /{}", query.page), ""}, 404);
   }
-  const auto data = profiles_.data(query, needs_of(query), base_file);
+  const auto data = profiles_.data(query, *request);
   if (!data) return failed(data.error(), 400);
   const Page page{query, **data, site};
   if (query.json) {
@@ -184,7 +194,9 @@ HttpResponse App::failure(const Query& query, const Error& error, unsigned statu
   without.base.clear();
   without.thread.clear();
   without.metric.clear();
-  const auto data = profiles_.data(without, {}, "");
+  without.from.clear();
+  without.to.clear();
+  const auto data = profiles_.data(without, {});
   if (!data) return plain(500, escape(data.error().line()));
   const Site site = this->site();
   return {status,
@@ -196,9 +208,12 @@ HttpResponse App::failure(const Query& query, const Error& error, unsigned statu
 HttpResponse App::exported(const Query& query) {
   const auto exporter = report::find_exporter(query.value);
   if (!exporter) return plain(404, escape(exporter.error().line()));
-  report::Needs needs;
-  needs.lines = (*exporter)->wants_lines;
-  const auto data = profiles_.data(query, needs, "");
+  Query alone = query;
+  alone.base.clear();
+  auto request = load_request(alone, site());
+  if (!request) return plain(404, escape(request.error().line()));
+  request->needs.lines |= (*exporter)->wants_lines;
+  const auto data = profiles_.data(alone, *request);
   if (!data) return plain(400, escape(data.error().line()));
   auto text =
       (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
@@ -214,11 +229,10 @@ HttpResponse App::post(const Query& query) {
   if (query.page == "mark" && save_mark_) {
     auto mark = save_mark_();
     if (!mark) return plain(500, escape(mark.error().line()));
-    Query to;
-    to.page = "diff";
+    const std::string to = url_of(after_mark(query, mark->name));
     const std::lock_guard lock(site_mutex_);
     site_.bases.insert(site_.bases.begin(), std::move(*mark));
-    return redirect(url_of(to));
+    return redirect(to);
   }
   if (query.page == "control") {
     const auto actions = control_->actions();

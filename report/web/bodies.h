@@ -17,6 +17,7 @@ std::string source_body(const Page& page);
 std::string threads_body(const Page& page);
 std::string waits_body(const Page& page);
 std::string memory_body(const Page& page);
+std::string windows_body(const Page& page);
 std::string diff_body(const Page& page);
 std::string exports_body(const Page& page);
 std::string find_body(const Page& page);

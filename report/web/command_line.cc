@@ -20,6 +20,11 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
+bool is_mark(const Page& page, const std::string& moment) {
+  const Base* base = page.site.find_base(moment);
+  return base != nullptr && base->is_mark;
+}
+
 // A name says more than an id, if it says the same.
 std::string pattern_text(const Page& page, const std::string& pattern) {
   const profile::FunctionId function = page.data.source().function(pattern);
@@ -60,11 +65,21 @@ std::string command_line(const Page& page) {
   }
   if (!query.metric.empty()) out += " --metric " + quoted(query.metric);
   if (!query.sort.empty() && view != nullptr) out += " --sort " + quoted(query.sort);
-  if (const Base* base = page.site.find_base(query.base)) {
-    out += " --diff " + quoted(base->file);
+  const bool is_marked = is_mark(page, query.from) || is_mark(page, query.to);
+  if (!is_marked && !(query.from.empty() && query.to.empty())) {
+    add("--window");
+    add(transform::span_text({query.from, query.to}));
+  }
+  const Base* base = page.site.find_base(query.base);
+  if (base != nullptr || query.base.starts_with('@')) {
+    for (const std::string& file : base == nullptr ? std::vector{query.base} : base->files) {
+      out += " --diff " + quoted(file);
+    }
     if (query.normalize) out += " --normalize";
   }
   for (const std::string& file : page.site.files) add(file);
+  // Marks are the server's own: a terminal knows nothing of them.
+  if (is_marked) out += "  # without its marks";
   return report::escape(out);
 }
 

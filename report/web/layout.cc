@@ -9,6 +9,7 @@
 #include "report/views/run_words.h"
 #include "report/web/command_line.h"
 #include "report/web/html.h"
+#include "report/web/load_request.h"
 #include "report/web/pages.h"
 
 namespace fbleprof::web {
@@ -37,6 +38,8 @@ std::string hidden_inputs(const Query& query, std::string_view without) {
   add("base", query.base);
   if (query.normalize) add("normalize", "1");
   add("thread", query.thread);
+  add("from", query.from);
+  add("to", query.to);
   if (without != "page") {
     add("sort", query.sort);
     add("pivot", query.pivot);
@@ -138,6 +141,15 @@ std::string chip(const Page& page, std::size_t index, const FunctionId function)
                    page.href(page.query.without(index)));
 }
 
+// A chip that is no entry of a list.
+std::string removable(const Page& page, std::string_view kind, const std::string& text,
+                      const Query& without, std::string_view what) {
+  return fmt::format(
+      "<span class=\"chip {}\"><span>{}</span><a class=remove href=\"{}\" title=\"{}\" "
+      "aria-label=\"{}\">×</a></span>",
+      kind, html_text(text), page.href(without), what, what);
+}
+
 std::string lists(const Page& page) {
   if (page.site.is_file) return {};
   const Query& query = page.query;
@@ -169,15 +181,45 @@ std::string lists(const Page& page) {
     out += fmt::format("<a class=\"chip sel\" href=\"{}\">{} ×</a>", page.href(all),
                        html_text(report::escape(query.thread)));
   }
-  if (const Base* base = page.site.find_base(query.base)) {
+  if (const std::string window = window_text(query, page.site); !window.empty()) {
+    Query all = query;
+    all.from.clear();
+    all.to.clear();
+    out += removable(page, "window", "only " + window, all, "show the whole run");
+  }
+  if (!query.base.empty()) {
     Query none = query;
     none.base.clear();
-    out += fmt::format(
-        "<span class=\"chip base\"><span>compared with {}</span><a class=remove "
-        "href=\"{}\" aria-label=\"stop comparing\">×</a></span>",
-        html_text(report::escape(base->label)), page.href(none));
+    out += removable(page, "base", "compared with " + base_text(query, page.site), none,
+                     "stop comparing");
   }
   return out + "</section>";
+}
+
+// From here on the page in sight shows what is added.
+std::string since_now(const Page& page) {
+  Query mark = page.query.to_page(
+      "mark", page.query.page + (page.query.value.empty() ? "" : "/" + page.query.value));
+  mark.sort = page.query.sort;
+  mark.pivot = page.query.pivot;
+  mark.inverted = page.query.inverted;
+  return fmt::format(
+      "<form class=once method=post action=\"{}\"><button class=quiet title=\"show only what is "
+      "added from now on\">since now</button></form>",
+      page.href(mark));
+}
+
+// What the program can be told; nothing where it listens to nobody.
+std::string control_buttons(const Page& page) {
+  std::string out;
+  for (const std::string& action : page.site.actions) {
+    const std::string name = html_text(report::escape(action));
+    out += fmt::format(
+        "<form class=once method=post action=\"/control/{0}\"><button class=quiet>{0}</button>"
+        "</form>",
+        name);
+  }
+  return out;
 }
 
 std::string live_badge(const Page& page) {
@@ -185,8 +227,8 @@ std::string live_badge(const Page& page) {
   if (page.site.is_live) {
     return fmt::format(
         "<span class=\"badge live\" id=live data-generation={}><i></i><span>live</span></span>"
-        "<button id=pause class=quiet hidden>pause</button>",
-        page.data.source().generation);
+        "<button id=pause class=quiet hidden>pause</button>{}{}",
+        page.data.source().generation, since_now(page), control_buttons(page));
   }
   if (runs.processes().size() != 1 || runs.processes()[0].is_imported) return {};
   return fmt::format("<span class=badge id=live>{}</span>",

@@ -13,6 +13,7 @@
 #include "report/web/document_html.h"
 #include "report/web/function_names.h"
 #include "report/web/html.h"
+#include "report/web/load_request.h"
 #include "report/web/view_document.h"
 #include "transform/matcher.h"
 
@@ -56,12 +57,11 @@ std::string diff_body(const Page& page) {
   none.base.clear();
   none.normalize = false;
   Query flame = page.query.to_page("flame"), tree = page.query.to_page("tree");
-  const Base* base = page.site.find_base(page.query.base);
   std::string out = fmt::format(
       "<p class=actions>against <b>{}</b> <a class=button href=\"{}\">{}</a> <a class=button "
       "href=\"{}\">as a flame graph</a> <a class=button href=\"{}\">as a tree</a> <a class=button "
       "href=\"{}\">stop comparing</a></p>",
-      html_text(report::escape(base == nullptr ? page.query.base : base->label)), page.href(scaled),
+      html_text(base_text(page.query, page.site)), page.href(scaled),
       page.query.normalize ? "do not scale" : "scale to the same total", page.href(flame),
       page.href(tree), page.href(none));
   for (const char* name : {"dominated", "self"}) {

@@ -24,6 +24,8 @@ bool has_recursion(const Page& page) {
 
 bool has_threads(const Page& page) { return page.data.source().loaded.runs.threads().size() > 1; }
 
+bool has_windows(const Page& page) { return !page.data.source().loaded.moments.empty(); }
+
 // Addresses that people know by another name.
 struct Alias {
   std::string_view page, view, value;
@@ -49,6 +51,7 @@ const std::vector<PageKind>& page_kinds() {
       {"threads", "Threads", "h", "threads", threads_body, has_threads},
       {"waits", "Waits", "w", "", waits_body, has_waits},
       {"memory", "Memory", "", "", memory_body, has_memory},
+      {"windows", "Windows", "", "windows", windows_body, has_windows},
       {"diff", "Compare", "x", "", diff_body},
       {"exports", "Export", "", "", exports_body},
       {"block", "Function", "", "block", block_body, nullptr, false},

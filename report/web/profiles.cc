@@ -18,11 +18,19 @@ using report::Needs;
 
 namespace {
 
-std::string key_of(const Needs& needs, const std::string& base, std::uint64_t generation) {
-  std::string key = fmt::format("{}\n{}{}{}\n{}", generation, needs.leaves ? "l" : "",
-                                needs.sites ? "s" : "", needs.lines ? "n" : "", base);
+std::string key_of(const LoadRequest& request, std::uint64_t generation) {
+  const Needs& needs = request.needs;
+  std::string key =
+      fmt::format("{}\n{}{}{}{}", generation, needs.leaves ? "l" : "", needs.sites ? "s" : "",
+                  needs.lines ? "n" : "", needs.moments ? "m" : "");
   for (const auto& split : needs.splits) {
     key += fmt::format("\n{}:{}", static_cast<int>(split.axis), split.label);
+  }
+  key += "\n" + transform::span_text(request.window);
+  key += "\n" + transform::span_text(request.base_window);
+  for (const auto* files : {&request.files, &request.since, &request.base}) {
+    key += fmt::format("\n{}", fmt::join(*files, "\n"));
+    key += "\n;";
   }
   return key;
 }
@@ -126,12 +134,11 @@ NodeId Data::node(std::string_view name) const {
 
 std::string node_name(std::uint64_t id) { return fmt::format("{:x}", id); }
 
-Result<std::shared_ptr<const Source>> Profiles::source(const Needs& needs,
-                                                       const std::string& base) {
+Result<std::shared_ptr<const Source>> Profiles::source(const LoadRequest& request) {
   const std::uint64_t generation = generation_;
-  const std::string key = key_of(needs, base, generation);
+  const std::string key = key_of(request, generation);
   auto made = sources_.get(key, [&]() -> Shared<Source> {
-    auto loaded = load_({needs, base});
+    auto loaded = load_(request);
     if (!loaded) return loaded.error();
     return make_source(std::move(*loaded), generation);
   });
@@ -140,9 +147,8 @@ Result<std::shared_ptr<const Source>> Profiles::source(const Needs& needs,
   return made;
 }
 
-Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Needs& needs,
-                                                   const std::string& base_file) {
-  auto source = this->source(needs, base_file);
+Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const LoadRequest& request) {
+  auto source = this->source(request);
   if (!source) return source.error();
   const Profile& profile = (*source)->loaded.profile;
   const std::string metric = query.metric.empty() ? (*source)->loaded.metric : query.metric;
@@ -155,7 +161,7 @@ Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Nee
     return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(metric)),
                  "there are " + known};
   }
-  std::string key = key_of(needs, base_file, (*source)->generation) + "\n" + metric;
+  std::string key = key_of(request, (*source)->generation) + "\n" + metric;
   for (const Listed& entry : query.lists) {
     key += fmt::format("\n{}={}", parameter_of(entry.list), entry.pattern);
   }
@@ -186,7 +192,7 @@ bool Profiles::refresh() {
   }
   auto now = make_source(std::move(*loaded), generation_ + 1);
   // In its place before anyone asks for it.
-  (void)sources_.get(key_of({}, {}, now->generation), [&]() -> Shared<Source> { return now; });
+  (void)sources_.get(key_of({}, now->generation), [&]() -> Shared<Source> { return now; });
   generation_ = now->generation;
   return true;
 }

@@ -25,12 +25,17 @@
 #include "report/views/view.h"
 #include "report/web/cache.h"
 #include "report/web/query.h"
+#include "transform/moments.h"
 
 namespace fbleprof::web {
 
 struct LoadRequest {
   report::Needs needs;
-  std::string base;  // a file to compare with; "" = none
+  std::vector<std::string> files;  // in place of those that are served; empty: those
+  transform::Span window;
+  std::vector<std::string> since;  // file by file an earlier copy: the window begins there
+  std::vector<std::string> base;   // files to compare with; empty: nothing is compared
+  transform::Span base_window;
 };
 // Reads the files that are served. May be called by several threads at once.
 using Load = std::function<Result<report::Loaded>(const LoadRequest&)>;
@@ -89,10 +94,8 @@ class Profiles {
  public:
   explicit Profiles(Load load) : load_(std::move(load)) {}
 
-  Result<std::shared_ptr<const Source>> source(const report::Needs& needs,
-                                               const std::string& base = {});
-  Result<std::shared_ptr<const Data>> data(const Query& query, const report::Needs& needs,
-                                           const std::string& base_file);
+  Result<std::shared_ptr<const Source>> source(const LoadRequest& request);
+  Result<std::shared_ptr<const Data>> data(const Query& query, const LoadRequest& request);
 
   std::uint64_t generation() const { return generation_; }
   // Reads the files again. True: there is something new.

@@ -60,7 +60,7 @@ std::vector<Base> find_bases(const ServeOptions& options) {
   std::vector<Base> bases;
   const auto add = [&](const std::string& file) {
     const std::string time = time_of(file);
-    bases.push_back({file, file, time.empty() ? file : fmt::format("{} ({})", file, time)});
+    bases.push_back({file, {file}, time.empty() ? file : fmt::format("{} ({})", file, time)});
   };
   for (const std::string& file : options.bases) add(file);
   for (const std::string& file : options.files) {
@@ -76,7 +76,7 @@ std::vector<Base> find_bases(const ServeOptions& options) {
       const auto is_known = [&](const std::string& known) { return known == path; };
       if (!is_profile || !entry.is_regular_file(error) ||
           std::any_of(options.files.begin(), options.files.end(), is_known) ||
-          std::any_of(bases.begin(), bases.end(), [&](const Base& b) { return b.file == path; })) {
+          std::any_of(bases.begin(), bases.end(), [&](const Base& b) { return b.name == path; })) {
         continue;
       }
       if (profile::FileImage::load(path)) beside.push_back(path);
@@ -98,17 +98,34 @@ class Marks {
 
   Result<Base> save() {
     const std::lock_guard lock(mutex_);
-    const Error failed{"mark", std::nullopt, "cannot copy the profile", "is the disk full?"};
-    if (files_.size() != 1) return Error{"mark", std::nullopt, "one file at a time", ""};
     if (folder_.empty()) {
       std::string name = (fs::temp_directory_path() / "fbleprof.XXXXXX").string();
-      if (mkdtemp(name.data()) == nullptr) return failed;
+      if (mkdtemp(name.data()) == nullptr) return failure();
       folder_ = name;
     }
-    auto image = profile::FileImage::load(files_[0]);
+    Base mark{fmt::format("mark{}", ++number_), {}, "", true};
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const std::string copy = folder_ / fmt::format("{}.{}.mlmon", mark.name, i);
+      if (Status bad = copy_profile(files_[i], copy)) return *bad;
+      mark.files.push_back(copy);
+    }
+    const std::time_t now = std::time(nullptr);
+    char time[16];
+    std::strftime(time, sizeof time, "%T", std::localtime(&now));
+    mark.label = fmt::format("mark {} at {}", number_, time);
+    return mark;
+  }
+
+ private:
+  static Error failure() {
+    return {"mark", std::nullopt, "cannot copy the profile", "is the disk full?"};
+  }
+
+  // As much of it as is used: a live file is much larger than what is in it.
+  static Status copy_profile(const std::string& file, const std::string& copy) {
+    auto image = profile::FileImage::load(file);
     if (!image) return image.error();
-    const std::string file = folder_ / fmt::format("mark{}.mlmon", ++number_);
-    std::ofstream out(file, std::ios::binary);
+    std::ofstream out(copy, std::ios::binary);
     std::vector<std::byte> buffer(1u << 20);
     std::uint64_t at = 0;
     const std::uint64_t end = std::min(image->size(), image->header().used_bytes);
@@ -119,14 +136,10 @@ class Marks {
       out.write(reinterpret_cast<const char*>(buffer.data()), static_cast<std::streamsize>(got));
       at += got;
     }
-    if (!out.flush()) return failed;
-    const std::time_t now = std::time(nullptr);
-    char time[16];
-    std::strftime(time, sizeof time, "%T", std::localtime(&now));
-    return Base{fmt::format("mark{}", number_), file, fmt::format("mark {} at {}", number_, time)};
+    if (!out.flush()) return failure();
+    return std::nullopt;
   }
 
- private:
   const std::vector<std::string> files_;
   std::mutex mutex_;
   fs::path folder_;

@@ -31,9 +31,10 @@ class NoControl : public Control {
 
 // A profile to compare with: a file beside those that are served, or a mark.
 struct Base {
-  std::string name;  // as base= says it
-  std::string file;
-  std::string label;  // for people
+  std::string name;                // as base= says it
+  std::vector<std::string> files;  // of a mark: a copy of each that is served
+  std::string label;               // for people
+  bool is_mark = false;
 };
 
 struct Site {

@@ -66,6 +66,7 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   request->options = query.options;
   request->normalize = query.normalize;
   request->code = code.get();
+  request->moments = data.source().loaded.moments;
   for (const std::string& remark : data.source().loaded.remarks) {
     request->warnings.push_back(escape(remark));
   }

@@ -43,6 +43,30 @@ build gcc
 settings=(FBLEPROF_START=off)
 same "$dir/api"
 
+begin "api, a wrapper with hooks"
+for wrapper in "" FBLEPROF_WRAPPER; do
+  cat >"$dir/wraps.c" <<END
+#include <fbleprof/fbleprof.h>
+static volatile int sink;
+$wrapper __attribute__((noipa)) static void begin(fbleprof_block block) { fbleprof_enter(block); sink = 1; }
+int main(void) {
+  fbleprof_block block = fbleprof_block_new("block", 0, 0);
+  for (int i = 0; i < 3; ++i) {
+    begin(block);
+    fbleprof_leave(block);
+  }
+}
+END
+  gcc -O1 -pg -mfentry -I"$SOURCE/libprof/include" "$dir/wraps.c" -o "$dir/wraps" || fail "cannot build"
+  same "$dir/wraps"
+  check "unmatched leaves with '$wrapper'" "$(fact unmatched_leaves)" = "$([ "$wrapper" ] && echo 0 || echo 3)"
+  for view in --summary --overview; do
+    "$REPORT" $view "$profile" | tr -s ' \n' ' ' >"$dir/said"
+    check "$view names the remedy with '$wrapper'" \
+      "$(grep -c '3 calls to leave what was not entered.*FBLEPROF_WRAPPER' "$dir/said")" = "$([ "$wrapper" ] && echo 0 || echo 1)"
+  done
+done
+
 begin "api, a query of 200,000 contexts"
 "${CC:-gcc}" -O2 -g -Wall -Wextra -Werror -I"$SOURCE/libprof/include" "$here/../programs/query_tree.c" \
   -o "$dir/query_tree" || fail "cannot build query_tree.c"

@@ -51,6 +51,7 @@ documented allocations "" --allocations "$work/allocates"
 documented summary "one profile" --summary "$work/sites"
 documented summary "several" --summary "$work/sites" "$work/other"
 documented threads "" --threads "$work/sites"
+documented windows "" --windows "$work/allocates"
 documented verify "" --verify "$work/sites" "$work/other"
 
 begin "annotated"

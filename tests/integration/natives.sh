@@ -77,3 +77,48 @@ same "$PROGRAMS/generated.plain"
 contexts | grep -q '\[truncated\]' && fail "the walk ends at code without an unwind table"
 "$REPORT" --path main,caller "$profile" >/dev/null 2>&1 || fail "no path to the caller"
 near_share "the caller's share" "$(dominated caller)" 100 3
+
+# has_cost A,B,...: samples fell where these functions stand on one path.
+has_cost() {
+  local cost
+  cost=$("$REPORT" --path "$1" --format csv "$profile" 2>&1 | grep '^step' | tail -n 1 | cut -d, -f4)
+  check "$1 has time" "${cost:-0}" -gt 0
+}
+has_no_cost() {
+  local cost
+  cost=$("$REPORT" --path "$1" --format csv "$profile" 2>/dev/null | grep '^step' | tail -n 1 | cut -d, -f4)
+  check "$1 has no time" "${cost:-0}" = 0
+}
+
+begin "fibers, signal stacks and parts"
+same "$PROGRAMS/natives_apart.plain" 60
+verified "$profile"
+contexts | grep -q '\[truncated\]' && fail "plain: a fiber's walk does not end where it begins"
+for path in plain_body,helper,grind hooked_body,in_fiber,helper,grind plain_handler,helper,grind; do
+  has_cost "$path"
+done
+for mode in fentry mcountc cyg; do
+  for sites in 0 1; do
+    begin "fibers, signal stacks and parts, $mode, call sites $sites"
+    settings=(FBLEPROF_CALLSITES="$sites")
+    same "$PROGRAMS/natives_apart.$mode" 60
+    expected
+    contexts | grep -q '\[truncated\]\|\[unwound\]' && fail "a part of the tree stands apart"
+    for path in main,run_fiber,plain_body,helper,grind \
+      main,run_fiber,hooked_body,in_fiber,helper,grind \
+      main,interrupted,hooked_handler,in_handler,helper,grind main,interrupted,raise plain_handler,helper,grind \
+      main,two_places,helper,grind main,two_places,grind main,through_a_pointer,helper,grind \
+      main,parted,with_a_part,unlikely,grind; do
+      has_cost "$path"
+    done
+    has_no_cost hooked_body,helper
+    has_no_cost returned,helper
+    has_no_cost returned,grind
+    "$REPORT" --path main,two_places,helper "$profile" | grep -q '· *→ *helper' ||
+      fail "--path: sampled calls look counted"
+    "$REPORT" --path main,two_places,helper --format csv "$profile" |
+      grep -q '^step,two_places,1,.*,0$' || fail "--path: counted calls look sampled"
+    places=$("$REPORT" --call-sites=two_places --format csv "$profile" | grep -c '^two_places,helper,.*,1$')
+    check "places that call helper, in call-site mode $sites" "$places" = $((sites == 1 ? 3 : 1))
+  done
+done

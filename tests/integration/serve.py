@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""serve.py REPORT LIB WORK: starts servers, asks them what browsers and attackers ask."""
+"""serve.py REPORT LIB FBLE_PROF PROGRAMS WORK: starts servers, asks them what browsers and attackers ask."""
 import atexit
 import http.client
 import json
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-report, lib, work = sys.argv[1:4]
+report, lib, launcher, programs, work = sys.argv[1:6]
 os.chdir(work)
 failed = []
 
@@ -171,6 +171,75 @@ idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)
 check("beside 200 that say nothing", server.ask("/self")[0], 200)
 check("Ctrl-C ends it", server.stop(), 0)
 
+# Each route, of each kind of profile: hooks, --exact, memory, several processes in one.
+def record(out, program, *options, **environment):
+    subprocess.run([launcher, "--out", out, *options, *program], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, **environment})
+
+
+ROUTES = ("overview flame flame?inverted=1 tree self dominated edges cliques cliques/context modules threads waits "
+          "memory windows diff exports hot metrics summary coverage call-sites verify allocations by/file by/namespace "
+          "by/class by/thread by/process by/host find?q=a find block/main path/main source/main annotate/main raw "
+          "flame?base=@.. diff?base=@.. tree?base=@.. self?base=@.. flame?at=1 tree?at=1 block/NAME path/NAME,NAME source/NAME "
+          "flame?pivot=NAME self?sel=NAME self?exc=NAME self?fold=NAME tree?keep=from(main)").split()
+WANTED = {"raw": {404}, "path/main": {200, 404}, "block/main": {200, 404}, "annotate/main": {200, 404},
+          "source/main": {200, 404}, "source/NAME": {200, 404}}
+
+
+def ask_all(what, files):
+    one = Served(*files)
+    names = [row["id"] for row in rows(one, "/find?q=")][:2]
+    metrics = [row["name"] for row in rows(one, "/metrics") if row["total"]]
+    for route in ROUTES:
+        for suffix in ("", "format=json"):
+            for name in names if "NAME" in route else [""]:
+                path = "/" + route.replace("NAME", name)
+                path += ("&" if "?" in path else "?") + suffix if suffix else ""
+                status = one.ask(path)[0]
+                has_json = not suffix or route.split("?")[0] not in ("diff", "exports", "waits", "memory", "find")
+                good = WANTED.get(route, {200}) if has_json else {200, 404}
+                check(f"{path} of {what}", status in good or status, True)
+    for metric in metrics:
+        for page in ("overview", "flame", "dominated", "memory"):
+            check(f"/{page} of {what} in {metric}", one.ask(f"/{page}?metric={metric}")[0], 200)
+    for row in json.loads(one.ask("/cliques?format=json")[1]).get("rows", []):
+        check("a clique's metric", isinstance(row, dict), True)
+    check(f"the server of {what} lives", one.process.poll(), None)
+    check(f"the end of {what}", one.stop(), 0)
+    return metrics
+
+
+record("hooked.out", [f"{programs}/notes.fentry", "mutual"], "--leaves", "--callsites")
+ask_all("a hooked program", ["hooked.out"])
+record("exact.out", [f"{programs}/exact_entries.plain"], "--exact")
+ask_all("a rewritten program", ["exact.out"])
+record("allocated.out", [f"{programs}/allocates.fentry", "containers"], "--memory-profile=exact")
+check("the peak is a metric", "peak" in ask_all("a memory profile", ["allocated.out"]), True)
+ask_all("several profiles", ["hooked.out", "exact.out"])
+
+# The peak's snapshot divides the run.
+server = Served("allocated.out")
+moments = rows(server, "/windows")
+check("the peak's snapshot", [row["reason"] for row in moments], ["peak"])
+number = moments[0]["number"]
+
+
+def calls(path):
+    return json.loads(server.ask(path + "&metric=calls&format=json")[1])["total"]
+
+
+whole, before, after = calls("/self?"), calls(f"/self?to=%23{number}"), calls(f"/self?from=peak")
+check("two windows are the run", (before + after, before > 0, after > 0), (whole, True, True))
+check("a window's chip", "only since peak" in server.ask("/self?from=peak")[1], True)
+check("a window's command", "--window peak.. allocated.out" in server.ask("/self?from=peak")[1], True)
+check("links keep it", "/block/" in server.ask("/self?from=peak")[1] and "from=peak" in server.ask("/self?from=peak")[1], True)
+two = json.loads(server.ask(f"/self?from=peak&base=@..peak&metric=calls&format=json")[1])
+check("two windows side by side", two["view"], "diff-self")
+for path in ("/self?from=nothing", "/self?from=peak&to=start", "/self?base=@peak", "/self?base=@x.."):
+    status, body, _ = server.ask(path)
+    check(f"{path} is told", (status in (400, 404), "role=alert" in body), (True, True))
+check("its end", server.stop(), 0)
+
 # A program that runs, grows, and is killed.
 program = subprocess.Popen(["perl", "-e", "for (;;) { $x = sqrt($x + 1) }"],
                            env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("mlmon.out")})
@@ -201,6 +270,14 @@ own = {"Origin": f"http://127.0.0.1:{server.port}"}
 check("a mark", server.ask("/mark", own, method="POST")[0], 303)
 time.sleep(0.3)
 marked = json.loads(server.ask("/self?base=mark1&format=json")[1])
+check("since now leads to the page", server.ask("/mark/self?sort=calls", own, method="POST")[2].getheader("Location"),
+      "/self?from=mark2&sort=calls")
+time.sleep(1.2)
+since = json.loads(server.ask("/self?from=mark2&format=json")[1])["total"]
+check("since now is a part", 0 < since < json.loads(server.ask("/self?format=json")[1])["total"], True)
+between = json.loads(server.ask("/self?from=mark1&to=mark2&format=json")[1])["total"]
+check("between two marks", 0 < between < since + first + 10**10, True)
+check("the marks' chip", "only since mark 2 at" in server.ask("/self?from=mark2")[1], True)
 check("since the mark", sum(r["self"] for r in marked["rows"]) >= sum(r["base_self"] for r in marked["rows"]), True)
 program.send_signal(signal.SIGKILL)
 program.wait()

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 begin "what the server answers"
-timeout 120 python3 "$here/serve.py" "$REPORT" "$LIB" "$dir" || fail "see above"
+timeout 200 python3 "$here/serve.py" "$REPORT" "$LIB" "$FBLE_PROF" "$PROGRAMS" "$dir" || fail "see above"
 
 begin "what cannot be served is said in one line"
 for bad in "--serve=1.2.3.4.5:1" "--serve=:x" "--serve=127.0.0.1:99999" "--serve --self" \

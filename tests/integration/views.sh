@@ -11,10 +11,10 @@ has() { grep -Eqx -- "$2" <<<"$3" || fail "$1: no line $2 in: $3"; }
 begin "a b b b c"
 same "$PROGRAMS/notes.fentry" abbbc
 found=$(view --path a,b,b,c)
-has "a is called once" 'step,a,1,[0-9]+,call,0,0' "$found"
-has "a calls b once" 'step,b,1,[0-9]+,call,0,0' "$found"
-has "c's count is about right: b's recursion is folded" 'step,c,1,1,call,0,1' "$found"
-has "b b stands on the way to c" 'path,.*main → a → b → b → c,1,1,context,0,0' "$found"
+has "a is called once" 'step,a,1,[0-9]+,call,0,0,0' "$found"
+has "a calls b once" 'step,b,1,[0-9]+,call,0,0,0' "$found"
+has "c's count is about right: b's recursion is folded" 'step,c,1,1,call,0,1,0' "$found"
+has "b b stands on the way to c" 'path,.*main → a → b → b → c,1,1,context,0,0,0' "$found"
 found=$(view --cliques)
 has "b calls itself once a call, three deep" \
   '[0-9]+,clique,b\*,single,1,[0-9]+,[0-9]+,1,[0-9]+,1,2,3,1' "$found"

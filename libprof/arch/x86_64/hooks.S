@@ -131,6 +131,23 @@ fbleprof_restarts:
         jmp     \name
 .endm
 
+/* Calls a slow path with the state at the hook's return (fp, sp, pc) at `state`, and returns. For hooks
+ * that are ordinary calls. */
+.macro RETURN_THROUGH function, state
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        lea     16(%rsp), %r9
+        push    %r9
+        .cfi_adjust_cfa_offset 8
+        pushq   16(%rsp)
+        .cfi_adjust_cfa_offset 8
+        mov     %rsp, \state
+        call    \function
+        add     $24, %rsp
+        .cfi_adjust_cfa_offset -24
+        ret
+.endm
+
 /* A hook that is called at a function's entry and may clobber only r11.
  *   frame: an operand that is the function's frame (its return-address slot - FRAME_BIAS)
  *   site:  where the function's return address stands
@@ -311,18 +328,7 @@ __cyg_profile_func_enter:
         mov     %rax, %rdi
         mov     %r8, %rsi
         mov     $HOOK_CYG, %r8d
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
-        lea     16(%rsp), %r9
-        push    %r9
-        .cfi_adjust_cfa_offset 8
-        pushq   16(%rsp)
-        .cfi_adjust_cfa_offset 8
-        mov     %rsp, %r9
-        call    fbleprof_enter_slow
-        add     $24, %rsp
-        .cfi_adjust_cfa_offset -24
-        ret
+        RETURN_THROUGH fbleprof_enter_slow, %r9
 5:      ATTACH_AND_RETRY __cyg_profile_func_enter
         .cfi_endproc
         .size   __cyg_profile_func_enter, .-__cyg_profile_func_enter
@@ -423,18 +429,7 @@ fbleprof_enter:
         RESTARTABLE 3b, 4f, 0b
 4:      mov     %edi, %esi
         mov     %r8, %rdi
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
-        lea     16(%rsp), %r9
-        push    %r9
-        .cfi_adjust_cfa_offset 8
-        pushq   16(%rsp)
-        .cfi_adjust_cfa_offset 8
-        mov     %rsp, %rdx
-        call    fbleprof_enter_block_slow
-        add     $24, %rsp
-        .cfi_adjust_cfa_offset -24
-        ret
+        RETURN_THROUGH fbleprof_enter_block_slow, %rdx
 5:      ATTACH_AND_RETRY fbleprof_enter
         .cfi_endproc
         .size   fbleprof_enter, .-fbleprof_enter

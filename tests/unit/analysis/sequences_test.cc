@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "profile/builder.h"
 #include "tests/support/profile_builder.h"
 
 namespace fbleprof::analysis {
@@ -101,6 +102,23 @@ TEST(Sequence, CallsThroughMixedContextsAreAboutRight) {
   EXPECT_TRUE(of(profile, "a b c d").steps[3].calls_are_about);
   EXPECT_FALSE(of(profile, "a b c").steps[2].calls_are_about);
   EXPECT_FALSE(of(profile, "b c d").steps[2].calls_are_about);
+}
+
+TEST(Sequence, StepsThatNobodyCountedSaySo) {
+  profile::ProfileBuilder builder;
+  builder.add_metric("cpu", "ns");
+  const auto root =
+      builder.add_tree(builder.named_function("[root]", profile::FunctionKind::kRoot));
+  const auto a = builder.child(root, builder.named_function("a"));
+  const auto b = builder.child(a, builder.named_function("b"));
+  builder.add_edge(root, a, profile::EdgeKind::kTree, 5);
+  builder.add_edge(a, b, profile::EdgeKind::kTree, 0, format::kEdgeSampled);
+  const auto profile = builder.build();
+  const Sequence found = of(profile, "a b");
+  EXPECT_FALSE(found.steps[0].is_sampled);
+  EXPECT_TRUE(found.steps[1].is_sampled);
+  EXPECT_TRUE(found.in[0].is_sampled);
+  EXPECT_TRUE(of(profile, "a").out[0].is_sampled);
 }
 
 TEST(Sequence, TailCallsAreCountedApart) {

@@ -197,6 +197,22 @@ TEST(Pprof, StacksBeginAtTheLeafAndHaveAValueForEachType) {
   EXPECT_EQ(message.samples[1].values, (std::vector<std::int64_t>{7, 2}));
 }
 
+TEST(Pprof, ContextsThatNobodyCountedSaySo) {
+  ProfileBuilder builder;
+  const MetricId cpu = builder.add_metric("cpu", "ns");
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  const NodeId counted = builder.child(root, builder.named_function("counted"));
+  const NodeId sampled = builder.child(counted, builder.named_function("sampled"));
+  builder.charge(counted, cpu, 1);
+  builder.charge(sampled, cpu, 2);
+  builder.add_edge(root, counted, EdgeKind::kTree, 5);
+  builder.add_edge(counted, sampled, EdgeKind::kTree, 0, format::kEdgeSampled);
+  const Message message(export_of("pprof", builder.build()));
+  ASSERT_EQ(message.samples.size(), 2u);
+  EXPECT_EQ(message.samples[0].labels.count("calls"), 0u);
+  EXPECT_EQ(message.samples[1].labels.at("calls"), "not counted");
+}
+
 TEST(Pprof, RootsOwnValueHasAStack) {
   const Message message(export_of("pprof", " = 3\n"));
   ASSERT_EQ(message.samples.size(), 1u);

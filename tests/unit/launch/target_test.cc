@@ -49,6 +49,27 @@ TEST_F(Target, IsFoundAlongThePathAsAShellWould) {
   EXPECT_EQ(find_program(directory_, "").error, EISDIR);
 }
 
+TEST_F(Target, OfAScriptIsTheProgramThatRunsIt) {
+  const auto program = [this](const std::string& first_line) {
+    return program_of(write("script", first_line + "\nrest\n"), "/bin");
+  };
+  EXPECT_EQ(program("#!/bin/sh -e"), "/bin/sh");
+  EXPECT_EQ(program("#! /usr/bin/env sh"), "/bin/sh");
+  EXPECT_EQ(program("#!/usr/bin/env -S A=B sh -e"), "/bin/sh");
+  EXPECT_EQ(program("#!/usr/bin/env nosuchprogram"), "");
+  EXPECT_EQ(program("echo"), directory_ + "/script");
+  const std::string outer = write("outer", "#!" + directory_ + "/script\n");
+  write("script", "#!/bin/sh");
+  EXPECT_EQ(program_of(outer, "/bin"), "/bin/sh");
+}
+
+TEST_F(Target, HoldsTextsAnywhere) {
+  const std::string path = write("text", std::string("a\0luaL_newstate\0b", 17));
+  EXPECT_TRUE(holds_text(path, {"nothing", "luaL_newstate"}));
+  EXPECT_FALSE(holds_text(path, {"nothing"}));
+  EXPECT_FALSE(holds_text(directory_ + "/nowhere", {"a"}));
+}
+
 TEST_F(Target, ThatCanBeRunWinsOverOneThatCannot) {
   write("sh", "", 0644);
   const std::string path = directory_ + ":/bin";

@@ -109,15 +109,15 @@ TEST(CliqueLabel, AShortNameLeavesItsRoomToALongOne) {
 TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {
   constexpr const char* kSteps = "even,odd";
   EXPECT_EQ(shown("path", kSteps, csv()),
-            "part,name,calls,cost,kind,cost_is_bound,calls_are_about\n"
-            "step,even,40,1000,call,0,0\n"
-            "step,odd,70,900,call,0,0\n"
-            "in,main,50,900,call,0,0\n"
-            "in,odd,20,0,call,0,0\n"
-            "out,[self],0,200,self,0,0\n"
-            "out,leaf,7,400,call,0,0\n"
-            "out,even,30,300,call,1,0\n"
-            "path,main → even → odd,70,900,context,0,0\n");
+            "part,name,calls,cost,kind,cost_is_bound,calls_are_about,sampled\n"
+            "step,even,40,1000,call,0,0,0\n"
+            "step,odd,70,900,call,0,0,0\n"
+            "in,main,50,900,call,0,0,0\n"
+            "in,odd,20,0,call,0,0,0\n"
+            "out,[self],0,200,self,0,0,0\n"
+            "out,leaf,7,400,call,0,0,0\n"
+            "out,even,30,300,call,1,0,0\n"
+            "path,main → even → odd,70,900,context,0,0,0\n");
   const std::string text = shown("path", kSteps);
   EXPECT_TRUE(test::holds(text, "≥300 ns  ≥30.0%")) << text;
   EXPECT_TRUE(test::holds(text, "≥ at least"));

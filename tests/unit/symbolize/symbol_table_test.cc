@@ -51,6 +51,12 @@ TEST(SymbolTable, EndsASymbolWithoutSizeAtTheNextFunction) {
   EXPECT_EQ(name_at(section_ends, 0x118), "nothing");
 }
 
+TEST(SymbolTable, GivesTheByteBeforeASignalTrampolineItsName) {
+  const auto table = SymbolTable::build({symbol(0x101, 0, "trampoline")}, {{0x100, 0x110}});
+  EXPECT_EQ(name_at(table, 0x100), "trampoline");
+  EXPECT_EQ(name_at(table, 0x10f), "trampoline");
+}
+
 TEST(SymbolTable, FillsGapsFromTheUnwindTables) {
   const auto table =
       SymbolTable::build({symbol(0x120, 0x10, "f")}, {{0x100, 0x180}, {0x200, 0x210}});

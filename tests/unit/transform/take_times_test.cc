@@ -66,7 +66,29 @@ TEST(TakeTimes, WhatHasNoHookBelongsToItsCaller) {
             "..a cpu=10 calls=1\n"
             "...memcpy cpu=10\n");
   EXPECT_EQ(result->elsewhere_ns, 3u);
-  EXPECT_EQ(result->below_ns, 24u);
+  EXPECT_EQ(result->below_ns, 14u);
+}
+
+TEST(TakeTimes, EachFunctionBelowHasItsOwnTime) {
+  const auto result = taken(
+      "main a -> 1\n"
+      "main b -> 1\n"
+      "main a memcpy = 1\n"
+      "main a memset = 9\n"
+      "main b memcpy = 5\n",
+      "main a memcpy = 30\n"
+      "main a memset = 10\n"
+      "main b memcpy = 2\n");
+  ASSERT_TRUE(result) << result.error().line();
+  EXPECT_EQ(text_of(result->profile),
+            "[root]\n"
+            ".main\n"
+            "..a calls=1\n"
+            "...memcpy cpu=30\n"
+            "...memset cpu=10\n"
+            "..b calls=1\n"
+            "...memcpy cpu=2\n");
+  EXPECT_EQ(result->below_ns, 0u);
 }
 
 TEST(TakeTimes, WhereNoSampleFellCallsTellTheProportions) {

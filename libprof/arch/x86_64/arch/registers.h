@@ -41,6 +41,10 @@ inline constexpr int kDwarfCalleeSaved = 12;
 // epilogue has just popped, and a leaf function's variables. Signal handlers do not touch it.
 inline constexpr std::uint64_t kRedZone = 128;
 
+// Whether a stack pointer is that of a function's first instruction. Elsewhere, a context that
+// getcontext or swapcontext took has a stack pointer that is a multiple of 16.
+inline bool is_of_first_instruction(std::uint64_t sp) { return sp % 16 == 8; }
+
 // Whether the interrupted instruction follows a system call: the kernel leaves its return address
 // in rcx. If the call will be restarted, pc was set back by the instruction's two bytes.
 inline bool is_after_system_call(const MachineState& at) {

@@ -53,15 +53,6 @@ inline void write_indirect_jump(std::uint8_t* at, const void* address) {
   write_distance(at + 2, reinterpret_cast<std::uint64_t>(address));
 }
 
-// Whether a call or jump of five bytes stands here, and where it leads.
-inline std::uint64_t target_of_direct(const std::uint8_t* at) {
-  if (at[0] != 0xe8 && at[0] != 0xe9) return 0;
-  std::int32_t distance;
-  __builtin_memcpy(&distance, at + 1, sizeof distance);
-  return reinterpret_cast<std::uint64_t>(at) + 5 +
-         static_cast<std::uint64_t>(std::int64_t{distance});
-}
-
 // Whether a function does nothing but return, and five bytes of it can be overwritten. Returns
 // where they begin, or null.
 inline std::uint8_t* only_returns(std::uint8_t* function) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "arch/hash.h"
 #include "arch/hot_layout.h"
 
 namespace fbleprof::arch {
@@ -47,9 +48,7 @@ constexpr bool is_gate_word(Word word) { return word >> kUpperShift == 0x1ffff; 
 
 // The place, in bytes, of the first slot for a call in the cache; see FIND_SLOT in hooks.S.
 inline std::uint64_t slot_offset(Word context, std::uint64_t tag, std::uint64_t callee) {
-  std::uint64_t hash = callee;
-  asm("crc32q %1, %0" : "+r"(hash) : "r"(tag));
-  return (hash ^ context >> (8 * WORD_HASH_BYTE)) & CACHE_HASH_MASK;
+  return (hash_of(callee, tag) ^ context >> (8 * WORD_HASH_BYTE)) & CACHE_HASH_MASK;
 }
 // The lower bits must fall on bits that choose the pair, not on the bit that chooses a slot in it.
 static_assert(kLowerShift - 8 * WORD_HASH_BYTE == 6);

@@ -1,0 +1,326 @@
+// libfbleprof_lua.so: the functions of Lua scripts as blocks of the C API, counted exactly.
+//
+// Lua tells a hook of each call, return and tail call; they are enter, leave and replace. The
+// program's own hook still gets what it asked for, and debug.gethook still shows it.
+//
+// The way in: Lua's interpreter runs the text of LUA_INIT before the script. It gets a call of ours
+// before that text, and no variable of the environment changes. Where liblua is a library, a new
+// state gets the hook when it is made.
+//
+// Everything here runs in the program's threads, outside of signal handlers.
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/lua_api.h"
+#include "adapters/lua_coroutines.h"
+#include "adapters/lua_functions.h"
+#include "adapters/recorder.h"
+#include "adapters/text.h"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace fbleprof::adapters {
+
+namespace {
+
+struct Thread {
+  Coroutines coroutines;
+  LuaFunctions functions;
+};
+
+__thread Thread* this_thread;
+
+Thread* thread() {
+  if (!this_thread) this_thread = static_cast<Thread*>(calloc(1, sizeof(Thread)));
+  return this_thread;
+}
+
+// debug.sethook and debug.gethook, which ours stand for.
+LuaFunction original_sethook, original_gethook;
+bool is_interposed;  // calls of lua_sethook meet ours
+
+template <typename Debug>
+void hook(lua_State* state, void* data);
+
+LuaHook our_hook() { return lua.version == 504 ? hook<DebugOf54> : hook<DebugOf52>; }
+
+void set(Coroutine& coroutine) {
+  lua.sethook(coroutine.state, our_hook(), coroutine.hook_mask | kMaskOfCalls,
+              coroutine.hook_count);
+}
+
+__attribute__((noinline)) Coroutine* change(Thread& thread, lua_State* state, int event,
+                                            const CallInfo* call) {
+  const CallInfo* caller = call->previous;
+  return thread.coroutines.switch_to(state, event != kReturn && caller && !caller->previous);
+}
+
+__attribute__((noinline)) void pass_on(const Coroutine& coroutine, int event, lua_State* state,
+                                       void* data) {
+  // A tail call is a call, too.
+  const int asked = event == kTailCall ? 1 << kCall : 1 << event;
+  if (coroutine.hook_mask & asked) coroutine.hook(state, data);
+}
+
+template <typename Debug>
+void hook(lua_State* state, void* data) {
+  auto* debug = static_cast<Debug*>(data);
+  const int event = debug->event;
+  Thread* thread = this_thread ? this_thread : adapters::thread();
+  if (!thread) return;
+  const auto* call = static_cast<const CallInfo*>(debug->call_info);
+  Coroutine* coroutine = thread->coroutines.current();
+  if (!coroutine || coroutine->state != state) {
+    coroutine = change(*thread, state, event, call);
+    if (!coroutine) return;
+  }
+  if (event == kCall || event == kTailCall) {
+    const bool is_tail = event == kTailCall && (coroutine->end_above(call), !coroutine->is_empty());
+    if (event == kCall) coroutine->end_above(call->previous);
+    const std::uint32_t block = thread->functions.block_of(state, debug, call);
+    if (__builtin_expect(thread->functions.is_wrong(), false)) {
+      lua.sethook(state, coroutine->hook, coroutine->hook_mask, coroutine->hook_count);
+    } else if (is_tail) {
+      coroutine->newest().block = block;
+      fbleprof_replace(block);
+    } else {
+      coroutine->enter(call, block);
+    }
+  } else if (event == kReturn) {
+    coroutine->end(call);
+  }
+  if (__builtin_expect(coroutine->hook != nullptr, false)) pass_on(*coroutine, event, state, data);
+}
+
+// Which coroutine a function of the library `debug` is asked about.
+lua_State* asked_about(lua_State* state) {
+  return lua.type(state, 1) == kThread ? lua.tothread(state, 1) : state;
+}
+
+int sethook_of_script(lua_State* state) {
+  Thread* thread = adapters::thread();
+  lua_State* target = asked_about(state);
+  const int results = original_sethook(state);
+  Coroutine* coroutine = thread ? thread->coroutines.of(target) : nullptr;
+  if (!coroutine) return results;
+  coroutine->hook = lua.gethook(target);
+  coroutine->hook_mask = lua.gethookmask(target);
+  coroutine->hook_count = lua.gethookcount(target);
+  set(*coroutine);
+  return results;
+}
+
+int gethook_of_script(lua_State* state) {
+  Thread* thread = adapters::thread();
+  lua_State* target = asked_about(state);
+  Coroutine* coroutine = thread ? thread->coroutines.of(target) : nullptr;
+  if (!coroutine || lua.gethook(target) != our_hook()) return original_gethook(state);
+  lua.sethook(target, coroutine->hook, coroutine->hook_mask, coroutine->hook_count);
+  const int results = original_gethook(state);
+  set(*coroutine);
+  return results;
+}
+
+// Puts ours in the place of a function of the library `debug`.
+void stand_for(lua_State* state, const char* name, LuaFunction ours, LuaFunction* original) {
+  const int top = lua.gettop(state);
+  lua.getglobal(state, "debug");
+  if (lua.type(state, top + 1) == kTable) {
+    lua.getfield(state, top + 1, name);
+    LuaFunction found = lua.tocfunction(state, top + 2);
+    if (found && found != ours) {
+      *original = found;
+      lua.pushcclosure(state, ours, 0);
+      lua.setfield(state, top + 1, name);
+    }
+  }
+  lua.settop(state, top);
+}
+
+using GetEnv = char*(const char*);
+
+GetEnv* libc_getenv() {
+  static GetEnv* found;
+  if (!found) found = reinterpret_cast<GetEnv*>(dlsym(RTLD_NEXT, "getenv"));
+  return found;
+}
+
+// Only then every call is counted.
+bool is_exact() {
+  const char* exact = libc_getenv()("FBLEPROF_EXACT");
+  return exact && strcmp(exact, "on") == 0;
+}
+
+void start(lua_State* main) {
+  static bool is_known;
+  if (!is_known) own_code(&lua);
+  is_known = true;
+  if (!is_exact()) return;
+  Thread* thread = adapters::thread();
+  Coroutine* coroutine = thread ? thread->coroutines.switch_to(main, true) : nullptr;
+  if (!coroutine) return;
+  coroutine->end_above(nullptr);
+  coroutine->hook = nullptr;
+  coroutine->hook_mask = coroutine->hook_count = 0;
+  set(*coroutine);
+}
+
+// -- The way in: LUA_INIT --
+
+// What the interpreter runs: our call and, on the same line, the user's own text.
+Text first_text;
+bool has_given;
+
+// lua -E does not ask for LUA_INIT; then only the script could.
+bool forbids_environment(int count, char** words) {
+  for (int i = 1; i < count && words[i][0] == '-' && words[i][1]; ++i) {
+    if (strcmp(words[i], "-E") == 0) return true;
+    if (strcmp(words[i], "--") == 0) return false;
+    // The value is the next word.
+    if (strcmp(words[i], "-e") == 0 || strcmp(words[i], "-l") == 0) ++i;
+  }
+  return false;
+}
+
+__attribute__((constructor)) void look_at_arguments(int count, char** words) {
+  has_given = forbids_environment(count, words);
+}
+
+// Between double quotes of Lua.
+void add_quoted(Text& text, const char* value) {
+  text.add("\"");
+  for (char one[2] = {}; *value; ++value) {
+    if (*value == '"' || *value == '\\') text.add("\\");
+    one[0] = *value;
+    text.add(one);
+  }
+  text.add("\"");
+}
+
+// The name that this version asks for first: LUA_INIT_5_4.
+bool is_versioned(const char* name) {
+  constexpr char kPrefix[] = "LUA_INIT_5_";
+  return strncmp(name, kPrefix, sizeof kPrefix - 1) == 0 &&
+         name[sizeof kPrefix - 1] - '0' == lua.version - 500 && name[sizeof kPrefix] == 0;
+}
+
+bool is_asked_for_text(const char* name) {
+  return !has_given && strncmp(name, "LUA_INIT", 8) == 0 &&
+         function_of_lua("lua_newstate", nullptr) && find_lua(nullptr) &&
+         (name[8] == 0 || is_versioned(name)) && has_recorder();
+}
+
+// Our text for the interpreter; null: not this time, the value itself is right.
+char* text_for_interpreter(const char* name, const char* own) {
+  // The user's text has to run under the name of its variable, which messages show.
+  if (!own && name[8] != 0 && libc_getenv()("LUA_INIT")) return nullptr;
+  has_given = true;
+  Dl_info info;
+  if (dladdr(&first_text, &info) == 0) return nullptr;
+  first_text.add("package.loadlib(");
+  add_quoted(first_text, info.dli_fname);
+  first_text.add(",\"fbleprof_lua_start\")() ");
+  if (own && *own == '@') {
+    first_text.add("dofile(");
+    add_quoted(first_text, own + 1);
+    first_text.add(")");
+  } else if (own) {
+    first_text.add(own);
+  }
+  // What is cut off would run as half of a program.
+  return first_text.is_full() ? nullptr : const_cast<char*>(first_text.text());
+}
+
+}  // namespace
+
+}  // namespace fbleprof::adapters
+
+using namespace fbleprof::adapters;  // NOLINT: the functions below are C's
+
+EXPORTED char* getenv(const char* name) {
+  char* value = libc_getenv()(name);
+  if (name[0] != 'L' || !is_asked_for_text(name)) return value;
+  char* ours = text_for_interpreter(name, value);
+  return ours ? ours : value;
+}
+
+// Called by the interpreter, in its main thread, before the user's own text.
+EXPORTED int fbleprof_lua_start(lua_State* state) {
+  if (!find_lua(nullptr)) return 0;
+  if (!is_interposed) {
+    stand_for(state, "sethook", sethook_of_script, &original_sethook);
+    stand_for(state, "gethook", gethook_of_script, &original_gethook);
+  }
+  start(state);
+  return 0;
+}
+
+// -- The way in where liblua is a library --
+
+// The third argument is 5.5's.
+EXPORTED lua_State* lua_newstate(void* allocator, void* data, unsigned seed) {
+  const void* caller = __builtin_return_address(0);
+  using NewState = lua_State*(void*, void*, unsigned);
+  auto* next = reinterpret_cast<NewState*>(function_of_lua("lua_newstate", caller));
+  lua_State* state = next ? next(allocator, data, seed) : nullptr;
+  if (state && find_lua(caller) && has_recorder()) {
+    is_interposed = true;
+    start(state);
+  }
+  return state;
+}
+
+// To the program, its own hook is the only one.
+EXPORTED void lua_sethook(lua_State* state, LuaHook hook, int mask, int count) {
+  const void* caller = __builtin_return_address(0);
+  if (!find_lua(caller)) {
+    using SetHook = void(lua_State*, LuaHook, int, int);
+    if (void* next = function_of_lua("lua_sethook", caller)) {
+      reinterpret_cast<SetHook*>(next)(state, hook, mask, count);
+    }
+    return;
+  }
+  Coroutine* coroutine = is_interposed && thread() ? thread()->coroutines.of(state) : nullptr;
+  if (!coroutine) return lua.sethook(state, hook, mask, count);
+  const bool is_none = !hook || mask == 0;
+  coroutine->hook = is_none ? nullptr : hook;
+  coroutine->hook_mask = is_none ? 0 : mask;
+  coroutine->hook_count = count;
+  set(*coroutine);
+}
+
+namespace {
+
+// The program's hook of a state, if ours is in its place.
+const Coroutine* hooked(lua_State* state) {
+  return is_interposed && thread() && lua.gethook(state) == our_hook()
+             ? thread()->coroutines.of(state)
+             : nullptr;
+}
+
+// The library's own answer.
+template <typename Result>
+Result answer(const char* name, lua_State* state, const void* caller) {
+  auto* next = reinterpret_cast<Result (*)(lua_State*)>(function_of_lua(name, caller));
+  return next ? next(state) : Result{};
+}
+
+}  // namespace
+
+EXPORTED LuaHook lua_gethook(lua_State* state) {
+  if (!is_interposed) return answer<LuaHook>("lua_gethook", state, __builtin_return_address(0));
+  const Coroutine* coroutine = hooked(state);
+  return coroutine ? coroutine->hook : lua.gethook(state);
+}
+
+EXPORTED int lua_gethookmask(lua_State* state) {
+  if (!is_interposed) return answer<int>("lua_gethookmask", state, __builtin_return_address(0));
+  const Coroutine* coroutine = hooked(state);
+  return coroutine ? coroutine->hook_mask : lua.gethookmask(state);
+}
+
+EXPORTED int lua_gethookcount(lua_State* state) {
+  if (!is_interposed) return answer<int>("lua_gethookcount", state, __builtin_return_address(0));
+  const Coroutine* coroutine = hooked(state);
+  return coroutine ? coroutine->hook_count : lua.gethookcount(state);
+}

@@ -1,0 +1,104 @@
+// Lua's C API and what the adapter reads of Lua's memory, for Lua 5.2 to 5.4. Nothing of Lua is
+// linked and none of its headers is used: one adapter serves all versions, and finds their
+// functions in the process. The offsets are those of 64-bit builds; functions.cc compares each with
+// what the API says before it is used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct lua_State;
+
+namespace fbleprof::adapters {
+
+// What a hook gets; 5.4 put the length of the source into it.
+struct DebugOf52 {
+  int event;
+  const char *name, *name_what, *what, *source;
+  int current_line, line_defined, last_line_defined;
+  unsigned char upvalues, parameters;
+  char is_vararg, is_tail_call;
+  char short_source[60];
+  void* call_info;
+};
+
+struct DebugOf54 {
+  int event;
+  const char *name, *name_what, *what, *source;
+  std::size_t source_length;
+  int current_line, line_defined, last_line_defined;
+  unsigned char upvalues, parameters;
+  char is_vararg, is_tail_call;
+  unsigned short first_transferred, transferred;
+  char short_source[60];
+  void* call_info;
+};
+
+using LuaHook = void (*)(lua_State*, void* debug);
+using LuaFunction = int (*)(lua_State*);
+
+enum Event : int { kCall = 0, kReturn = 1, kTailCall = 4 };
+inline constexpr int kMaskOfCalls = 1 << kCall | 1 << kReturn;
+
+// A slot of a Lua stack. The kind's lower bits: a Lua function, a C function, one with upvalues.
+struct StackSlot {
+  const char* value;
+  std::uint8_t kind;
+};
+inline constexpr std::uint8_t kKindBits = 0x3f, kLuaFunction = 0x06, kCFunction = 0x16,
+                              kCClosure = 0x26;
+
+// One call. These of one coroutine are a list, and each serves again for the next call at its
+// depth.
+struct CallInfo {
+  StackSlot* function;
+  void* stack_top;
+  CallInfo* previous;  // null: what the coroutine itself began with
+};
+
+inline constexpr std::size_t kPrototypeOfClosure = 24, kCodeOfCClosure = 24;
+
+// Where Lua keeps what the adapter needs of a function's prototype.
+struct Layout {
+  std::size_t line_defined, source;
+};
+
+struct LuaApi {
+  int version = 0;  // 502 to 504; 0: no Lua that the adapter knows
+  Layout layout{};
+
+  void (*sethook)(lua_State*, LuaHook, int mask, int count);
+  LuaHook (*gethook)(lua_State*);
+  int (*gethookmask)(lua_State*);
+  int (*gethookcount)(lua_State*);
+  int (*getinfo)(lua_State*, const char* what, void* debug);
+  int (*gettop)(lua_State*);
+  void (*settop)(lua_State*, int index);
+  const void* (*topointer)(lua_State*, int index);
+  LuaFunction (*tocfunction)(lua_State*, int index);
+  const char* (*tolstring)(lua_State*, int index, std::size_t* length);
+  lua_State* (*tothread)(lua_State*, int index);
+  int (*type)(lua_State*, int index);
+  int (*rawequal)(lua_State*, int index, int other);
+  void (*getfield)(lua_State*, int index, const char* name);
+  void (*getglobal)(lua_State*, const char* name);
+  void (*setfield)(lua_State*, int index, const char* name);
+  void (*pushnil)(lua_State*);
+  void (*pushcclosure)(lua_State*, LuaFunction, int upvalues);
+  int (*next)(lua_State*, int index);
+  int (*dump)(lua_State*, int (*writer)(lua_State*, const void*, std::size_t, void*), void* data,
+              int strip);
+};
+
+inline constexpr int kRegistry = -1001000;
+enum Type : int { kString = 4, kTable = 5, kThread = 8 };
+
+// The Lua of this process: found once, by the first call. `near` is an address in the library or
+// program that holds it. False: there is none that the adapter knows.
+extern LuaApi lua;
+bool find_lua(const void* near);
+
+// A function of the Lua that holds `near`, other than the adapter's own of that name.
+void* function_of_lua(const char* name, const void* near);
+
+}  // namespace fbleprof::adapters

@@ -1,0 +1,128 @@
+#include "adapters/lua_coroutines.h"
+
+#include <stdlib.h>
+
+namespace fbleprof::adapters {
+
+namespace {
+
+constexpr std::uint32_t kFirstCalls = 32, kFirstBuckets = 256;
+// Lua's own limit is a million slots of its stack, some four for a call.
+constexpr std::size_t kMostEntries = 1 << 18;
+
+std::uint32_t bucket_of(const lua_State* state, std::uint32_t buckets) {
+  const auto hashed = reinterpret_cast<std::uint64_t>(state) * 0x9e3779b97f4a7c15;
+  return static_cast<std::uint32_t>(hashed >> 40) & (buckets - 1);
+}
+
+}  // namespace
+
+void Coroutine::end(const CallInfo* info) {
+  std::uint32_t at = count;
+  while (at != 0 && calls[at - 1].info != info) --at;
+  if (at == 0) return;
+  while (count >= at) fbleprof_leave(calls[--count].block);
+}
+
+bool Coroutine::grow() {
+  const std::uint32_t more = capacity != 0 ? 2 * capacity : kFirstCalls;
+  auto* grown = static_cast<LuaCall*>(realloc(calls, more * sizeof(LuaCall)));
+  if (!grown) return false;
+  calls = grown;
+  capacity = more;
+  return true;
+}
+
+Coroutine* Coroutines::of(lua_State* state) {
+  if (count_ >= bucket_count_) grow();
+  if (bucket_count_ == 0) return nullptr;
+  Coroutine** slot = &buckets_[bucket_of(state, bucket_count_)];
+  for (Coroutine* found = *slot; found; found = found->next) {
+    if (found->state == state) return found;
+  }
+  auto* made = static_cast<Coroutine*>(calloc(1, sizeof(Coroutine)));
+  if (!made) return nullptr;
+  made->state = state;
+  made->next = *slot;
+  // A coroutine has the hook of the one that made it.
+  if (current_) {
+    made->hook = current_->hook;
+    made->hook_mask = current_->hook_mask;
+    made->hook_count = current_->hook_count;
+  }
+  *slot = made;
+  ++count_;
+  return made;
+}
+
+void Coroutines::grow() {
+  const std::uint32_t buckets = bucket_count_ != 0 ? 2 * bucket_count_ : kFirstBuckets;
+  auto** grown = static_cast<Coroutine**>(calloc(buckets, sizeof(Coroutine*)));
+  if (!grown) return;
+  for (std::uint32_t i = 0; i < bucket_count_; ++i) {
+    while (Coroutine* moved = buckets_[i]) {
+      buckets_[i] = moved->next;
+      Coroutine** slot = &grown[bucket_of(moved->state, buckets)];
+      moved->next = *slot;
+      *slot = moved;
+    }
+  }
+  free(buckets_);
+  buckets_ = grown;
+  bucket_count_ = buckets;
+}
+
+fbleprof_context* Coroutines::take_context() {
+  while (pooled_ != 0) {
+    fbleprof_context* context = pool_[--pooled_];
+    if (fbleprof_context_reset(context) == 0) return context;
+    fbleprof_context_free(context);
+  }
+  return fbleprof_context_new(kMostEntries);
+}
+
+// A coroutine that has ended needs its context no more. One that has none gives its blocks up.
+void Coroutines::leave_current() {
+  Coroutine* from = current_;
+  if (!from || from->is_first) return;
+  if (!from->context) fbleprof_rewind(from->mark);
+}
+
+Coroutine* Coroutines::switch_to(lua_State* state, bool is_new) {
+  Coroutine* to = of(state);
+  if (!to) return nullptr;
+  leave_current();
+  if (!has_first_) {
+    has_first_ = true;
+    to->is_first = true;
+  }
+  if (to->is_first) {
+    fbleprof_context_switch(nullptr);
+  } else {
+    if (is_new) {
+      to->count = 0;
+      // It hangs below what resumes it now.
+      if (to->context && fbleprof_context_reset(to->context) != 0) to->context = nullptr;
+    }
+    if (!to->context && to->count == 0) to->context = take_context();
+    if (to->context) {
+      fbleprof_context_switch(to->context);
+    } else {
+      to->mark = fbleprof_mark();
+      for (std::uint32_t i = 0; i < to->count; ++i) fbleprof_redo(to->calls[i].block);
+    }
+  }
+  Coroutine* from = current_;
+  if (from && from->context && from->is_empty()) {
+    if (pooled_ < kPooled) {
+      pool_[pooled_++] = from->context;
+    } else {
+      fbleprof_context_free(from->context);
+    }
+    from->context = nullptr;
+  }
+  current_ = to;
+  return to;
+}
+
+}  // namespace fbleprof::adapters

@@ -1,0 +1,76 @@
+// What a thread runs of Lua: its coroutines, each with the calls that the hooks saw and the context
+// of the C API in which they stand.
+//
+// A call ends when Lua says so, or when a later event shows that it must have ended: errors end
+// calls without a word. Every event names its CallInfo and that of the caller, and what stands
+// above the caller is gone.
+#pragma once
+
+#include <cstdint>
+
+#include "adapters/lua_api.h"
+#include "adapters/recorder.h"
+
+namespace fbleprof::adapters {
+
+struct LuaCall {
+  const CallInfo* info;
+  std::uint32_t block;
+};
+
+// The main thread of a Lua state, or a coroutine.
+struct Coroutine {
+  lua_State* state;
+  Coroutine* next;            // in its bucket
+  fbleprof_context* context;  // null: the thread's own stack, or none
+  bool is_first;              // has the thread's own stack
+  LuaCall* calls;
+  std::uint32_t count, capacity;
+  std::uint64_t mark;  // without a context: what lies below its blocks
+  LuaHook hook;        // the program's own; null: none
+  int hook_mask, hook_count;
+
+  bool is_empty() const { return count == 0; }
+  LuaCall& newest() { return calls[count - 1]; }
+
+  // Ends the newest calls down to that of `info`, which stays; all, if it is not among them.
+  void end_above(const CallInfo* info) {
+    while (count != 0 && newest().info != info) fbleprof_leave(calls[--count].block);
+  }
+  // Ends the call of `info` and all above it. Does nothing if it is not among them.
+  void end(const CallInfo* info);
+  void enter(const CallInfo* info, std::uint32_t block) {
+    if (count == capacity && !grow()) return;
+    calls[count++] = {info, block};
+    fbleprof_enter(block);
+  }
+  bool grow();
+};
+
+class Coroutines {
+ public:
+  Coroutine* current() const { return current_; }
+
+  // That of `state`; makes it if it is new. Null: there is no memory.
+  Coroutine* of(lua_State* state);
+
+  // The thread goes on in `state`. New: with its first call, so what was known of the address is
+  // a coroutine that is gone. Null: there is no memory.
+  Coroutine* switch_to(lua_State* state, bool is_new);
+
+ private:
+  static constexpr std::uint32_t kPooled = 64;
+
+  void leave_current();
+  void grow();
+  fbleprof_context* take_context();
+
+  Coroutine** buckets_ = nullptr;
+  std::uint32_t bucket_count_ = 0, count_ = 0;
+  Coroutine* current_ = nullptr;
+  bool has_first_ = false;
+  fbleprof_context* pool_[kPooled];
+  std::uint32_t pooled_ = 0;
+};
+
+}  // namespace fbleprof::adapters

@@ -1,0 +1,219 @@
+#include "adapters/lua_functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapters/recorder.h"
+#include "adapters/text.h"
+
+namespace fbleprof::adapters {
+
+namespace {
+
+constexpr std::uint32_t kFirstCapacity = 1024;
+// How many calls of a function without a name are asked for one: pcall and the like give none.
+constexpr std::uint32_t kMostUnnamedCalls = 16;
+
+template <typename Value>
+Value read(const char* address) {
+  Value value;
+  memcpy(&value, address, sizeof value);
+  return value;
+}
+
+bool is_lua_function(const StackSlot& slot) { return (slot.kind & kKindBits) == kLuaFunction; }
+
+// What identifies the code: the prototype, or the address of a C function.
+const char* key_of(const StackSlot& slot) {
+  if ((slot.kind & kKindBits) == kCFunction) return slot.value;
+  const std::size_t at = is_lua_function(slot) ? kPrototypeOfClosure : kCodeOfCClosure;
+  return read<const char*>(slot.value + at);
+}
+
+std::uint64_t hash(std::uint64_t seed, const void* bytes, std::size_t size) {
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  const auto* at = static_cast<const unsigned char*>(bytes);
+  for (std::size_t i = 0; i < size; ++i) seed = (seed ^ at[i]) * kPrime;
+  return seed;
+}
+
+int hash_dump(lua_State*, const void* bytes, std::size_t size, void* seed) {
+  auto* value = static_cast<std::uint64_t*>(seed);
+  *value = hash(*value, bytes, size);
+  return 0;
+}
+
+constexpr std::uint64_t as_key(std::uint64_t hashed) {
+  const std::uint64_t key = hashed >> 8;  // keys have 56 bits
+  return key != 0 ? key : 1;
+}
+
+// Of the Lua function on top of the stack.
+template <typename Debug>
+std::uint64_t key_of_code(lua_State* state, const Debug& debug) {
+  std::uint64_t seed = 0xcbf29ce484222325;
+  seed = hash(seed, debug.source, strlen(debug.source));
+  seed = hash(seed, &debug.line_defined, sizeof debug.line_defined);
+  seed = hash(seed, &debug.last_line_defined, sizeof debug.last_line_defined);
+  lua.dump(state, hash_dump, &seed, 1);
+  return as_key(seed);
+}
+
+// Looks for the function at `index` among the fields of the table on top of the stack. If it is
+// there, leaves the field's name on top.
+bool find_field(lua_State* state, int index) {
+  const int table = lua.gettop(state);
+  lua.pushnil(state);
+  while (lua.next(state, table) != 0) {
+    const bool is_it =
+        lua.type(state, table + 1) == kString && lua.rawequal(state, table + 2, index) != 0;
+    lua.settop(state, table + 1);
+    if (is_it) return true;
+  }
+  return false;
+}
+
+// "string.format": the name by which a loaded module has the function that is on top of the stack.
+bool module_name(lua_State* state, Text& name) {
+  const int function = lua.gettop(state);
+  lua.getfield(state, kRegistry, "_LOADED");
+  if (lua.type(state, function + 1) == kTable) {
+    lua.pushnil(state);
+    while (lua.next(state, function + 1) != 0) {
+      if (lua.type(state, function + 2) == kString && lua.type(state, function + 3) == kTable &&
+          find_field(state, function)) {
+        const char* module = lua.tolstring(state, function + 2, nullptr);
+        if (strcmp(module, "_G") != 0) name.add(module).add(".");
+        name.add(lua.tolstring(state, function + 4, nullptr));
+        break;
+      }
+      lua.settop(state, function + 2);
+    }
+  }
+  lua.settop(state, function);
+  return !name.is_empty();
+}
+
+// By which the caller calls it.
+template <typename Debug>
+bool called_name(const Debug& debug, Text& name) {
+  if (!debug.name) return false;
+  if (debug.name_what && strcmp(debug.name_what, "metamethod") == 0 && *debug.name != '_') {
+    name.add("__");
+  }
+  name.add(debug.name);
+  return true;
+}
+
+// As Lua's tracebacks name a function that has no other name.
+template <typename Debug>
+void name_by_place(const Debug& debug, bool is_main, Text& name) {
+  if (is_main) {
+    name.add("main chunk");
+  } else if (*debug.what == 'C') {
+    name.add("C function");
+  } else {
+    name.add("function <").add(debug.short_source).add(":").add(debug.line_defined).add(">");
+  }
+}
+
+// "@script.lua" is a file; other sources are texts, whose beginning stands for them.
+template <typename Debug>
+void file_of(const Debug& debug, Text& file) {
+  if (*debug.source != '@') {
+    file.add(debug.short_source);
+    return;
+  }
+  const char* path = debug.source + 1;
+  if (*path != '/' && file.add_directory()) {
+    file.add("/");
+    if (path[0] == '.' && path[1] == '/') path += 2;
+  }
+  file.add(path);
+}
+
+}  // namespace
+
+LuaFunctions::Known* LuaFunctions::find(const char* key) {
+  if (3 * used_ >= 2 * capacity_ && !grow()) return nullptr;
+  const auto hashed = reinterpret_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15;
+  std::uint32_t at = static_cast<std::uint32_t>(hashed >> 32) & (capacity_ - 1);
+  while (known_[at].key && known_[at].key != key) at = (at + 1) & (capacity_ - 1);
+  return &known_[at];
+}
+
+bool LuaFunctions::grow() {
+  const std::uint32_t capacity = capacity_ != 0 ? 2 * capacity_ : kFirstCapacity;
+  auto* table = static_cast<Known*>(calloc(capacity, sizeof(Known)));
+  if (!table) return capacity_ > used_ + 1;
+  Known* const before = known_;
+  const std::uint32_t count = capacity_;
+  known_ = table;
+  capacity_ = capacity;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (before[i].key) *find(before[i].key) = before[i];
+  }
+  free(before);
+  return true;
+}
+
+template <typename Debug>
+std::uint32_t LuaFunctions::block_of(lua_State* state, Debug* debug, const CallInfo* call) {
+  const StackSlot& function = *call->function;
+  const char* key = key_of(function);
+  Known* known = find(key);
+  if (!known) return 0;
+  const bool is_known =
+      known->key &&
+      (!is_lua_function(function) || (read<int>(key + lua.layout.line_defined) == known->line &&
+                                      read<const char*>(key + lua.layout.source) == known->source));
+  if (is_known && known->unnamed_calls == 0) return known->block;
+  if (!is_known) known->unnamed_calls = kMostUnnamedCalls;
+  return learn(state, debug, function, known);
+}
+
+// Asks Lua for all that there is to know, and compares it with what was read from memory.
+template <typename Debug>
+std::uint32_t LuaFunctions::learn(lua_State* state, Debug* debug, const StackSlot& function,
+                                  Known* known) {
+  const char* key = key_of(function);
+  const bool is_lua = is_lua_function(function);
+  const int top = lua.gettop(state);
+  lua.getinfo(state, "nSf", debug);
+  const bool is_main = *debug->what == 'm';
+  const auto* closure = static_cast<const char*>(lua.topointer(state, -1));
+  if (is_lua != (*debug->what != 'C') || (is_lua && closure != function.value) ||
+      (is_lua && read<int>(key + lua.layout.line_defined) != debug->line_defined)) {
+    is_wrong_ = true;
+    lua.settop(state, top);
+    return 0;
+  }
+  Text name;
+  const bool has_name = is_main || (is_lua ? called_name(*debug, name)
+                                           : module_name(state, name) || called_name(*debug, name));
+  const std::uint64_t block_key =
+      is_lua ? key_of_code(state, *debug) : reinterpret_cast<std::uint64_t>(key);
+  std::uint32_t block = fbleprof_block_of_key(block_key);
+  if (block == 0) {
+    Text file;
+    file_of(*debug, file);
+    if (!has_name || is_main) name_by_place(*debug, is_main, name);
+    const fbleprof_source source = {
+        name.text(), is_lua ? file.text() : nullptr,
+        debug->line_defined > 0 ? static_cast<std::uint32_t>(debug->line_defined) : 0, 0, "Lua"};
+    block = fbleprof_block_with_key(block_key, &source);
+  } else if (has_name && known->unnamed_calls < kMostUnnamedCalls) {
+    fbleprof_block_rename(block, name.text());
+  }
+  lua.settop(state, top);
+  if (!known->key) ++used_;
+  *known = {key, is_lua ? read<const char*>(key + lua.layout.source) : nullptr, debug->line_defined,
+            block, has_name ? 0 : known->unnamed_calls - 1};
+  return block;
+}
+
+template std::uint32_t LuaFunctions::block_of(lua_State*, DebugOf52*, const CallInfo*);
+template std::uint32_t LuaFunctions::block_of(lua_State*, DebugOf54*, const CallInfo*);
+
+}  // namespace fbleprof::adapters

@@ -1,0 +1,50 @@
+// From a function of Lua to its block.
+//
+// A function is its prototype: the code that Lua compiled for one piece of the source, whatever
+// names it is called by. Prototypes are garbage collected, and so are the chunks that a program
+// compiles again and again. So a block's key is a hash of the source, the lines and the code, and
+// what was compiled twice is one function. The prototype's address is only the fast way to the
+// block.
+#pragma once
+
+#include <cstdint>
+
+#include "adapters/lua_api.h"
+
+namespace fbleprof::adapters {
+
+// A thread's table of known functions.
+class LuaFunctions {
+ public:
+  // The block of the function that `call` runs; `debug` is the hook's. 0: there is no space.
+  // Registers it if it is new, with the name by which it is called. Only in hooks and other calls
+  // of Lua's.
+  template <typename Debug>
+  std::uint32_t block_of(lua_State* state, Debug* debug, const CallInfo* call);
+
+  // Lua is not laid out as expected: nothing more is to be recorded.
+  bool is_wrong() const { return is_wrong_; }
+
+ private:
+  struct Known {
+    const char* key;  // the prototype, or the code of a C function
+    const char* source;
+    int line;
+    std::uint32_t block;
+    std::uint32_t unnamed_calls;  // left until we stop asking for the name
+  };
+
+  Known* find(const char* key);
+  bool grow();
+  template <typename Debug>
+  std::uint32_t learn(lua_State* state, Debug* debug, const StackSlot& function, Known* known);
+
+  Known* known_ = nullptr;
+  std::uint32_t capacity_ = 0, used_ = 0;
+  bool is_wrong_ = false;
+};
+
+extern template std::uint32_t LuaFunctions::block_of(lua_State*, DebugOf52*, const CallInfo*);
+extern template std::uint32_t LuaFunctions::block_of(lua_State*, DebugOf54*, const CallInfo*);
+
+}  // namespace fbleprof::adapters

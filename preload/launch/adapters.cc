@@ -1,0 +1,57 @@
+#include "launch/adapters.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "launch/target.h"
+
+namespace fbleprof::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Known {
+  const char* variable;
+  const char* library;
+  std::string_view symbol;  // in every program that is such a runtime, or is linked with one
+  const char* modules;      // which are the runtime, besides the program
+};
+constexpr Known kKnown[] = {
+    {"FBLEPROF_LUA", "libfbleprof_lua.so", "luaL_newstate",
+     "liblua5.2,liblua5.3,liblua5.4,liblua,lua"},
+};
+
+// As a name of its own, among those of symbols.
+constexpr std::string_view kMcount{"\0mcount", 8};
+
+bool is_off(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "off";
+}
+
+}  // namespace
+
+Adapters adapters_for(const std::string& path, const char* search_path,
+                      const std::string& recorder) {
+  Adapters adapters;
+  const std::string program = program_of(path, search_path);
+  for (const Known& known : kKnown) {
+    if (is_off(known.variable) || !holds_text(program, {known.symbol})) continue;
+    if (holds_text(program, {"__fentry__", kMcount, "__cyg_profile_func_enter"})) continue;
+    const fs::path library = fs::path(recorder).parent_path() / known.library;
+    if (access(library.c_str(), R_OK) != 0) {
+      adapters.error = std::string(known.library) + " was not found beside " + recorder;
+      return adapters;
+    }
+    adapters.libraries.push_back(library.string());
+    std::error_code failure;
+    adapters.counted_by_them +=
+        fs::canonical(program, failure).filename().string() + "," + known.modules + ",";
+  }
+  return adapters;
+}
+
+}  // namespace fbleprof::launch

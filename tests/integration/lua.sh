@@ -1,0 +1,88 @@
+#!/bin/bash
+# Functions of Lua scripts: their calls are those that a hook of Lua counts, and the script notices
+# nothing.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+scripts=$here/lua
+adapter=$(dirname "$LIB")/libfbleprof_lua.so
+command -v lua5.4 >/dev/null || { echo "skipped: lua5.4 is not installed"; exit 77; }
+
+# with_adapter: the profiled runs of this case load the adapter and count exactly.
+with_adapter() { settings+=(LD_PRELOAD="$LIB:$adapter" FBLEPROF_EXACT=on FBLEPROF_EXACT_EXCEPT=lua); }
+
+# counted LUA SCRIPT: the calls that the profile has are those that counter.lua counts.
+counted() {
+  "$1" "$scripts/counter.lua" "$dir/counts" "$2" >"$dir/counter.out" 2>&1 </dev/null
+  "$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+    python3 "$scripts/compare.py" "$2" "$dir/counts" >"$dir/compared"
+  check "$(cat "$dir/compared")" "$(wc -l <"$dir/compared")" = 1
+}
+
+for lua in lua5.2 lua5.3 lua5.4; do
+  if ! command -v $lua >/dev/null; then
+    skip "$lua is not installed"
+    continue
+  fi
+  for script in calls coroutines exits; do
+    begin "$script, $lua"
+    with_adapter
+    same $lua "$scripts/$script.lua"
+    verified "$profile"
+    counted $lua "$scripts/$script.lua"
+  done
+  begin "hooks of the program, $lua"
+  with_adapter
+  same $lua "$scripts/hooks.lua"
+done
+
+begin "names and places"
+with_adapter
+profiled lua5.4 "$scripts/calls.lua"
+"$REPORT" --self --all --format json "$profile" >"$dir/self.json" 2>/dev/null
+names() { python3 -c '
+import json, sys
+rows = json.load(open(sys.argv[1]))["rows"]
+print(sum(1 for r in rows if r.get("name") == sys.argv[2]))' "$dir/self.json" "$1"; }
+for function in fib loop even deep fail method colon __index __add table.sort pcall; do
+  check "$function is there once" "$(names $function)" = 1
+done 2>>"$dir/profiled.err"
+
+# The user's own LUA_INIT runs, under its own name, and no variable changes.
+text='print("user", debug.getinfo(1).source, os.getenv("LUA_INIT"), os.getenv("LUA_INIT_5_4"))'
+for setting in LUA_INIT="$text" LUA_INIT_5_4="$text" LUA_INIT='error("bad")' LUA_INIT='no Lua' \
+  LUA_INIT="@$scripts/calls.lua" LUA_INIT_5_4=; do
+  begin "${setting%%=*}, ${setting: -12}"
+  limits=("$setting")
+  with_adapter
+  same lua5.4 "$scripts/exits.lua"
+done
+begin "lua -E"
+with_adapter
+same lua5.4 -E -e 'print(os.getenv("LUA_INIT_5_4"), os.getenv("LUA_INIT"))'
+
+if [ -e /usr/include/lua5.4/lua.h ] && cc "$scripts/embedded.c" -o "$work/embedded" -llua5.4 2>/dev/null; then
+  begin "liblua in a program"
+  with_adapter
+  same "$work/embedded" "$scripts/calls.lua"
+  verified "$profile"
+  check "calls of fib in two states" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+    awk -F, '$1 == "fib" { print $4 }')" = 43782
+else
+  skip "liblua5.4-dev is not installed"
+fi
+
+# fble-prof knows the interpreter, also behind a script's first line.
+begin "fble-prof loads the adapter"
+printf '#!/usr/bin/env lua5.4\nlocal function f() end\nfor i = 1, 9 do f() end\n' >"$dir/script"
+chmod +x "$dir/script"
+for how in "lua5.4 $dir/script" "$dir/script"; do
+  rm -f "$dir"/mlmon.out*
+  # shellcheck disable=SC2086  # the program and its argument
+  "$FBLE_PROF" --exact -o "$profile" $how
+  check "calls of f by $how" "$("$REPORT" --self --format csv "$profile"* 2>/dev/null |
+    awk -F, '$1 == "f" { print $4 }')" = 9
+done
+rm -f "$dir"/mlmon.out*
+"$FBLE_PROF" --no-lua --exact -o "$profile" lua5.4 "$dir/script"
+check "--no-lua counts Lua's own functions" "$("$REPORT" --self --format csv "$profile" 2>/dev/null |
+  grep -c '^f,')" = 0
