@@ -82,8 +82,8 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   if (!is_fault(number, info->si_code)) {
     const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
     // Where no more signals may be queued, it comes without its details.
-    if (kernel_failed(kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number,
-                                  reinterpret_cast<long>(info)))) {
+    if (kernel_failed(
+            kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number, reinterpret_cast<long>(info)))) {
       kernel_call(SYS_tgkill, pid, tid, number);
     }
   }
