@@ -21,6 +21,7 @@
 #include "launch/periodic.h"
 #include "launch/program_run.h"
 #include "launch/runs.h"
+#include "launch/say.h"
 #include "launch/target.h"
 #include "launch_paths.h"
 
@@ -32,8 +33,6 @@ using namespace fbleprof::launch;
 constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
-
-void say(const std::string& line) { std::fprintf(stderr, "fble-prof: %s\n", line.c_str()); }
 
 int give_up(int status, const std::string& line) {
   say(line);
