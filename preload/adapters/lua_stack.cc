@@ -24,18 +24,21 @@ constexpr std::uint8_t kKindOfObject = 8;  // byte of every collectable object
 
 // Where a call says whether its loop was entered for it.
 struct CallLayout {
-  std::size_t status;  // of RawCall
-  std::uint8_t status_bytes, is_fresh_bit;
+  std::size_t status;           // of RawCall
+  std::uint8_t bit;             // of the status
+  bool fresh;                   // what the bit is if the loop was entered for this call
   std::size_t status_of_state;  // 0: it runs, waits for another, or has ended
+
+  bool is_fresh(const char* call) const { return (call[status] >> bit & 1) == (fresh ? 1 : 0); }
 };
 CallLayout layout_of_calls() {
   switch (lua.version) {
     case 504:
-      return {62, 2, 2, 10};
+      return {62, 2, true, 10};
     case 503:
-      return {66, 2, 3, 12};
+      return {66, 3, true, 12};
     default:
-      return {34, 1, 2, 10};
+      return {34, 2, false, 10};
   }
 }
 
@@ -74,13 +77,12 @@ bool is_as_told(lua_State* state) {
   }
   StackSlot ours{}, chunk{};
   const CallLayout layout = layout_of_calls();
-  const auto* status = address(&before) + layout.status;
   for (RawCall older = call; older.previous; peek(older.previous, &older)) {
     base_of_state = static_cast<std::size_t>(older.previous - address(state));
   }
   return base_of_state < kMostOfState && peek(call.function, &ours) &&
          is_c(ours.kind & kKindBits) && peek(before.function, &chunk) &&
-         (chunk.kind & kKindBits) == kLuaFunction && (*status >> layout.is_fresh_bit & 1) == 1;
+         (chunk.kind & kKindBits) == kLuaFunction && layout.is_fresh(address(&before));
 }
 
 int look_from_lua(lua_State* state) {
@@ -361,8 +363,9 @@ fbleprof_block LuaStack::block_of(const char* closure) {
   return known.block;
 }
 
-// False: the call is gone.
-bool LuaStack::describe(const char* call, fbleprof_frame* frame) {
+// False: the call is gone. A coroutine that was resumed has one invocation of the loop for all of
+// its calls, until the newest return.
+bool LuaStack::describe(const char* call, int coroutine, fbleprof_frame* frame) {
   RawCall raw{};
   StackSlot function{};
   *frame = {};
@@ -370,9 +373,9 @@ bool LuaStack::describe(const char* call, fbleprof_frame* frame) {
   const std::uint8_t kind = function.kind & kKindBits;
   frame->goes_on = 1;
   if (kind == kLuaFunction) {
-    const CallLayout layout = layout_of_calls();
     frame->block = block_of(function.value);
-    frame->goes_on = (address(&raw)[layout.status] >> layout.is_fresh_bit & 1) == 0;
+    frame->goes_on = coroutine == 0 ? !layout_of_calls().is_fresh(address(&raw))
+                                    : raw.previous != chain_[coroutine] + base_of_state;
   } else if (is_c(kind)) {
     const char* code = function.value;
     if (kind == kCClosure && !peek(function.value + kCodeOfCClosure, &code)) return true;
@@ -422,7 +425,8 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     reading.coroutine = chain_count_;
   }
   if (reading.is_at_oldest) {
-    if (reading.oldest_left != 0) return describe(oldest_[--reading.oldest_left], frame);
+    if (reading.oldest_left != 0)
+      return describe(oldest_[--reading.oldest_left], reading.coroutine, frame);
     reading.is_at_oldest = false;
     reading.call = nullptr;
     reading.frames = 0;
@@ -432,8 +436,8 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     if (has_unnamed_) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
     return 0;
   }
-  if (++reading.frames <= kMostNewest) return describe(reading.call, frame);
-  if (!skip_middle(reading)) return describe(reading.call, frame);
+  if (++reading.frames <= kMostNewest) return describe(reading.call, reading.coroutine, frame);
+  if (!skip_middle(reading)) return describe(reading.call, reading.coroutine, frame);
   *frame = {};
   constexpr fbleprof_source kLeftOut = {"[deep recursion: frames left out]", nullptr, 0, 0, "Lua"};
   constexpr std::uint64_t kKey = 0xf8a3e5;

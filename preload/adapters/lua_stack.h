@@ -66,7 +66,7 @@ class LuaStack {
   bool is_programs_own(const Reading& reading) const;
   bool skip_middle(Reading& reading);
   fbleprof_block block_of(const char* closure);
-  bool describe(const char* call, fbleprof_frame* frame);
+  bool describe(const char* call, int coroutine, fbleprof_frame* frame);
   void ask_for_names(char* running);
 
   const char* mains_[kMostMains];

@@ -81,8 +81,9 @@ for lua in lua5.2 lua5.3 lua5.4; do
   same $lua "$scripts/shares.lua"
   verified "$profile"
   path_is_there "main chunk,direct,work"
-  path_is_there "main chunk,in_coroutine,for iterator,produce,work"
-  path_is_there "main chunk,from_c,table.sort,compare,work"
+  path_is_there "produce,work"
+  path_is_there "main chunk,from_c,table.sort"
+  path_is_there "compare,work"
   near "direct" "$(dominated direct)" 40 15
   near "in a coroutine" "$(dominated produce)" 40 15
   least=$(dominated work)

@@ -1,5 +1,4 @@
--- Three parts of the same work: called directly, in a coroutine, and from C. Half of the first is in
--- a function that has no name.
+-- Three parts of work: called directly, in a coroutine, and from C.
 local units = tonumber(arg and arg[1]) or 300
 local function work(n)
   local s = 0
@@ -8,21 +7,22 @@ local function work(n)
 end
 local function direct()
   work(20000)
-  return (function() return (work(20000)) end)()
+  local result = work(20000)
+  return result
 end
 local function produce()
   for _ = 1, 10 do coroutine.yield((work(4000))) end
 end
 local function in_coroutine()
-  for _ in coroutine.wrap(produce) do end
+  for _ in coroutine.wrap(function() produce() end) do end
   return 0
 end
 local function compare(a, b)
-  work(20000 / 1)
+  work(20000)
   return a < b
 end
 local function from_c()
-  table.sort({2, 1}, compare)
+  table.sort({2, 1}, function(a, b) local less = compare(a, b) return less end)
   return 0
 end
 for i = 1, units do
