@@ -398,7 +398,10 @@ void rewrite_program() {
   if (profile.settings.exact.empty()) return;
   // The calls of scripts are counted, and of what they call. Those of the interpreter's own
   // functions are so many that only who asks for them by name gets them.
-  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) return;
+  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) {
+    if (is_python_itself()) return;
+    profile.settings.exact_except.add(",libpython3");
+  }
   rewrite_new_modules();
   if (!is_forbidden) watch_loader();
 }
