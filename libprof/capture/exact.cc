@@ -211,13 +211,22 @@ void order_missing_plans() {
   make_plans(settings.exact_tool.c_str(), orders.order);
 }
 
+// The calls of scripts are counted, and of what they call. Those of the interpreter's own functions
+// are so many that only who asks for them by name gets them.
+void leave_python_out() {
+  static bool is_left_out = false;
+  if (!is_left_out) profile.settings.exact_except.add(",libpython3");
+  is_left_out = true;
+}
+
 }  // namespace
 
 void rewrite_new_modules() {
   if (profile.settings.exact.empty()) return;
-  // The calls of scripts are counted, and of what they call. Those of the interpreter's own
-  // functions are so many that only who asks for them by name gets them.
-  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) return;
+  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) {
+    if (is_python_itself()) return;
+    leave_python_out();
+  }
   order_missing_plans();
   for_each_new_module([&](Module& module) {
     static Path path;

@@ -79,10 +79,10 @@ bool RuntimeWalk::hides() const {
   return false;
 }
 
-bool RuntimeWalk::is_loop() const {
+bool RuntimeWalk::is_loop(std::uint64_t pc) const {
   for (std::uint32_t i = 0; i < count_; ++i) {
     const Runtime& runtime = *all_[i].runtime;
-    if (pc_ >= runtime.loop_begin && pc_ < runtime.loop_end) return true;
+    if (pc >= runtime.loop_begin && pc < runtime.loop_end) return true;
   }
   return false;
 }

@@ -61,8 +61,9 @@ class RuntimeWalk {
   std::uint32_t next_block();
   // Whether the visited frame is left out.
   bool hides() const;
-  // Whether it is one of a loop. Where a runtime tells its calls, that is a script's function, too.
-  bool is_loop() const;
+  // Whether the code is that of a loop. Where a runtime tells its calls, a loop stands for a
+  // script's function, too.
+  bool is_loop(std::uint64_t pc) const;
 
   // After the walk: the next script's function whose machine frame was not met; 0 at the end.
   std::uint32_t rest();

@@ -13,17 +13,17 @@ using Address = const char*;
 
 // Where the interpreter keeps what we read: bytes into its structures.
 struct Layout {
-  int minor;                  // Python 3.minor
-  int thread_frames;          // thread state: its newest frame or, if has_cframes, its cframe
-  bool has_cframes;           // then a frame is entered by each invocation of the loop:
-  int newest, outer;          // cframe: its newest frame, and the cframe around it
-  int code, caller;           // frame
-  int entry, entry_value;     // frame: the byte that tells where the loop was entered; -1: all are
-  bool is_entry_extra;        // then that frame is no function, but stands below the first one
-  int line, file, name;       // code object
-  int ascii, wide;            // string: its characters
-  int profiler, profiler_of;  // thread state: profile function, and its object
-  int tracing;                // thread state: not 0 while a profile function runs; -1: 3.12's way
+  int minor;               // Python 3.minor
+  int thread_frames;       // thread state: its newest frame or, if has_cframes, its cframe
+  bool has_cframes;        // then a frame is entered by each invocation of the loop:
+  int newest, outer;       // cframe: its newest frame, and the cframe around it
+  int code, caller;        // frame
+  int entry, entry_value;  // frame: the byte that tells where the loop was entered; -1: all are
+  bool is_entry_extra;     // then that frame is no function, but stands below the first one
+  int line, file, name;    // code object
+  int ascii, wide;         // string: its characters
+  int profiler;            // thread state: profile function
+  int tracing;             // thread state: not 0 while a profile function runs; -1: 3.12's way
 };
 constexpr int kTypeOf = 8;  // any object
 

@@ -5,8 +5,8 @@
 
 namespace fbleprof::adapters::python {
 
-constexpr int kLength = 16, kTextState = 32;         // of a string
-constexpr size_t kMostName = 512, kMostFile = 1024;  // bytes; what is longer is cut
+constexpr int kLength = 16, kTextState = 32;        // of a string
+constexpr size_t kMostName = 256, kMostFile = 512;  // bytes; what is longer is cut
 
 // A string of the interpreter's in UTF-8.
 template <size_t kMost>

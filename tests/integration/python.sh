@@ -57,6 +57,7 @@ begin "counts are cProfile's"
 settings=(FBLEPROF_EXACT=on)
 same "$python" "$scripts/counted.py"
 compared "$dir/counts"
+check "the loop stands for the functions" "$(grep -c '^\(fib\|deep\),_PyEval_EvalFrameDefault,' "$dir/edges.csv")" = 0
 
 begin "counts in threads"
 "$python" "$counts" setprofile "$scripts/counted.py" "$dir/counts" threads >/dev/null || fail "setprofile"

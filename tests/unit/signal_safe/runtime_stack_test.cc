@@ -76,7 +76,8 @@ TEST(RuntimeStack, WithoutMarksEachFrameOfTheLoopRunsOneFunction) {
   EXPECT_EQ(blocks_of(walk), Blocks());
   walk.visit(150, 5100, 5200);
   EXPECT_EQ(blocks_of(walk), Blocks{1});
-  EXPECT_TRUE(walk.is_loop());
+  EXPECT_TRUE(walk.is_loop(150));
+  EXPECT_FALSE(walk.is_loop(300));
   walk.visit(150, 5200, 5300);
   EXPECT_EQ(blocks_of(walk), Blocks{2});
 }
