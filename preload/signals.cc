@@ -8,6 +8,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 
+#include "capture/adapters.h"
 #include "capture/fatal_signals.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
@@ -54,6 +55,8 @@ int flags_of_signal(int number) {
 
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {
+  // Python's first, once it is up.
+  if (number == SIGPIPE && action) capture::load_python_adapter();
   if (is_ours_to_set(number)) return set_action(number, action, old);
   return original::sigaction(number, action, old);
 }

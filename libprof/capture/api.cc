@@ -50,4 +50,5 @@ FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     fbleprof_block_rename,   fbleprof_query_pair,
     fbleprof_profile_new,    fbleprof_profile_with,
     fbleprof_profile_write,  fbleprof_profile_free,
+    fbleprof_read_stack,     fbleprof_peek,
 };

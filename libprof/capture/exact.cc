@@ -4,6 +4,7 @@
 
 #include "arch/call_instruction.h"
 #include "arch/trampoline.h"
+#include "capture/adapters.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
@@ -395,6 +396,9 @@ void watch_loader() {
 
 void rewrite_program() {
   if (profile.settings.exact.empty()) return;
+  // The calls of scripts are counted, and of what they call. Those of the interpreter's own
+  // functions are so many that only who asks for them by name gets them.
+  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) return;
   rewrite_new_modules();
   if (!is_forbidden) watch_loader();
 }

@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
+#include "arch/peek.h"
 #include "capture/ending.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
+#include "signal_safe/peek.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -29,6 +31,8 @@ constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, 
 constexpr int kFirstRealTime = 34, kLastRealTime = 64;
 
 bool watching = false;
+// Whether reads of memory that is not there may fault: see peek.h.
+bool peeking = false;
 // The program's actions, where the kernel has a handler of ours.
 struct sigaction program_actions[kLastRealTime + 1];
 
@@ -52,12 +56,22 @@ bool replace_lost_file(const siginfo_t* info) {
                                     0));
 }
 
-void on_fatal(int number, siginfo_t* info, void* context) {
+// Faults of which the program is to know nothing.
+bool may_be_our_fault(int number) { return number == SIGBUS || (peeking && number == SIGSEGV); }
+
+// Whether the fault was ours: a read of memory that is not there, or of our own lost file.
+bool repair_fault(int number, const siginfo_t* info, void* context) {
+  if (!may_be_our_fault(number) || info->si_code <= 0) return false;
+  if (arch::resume_failed_copy(context)) return true;
   const int saved_errno = errno;
-  if (number == SIGBUS && info->si_code > 0 && replace_lost_file(info)) {
-    errno = saved_errno;
-    return;
-  }
+  const bool is_repaired = number == SIGBUS && replace_lost_file(info);
+  errno = saved_errno;
+  return is_repaired;
+}
+
+void on_fatal(int number, siginfo_t* info, void* context) {
+  if (repair_fault(number, info, context)) return;
+  const int saved_errno = errno;
   if (fbleprof_hot.top && fbleprof_hot.self->canary->alive && is_profiling()) {
     signal_safe::charge_fatal(*fbleprof_hot.self, arch::state_of(context));
   }
@@ -96,7 +110,7 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  } else if (!is_ignored && (number == SIGBUS || (action.sa_flags & SA_RESETHAND))) {
+  } else if (!is_ignored && (may_be_our_fault(number) || (action.sa_flags & SA_RESETHAND))) {
     ours.sa_sigaction = on_handled;
     ours.sa_flags = (action.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
   }
@@ -105,11 +119,8 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
 
 // In front of a handler of the program's.
 void on_handled(int number, siginfo_t* info, void* context) {
+  if (repair_fault(number, info, context)) return;
   const int saved_errno = errno;
-  if (number == SIGBUS && info->si_code > 0 && replace_lost_file(info)) {
-    errno = saved_errno;
-    return;
-  }
   const struct sigaction action = program_actions[number];
   if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {
     struct sigaction reset = action;
@@ -141,6 +152,15 @@ void watch_fatal_signals() {
   for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
   on_death_by_sampling_signal([] { finish_process(format::State::kFatal, kSamplingSignal); });
   watching = true;
+}
+
+void catch_faults_of_peeks() {
+  if (!watching || peeking) return;
+  peeking = true;
+  struct sigaction action {};
+  if (set_watched_action(SIGSEGV, nullptr, &action) != 0) return;
+  if (set_watched_action(SIGSEGV, &action, nullptr) != 0) return;
+  signal_safe::expect_caught_faults();
 }
 
 bool is_watched(int number) {

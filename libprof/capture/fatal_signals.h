@@ -7,8 +7,9 @@
 // and registers are the same. The program does not see the handler; it is told the action that it
 // set.
 //
-// Our handler also stands in front of two actions of the program:
+// Our handler also stands in front of three actions of the program:
 //  - SA_RESETHAND, after which the default is in force;
+//  - a handler of SIGSEGV, once there is a runtime whose stack we read (arch/peek.h);
 //  - a handler of SIGBUS. SIGBUS has one more cause under the profiler: somebody truncated the
 //    profile's file under our mapping. Then memory replaces what is gone, and the program
 //    continues.
@@ -22,6 +23,9 @@ void watch_fatal_signals();
 
 // Whether the signal's action goes through set_watched_action.
 bool is_watched(int number);
+
+// From now on a fault of signal_safe::peek is not the program's. Not in handlers.
+void catch_faults_of_peeks();
 
 // sigaction for a watched signal: 0, or -1 with errno. Async-signal-safe.
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old);

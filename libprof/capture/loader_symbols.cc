@@ -108,13 +108,33 @@ class Symbols {
 
 }  // namespace
 
-void* next_definition(const char* name) {
+namespace {
+
+const link_map* own_entry() {
   const link_map* map = _r_debug.r_map;
   while (map && map->l_ld != _DYNAMIC) map = map->l_next;
-  while (map && (map = map->l_next) != nullptr) {
+  return map;
+}
+
+void* definition_from(const link_map* map, const char* name) {
+  for (; map; map = map->l_next) {
     if (void* found = Symbols(*map).find(name)) return found;
   }
   return nullptr;
+}
+
+}  // namespace
+
+void* next_definition(const char* name) {
+  const link_map* own = own_entry();
+  return own ? definition_from(own->l_next, name) : nullptr;
+}
+
+void* any_definition(const char* name) { return definition_from(_r_debug.r_map, name); }
+
+const char* own_file() {
+  const link_map* own = own_entry();
+  return own && own->l_name ? own->l_name : "";
 }
 
 }  // namespace fbleprof::capture

@@ -10,4 +10,11 @@ namespace fbleprof::capture {
 // none of them defines it. Not in handlers: another thread may be unloading an object.
 void* next_definition(const char* name);
 
+// What the name means to the first object in the list that defines it, the program included; null
+// if none does.
+void* any_definition(const char* name);
+
+// The file of this library, as the loader names it; "" if it is not in the list.
+const char* own_file();
+
 }  // namespace fbleprof::capture

@@ -175,6 +175,10 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
     } else if (is("FBLEPROF_VERBOSE")) {
       check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
+    } else if (is("FBLEPROF_PYTHON")) {
+      check(read_switch(value, &settings.python), "FBLEPROF_PYTHON", "on or off");
+    } else if (is("FBLEPROF_NATIVE")) {
+      check(read_switch(value, &settings.recording.runtime_frames), "FBLEPROF_NATIVE", "on or off");
     } else if (is("FBLEPROF_ALLOCS")) {
       check(
           read_allocations(value, &settings.recording), "FBLEPROF_ALLOCS",

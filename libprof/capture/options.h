@@ -20,6 +20,7 @@ struct Settings {
   Text<1024> exact_except;                    // FBLEPROF_EXACT_EXCEPT: not by default, names
   Path exact_plans, exact_tool;               // FBLEPROF_EXACT_PLANS, _TOOL: a folder, fble-prof
   bool verbose = false;                       // FBLEPROF_VERBOSE
+  bool python = true;                         // FBLEPROF_PYTHON: its scripts are shown
   Text<16> mpi_rank;                          // from the MPI launcher; empty: none
   // Complaints about bad values, one per line; noted once there is a file.
   Text<1024> complaints;

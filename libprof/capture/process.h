@@ -8,9 +8,10 @@
 //     < allocations < program_path
 //     < process_facts < output_name < output_file < sampling_timer <
 //   signals
-//     < thread_memory < threads < modules < description < profile < plans, module_choice < exact
+//     < thread_memory < threads < modules < description < profile < adapters, plans, module_choice
+//     < exact
 //     < confinement, leaks < ending, fork_child, locked_memory < fatal_signals, exec < process <
-//     api < block_registry, green_threads, profiles < fibers, query
+//     api < block_registry, green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

@@ -1,6 +1,7 @@
 #include "signal_safe/context_at.h"
 
 #include "signal_safe/live_rule.h"
+#include "signal_safe/runtime_stack.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -68,8 +69,34 @@ bool may_be_deep(const ThreadState& thread) {
   return thread.session->options.compaction == format::Compaction::kPair;
 }
 
+// Adds the function of a script to the walked frames; false if there is no more room.
+bool add_script_frame(ThreadState& thread, std::uint32_t block) {
+  Session& session = *thread.session;
+  const Ref function = session.function_of_block(block);
+  WalkedFrame* frame = thread.known.next(session.pages, may_be_deep(thread));
+  if (frame) *frame = {0, 0, 0, function, 0};
+  return frame != nullptr;
+}
+
+// Adds the functions of scripts that the walk's current frame runs.
+bool add_script_frames(ThreadState& thread, RuntimeWalk& scripts, const StackWalk& walk) {
+  scripts.visit(walk.code_address(), walk.state().sp, walk.return_slot());
+  while (const std::uint32_t block = scripts.next_block()) {
+    if (!add_script_frame(thread, block)) return false;
+  }
+  return true;
+}
+
+// Adds those whose machine frame the walk did not meet.
+bool add_other_script_frames(ThreadState& thread, RuntimeWalk& scripts) {
+  while (const std::uint32_t block = scripts.rest()) {
+    if (!add_script_frame(thread, block)) return false;
+  }
+  return true;
+}
+
 // Walks from the innermost frame to that of the newest live entry, which it leaves in `place`.
-Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
+Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWalk& scripts) {
   Path path;
   path.site_in_entry = 0;
   Session& session = *thread.session;
@@ -83,7 +110,7 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
     const std::uint64_t sp = walk.state().sp;
     const bool is_on_stack = place.stack->contains(sp);
     // What called the first function on a stack of its own is that stack's base.
-    if (was_on_stack && !is_on_stack) return path;
+    if (was_on_stack && !is_on_stack) break;
     was_on_stack = is_on_stack;
     const Ref function = code.place_at(walk.code_address());
     if (is_on_stack) {
@@ -94,20 +121,30 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk) {
         return path;
       }
     }
-    WalkedFrame* frame = known.next(session.pages, is_deep);
-    if (!frame) break;
+    const bool is_full = scripts.is_active() && !add_script_frames(thread, scripts, walk);
+    WalkedFrame* frame = is_full ? nullptr : known.next(session.pages, is_deep);
+    if (!frame) {
+      path.is_known = false;
+      return path;
+    }
     *frame = {is_on_stack ? walk.pc_slot() : 0, walk.state().pc, walk.needed_fp(), function, 0};
+    if (scripts.hides() && !session.options.runtime_frames) *frame = {};
     if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) && function != 0 &&
         code.is_entering(function)) {
       return path;
     }
-    if (known.has_met(ground_of(thread, place))) {
+    // Where scripts run, frames of the machine stack do not tell all.
+    if (!scripts.is_active() && known.has_met(ground_of(thread, place))) {
       path.has_met = true;
       return path;
     }
-    if (!walk.next()) break;
+    if (!walk.next()) {
+      // The runtime's own list tells what called, even where the walk could not go on.
+      path.is_known = walk.is_complete() || scripts.is_active();
+      break;
+    }
   }
-  path.is_known = walk.is_complete();
+  if (!add_other_script_frames(thread, scripts)) path.is_known = false;
   return path;
 }
 
@@ -143,7 +180,8 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   }
   const Place newest = place;
   StackWalk walk(thread, at, is_return);
-  Path path = walk_to_entry(thread, place, walk);
+  RuntimeWalk scripts(session.runtimes);
+  Path path = walk_to_entry(thread, place, walk, scripts);
   // Nothing that the walk saw proves another entry, so the filter by address must do.
   if (!path.is_known) place = newest;
   Ref context = node_of(thread, place);
@@ -173,7 +211,11 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
     frame.context = context;
     site = frame.pc;
   }
-  if (path.is_known && !has_hooked && ground.entry) known.remember(ground);
+  if (scripts.is_active()) {
+    known.forget();
+  } else if (path.is_known && !has_hooked && ground.entry) {
+    known.remember(ground);
+  }
   return context;
 }
 

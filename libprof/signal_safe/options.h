@@ -22,6 +22,7 @@ struct Options {
   bool leaves = false;            // sampled addresses are children
   bool faults = false;            // page faults are charged
   bool native_below = true;       // code without hooks below a counted context is sampled
+  bool runtime_frames = false;    // an interpreter's own functions are shown between a script's
   std::uint64_t tick_period = 1;  // ticks are charged when this many have passed
   std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
   AllocationMode allocations = AllocationMode::kOff;

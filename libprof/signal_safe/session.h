@@ -13,6 +13,7 @@
 #include "signal_safe/code_map.h"
 #include "signal_safe/options.h"
 #include "signal_safe/pages.h"
+#include "signal_safe/runtime_stack.h"
 #include "signal_safe/trampolines.h"
 
 namespace fbleprof::signal_safe {
@@ -65,6 +66,7 @@ struct Session {
   Trampolines trampolines;
   Clocks clocks;
   Allocations allocations;
+  Runtimes runtimes;
   std::uint64_t start_monotonic_ns = 0;
 
   // The function of a special node that is not a tree's own.

@@ -53,8 +53,8 @@ po::options_description recording_options() {
   add("exact", po::value<std::string>()->implicit_value("on")->value_name("[=MODULES]"),
       "count every call of a program without hooks, in its exact context: the starts of its "
       "functions are changed in memory. Without MODULES: of the program and its libraries, but not "
-      "of libc. In a Lua program: of the script's functions, instead of Lua's own. MODULES: names "
-      "of "
+      "of libc. In a Lua or Python program: of the script's functions, instead of the "
+      "interpreter's own. MODULES: names of "
       "files (libz,program: program is the program itself), or all. What cannot be counted is "
       "sampled; the report's --coverage says which functions and why");
   add("runs", po::value<std::string>()->value_name("N"),
@@ -76,6 +76,10 @@ po::options_description recording_options() {
   add("no-native-below",
       "charge the time of code without hooks to the hooked function or block that called it, "
       "instead of showing that code below it");
+  add("native",
+      "show an interpreter's own functions between those of its scripts, too (they are left out)");
+  add("no-python",
+      "do not show the functions of Python scripts, but only those of the interpreter");
   add("no-lua", "do not show functions of Lua scripts, only those of the Lua interpreter");
   add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
   return options;
@@ -213,6 +217,7 @@ struct Switch {
 constexpr Switch kSwitches[] = {
     {"callsites", "FBLEPROF_CALLSITES", "1"}, {"leaves", "FBLEPROF_LEAVES", "1"},
     {"faults", "FBLEPROF_FAULTS", "1"},       {"no-native-below", "FBLEPROF_NATIVE_BELOW", "off"},
+    {"native", "FBLEPROF_NATIVE", "on"},      {"no-python", "FBLEPROF_PYTHON", "off"},
     {"no-lua", "FBLEPROF_LUA", "off"},        {"start-off", "FBLEPROF_START", "off"},
     {"verbose", "FBLEPROF_VERBOSE", "1"},
 };

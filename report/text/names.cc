@@ -144,7 +144,9 @@ std::string Names::mark_of(FunctionId function) const {
 std::string Names::source_line(FunctionId function) const {
   const Functions& functions = profile_->functions();
   const std::string_view file = profile_->text(functions.file[function.index()]);
-  if (!lines_ || file.empty()) return {};
+  // A script's function has no other place: two of one name differ in this.
+  const bool is_of_script = functions.language[function.index()] != StringId{};
+  if ((!lines_ && !is_of_script) || file.empty()) return {};
   const std::uint32_t line = functions.line[function.index()];
   const std::string name = escape(base_name(file));
   return line == 0 ? fmt::format("  {}", name) : fmt::format("  {}:{}", name, line);

@@ -73,7 +73,7 @@ _fble_prof() {
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --tick-period= --exact --runs= --memory-profile --callsites --leaves --faults --no-native-below --no-lua --start-off --names --verbose --help
+      --tick-period= --exact --runs= --memory-profile --callsites --leaves --faults --no-native-below --native --no-lua --no-python --start-off --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return

@@ -78,6 +78,15 @@ typedef struct fbleprof_visit {
   size_t profile_length;
 } fbleprof_visit;
 
+/* One function on a runtime's own stack, as a reader tells it to fbleprof_read_stack. */
+typedef struct fbleprof_frame {
+  fbleprof_block block; /* 0: not to be shown */
+  uint32_t reserved;
+  /* An address on the machine stack inside the frame of the interpreter's loop that runs it, such
+   * as that of a variable of the loop; 0: unknown. */
+  uint64_t mark;
+} fbleprof_frame;
+
 /* The functions, as the library exports them in one table. New ones are added at the end only. */
 struct fbleprof_api {
   uint32_t version, size; /* FBLEPROF_API_VERSION; bytes of the table */
@@ -113,6 +122,8 @@ struct fbleprof_api {
   fbleprof_profile* (*profile_with)(fbleprof_profile* profile);
   int (*profile_write)(fbleprof_profile* profile, const char* path);
   void (*profile_free)(fbleprof_profile* profile);
+  int (*read_stack)(const void* loop, int (*reader)(void* state, fbleprof_frame* frame));
+  int (*peek)(const void* from, void* to, size_t bytes);
 };
 
 #ifndef FBLEPROF_BUILDING_LIBRARY
@@ -182,7 +193,8 @@ FBLEPROF_INLINE_ fbleprof_block fbleprof_block_of_key(uint64_t key) {
   return FBLEPROF_NEW_CALL_OR_(block_of_key, (key), 0);
 }
 /* Registers a block under a key. Where the key has one, that now stands for another function (an
- * address was used again): the key means the new block from now on. Not from signal handlers. */
+ * address was used again): the key means the new block from now on. Not from signal handlers,
+ * except in a reader of fbleprof_read_stack. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_with_key(uint64_t key,
                                                         const fbleprof_source* source) {
   return FBLEPROF_NEW_CALL_OR_(block_with_key, (key, source), 0);
@@ -321,6 +333,29 @@ FBLEPROF_INLINE_ int fbleprof_profile_write(fbleprof_profile* profile, const cha
  * handlers. */
 FBLEPROF_INLINE_ void fbleprof_profile_free(fbleprof_profile* profile) {
   FBLEPROF_NEW_CALL_(profile_free, (profile));
+}
+
+/* -- Stacks that the handler reads -- */
+
+/* Makes the functions on a runtime's own stack appear in samples, at no cost between them. `loop`
+ * is an address in the interpreter's loop. At each sample `reader` is called until it returns 0, in
+ * the sampled thread, newest function first; `state` is 128 bytes of its own, zeroed before the
+ * first call. It may be called at any instruction of the thread, in a signal handler: no lock, no
+ * allocation, no call of the runtime; it reads what may be in the middle of a change by
+ * fbleprof_peek. It may call fbleprof_block_of_key and fbleprof_block_with_key, and no other
+ * function of this header.
+ *
+ * Without marks, each frame of the loop runs one function. The runtime's own functions are left out
+ * where they stand between those of scripts. 0, or -1: not recorded, more than 4 runtimes, or an
+ * unknown address. Not from signal handlers. */
+FBLEPROF_INLINE_ int fbleprof_read_stack(const void* loop,
+                                         int (*reader)(void* state, fbleprof_frame* frame)) {
+  return FBLEPROF_NEW_CALL_OR_(read_stack, (loop, reader), -1);
+}
+/* Copies memory that may not be there. 1, or 0: it cannot be read. Some 3 ns. Any thread, readers
+ * and signal handlers included. */
+FBLEPROF_INLINE_ int fbleprof_peek(const void* from, void* to, size_t bytes) {
+  return FBLEPROF_NEW_CALL_OR_(peek, (from, to, bytes), 0);
 }
 
 #endif /* FBLEPROF_BUILDING_LIBRARY */

@@ -1,0 +1,25 @@
+// The C API's readers of runtimes' stacks: see fbleprof/fbleprof.h, signal_safe/runtime_stack.h.
+#include "capture/api.h"
+#include "capture/fatal_signals.h"
+#include "capture/profile.h"
+#include "signal_safe/peek.h"
+#include "signal_safe/session.h"
+
+using namespace fbleprof;  // NOLINT: the functions below are C's
+using signal_safe::RuntimeFrame;
+using signal_safe::session;
+
+static_assert(sizeof(fbleprof_frame) == sizeof(RuntimeFrame));
+static_assert(offsetof(fbleprof_frame, block) == offsetof(RuntimeFrame, block));
+static_assert(offsetof(fbleprof_frame, mark) == offsetof(RuntimeFrame, mark));
+
+int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*)) {
+  if (!capture::is_profiling()) return -1;
+  capture::catch_faults_of_peeks();
+  const auto read = reinterpret_cast<signal_safe::ReadRuntimeFrame>(reader);
+  return session.runtimes.add(loop, read) ? 0 : -1;
+}
+
+int fbleprof_peek(const void* from, void* to, size_t bytes) {
+  return signal_safe::peek(from, to, bytes) ? 1 : 0;
+}

@@ -1,0 +1,87 @@
+// The stacks of runtimes: functions of scripts, which the machine stack does not show.
+//
+// An interpreter's loop is one function of the machine stack, and runs one function of a script or
+// many. The runtime's own list of them is read by a function that its adapter gives us
+// (fbleprof_read_stack), newest first, while the machine stack is walked from the same end. A
+// script's function belongs to the machine frame that holds its mark, an address on the machine
+// stack; if the runtime has no marks, each frame of the loop runs one.
+//
+// The runtime's own functions from one script's function to the next are left out, and so is the
+// loop. Otherwise the pair rule would fold at them: all calls from script to script take the same
+// way through the runtime. What scripts call, what called the outermost one, and what is not the
+// runtime's (libc, extension modules) stays.
+//
+// All functions: the thread itself, in a hook or in the handler; no lock, no allocation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "format/format.h"
+
+namespace fbleprof::signal_safe {
+
+// The next function of a runtime's stack. As fbleprof_frame in fbleprof.h.
+struct RuntimeFrame {
+  std::uint32_t block;  // 0: none that is to be shown
+  std::uint32_t reserved;
+  std::uint64_t mark;  // 0: none
+};
+inline constexpr int kReaderWords = 16;
+using ReadRuntimeFrame = int (*)(void* state, RuntimeFrame* frame);
+
+struct Runtime {
+  std::atomic<ReadRuntimeFrame> read{nullptr};  // set last
+  std::uint64_t loop_begin = 0, loop_end = 0;   // the interpreter's loop
+  std::uint64_t text_begin = 0, text_end = 0;   // the module that it is in
+};
+
+// Those of a process. A later one is added behind the others; none goes away.
+struct Runtimes {
+  static constexpr std::uint32_t kMost = 4;
+  Runtime all[kMost];
+  std::atomic<std::uint32_t> count{0};
+
+  // False: there are too many, or `loop` is not in loaded code. Not in handlers.
+  bool add(const void* loop, ReadRuntimeFrame read);
+};
+
+// The stacks of the calling thread in all runtimes, beside one walk of its machine stack.
+class RuntimeWalk {
+ public:
+  explicit RuntimeWalk(Runtimes& runtimes);
+
+  // Whether the thread runs functions of a script, or did so in this walk.
+  bool is_active() const { return is_active_; }
+
+  // The machine frame of the code at `pc`, whose memory is from `low` to `high`. Call next_block
+  // until it has no more, then hides.
+  void visit(std::uint64_t pc, std::uint64_t low, std::uint64_t high);
+  // The next script's function that the visited frame runs, newest first: its block; 0 at the end.
+  std::uint32_t next_block();
+  // Whether the visited frame is left out.
+  bool hides() const;
+
+  // After the walk: the next script's function whose machine frame was not met; 0 at the end.
+  std::uint32_t rest();
+
+ private:
+  struct One {
+    Runtime* runtime = nullptr;
+    ReadRuntimeFrame read = nullptr;
+    RuntimeFrame frame{};
+    bool has_frame = false;
+    bool has_taken = false, is_above = false;  // the visited frame runs scripts; an earlier one did
+    bool is_open = false;                      // the visited frame may run `frame`
+    std::uint64_t state[kReaderWords] = {};
+  };
+  void read_next(One& one);
+  std::uint32_t take(One& one);
+
+  One all_[Runtimes::kMost];
+  std::uint32_t count_ = 0;
+  bool is_active_ = false;
+  std::uint64_t pc_ = 0, low_ = 0, high_ = 0;
+};
+
+}  // namespace fbleprof::signal_safe

@@ -1,0 +1,101 @@
+#!/bin/bash
+# Python's scripts: their functions by file and line, the C functions below them, exact counts; and a
+# script that sees no difference.
+. "$(dirname "$0")/lib.sh"
+python=/usr/bin/python3
+scripts=$here/../programs/python
+counts=$here/python_counts.py
+[ -x "$python" ] || { echo "no $python"; exit 77; }
+
+# dominated_by NAME: the share of a function and all it calls, in percent.
+dominated_by() {
+  "$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+    awk -F, -v name="$1" 'NR > 1 { all += $2 } $1 == name { own = $3 } END { printf "%.2f\n", 100 * own / all }'
+}
+
+begin "the shares of functions"
+same "$python" "$scripts/split.py" 60000
+verified "$profile"
+one=$(dominated_by one) two=$(dominated_by Worker.two) three=$(dominated_by three)
+loops=$(awk -v a="$one" -v b="$two" -v c="$three" 'BEGIN { print a + b + c }')
+check "most time is in the loops" "${loops%.*}" -gt 40
+share_of_loops() { awk -v p="$1" -v n="$loops" 'BEGIN { printf "%.2f", 100 * p / n }'; }
+near_share "one" "$(share_of_loops "$one")" 16.67 3
+near_share "two" "$(share_of_loops "$two")" 33.33 3
+near_share "three" "$(share_of_loops "$three")" 50 3
+"$REPORT" --all "$profile" >"$dir/tree" 2>/dev/null
+grep -q 'Worker.two  split.py:18' "$dir/tree" || fail "no file and line: $(grep -m1 two "$dir/tree")"
+"$REPORT" --path 'main,native,*sha*' "$profile" >"$dir/path" 2>&1
+"$REPORT" --select native --self --all --format csv "$profile" 2>/dev/null >"$dir/below"
+grep -q '_hashlib\|libcrypto' "$dir/below" || fail "no C functions below native()"
+# The loop of the interpreter is left out below a script's functions.
+check "the loop is not shown" "$("$REPORT" --edges --all --format csv "$profile" 2>/dev/null |
+  grep -c '^\(main\|one\|three\),_PyEval_EvalFrameDefault,')" = 0
+
+begin "the interpreter's own functions, asked for"
+settings=(FBLEPROF_NATIVE=on)
+profiled "$python" "$scripts/split.py" 20000
+"$REPORT" --edges --all --format csv "$profile" 2>/dev/null >"$dir/edges"
+grep -q '^_PyEval_EvalFrameDefault,<module>,' "$dir/edges" || fail "the loop is not shown"
+
+begin "off"
+settings=(FBLEPROF_PYTHON=off)
+same "$python" "$scripts/split.py" 20000
+check "no script function" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null | grep -c '^three,')" = 0
+
+# compared COUNTS: the profile's counts are these.
+compared() {
+  verified "$profile"
+  "$REPORT" --self --lines --all --format csv "$profile" >"$dir/self.csv" 2>/dev/null
+  "$REPORT" --edges --all --format csv "$profile" >"$dir/edges.csv" 2>/dev/null
+  local output
+  output=$("$python" "$counts" compare "$1" "$dir/self.csv" "$dir/edges.csv") || fail "$output"
+}
+
+begin "counts are cProfile's"
+"$python" "$counts" cprofile "$scripts/counted.py" "$dir/counts" >/dev/null || fail "cProfile"
+settings=(FBLEPROF_EXACT=on)
+same "$python" "$scripts/counted.py"
+compared "$dir/counts"
+
+begin "counts in threads"
+"$python" "$counts" setprofile "$scripts/counted.py" "$dir/counts" threads >/dev/null || fail "setprofile"
+settings=(FBLEPROF_EXACT=on)
+same "$python" "$scripts/counted.py" threads
+compared "$dir/counts"
+
+for settings_of in "" FBLEPROF_EXACT=on; do
+  for end in error kill exit; do
+    begin "what a script sees, $end ${settings_of:-sampled}"
+    settings=(${settings_of:+$settings_of} FBLEPROF_RATE=5000)
+    plain "$python" "$scripts/visible.py" "$end"
+    profiled "$python" "$scripts/visible.py" "$end"
+    # Addresses of threads differ, and exact may miss the start of the script's own profiling.
+    sed -i 's/0x[0-9a-f]*/0x/' "$dir"/{plain,profiled}.{out,err}
+    same_as_plain
+    mapfile -t files < <(profiles_in "$dir")
+    verified "${files[@]}"
+    "$REPORT" --self --all --format csv "${files[@]}" >"$dir/self.csv" 2>/dev/null
+    grep -q '^square,' "$dir/self.csv" || fail "no functions of child processes"
+  done
+done
+
+begin "ways to start a script"
+mkdir "$dir/profiled/package"
+cp "$scripts/split.py" "$dir/profiled/package/__main__.py"
+: >"$dir/profiled/package/__init__.py"
+"$python" -m venv --without-pip "$dir/venv" || fail "no venv"
+cp "$scripts/split.py" "$dir/script"
+sed -i '1i #!/usr/bin/env python3' "$dir/script"
+chmod +x "$dir/script"
+printf '#!/bin/bash\nexec "%s" "$@"\n' "$python" >"$dir/wrapper"
+chmod +x "$dir/wrapper"
+for command in "$python -m package" "$dir/venv/bin/python $scripts/split.py" "$dir/script" \
+  "$dir/wrapper $scripts/split.py"; do
+  rm -f "$profile"*
+  # shellcheck disable=SC2086  # words
+  PATH=/usr/bin:$PATH profiled $command 20000
+  mapfile -t files < <(profiles_in "$dir")
+  "$REPORT" --self --all --format csv "${files[@]}" 2>/dev/null | grep -q '^three,' ||
+    fail "$command: no script functions"
+done
