@@ -303,13 +303,10 @@ void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
   const bool was_left =
       stack.low != 0 && stack.contains(sp) && stack.contains(frame) &&
       (sp > frame || reinterpret_cast<const std::uint64_t*>(frame)[1] != thread.waits->open_site);
-  if (was_left) {
-    thread.record->wait_since_ns = 0;
-    return;
-  }
   const Clocks& clocks = thread.session->clocks;
   const std::uint64_t cpu = clocks.cpu_ns();
   charge_open_wait(thread, cpu, clocks.wall_ns());
+  if (was_left) thread.record->wait_since_ns = 0;
 }
 
 void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns) {

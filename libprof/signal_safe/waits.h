@@ -73,8 +73,8 @@ void start_thread(WaitThread& own);
 // clocks read. Any thread that ends the process, and the thread itself; needs no guard.
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall);
 
-// A sample met the thread at a stack pointer: charges the wait it is in, or forgets one that was
-// left by longjmp.
+// A sample met the thread at a stack pointer: charges the wait it is in. One that was left by
+// longjmp is charged for the last time.
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp);
 
 // Charges what was off the processor between two charges, and in no known call.
