@@ -5,7 +5,7 @@
 // only files to its left in this list:
 //
 //   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options
-//     < allocations < program_path < process_facts < output_name < output_file < sampling_timer
+//     < allocations < program_path < process_facts < children, output_name < output_file < sampling_timer
 //     < signals < thread_memory < threads < found_threads < modules < description < profile
 //     < control, adapters, plans, module_choice < exact < confinement, leaks
 //     < ending, fork_child, locked_memory < fatal_signals, exec < process
