@@ -6,6 +6,7 @@
 
 #include "arch/kernel.h"
 #include "arch/restart.h"
+#include "capture/children.h"
 #include "capture/control.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
@@ -200,8 +201,10 @@ void become_own_process(ThreadState* inherited) {
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = false;
   const OutputFile parent = profile.output;
-  if (!open_profile(&parent)) {
-    go_on_without_profile(inheritance.file(), profile.output.name.loss_is_counted);
+  const bool is_left_out = !is_wanted(profile.settings);
+  if (is_left_out || !open_profile(&parent)) {
+    go_on_without_profile(inheritance.file(),
+                          is_left_out || profile.output.name.loss_is_counted);
     return;
   }
   add_loaded_modules();

@@ -220,6 +220,13 @@ Settings read_settings(char** environment) {
             "nanoseconds since 1970, as fble-prof sets it");
     } else if (is("FBLEPROF_START")) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
+    } else if (is("FBLEPROF_CHILDREN")) {
+      settings.children = Text<256>{value};
+    } else if (is("FBLEPROF_PROGRAM")) {
+      std::uint64_t pid = 0;
+      const char* rest;
+      check(read_number(value, &pid, &rest) && !*rest, "FBLEPROF_PROGRAM", "a process id");
+      settings.program_pid = static_cast<std::uint32_t>(pid);
     } else if (is("FBLEPROF_DELAY")) {
       check(read_duration(value, &settings.delay_ns), "FBLEPROF_DELAY", kDuration);
     } else if (is("FBLEPROF_DURATION")) {

@@ -6,6 +6,7 @@
 
 #include "arch/machine.h"
 #include "capture/allocations.h"
+#include "capture/children.h"
 #include "capture/clock.h"
 #include "capture/confinement.h"
 #include "capture/control.h"
@@ -74,6 +75,7 @@ void start_process(char** environment) {
   const std::uint64_t cpu_at_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   session.clocks_by_system_call.store(!is_clock_libcs());
   profile.settings = read_settings(environment);
+  if (!is_wanted(profile.settings)) return;
   find_allocator(profile.settings);
   profile.perf_allowed = !is_born_confined();
   find_loaded_objects();

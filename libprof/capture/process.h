@@ -5,7 +5,8 @@
 // only files to its left in this list:
 //
 //   text, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options < allocations
-//     < waits < program_path < process_facts < output_name < output_file < sampling_timer < signals
+//     < waits < program_path < process_facts < children, output_name < output_file
+//     < sampling_timer < signals
 //     < thread_memory < threads < found_threads < modules < text_memory < description < profile
 //     < adapters, plans, module_choice < exact < module_image < hook_sites < switching
 //     < control, loading < confinement, leaks < ending, fork_child, locked_memory

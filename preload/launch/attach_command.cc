@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -47,6 +48,16 @@ int say(int status, const std::string& line) {
 
 bool asks_for_help(const std::vector<std::string>& words) {
   return !words.empty() && (words[0] == "--help" || words[0] == "-h");
+}
+
+// A process whose tracer ends in the middle of this is lost.
+void hold_signals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGTSTP}) {
+    sigaddset(&ending, signal);
+  }
+  sigprocmask(SIG_BLOCK, &ending, nullptr);
 }
 
 std::optional<pid_t> read_pid(const std::string& text) {
@@ -126,6 +137,7 @@ int attach(const std::vector<std::string>& words) {
   if (!request.error.empty() && !request.command.empty()) return say(kWrongUse, request.error);
   if (!pid) return say(kWrongUse, "expected [options] PID (fble-prof attach --help)");
   if (const std::string fault = fault_of(request); !fault.empty()) return say(kWrongUse, fault);
+  hold_signals();
   const std::string library = find_library();
   if (library.empty()) {
     return say(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
@@ -154,6 +166,7 @@ int detach(const std::vector<std::string>& words) {
   if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
   const auto pid = words.size() == 1 ? read_pid(words[0]) : std::nullopt;
   if (!pid) return say(kWrongUse, "expected PID (fble-prof detach PID)");
+  hold_signals();
   const auto recorder = attach::find_recorder(*pid, find_library());
   if (!recorder) return say(kRefused, recorder.error().line());
   if (!recorder->is_loaded || recorder->profile.empty()) {

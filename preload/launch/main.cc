@@ -214,6 +214,8 @@ int main(int argc, char** argv) {
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
   char** const command = argv + (argc - static_cast<int>(request.command.size()));
   const auto become_program = [&] {
+    // By this the recorder tells the program from its children.
+    setenv("FBLEPROF_PROGRAM", std::to_string(getpid()).c_str(), 1);
     execvp(name.c_str(), command);
     return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
   };

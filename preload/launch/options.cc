@@ -94,6 +94,9 @@ po::options_description recording_options() {
 po::options_description time_options() {
   po::options_description options("When to record", kColumns, kDescriptionColumns);
   auto add = options.add_options();
+  add("children", po::value<std::string>()->value_name("WHICH"),
+      "which child processes are recorded: all, none, or those whose program's file name is as one "
+      "of the patterns (cc1*,as). Default: all");
   add("start-off",
       "start with recording off: no timer, no cost. \"fble-prof ctl FILE start\", or the program "
       "with fbleprof_start(), turns it on");
@@ -239,6 +242,7 @@ constexpr Valued kValued[] = {
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
     {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
+    {"children", "FBLEPROF_CHILDREN", is_name, "all, none, or patterns of names"},
     {"delay", "FBLEPROF_DELAY", is_time, "a time as 500ms, 10s, 5m or 1h"},
     {"duration", "FBLEPROF_DURATION", is_time, "a time as 500ms, 10s, 5m or 1h"},
     {"control-signal", "FBLEPROF_CONTROL_SIGNAL", is_signal, "USR1, USR2 or RTMIN+N"},
@@ -365,6 +369,7 @@ std::string help() {
           "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
           "  fble-prof --memory-profile ./prog     what it allocates, as well\n"
           "  fble-prof --window 10s ./server       and keep snapshots: the last minutes alone\n"
+          "  fble-prof attach --duration 10s PID   a program that runs already\n"
           "  fble-prof ctl mlmon.out stop          stop recording (fble-prof ctl --help)\n"
           "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
           "\n"

@@ -10,6 +10,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "report/cli/directories.h"
 #include "report/text/quantity.h"
 #include "report/text/words.h"
 #include "transform/idle.h"
@@ -486,11 +487,14 @@ Result<Options> parse_options(int argc, char** argv) {
   options.files = texts("file");
   options.names_no_file = options.files.empty();
   if (options.names_no_file) options.files.push_back("mlmon.out");
+  const std::size_t named = options.files.size();
+  options.files = with_directories_read(options.files);
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
   if (given.count("busy") != 0) options.filter.exclude.emplace_back(transform::kIdle);
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
-  options.tolerant = given.count("tolerant") != 0;
+  // A directory may hold files of other versions.
+  options.tolerant = given.count("tolerant") != 0 || options.files.size() > named;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
   if (std::string bad = read_window(given, options); !bad.empty()) return usage(bad);

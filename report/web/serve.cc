@@ -207,26 +207,6 @@ Result<Address> parse_address(const std::string& where) {
   return address;
 }
 
-std::vector<std::string> files_in(const std::vector<std::string>& names) {
-  std::vector<std::string> files;
-  for (const std::string& name : names) {
-    std::error_code error;
-    if (!fs::is_directory(name, error)) {
-      files.push_back(name);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(name, error)) {
-      const std::string file = entry.path().filename();
-      if (file.starts_with(kDefaultName) && !file.ends_with(".old")) inside.push_back(entry.path());
-    }
-    std::sort(inside.begin(), inside.end());
-    if (inside.empty()) inside.push_back(fs::path(name) / kDefaultName);
-    files.insert(files.end(), inside.begin(), inside.end());
-  }
-  return files;
-}
-
 Status serve(const ServeOptions& options, Load load) {
   const auto address = parse_address(options.where);
   if (!address) return address.error();

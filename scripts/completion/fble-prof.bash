@@ -18,6 +18,10 @@ _fble_prof() {
     return
   fi
 
+  if ((cword == 2)) && [[ ${words[1]} == attach || ${words[1]} == detach ]] && [[ $cur != -* ]]; then
+    _pids
+    return
+  fi
   # And so is `fble-prof ctl`.
   if ((cword > 1)) && [[ ${words[1]} == ctl ]]; then
     if ((cword == 2)); then
@@ -38,7 +42,7 @@ _fble_prof() {
         ;;
       --*=*) ;;
       -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs | \
-        --delay | --duration | --control-signal | --window)
+        --delay | --duration | --control-signal | --window | --children)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -96,7 +100,7 @@ _fble_prof() {
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
       --tick-period= --exact --runs= --memory-profile --waits --no-waits --callsites --leaves --faults
       --no-native-below --native --no-lua --no-python --start-off
-      --delay= --duration= --control-signal= --window= --names --verbose --help
+      --children= --delay= --duration= --control-signal= --window= --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return

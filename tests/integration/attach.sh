@@ -36,7 +36,7 @@ ended() { wait "$timer" || fail "the program ended with $?: $(cat "$dir/err")"; 
 
 for how in work sleep; do
   begin "a program of one thread, $how"
-  started "$PROGRAMS/phases.plain" 3 $how
+  started "$PROGRAMS/phases.plain" 60 $how
   attach -o "$profile" "$pid"
   check "a timer is armed" "$(wc -l <"/proc/$pid/timers")" -gt 0
   sleep 0.4
@@ -44,6 +44,7 @@ for how in work sleep; do
   check "the timers are gone" "$(wc -l <"/proc/$pid/timers")" = 0
   attach "$pid"
   cycles 5
+  touch "$dir/stop"
   ended
   check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
   verified "$profile"
@@ -55,7 +56,7 @@ begin "threads that come and go"
 if command -v python3 >/dev/null; then
   cat >"$dir/threads.py" <<'END'
 import threading, time
-end = time.monotonic() + 5
+end = time.monotonic() + 8
 bad = []
 def works():
     while time.monotonic() < end:
@@ -104,11 +105,12 @@ fi
 begin "a process that sees other files"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   cp "$PROGRAMS/phases.plain" "$dir/phases"
-  started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' && exec '$dir/phases' 3 sleep"
+  started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' && exec '$dir/phases' 60 sleep"
   sleep 0.3
   attach -o "$profile" "$pid"
   sleep 0.3
   detach "$pid"
+  touch "$dir/stop"
   ended
   check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
   verified "$profile"
@@ -131,6 +133,7 @@ refused 2 "fble-prof starts" attach --exact 1
 refused 2 "fble-prof starts" attach --window 1s 1
 refused 1 "there is none" attach 4194303
 refused 1 "there is none" detach 4194303
-started "$PROGRAMS/phases.plain" 1
+started "$PROGRAMS/phases.plain" 60
 refused 1 "not recorded" detach "$pid"
+touch "$dir/stop"
 ended

@@ -1,6 +1,7 @@
 // Works for a given wall time, in rounds of first() and second() with work of 3 to 1, and sleeps in
 // each round if it is told to. Prints how many of its sleeps were interrupted or ended early.
 //   phases SECONDS [sleep|mark]
+// A file named "stop" in its directory ends it earlier.
 // mark: after half of the time it takes a snapshot, "half", by the API; then it counts anew at
 // three quarters.
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile unsigned long sum;
 
@@ -31,7 +33,7 @@ int main(int argc, char** argv) {
   const int sleeps = argc > 2 && strcmp(argv[2], "sleep") == 0;
   const int marks = argc > 2 && strcmp(argv[2], "mark") == 0;
   int bad_sleeps = 0, marked = 0;
-  while (seconds() - start < length) {
+  while (seconds() - start < length && access("stop", F_OK) != 0) {
     first();
     second();
     if (sleeps) {
