@@ -80,11 +80,17 @@ void add_loaded_modules() {
 
 namespace {
 
+// A module of another name at this place is gone: its loading failed (it lacks a symbol).
 bool is_registered(const link_map& map) {
+  static Path path;
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
-    if (module->unloaded_ns == 0 && module->load_bias == map.l_addr) return true;
+    if (module->unloaded_ns == 0 && module->load_bias == map.l_addr) {
+      if ((module->flags & format::kModuleIsMain) != 0) return true;
+      if (equal(path_of(*module, path), map.l_name)) return true;
+      session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
+    }
     ref = module->older;
   }
   return false;

@@ -7,6 +7,7 @@
 #include "arch/hook_site.h"
 #include "arch/near_hook.h"
 #include "capture/hook_sites.h"
+#include "capture/module_choice.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/text_memory.h"
@@ -112,8 +113,8 @@ std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t
 void make_sites_of(const Module& module) {
   const ModuleImage image = ModuleImage::of(module);
   static Path path;
-  if (image.count == 0 || code_is_fixed || (module.flags & format::kModuleIsVdso) != 0) return;
-  const File file(path_of(module, path), O_RDONLY);
+  if (image.count == 0 || code_is_fixed || !may_be_changed(module, path_of(module, path))) return;
+  const File file(path.c_str(), O_RDONLY);
   if (!file) return;
   const PatchableSections sections = find_patchable_sections(file, image);
   const std::uint64_t most = sections.most_sites();
@@ -122,7 +123,9 @@ void make_sites_of(const Module& module) {
   if (!region) return remark_of(module, "only sampled: there is no memory near ", "");
   Sites& sites = sites_of(*region);
   SiteList list(module.begin, sites.offsets, most);
-  if (find_patchable(image, sections, list) != 0) {
+  // Libraries of some distributions have less room, for patching the running system.
+  const bool has_small = find_patchable(image, sections, list) != 0;
+  if (has_small && (module.flags & format::kModuleIsMain) != 0) {
     remark_of(module, "",
               ": some patchable functions have less than 5 bytes of NOPs, and are not counted "
               "(compile with -fpatchable-function-entry=5)");
