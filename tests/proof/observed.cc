@@ -7,11 +7,9 @@
 namespace fbleprof::proof {
 
 Observer* observer = nullptr;
+bool is_telling = false;
 
 namespace {
-
-// The observer itself may be made of watched code.
-bool is_telling = false;
 
 template <typename Tell>
 void tell(Tell what) {
@@ -31,9 +29,8 @@ Order order_of(int order) {
              : Order::kRelaxed;
 }
 
-// Another thread may go on here, and tell something too.
 void before() {
-  if (observer && !is_telling) observer->before_atomic();
+  tell([](Observer& who) { who.before_atomic(); });
 }
 template <typename T>
 void stored(volatile T* at, int order) {
@@ -44,16 +41,23 @@ void stored(volatile T* at, int order) {
 }  // namespace fbleprof::proof
 
 using fbleprof::proof::before;
+using fbleprof::proof::Observer;
 using fbleprof::proof::plain_store;
 using fbleprof::proof::stored;
+using fbleprof::proof::tell;
 
 extern "C" {
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
-void __tsan_atomic_thread_fence(int) { before(); }
+void __tsan_atomic_thread_fence(int) {
+  before();
+  tell([](Observer& who) { who.at_fence(); });
+}
 void __tsan_atomic_signal_fence(int) {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
 void __tsan_read_range(void*, std::size_t) {}
 void __tsan_write_range(void* at, std::size_t bytes) {
   plain_store(at, static_cast<unsigned>(bytes));

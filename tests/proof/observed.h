@@ -16,9 +16,14 @@ class Observer {
   // Memory is about to be written, or has just been (atomics).
   virtual void before_store(void*, unsigned) {}
   virtual void after_store(void*, unsigned, Order) {}
+  // What follows a release fence is seen after what comes before it.
+  virtual void at_fence() {}
 };
 
 // Null: nobody watches.
 extern Observer* observer;
+// While it is told something, nothing else is told: it may be made of watched code itself. One that
+// changes threads sets this back first.
+extern bool is_telling;
 
 }  // namespace fbleprof::proof

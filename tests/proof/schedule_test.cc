@@ -54,6 +54,7 @@ class Scheduler : public Observer {
   }
 
   void before_atomic() override {
+    is_telling = false;
     if (done_[1 - current_] || switches_ >= most_switches_) return;
     if (choose(2) == 0) return;
     ++switches_;
