@@ -30,7 +30,7 @@ done
 
 begin "with the wall clock, the default is CPU time and waits"
 profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain" workers
-check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == "true" { print $1 }')" = time
+check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == 1 { print $1 }')" = time
 check "it is the sum" "$(total time)" = $(($(total cpu) + $(total wait)))
 check "all workers wait to the end" "$(waited pthread_cond_wait)" -gt 1000
 check "for work" "$(waited '[idle]')" -gt 1000
