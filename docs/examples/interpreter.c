@@ -103,7 +103,7 @@ static int run(struct green_thread* thread, int bottom) {
   return 1;
 }
 
-/* A visitor: one line a block, indented by its depth. */
+/* A visitor: one line per block, indented by its depth. */
 static int show(const fbleprof_visit* visit, void* unused) {
   (void)unused;
   if (visit->block == 0) return 0; /* native code, [root] and the like */
