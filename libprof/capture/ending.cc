@@ -54,8 +54,7 @@ void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot) return;
-  const auto clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread.tid) << 3 | 6);
-  const std::uint64_t cpu = clock_ns(clock);
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu == 0) return;  // it has just ended
   if (thread.waits != nullptr) charge_elapsed(thread, cpu);
   if (cpu <= thread.last_cpu_ns) return;
@@ -85,6 +84,7 @@ struct Content {
   bool hooked = false;  // or it has ticks, outside of hooked functions
   bool allocated = false;
   bool waited = false;
+  bool lost = false;  // something, which it tells
 };
 
 Content content_of_profile() {
@@ -94,6 +94,7 @@ Content content_of_profile() {
   constexpr std::int64_t kMuch = 1 << 20;
   content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
   const signal_safe::Arena& arena = session.arena;
+  content.lost = arena.header()->lost_threads + arena.header()->lost_children != 0;
   arena.for_each(format::Kind::kThread, [&](format::Ref ref) {
     const auto* thread = arena.at<format::Thread>(ref);
     content.cpu_ns += thread->cpu_ns;
@@ -114,7 +115,7 @@ Content content_of_profile() {
 // that start thousands of such children must not leave thousands of files.
 bool is_trivial(const Content& content, State state) {
   return state != State::kFatal && !content.hooked && !content.allocated && !content.waited &&
-         content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
+         !content.lost && content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
 }
 
 void leave_file(State state, bool is_trivial) {

@@ -5,6 +5,7 @@
 
 #include "arch/kernel.h"
 #include "arch/peek.h"
+#include "capture/control.h"
 #include "capture/ending.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
@@ -80,8 +81,12 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   action.sa_handler = SIG_DFL;
   __sigaction(number, &action, nullptr);
   if (!is_fault(number, info->si_code)) {
-    kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid), number,
-                reinterpret_cast<long>(info));
+    const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
+    // Where no more signals may be queued, it comes without its details.
+    if (kernel_failed(
+            kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number, reinterpret_cast<long>(info)))) {
+      kernel_call(SYS_tgkill, pid, tid, number);
+    }
   }
   errno = saved_errno;
 }
@@ -174,6 +179,12 @@ bool is_watched(int number) {
 
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old) {
   const struct sigaction before = program_actions[number];
+  if (is_control_signal(number)) {
+    // The program's action is never called: each of these signals is ours.
+    if (action) program_actions[number] = *action;
+    if (old) *old = before;
+    return 0;
+  }
   struct sigaction replaced {};
   if (action) {
     // First what our handler needs: the signal may come as soon as the kernel has the new action.

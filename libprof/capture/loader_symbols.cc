@@ -110,6 +110,16 @@ class Symbols {
 
 namespace {
 
+bool is_last = false;
+
+// The vDSO's functions are those that libc's call.
+bool is_vdso(const link_map& map) {
+  const char* vdso = "linux-vdso";
+  const char* name = map.l_name;
+  while (*vdso && *name == *vdso) ++name, ++vdso;
+  return !*vdso;
+}
+
 // Of the object whose dynamic section this is.
 const link_map* entry_of(const void* dynamic) {
   const link_map* map = _r_debug.r_map;
@@ -126,8 +136,14 @@ void* definition_from(const link_map* map, const char* name) {
 
 }  // namespace
 
+void look_at_all_objects() { is_last = true; }
+
 void* next_definition(const char* name, const void* after) {
   const link_map* entry = entry_of(after);
+  for (const link_map* map = _r_debug.r_map; is_last && map; map = map->l_next) {
+    if (map == entry || is_vdso(*map)) continue;
+    if (void* found = Symbols(*map).find(name)) return found;
+  }
   return entry ? definition_from(entry->l_next, name) : nullptr;
 }
 void* next_definition(const char* name) { return next_definition(name, _DYNAMIC); }

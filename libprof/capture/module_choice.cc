@@ -44,9 +44,14 @@ constexpr const char* kNotByDefault =
 
 }  // namespace
 
-bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
+bool may_be_changed(const format::Module& module, const char* path) {
   const char* name = file_name(path);
-  if (module.flags & format::kModuleIsVdso || *name == 0 || is_any_of(name, kNever)) return false;
+  return (module.flags & format::kModuleIsVdso) == 0 && *name != 0 && !is_any_of(name, kNever);
+}
+
+bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
+  if (!may_be_changed(module, path)) return false;
+  const char* name = file_name(path);
   if (equal(choice.modules, "all")) return true;
   const bool is_program = (module.flags & format::kModuleIsMain) != 0;
   if (equal(choice.modules, kProgramAndLibraries)) {

@@ -82,6 +82,10 @@ enum class State : std::uint32_t {
 enum class Clock : std::uint16_t { kCpu = 0, kWall = 1, kTicks = 2 };
 enum class Compaction : std::uint16_t { kPair = 0, kSuffix = 1, kNone = 2 };
 
+// What a program is asked to do from outside: who asks writes it into the header, and the recorder
+// takes it away when it begins to do it.
+enum class Request : std::uint32_t { kNone = 0, kStart = 1, kStop = 2 };
+
 // What delivered the samples. The header holds what the first thread got.
 enum class SampleSource : std::uint16_t {
   kNone = 0,       // hooks only (clock ticks, or no timer could be had)
@@ -369,6 +373,9 @@ struct Header {
   std::uint64_t children;                // files of other processes that are named after this one
   std::uint32_t depth_limit;             // deeper contexts fold into [deeper]; 0 = no limit
   Ref newest_module;                     // Module: the recorder's list
+  // Since 2.1: recording that can be turned on and off while the program runs.
+  Request request;
+  std::uint32_t is_recording;  // 1: on
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children

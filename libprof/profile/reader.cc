@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/flat_map.h"
@@ -92,6 +93,8 @@ class Reader {
   void keep(const Record& record) {
     switch (record.kind) {
       case Kind::kUnfinished:
+        unfinished_.insert(record.ref);
+        return;
       case Kind::kPrivate:
         return;
       case Kind::kString:
@@ -117,7 +120,7 @@ class Reader {
       case Kind::kThread:
         return keep_as(threads_, record);
       case Kind::kTree:
-        return keep_as(tree_records_, record);
+        return keep_tree(record);
       case Kind::kNodes:
         return keep_nodes(record);
       case Kind::kEdges:
@@ -149,10 +152,22 @@ class Reader {
     return items;
   }
 
+  // A thread that was just starting: its record comes first in the file, then its tree's, then
+  // those of nodes, but it is the last to be finished. Until then there is no such thread.
+  void keep_tree(const Record& record) {
+    if (unfinished_.contains(walk_.read<format::Tree>(record).thread)) {
+      unfinished_.insert(record.ref);
+    } else {
+      keep_as(tree_records_, record);
+    }
+  }
+
   void keep_nodes(const Record& record) {
     const auto items = items_of(record, sizeof(format::Node), true);
     if (!items) return;
-    trees_.add_nodes(*items, trees_.tree(walk_.read<format::Nodes>(record).tree));
+    const Ref tree = walk_.read<format::Nodes>(record).tree;
+    if (unfinished_.contains(tree)) return;
+    trees_.add_nodes(*items, trees_.tree(tree));
     if (options_.progress != nullptr) {
       options_.progress->update("reading", record.offset(),
                                 std::max<std::uint64_t>(walk_.end(), 1));
@@ -569,6 +584,7 @@ class Reader {
   FlatMap label_sets_;  // by Ref
   std::uint32_t label_set_count_ = 0;
   std::vector<Items> edge_runs_;
+  std::set<Ref> unfinished_;  // records, and trees of such threads
   std::map<std::uint16_t, std::uint64_t> skipped_;
 
   // As they become the profile.

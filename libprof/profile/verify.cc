@@ -61,9 +61,10 @@ Check check_counts(const FileImage& image, const Profile& profile) {
       profile.edges().kind.begin(), profile.edges().kind.end(), std::not_fn(is_tree)));
   // A record is made and counted one after the other, so a process cut short may be one off, and
   // one more whenever a signal's handler left an insertion by longjmp or by cancelling the thread;
-  // one that lives has more by the time its trees are read.
+  // one that lives has more by the time its trees are read. A thread that was just starting has two
+  // that are not read.
   const bool live = profile.processes().front().state == ProcessState::kLive;
-  const std::uint64_t slack = profile.trees().size() + 1 + found_nodes / 1000;
+  const std::uint64_t slack = 2 * (profile.trees().size() + 1) + found_nodes / 1000;
   const auto agree = [&](std::uint64_t counted, std::uint64_t found) {
     return counted <= found + slack && (live || found <= counted + slack);
   };
@@ -72,13 +73,19 @@ Check check_counts(const FileImage& image, const Profile& profile) {
           fmt::format("{} of {} nodes, {} of {} edges", found_nodes, nodes, found_edges, edges)};
 }
 
+// What one charge cut short may lack.
+std::uint64_t slack_of_charge(const Profile& profile, const Thread& thread) {
+  const std::uint64_t rate_hz = std::max(profile.processes().front().rate_hz, 1u);
+  return kCutShortSlackNs + 1'000'000'000 / rate_hz + thread.cpu_ns / 100;
+}
+
 Check check_clock(const Profile& profile, ThreadId id, bool ended) {
   const Thread& thread = profile.threads()[id.index()];
   const std::uint64_t charged =
       capped_sum(sum(profile, Role::kCpuTime, id), sum(profile, Role::kOwnCost, id));
   const std::uint64_t difference =
       charged > thread.cpu_ns ? charged - thread.cpu_ns : thread.cpu_ns - charged;
-  const std::uint64_t slack = ended ? 0 : kCutShortSlackNs + thread.cpu_ns / 100;
+  const std::uint64_t slack = ended ? 0 : slack_of_charge(profile, thread);
   return {
       fmt::format("{}: self times and overhead add up to its clock", thread_name(profile, thread)),
       difference <= slack,

@@ -132,8 +132,10 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
       return path;
     }
     *frame = {is_on_stack ? walk.pc_slot() : 0, walk.state().pc, walk.needed_fp(), function, 0};
-    if (scripts.hides() && !session.options.runtime_frames) *frame = {};
-    if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) && function != 0 &&
+    const bool is_block = is_entry_of_block(place.entry);
+    const bool is_hidden = scripts.hides() || (is_block && scripts.is_loop(walk.code_address()));
+    if (is_hidden && !session.options.runtime_frames) *frame = {};
+    if ((is_block || (is_green && is_gate(place.entry))) && function != 0 &&
         code.is_entering(function)) {
       return path;
     }

@@ -49,8 +49,11 @@ void charge_faults(ThreadState& thread, std::uint64_t* values) {
   }
   const auto minor = static_cast<std::uint64_t>(usage.ru_minflt);
   const auto major = static_cast<std::uint64_t>(usage.ru_majflt);
-  values[kMinorFaults] += minor - thread.minor_faults;
-  values[kMajorFaults] += major - thread.major_faults;
+  if (thread.knows_faults) {
+    values[kMinorFaults] += minor - thread.minor_faults;
+    values[kMajorFaults] += major - thread.major_faults;
+  }
+  thread.knows_faults = true;
   thread.minor_faults = minor;
   thread.major_faults = major;
 }

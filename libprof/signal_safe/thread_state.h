@@ -84,6 +84,7 @@ struct ThreadState {
   int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
   std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge
+  bool knows_faults = true;                          // that they are
   std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
   std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
 

@@ -12,11 +12,16 @@
 #include <string_view>
 
 #include "launch/adapters.h"
+#include "launch/attach_command.h"
+#include "launch/ctl.h"
 #include "launch/exact.h"
 #include "launch/library.h"
 #include "launch/names.h"
 #include "launch/options.h"
+#include "launch/periodic.h"
+#include "launch/program_run.h"
 #include "launch/runs.h"
+#include "launch/say.h"
 #include "launch/target.h"
 #include "launch_paths.h"
 
@@ -28,8 +33,6 @@ using namespace fbleprof::launch;
 constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
-
-void say(const std::string& line) { std::fprintf(stderr, "fble-prof: %s\n", line.c_str()); }
 
 int give_up(int status, const std::string& line) {
   say(line);
@@ -93,10 +96,30 @@ int become_push(char** argv) {
   return give_up(kCannotRun, push + ": " + std::strerror(errno));
 }
 
+// What fble-prof does during the run and after it needs a parent of the program.
+int run_and_wait(const std::function<int()>& become_program, const std::string& output,
+                 std::uint64_t start_ns, const Request& request) {
+  const bool has_windows = request.windows.every.count() != 0;
+  const ProgramRun run = has_windows
+                             ? run_with_windows(become_program, output, start_ns, request.windows)
+                             : run_program(become_program);
+  if (run.pid < 0) {
+    say(std::string("cannot fork: ") + std::strerror(errno));
+    return become_program();
+  }
+  if (request.names) {
+    if (const auto files = profiles_of_run(output, start_ns); !files.empty()) put_names_into(files);
+  }
+  return leave_like(run.status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
+  if (argc > 1 && std::string_view(argv[1]) == "ctl") return control({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "attach") return attach({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "detach") return detach({argv + 2, argv + argc});
   if (argc > 1 && std::string_view(argv[1]) == "--plan") return make_plans(argc - 2, argv + 2);
   const Request request = read_request({argv + 1, argv + argc});
   if (!request.error.empty()) {
@@ -191,9 +214,12 @@ int main(int argc, char** argv) {
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
   char** const command = argv + (argc - static_cast<int>(request.command.size()));
   const auto become_program = [&] {
+    // By this the recorder tells the program from its children.
+    setenv("FBLEPROF_PROGRAM", std::to_string(getpid()).c_str(), 1);
     execvp(name.c_str(), command);
     return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
   };
   if (request.twice) return run_twice({become_program, output, start_ns, request.names});
-  return request.names ? run_and_name(become_program, output, start_ns) : become_program();
+  if (!request.names && request.windows.every.count() == 0) return become_program();
+  return run_and_wait(become_program, output, start_ns, request);
 }

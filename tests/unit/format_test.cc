@@ -218,6 +218,8 @@ std::string describe_layout() {
   FIELD(Header, children);
   FIELD(Header, depth_limit);
   FIELD(Header, newest_module);
+  FIELD(Header, request);
+  FIELD(Header, is_recording);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
   NUMBER(kModuleIsKnown);
@@ -255,6 +257,9 @@ std::string describe_layout() {
   NUMBER(Kind::kSnapshot);
   NUMBER(Kind::kSnapshotNodes);
   NUMBER(Kind::kSnapshotEdges);
+  NUMBER(Request::kNone);
+  NUMBER(Request::kStart);
+  NUMBER(Request::kStop);
   NUMBER(State::kStarting);
   NUMBER(State::kLive);
   NUMBER(State::kEnded);

@@ -108,6 +108,25 @@ TEST(Request, TheEndsOfTheRangesAreValid) {
   }
 }
 
+TEST(Request, WhenToRecordBecomesVariables) {
+  const Request request = read_request({"--delay=500ms", "--duration", "10s", "--control-signal",
+                                        "RTMIN+3", "--window=1m,5", "prog"});
+  EXPECT_EQ(request.error, "");
+  EXPECT_EQ(request.environment, (Environment{{"FBLEPROF_DELAY", "500ms"},
+                                              {"FBLEPROF_DURATION", "10s"},
+                                              {"FBLEPROF_CONTROL_SIGNAL", "RTMIN+3"}}));
+  EXPECT_EQ(request.windows.every, std::chrono::minutes(1));
+  EXPECT_EQ(request.windows.most, 5u);
+}
+
+TEST(Request, BadTimesAreRefused) {
+  for (const char* word : {"--delay=", "--delay=-1s", "--delay=5 s", "--duration=5x",
+                           "--duration=1001h", "--window=0", "--window=1s,0", "--window=1s,1001",
+                           "--window=1s,", "--control-signal=INT", "--control-signal=RTMIN+31"}) {
+    EXPECT_NE(read_request({word, "p"}).error, "") << word;
+  }
+}
+
 TEST(Request, HelpExplainsEveryOption) {
   EXPECT_EQ(read_request({"--help"}).action, Action::kHelp);
   EXPECT_EQ(read_request({"-h", "prog"}).action, Action::kHelp);
