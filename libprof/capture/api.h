@@ -34,6 +34,8 @@ FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profil
 FBLEPROF_EXPORT int fbleprof_profile_write(fbleprof_profile* profile, const char* path);
 FBLEPROF_EXPORT void fbleprof_profile_free(fbleprof_profile* profile);
 FBLEPROF_EXPORT int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*));
+// The first bytes of the functions that lead to the caller, innermost first: how many were found.
+FBLEPROF_EXPORT int fbleprof_callers(const void** functions, int most);
 FBLEPROF_EXPORT int fbleprof_peek(const void* from, void* to, size_t bytes);
 
 // For the adapters of runtimes: samples in the code of the library that holds `address` are the

@@ -8,6 +8,7 @@
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "capture/switching.h"
 #include "capture/threads.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
@@ -30,6 +31,11 @@ bool may_change() {
   return is_profiling() && !profile.confined && is_own_process() && !are_events_held_back();
 }
 
+// A program that we were attached to keeps its code as it is.
+void follow_with_code() {
+  if (!are_threads_found()) switch_sites();
+}
+
 void start() {
   if (session.recording.load()) return;
   const std::uint64_t duration = profile.settings.duration_ns;
@@ -37,6 +43,7 @@ void start() {
   // Those that have ended meanwhile have no timers to be armed.
   if (are_threads_found()) find_threads();
   start_all_threads(Charged::kFromNow);
+  follow_with_code();
   if (are_threads_found()) find_threads();
 }
 
@@ -45,6 +52,7 @@ void stop() {
   session.due_ns.store(kNever);
   charge_rest_of_this_thread();
   stop_all_threads();
+  follow_with_code();
   if (are_threads_found()) forget_waiting_threads();
 }
 

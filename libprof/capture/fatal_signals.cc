@@ -81,8 +81,12 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   action.sa_handler = SIG_DFL;
   __sigaction(number, &action, nullptr);
   if (!is_fault(number, info->si_code)) {
-    kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid), number,
-                reinterpret_cast<long>(info));
+    const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
+    // Where no more signals may be queued, it comes without its details.
+    if (kernel_failed(
+            kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number, reinterpret_cast<long>(info)))) {
+      kernel_call(SYS_tgkill, pid, tid, number);
+    }
   }
   errno = saved_errno;
 }

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "format/size_suffix.h"
 #include "signal_safe/shadow_stack.h"
 
 namespace fbleprof::capture {
@@ -114,26 +115,8 @@ bool read_bytes(const char* text, std::uint64_t* bytes) {
   std::uint64_t value;
   const char* rest;
   if (!read_number(text, &value, &rest)) return false;
-  int shift = 0;
-  switch (*rest) {
-    case 'k':
-    case 'K':
-      shift = 10;
-      break;
-    case 'm':
-    case 'M':
-      shift = 20;
-      break;
-    case 'g':
-    case 'G':
-      shift = 30;
-      break;
-    case 0:
-      break;
-    default:
-      return false;
-  }
-  if (*rest && rest[1]) return false;
+  const int shift = format::shift_of_suffix(*rest);
+  if (*rest && (shift == 0 || rest[1])) return false;
   if (value > (64ull << 30 >> shift)) return false;
   *bytes = value << shift;
   return true;
@@ -211,6 +194,10 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
     } else if (is("FBLEPROF_FAULTS")) {
       check(read_switch(value, &settings.recording.faults), "FBLEPROF_FAULTS", "on or off");
+    } else if (is("FBLEPROF_WAITS")) {
+      bool is_on = false;
+      check(read_switch(value, &is_on), "FBLEPROF_WAITS", "on or off");
+      settings.waits = is_on ? Settings::Waits::kOn : Settings::Waits::kOff;
     } else if (is("FBLEPROF_NATIVE_BELOW")) {
       check(read_switch(value, &settings.recording.native_below), "FBLEPROF_NATIVE_BELOW",
             "on or off");

@@ -10,7 +10,10 @@
 namespace fbleprof::capture {
 
 struct Settings {
+  enum class Waits { kWithWallClock, kOff, kOn };
+
   signal_safe::Options recording;
+  Waits waits = Waits::kWithWallClock;        // FBLEPROF_WAITS
   Path out{"mlmon.out"};                      // FBLEPROF_OUT
   std::uint32_t rate_hz = 1000;               // FBLEPROF_RATE, 1 to 20000
   std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G

@@ -198,6 +198,11 @@ void close_output(OutputFile& file, std::uint64_t used_bytes) {
   replace_tail(file, used_bytes);
 }
 
+void discard_output(OutputFile& file) {
+  remove_output(file);
+  unmap(file);
+}
+
 void remove_output(const OutputFile& file) {
   if (file.name.path.empty() || file.anonymous || !open_again(file, O_RDONLY)) return;
   kernel_path_call(SYS_unlink, file.name.path.c_str());

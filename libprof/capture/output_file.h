@@ -35,6 +35,8 @@ void close_output(OutputFile& file, std::uint64_t used_bytes);
 
 // Removes an empty profile.
 void remove_output(const OutputFile& file);
+// The same, and unmaps it: nothing may use its memory.
+void discard_output(OutputFile& file);
 
 // The program continues after all: restores the hole. `used_bytes` are in use by now. False: the
 // profile can no longer grow.

@@ -10,15 +10,16 @@
 #include "capture/clock.h"
 #include "capture/confinement.h"
 #include "capture/control.h"
-#include "capture/exact.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
 #include "capture/found_threads.h"
 #include "capture/loader_symbols.h"
+#include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "capture/waits.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -78,6 +79,7 @@ void start_process(char** environment) {
   find_allocator(profile.settings);
   profile.perf_allowed = !is_born_confined();
   find_loaded_objects();
+  find_wrappers(profile.settings);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
   if (!open_profile(nullptr)) return;
@@ -102,7 +104,7 @@ void start_process(char** environment) {
   session.arena.header()->state = format::State::kLive;
   if (are_threads_found()) return;
   fbleprof_attach_lazily = 1;
-  rewrite_program();
+  prepare_modules();
 }
 
 }  // namespace fbleprof::capture

@@ -34,6 +34,9 @@ bool open_profile(const OutputFile* parent) {
   if (!session.start(output.base, output.cap_bytes, output.populated_bytes,
                      profile.settings.recording) ||
       !start_allocations(profile.settings)) {
+    say("no memory for the tables of a profile: not profiled");
+    session.arena.adopt(nullptr, 0, 0);
+    discard_output(output);
     return false;
   }
   describe(profile.settings);
@@ -53,12 +56,27 @@ bool is_terminal(int fd) {
   termios settings;
   return kernel_call(SYS_ioctl, fd, TCGETS, reinterpret_cast<long>(&settings)) == 0;
 }
+
+bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
+
+// U+0080 to U+009F.
+bool is_long_control(const char* at) {
+  const auto first = static_cast<unsigned char>(at[0]), second = static_cast<unsigned char>(at[1]);
+  return first == 0xc2 && second >= 0x80 && second < 0xa0;
+}
 }  // namespace
 
 void say(const char* line) {
   if (!profile.settings.verbose && !is_terminal(2)) return;
   Text<1200> text;
-  text.add("fbleprof: ").add(line).add('\n');
+  text.add("fbleprof: ");
+  // A path may hold anything, and this is a terminal.
+  for (; *line; ++line) {
+    const bool is_long = is_long_control(line);
+    text.add(is_long || is_control(static_cast<unsigned char>(*line)) ? '?' : *line);
+    if (is_long) ++line;
+  }
+  text.add('\n');
   kernel_call(SYS_write, 2, reinterpret_cast<long>(text.c_str()), static_cast<long>(text.size()));
 }
 

@@ -11,6 +11,7 @@
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
+#include "signal_safe/waits.h"
 
 namespace fbleprof::capture {
 
@@ -202,6 +203,8 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.minor_faults = state.major_faults = 0;
   state.knows_faults = true;
   state.last_context = 0;
+  state.record->wait_since_ns = 0;
+  if (state.waits != nullptr) signal_safe::start_thread(*state.waits);
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
   follow_recording(state);
   memory->use.store(ThreadMemory::kAttached);
@@ -255,6 +258,7 @@ void detach_this_thread(bool for_good) {
     kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
+    state.record->wait_since_ns = 0;
   }
   leave_context(state);
   fbleprof_hot.top = nullptr;

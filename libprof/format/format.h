@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "format/role.h"
+#include "format/waits.h"
 
 namespace fbleprof::format {
 
@@ -226,16 +227,19 @@ struct Thread {
   std::uint32_t flags;  // kThread...
   char name[16];        // of the latest thread served, NUL-padded
   std::uint64_t threads_served;
-  std::uint64_t start_ns;    // of the first, since the start of the profile
-  std::uint64_t end_ns;      // of the latest; 0: still running
-  std::uint64_t cpu_ns;      // clock of all threads served, up to the latest charge
-  std::uint64_t wall_ns;     // likewise
-  std::uint64_t samples;     // signals that charged time
-  std::uint64_t dropped;     // signals that found the tree busy; the next one charged their time
-  std::uint64_t lost_calls;  // entries that could not be counted in context
-  std::uint64_t deep_calls;  // entries beyond the end of the shadow stack
-  std::uint64_t unmatched;   // leaves without an enter
-  std::uint64_t reserved[2];
+  std::uint64_t start_ns;       // of the first, since the start of the profile
+  std::uint64_t end_ns;         // of the latest; 0: still running
+  std::uint64_t cpu_ns;         // clock of all threads served, up to the latest charge
+  std::uint64_t wall_ns;        // likewise
+  std::uint64_t samples;        // signals that charged time
+  std::uint64_t dropped;        // signals that found the tree busy; the next one charged their time
+  std::uint64_t lost_calls;     // entries that could not be counted in context
+  std::uint64_t deep_calls;     // entries beyond the end of the shadow stack
+  std::uint64_t unmatched;      // leaves without an enter
+  std::uint64_t wait_since_ns;  // the monotonic clock, when the wait began that the thread is in,
+                                // or when it was last charged; 0: it is in none. Since 2.1
+  Ref wait_context;             // Node: that of the wait; 0 = unknown. Since 2.1
+  WaitKind wait_kind;           // Since 2.1
 };
 inline constexpr std::uint32_t kThreadRunning = 1;
 inline constexpr std::uint32_t kThreadHooked = 2;  // has entered functions through hooks

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/flat_map.h"
@@ -17,6 +18,7 @@
 #include "profile/liveness.h"
 #include "profile/metric_reader.h"
 #include "profile/next_program.h"
+#include "profile/open_waits.h"
 #include "profile/snapshot_reader.h"
 #include "profile/texts.h"
 #include "profile/tree_reader.h"
@@ -91,6 +93,8 @@ class Reader {
   void keep(const Record& record) {
     switch (record.kind) {
       case Kind::kUnfinished:
+        unfinished_.insert(record.ref);
+        return;
       case Kind::kPrivate:
         return;
       case Kind::kString:
@@ -116,7 +120,7 @@ class Reader {
       case Kind::kThread:
         return keep_as(threads_, record);
       case Kind::kTree:
-        return keep_as(tree_records_, record);
+        return keep_tree(record);
       case Kind::kNodes:
         return keep_nodes(record);
       case Kind::kEdges:
@@ -148,10 +152,22 @@ class Reader {
     return items;
   }
 
+  // A thread that was just starting: its record comes first in the file, then its tree's, then
+  // those of nodes, but it is the last to be finished. Until then there is no such thread.
+  void keep_tree(const Record& record) {
+    if (unfinished_.contains(walk_.read<format::Tree>(record).thread)) {
+      unfinished_.insert(record.ref);
+    } else {
+      keep_as(tree_records_, record);
+    }
+  }
+
   void keep_nodes(const Record& record) {
     const auto items = items_of(record, sizeof(format::Node), true);
     if (!items) return;
-    trees_.add_nodes(*items, trees_.tree(walk_.read<format::Nodes>(record).tree));
+    const Ref tree = walk_.read<format::Nodes>(record).tree;
+    if (unfinished_.contains(tree)) return;
+    trees_.add_nodes(*items, trees_.tree(tree));
     if (options_.progress != nullptr) {
       options_.progress->update("reading", record.offset(),
                                 std::max<std::uint64_t>(walk_.end(), 1));
@@ -460,10 +476,28 @@ class Reader {
     for (std::size_t m = 0; m < sources.size(); ++m) {
       if (sources[m].place == format::MetricPlace::kCalls) columns[m] = sum_calls();
     }
+    add_open_waits(columns);
     derive(columns, sources, node_count);
     for (std::size_t m = 0; m < sources.size(); ++m) {
       if (columns[m].empty()) continue;
       metrics_.metrics()[m].values = std::make_shared<Counts>(std::move(columns[m]));
+    }
+  }
+
+  // Of a process that lives, up to now; of one that was killed, up to its last charge.
+  void add_open_waits(std::vector<Counts>& columns) {
+    const bool is_live = process_.state == ProcessState::kLive;
+    if (!is_live && process_.state != ProcessState::kKilled) return;
+    const std::uint64_t now = is_live ? monotonic_now_ns() : header_.end_monotonic_ns;
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+      const format::Thread& record = threads_[t].second;
+      const NodeId node = trees_.node(record.wait_context);
+      if (record.wait_since_ns == 0 || record.wait_since_ns >= now || !node) continue;
+      const std::uint64_t ns = now - record.wait_since_ns;
+      add_open_wait(metrics_.metrics(), node, record.wait_kind, ns, trees_.nodes().count(),
+                    columns);
+      profile_threads_[t].wall_ns += ns;
+      process_.duration_ns = std::max(process_.duration_ns, now - header_.start_monotonic_ns);
     }
   }
 
@@ -550,6 +584,7 @@ class Reader {
   FlatMap label_sets_;  // by Ref
   std::uint32_t label_set_count_ = 0;
   std::vector<Items> edge_runs_;
+  std::set<Ref> unfinished_;  // records, and trees of such threads
   std::map<std::uint16_t, std::uint64_t> skipped_;
 
   // As they become the profile.

@@ -61,9 +61,10 @@ Check check_counts(const FileImage& image, const Profile& profile) {
       profile.edges().kind.begin(), profile.edges().kind.end(), std::not_fn(is_tree)));
   // A record is made and counted one after the other, so a process cut short may be one off, and
   // one more whenever a signal's handler left an insertion by longjmp or by cancelling the thread;
-  // one that lives has more by the time its trees are read.
+  // one that lives has more by the time its trees are read. A thread that was just starting has two
+  // that are not read.
   const bool live = profile.processes().front().state == ProcessState::kLive;
-  const std::uint64_t slack = profile.trees().size() + 1 + found_nodes / 1000;
+  const std::uint64_t slack = 2 * (profile.trees().size() + 1) + found_nodes / 1000;
   const auto agree = [&](std::uint64_t counted, std::uint64_t found) {
     return counted <= found + slack && (live || found <= counted + slack);
   };
@@ -72,17 +73,54 @@ Check check_counts(const FileImage& image, const Profile& profile) {
           fmt::format("{} of {} nodes, {} of {} edges", found_nodes, nodes, found_edges, edges)};
 }
 
+// What one charge cut short may lack.
+std::uint64_t slack_of_charge(const Profile& profile, const Thread& thread) {
+  const std::uint64_t rate_hz = std::max(profile.processes().front().rate_hz, 1u);
+  return kCutShortSlackNs + 1'000'000'000 / rate_hz + thread.cpu_ns / 100;
+}
+
 Check check_clock(const Profile& profile, ThreadId id, bool ended) {
   const Thread& thread = profile.threads()[id.index()];
   const std::uint64_t charged =
       capped_sum(sum(profile, Role::kCpuTime, id), sum(profile, Role::kOwnCost, id));
   const std::uint64_t difference =
       charged > thread.cpu_ns ? charged - thread.cpu_ns : thread.cpu_ns - charged;
-  const std::uint64_t slack = ended ? 0 : kCutShortSlackNs + thread.cpu_ns / 100;
+  const std::uint64_t slack = ended ? 0 : slack_of_charge(profile, thread);
   return {
       fmt::format("{}: self times and overhead add up to its clock", thread_name(profile, thread)),
       difference <= slack,
       fmt::format("{} ns charged, {} ns on the clock", charged, thread.cpu_ns)};
+}
+
+// For each node, and in sum. Own cost is no node's elapsed time, but the thread's.
+Check check_elapsed(const Profile& profile, ThreadId id, bool ended) {
+  constexpr std::uint64_t kSlackNs = 1'000;
+  const Thread& thread = profile.threads()[id.index()];
+  const Metric *cpu = profile.find_metric(Role::kCpuTime),
+               *wall = profile.find_metric(Role::kWallTime),
+               *wait = profile.find_metric(Role::kWaitTime),
+               *unseen = profile.find_metric(Role::kUnseenTime);
+  std::size_t wrong = 0;
+  const auto distance = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
+  for (const Tree& tree : profile.trees()) {
+    if (tree.thread != id || cpu == nullptr || wall == nullptr) continue;
+    for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+      const NodeId node(n);
+      const std::uint64_t parts =
+          capped_sum(capped_sum(cpu->value(node), wait->value(node)), unseen->value(node));
+      wrong += distance(parts, wall->value(node)) > kSlackNs;
+    }
+  }
+  const std::uint64_t charged =
+      capped_sum(sum(profile, Role::kWallTime, id), sum(profile, Role::kOwnCost, id));
+  const std::uint64_t slack = ended ? kSlackNs : kCutShortSlackNs + thread.wall_ns / 100;
+  // A charge may be under way, or cut short.
+  const std::size_t most_wrong = ended ? 0 : 1;
+  return {
+      fmt::format("{}: CPU time, waits and unseen time are the elapsed time",
+                  thread_name(profile, thread)),
+      wrong <= most_wrong && distance(charged, thread.wall_ns) <= slack,
+      fmt::format("{} ns charged, {} ns passed, {} nodes wrong", charged, thread.wall_ns, wrong)};
 }
 
 Check check_samples(const Profile& profile, ThreadId id) {
@@ -264,6 +302,9 @@ std::vector<Check> verify(const FileImage& image, const ReadResult& read) {
     if (!has_tree[t]) continue;
     checks.push_back(check_clock(profile, ThreadId(t), ended));
     checks.push_back(check_samples(profile, ThreadId(t)));
+    const bool has_waits = profile.find_metric(Role::kWaitTime) != nullptr &&
+                           profile.find_metric(Role::kUnseenTime) != nullptr;
+    if (has_waits) checks.push_back(check_elapsed(profile, ThreadId(t), ended));
   }
   return checks;
 }

@@ -15,6 +15,7 @@
 #include "signal_safe/pages.h"
 #include "signal_safe/runtime_stack.h"
 #include "signal_safe/trampolines.h"
+#include "signal_safe/wakers.h"
 
 namespace fbleprof::signal_safe {
 
@@ -67,6 +68,7 @@ struct Session {
   Trampolines trampolines;
   Clocks clocks;
   Allocations allocations;
+  Wakers wakers;
   Runtimes runtimes;
   std::uint64_t start_monotonic_ns = 0;
 
@@ -108,6 +110,9 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
+  // That of the library with the wrappers of blocking calls. Their frames are on no path.
+  std::uint64_t wrappers_begin = 0, wrappers_end = 0;
+  bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
   AdapterCode adapters;
 
   // Supplied by the capture layer, which may use more of the system than this layer.
@@ -143,6 +148,8 @@ long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
     __attribute__((visibility("hidden")));
 // The hook of rewritten functions, which their trampolines call.
 extern const char fbleprof_exact_hook[] __attribute__((visibility("hidden")));
+// The hook of functions with a patchable entry.
+extern const char fbleprof_patched_hook[] __attribute__((visibility("hidden")));
 // The hooks' text.
 extern const char fbleprof_hooks_begin[] __attribute__((visibility("hidden")));
 extern const char fbleprof_hooks_end[] __attribute__((visibility("hidden")));

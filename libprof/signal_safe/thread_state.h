@@ -47,6 +47,7 @@ struct ProfileFrame {
 inline constexpr std::uint32_t kMostProfiles = 16;  // nested
 
 struct AllocationThread;
+struct WaitThread;
 struct Session;
 
 struct ThreadState {
@@ -64,6 +65,7 @@ struct ThreadState {
   std::uint32_t profiles = 0;  // how many are nested
   ProfileFrame profile_frames[kMostProfiles];
   AllocationThread* allocations = nullptr;  // null: allocations are not recorded
+  WaitThread* waits = nullptr;              // null: waits are not recorded
   RuleCache rules;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made

@@ -8,15 +8,19 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "launch/say.h"
 #include "rewrite/analysis.h"
 
 namespace fbleprof::launch {
 namespace {
 
+// What is in it changes programs' code: nobody else may write there.
 bool is_own_folder(const std::string& path) {
+  constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         status.st_uid == geteuid() && access(path.c_str(), W_OK) == 0;
+         status.st_uid == geteuid() && (status.st_mode & kOthersMayWrite) == 0 &&
+         access(path.c_str(), W_OK) == 0;
 }
 
 bool make_folder(const std::string& path) {
@@ -66,7 +70,7 @@ int make_plans(int count, char** words) {
   const bool is_terminal = isatty(2) == 1;
   int status = 0;
   for (int i = 0; i + 1 < count; i += 2) {
-    shown_module = std::filesystem::path(words[i + 1]).filename().string();
+    shown_module = printable(std::filesystem::path(words[i + 1]).filename().string());
     if (is_terminal) show_progress(0);
     const rewrite::Analysis analysis =
         rewrite::analyse(words[i + 1], is_terminal ? show_progress : nullptr);

@@ -21,6 +21,7 @@
 #include "launch/periodic.h"
 #include "launch/program_run.h"
 #include "launch/runs.h"
+#include "launch/say.h"
 #include "launch/target.h"
 #include "launch_paths.h"
 
@@ -32,8 +33,6 @@ using namespace fbleprof::launch;
 constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
-
-void say(const std::string& line) { std::fprintf(stderr, "fble-prof: %s\n", line.c_str()); }
 
 int give_up(int status, const std::string& line) {
   say(line);
@@ -60,14 +59,23 @@ std::uint64_t realtime_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// By an option, or by the environment.
-bool records_allocations() {
-  const char* mode = std::getenv("FBLEPROF_ALLOCS");
-  const std::string_view text = mode != nullptr ? mode : "";
+bool is_off(const char* value) {
+  const std::string_view text = value != nullptr ? value : "";
   for (const char* off : {"", "0", "off", "no", "false"}) {
-    if (text == off) return false;
+    if (text == off) return true;
   }
-  return true;
+  return false;
+}
+
+// By an option, or by the environment.
+bool records_allocations() { return !is_off(std::getenv("FBLEPROF_ALLOCS")); }
+
+// By default, only together with elapsed time.
+bool records_waits() {
+  const char* waits = std::getenv("FBLEPROF_WAITS");
+  const char* clock = std::getenv("FBLEPROF_CLOCK");
+  const std::string_view measured = clock != nullptr ? clock : "";
+  return waits != nullptr ? !is_off(waits) && measured != "ticks" : measured == "wall";
 }
 
 // AddressSanitizer refuses to run if another library is loaded before its own, as a preloaded one
@@ -164,7 +172,7 @@ int main(int argc, char** argv) {
     const char* before = std::getenv("LD_PRELOAD");
     std::string preload = before != nullptr ? before : "";
     if (records_allocations()) {
-      const std::string wrappers = find_allocation_library(library);
+      const std::string wrappers = find_beside(library, "libfbleprof_alloc.so");
       if (wrappers.empty()) {
         return give_up(kWrongUse,
                        "libfbleprof_alloc.so was not found beside " + library + ": install it");
@@ -184,6 +192,15 @@ int main(int argc, char** argv) {
       setenv("FBLEPROF_EXACT_EXCEPT", adapters.counted_by_them.c_str(), 1);
     }
     preload = with_preloaded(library, preload.c_str());
+    if (records_waits()) {
+      const std::string wrappers = find_beside(library, "libfbleprof_wait.so");
+      if (wrappers.empty()) {
+        return give_up(kWrongUse,
+                       "libfbleprof_wait.so was not found beside " + library + ": install it");
+      }
+      // First: some calls that it wraps are the recorder's.
+      preload = with_preloaded(wrappers, preload.c_str());
+    }
     setenv("LD_PRELOAD", preload.c_str(), 1);
   }
 

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "format/format.h"
+#include "launch/say.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -70,7 +71,7 @@ void put_names_into(const std::vector<std::string>& files) {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
     execv(report.c_str(), argv.data());
-    std::fprintf(stderr, "fble-prof: --names: %s: %s\n", report.c_str(), std::strerror(errno));
+    say("--names: " + report + ": " + std::strerror(errno));
     _exit(1);
   }
   int status = 0;

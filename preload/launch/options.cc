@@ -7,6 +7,8 @@
 #include <optional>
 #include <sstream>
 
+#include "format/size_suffix.h"
+
 namespace fbleprof::launch {
 namespace {
 
@@ -29,9 +31,9 @@ po::options_description recording_options() {
       "samples per second of each thread's time, 1 to 20000. A higher rate is finer and costs "
       "more; the report shows the rate that was reached. Default: 1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
-      "what is measured. cpu: CPU time of each thread. wall: elapsed time; the time that a thread "
-      "waited is charged to what it runs next, so totals of threads are right, but not where they "
-      "waited. ticks: calls, and what the program counts with fbleprof_tick, instead of time: the "
+      "what is measured. cpu: CPU time of each thread. wall: elapsed time, which is CPU time and "
+      "the time that threads wait, each in its context (see --waits). ticks: calls, and what the "
+      "program counts with fbleprof_tick, instead of time: the "
       "same on every run (needs hooks or the C API). Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand together at most once on a "
@@ -63,6 +65,13 @@ po::options_description recording_options() {
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
+  add("waits",
+      "record where threads wait: the time in each call that blocks (sleep, read, poll, a lock, "
+      "...), in its context, and the bytes that were read and written there. On by default with "
+      "--clock=wall");
+  add("no-waits",
+      "do not record waits. With --clock=wall, a wait is then charged to what its "
+      "thread runs next");
   add("memory-profile",
       po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
       "also record what the program allocates and frees, by context: blocks, bytes, what is live, "
@@ -185,26 +194,8 @@ bool is_tick_period(const std::string& text) {
 bool is_bytes(const std::string& text, std::uint64_t least) {
   constexpr std::uint64_t kMost = 64ULL << 30;
   std::string digits = text;
-  unsigned shift = 0;
-  if (!digits.empty()) {
-    switch (digits.back()) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        break;
-    }
-    if (shift != 0) digits.pop_back();
-  }
+  const int shift = digits.empty() ? 0 : format::shift_of_suffix(digits.back());
+  if (shift != 0) digits.pop_back();
   const auto value = whole_number(digits);
   return value && *value <= kMost >> shift && *value << shift >= least;
 }
@@ -270,7 +261,8 @@ constexpr Switch kSwitches[] = {
     {"faults", "FBLEPROF_FAULTS", "1"},       {"no-native-below", "FBLEPROF_NATIVE_BELOW", "off"},
     {"native", "FBLEPROF_NATIVE", "on"},      {"no-python", "FBLEPROF_PYTHON", "off"},
     {"no-lua", "FBLEPROF_LUA", "off"},        {"start-off", "FBLEPROF_START", "off"},
-    {"verbose", "FBLEPROF_VERBOSE", "1"},
+    {"verbose", "FBLEPROF_VERBOSE", "1"},     {"waits", "FBLEPROF_WAITS", "1"},
+    {"no-waits", "FBLEPROF_WAITS", "off"},
 };
 
 void read_settings(const po::variables_map& given, Request* request) {
@@ -283,6 +275,10 @@ void read_settings(const po::variables_map& given, Request* request) {
       return;
     }
     request->environment.emplace_back(setting.variable, value);
+  }
+  if (given.count("waits") != 0 && given.count("no-waits") != 0) {
+    request->error = "--waits and --no-waits: only one of them";
+    return;
   }
   for (const Switch& setting : kSwitches) {
     if (given.count(setting.option) != 0) {
@@ -362,13 +358,14 @@ std::string help() {
           "\n"
           "Runs a program and records where its time goes, in which calling context, in a\n"
           "profile for fble-prof-report. The program does not have to be rebuilt. If it is\n"
-          "built with -pg -mfentry, -pg or -finstrument-functions, its calls are counted too,\n"
-          "exactly. The program keeps its own output, signals and exit status.\n"
+          "built with -fpatchable-function-entry=5, -pg -mfentry, -pg or\n"
+          "-finstrument-functions, its calls are counted too, exactly. The program keeps its\n"
+          "own output, signals and exit status.\n"
           "\n"
           "Examples\n"
           "  fble-prof ./prog input.txt            profile it, then: fble-prof-report mlmon.out\n"
           "  fble-prof -o /tmp/%e.%p.out make -j2  one profile for each process\n"
-          "  fble-prof --clock=wall ./server       wall time of each thread, waiting included\n"
+          "  fble-prof --clock=wall ./server       elapsed time: what computes, and what waits\n"
           "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
           "  fble-prof --memory-profile ./prog     what it allocates, as well\n"
           "  fble-prof --window 10s ./server       and keep snapshots: the last minutes alone\n"

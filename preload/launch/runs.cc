@@ -20,11 +20,12 @@
 #include "format/plain_run.h"
 #include "launch/names.h"
 #include "launch/program_run.h"
+#include "launch/say.h"
 
 namespace fbleprof::launch {
 namespace {
 
-void say(const std::string& line) { std::fprintf(stderr, "fble-prof: --runs: %s\n", line.c_str()); }
+void tell(const std::string& line) { say("--runs: " + line); }
 
 // A file that both runs use from the same place on.
 class Rewound {
@@ -128,7 +129,7 @@ bool join(const std::string& counted, const std::string& plain) {
     fits = step > 0;
     if (fits) done += static_cast<std::size_t>(step);
   }
-  if (!fits && ftruncate(fd, used) != 0) say(counted + ": " + std::strerror(errno));
+  if (!fits && ftruncate(fd, used) != 0) tell(counted + ": " + std::strerror(errno));
   return close(fd) == 0 && fits;
 }
 
@@ -148,18 +149,19 @@ void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, p
   const auto from = of_process(all_plain, plain);
   const auto into = of_process(all_counted, counted);
   if (from.empty() || from.size() != into.size()) {
-    say("the sampled run and the counted run left different profiles: they are not joined");
+    tell("the sampled run and the counted run left different profiles: they are not joined");
     return;
   }
   for (std::size_t i = 0; i < into.size(); ++i) {
     if (join(into[i], from[i])) {
       unlink(from[i].c_str());
     } else {
-      say(into[i] + ": cannot be written; the sampled run is " + from[i]);
+      tell(into[i] + ": cannot be written; the sampled run is " + from[i]);
     }
   }
   if (all_plain.size() > from.size()) {
-    say("child processes: their profiles are those of the counted run; those of the sampled run "
+    tell(
+        "child processes: their profiles are those of the counted run; those of the sampled run "
         "are " +
         plain_out + ".*");
   }
@@ -175,7 +177,8 @@ int run_twice(const TwoRuns& runs) {
     constexpr int kWaitMs = 500;
     pollfd input_pipe = {STDIN_FILENO, POLLIN, 0};
     if (poll(&input_pipe, 1, kWaitMs) > 0 && (input_pipe.revents & POLLIN) != 0) {
-      say("stdin is a pipe, which can be read only once: put its data into a file, and use < FILE");
+      tell(
+          "stdin is a pipe, which can be read only once: put its data into a file, and use < FILE");
       return 2;
     }
   }
@@ -191,23 +194,24 @@ int run_twice(const TwoRuns& runs) {
     });
   }
   if (plain.pid < 0) {
-    say(std::string("cannot fork: ") + std::strerror(errno));
+    tell(std::string("cannot fork: ") + std::strerror(errno));
     return runs.become_program();
   }
   if (WIFSIGNALED(plain.status)) {
-    say("the sampled run was ended by a signal, and no other follows: its profile is " + plain_out);
+    tell("the sampled run was ended by a signal, and no other follows: its profile is " +
+         plain_out);
     return leave_like(plain.status);
   }
   input.rewind_input();
   output.rewind_output();
   const ProgramRun counted = run_program(runs.become_program);
   if (counted.pid < 0) {
-    say(std::string("cannot fork: ") + std::strerror(errno));
+    tell(std::string("cannot fork: ") + std::strerror(errno));
     return runs.become_program();
   }
   if (counted.status != plain.status) {
-    say("the two runs differ: the sampled one ended with " + describe(plain.status) +
-        ", the counted one with " + describe(counted.status));
+    tell("the two runs differ: the sampled one ended with " + describe(plain.status) +
+         ", the counted one with " + describe(counted.status));
   }
   join_runs(runs, plain_out, plain.pid, counted.pid);
   return leave_like(counted.status);

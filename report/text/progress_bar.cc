@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "report/text/escape.h"
+
 namespace fbleprof::report {
 namespace {
 
@@ -25,7 +27,7 @@ void ProgressBar::update(std::string_view step, std::uint64_t done, std::uint64_
   const std::uint64_t filled = part * kCells / whole;
   std::string bar;
   for (std::uint64_t i = 0; i < kCells; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r\x1b[K{} {:>3}% {}", bar, part * 100 / whole, step);
+  fmt::print(stderr, "\r\x1b[K{} {:>3}% {}", bar, part * 100 / whole, escape(step));
   std::fflush(stderr);
 }
 

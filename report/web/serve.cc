@@ -258,6 +258,7 @@ Status serve(const ServeOptions& options, Load load) {
   {
     const std::lock_guard lock(mutex);
     is_over = true;
+    app.end();
   }
   wake.notify_all();
   watcher.join();

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/visible_tree.h"
 #include "report/web/profiles.h"
 #include "report/web/query.h"
 
@@ -53,6 +54,9 @@ struct Page {
   std::string amount(std::uint64_t cost) const;
   std::string share(std::uint64_t cost) const;  // "12.3%" of what was kept
   double percent(std::uint64_t cost) const;
+  // HTML: how often, "·" where only samples saw it beside calls that were counted, else nothing.
+  std::string calls(std::uint64_t calls, bool is_sampled) const;
+  std::string calls(const analysis::VisibleNode& node) const;
 };
 
 }  // namespace fbleprof::web

@@ -98,8 +98,8 @@ _fble_prof() {
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --tick-period= --exact --runs= --memory-profile --callsites --leaves --faults --no-native-below --native
-      --no-lua --no-python --start-off
+      --tick-period= --exact --runs= --memory-profile --waits --no-waits --callsites --leaves --faults
+      --no-native-below --native --no-lua --no-python --start-off
       --children= --delay= --duration= --control-signal= --window= --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace

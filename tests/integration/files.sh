@@ -60,6 +60,12 @@ mkfifo "$profile"
 same "$program" return
 check "it is still one" -p "$profile"
 
+begin "nobody else may read a profile"
+for mask in 0000 0022 0077; do
+  (umask $mask && LD_PRELOAD=$LIB FBLEPROF_OUT=$profile "$program" return >/dev/null)
+  check "mode with umask $mask" "$(stat -c %a "$profile")" = 600
+done
+
 for how in truncate delete replace; do
   begin "the profile is harmed: $how"
   same "$PROGRAMS/file_harm.fentry" $how "$profile"

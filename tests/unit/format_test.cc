@@ -128,7 +128,9 @@ std::string describe_layout() {
   FIELD(Thread, lost_calls);
   FIELD(Thread, deep_calls);
   FIELD(Thread, unmatched);
-  FIELD(Thread, reserved);
+  FIELD(Thread, wait_since_ns);
+  FIELD(Thread, wait_context);
+  FIELD(Thread, wait_kind);
   layout.record<format::Tree>("Tree");
   FIELD(Tree, head);
   FIELD(Tree, thread);
@@ -307,6 +309,11 @@ std::string describe_layout() {
   NUMBER(Role::kVirtualTime);
   NUMBER(Role::kEvent);
   NUMBER(Role::kLevel);
+  NUMBER(Role::kWaits);
+  NUMBER(Role::kLongestWait);
+  NUMBER(Role::kWaitClass);
+  NUMBER(Role::kEventWait);
+  NUMBER(Role::kPeerWait);
   return layout.text();
 }
 

@@ -41,6 +41,14 @@ TEST(Request, TheModeOfAMemoryProfileStandsBehindAnEqualsSign) {
   EXPECT_EQ(mode("--memory-profile=exact,all"), "error");
 }
 
+TEST(Request, WaitsAreAskedForOrRefusedNotBoth) {
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(read_request({"--waits", "prog"}).environment, (Environment{{"FBLEPROF_WAITS", "1"}}));
+  EXPECT_EQ(read_request({"--no-waits", "prog"}).environment,
+            (Environment{{"FBLEPROF_WAITS", "off"}}));
+  EXPECT_NE(read_request({"--waits", "--no-waits", "prog"}).error, "");
+}
+
 TEST(Request, WhatIsNotAskedForIsLeftToTheEnvironment) {
   EXPECT_TRUE(read_request({"prog"}).environment.empty());
 }

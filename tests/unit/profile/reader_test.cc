@@ -143,6 +143,23 @@ TEST(Reader, NodesWhoseParentIsLostAreKeptAsUnreadable) {
   EXPECT_TRUE(test::holds(result.profile.warnings()[0], "damaged: there is no parent node"));
 }
 
+TEST(Reader, AThreadThatIsJustStartingIsNotThereYet) {
+  for (const bool is_tree_made : {true, false}) {
+    FileBuilder file;
+    file.charge("a", {.cpu_ns = 1});
+    const auto thread = file.thread("starting", 2);
+    file.charge("b", {.cpu_ns = 2});
+    file.record<format::Thread>(thread)->head.kind = format::Kind::kUnfinished;
+    if (!is_tree_made) {
+      file.record<format::Tree>(file.current_tree())->head.kind = format::Kind::kUnfinished;
+    }
+    const ReadResult result = read(file);
+    EXPECT_FALSE(result.damage.any()) << result.damage.first_what;
+    EXPECT_EQ(result.profile.threads().size(), 1u);
+    EXPECT_EQ(tree_text(result.profile, "cpu"), "[root] 0 .a 1");
+  }
+}
+
 TEST(Reader, ANodeThatIsItsOwnParentIsReadOnce) {
   FileBuilder file;
   const auto a = file.node("a");

@@ -188,10 +188,12 @@ TEST(CallTree, DepthLimitFoldsIntoTheAncestorThere) {
 }
 
 TEST(CallTree, CallSitesAreContextsOfTheirOwn) {
+  // So many that tags, which are hints, agree by chance.
+  constexpr std::uint64_t kSites = 100'000;
   Recording recording({.call_sites = true});
   const Ref f = recording.function(1);
   const Ref root = recording.tree().root();
-  for (std::uint64_t site = 1; site <= 1000; ++site) {
+  for (std::uint64_t site = 1; site <= kSites; ++site) {
     for (std::uint64_t n = 0; n < site % 5; ++n)
       *recording.tree().enter(recording.guard, root, f, site, 0).calls += 1;
   }
@@ -202,9 +204,23 @@ TEST(CallTree, CallSitesAreContextsOfTheirOwn) {
     EXPECT_EQ(counts.count(record->site), 0u);
     counts[record->site] = node.calls;
   }
-  for (std::uint64_t site = 1; site <= 1000; ++site) {
+  for (std::uint64_t site = 1; site <= kSites; ++site) {
     EXPECT_TRUE(site % 5 == 0 || counts[site] == site % 5);
   }
+}
+
+TEST(CallTree, ATailCallIsNotACall) {
+  Recording recording;
+  auto& tree = recording.tree();
+  const Ref root = tree.root(), f = recording.function(1), g = recording.function(2);
+  const Ref caller = tree.enter(recording.guard, root, f, 0, 0).to;
+  const Step tail = tree.replace(recording.guard, root, caller, g);
+  const Step call = tree.enter(recording.guard, caller, g, 0, 0);
+  EXPECT_NE(tail.calls, call.calls);
+  EXPECT_EQ(tree.node_at(tail.to)->parent, root);
+  EXPECT_EQ(tree.node_at(call.to)->parent, caller);
+  EXPECT_EQ(tree.replace(recording.guard, root, caller, g).calls, tail.calls);
+  EXPECT_EQ(tree.enter(recording.guard, caller, g, 0, 0).calls, call.calls);
 }
 
 TEST(CallTree, TailCallsHangBelowTheCaller) {

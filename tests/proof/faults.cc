@@ -1,0 +1,264 @@
+// Each system call of the recorder fails once with each error that it can give. The program must
+// do as it does without us; a profile that is there must read, and say so if it lacks something.
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "tests/proof/proofs.h"
+#include "tests/proof/tracee.h"
+
+namespace fbleprof::proof {
+
+namespace {
+
+struct Call {
+  long number;
+  const char* name;
+  std::vector<int> errors;  // what the kernel can answer to what the recorder asks
+};
+
+// Calls that cannot fail as the recorder makes them (getpid, rt_sigprocmask) are not here, nor
+// those that the program itself makes through an interposed function (fork, execve).
+const std::vector<Call>& calls() {
+  static const std::vector<Call> all = {
+      {SYS_access, "access", {EACCES, ENOENT, ENOMEM}},
+      {SYS_capget, "capget", {EPERM}},
+      {SYS_close, "close", {EIO, EINTR}},
+      {SYS_fcntl, "fcntl", {EINVAL, EAGAIN, ENOSYS}},
+      {SYS_flock, "flock", {EWOULDBLOCK, ENOLCK, EINTR}},
+      {SYS_fstat, "fstat", {EIO, ENOMEM}},
+      {SYS_ftruncate, "ftruncate", {ENOSPC, EFBIG, EIO, EINTR, EPERM}},
+      {SYS_futex, "futex", {ENOSYS, EFAULT}},
+      {SYS_getcwd, "getcwd", {ENOENT, ENOMEM}},
+      {SYS_getrusage, "getrusage", {ENOSYS}},
+      {SYS_ioctl, "ioctl", {EINVAL, ENOTTY}},
+      {SYS_link, "link", {EACCES, EEXIST, ENOSPC, EMLINK, EPERM, EROFS}},
+      {SYS_linkat, "linkat", {EACCES, EEXIST, ENOENT, ENOSPC, EDQUOT, EIO, EROFS}},
+      {SYS_lstat, "lstat", {EACCES, ENOENT, ENOMEM}},
+      {SYS_madvise, "madvise", {EINVAL, ENOMEM, EAGAIN, EFAULT, ENOSYS}},
+      {SYS_mincore, "mincore", {ENOSYS, EAGAIN}},
+      {SYS_mmap, "mmap", {ENOMEM, EAGAIN, ENODEV, EACCES}},
+      {SYS_mprotect, "mprotect", {ENOMEM, EACCES}},
+      {SYS_mremap, "mremap", {ENOMEM, EAGAIN}},
+      {SYS_munmap, "munmap", {ENOMEM}},
+      {SYS_nanosleep, "nanosleep", {EINTR}},
+      {SYS_open, "open", {EACCES, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS, EOPNOTSUPP, EIO}},
+      {SYS_openat, "openat", {EACCES, EMFILE, ENOMEM}},
+      {SYS_perf_event_open, "perf_event_open", {EACCES, EMFILE, ENOENT, ENOSYS, ENOMEM}},
+      {SYS_prctl, "prctl", {EINVAL}},
+      {SYS_pread64, "pread64", {EIO, EINTR}},
+      {SYS_process_vm_readv, "process_vm_readv", {ENOSYS, EPERM, ENOMEM}},
+      {SYS_pwrite64, "pwrite64", {ENOSPC, EDQUOT, EIO, EINTR, EFBIG}},
+      {SYS_read, "read", {EIO, EINTR}},
+      {SYS_readlink, "readlink", {EACCES, ENOENT}},
+      {SYS_rename, "rename", {EACCES, ENOSPC, EIO}},
+      {SYS_renameat2, "renameat2", {EINVAL, ENOSYS, ENOSPC, EACCES}},
+      {SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo", {EAGAIN}},
+      {SYS_rt_sigtimedwait, "rt_sigtimedwait", {EAGAIN, EINTR}},
+      {SYS_stat, "stat", {EACCES, ENOENT}},
+      {SYS_timer_create, "timer_create", {EAGAIN, ENOMEM, ENOSYS}},
+      {SYS_timer_delete, "timer_delete", {EINVAL}},
+      {SYS_timer_settime, "timer_settime", {EINVAL}},
+      {SYS_uname, "uname", {EFAULT}},
+      {SYS_unlink, "unlink", {EACCES, EIO, EROFS}},
+      {SYS_wait4, "wait4", {EINTR, ECHILD}},
+      {SYS_write, "write", {EAGAIN, EIO, EPIPE}},
+  };
+  return all;
+}
+
+const Call* find_call(long number) {
+  const auto found = std::find_if(calls().begin(), calls().end(),
+                                  [&](const Call& call) { return call.number == number; });
+  return found == calls().end() ? nullptr : &*found;
+}
+
+// The n-th call of a kind.
+struct Point {
+  long number;
+  unsigned n;
+  auto operator<=>(const Point&) const = default;
+};
+
+struct End {
+  int status = 0;
+  std::string out;
+  bool operator==(const End&) const = default;
+  std::string shown() const {
+    return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+           : status < 0        ? "no end"
+                               : fmt::format("exit {}, {:?}", WEXITSTATUS(status), out);
+  }
+};
+
+// Without the profiler.
+End plain_end(const Setup& setup, const Scenario& scenario) {
+  Run run(setup, scenario);
+  const pid_t pid = fork();
+  if (pid == 0) run.become(false);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return {status, run.text_of("out")};
+}
+
+// Runs it; lets `point` fail with `error`. With neither: lists the points.
+End run_failing(const Setup& setup, const Run& run, const Point* point, int error,
+                std::set<Point>* points) {
+  Tracee program(run, true);
+  std::map<long, unsigned> seen;
+  pid_t failing = 0;
+  program.run_by_calls([&](Task& task, bool is_end, user_regs_struct& state) {
+    if (is_end) {
+      if (task.tid != failing) return false;
+      failing = 0;
+      state.rax = static_cast<unsigned long>(-error);
+      return true;
+    }
+    const auto number = static_cast<long>(state.orig_rax);
+    if (!find_call(number) || !program.is_recorders(task.tid, state.rip)) return false;
+    const Point here{number, ++seen[number]};
+    if (points) points->insert(here);
+    if (!point || here != *point) return false;
+    failing = task.tid;
+    // A failing close has closed the descriptor all the same.
+    if (number == SYS_close) return false;
+    state.orig_rax = ~0ul;
+    return true;
+  });
+  (void)setup;
+  return {program.status(), run.text_of("out")};
+}
+
+bool is_only_ours(const std::string& err) {
+  std::size_t at = 0;
+  while (at < err.size()) {
+    const std::size_t end = std::min(err.find('\n', at), err.size());
+    if (err.compare(at, 10, "fbleprof: ") != 0) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+struct Row {
+  unsigned points = 0, whole = 0, told = 0, none = 0, wrong = 0;
+};
+
+class Table {
+ public:
+  Row& row(const Call& call, int error) { return rows_[{call.name, error}]; }
+  void print() const {
+    fmt::print("{:<18} {:<12} {:>6} {:>6} {:>10} {:>10} {:>6}\n", "call", "error", "points",
+               "whole", "loss told", "no profile", "wrong");
+    for (const auto& [key, row] : rows_) {
+      fmt::print("{:<18} {:<12} {:>6} {:>6} {:>10} {:>10} {:>6}\n", key.first,
+                 strerrorname_np(key.second), row.points, row.whole, row.told, row.none, row.wrong);
+    }
+  }
+
+ private:
+  std::map<std::pair<std::string, int>, Row> rows_;
+};
+
+// What is wrong with a run in which a call failed; the row is told what it left.
+std::vector<std::string> judge(const Run& run, const Setup& setup, const End& plain, const End& end,
+                               Row& row) {
+  std::vector<std::string> problems;
+  if (end != plain) problems.push_back(fmt::format("{} instead of {}", end.shown(), plain.shown()));
+  const std::string err = run.text_of("err");
+  if (!is_only_ours(err)) problems.push_back(fmt::format("on stderr: {:?}", err));
+  const auto images = images_of(run);
+  Counted counted = counted_of(run);
+  if (setup.mode == "plain") std::fill_n(counted.calls, Counted::kFunctions, 0u);
+  Findings findings = examine(images, counted, setup.mode == "plain" ? ~0u : 0);
+  for (std::string& problem : findings.problems) problems.push_back(std::move(problem));
+  const bool is_told = findings.is_told || !err.empty();
+  if (images.empty()) {
+    ++row.none;
+    if (!is_told) problems.push_back("no profile, and nothing says why");
+  } else if (findings.is_whole) {
+    ++row.whole;
+  } else {
+    ++row.told;
+    if (!is_told)
+      problems.push_back(
+          fmt::format("{} calls are missing, and nothing says so", findings.missing));
+  }
+  return problems;
+}
+
+struct Part {
+  Scenario scenario;
+  const char* mode = nullptr;  // null: the setup's
+};
+
+}  // namespace
+
+int prove_faults(const Setup& given, const Bound& bound) {
+  const std::string plans = std::filesystem::temp_directory_path() / "fbleprof-proof.plans";
+  std::filesystem::create_directories(plans);
+  std::filesystem::permissions(plans, std::filesystem::perms::owner_all);
+  const std::vector<Part> parts = {{{"calls"}},
+                                   {{"threads"}},
+                                   {{"fork"}},
+                                   {{"exec"}},
+                                   {{"load"}},
+                                   {{"grow"}},
+                                   {{"fatal"}},
+                                   {{"memory", {"FBLEPROF_ALLOCS=exact"}, true}},
+                                   {{"calls",
+                                     {"FBLEPROF_EXACT=on", "FBLEPROF_EXACT_PLANS=" + plans,
+                                      "FBLEPROF_EXACT_TOOL=" + given.launcher}},
+                                    "plain"}};
+  Table table;
+  unsigned runs = 0, problems = 0;
+  for (const Part& part : parts) {
+    if (!bound.only.empty() && bound.only != part.scenario.name) continue;
+    Setup setup = given;
+    if (part.mode) setup.mode = part.mode;
+    const End plain = plain_end(setup, part.scenario);
+    std::set<Point> points;
+    for (int twice = 0; twice < 2; ++twice) {
+      // Once more with the plans that the first run made.
+      Run run(setup, part.scenario);
+      points.clear();
+      run_failing(setup, run, nullptr, 0, &points);
+    }
+    unsigned turn = 0;
+    for (const Point& point : points) {
+      const Call& call = *find_call(point.number);
+      for (const int error : call.errors) {
+        if (turn++ % bound.stride != 0) continue;
+        Run run(setup, part.scenario);
+        const End end = run_failing(setup, run, &point, error, nullptr);
+        Row& row = table.row(call, error);
+        ++row.points;
+        ++runs;
+        for (const std::string& problem : judge(run, setup, plain, end, row)) {
+          ++row.wrong;
+          if (++problems <= 60) {
+            fmt::print("{} {}: {} number {} fails with {}: {}\n", part.scenario.name, setup.mode,
+                       call.name, point.n, strerrorname_np(error), problem);
+            std::fflush(stdout);
+          }
+        }
+      }
+    }
+    fmt::print("{} {}: {} calls\n", part.scenario.name, setup.mode, points.size());
+    std::fflush(stdout);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(plans, ignored);
+  table.print();
+  fmt::print("failing system calls: {} runs, {} problems\n", runs, problems);
+  return static_cast<int>(problems);
+}
+
+}  // namespace fbleprof::proof

@@ -1,0 +1,77 @@
+// prove PROOF...: runs proofs of the recorder (tests/proof/proofs.h). Exit status 0: they hold.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tests/proof/proofs.h"
+
+namespace {
+
+constexpr char kUsage[] =
+    "prove [--quick] [--mode MODE] [--only SCENARIO] [--stride N] [--runs N] PROOF...\n"
+    "  PROOF: crashes, kills, signals, faults. MODE: the hooks of the test program (fentry, "
+    "mcount,\n"
+    "  cyg ...). LIB, PROGRAMS and FBLE_PROF name libfbleprof.so, the directory of the test "
+    "programs\n"
+    "  and fble-prof.\n";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) {
+    fmt::print(stderr, "prove: {} is not set: see prove --help\n", name);
+    std::exit(2);
+  }
+  return value;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace fbleprof::proof;
+  Bound bound;
+  Setup setup;
+  std::vector<std::string> proofs;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
+    const auto number = [&] { return static_cast<unsigned>(std::atoi(value().c_str())); };
+    if (word == "--quick") {
+      bound.quick = true;
+    } else if (word == "--mode") {
+      setup.mode = value();
+    } else if (word == "--only") {
+      bound.only = value();
+    } else if (word == "--stride") {
+      bound.stride = std::max(1u, number());
+    } else if (word == "--runs") {
+      bound.runs = number();
+    } else if (word.starts_with("-")) {
+      fmt::print("{}", kUsage);
+      return word == "--help" ? 0 : 2;
+    } else {
+      proofs.push_back(word);
+    }
+  }
+  setup.library = variable("LIB");
+  setup.programs = variable("PROGRAMS");
+  setup.launcher = variable("FBLE_PROF");
+  int problems = 0;
+  for (const std::string& proof : proofs) {
+    if (proof == "crashes") {
+      problems += prove_crashes(setup, bound);
+    } else if (proof == "kills") {
+      problems += prove_kills(setup, bound);
+    } else if (proof == "signals") {
+      problems += prove_signals(setup, bound);
+    } else if (proof == "faults") {
+      problems += prove_faults(setup, bound);
+    } else {
+      fmt::print(stderr, "prove: {}: no such proof: crashes, kills, signals, faults\n", proof);
+      return 2;
+    }
+  }
+  if (proofs.empty()) fmt::print("{}", kUsage);
+  return problems != 0 ? 1 : proofs.empty() ? 2 : 0;
+}

@@ -1,0 +1,126 @@
+#include "tests/proof/observed.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace fbleprof::proof {
+
+Observer* observer = nullptr;
+bool is_telling = false;
+
+namespace {
+
+template <typename Tell>
+void tell(Tell what) {
+  if (!observer || is_telling) return;
+  is_telling = true;
+  what(*observer);
+  is_telling = false;
+}
+
+void plain_store(void* at, unsigned bytes) {
+  tell([=](Observer& who) { who.before_store(at, bytes); });
+}
+
+Order order_of(int order) {
+  return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST
+             ? Order::kRelease
+             : Order::kRelaxed;
+}
+
+void before() {
+  tell([](Observer& who) { who.before_atomic(); });
+}
+template <typename T>
+void stored(volatile T* at, int order) {
+  tell([=](Observer& who) { who.after_store(const_cast<T*>(at), sizeof(T), order_of(order)); });
+}
+
+}  // namespace
+}  // namespace fbleprof::proof
+
+using fbleprof::proof::before;
+using fbleprof::proof::Observer;
+using fbleprof::proof::plain_store;
+using fbleprof::proof::stored;
+using fbleprof::proof::tell;
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_atomic_thread_fence(int) {
+  before();
+  tell([](Observer& who) { who.at_fence(); });
+}
+void __tsan_atomic_signal_fence(int) {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+void __tsan_read_range(void*, std::size_t) {}
+void __tsan_write_range(void* at, std::size_t bytes) {
+  plain_store(at, static_cast<unsigned>(bytes));
+}
+
+#define PLAIN(prefix, bytes)                  \
+  void __tsan_##prefix##read##bytes(void*) {} \
+  void __tsan_##prefix##write##bytes(void* at) { plain_store(at, bytes); }
+#define PLAIN_ALL(prefix) \
+  PLAIN(prefix, 1) PLAIN(prefix, 2) PLAIN(prefix, 4) PLAIN(prefix, 8) PLAIN(prefix, 16)
+PLAIN_ALL()
+PLAIN_ALL(unaligned_)
+PLAIN_ALL(volatile_)
+PLAIN_ALL(unaligned_volatile_)
+
+#define CHANGE(bits, T, name)                                          \
+  T __tsan_atomic##bits##_##name(volatile T* at, T value, int order) { \
+    before();                                                          \
+    const T old = __atomic_##name(at, value, __ATOMIC_SEQ_CST);        \
+    stored(at, order);                                                 \
+    return old;                                                        \
+  }
+#define COMPARE(bits, T, name)                                                                  \
+  int __tsan_atomic##bits##_##name(volatile T* at, T* expected, T value, int order, int) {      \
+    before();                                                                                   \
+    const bool done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, \
+                                                  __ATOMIC_SEQ_CST);                            \
+    if (done) stored(at, order);                                                                \
+    return done;                                                                                \
+  }
+#define ATOMIC(bits, T)                                                                          \
+  T __tsan_atomic##bits##_load(const volatile T* at, int) {                                      \
+    before();                                                                                    \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                \
+  }                                                                                              \
+  void __tsan_atomic##bits##_store(volatile T* at, T value, int order) {                         \
+    before();                                                                                    \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                               \
+    stored(at, order);                                                                           \
+  }                                                                                              \
+  T __tsan_atomic##bits##_exchange(volatile T* at, T value, int order) {                         \
+    before();                                                                                    \
+    const T old = __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                              \
+    stored(at, order);                                                                           \
+    return old;                                                                                  \
+  }                                                                                              \
+  CHANGE(bits, T, fetch_add)                                                                     \
+  CHANGE(bits, T, fetch_sub)                                                                     \
+  CHANGE(bits, T, fetch_and)                                                                     \
+  CHANGE(bits, T, fetch_or)                                                                      \
+  COMPARE(bits, T, compare_exchange_strong)                                                      \
+  COMPARE(bits, T, compare_exchange_weak)                                                        \
+  T __tsan_atomic##bits##_compare_exchange_val(volatile T* at, T expected, T value, int order,   \
+                                               int) {                                            \
+    before();                                                                                    \
+    const bool done = __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, \
+                                                  __ATOMIC_SEQ_CST);                             \
+    if (done) stored(at, order);                                                                 \
+    return expected;                                                                             \
+  }
+ATOMIC(8, std::uint8_t)
+ATOMIC(16, std::uint16_t)
+ATOMIC(32, std::uint32_t)
+ATOMIC(64, std::uint64_t)
+
+}  // extern "C"

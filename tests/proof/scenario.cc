@@ -1,0 +1,202 @@
+#include "tests/proof/scenario.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "profile/reader.h"
+#include "profile/verify.h"
+
+namespace fbleprof::proof {
+
+namespace fs = std::filesystem;
+
+Run::Run(const Setup& setup, const Scenario& scenario) : setup_(setup), scenario_(scenario) {
+  std::string name = (fs::temp_directory_path() / "fbleprof-proof.XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) {
+    fmt::print(stderr, "{}: cannot be made\n", name);
+    std::exit(2);
+  }
+  directory_ = name;
+}
+
+Run::~Run() {
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+}
+
+std::vector<std::string> Run::arguments() const {
+  return {setup_.programs + "/steps." + setup_.mode, directory_ + "/counts", scenario_.name,
+          setup_.programs + "/first.fentry"};
+}
+
+std::vector<std::string> Run::environment(bool profiled) const {
+  std::vector<std::string> all = {"PATH=/usr/bin:/bin", "HOME=" + directory_,
+                                  "GMON_OUT_PREFIX=" + directory_ + "/gmon"};
+  if (!profiled) return all;
+  std::string preload = "LD_PRELOAD=" + setup_.library;
+  if (scenario_.with_allocations) {
+    preload += ":" + (fs::path(setup_.library).parent_path() / "libfbleprof_alloc.so").string();
+  }
+  all.push_back(preload);
+  all.push_back("FBLEPROF_OUT=" + directory_ + "/mlmon.out");
+  all.push_back("FBLEPROF_VERBOSE=1");
+  all.insert(all.end(), scenario_.settings.begin(), scenario_.settings.end());
+  return all;
+}
+
+void Run::become(bool profiled) const {
+  personality(ADDR_NO_RANDOMIZE);
+  if (chdir(directory_.c_str()) != 0) _exit(98);
+  const int out = open("out", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int err = open("err", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(in, 0);
+  dup2(out, 1);
+  dup2(err, 2);
+  close_range(3, ~0u, 0);
+  auto words = arguments(), variables = environment(profiled);
+  std::vector<char*> argv, envp;
+  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& variable : variables) envp.push_back(variable.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  execve(argv[0], argv.data(), envp.data());
+  _exit(98);
+}
+
+std::string Run::text_of(const std::string& file) const {
+  std::ifstream in(directory_ + "/" + file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> Run::profiles() const {
+  std::vector<std::string> found;
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(directory_, gone)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("mlmon.out") && !name.ends_with(".new")) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+namespace {
+
+using namespace profile;
+
+// Adds the calls of the program's functions.
+void add_calls(const Profile& profile, const Counted& counted, std::uint64_t* calls) {
+  const Functions& functions = profile.functions();
+  const Edges& edges = profile.edges();
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    const FunctionId function = profile.nodes().function[edges.to[e].index()];
+    const std::uint64_t address = functions.address[function.index()];
+    if (functions.kind[function.index()] != FunctionKind::kNative) continue;
+    for (int i = 0; i < Counted::kFunctions; ++i) {
+      if (counted.address[i] == address) calls[i] += edges.calls[e];
+    }
+  }
+}
+
+bool tells_a_loss(const Profile& profile) {
+  for (const Process& process : profile.processes()) {
+    if (process.lost_threads + process.lost_children + process.overflow_contexts != 0 ||
+        !process.notes.empty()) {
+      return true;
+    }
+  }
+  const auto& threads = profile.threads();
+  return std::any_of(threads.begin(), threads.end(), [](const Thread& thread) {
+    return thread.lost_calls + thread.deep_calls != 0;
+  });
+}
+
+// The profile, if it is without fault.
+void examine_one(const Image& image, const Counted& counted, bool is_stepped, Findings& findings,
+                 std::uint64_t* calls) {
+  const auto problem = [&](const std::string& what) {
+    findings.problems.push_back(image.name + ": " + what);
+  };
+  const auto file = FileImage::from_bytes(image.bytes, image.name);
+  if (!file) return problem(file.error().line());
+  ReadOptions how;
+  how.look_for_process = false;
+  const ReadResult read = read_image(*file, how);
+  if (read.damage.any()) {
+    problem(fmt::format("damage: {} beyond the end, {} other: {}", read.damage.beyond_end,
+                        read.damage.other, read.damage.first_what));
+  }
+  for (const Check& check : verify(*file, read)) {
+    const bool is_clock = check.what.find("add up to its clock") != std::string::npos;
+    if (!check.ok && !(is_clock && is_stepped))
+      problem(fmt::format("not true: {}: {}", check.what, check.detail));
+  }
+  findings.is_told |= tells_a_loss(read.profile);
+  add_calls(read.profile, counted, calls);
+}
+
+}  // namespace
+
+Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight,
+                 bool is_stepped) {
+  Findings findings;
+  std::uint64_t calls[Counted::kFunctions] = {};
+  for (const Image& image : images) examine_one(image, counted, is_stepped, findings, calls);
+  for (int i = 0; i < Counted::kFunctions; ++i) {
+    if (calls[i] < counted.calls[i]) {
+      findings.missing += counted.calls[i] - calls[i];
+    } else {
+      findings.more = std::max(findings.more, calls[i] - counted.calls[i]);
+    }
+  }
+  findings.is_whole = findings.missing == 0;
+  if (findings.more > in_flight) {
+    findings.problems.push_back(fmt::format("{} calls more than were made", findings.more));
+  }
+  return findings;
+}
+
+namespace {
+
+std::vector<std::byte> bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return {first, first + text.size()};
+}
+
+}  // namespace
+
+std::vector<Image> images_of(const Run& run) {
+  std::vector<Image> images;
+  for (const std::string& path : run.profiles()) {
+    // A killed program's file is as large as its limit, and mostly a hole.
+    const auto file = FileImage::load(path);
+    if (!file) {
+      images.push_back({fs::path(path).filename(), bytes_of(path)});
+      continue;
+    }
+    std::vector<std::byte> bytes(file->size());
+    file->read(bytes.data(), bytes.size(), 0);
+    images.push_back({fs::path(path).filename(), std::move(bytes)});
+  }
+  return images;
+}
+
+Counted counted_of(const Run& run) {
+  Counted counted{};
+  const std::string text = run.text_of("counts");
+  std::memcpy(&counted, text.data(), std::min(text.size(), sizeof counted));
+  return counted;
+}
+
+}  // namespace fbleprof::proof

@@ -1,0 +1,83 @@
+// A program, its threads and its children under ptrace.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/proof/scenario.h"
+
+namespace fbleprof::proof {
+
+// The system call by which steps.c says where its steps begin (1) and end (0).
+inline constexpr long kMark = 0x4242;
+
+// One thread of the program or of a child.
+struct Task {
+  pid_t tid = 0;
+  bool is_stopped = false;
+  bool in_call = false;  // between a call's entry and its end
+  int signal = 0;        // to deliver when it goes on
+};
+
+class Tracee {
+ public:
+  // Starts the program, stopped at its first instruction.
+  Tracee(const Run& run, bool profiled);
+  // Ends what is left of it.
+  ~Tracee();
+  Tracee(const Tracee&) = delete;
+  Tracee& operator=(const Tracee&) = delete;
+
+  // Lets everything run from system call to system call. `at_call` is called before each call and
+  // after it (`is_end`), with the task's registers, which it may change (it then returns true).
+  // Returns when the program has ended, or `at_call` has asked for it (stop_here).
+  using AtCall = std::function<bool(Task& task, bool is_end, user_regs_struct& registers)>;
+  void run_by_calls(const AtCall& at_call);
+  void stop_here() { stopping_ = true; }
+
+  // Lets one task at a time execute one instruction, in turn. Before each, `before` is called with
+  // the task; it returns false to end the stepping.
+  using Before = std::function<bool(Task& task)>;
+  void run_by_steps(const Before& before);
+
+  // Sends the stopped task a signal, and lets it run until the handler has returned to where the
+  // task is; if it blocks the signal, for one instruction. False: it ended.
+  bool run_handler(Task& task, int signal);
+
+  // Lets all run to the end; gives up after `seconds`. False: something still ran and was killed.
+  bool finish(unsigned seconds);
+  void kill_all();
+
+  bool has_ended() const { return tasks_.empty(); }
+  int status() const { return status_; }  // of the first process, as of waitpid
+  std::size_t tasks() const { return tasks_.size(); }
+  pid_t pid() const { return pid_; }
+  user_regs_struct registers(const Task& task) const;
+  // Whether an address is in the text of the recorder's libraries.
+  bool is_recorders(pid_t tid, unsigned long address);
+
+ private:
+  struct Ranges {
+    std::vector<std::pair<unsigned long, unsigned long>> all;
+    int reads = 0;
+    bool is_settled = false;  // the recorder runs: all of it is loaded
+  };
+  // What a stop was; handles new tasks, ends and execs. Null: nothing to go on with.
+  Task* take(pid_t tid, int status, bool& is_call);
+  void resume(Task& task, int how);
+  Task* wait_for_any(bool& is_call);
+
+  pid_t pid_ = 0;
+  int status_ = -1;
+  bool stopping_ = false;
+  std::map<pid_t, Task> tasks_;
+  std::map<pid_t, Ranges> ranges_;
+};
+
+}  // namespace fbleprof::proof
