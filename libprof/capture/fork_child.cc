@@ -203,8 +203,7 @@ void become_own_process(ThreadState* inherited) {
   const OutputFile parent = profile.output;
   const bool is_left_out = !is_wanted(profile.settings);
   if (is_left_out || !open_profile(&parent)) {
-    go_on_without_profile(inheritance.file(),
-                          is_left_out || profile.output.name.loss_is_counted);
+    go_on_without_profile(inheritance.file(), is_left_out || profile.output.name.loss_is_counted);
     return;
   }
   add_loaded_modules();

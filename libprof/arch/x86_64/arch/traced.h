@@ -134,6 +134,18 @@ inline bool is_quiet(long system_call) {
     case SYS_openat:
     case SYS_ioctl:
     case SYS_gettid:
+    case SYS_access:
+    case SYS_faccessat:
+    case SYS_stat:
+    case SYS_lstat:
+    case SYS_statx:
+    case SYS_gettimeofday:
+    case SYS_time:
+    case SYS_pwrite64:
+    case SYS_getdents64:
+    case SYS_unlink:
+    case SYS_kill:
+    case SYS_tgkill:
       return true;
     default:
       return false;
