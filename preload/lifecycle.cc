@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "capture/attached.h"
 #include "capture/ending.h"
+#include "capture/loader_symbols.h"
 #include "capture/process.h"
 #include "capture/profile.h"
 #include "interposed.h"
@@ -17,6 +19,11 @@ void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::Stat
 // counted. What it uses of libc works before libc's own initialisation.
 __attribute__((constructor)) void start(int, char**, char** environment) {
   using namespace fbleprof::preload;
+  if (auto* order = fbleprof::capture::find_attach_order()) {
+    fbleprof::capture::look_at_all_objects();
+    find_originals();
+    return fbleprof::capture::start_attached(*order);
+  }
   find_originals();
   fbleprof::capture::start_process(environment);
   if (!fbleprof::capture::is_profiling()) return;

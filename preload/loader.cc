@@ -1,10 +1,17 @@
 // The loader's calls that matter to the recorder.
 #include "capture/modules.h"
 #include "capture/profile.h"
+#include "capture/switching.h"
 #include "interposed.h"
 
 FBLEPROF_INTERPOSE int dlclose(void* handle) {
+  using namespace fbleprof::capture;
+  const bool is_profiled = is_profiling() && is_own_process();
+  if (is_profiled) before_unloading();
   const int result = fbleprof::preload::original::dlclose(handle);
-  if (fbleprof::capture::is_profiling()) fbleprof::capture::note_unloading();
+  if (is_profiled) {
+    if (is_profiling()) note_unloading();
+    after_unloading();
+  }
   return result;
 }

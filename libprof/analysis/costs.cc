@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/tables.h"
+
 namespace fbleprof::analysis {
 
 using namespace profile;
@@ -62,7 +64,10 @@ Costs::Costs(const Profile& profile, const Metric& metric)
       metric_(metric),
       calls_(profile.find_metric(Role::kCalls)),
       total_(analysis::total(profile, metric)),
-      inclusive_(analysis::inclusive(profile, metric)) {}
+      inclusive_(analysis::inclusive(profile, metric)),
+      tables_(std::make_unique<const Tables>(*this)) {}
+
+Costs::~Costs() = default;
 
 const std::vector<std::uint8_t>& Costs::is_bound() const {
   std::call_once(bounds_are_found_, [&] { is_bound_ = lower_bounds(profile_); });

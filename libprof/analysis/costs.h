@@ -7,12 +7,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
+
+class Tables;
 
 // By node: the node's own value and all below it, added up as the metric says.
 std::vector<std::uint64_t> inclusive(const profile::Profile& profile,
@@ -32,6 +35,7 @@ std::uint64_t total(const profile::Profile& profile, const profile::Metric& metr
 class Costs {
  public:
   Costs(const profile::Profile& profile, const profile::Metric& metric);
+  ~Costs();
 
   const profile::Profile& profile() const { return profile_; }
   const profile::Metric& metric() const { return metric_; }
@@ -43,6 +47,8 @@ class Costs {
   // By node, see above.
   const std::vector<std::uint64_t>& inclusive() const { return inclusive_; }
   const std::vector<std::uint8_t>& is_bound() const;
+  // What views have in common (tables.h).
+  const Tables& tables() const { return *tables_; }
 
  private:
   const profile::Profile& profile_;
@@ -53,6 +59,7 @@ class Costs {
   // Found when they are first asked for: not every view marks them.
   mutable std::once_flag bounds_are_found_;
   mutable std::vector<std::uint8_t> is_bound_;
+  const std::unique_ptr<const Tables> tables_;
 };
 
 // The edges that leave each node, without a search.

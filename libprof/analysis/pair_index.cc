@@ -1,18 +1,10 @@
 #include "analysis/pair_index.h"
 
-#include "base/flat_map.h"
+#include <span>
 
 namespace fbleprof::analysis {
 
 using namespace profile;
-
-namespace {
-
-std::uint64_t key_of(FunctionId caller, FunctionId callee) {
-  return std::uint64_t{caller.index()} << 32 | callee.index();
-}
-
-}  // namespace
 
 WaysIn ways_in(const Profile& profile) {
   const Nodes& nodes = profile.nodes();
@@ -30,6 +22,40 @@ WaysIn ways_in(const Profile& profile) {
   return ways;
 }
 
+namespace {
+
+// A node, or behind the nodes an edge that leads to no child, with the function that calls there.
+struct Call {
+  std::uint32_t way, caller;
+};
+
+// All calls by callee, those of one callee in order.
+class ByCallee {
+ public:
+  explicit ByCallee(std::size_t functions) : first_(functions + 1) {}
+
+  template <class EachCall>
+  void fill(EachCall each_call) {
+    each_call([&](std::uint32_t, FunctionId, FunctionId callee) { ++first_[callee.index() + 1]; });
+    for (std::size_t f = 1; f < first_.size(); ++f) first_[f] += first_[f - 1];
+    calls_.resize(first_.back());
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    each_call([&](std::uint32_t way, FunctionId caller, FunctionId callee) {
+      calls_[next[callee.index()]++] = {way, caller.index()};
+    });
+  }
+
+  std::span<const Call> of(std::size_t callee) const {
+    return {calls_.data() + first_[callee], calls_.data() + first_[callee + 1]};
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;  // by function
+  std::vector<Call> calls_;
+};
+
+}  // namespace
+
 PairIndex::PairIndex(const Profile& profile, const std::vector<std::uint8_t>& wanted)
     : of_node_(profile.nodes().count(), kNone), of_edge_(profile.edges().count(), kNone) {
   const Nodes& nodes = profile.nodes();
@@ -37,33 +63,40 @@ PairIndex::PairIndex(const Profile& profile, const std::vector<std::uint8_t>& wa
   const auto is_wanted = [&](FunctionId caller, FunctionId callee) {
     return wanted.empty() || wanted[caller.index()] != 0 || wanted[callee.index()] != 0;
   };
-  FlatMap index(profile.nodes().count() / 8);
-  const auto number = [&](FunctionId caller, FunctionId callee) {
-    const auto [pair, added] =
-        index.insert(key_of(caller, callee), static_cast<std::uint32_t>(caller_.size()));
-    if (added) {
-      caller_.push_back(caller);
-      callee_.push_back(callee);
-    }
-    return pair;
+  const auto is_of_node = [&](std::size_t e) {
+    return edges.kind[e] == EdgeKind::kTree && nodes.parent[edges.to[e].index()] == edges.from[e];
   };
-  const std::size_t count = nodes.count();
-  for (std::size_t n = 0; n < count; ++n) {
-    if (const std::size_t next = n + kFetchAhead; next < count && nodes.parent[next]) {
-      index.prefetch(key_of(nodes.function[nodes.parent[next].index()], nodes.function[next]));
+  const auto count = static_cast<std::uint32_t>(nodes.count());
+  ByCallee calls(profile.functions().count());
+  calls.fill([&](auto visit) {
+    for (std::uint32_t n = 0; n < count; ++n) {
+      if (!nodes.parent[n]) continue;
+      const FunctionId caller = nodes.function[nodes.parent[n].index()];
+      if (is_wanted(caller, nodes.function[n])) visit(n, caller, nodes.function[n]);
     }
-    if (!nodes.parent[n]) continue;
-    const FunctionId caller = nodes.function[nodes.parent[n].index()], callee = nodes.function[n];
-    if (is_wanted(caller, callee)) of_node_[n] = number(caller, callee);
+    for (std::uint32_t e = 0; e < edges.count(); ++e) {
+      if (is_of_node(e)) continue;
+      const FunctionId caller = nodes.function[edges.from[e].index()];
+      const FunctionId callee = nodes.function[edges.to[e].index()];
+      if (is_wanted(caller, callee)) visit(count + e, caller, callee);
+    }
+  });
+  // The callers of one callee, numbered by a table of all functions.
+  std::vector<std::uint32_t> pair_of(profile.functions().count(), kNone);
+  for (std::uint32_t f = 0; f < profile.functions().count(); ++f) {
+    const auto first = static_cast<std::uint32_t>(caller_.size());
+    for (const Call& call : calls.of(f)) {
+      std::uint32_t& pair = pair_of[call.caller];
+      if (pair == kNone || pair < first) {
+        pair = static_cast<std::uint32_t>(caller_.size());
+        caller_.emplace_back(call.caller);
+        callee_.emplace_back(f);
+      }
+      (call.way < count ? of_node_[call.way] : of_edge_[call.way - count]) = pair;
+    }
   }
   for (std::size_t e = 0; e < edges.count(); ++e) {
-    const NodeId from = edges.from[e], to = edges.to[e];
-    if (edges.kind[e] == EdgeKind::kTree && nodes.parent[to.index()] == from) {
-      of_edge_[e] = of_node_[to.index()];
-      continue;
-    }
-    const FunctionId caller = nodes.function[from.index()], callee = nodes.function[to.index()];
-    if (is_wanted(caller, callee)) of_edge_[e] = number(caller, callee);
+    if (is_of_node(e)) of_edge_[e] = of_node_[edges.to[e].index()];
   }
 }
 

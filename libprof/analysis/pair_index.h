@@ -1,7 +1,7 @@
 // The pairs of caller and callee, numbered: what tables of calls find their rows by.
 //
-// A hash table of a quarter of a million entries misses the cache at nearly every step. Nodes are
-// asked for in order, so what the next ones will need is fetched ahead.
+// A hash table of a quarter of a million entries misses the cache at nearly every step. So calls
+// are sorted by callee first, by counting; within one callee a small table tells the caller's pair.
 #pragma once
 
 #include <cstdint>

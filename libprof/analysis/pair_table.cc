@@ -9,12 +9,15 @@ namespace fbleprof::analysis {
 using namespace profile;
 
 std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8_t>& wanted) {
+  return pair_table(costs, PairIndex(costs.profile(), wanted));
+}
+
+std::vector<PairRow> pair_table(const Costs& costs, const PairIndex& pairs) {
   const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
-  const PairIndex pairs(profile, wanted);
 
   // By pair, small enough to be found fast.
   struct Sums {

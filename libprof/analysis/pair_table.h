@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/costs.h"
+#include "analysis/pair_index.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -31,5 +32,7 @@ struct PairRow {
 // root calls what nothing else does.
 // `wanted`, by function: only pairs with a function that it marks; empty: all.
 std::vector<PairRow> pair_table(const Costs& costs, const std::vector<std::uint8_t>& wanted = {});
+// For those who have the profile's pairs already.
+std::vector<PairRow> pair_table(const Costs& costs, const PairIndex& pairs);
 
 }  // namespace fbleprof::analysis

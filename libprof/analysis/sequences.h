@@ -33,7 +33,8 @@ struct Sequence {
   std::vector<SequenceStep> steps;
   std::uint64_t self = 0;  // of the last function, in the sequence
   // in: PairRow::caller calls the first function, PairRow::callee is none, calls are those of the
-  // last function; out: the last function calls PairRow::callee. Dearest first, tail calls last.
+  // last function; out: the last function calls PairRow::callee. Most expensive first, tail calls
+  // last.
   std::vector<PairRow> in, out;
   std::vector<profile::NodeId>
       contexts;  // of the last function, outermost ones, most expensive first

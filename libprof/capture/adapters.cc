@@ -6,6 +6,7 @@
 #include "capture/loader_symbols.h"
 #include "capture/options.h"
 #include "capture/profile.h"
+#include "capture/program_path.h"
 
 namespace fbleprof::capture {
 
@@ -35,6 +36,17 @@ void* load(const Path& path, const char* function) {
 }  // namespace
 
 bool is_python() { return profile.settings.python && any_definition(kPythonsData) != nullptr; }
+
+bool is_python_itself() {
+  const char* name = program_path();
+  for (const char* at = name; *at; ++at) {
+    if (*at == '/') name = at + 1;
+  }
+  for (const char* word = "python"; *word; ++word, ++name) {
+    if (*name != *word) return false;
+  }
+  return true;
+}
 
 void load_python_adapter() {
   if (is_python_loaded || !is_profiling() || !is_own_process() || !is_python()) return;

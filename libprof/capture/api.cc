@@ -1,5 +1,7 @@
 #include "capture/api.h"
 
+#include "capture/control.h"
+#include "capture/kept_snapshots.h"
 #include "capture/profile.h"
 #include "capture/threads.h"
 #include "signal_safe/loaded_objects.h"
@@ -9,17 +11,25 @@ using namespace fbleprof;  // NOLINT: the functions below are C's
 using signal_safe::session;
 
 void fbleprof_start() {
-  if (!capture::is_profiling() || session.recording.load()) return;
-  capture::start_all_threads();
+  if (capture::is_profiling() && !session.recording.load()) capture::start_recording();
 }
 
 void fbleprof_stop() {
-  if (!capture::is_profiling() || !session.recording.load()) return;
-  fbleprof_flush();
-  capture::stop_all_threads();
+  if (capture::is_profiling() && session.recording.load()) capture::stop_recording();
 }
 
 void fbleprof_flush() { capture::charge_rest_of_this_thread(); }
+
+int fbleprof_snapshot(const char* name) { return capture::take_snapshot(name ? name : ""); }
+
+int fbleprof_reset() { return capture::count_anew(); }
+
+FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
+    capture::profile.output.name.path.c_str();
+
+void fbleprof_obey() {
+  if (capture::is_profiling() && session.obey) session.obey();
+}
 
 int fbleprof_is_enabled() {
   return capture::is_profiling() && session.recording.load() && fbleprof_hot.top ? 1 : 0;
@@ -51,4 +61,5 @@ FBLEPROF_EXPORT const struct fbleprof_api fbleprof_api_table = {
     fbleprof_profile_new,    fbleprof_profile_with,
     fbleprof_profile_write,  fbleprof_profile_free,
     fbleprof_read_stack,     fbleprof_peek,
+    fbleprof_snapshot,       fbleprof_reset,
 };

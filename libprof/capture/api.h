@@ -11,7 +11,13 @@ FBLEPROF_EXPORT fbleprof_block fbleprof_block_new(const char* name, const char* 
 FBLEPROF_EXPORT void fbleprof_start(void);
 FBLEPROF_EXPORT void fbleprof_stop(void);
 FBLEPROF_EXPORT void fbleprof_flush(void);
+// Not in the public header: `fble-prof` calls it in a process that it traces.
+FBLEPROF_EXPORT void fbleprof_obey(void);
+// Nor this, which it reads there: the name of the file.
+FBLEPROF_EXPORT const char* const fbleprof_output_path;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
+FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
+FBLEPROF_EXPORT int fbleprof_reset(void);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_new(size_t most_entries);
 FBLEPROF_EXPORT fbleprof_context* fbleprof_context_switch(fbleprof_context* to);
 FBLEPROF_EXPORT void fbleprof_context_free(fbleprof_context* context);
@@ -28,6 +34,8 @@ FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profil
 FBLEPROF_EXPORT int fbleprof_profile_write(fbleprof_profile* profile, const char* path);
 FBLEPROF_EXPORT void fbleprof_profile_free(fbleprof_profile* profile);
 FBLEPROF_EXPORT int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*));
+// The first bytes of the functions that lead to the caller, innermost first: how many were found.
+FBLEPROF_EXPORT int fbleprof_callers(const void** functions, int most);
 FBLEPROF_EXPORT int fbleprof_peek(const void* from, void* to, size_t bytes);
 
 // For the adapters of runtimes: samples in the code of the library that holds `address` are the

@@ -21,4 +21,7 @@ inline std::uint64_t clock_ns(clockid_t clock) {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// The CPU clock of a thread of this process, as the kernel encodes it.
+inline clockid_t cpu_clock_of(std::uint32_t tid) { return static_cast<clockid_t>(~tid << 3 | 6); }
+
 }  // namespace fbleprof::capture

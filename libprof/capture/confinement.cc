@@ -36,6 +36,7 @@ void before_confinement() {
   if (!is_profiling() || !is_own_process() || profile.confined) return;
   SamplingBlocked guard;
   charge_rest_of_this_thread();
+  session.options.waits = false;
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
   session.arena.reserve(kBytesUnderConfinement);

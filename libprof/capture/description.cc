@@ -36,7 +36,8 @@ void describe_metrics(const signal_safe::Options& options) {
     metric->formula = add_optional_text(d.formula);
     metric->role = d.role;
     metric->place = d.place;
-    metric->word = d.word;
+    metric->aggregation = d.aggregation;
+    metric->word = static_cast<std::uint16_t>(d.word + (d.is_wait_word ? options.wait_words : 0));
     metric->flags = is_default_metric(d, options) ? format::kMetricDefault : 0;
     session.arena.publish(ref, format::Kind::kMetric);
   };

@@ -11,6 +11,7 @@
 #include "capture/threads.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
+#include "signal_safe/waits.h"
 
 namespace fbleprof::capture {
 
@@ -33,11 +34,29 @@ void charge_this_thread() {
                     reinterpret_cast<long>(fbleprof_hot.self->record->name));
 }
 
+// With waits, elapsed time is complete, too: what the thread waited for in a known call, and what
+// is left of the time off the processor.
+void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
+  const std::uint64_t wall = signal_safe::monotonic_ns();
+  signal_safe::charge_open_wait(thread, cpu, wall);
+  const std::uint64_t used =
+      thread.in_kernel_ns + (cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0);
+  std::uint64_t passed = thread.in_kernel_ns;
+  if (wall > thread.last_wall_ns) passed += wall - thread.last_wall_ns;
+  if (passed < used) passed = used;
+  std::uint64_t* values = thread.tree.values_or_root(signal_safe::context_of_rest(thread));
+  values[signal_safe::kWallNs] += passed;
+  signal_safe::charge_unseen(thread, values, passed - used);
+  thread.record->wall_ns += passed;
+  thread.last_wall_ns = wall;
+}
+
 // The thread that ends the process charges the threads that still run.
 void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot) return;
-  const auto clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread.tid) << 3 | 6);
-  const std::uint64_t cpu = clock_ns(clock);
+  const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
+  if (cpu == 0) return;  // it has just ended
+  if (thread.waits != nullptr) charge_elapsed(thread, cpu);
   if (cpu <= thread.last_cpu_ns) return;
   const std::uint64_t rest = cpu - thread.last_cpu_ns + thread.in_kernel_ns;
   std::uint64_t* values = thread.tree.values_or_root(signal_safe::context_of_rest(thread));
@@ -64,11 +83,13 @@ struct Content {
   std::uint64_t cpu_ns = 0;
   bool hooked = false;  // or it has ticks, outside of hooked functions
   bool allocated = false;
+  bool waited = false;
   bool lost = false;  // something, which it tells
 };
 
 Content content_of_profile() {
   Content content;
+  constexpr std::uint64_t kLongWaitNs = 100'000'000;
   // A child that only execs allocates a little, too.
   constexpr std::int64_t kMuch = 1 << 20;
   content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
@@ -77,6 +98,7 @@ Content content_of_profile() {
   arena.for_each(format::Kind::kThread, [&](format::Ref ref) {
     const auto* thread = arena.at<format::Thread>(ref);
     content.cpu_ns += thread->cpu_ns;
+    content.waited |= session.options.waits && thread->wall_ns > thread->cpu_ns + kLongWaitNs;
     content.hooked |= (thread->flags & format::kThreadHooked) != 0;
     return true;
   });
@@ -92,8 +114,8 @@ Content content_of_profile() {
 // A child that only execs, or that ends within two sampling periods, has nothing to show. Programs
 // that start thousands of such children must not leave thousands of files.
 bool is_trivial(const Content& content, State state) {
-  return state != State::kFatal && !content.hooked && !content.allocated && !content.lost &&
-         content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
+  return state != State::kFatal && !content.hooked && !content.allocated && !content.waited &&
+         !content.lost && content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
 }
 
 void leave_file(State state, bool is_trivial) {

@@ -1,7 +1,5 @@
 #include "capture/exact.h"
 
-#include <link.h>
-
 #include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "capture/adapters.h"
@@ -10,6 +8,7 @@
 #include "capture/modules.h"
 #include "capture/plans.h"
 #include "capture/profile.h"
+#include "capture/text_memory.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -23,55 +22,12 @@ using signal_safe::session;
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kHeadBytes = kTrampolineBytes;  // of a region: the hook's address
 
-// The trampolines of one module.
-struct Region {
-  char* base;
-  std::uint64_t bytes;
-  std::uint32_t slots;
-  std::uint64_t module_begin;
-
-  std::uint8_t* slot(std::uint64_t index) const {
-    return reinterpret_cast<std::uint8_t*>(base) + kHeadBytes + index * kTrampolineBytes;
-  }
-  std::uint64_t entry(std::uint64_t index) const {
-    return reinterpret_cast<std::uint64_t>(slot(index)) + arch::kTrampolineEntry;
-  }
-};
-Region regions[signal_safe::Trampolines::kMost];
-std::uint32_t region_count = 0;
-
-char* map_at(std::uint64_t address, std::uint64_t bytes) {
-  const long at =
-      kernel_call(SYS_mmap, static_cast<long>(address), static_cast<long>(bytes),
-                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-  if (kernel_failed(at)) return nullptr;
-  if (static_cast<std::uint64_t>(at) == address) return reinterpret_cast<char*>(at);
-  kernel_call(SYS_munmap, at, static_cast<long>(bytes));
-  return nullptr;
+std::uint8_t* slot_of(const Region& region, std::uint64_t index) {
+  return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes + index * kTrampolineBytes;
 }
-
-// Memory from which all of the module can be reached by a distance of 32 bits. Below the module, if
-// possible: the program's heap grows above it.
-char* map_near(const Module& module, std::uint64_t bytes) {
-  constexpr std::uint64_t kStep = 1 << 16;
-  constexpr std::uint64_t kReach = 0x70000000;  // with room for the module's own size
-  constexpr std::uint64_t kHeap = 0x40000000;
-  for (std::uint64_t away = kStep; away < kReach; away += kStep) {
-    if (module.begin < bytes + away + kStep) break;
-    if (char* at = map_at((module.begin - bytes - away) / kStep * kStep, bytes)) return at;
-  }
-  for (std::uint64_t away = kHeap; away < kReach; away += kStep) {
-    if (char* at = map_at((module.end + away) / kStep * kStep, bytes)) return at;
-  }
-  return nullptr;
-}
-
-bool protect(std::uint64_t begin, std::uint64_t end, int protection) {
-  begin = begin / kPage * kPage;
-  return !kernel_failed(kernel_call(SYS_mprotect, static_cast<long>(begin),
-                                    static_cast<long>(end - begin), protection));
+std::uint64_t entry_of(const Region& region, std::uint64_t index) {
+  return reinterpret_cast<std::uint64_t>(slot_of(region, index)) + arch::kTrampolineEntry;
 }
 
 // The processor compares return addresses with a stack of its own.
@@ -148,7 +104,7 @@ bool matches(const Work& work) {
 // Writes one trampoline. False: something is out of reach.
 bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   const plan::Trampoline& from = work.plan.trampolines()[index];
-  std::uint8_t* slot = region.slot(index);
+  std::uint8_t* slot = slot_of(region, index);
   const std::uint64_t function = work.address(from.function);
   __builtin_memcpy(slot, &function, sizeof function);
   arch::write_indirect_call(slot + arch::kTrampolineEntry, region.base);
@@ -164,7 +120,7 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
         break;
       case plan::FixupKind::kTrampoline:
         if (fixup.target >= region.slots) return false;
-        to = region.entry(fixup.target);
+        to = entry_of(region, fixup.target);
         break;
       case plan::FixupKind::kReturnAddress: {
         const std::uint64_t back = work.address(fixup.target);
@@ -179,44 +135,6 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   return true;
 }
 
-// The module that begins there and is loaded, or null.
-Module* loaded_module_at(std::uint64_t begin) {
-  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
-       ref != 0;) {
-    auto* module = session.arena.at<Module>(ref);
-    if (module->unloaded_ns == 0 && module->begin == begin) return module;
-    ref = module->older;
-  }
-  return nullptr;
-}
-
-// A region that served the same module, which was unloaded since, or a new one.
-Region* take_region(const Module& module, std::uint64_t bytes) {
-  for (std::uint32_t i = 0; i < region_count; ++i) {
-    Region& old = regions[i];
-    const Module* user = loaded_module_at(old.module_begin);
-    const bool is_gone = user == nullptr || user == &module;
-    const auto base = reinterpret_cast<std::uint64_t>(old.base);
-    if (!is_gone || old.bytes != bytes || !arch::is_near(module.begin, base) ||
-        !arch::is_near(module.end, base) || !arch::is_near(module.begin, base + bytes) ||
-        !arch::is_near(module.end, base + bytes)) {
-      continue;
-    }
-    return protect(base, base + bytes, PROT_READ | PROT_WRITE) ? &old : nullptr;
-  }
-  if (region_count == signal_safe::Trampolines::kMost) return nullptr;
-  char* base = map_near(module, bytes);
-  if (!base) return nullptr;
-  Region& made = regions[region_count];
-  made = {base, bytes, 0, 0};
-  const auto first = reinterpret_cast<std::uint64_t>(base) + kHeadBytes;
-  const auto end = reinterpret_cast<std::uint64_t>(base) + bytes;
-  if (!session.trampolines.add(first, first + (end - first) / kTrampolineBytes * kTrampolineBytes))
-    return nullptr;
-  ++region_count;
-  return &made;
-}
-
 void note_refusals(const Work& work) {
   const plan::Refusal* refusals = work.plan.refusals();
   for (std::uint32_t i = 0; i < work.plan.header().refusals; ++i) {
@@ -225,35 +143,24 @@ void note_refusals(const Work& work) {
   }
 }
 
-// Where the system enforces W^X (seccomp, SELinux), one line says so, and nothing more is tried.
-constexpr char kForbidden[] = "the system forbids changing code (W^X)";
-bool is_forbidden = false;
-
 // Why the module was not rewritten; null: it was.
 const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
   if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
   if (!matches(work)) return "its code is not what its plan was made for";
-  const std::uint64_t bytes =
-      (kHeadBytes + header.trampolines * kTrampolineBytes + kPage - 1) / kPage * kPage;
-  Region* region = take_region(work.module, bytes);
+  Region* region = take_region(work.module, RegionUse::kTrampolines, header.trampolines, 0);
   if (!region) return "there is no memory near it";
-  region->slots = header.trampolines;
-  region->module_begin = work.module.begin;
   const auto* hook = fbleprof_exact_hook;
   __builtin_memcpy(region->base, &hook, sizeof hook);
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     if (!write_slot(work, *region, i)) return "it is too large";
   }
   const auto base = reinterpret_cast<std::uint64_t>(region->base);
-  if (!protect(base, base + bytes, PROT_READ | PROT_EXEC)) {
-    is_forbidden = true;
-    return kForbidden;
-  }
-  if (!work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  if (!protect(base, base + region->bytes, PROT_READ | PROT_EXEC) ||
+      !work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
     work.protect_text(PROT_READ | PROT_EXEC);
-    is_forbidden = true;
-    return kForbidden;
+    code_is_fixed = true;
+    return kCodeIsFixed;
   }
   const bool no_pushes = has_shadow_stack();
   const plan::Trampoline* trampolines = work.plan.trampolines();
@@ -264,34 +171,14 @@ const char* apply(const Work& work) {
                                     static_cast<std::uint8_t>(plan::Reason::kShadowStack));
       continue;
     }
-    if (each.window != 0) arch::write_jump(work.bytes(each.window), region->entry(i));
+    if (each.window != 0) arch::write_jump(work.bytes(each.window), entry_of(*region, i));
   }
   const plan::Site* sites = work.plan.sites();
   for (std::uint32_t i = 0; i < header.sites; ++i) {
-    arch::write_distance(work.bytes(sites[i].at) + 1, region->entry(sites[i].trampoline));
+    arch::write_distance(work.bytes(sites[i].at) + 1, entry_of(*region, sites[i].trampoline));
   }
   work.protect_text(PROT_READ | PROT_EXEC);
   return nullptr;
-}
-
-const char* path_of(const Module& module, Path& path) {
-  const auto* text = session.arena.at<format::String>(module.path);
-  path.clear();
-  for (std::uint32_t i = 0; i < text->length; ++i) path.add(text->bytes[i]);
-  return path.c_str();
-}
-
-// Modules for which a plan was asked once.
-bool is_settled(const Module& module) { return (module.flags & format::kModuleIsSettled) != 0; }
-
-template <typename Function>
-void for_each_new(Function function) {
-  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
-       ref != 0;) {
-    auto* module = session.arena.at<Module>(ref);
-    if (module->unloaded_ns == 0 && !is_settled(*module)) function(*module);
-    ref = module->older;
-  }
 }
 
 struct Orders {
@@ -299,25 +186,21 @@ struct Orders {
   Path modules[kMostPlans], plans[kMostPlans];
 };
 
-// The recorder itself, whatever the name of its file: hooks in it would call themselves.
-bool is_recorder(const Module& module) {
-  const auto own = reinterpret_cast<std::uint64_t>(&rewrite_program);
-  return own >= module.begin && own < module.end;
+bool is_wanted(const Module& module, const char* path) {
+  const Settings& settings = profile.settings;
+  return !is_recorder(module) &&
+         is_chosen({settings.exact.c_str(), settings.exact_except.c_str()}, module, path);
 }
 
 void order_missing_plans() {
   static Orders orders;  // a megabyte, touched only as far as used
   orders.order.count = 0;
   const Settings& settings = profile.settings;
-  for_each_new([&](Module& module) {
+  for_each_new_module([&](Module& module) {
     int& count = orders.order.count;
     if (count == kMostPlans) return;
     path_of(module, orders.modules[count]);
-    if (is_recorder(module) || !is_chosen({settings.exact.c_str(), settings.exact_except.c_str()},
-                                          module, orders.modules[count].c_str())) {
-      __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
-      return;
-    }
+    if (!is_wanted(module, orders.modules[count].c_str())) return;
     orders.plans[count] = plan_path(settings.exact_plans.c_str(), module);
     Plan plan;
     if (orders.plans[count].empty() || plan.open(orders.plans[count].c_str())) return;
@@ -328,25 +211,39 @@ void order_missing_plans() {
   make_plans(settings.exact_tool.c_str(), orders.order);
 }
 
+// The calls of scripts are counted, and of what they call. Those of the interpreter's own functions
+// are so many that only who asks for them by name gets them.
+void leave_python_out() {
+  static bool is_left_out = false;
+  if (!is_left_out) profile.settings.exact_except.add(",libpython3");
+  is_left_out = true;
+}
+
+}  // namespace
+
 void rewrite_new_modules() {
+  if (profile.settings.exact.empty()) return;
+  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) {
+    if (is_python_itself()) return;
+    leave_python_out();
+  }
   order_missing_plans();
-  for_each_new([&](Module& module) {
-    __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
-    if (is_forbidden) return;
+  for_each_new_module([&](Module& module) {
+    static Path path;
+    if (code_is_fixed || !is_wanted(module, path_of(module, path))) return;
     Plan plan;
     const Work work{module, plan};
     const char* reason = "no plan could be made";
-    static Path path;
     if (plan.open(plan_path(profile.settings.exact_plans.c_str(), module).c_str())) {
       reason = apply(work);
     }
-    if (is_forbidden) {
-      remark(Text<200>{"--exact: only sampled: "}.add(kForbidden).c_str());
+    if (code_is_fixed) {
+      remark(Text<200>{"--exact: only sampled: "}.add(kCodeIsFixed).c_str());
       return;
     }
     if (reason) {
       remark(Text<600>{"not counted exactly, only sampled: "}
-                 .add(path_of(module, path))
+                 .add(path.c_str())
                  .add(": ")
                  .add(reason)
                  .c_str());
@@ -357,59 +254,11 @@ void rewrite_new_modules() {
   });
 }
 
-// The loader calls its r_brk, which does nothing, when modules were mapped, before it relocates
-// them and runs their constructors.
-extern "C" __attribute__((used)) void fbleprof_modules_changed() {
-  if (_r_debug.r_state != r_debug::RT_CONSISTENT || !is_profiling() || !is_own_process()) return;
-  add_mapped_modules();
-  rewrite_new_modules();
-}
-
-void watch_loader() {
-  auto* function = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);
-  std::uint8_t* place = function ? arch::only_returns(function) : nullptr;
-  const char* reason = "the loader is not as expected";
-  if (place) {
-    const auto at = reinterpret_cast<std::uint64_t>(place);
-    Module loader{};
-    loader.begin = at / kPage * kPage;
-    loader.end = loader.begin + kPage;
-    reason = kForbidden;
-    char* jump = map_near(loader, kPage);
-    auto* to = &fbleprof_modules_changed;
-    if (jump) {
-      __builtin_memcpy(jump, &to, sizeof to);
-      arch::write_indirect_jump(reinterpret_cast<std::uint8_t*>(jump) + 16, jump);
-      const auto page = reinterpret_cast<std::uint64_t>(jump);
-      if (protect(page, page + kPage, PROT_READ | PROT_EXEC) &&
-          protect(at, at + 5, PROT_READ | PROT_WRITE | PROT_EXEC)) {
-        arch::write_jump(place, page + 16);
-        protect(at, at + 5, PROT_READ | PROT_EXEC);
-        return;
-      }
-    }
-  }
-  remark(Text<200>{"libraries loaded later are only sampled: "}.add(reason).c_str());
-}
-
-}  // namespace
-
-void rewrite_program() {
-  if (profile.settings.exact.empty()) return;
-  // The calls of scripts are counted, and of what they call. Those of the interpreter's own
-  // functions are so many that only who asks for them by name gets them.
-  if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) return;
-  rewrite_new_modules();
-  if (!is_forbidden) watch_loader();
-}
-
 void recognize_rewritten() {
-  if (profile.settings.exact.empty()) return;
-  for_each_new([](Module& module) { module.flags |= format::kModuleIsSettled; });
-  for (std::uint32_t i = 0; i < region_count; ++i) {
-    Module* module = loaded_module_at(regions[i].module_begin);
-    if (module) module->flags |= format::kModuleIsExact;
-  }
+  for_each_code_region([](Region& region) {
+    Module* module = loaded_module_at(region.module_begin);
+    if (module && region.use == RegionUse::kTrampolines) module->flags |= format::kModuleIsExact;
+  });
 }
 
 }  // namespace fbleprof::capture

@@ -8,9 +8,9 @@
 
 namespace fbleprof::capture {
 
-// Rewrites the modules that are loaded, and watches for new ones. Before the program's first
-// constructor.
-void rewrite_program();
+// Rewrites the modules that are new (modules.h) and chosen. Before the program's first constructor,
+// and before those of a library.
+void rewrite_new_modules();
 
 // In a forked child with its own file: its modules were rewritten by the parent.
 void recognize_rewritten();

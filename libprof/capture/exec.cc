@@ -5,8 +5,8 @@
 #include "capture/description.h"
 #include "capture/ending.h"
 #include "capture/profile.h"
-#include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "capture/threads.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -25,11 +25,7 @@ Exec::~Exec() {
     describe_going_on();
     signal_safe::Arena& arena = signal_safe::session.arena;
     if (reopen_output(profile.output, arena.populated_bytes())) arena.thaw();
-    if (fbleprof_hot.top && profile.settings.recording.clock != format::Clock::kTicks) {
-      SamplingBlocked guard;
-      arm_timer(*fbleprof_hot.self, kSamplingSignal, profile.settings.rate_hz,
-                profile.perf_allowed);
-    }
+    arm_this_thread();
   }
   errno = saved_errno;
 }

@@ -5,6 +5,7 @@
 
 #include "arch/kernel.h"
 #include "arch/peek.h"
+#include "capture/control.h"
 #include "capture/ending.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
@@ -178,6 +179,12 @@ bool is_watched(int number) {
 
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old) {
   const struct sigaction before = program_actions[number];
+  if (is_control_signal(number)) {
+    // The program's action is never called: each of these signals is ours.
+    if (action) program_actions[number] = *action;
+    if (old) *old = before;
+    return 0;
+  }
   struct sigaction replaced {};
   if (action) {
     // First what our handler needs: the signal may come as soon as the kernel has the new action.

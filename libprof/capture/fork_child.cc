@@ -6,12 +6,15 @@
 
 #include "arch/kernel.h"
 #include "arch/restart.h"
-#include "capture/exact.h"
+#include "capture/children.h"
+#include "capture/control.h"
+#include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "capture/switching.h"
 #include "capture/threads.h"
 #include "signal_safe/session.h"
 
@@ -139,12 +142,15 @@ void restart_interrupted_hooks(const ThreadState& thread) {
   const std::uint64_t end = std::min(end_of_frames(here, thread.current->high), here + kFarthest);
   for (std::uint64_t at = here; at + 3 * sizeof at <= end; at += sizeof at) {
     auto* word = reinterpret_cast<std::uint64_t*>(at);
-    if (*word < reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin) ||
-        *word >= reinterpret_cast<std::uint64_t>(fbleprof_hooks_end) ||
+    const std::uint64_t shift = shift_of_hook(*word), pc = *word - shift;
+    if (pc < reinterpret_cast<std::uint64_t>(fbleprof_hooks_begin) ||
+        pc >= reinterpret_cast<std::uint64_t>(fbleprof_hooks_end) ||
         !arch::is_pc_of_signal_frame(word)) {
       continue;
     }
-    if (const std::uint64_t again = arch::restart_of(*word, fbleprof_hooks_begin)) *word = again;
+    if (const std::uint64_t again = arch::restart_of(pc, fbleprof_hooks_begin)) {
+      *word = again + shift;
+    }
   }
 }
 
@@ -195,19 +201,23 @@ void become_own_process(ThreadState* inherited) {
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = false;
   const OutputFile parent = profile.output;
-  if (!open_profile(&parent)) {
-    go_on_without_profile(inheritance.file(), profile.output.name.loss_is_counted);
+  const bool is_left_out = !is_wanted(profile.settings);
+  if (is_left_out || !open_profile(&parent)) {
+    go_on_without_profile(inheritance.file(),
+                          is_left_out || profile.output.name.loss_is_counted);
     return;
   }
   add_loaded_modules();
-  recognize_rewritten();
+  recognize_prepared();
   inheritance.take_blocks();
   fbleprof_hot.self = nullptr;
   attach_this_thread(inheritance.bounds(), 0);
   inheritance.replay_stack();
   inheritance.release();
   session.arena.header()->state = format::State::kLive;
-  if (was_recording) start_all_threads();
+  if (was_recording) start_all_threads(Charged::kFromAttaching);
+  go_on_watching();
+  recover_sites();
 }
 
 void before_fork() { hold_back_events(); }

@@ -110,9 +110,20 @@ class Symbols {
 
 namespace {
 
-const link_map* own_entry() {
+bool is_last = false;
+
+// The vDSO's functions are those that libc's call.
+bool is_vdso(const link_map& map) {
+  const char* vdso = "linux-vdso";
+  const char* name = map.l_name;
+  while (*vdso && *name == *vdso) ++name, ++vdso;
+  return !*vdso;
+}
+
+// Of the object whose dynamic section this is.
+const link_map* entry_of(const void* dynamic) {
   const link_map* map = _r_debug.r_map;
-  while (map && map->l_ld != _DYNAMIC) map = map->l_next;
+  while (map && map->l_ld != dynamic) map = map->l_next;
   return map;
 }
 
@@ -125,15 +136,22 @@ void* definition_from(const link_map* map, const char* name) {
 
 }  // namespace
 
-void* next_definition(const char* name) {
-  const link_map* own = own_entry();
-  return own ? definition_from(own->l_next, name) : nullptr;
+void look_at_all_objects() { is_last = true; }
+
+void* next_definition(const char* name, const void* after) {
+  const link_map* entry = entry_of(after);
+  for (const link_map* map = _r_debug.r_map; is_last && map; map = map->l_next) {
+    if (map == entry || is_vdso(*map)) continue;
+    if (void* found = Symbols(*map).find(name)) return found;
+  }
+  return entry ? definition_from(entry->l_next, name) : nullptr;
 }
+void* next_definition(const char* name) { return next_definition(name, _DYNAMIC); }
 
 void* any_definition(const char* name) { return definition_from(_r_debug.r_map, name); }
 
 const char* own_file() {
-  const link_map* own = own_entry();
+  const link_map* own = entry_of(_DYNAMIC);
   return own && own->l_name ? own->l_name : "";
 }
 

@@ -9,7 +9,11 @@ namespace fbleprof::capture {
 // What the name means to the objects behind this library, as dlsym(RTLD_NEXT) tells it; null if
 // none of them defines it. Not in handlers: another thread may be unloading an object.
 void* next_definition(const char* name);
+// The same, after the library whose _DYNAMIC is `after`.
+void* next_definition(const char* name, const void* after);
 
+// From now on all other objects count: this library was loaded after them.
+void look_at_all_objects();
 // What the name means to the first object in the list that defines it, the program included; null
 // if none does.
 void* any_definition(const char* name);

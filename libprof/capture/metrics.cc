@@ -2,6 +2,7 @@
 
 #include "signal_safe/call_tree.h"
 #include "signal_safe/memory_words.h"
+#include "signal_safe/wait_words.h"
 
 namespace fbleprof::capture {
 
@@ -13,6 +14,8 @@ using signal_safe::Options;
 
 bool always(const Options&) { return true; }
 bool with_faults(const Options& options) { return options.faults; }
+
+bool with_waits(const Options& options) { return options.waits; }
 
 using signal_safe::AllocationMode;
 bool with_allocations(const Options& options) {
@@ -32,6 +35,8 @@ bool with_lost(const Options& options) { return options.allocations == Allocatio
 
 #define FBLEPROF_VALUE(name, unit, role, word, is_recorded) \
   { name, unit, Role::role, MetricPlace::kValues, signal_safe::word, nullptr, is_recorded }
+#define FBLEPROF_WAIT(name, unit, role, word) \
+  { name, unit, Role::role, MetricPlace::kValues, signal_safe::word, nullptr, with_waits, true }
 #define FBLEPROF_SIZES(n, name)                                                          \
   {                                                                                      \
     name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kSizes + n, nullptr, \
@@ -61,6 +66,27 @@ constinit const MetricDescription kMetrics[] = {
      nullptr, with_faults},
     {"faults", "count", Role::kEvent, MetricPlace::kDerived, 0, "minor-faults + major-faults",
      with_faults},
+    FBLEPROF_WAIT("wait", "ns", kWaitTime, kWaitNs),
+    FBLEPROF_WAIT("unseen", "ns", kUnseenTime, kUnseenNs),
+    {"time", "ns", Role::kWallTime, MetricPlace::kDerived, 0, "cpu + wait", with_waits},
+    FBLEPROF_WAIT("waits", "count", kWaits, kWaits),
+    {"longest-wait", "ns", Role::kLongestWait, MetricPlace::kValues, signal_safe::kLongestWaitNs,
+     nullptr, with_waits, true, format::Aggregation::kMax},
+    FBLEPROF_WAIT("wait-for-events", "ns", kEventWait, kEventWaitNs),
+    FBLEPROF_WAIT("wait-for-peers", "ns", kPeerWait, kPeerWaitNs),
+    FBLEPROF_WAIT("held", "ns", kAmount, kHeldNs),
+    FBLEPROF_WAIT("holds", "count", kEvent, kHolds),
+    FBLEPROF_WAIT("woke", "ns", kAmount, kWokeNs),
+    FBLEPROF_WAIT("wakes", "count", kEvent, kWakes),
+    FBLEPROF_WAIT("bytes-read", "bytes", kAmount, kBytesRead),
+    FBLEPROF_WAIT("bytes-written", "bytes", kAmount, kBytesWritten),
+    FBLEPROF_WAIT("waited-below-100us", "count", kWaitClass, kWaitClass + 0),
+    FBLEPROF_WAIT("waited-below-1ms", "count", kWaitClass, kWaitClass + 1),
+    FBLEPROF_WAIT("waited-below-10ms", "count", kWaitClass, kWaitClass + 2),
+    FBLEPROF_WAIT("waited-below-100ms", "count", kWaitClass, kWaitClass + 3),
+    FBLEPROF_WAIT("waited-below-1s", "count", kWaitClass, kWaitClass + 4),
+    FBLEPROF_WAIT("waited-below-10s", "count", kWaitClass, kWaitClass + 5),
+    FBLEPROF_WAIT("waited-10s-or-more", "count", kWaitClass, kWaitClass + 6),
     FBLEPROF_VALUE("allocations", "count", kEvent, kAllocations, with_allocations),
     FBLEPROF_VALUE("allocated", "bytes", kAmount, kAllocatedBytes, with_allocations),
     FBLEPROF_VALUE("frees-here", "count", kEvent, kFreesHere, with_allocations),
@@ -98,6 +124,7 @@ constinit const MetricDescription kMetrics[] = {
     FBLEPROF_LIFETIMES(4, "lived-below-100s"),
     FBLEPROF_LIFETIMES(5, "lived-100s-or-more"),
 };
+static_assert(format::kWaitClasses == 7);
 static_assert(signal_safe::kSizeClasses == 11 && signal_safe::kLifetimeClasses == 6);
 constinit const int kMetricCount = sizeof kMetrics / sizeof kMetrics[0];
 
@@ -106,7 +133,9 @@ bool is_default_metric(const MetricDescription& metric, const Options& options) 
     case format::Clock::kCpu:
       return metric.role == Role::kCpuTime;
     case format::Clock::kWall:
-      return metric.role == Role::kWallTime;
+      // With waits, the sum of what is known; what is unseen may stand in the wrong context.
+      return metric.role == Role::kWallTime &&
+             (metric.place == MetricPlace::kDerived) == options.waits;
     case format::Clock::kTicks:
       return metric.role == Role::kVirtualTime;
   }

@@ -17,6 +17,8 @@ struct MetricDescription {
   const char* formula;
   // Whether a profile recorded with these options has it.
   bool (*is_recorded)(const signal_safe::Options& options);
+  bool is_wait_word = false;  // `word` is a signal_safe::WaitWord
+  format::Aggregation aggregation = format::Aggregation::kSum;
 };
 
 // Calls visit(description) for each that is recorded, in the order in which they are shown.

@@ -34,7 +34,7 @@ bool is_any_of(const char* name, const char* words) {
 // The recorder, and what it calls itself: in a forked child, or while a thread is attached, their
 // hooks would call the recorder in the middle of its work. And what has its own idea of code.
 constexpr const char* kNever =
-    "libfbleprof,libfbleprof_alloc,libfbleprof_lua,libfbleprof_python,"
+    "libfbleprof,libfbleprof_alloc,libfbleprof_wait,libfbleprof_lua,libfbleprof_python,"
     "libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"
     "liblsan,libclang_rt";
 // Other parts of libc, the unwinder, and libraries of hand-written assembly.
@@ -44,9 +44,14 @@ constexpr const char* kNotByDefault =
 
 }  // namespace
 
-bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
+bool may_be_changed(const format::Module& module, const char* path) {
   const char* name = file_name(path);
-  if (module.flags & format::kModuleIsVdso || *name == 0 || is_any_of(name, kNever)) return false;
+  return (module.flags & format::kModuleIsVdso) == 0 && *name != 0 && !is_any_of(name, kNever);
+}
+
+bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
+  if (!may_be_changed(module, path)) return false;
+  const char* name = file_name(path);
   if (equal(choice.modules, "all")) return true;
   const bool is_program = (module.flags & format::kModuleIsMain) != 0;
   if (equal(choice.modules, kProgramAndLibraries)) {

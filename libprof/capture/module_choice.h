@@ -17,7 +17,11 @@ struct ModuleChoice {
   const char* except;
 };
 
-// Whether the module at `path` is chosen. Never libc, the loader, the recorder and its adapters.
+// Whether the code of the module at `path` may be changed at all: not that of libc, the loader, the
+// recorder and its adapters.
+bool may_be_changed(const format::Module& module, const char* path);
+
+// Whether the module at `path` is chosen. It may be changed then.
 bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path);
 
 }  // namespace fbleprof::capture

@@ -39,14 +39,6 @@ void widen_to_segments(LoadedModule& program) {
   }
 }
 
-// A fork in the middle of another thread's dlclose leaves in the child a module that the loader
-// still lists, without its memory. The loader unmaps a module in one piece.
-bool is_mapped(std::uint64_t begin) {
-  unsigned char in_core;
-  return !kernel_failed(
-      kernel_call(SYS_mincore, static_cast<long>(begin), 1, reinterpret_cast<long>(&in_core)));
-}
-
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   signal_safe::LoadedObject object;
@@ -57,6 +49,14 @@ bool is_still_loaded(const format::Module& module) {
 }
 
 }  // namespace
+
+// A fork in the middle of another thread's dlclose leaves in the child a module that the loader
+// still lists, without its memory. The loader unmaps a module in one piece.
+bool is_mapped(std::uint64_t begin) {
+  unsigned char in_core;
+  return !kernel_failed(
+      kernel_call(SYS_mincore, static_cast<long>(begin), 1, reinterpret_cast<long>(&in_core)));
+}
 
 void add_loaded_modules() {
   bool is_main = true;
@@ -80,11 +80,17 @@ void add_loaded_modules() {
 
 namespace {
 
+// A module of another name at this place is gone: its loading failed (it lacks a symbol).
 bool is_registered(const link_map& map) {
+  static Path path;
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
-    if (module->unloaded_ns == 0 && module->load_bias == map.l_addr) return true;
+    if (module->unloaded_ns == 0 && module->load_bias == map.l_addr) {
+      if ((module->flags & format::kModuleIsMain) != 0) return true;
+      if (equal(path_of(*module, path), map.l_name)) return true;
+      session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
+    }
     ref = module->older;
   }
   return false;
@@ -114,6 +120,29 @@ void add_mapped_modules() {
     module.loaded_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     session.code_map.add_module(module);
   }
+}
+
+format::Module* loaded_module_at(std::uint64_t begin) {
+  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    auto* module = session.arena.at<format::Module>(ref);
+    if (module->unloaded_ns == 0 && module->begin == begin) return module;
+    ref = module->older;
+  }
+  return nullptr;
+}
+
+const char* path_of(const format::Module& module, Path& path) {
+  path.clear();
+  if (module.path == 0) return path.c_str();
+  const auto* text = session.arena.at<format::String>(module.path);
+  for (std::uint32_t i = 0; i < text->length; ++i) path.add(text->bytes[i]);
+  return path.c_str();
+}
+
+bool is_recorder(const format::Module& module) {
+  const auto own = reinterpret_cast<std::uint64_t>(&is_recorder);
+  return own >= module.begin && own < module.end;
 }
 
 void note_unloading() {

@@ -1,6 +1,12 @@
 // The program and its libraries, as the loader has them.
 #pragma once
 
+#include <cstdint>
+
+#include "capture/text.h"
+#include "format/format.h"
+#include "signal_safe/session.h"
+
 namespace fbleprof::capture {
 
 // Registers the modules loaded at the start of a profile. Does not take the loader's lock: a forked
@@ -13,5 +19,38 @@ void add_mapped_modules();
 
 // After dlclose: forgets code that is gone.
 void note_unloading();
+
+// The module that begins there and is loaded, or null.
+format::Module* loaded_module_at(std::uint64_t begin);
+
+// Whether memory is mapped there. Of a module that the loader unloaded without dlclose, none is.
+bool is_mapped(std::uint64_t begin);
+
+// Calls function(format::Module&) for the modules that are loaded, as far as we know.
+template <typename Function>
+void for_each_loaded_module(Function function) {
+  using signal_safe::session;
+  for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
+       ref != 0;) {
+    auto* module = session.arena.at<format::Module>(ref);
+    if (module->unloaded_ns == 0) function(*module);
+    ref = module->older;
+  }
+}
+
+// The same for those that are not settled yet: no one has looked at what their code can be made to
+// call.
+template <typename Function>
+void for_each_new_module(Function function) {
+  for_each_loaded_module([&](format::Module& module) {
+    if ((module.flags & format::kModuleIsSettled) == 0) function(module);
+  });
+}
+
+// Puts the module's path into `path` and returns it.
+const char* path_of(const format::Module& module, Path& path);
+
+// Whether it is the recorder, whatever the name of its file: hooks in it would call themselves.
+bool is_recorder(const format::Module& module);
 
 }  // namespace fbleprof::capture

@@ -1,5 +1,8 @@
 #include "capture/options.h"
 
+#include <signal.h>
+
+#include "format/size_suffix.h"
 #include "signal_safe/shadow_stack.h"
 
 namespace fbleprof::capture {
@@ -30,6 +33,46 @@ bool read_number(const char* text, std::uint64_t* value, const char** rest) {
 bool read_time(const char* text, std::uint64_t* ns) {
   const char* rest;
   return read_number(text, ns, &rest) && !*rest;
+}
+
+// A number and ms, s, m or h; without a unit, of seconds. Up to 1000 hours.
+bool read_duration(const char* text, std::uint64_t* ns) {
+  constexpr std::uint64_t kMostMs = 3'600'000'000;
+  std::uint64_t value, unit_ms;
+  const char* rest;
+  if (!read_number(text, &value, &rest)) return false;
+  if (equal(rest, "ms")) {
+    unit_ms = 1;
+  } else if (equal(rest, "s") || !*rest) {
+    unit_ms = 1000;
+  } else if (equal(rest, "m")) {
+    unit_ms = 60'000;
+  } else if (equal(rest, "h")) {
+    unit_ms = 3'600'000;
+  } else {
+    return false;
+  }
+  if (value > kMostMs / unit_ms) return false;
+  *ns = value * unit_ms * 1'000'000;
+  return true;
+}
+
+// USR1, USR2, or RTMIN+N: what programs have to spare.
+bool read_signal(const char* text, int* number) {
+  if (text[0] == 'S' && text[1] == 'I' && text[2] == 'G') text += 3;
+  if (equal(text, "USR1")) return *number = SIGUSR1, true;
+  if (equal(text, "USR2")) return *number = SIGUSR2, true;
+  // libc keeps the first two of the kernel's for itself.
+  constexpr int kFirst = 34, kMost = 30;
+  for (const char* name = "RTMIN"; *name; ++name, ++text) {
+    if (*text != *name) return false;
+  }
+  std::uint64_t more = 0;
+  const char* rest = text;
+  if (*text == '+' && !read_number(text + 1, &more, &rest)) return false;
+  if (*rest || more > kMost) return false;
+  *number = kFirst + static_cast<int>(more);
+  return true;
 }
 
 bool read_switch(const char* text, bool* value) {
@@ -72,26 +115,8 @@ bool read_bytes(const char* text, std::uint64_t* bytes) {
   std::uint64_t value;
   const char* rest;
   if (!read_number(text, &value, &rest)) return false;
-  int shift = 0;
-  switch (*rest) {
-    case 'k':
-    case 'K':
-      shift = 10;
-      break;
-    case 'm':
-    case 'M':
-      shift = 20;
-      break;
-    case 'g':
-    case 'G':
-      shift = 30;
-      break;
-    case 0:
-      break;
-    default:
-      return false;
-  }
-  if (*rest && rest[1]) return false;
+  const int shift = format::shift_of_suffix(*rest);
+  if (*rest && (shift == 0 || rest[1])) return false;
   if (value > (64ull << 30 >> shift)) return false;
   *bytes = value << shift;
   return true;
@@ -141,6 +166,7 @@ bool read_allocations(const char* text, signal_safe::Options* options) {
 Settings read_settings(char** environment) {
   Settings settings;
   constexpr const char* kClocks[] = {"cpu", "wall", "ticks"};
+  constexpr char kDuration[] = "a time as 500ms, 10s, 5m or 1h";
   constexpr const char* kRules[] = {"pair", "suffix", "none"};
   for (char** variable = environment; variable && *variable; ++variable) {
     const char* text = *variable;
@@ -168,6 +194,10 @@ Settings read_settings(char** environment) {
       check(read_switch(value, &settings.recording.leaves), "FBLEPROF_LEAVES", "on or off");
     } else if (is("FBLEPROF_FAULTS")) {
       check(read_switch(value, &settings.recording.faults), "FBLEPROF_FAULTS", "on or off");
+    } else if (is("FBLEPROF_WAITS")) {
+      bool is_on = false;
+      check(read_switch(value, &is_on), "FBLEPROF_WAITS", "on or off");
+      settings.waits = is_on ? Settings::Waits::kOn : Settings::Waits::kOff;
     } else if (is("FBLEPROF_NATIVE_BELOW")) {
       check(read_switch(value, &settings.recording.native_below), "FBLEPROF_NATIVE_BELOW",
             "on or off");
@@ -190,6 +220,20 @@ Settings read_settings(char** environment) {
             "nanoseconds since 1970, as fble-prof sets it");
     } else if (is("FBLEPROF_START")) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
+    } else if (is("FBLEPROF_CHILDREN")) {
+      settings.children = Text<256>{value};
+    } else if (is("FBLEPROF_PROGRAM")) {
+      std::uint64_t pid = 0;
+      const char* rest;
+      check(read_number(value, &pid, &rest) && !*rest, "FBLEPROF_PROGRAM", "a process id");
+      settings.program_pid = static_cast<std::uint32_t>(pid);
+    } else if (is("FBLEPROF_DELAY")) {
+      check(read_duration(value, &settings.delay_ns), "FBLEPROF_DELAY", kDuration);
+    } else if (is("FBLEPROF_DURATION")) {
+      check(read_duration(value, &settings.duration_ns), "FBLEPROF_DURATION", kDuration);
+    } else if (is("FBLEPROF_CONTROL_SIGNAL")) {
+      check(!*value || read_signal(value, &settings.control_signal), "FBLEPROF_CONTROL_SIGNAL",
+            "USR1, USR2 or RTMIN+N");
     } else if (is("FBLEPROF_VERBOSE")) {
       check(read_switch(value, &settings.verbose), "FBLEPROF_VERBOSE", "on or off");
     } else if (is("FBLEPROF_PYTHON")) {
@@ -205,6 +249,12 @@ Settings read_settings(char** environment) {
                is("SLURM_PROCID")) {
       settings.mpi_rank = Text<16>{value};
     }
+  }
+  if (settings.recording.clock == format::Clock::kTicks &&
+      (settings.delay_ns != 0 || settings.duration_ns != 0)) {
+    settings.complaints.add(
+        "FBLEPROF_DELAY and FBLEPROF_DURATION need a clock of time, not of ticks\n");
+    settings.delay_ns = settings.duration_ns = 0;
   }
   return settings;
 }

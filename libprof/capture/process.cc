@@ -6,16 +6,20 @@
 
 #include "arch/machine.h"
 #include "capture/allocations.h"
+#include "capture/children.h"
 #include "capture/clock.h"
 #include "capture/confinement.h"
-#include "capture/exact.h"
+#include "capture/control.h"
 #include "capture/fatal_signals.h"
 #include "capture/fork_child.h"
+#include "capture/found_threads.h"
 #include "capture/loader_symbols.h"
+#include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "capture/waits.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -71,27 +75,36 @@ void start_process(char** environment) {
   const std::uint64_t cpu_at_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   session.clocks_by_system_call.store(!is_clock_libcs());
   profile.settings = read_settings(environment);
+  if (!is_wanted(profile.settings)) return;
   find_allocator(profile.settings);
   profile.perf_allowed = !is_born_confined();
   find_loaded_objects();
-  session.attach_thread = attach_unknown_thread;
+  find_wrappers(profile.settings);
+  if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
   if (!open_profile(nullptr)) return;
   add_loaded_modules();
   remark_complaints();
   if (profile.settings.recording.clock != format::Clock::kTicks) {
     install_handler();
-    open_mask_of_thread(false);
+    if (!are_threads_found()) open_mask_of_thread(false);
   }
-  {
+  if (are_threads_found()) {
+    on_samples_of_found_threads([](std::uint64_t sp) {
+      if (!fbleprof_hot.top) attach_found_thread(sp);
+      if (session.recording.load()) find_threads_sometimes();
+    });
+  } else {
     SamplingBlocked guard;
     attach_this_thread(bounds_of_main_thread(), cpu_at_start);
   }
-  watch_fatal_signals();
-  if (profile.settings.start) start_all_threads();
+  // Actions that the program sets while it is not watched would not reach our handlers.
+  if (!are_threads_found()) watch_fatal_signals();
+  begin_recording(profile.settings);
   session.arena.header()->state = format::State::kLive;
+  if (are_threads_found()) return;
   fbleprof_attach_lazily = 1;
-  rewrite_program();
+  prepare_modules();
 }
 
 }  // namespace fbleprof::capture

@@ -247,18 +247,19 @@ class Copy {
   }
 
  private:
-  // Trees are kept by marking their records in the copy; nobody reads `reserved`.
+  // Trees are kept by marking their records in the copy: nobody reads `reserved` of a tree, and
+  // no wait goes on in what is written.
   void keep(format::Ref tree) {
     auto* record = copy_.at<format::Tree>(tree);
     record->reserved[0] = 1;
-    copy_.at<format::Thread>(record->thread)->reserved[0] = 1;
+    copy_.at<format::Thread>(record->thread)->wait_context = 1;
   }
   bool is_kept(format::Kind kind, format::Ref ref) const {
     switch (kind) {
       case format::Kind::kTree:
         return copy_.at<format::Tree>(ref)->reserved[0] != 0;
       case format::Kind::kThread:
-        return copy_.at<format::Thread>(ref)->reserved[0] != 0;
+        return copy_.at<format::Thread>(ref)->wait_context != 0;
       case format::Kind::kNodes:
       case format::Kind::kEdges:
       case format::Kind::kValues:
@@ -307,7 +308,7 @@ class Copy {
       return true;
     });
     copy_.for_each(format::Kind::kThread, [this](format::Ref ref) {
-      copy_.at<format::Thread>(ref)->reserved[0] = 0;
+      copy_.at<format::Thread>(ref)->wait_context = 0;
       return true;
     });
   }

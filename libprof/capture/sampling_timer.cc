@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "arch/kernel.h"
+#include "capture/clock.h"
 
 namespace fbleprof::capture {
 
@@ -72,6 +73,8 @@ constexpr int kSetOwnerEx = 15, kOwnerIsThread = 0, kSetSignal = 10;
 // through it.
 std::uint64_t drifting(std::uint64_t period_ns) { return period_ns + period_ns / 162; }
 
+bool is_caller(std::uint32_t tid) { return kernel_call(SYS_gettid) == static_cast<long>(tid); }
+
 void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -83,8 +86,9 @@ void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   attributes.exclude_hv = 1;
   attributes.disabled = 1;
   const Opening guard;
-  const long fd = kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes), 0, -1, -1,
-                              PERF_FLAG_FD_CLOEXEC);
+  const long fd =
+      kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes),
+                  is_caller(tid) ? 0 : static_cast<long>(tid), -1, -1, PERF_FLAG_FD_CLOEXEC);
   if (kernel_failed(fd)) return nullptr;
   const OwnerOfDescriptor owner{kOwnerIsThread, static_cast<int>(tid)};
   long page = -1;
@@ -98,23 +102,20 @@ void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   return kernel_failed(page) ? nullptr : reinterpret_cast<void*>(page);
 }
 
-bool make_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz) {
+bool make_timer(std::uint32_t tid, int signal_number, const itimerspec& when, int* timer) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal_number;
   event.sigev_value.sival_ptr = const_cast<char*>(&timer_mark);
-  event._sigev_un._tid = static_cast<int>(thread.tid);
+  event._sigev_un._tid = static_cast<int>(tid);
   int id = 0;  // the kernel's type, not libc's timer_t
-  if (kernel_failed(kernel_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID,
-                                reinterpret_cast<long>(&event), reinterpret_cast<long>(&id)))) {
+  const clockid_t clock = is_caller(tid) ? CLOCK_THREAD_CPUTIME_ID : cpu_clock_of(tid);
+  if (kernel_failed(kernel_call(SYS_timer_create, clock, reinterpret_cast<long>(&event),
+                                reinterpret_cast<long>(&id)))) {
     return false;
   }
-  const long period_ns = 1'000'000'000 / static_cast<long>(rate_hz);
-  const itimerspec interval{{period_ns / 1'000'000'000, period_ns % 1'000'000'000},
-                            {period_ns / 1'000'000'000, period_ns % 1'000'000'000}};
-  kernel_call(SYS_timer_settime, id, 0, reinterpret_cast<long>(&interval), 0);
-  thread.timer = id;
-  thread.has_timer = true;
+  kernel_call(SYS_timer_settime, id, 0, reinterpret_cast<long>(&when), 0);
+  *timer = id;
   return true;
 }
 
@@ -126,11 +127,18 @@ format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint
     thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
     if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
   }
-  const bool timer = make_timer(thread, signal_number, rate_hz);
+  const long period_ns = 1'000'000'000 / static_cast<long>(rate_hz);
+  const timespec period{period_ns / 1'000'000'000, period_ns % 1'000'000'000};
+  const bool timer = make_timer(thread.tid, signal_number, {period, period}, &thread.timer);
+  thread.has_timer = timer;
   thread.event_period_ns = thread.sampling_page ? drifting(1'000'000'000 / rate_hz) : 0;
   return thread.sampling_page ? format::SampleSource::kTaskClock
          : timer              ? format::SampleSource::kCpuTimer
                               : format::SampleSource::kNone;
+}
+
+bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer) {
+  return make_timer(tid, signal_number, {{0, 0}, {0, 1'000'000}}, timer);
 }
 
 void disarm_timer(ThreadState& thread) {
@@ -149,6 +157,8 @@ void hold_back_events() {
 }
 
 void let_events_go_on() { forking.fetch_sub(1); }
+
+bool are_events_held_back() { return forking.load() != 0; }
 
 void forget_timers() {
   events = 0;

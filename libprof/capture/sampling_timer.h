@@ -21,15 +21,21 @@
 
 namespace fbleprof::capture {
 
-// Async-signal-safe; call on the thread itself. kNone if the system allows neither.
+// Async-signal-safe; by any thread of the process, as long as `thread` cannot end. kNone if the
+// system allows neither. Must not be called while events are held back by the caller's own fork.
 format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_number,
                                std::uint32_t rate_hz, bool allow_perf);
 void disarm_timer(signal_safe::ThreadState& thread);
+
+// A timer that signals once, when the thread has computed for a millisecond. `timer` is the
+// kernel's number of it. Async-signal-safe; any thread of the process.
+bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer);
 
 // An event has a descriptor until it is mapped, and a child forked meanwhile would keep it. Around
 // a fork: waits until no thread is making an event, and makes others wait. Async-signal-safe.
 void hold_back_events();
 void let_events_go_on();
+bool are_events_held_back();
 
 // In a forked child: forgets the parent's events.
 void forget_timers();

@@ -37,6 +37,7 @@ std::uint64_t change_mask(int how, std::uint64_t bits) {
 }
 
 void (*before_death)() = nullptr;
+void (*on_unattached_thread)(std::uint64_t sp) = nullptr;
 
 void die_of_signal() {
   if (before_death) before_death();
@@ -84,7 +85,16 @@ void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
     deliver_to_program(number, info, context);
-  } else if (fbleprof_hot.top) {
+    errno = saved_errno;
+    return;
+  }
+  // Before the time is charged: it may be over.
+  signal_safe::Session& session = signal_safe::session;
+  if (session.arena.base() && session.has_orders()) session.obey();
+  if (on_unattached_thread) {
+    on_unattached_thread(arch::state_of(context).sp);
+  }
+  if (fbleprof_hot.top) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const arch::MachineState at = arch::state_of(context);
     if (thread.canary->alive) {
@@ -114,6 +124,10 @@ void install_handler() {
 }
 
 void on_death_by_sampling_signal(void (*function)()) { before_death = function; }
+
+void on_samples_of_found_threads(void (*function)(std::uint64_t sp)) {
+  on_unattached_thread = function;
+}
 
 bool handler_is_installed() { return installed; }
 

@@ -18,6 +18,9 @@ inline constexpr int kSamplingSignal = SIGPROF;
 void install_handler();
 // Calls this before the process dies of the program's own sampling signal. Async-signal-safe.
 void on_death_by_sampling_signal(void (*function)());
+// Calls this before each sample, with the interrupted stack pointer: the thread may be one that is
+// not attached yet. Async-signal-safe.
+void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
 // True while the program has set an action or uses the signal: nothing is to be assumed then.
 bool handler_is_installed();
 

@@ -16,6 +16,41 @@ StackBounds bounds_of_main_thread() {
   return {end - bytes, end + (std::uint64_t{1} << 20)};
 }
 
+namespace {
+// A number in hexadecimal digits, and the character behind it.
+struct Hex {
+  std::uint64_t value = 0;
+  bool add(char c) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit >= 0) value = value * 16 + static_cast<std::uint64_t>(digit);
+    return digit >= 0;
+  }
+};
+}  // namespace
+
+StackBounds bounds_of_stack_at(std::uint64_t place) {
+  const File maps("/proc/self/maps", O_RDONLY);
+  char bytes[4096];
+  Hex numbers[2];
+  int at = 0;  // which number is being read; 2: neither, up to the end of the line
+  for (std::uint64_t offset = 0;;) {
+    const long got = maps ? maps.read(offset, bytes, sizeof bytes) : 0;
+    if (got <= 0) return {0, 0};
+    for (long i = 0; i < got; ++i) {
+      if (bytes[i] == '\n') {
+        if (place >= numbers[0].value && place < numbers[1].value) {
+          return {numbers[0].value, numbers[1].value};
+        }
+        numbers[0] = numbers[1] = {};
+        at = 0;
+      } else if (at < 2 && !numbers[at].add(bytes[i])) {
+        ++at;
+      }
+    }
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
 std::uint64_t end_of_frames(std::uint64_t here, std::uint64_t high) {
   const auto end = reinterpret_cast<std::uint64_t>(__libc_stack_end);
   return here < end && end < high ? end : high;

@@ -43,7 +43,7 @@ class Text {
     if (length < length_) bytes_[length_ = length] = 0;
   }
   void set_length(std::size_t length) { bytes_[length_ = length] = 0; }
-  const char* c_str() const { return bytes_; }
+  constexpr const char* c_str() const { return bytes_; }
   char* data() { return bytes_; }
   std::size_t size() const { return length_; }
   bool empty() const { return length_ == 0; }

@@ -5,6 +5,7 @@
 
 #include "capture/allocations.h"
 #include "capture/own_memory.h"
+#include "capture/waits.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -66,7 +67,7 @@ bool complete(ThreadMemory& memory) {
     // `alive` belongs to the thread, this to the process.
     state.canary->reserved[0] = 1;
   }
-  if (!provide_allocations(state)) return false;
+  if (!provide_allocations(state) || !provide_waits(state)) return false;
   const format::Ref record_ref = session.arena.allocate(sizeof(format::Thread));
   if (record_ref == 0 || !state.tree.start(session.trees, record_ref, 0, memory.first_links)) {
     return false;

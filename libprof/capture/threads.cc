@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include "arch/kernel.h"
+#include "capture/clock.h"
 #include "capture/kernel_file.h"
 #include "capture/own_memory.h"
 #include "capture/sampling_timer.h"
@@ -10,6 +11,7 @@
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
+#include "signal_safe/waits.h"
 
 namespace fbleprof::capture {
 
@@ -36,9 +38,15 @@ constexpr std::uint64_t kLeastMainShadowBytes = 64ull << 20;
 constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
 constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 
+// While recording is off: how often a thread that runs looks whether it is time to start, per
+// second of its CPU time.
+constexpr std::uint32_t kWatchHz = 20;
+
 constinit Settings settings_copy;
 bool perf_allowed = true;
+bool are_found_later = false;
 Slot* empty_cache = nullptr;  // the hooks' cache while stopped
+std::atomic<bool> is_watching{false};
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
 // blocked meanwhile, because the thread may wait for it.
@@ -61,13 +69,40 @@ class Pin {
   bool held_;
 };
 
-void let_hooks_look_up_in(bool own_cache) {
+template <typename Change>
+void for_each_pinned(Change change) {
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
-    if (Pin pin{*memory}) {
-      Slot* cache = own_cache ? memory->state.cache : empty_cache;
-      __atomic_store_n(&memory->state.hot->cache, cache, __ATOMIC_RELEASE);
-    }
+    if (Pin pin{*memory}) change(memory->state);
   }
+}
+
+void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
+  __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
+}
+
+// Gives the thread the cache and the timer that it should have now, if it has no timer.
+void follow_recording(ThreadState& thread) {
+  let_hooks_look_up_in(thread, session.recording.load() ? thread.cache : empty_cache);
+  if (settings_copy.recording.clock == format::Clock::kTicks || thread.sampling_page ||
+      thread.has_timer) {
+    return;
+  }
+  if (session.recording.load()) {
+    const auto source = arm_timer(thread, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
+    auto* header = session.arena.header();
+    if (header->source == format::SampleSource::kNone) header->source = source;
+  } else if (is_watching.load()) {
+    arm_timer(thread, kSamplingSignal, kWatchHz, false);
+  }
+}
+
+// What passed while recording was off belongs to no context.
+void skip_time(ThreadState& thread) {
+  thread.last_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
+  thread.last_wall_ns = signal_safe::monotonic_ns();
+  thread.in_kernel_ns = 0;
+  thread.last_context = 0;
+  thread.knows_faults = false;
 }
 
 void reset_memory(ThreadMemory& memory) {
@@ -128,6 +163,8 @@ std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
 
 }  // namespace
 
+void find_threads_later() { are_found_later = true; }
+
 void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
@@ -148,7 +185,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
     give_back(memory);
     return give_up_on_this_thread();
   }
-  state.hot = &fbleprof_hot;
+  state.hot = are_found_later ? &memory->hot : &fbleprof_hot;
   state.tid = static_cast<std::uint32_t>(tid);
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
@@ -164,20 +201,20 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.last_cpu_ns = cpu_from_ns;
   state.in_kernel_ns = 0;
   state.minor_faults = state.major_faults = 0;
+  state.knows_faults = true;
   state.last_context = 0;
+  state.record->wait_since_ns = 0;
+  if (state.waits != nullptr) signal_safe::start_thread(*state.waits);
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
-  if (settings_copy.recording.clock != format::Clock::kTicks) {
-    SamplingBlocked guard;
-    const auto source = arm_timer(state, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
-    auto* header = session.arena.header();
-    if (header->source == format::SampleSource::kNone) header->source = source;
-  }
-  memory->use.store(ThreadMemory::kAttached, std::memory_order_release);
-  fbleprof_hot.cache = session.recording.load() ? state.cache : empty_cache;
-  fbleprof_hot.limit = state.main_stack.limit;
-  fbleprof_hot.self = &state;
+  follow_recording(state);
+  memory->use.store(ThreadMemory::kAttached);
+  // Recording may have been turned on meanwhile, by a thread that did not find this one attached.
+  // If it has pinned this one, it has found it.
+  if (Pin pin{*memory}) follow_recording(state);
+  state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
+  state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
-  fbleprof_hot.top = state.main_stack.gate;
+  state.hot->top = fbleprof_hot.top = state.main_stack.gate;
 }
 }  // namespace
 
@@ -221,6 +258,7 @@ void detach_this_thread(bool for_good) {
     kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
     state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
     state.record->flags &= ~format::kThreadRunning;
+    state.record->wait_since_ns = 0;
   }
   leave_context(state);
   fbleprof_hot.top = nullptr;
@@ -243,10 +281,38 @@ void for_each_attached(void (*function)(ThreadState& thread, void* argument), vo
   }
 }
 
+bool is_attached(std::uint32_t tid) {
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    if (memory->state.tid == tid && memory->use.load() != ThreadMemory::kFree) return true;
+  }
+  return false;
+}
+
+void end_found_thread(std::uint32_t tid) {
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    std::uint32_t attached = ThreadMemory::kAttached;
+    if (memory->state.tid != tid ||
+        !memory->use.compare_exchange_strong(attached, ThreadMemory::kFree)) {
+      continue;
+    }
+    ThreadState& state = memory->state;
+    disarm_timer(state);
+    state.record->end_ns = signal_safe::monotonic_ns() - session.start_monotonic_ns;
+    state.record->flags &= ~format::kThreadRunning;
+    give_back(memory);
+  }
+}
+
 void abandon_all_threads() {
   forget_thread_memory();
   forget_timers();
   fbleprof_hot = {};
+}
+
+void arm_this_thread() {
+  if (!fbleprof_hot.top) return;
+  SamplingBlocked guard;
+  follow_recording(*fbleprof_hot.self);
 }
 
 void charge_rest_of_this_thread() {
@@ -271,14 +337,25 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   state.signal_stack.high = state.signal_stack.low + bytes;
 }
 
-void stop_all_threads() {
+void stop_all_threads(Stopped how) {
+  is_watching.store(how == Stopped::kWatching);
   session.recording.store(false);
-  let_hooks_look_up_in(false);
+  session.arena.header()->is_recording = 0;
+  for_each_pinned([](ThreadState& thread) {
+    disarm_timer(thread);
+    follow_recording(thread);
+  });
 }
 
-void start_all_threads() {
-  let_hooks_look_up_in(true);
+void start_all_threads(Charged from) {
+  for_each_pinned([&](ThreadState& thread) {
+    disarm_timer(thread);
+    if (from == Charged::kFromNow) skip_time(thread);
+  });
+  is_watching.store(false);
   session.recording.store(true);
+  session.arena.header()->is_recording = 1;
+  for_each_pinned(follow_recording);
 }
 
 void forget_code() {

@@ -27,6 +27,11 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
 // thread. `for_good`: hooks stay off for the rest of the thread.
 void detach_this_thread(bool for_good);
 
+// For found threads (found_threads.h): whether the thread is attached; and its end, which nobody
+// told.
+bool is_attached(std::uint32_t tid);
+void end_found_thread(std::uint32_t tid);
+
 // Calls `function` for every attached thread. Threads may start or end meanwhile, so anything
 // outside the state itself (thread-local storage) may be gone. Any handler may call this.
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
@@ -36,18 +41,30 @@ void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* 
 // caller then attaches it again.
 void abandon_all_threads();
 
+// Gives the calling thread its timer back, after its profile was finished and goes on.
+void arm_this_thread();
+
 // Charges the calling thread's time up to now. Async-signal-safe.
 void charge_rest_of_this_thread();
 
 // An alternate signal stack was set for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);
 
+// Threads will be attached by found_threads.h.
+void find_threads_later();
+
 // Remembers the settings for new threads.
 void configure_threads(const Settings& settings, bool allow_perf);
 
-// Stops and starts all threads: while stopped, the hooks see empty caches and no time is charged.
-void stop_all_threads();
-void start_all_threads();
+// Stops and starts all threads: while stopped, the hooks see empty caches, no time is charged and
+// no timer runs. `watching`: a slow one runs, so that somebody looks at the clock from time to
+// time. One caller at a time. Async-signal-safe, but start and watching not while events are held
+// back.
+enum class Stopped { kCompletely, kWatching };
+void stop_all_threads(Stopped how = Stopped::kCompletely);
+// Charges time from this moment on, or from where each thread was attached.
+enum class Charged { kFromNow, kFromAttaching };
+void start_all_threads(Charged from);
 
 // Empties all threads' edge caches: code was unloaded, and other code may be loaded in its place.
 void forget_code();

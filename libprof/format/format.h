@@ -26,12 +26,13 @@
 #include <cstdint>
 
 #include "format/role.h"
+#include "format/waits.h"
 
 namespace fbleprof::format {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'R', 'O', 'F'};
 inline constexpr std::uint16_t kMajorVersion = 2;
-inline constexpr std::uint16_t kMinorVersion = 0;
+inline constexpr std::uint16_t kMinorVersion = 1;
 inline constexpr std::uint32_t kByteOrderMark = 0x01020304;
 inline constexpr std::uint32_t kUnitBytes = 32;
 inline constexpr std::uint32_t kHeaderBytes = 4096;
@@ -80,6 +81,10 @@ enum class State : std::uint32_t {
 
 enum class Clock : std::uint16_t { kCpu = 0, kWall = 1, kTicks = 2 };
 enum class Compaction : std::uint16_t { kPair = 0, kSuffix = 1, kNone = 2 };
+
+// What a program is asked to do from outside: who asks writes it into the header, and the recorder
+// takes it away when it begins to do it.
+enum class Request : std::uint32_t { kNone = 0, kStart = 1, kStop = 2 };
 
 // What delivered the samples. The header holds what the first thread got.
 enum class SampleSource : std::uint16_t {
@@ -222,16 +227,19 @@ struct Thread {
   std::uint32_t flags;  // kThread...
   char name[16];        // of the latest thread served, NUL-padded
   std::uint64_t threads_served;
-  std::uint64_t start_ns;    // of the first, since the start of the profile
-  std::uint64_t end_ns;      // of the latest; 0: still running
-  std::uint64_t cpu_ns;      // clock of all threads served, up to the latest charge
-  std::uint64_t wall_ns;     // likewise
-  std::uint64_t samples;     // signals that charged time
-  std::uint64_t dropped;     // signals that found the tree busy; the next one charged their time
-  std::uint64_t lost_calls;  // entries that could not be counted in context
-  std::uint64_t deep_calls;  // entries beyond the end of the shadow stack
-  std::uint64_t unmatched;   // leaves without an enter
-  std::uint64_t reserved[2];
+  std::uint64_t start_ns;       // of the first, since the start of the profile
+  std::uint64_t end_ns;         // of the latest; 0: still running
+  std::uint64_t cpu_ns;         // clock of all threads served, up to the latest charge
+  std::uint64_t wall_ns;        // likewise
+  std::uint64_t samples;        // signals that charged time
+  std::uint64_t dropped;        // signals that found the tree busy; the next one charged their time
+  std::uint64_t lost_calls;     // entries that could not be counted in context
+  std::uint64_t deep_calls;     // entries beyond the end of the shadow stack
+  std::uint64_t unmatched;      // leaves without an enter
+  std::uint64_t wait_since_ns;  // the monotonic clock, when the wait began that the thread is in,
+                                // or when it was last charged; 0: it is in none. Since 2.1
+  Ref wait_context;             // Node: that of the wait; 0 = unknown. Since 2.1
+  WaitKind wait_kind;           // Since 2.1
 };
 inline constexpr std::uint32_t kThreadRunning = 1;
 inline constexpr std::uint32_t kThreadHooked = 2;  // has entered functions through hooks
@@ -365,6 +373,9 @@ struct Header {
   std::uint64_t children;                // files of other processes that are named after this one
   std::uint32_t depth_limit;             // deeper contexts fold into [deeper]; 0 = no limit
   Ref newest_module;                     // Module: the recorder's list
+  // Since 2.1: recording that can be turned on and off while the program runs.
+  Request request;
+  std::uint32_t is_recording;  // 1: on
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children

@@ -1,8 +1,11 @@
 # fbleprof_instrument(TARGET...): compiles each target with the hooks that suit the compiler best.
 #
-# gcc: -pg -mfentry: one call at the start of each function that is not inlined, and tail calls stay.
-#   The target is not linked with -pg: glibc's own profiler would only be told to keep quiet.
-# clang: -finstrument-functions-after-inlining: likewise only functions that are left after inlining.
+# gcc 8, clang 10 and later: -fpatchable-function-entry=5: room for a call at the start of each function
+#   that is not inlined. Without the recorder, and while recording is off, nothing is called.
+# older gcc: -pg -mfentry: a call there, and tail calls stay. The target is not linked with -pg:
+#   glibc's own profiler would only be told to keep quiet.
+# older clang: -finstrument-functions-after-inlining: likewise only functions that are left after
+#   inlining.
 # others: -finstrument-functions, which hooks inlined functions too: those of system headers, where
 #   the compiler can tell, are left out, or a loop over a std::vector calls millions of hooks.
 include(CheckCCompilerFlag)
@@ -12,6 +15,7 @@ include(CheckCXXCompilerFlag)
 function(_fbleprof_hook_flags language result)
   set(${result} "" PARENT_SCOPE)
   foreach(flags IN ITEMS
+      "-fpatchable-function-entry=5"
       "-pg -mfentry"
       "-finstrument-functions-after-inlining"
       "-finstrument-functions -finstrument-functions-exclude-file-list=/usr/include,/usr/lib/gcc"

@@ -50,4 +50,16 @@ std::string profile_after_exec(const std::string& path, const format::Header& he
   return found;
 }
 
+std::vector<std::string> with_profiles_after_exec(const std::string& path) {
+  std::vector<std::string> files = {path};
+  format::Header header{};
+  while (read_header(files.back(), header) && header.state == format::State::kExeced) {
+    // Each began later than the one before, so there is an end.
+    std::string next = profile_after_exec(files.back(), header);
+    if (next.empty()) break;
+    files.push_back(std::move(next));
+  }
+  return files;
+}
+
 }  // namespace fbleprof::profile

@@ -48,6 +48,13 @@ class Packer {
     const bool has_code = record.kind == format::FunctionKind::kNative ||
                           record.kind == format::FunctionKind::kInstruction;
     if (!has_code) return;  // all that there is to know stands in the file already
+    if (functions.kind[f] == FunctionKind::kJit) {
+      record.kind = FunctionKind::kJit;
+      record.address = functions.address[f];
+      record.size = functions.size[f];
+      record.column = functions.column[f];
+      record.language = string(functions.language[f]);
+    }
     if (record.name == 0) record.name = string(functions.name[f]);
     if (record.linkage_name == 0) record.linkage_name = string(functions.linkage_name[f]);
     if (record.file == 0 && functions.file[f]) {

@@ -18,6 +18,7 @@
 #include "profile/liveness.h"
 #include "profile/metric_reader.h"
 #include "profile/next_program.h"
+#include "profile/open_waits.h"
 #include "profile/snapshot_reader.h"
 #include "profile/texts.h"
 #include "profile/tree_reader.h"
@@ -475,10 +476,28 @@ class Reader {
     for (std::size_t m = 0; m < sources.size(); ++m) {
       if (sources[m].place == format::MetricPlace::kCalls) columns[m] = sum_calls();
     }
+    add_open_waits(columns);
     derive(columns, sources, node_count);
     for (std::size_t m = 0; m < sources.size(); ++m) {
       if (columns[m].empty()) continue;
       metrics_.metrics()[m].values = std::make_shared<Counts>(std::move(columns[m]));
+    }
+  }
+
+  // Of a process that lives, up to now; of one that was killed, up to its last charge.
+  void add_open_waits(std::vector<Counts>& columns) {
+    const bool is_live = process_.state == ProcessState::kLive;
+    if (!is_live && process_.state != ProcessState::kKilled) return;
+    const std::uint64_t now = is_live ? monotonic_now_ns() : header_.end_monotonic_ns;
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+      const format::Thread& record = threads_[t].second;
+      const NodeId node = trees_.node(record.wait_context);
+      if (record.wait_since_ns == 0 || record.wait_since_ns >= now || !node) continue;
+      const std::uint64_t ns = now - record.wait_since_ns;
+      add_open_wait(metrics_.metrics(), node, record.wait_kind, ns, trees_.nodes().count(),
+                    columns);
+      profile_threads_[t].wall_ns += ns;
+      process_.duration_ns = std::max(process_.duration_ns, now - header_.start_monotonic_ns);
     }
   }
 

@@ -92,6 +92,37 @@ Check check_clock(const Profile& profile, ThreadId id, bool ended) {
       fmt::format("{} ns charged, {} ns on the clock", charged, thread.cpu_ns)};
 }
 
+// For each node, and in sum. Own cost is no node's elapsed time, but the thread's.
+Check check_elapsed(const Profile& profile, ThreadId id, bool ended) {
+  constexpr std::uint64_t kSlackNs = 1'000;
+  const Thread& thread = profile.threads()[id.index()];
+  const Metric *cpu = profile.find_metric(Role::kCpuTime),
+               *wall = profile.find_metric(Role::kWallTime),
+               *wait = profile.find_metric(Role::kWaitTime),
+               *unseen = profile.find_metric(Role::kUnseenTime);
+  std::size_t wrong = 0;
+  const auto distance = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; };
+  for (const Tree& tree : profile.trees()) {
+    if (tree.thread != id || cpu == nullptr || wall == nullptr) continue;
+    for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+      const NodeId node(n);
+      const std::uint64_t parts =
+          capped_sum(capped_sum(cpu->value(node), wait->value(node)), unseen->value(node));
+      wrong += distance(parts, wall->value(node)) > kSlackNs;
+    }
+  }
+  const std::uint64_t charged =
+      capped_sum(sum(profile, Role::kWallTime, id), sum(profile, Role::kOwnCost, id));
+  const std::uint64_t slack = ended ? kSlackNs : kCutShortSlackNs + thread.wall_ns / 100;
+  // A charge may be under way, or cut short.
+  const std::size_t most_wrong = ended ? 0 : 1;
+  return {
+      fmt::format("{}: CPU time, waits and unseen time are the elapsed time",
+                  thread_name(profile, thread)),
+      wrong <= most_wrong && distance(charged, thread.wall_ns) <= slack,
+      fmt::format("{} ns charged, {} ns passed, {} nodes wrong", charged, thread.wall_ns, wrong)};
+}
+
 Check check_samples(const Profile& profile, ThreadId id) {
   const Thread& thread = profile.threads()[id.index()];
   const bool live = profile.processes().front().state == ProcessState::kLive;
@@ -271,6 +302,9 @@ std::vector<Check> verify(const FileImage& image, const ReadResult& read) {
     if (!has_tree[t]) continue;
     checks.push_back(check_clock(profile, ThreadId(t), ended));
     checks.push_back(check_samples(profile, ThreadId(t)));
+    const bool has_waits = profile.find_metric(Role::kWaitTime) != nullptr &&
+                           profile.find_metric(Role::kUnseenTime) != nullptr;
+    if (has_waits) checks.push_back(check_elapsed(profile, ThreadId(t), ended));
   }
   return checks;
 }

@@ -38,7 +38,7 @@ class Arena {
   // Limits the arena to what is populated now: the file is about to end there, or the program is
   // about to forbid system calls.
   void freeze() { frozen_.store(true, std::memory_order_relaxed); }
-  // The same, and gives up what is populated beyond the used part, but for a page: returns where
+  // The same, and gives up what is populated beyond the used part, except one page: returns where
   // the file may end. Only while no other thread can allocate.
   std::uint64_t freeze_short();
   void thaw() { frozen_.store(false, std::memory_order_relaxed); }

@@ -40,7 +40,7 @@ __attribute__((noinline)) void end_period(const arch::MachineState& block) {
   if (blocks_left < 0) blocks_left += period;  // the thread's first block is the first of a period
   if (blocks_left > 0) return;
   blocks_left = period;
-  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
+  if (!is_recording(*thread.session)) return;
   periods_owed += 1;
   BusyGuard guard(thread);
   if (!guard) return;

@@ -129,7 +129,7 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
 ThreadState* recorded_thread() {
   if (!fbleprof_hot.top || !is_own(*fbleprof_hot.self)) return nullptr;
   ThreadState* thread = fbleprof_hot.self;
-  return thread->session->recording.load(std::memory_order_relaxed) ? thread : nullptr;
+  return is_recording(*thread->session) ? thread : nullptr;
 }
 
 // Calls change(guard, thread) if the calling thread may change its state now; else counts `lost`

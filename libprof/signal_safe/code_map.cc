@@ -84,7 +84,8 @@ format::Ref CodeMap::look_up(std::uint64_t pc, Question question, std::uint64_t 
   const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
   CodeRange range = source_.range_at(pc);
   if (question == Question::kHook && !range.exact) range = {pc, 0, false};
-  if (question == Question::kPlace && !range.exact && range.size >= kLongGapBytes) {
+  const bool tells_place = range.exact || (range.size != 0 && range.size < kLongGapBytes);
+  if (question == Question::kPlace && !tells_place) {
     range = {pc / kStretchBytes * kStretchBytes, kStretchBytes, false};
   }
   const format::Ref function = find_or_add(key_of(range.start, format::FunctionKind::kNative),

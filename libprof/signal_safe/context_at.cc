@@ -112,6 +112,10 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     // What called the first function on a stack of its own is that stack's base.
     if (was_on_stack && !is_on_stack) break;
     was_on_stack = is_on_stack;
+    if (session.is_wrapper(walk.code_address())) {
+      if (!walk.next()) break;
+      continue;
+    }
     const Ref function = code.place_at(walk.code_address());
     if (is_on_stack) {
       // Entries between this frame and the previous one belong to neither, so they are dead.
@@ -128,8 +132,10 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
       return path;
     }
     *frame = {is_on_stack ? walk.pc_slot() : 0, walk.state().pc, walk.needed_fp(), function, 0};
-    if (scripts.hides() && !session.options.runtime_frames) *frame = {};
-    if ((is_entry_of_block(place.entry) || (is_green && is_gate(place.entry))) && function != 0 &&
+    const bool is_block = is_entry_of_block(place.entry);
+    const bool is_hidden = scripts.hides() || (is_block && scripts.is_loop(walk.code_address()));
+    if (is_hidden && !session.options.runtime_frames) *frame = {};
+    if ((is_block || (is_green && is_gate(place.entry))) && function != 0 &&
         code.is_entering(function)) {
       return path;
     }

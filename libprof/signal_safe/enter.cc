@@ -133,7 +133,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
     thread.record->lost_calls += 1;
     return;
   }
-  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
+  if (!is_recording(*thread.session)) return;
   if (thread.profiles != 0) {
     settle_profiles(thread, filter(thread.hot->top, frame, hook == HOOK_CYG));
   }

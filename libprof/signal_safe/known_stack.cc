@@ -13,6 +13,8 @@ std::uint64_t word_at(std::uint64_t address) {
 void KnownStack::begin(std::uint64_t now_ns) {
   walked_count_ = kept_ = in_a_row_ = 0;
   expected_ = kNone;
+  ++walks_;
+  is_whole_ = false;
   if (now_ns <= paid_until_ns_) return;
   budget_ += (now_ns - paid_until_ns_) / kNsPerFrame;
   if (budget_ > kDeepestFrames) budget_ = kDeepestFrames;
@@ -120,12 +122,13 @@ void KnownStack::remember(const Ground& ground) {
   // The innermost frame has no return address on the stack.
   const std::uint32_t first = walked_count_ != 0 && walked(0).slot == 0 ? 1 : 0;
   WalkedFrame* known = known_frames();
-  std::uint32_t count = kept_;
-  for (std::uint32_t i = walked_count_; i > first && count < limit; --i) {
+  std::uint32_t count = kept_, i = walked_count_;
+  for (; i > first && count < limit; --i) {
     const WalkedFrame& frame = walked(i - 1);
     if (frame.slot == 0 || (count != 0 && frame.slot >= known[count - 1].slot)) break;
     known[count++] = frame;
   }
+  is_whole_ = i == first;
   known_count_ = count;
   ground_ = ground;
 }

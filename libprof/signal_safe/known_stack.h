@@ -63,6 +63,12 @@ class KnownStack {
 
   // Remembers the walked frames, above those that has_met kept, for the next walk.
   void remember(const Ground& ground);
+  // How many walks began; whether all frames of the last one are remembered, but the innermost if
+  // it has no return address on the stack. Then these: the i-th from the innermost.
+  std::uint32_t walks() const { return walks_; }
+  bool is_whole() const { return is_whole_; }
+  std::uint32_t frames() const { return known_count_; }
+  const WalkedFrame& frame(std::uint32_t i) const { return known_frames()[known_count_ - 1 - i]; }
   void forget() { known_count_ = 0; }
 
  private:
@@ -89,6 +95,8 @@ class KnownStack {
   std::uint32_t known_count_ = 0;  // the oldest comes first
   std::uint32_t walked_count_ = 0;
   std::uint32_t kept_ = 0;
+  std::uint32_t walks_ = 0;
+  bool is_whole_ = false;
   std::uint32_t expected_ = kNone, in_a_row_ = 0;  // the known frame that the next one should be
   std::uint32_t check_from_ = 0;                   // of those between
   std::uint64_t budget_ = kDeepestFrames, paid_until_ns_ = 0;

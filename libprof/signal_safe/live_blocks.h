@@ -6,7 +6,7 @@
 // heap with glibc, whose blocks are at least that far apart.
 //
 // No lock and no atomic operation: from the allocator's return to the call that frees it, a block
-// belongs to whom it was given, and so does its item. Hence an item is removed before the block is
+// belongs to whom it was given, and so does its item. So an item is removed before the block is
 // freed: afterwards the next owner may have it already.
 //
 // The kernel wipes it in a forked child, whose profile begins empty. Any thread, hooks included.

@@ -28,6 +28,8 @@ struct Options {
   AllocationMode allocations = AllocationMode::kOff;
   bool mappings = false;                          // mmap and munmap are allocations, too
   std::uint64_t bytes_per_sample = 512ull << 10;  // of sampled allocations, on average
+  bool waits = false;                             // calls that block are charged with their time
+  std::uint32_t wait_words = 8;                   // where the words for waits begin in a row
   std::uint32_t row_bytes = 64;                   // of a node's row of values
 };
 

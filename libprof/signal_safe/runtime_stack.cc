@@ -39,7 +39,7 @@ void RuntimeWalk::read_next(One& one) {
 
 std::uint32_t RuntimeWalk::take(One& one) {
   const std::uint32_t block = one.frame.block;
-  if (one.frame.mark == 0) one.is_open = false;
+  if (one.frame.mark == 0 && one.frame.goes_on == 0) one.is_open = false;
   one.has_taken = true;
   read_next(one);
   return block;
@@ -75,6 +75,14 @@ bool RuntimeWalk::hides() const {
     const One& one = all_[i];
     const bool is_between = one.has_taken || (one.is_above && one.has_frame);
     if (is_between && pc_ >= one.runtime->text_begin && pc_ < one.runtime->text_end) return true;
+  }
+  return false;
+}
+
+bool RuntimeWalk::is_loop(std::uint64_t pc) const {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const Runtime& runtime = *all_[i].runtime;
+    if (pc >= runtime.loop_begin && pc < runtime.loop_end) return true;
   }
   return false;
 }

@@ -24,7 +24,7 @@ namespace fbleprof::signal_safe {
 // The next function of a runtime's stack. As fbleprof_frame in fbleprof.h.
 struct RuntimeFrame {
   std::uint32_t block;  // 0: none that is to be shown
-  std::uint32_t reserved;
+  std::uint32_t goes_on;
   std::uint64_t mark;  // 0: none
 };
 inline constexpr int kReaderWords = 16;
@@ -61,6 +61,9 @@ class RuntimeWalk {
   std::uint32_t next_block();
   // Whether the visited frame is left out.
   bool hides() const;
+  // Whether the code is that of a loop. Where a runtime tells its calls, a loop stands for a
+  // script's function, too.
+  bool is_loop(std::uint64_t pc) const;
 
   // After the walk: the next script's function whose machine frame was not met; 0 at the end.
   std::uint32_t rest();

@@ -15,6 +15,7 @@
 #include "signal_safe/live_rule.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
+#include "signal_safe/waits.h"
 
 namespace fbleprof::signal_safe {
 
@@ -26,8 +27,13 @@ using format::Ref;
 Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   const Clocks& clocks = thread.session->clocks;
   const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
-  const Elapsed elapsed = take_elapsed(thread, what, cpu, wall);
+  Elapsed elapsed = take_elapsed(thread, what, cpu, wall);
   if (elapsed.is_none()) return elapsed;
+  if (thread.waits != nullptr && elapsed.wall_ns < elapsed.cpu_ns) {
+    // The two clocks are read one after the other; the next charge has less.
+    thread.last_wall_ns += elapsed.cpu_ns - elapsed.wall_ns;
+    elapsed.wall_ns = elapsed.cpu_ns;
+  }
   thread.record->cpu_ns += elapsed.cpu_ns;
   thread.record->wall_ns += elapsed.wall_ns;
   thread.session->arena.header()->end_monotonic_ns = wall;
@@ -43,8 +49,11 @@ void charge_faults(ThreadState& thread, std::uint64_t* values) {
   }
   const auto minor = static_cast<std::uint64_t>(usage.ru_minflt);
   const auto major = static_cast<std::uint64_t>(usage.ru_majflt);
-  values[kMinorFaults] += minor - thread.minor_faults;
-  values[kMajorFaults] += major - thread.major_faults;
+  if (thread.knows_faults) {
+    values[kMinorFaults] += minor - thread.minor_faults;
+    values[kMajorFaults] += major - thread.major_faults;
+  }
+  thread.knows_faults = true;
   thread.minor_faults = minor;
   thread.major_faults = major;
 }
@@ -55,18 +64,31 @@ void charge(ThreadState& thread, std::uint64_t* values, Ref context, Elapsed ela
   values[kSamples] += 1;
   values[kCpuNs] += elapsed.cpu_ns;
   values[kWallNs] += elapsed.wall_ns;
+  if (elapsed.wall_ns > elapsed.cpu_ns) {
+    charge_unseen(thread, values, elapsed.wall_ns - elapsed.cpu_ns);
+  }
   if (thread.session->options.faults) charge_faults(thread, values);
 }
 
-void charge_own_cost(std::uint64_t* values, Elapsed elapsed) {
+void charge_own_cost(const ThreadState& thread, std::uint64_t* values, Elapsed elapsed) {
   values[kSamples] += 1;
   values[kOwnCostNs] += elapsed.cpu_ns;
-  if (elapsed.wall_ns > elapsed.cpu_ns) values[kWallNs] += elapsed.wall_ns - elapsed.cpu_ns;
+  if (elapsed.wall_ns <= elapsed.cpu_ns) return;
+  values[kWallNs] += elapsed.wall_ns - elapsed.cpu_ns;
+  charge_unseen(thread, values, elapsed.wall_ns - elapsed.cpu_ns);
+}
+
+// Ends charge what the thread waits for first.
+void charge_wait_at_end(ThreadState& thread) {
+  if (thread.waits == nullptr) return;
+  const Clocks& clocks = thread.session->clocks;
+  const std::uint64_t cpu = clocks.cpu_ns();
+  charge_open_wait(thread, cpu, clocks.wall_ns());
 }
 
 bool is_ours(const Session& session, std::uint64_t pc) {
-  return (pc >= session.text_begin && pc < session.text_end) || session.trampolines.contains(pc) ||
-         session.adapters.contains(pc);
+  return (pc >= session.text_begin && pc < session.text_end) || session.is_wrapper(pc) ||
+         session.trampolines.contains(pc) || session.adapters.contains(pc);
 }
 
 Ref leaf_of(const BusyGuard& guard, ThreadState& thread, Ref context, std::uint64_t pc) {
@@ -86,12 +108,13 @@ bool takes_time(const ThreadState& thread) {
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (!takes_time(thread)) return;
+  settle_wait_at_sample(thread, at.sp);
   if (is_busy(thread, at.sp)) {
     // The slow path or the API was interrupted: do not change the tree, only charge time.
     const Elapsed elapsed = take_elapsed(thread, what);
     if (elapsed.is_none()) return;
     thread.record->samples += 1;
-    charge_own_cost(thread.tree.values_or_root(node_of(thread, thread.hot->top)), elapsed);
+    charge_own_cost(thread, thread.tree.values_or_root(node_of(thread, thread.hot->top)), elapsed);
     return;
   }
   BusyGuard guard(thread);
@@ -102,7 +125,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (elapsed.is_none()) return;
   thread.record->samples += 1;
   if (is_ours(*thread.session, at.pc)) {
-    charge_own_cost(thread.tree.values(guard, counted_context_at(thread, at.sp)), elapsed);
+    charge_own_cost(thread, thread.tree.values(guard, counted_context_at(thread, at.sp)), elapsed);
     return;
   }
   Ref context = context_at(guard, thread, at, Reached::kBySignal);
@@ -112,6 +135,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {
   if (!takes_time(thread)) return;
+  charge_wait_at_end(thread);
   thread.record->samples += 1;
   const Ref context = counted_context_at(thread, at.sp);
   charge(thread, thread.tree.values_or_root(context), context, take_elapsed(thread, Sampled::kAll));
@@ -125,6 +149,7 @@ void charge_rest(ThreadState& thread) {
   if (!takes_time(thread)) return;
   BusyGuard guard(thread);
   if (!guard) return;
+  charge_wait_at_end(thread);
   thread.record->samples += 1;
   const Ref context = context_of_rest(thread);
   charge(thread, thread.tree.values(guard, context), context, take_elapsed(thread, Sampled::kAll));

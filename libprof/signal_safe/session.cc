@@ -39,6 +39,16 @@ std::uint64_t clock_ns(clockid_t clock) {
 std::uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
+bool starts_recording(Session& session) {
+  if (!session.has_orders()) return false;
+  auto obey = [](void* of) -> long {
+    static_cast<Session*>(of)->obey();
+    return 0;
+  };
+  fbleprof_preserving_vectors(obey, &session);
+  return session.recording.load(std::memory_order_relaxed);
+}
+
 bool Session::start(char* file, std::uint64_t cap_bytes, std::uint64_t populated_bytes,
                     const Options& with, CodeSource code) {
   options = with;

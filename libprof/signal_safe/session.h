@@ -15,6 +15,7 @@
 #include "signal_safe/pages.h"
 #include "signal_safe/runtime_stack.h"
 #include "signal_safe/trampolines.h"
+#include "signal_safe/wakers.h"
 
 namespace fbleprof::signal_safe {
 
@@ -30,6 +31,7 @@ struct Clocks {
   std::uint64_t (*wall_ns)() = monotonic_ns;
 };
 
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 // The code of the adapters, which is part of the price of recording. Added by one thread at a time;
 // asked by any, handlers included.
 class AdapterCode {
@@ -66,6 +68,7 @@ struct Session {
   Trampolines trampolines;
   Clocks clocks;
   Allocations allocations;
+  Wakers wakers;
   Runtimes runtimes;
   std::uint64_t start_monotonic_ns = 0;
 
@@ -84,6 +87,20 @@ struct Session {
 
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
+  // When recording is to be turned on or off, on the monotonic clock; kNever: it stays as it is.
+  std::atomic<std::uint64_t> due_ns{kNever};
+  // Does what is due, or asked for in the file's header. Null: nothing ever is. Called by samples,
+  // and by hooks while recording is off.
+  void (*obey)() = nullptr;
+  bool has_orders() const {
+    if (!obey) return false;
+    if (__atomic_load_n(&arena.header()->request, __ATOMIC_RELAXED) != format::Request::kNone) {
+      return true;
+    }
+    const std::uint64_t due = due_ns.load(std::memory_order_relaxed);
+    return due != kNever && clocks.wall_ns() >= due;
+  }
+
   // How often unloaded code emptied all edge caches. Counted before they are emptied.
   std::atomic<std::uint32_t> caches_emptied{0};
 
@@ -93,6 +110,9 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
+  // That of the library with the wrappers of blocking calls. Their frames are on no path.
+  std::uint64_t wrappers_begin = 0, wrappers_end = 0;
+  bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
   AdapterCode adapters;
 
   // Supplied by the capture layer, which may use more of the system than this layer.
@@ -102,6 +122,14 @@ struct Session {
   // to the new process's own profile, or detaches it.
   void (*adopt_forked_child)(ThreadState* thread) = nullptr;
 };
+
+// While recording is off: whether that has just changed, because it was due or asked for. Keeps
+// vector registers.
+bool starts_recording(Session& session);
+// Whether the caller may record. For hooks and the API.
+inline bool is_recording(Session& session) {
+  return session.recording.load(std::memory_order_relaxed) || starts_recording(session);
+}
 
 // The session of this process. Hooks find it through their thread; tests make their own.
 extern Session session;
@@ -120,6 +148,8 @@ long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
     __attribute__((visibility("hidden")));
 // The hook of rewritten functions, which their trampolines call.
 extern const char fbleprof_exact_hook[] __attribute__((visibility("hidden")));
+// The hook of functions with a patchable entry.
+extern const char fbleprof_patched_hook[] __attribute__((visibility("hidden")));
 // The hooks' text.
 extern const char fbleprof_hooks_begin[] __attribute__((visibility("hidden")));
 extern const char fbleprof_hooks_end[] __attribute__((visibility("hidden")));

@@ -34,9 +34,9 @@ bool is_made(const format::Edge* edge) { return __atomic_load_n(&edge->to, __ATO
 
 // Space for `count` items of `item_bytes`; keeps what there is, if it is enough.
 bool provide(Arena& arena, Ref* items, std::uint32_t* capacity, std::uint32_t count,
-             std::uint32_t item_bytes, Kind kind) {
+             std::uint32_t spare_percent, std::uint32_t item_bytes, Kind kind) {
   if (count <= *capacity) return true;
-  const std::uint64_t wanted = std::uint64_t{2} * count;
+  const std::uint64_t wanted = count + std::uint64_t{count} * spare_percent / 100;
   // A quarter of the memory is for contexts only.
   const Ref made =
       arena.allocate_items(sizeof(SnapshotItems) + wanted * item_bytes, arena.cap_bytes() / 4);
@@ -93,7 +93,7 @@ void copy_edges(const Arena& arena, const SnapshotArea& area) {
 }  // namespace
 
 bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reason,
-                   std::uint64_t time_ns) {
+                   std::uint64_t time_ns, Ref name) {
   std::uint32_t nodes = 1, edges = 1;
   for_each_item<format::Node>(arena, Kind::kNodes, [&](Ref, const format::Node* node) {
     nodes += is_made(node) && (node->calls != 0 || values_of(arena, node) != nullptr);
@@ -102,8 +102,10 @@ bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reas
     edges += is_made(edge) && edge->calls != 0;
   });
   const std::uint32_t node_bytes = sizeof(SnapshotItem) + row_bytes_of(arena);
-  if (!provide(arena, &area.nodes, &area.node_capacity, nodes, node_bytes, Kind::kSnapshotNodes) ||
-      !provide(arena, &area.edges, &area.edge_capacity, edges, sizeof(SnapshotItem),
+  const std::uint32_t spare = area.spare_percent;
+  if (!provide(arena, &area.nodes, &area.node_capacity, nodes, spare, node_bytes,
+               Kind::kSnapshotNodes) ||
+      !provide(arena, &area.edges, &area.edge_capacity, edges, spare, sizeof(SnapshotItem),
                Kind::kSnapshotEdges)) {
     return false;
   }
@@ -112,6 +114,7 @@ bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reas
   if (is_new) area.snapshot = arena.allocate(sizeof(format::Snapshot));
   if (area.snapshot == 0) return false;
   auto* snapshot = arena.at<format::Snapshot>(area.snapshot);
+  snapshot->name = name;
   snapshot->reason = reason;
   snapshot->time_ns = time_ns;
   snapshot->generation = __atomic_add_fetch(&arena.header()->generation, 1, __ATOMIC_RELAXED);
@@ -122,6 +125,24 @@ bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reas
   if (is_new) arena.publish(area.snapshot, Kind::kSnapshot);
   __atomic_store_n(&snapshot->is_complete, std::uint16_t{1}, __ATOMIC_RELEASE);
   return true;
+}
+
+SnapshotArea area_of(const Arena& arena, Ref snapshot) {
+  SnapshotArea area;
+  area.snapshot = snapshot;
+  const auto find = [&](Kind kind, Ref* items, std::uint32_t* capacity) {
+    arena.for_each(kind, [&](Ref ref) {
+      const auto* record = arena.at<SnapshotItems>(ref);
+      if (record->snapshot != snapshot) return true;
+      *items = ref;
+      const std::uint64_t bytes = std::uint64_t{record->head.units} * format::kUnitBytes;
+      *capacity = static_cast<std::uint32_t>((bytes - sizeof *record) / record->item_bytes);
+      return true;
+    });
+  };
+  find(Kind::kSnapshotNodes, &area.nodes, &area.node_capacity);
+  find(Kind::kSnapshotEdges, &area.edges, &area.edge_capacity);
+  return area;
 }
 
 void withdraw_snapshot(Arena& arena, const SnapshotArea& area) {

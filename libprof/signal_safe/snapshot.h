@@ -20,11 +20,16 @@ struct SnapshotArea {
   format::Ref nodes = 0;     // SnapshotItems of nodes
   format::Ref edges = 0;
   std::uint32_t node_capacity = 0, edge_capacity = 0;  // items
+  // New space is larger than needed by this: the area is to be used again for a larger tree.
+  std::uint32_t spare_percent = 100;
 };
 
-// Writes a snapshot into `area`. False: there is no space.
+// Writes a snapshot into `area`, under a name (String) or none. False: there is no space.
 bool take_snapshot(Arena& arena, SnapshotArea& area, format::SnapshotReason reason,
-                   std::uint64_t time_ns);
+                   std::uint64_t time_ns, format::Ref name = 0);
+
+// The area of a snapshot that is in the file.
+SnapshotArea area_of(const Arena& arena, format::Ref snapshot);
 
 // No reader takes it for a snapshot any more.
 void withdraw_snapshot(Arena& arena, const SnapshotArea& area);

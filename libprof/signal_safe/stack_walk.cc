@@ -145,8 +145,13 @@ void StackWalk::locate_frame() {
 
 // A frame pointer leads to the caller's, and above that stands the return address. Other code keeps
 // other things in that register, so the caller's frame must lie above ours, and the caller must
-// have an unwind table, or a frame pointer that leads further up.
+// have an unwind table, or a frame pointer that leads further up, or one of 0: it is the outermost
+// (the first function of a goroutine).
 bool StackWalk::next_by_frame_pointer() {
+  if (is_outermost_) {
+    complete_ = true;
+    return false;
+  }
   const MachineState before = state_;
   const std::uint64_t fp = state_.fp;
   MachineState caller = state_;
@@ -158,7 +163,9 @@ bool StackWalk::next_by_frame_pointer() {
   state_ = caller;
   is_return_ = true;
   std::uint64_t saved;
-  if (rule().base == FrameRule::Base::kUnknown && (caller.fp <= fp || !read(caller.fp, &saved))) {
+  const bool is_unknown = rule().base == FrameRule::Base::kUnknown;
+  is_outermost_ = is_unknown && caller.fp == 0;
+  if (is_unknown && !is_outermost_ && (caller.fp <= fp || !read(caller.fp, &saved))) {
     state_ = before;
     is_return_ = was_return;
     return false;

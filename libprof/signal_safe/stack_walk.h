@@ -93,6 +93,7 @@ class StackWalk {
   std::uint64_t low_ = 0, high_ = 0;  // readable stack
   std::uint64_t cfa_ = 0, return_slot_ = 0, pc_slot_ = 0;
   bool is_return_ = false, complete_ = false, probing_ = false;
+  bool is_outermost_ = false;  // by its frame pointer
 };
 
 }  // namespace fbleprof::signal_safe

@@ -47,6 +47,7 @@ struct ProfileFrame {
 inline constexpr std::uint32_t kMostProfiles = 16;  // nested
 
 struct AllocationThread;
+struct WaitThread;
 struct Session;
 
 struct ThreadState {
@@ -64,6 +65,7 @@ struct ThreadState {
   std::uint32_t profiles = 0;  // how many are nested
   ProfileFrame profile_frames[kMostProfiles];
   AllocationThread* allocations = nullptr;  // null: allocations are not recorded
+  WaitThread* waits = nullptr;              // null: waits are not recorded
   RuleCache rules;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made
@@ -82,6 +84,7 @@ struct ThreadState {
   int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
   std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge
+  bool knows_faults = true;                          // that they are
   std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
   std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
 

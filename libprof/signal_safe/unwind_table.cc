@@ -131,23 +131,36 @@ struct Found {
   const std::uint8_t* fde = nullptr;
 };
 
-Found look_up(std::uint64_t address, const LoadedObject& object) {
-  const std::uint8_t* header = object.eh_frame_header;
-  const auto base = reinterpret_cast<std::uint64_t>(header);
-  if (!header || header[0] != 1 || header[2] != kCountUdata4 || header[3] != kTableOfSdata4) {
-    return {};
+// The header's table: a row for each entry, by address.
+struct Table {
+  std::uint64_t base = 0;
+  const std::uint8_t* rows = nullptr;
+  std::uint32_t count = 0;
+
+  explicit Table(const LoadedObject& object) {
+    const std::uint8_t* header = object.eh_frame_header;
+    if (!header || header[0] != 1 || header[2] != kCountUdata4 || header[3] != kTableOfSdata4) {
+      return;
+    }
+    base = reinterpret_cast<std::uint64_t>(header);
+    const std::uint8_t* count_at = header + 4 + pointer_bytes(header[1]);
+    count = load<std::uint32_t>(count_at);
+    rows = count_at + 4;
   }
-  const std::uint8_t* count_at = header + 4 + pointer_bytes(header[1]);
-  const std::uint32_t count = load<std::uint32_t>(count_at);
-  const std::uint8_t* rows = count_at + 4;
-  auto row = [&](std::uint32_t i) { return load<TableRow>(rows + std::uint64_t{i} * 8); };
-  auto start_of = [&](std::uint32_t i) {
+  TableRow row(std::uint32_t i) const { return load<TableRow>(rows + std::uint64_t{i} * 8); }
+  std::uint64_t start_of(std::uint32_t i) const {
     return base + static_cast<std::uint64_t>(std::int64_t{row(i).start});
-  };
+  }
+};
+
+Found look_up(std::uint64_t address, const LoadedObject& object) {
+  const Table table(object);
+  if (!table.rows) return {};
+  const std::uint32_t count = table.count;
   std::uint32_t low = 0, high = count;  // the first row that starts after the address
   while (low < high) {
     const std::uint32_t middle = low + (high - low) / 2;
-    if (start_of(middle) <= address) {
+    if (table.start_of(middle) <= address) {
       low = middle + 1;
     } else {
       high = middle;
@@ -155,8 +168,8 @@ Found look_up(std::uint64_t address, const LoadedObject& object) {
   }
   std::uint64_t gap_begin = object.begin;
   if (low > 0) {
-    const std::uint8_t* fde = header + row(low - 1).fde;
-    const std::uint64_t start = start_of(low - 1), length = code_length(fde);
+    const std::uint8_t* fde = object.eh_frame_header + table.row(low - 1).fde;
+    const std::uint64_t start = table.start_of(low - 1), length = code_length(fde);
     if (address < start + length) {
       return {{start, static_cast<std::uint32_t>(length), true}, fde};
     }
@@ -164,7 +177,7 @@ Found look_up(std::uint64_t address, const LoadedObject& object) {
     if (start + length > gap_begin) gap_begin = start + length;
   }
   std::uint64_t gap_end = object.end;
-  if (low < count && start_of(low) < gap_end) gap_end = start_of(low);
+  if (low < count && table.start_of(low) < gap_end) gap_end = table.start_of(low);
   return {{gap_begin, static_cast<std::uint32_t>(gap_end - gap_begin), false}, nullptr};
 }
 
@@ -408,15 +421,31 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
 
 CodeRange code_range_at(std::uint64_t address) {
   LoadedObject object;
-  if (!find_object(address, &object)) return {address / kPage * kPage, 0};
+  if (!find_object(address, &object)) return {address / kPage * kPage, 0};  // made at run time
   const Found found = look_up(address, object);
   if (found.range.start != 0) return found.range;
   return {object.begin, static_cast<std::uint32_t>(object.end - object.begin)};
 }
 
+CodeRange code_range_in(const LoadedObject& object, std::uint64_t address) {
+  return look_up(address, object).range;
+}
+
+std::uint32_t entry_count(const LoadedObject& object) { return Table(object).count; }
+
+std::uint64_t entry_start(const LoadedObject& object, std::uint32_t number) {
+  return Table(object).start_of(number);
+}
+
 FrameRule frame_rule_at(std::uint64_t address) {
   FrameRule rule;
   LoadedObject object;
+  if (session.trampolines.contains(address)) {
+    // Our code near a module: nothing is pushed before or by the hook.
+    rule.base = FrameRule::Base::kSp;
+    rule.cfa_offset = 8;
+    return rule;
+  }
   if (!find_object(address, &object)) return rule;
   const Found found = look_up(address, object);
   if (!found.fde) return rule;

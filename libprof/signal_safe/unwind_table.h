@@ -21,6 +21,15 @@ struct CodeRange {
 // code that no object owns (JIT): size 0 and the page's start.
 CodeRange code_range_at(std::uint64_t address);
 
+// The same for an address in `object`, which the loader may not list yet. Size 0: its table is of
+// an unknown kind, or it has none.
+CodeRange code_range_in(const LoadedObject& object, std::uint64_t address);
+
+// How many functions and parts of functions the object's unwind table lists, and where the one with
+// this number begins. They are in the order of their addresses.
+std::uint32_t entry_count(const LoadedObject& object);
+std::uint64_t entry_start(const LoadedObject& object, std::uint32_t number);
+
 // The rule for the frame of the instruction at `address`; kUnknown if there is none.
 FrameRule frame_rule_at(std::uint64_t address);
 

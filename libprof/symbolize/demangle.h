@@ -24,7 +24,7 @@ SplitName split_clone_suffix(std::string_view linkage_name);
 
 // The name for people, without the suffix of a clone. What is not a mangled name, is too long, or
 // would become too long is returned as it is. Control characters are replaced by '?'.
-// Pure; does not throw but for lack of memory.
+// Pure; throws only for lack of memory.
 std::string demangle(std::string_view linkage_name);
 
 }  // namespace fbleprof::symbolize

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "symbolize/module_files.h"
+#include "symbolize/patchable.h"
 #include "symbolize/plt.h"
 #include "symbolize/relocations.h"
 #include "symbolize/symbol_reader.h"
@@ -73,6 +74,9 @@ HookedFunctions hooked_functions(const ModuleFile& module, const Options& option
     // The stubs themselves jump through the slots.
     if (!section.is_code() || section.name.starts_with(".plt")) continue;
     find_calls(section.bytes(), section.header.sh_addr, hooks, calls);
+  }
+  for (const std::uint64_t start : patchable_functions(*files.object, symbols)) {
+    calls.push_back(start);
   }
   if (calls.empty()) return result;
   ModuleSymbols named = symbolize_module(module, calls, options);

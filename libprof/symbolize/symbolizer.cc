@@ -188,7 +188,7 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
     table = table_of(module, files, options);
   }
 
-  // Addresses come sorted, so those of one function come together, but for nested ones.
+  // Addresses come sorted, so those of one function come together, except nested ones.
   std::vector<std::uint32_t> known(table.functions().size(), UINT32_MAX);
   constexpr std::size_t kReportEvery = 4096;
   for (std::size_t i = 0; i < order.size(); ++i) {

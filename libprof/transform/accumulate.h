@@ -1,8 +1,8 @@
 // Any number of profiles into one, without holding them all.
 //
-// Profiles are collected until they are many or large, then their trees become one: a node a path.
-// From then on that tree takes the place of theirs. Functions stay apart by module and address, so
-// that a later merge by name gives what it would have given from all of them at once.
+// Profiles are collected until they are many or large, then their trees become one, with one node
+// per path. From then on that tree takes the place of theirs. Functions stay apart by module and
+// address, so that a later merge by name gives what it would have given from all of them at once.
 #pragma once
 
 #include <cstddef>

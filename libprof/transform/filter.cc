@@ -7,6 +7,7 @@
 #include "transform/matcher.h"
 #include "transform/query.h"
 #include "transform/rebuild.h"
+#include "transform/subset.h"
 #include "transform/suggest.h"
 
 namespace fbleprof::transform {
@@ -83,6 +84,12 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
     }
   }
 
+  if (filter.fold.empty()) {
+    if (auto part = subset(profile, how.kept_subtree, how.kept_own)) {
+      result.profile = std::move(*part);
+      return result;
+    }
+  }
   Parts parts = profile.parts();
   if (!filter.fold.empty()) {
     how.folded.assign(profile.functions().count(), 0);

@@ -180,7 +180,8 @@ class Identities {
       return key;
     }
     // What the program names is known by its place too: one name may stand at several lines.
-    const bool is_named = kind == FunctionKind::kBlock || kind == FunctionKind::kScript;
+    const bool is_named =
+        kind == FunctionKind::kBlock || kind == FunctionKind::kScript || kind == FunctionKind::kJit;
     name = is_named ? profile_.text(functions_.name[f]) : linkage_name(f);
     if (is_named || inlined != 0) file = functions_.file[f];
     number = is_named ? functions_.line[f] : place_[f];

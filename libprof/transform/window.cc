@@ -91,6 +91,10 @@ Profile window(const Profile& source, const Window& which) {
   return Cutter(source, which).run();
 }
 
+Profile since_reset(const Profile& source) {
+  return window(source, {.from = find_snapshot(source, SnapshotReason::kReset), .to = {}});
+}
+
 std::optional<std::size_t> find_snapshot(const Profile& profile, std::string_view name) {
   return newest(profile, [&](const Snapshot& s) { return profile.text(s.name) == name; });
 }

@@ -24,6 +24,10 @@ struct Window {
 // `source` but values and calls, and has no snapshots. Threads' clocks stay those of the whole run.
 profile::Profile window(const profile::Profile& source, const Window& which);
 
+// What was added since counting began anew (fbleprof_reset, `fble-prof ctl FILE reset`); the
+// profile itself, if it never did.
+profile::Profile since_reset(const profile::Profile& source);
+
 // The newest snapshot of that name; none: there is none.
 std::optional<std::size_t> find_snapshot(const profile::Profile& profile, std::string_view name);
 // The newest snapshot that was there `ns` after the start; none: the first one is younger.

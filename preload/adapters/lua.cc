@@ -14,6 +14,7 @@
 #include "adapters/lua_api.h"
 #include "adapters/lua_coroutines.h"
 #include "adapters/lua_functions.h"
+#include "adapters/lua_stack.h"
 #include "adapters/recorder.h"
 #include "adapters/text.h"
 
@@ -26,6 +27,7 @@ namespace {
 struct Thread {
   Coroutines coroutines;
   LuaFunctions functions;
+  LuaStack stack;
 };
 
 __thread Thread* this_thread;
@@ -97,7 +99,20 @@ lua_State* asked_about(lua_State* state) {
   return lua.type(state, 1) == kThread ? lua.tothread(state, 1) : state;
 }
 
+// The hook that the handler sets to learn names.
+void ask(lua_State* state, void*) {
+  if (this_thread) this_thread->stack.learn_names(state);
+}
+
+bool is_exact();
+
+// The program is to find its own hook, or none.
+void stop_asking(lua_State* state) {
+  if (lua.gethook(state) == ask) lua.sethook(state, nullptr, 0, 0);
+}
+
 int sethook_of_script(lua_State* state) {
+  if (!is_exact()) return original_sethook(state);
   Thread* thread = adapters::thread();
   lua_State* target = asked_about(state);
   const int results = original_sethook(state);
@@ -113,6 +128,7 @@ int sethook_of_script(lua_State* state) {
 int gethook_of_script(lua_State* state) {
   Thread* thread = adapters::thread();
   lua_State* target = asked_about(state);
+  stop_asking(target);
   Coroutine* coroutine = thread ? thread->coroutines.of(target) : nullptr;
   if (!coroutine || lua.gethook(target) != our_hook()) return original_gethook(state);
   lua.sethook(target, coroutine->hook, coroutine->hook_mask, coroutine->hook_count);
@@ -151,11 +167,45 @@ bool is_exact() {
   return exact && strcmp(exact, "on") == 0;
 }
 
+int read_stack(void* state, fbleprof_frame* frame) {
+  return this_thread ? this_thread->stack.read(state, frame) : 0;
+}
+
+int forget(lua_State* main) {
+  if (this_thread) this_thread->stack.remove(main);
+  return 0;
+}
+
+// Something that Lua frees when it closes the state.
+void note_end(lua_State* main) {
+  static const char key = 0;
+  const int top = lua.gettop(main);
+  lua.newuserdata(main, 1, 0);
+  lua.createtable(main, 0, 1);
+  lua.pushcclosure(main, forget, 0);
+  lua.setfield(main, -2, "__gc");
+  lua.setmetatable(main, -2);
+  lua.rawsetp(main, kRegistry, &key);
+  lua.settop(main, top);
+}
+
+void start_sampling(lua_State* main) {
+  static const void* loop = nullptr;
+  Thread* thread = adapters::thread();
+  if (!thread) return;
+  if (!loop && (loop = find_loop(main)) != nullptr) fbleprof_read_stack(loop, read_stack);
+  if (!loop) return;
+  name_c_functions(main);
+  note_end(main);
+  thread->stack.ask_by(ask);
+  thread->stack.add(main);
+}
+
 void start(lua_State* main) {
   static bool is_known;
   if (!is_known) own_code(&lua);
   is_known = true;
-  if (!is_exact()) return;
+  if (!is_exact()) return start_sampling(main);
   Thread* thread = adapters::thread();
   Coroutine* coroutine = thread ? thread->coroutines.switch_to(main, true) : nullptr;
   if (!coroutine) return;
@@ -280,7 +330,8 @@ EXPORTED void lua_sethook(lua_State* state, LuaHook hook, int mask, int count) {
     }
     return;
   }
-  Coroutine* coroutine = is_interposed && thread() ? thread()->coroutines.of(state) : nullptr;
+  Coroutine* coroutine =
+      is_interposed && is_exact() && thread() ? thread()->coroutines.of(state) : nullptr;
   if (!coroutine) return lua.sethook(state, hook, mask, count);
   const bool is_none = !hook || mask == 0;
   coroutine->hook = is_none ? nullptr : hook;
@@ -293,6 +344,7 @@ namespace {
 
 // The program's hook of a state, if ours is in its place.
 const Coroutine* hooked(lua_State* state) {
+  stop_asking(state);
   return is_interposed && thread() && lua.gethook(state) == our_hook()
              ? thread()->coroutines.of(state)
              : nullptr;

@@ -62,6 +62,7 @@ bool find_lua(const void* near) {
   find(lua.gethookmask, "lua_gethookmask");
   find(lua.gethookcount, "lua_gethookcount");
   find(lua.getinfo, "lua_getinfo");
+  find(lua.getstack, "lua_getstack");
   find(lua.gettop, "lua_gettop");
   find(lua.settop, "lua_settop");
   find(lua.topointer, "lua_topointer");
@@ -76,6 +77,12 @@ bool find_lua(const void* near) {
   find(lua.pushnil, "lua_pushnil");
   find(lua.pushcclosure, "lua_pushcclosure");
   find(lua.next, "lua_next");
+  find(lua.createtable, "lua_createtable");
+  find(lua.setmetatable, "lua_setmetatable");
+  find(lua.rawsetp, "lua_rawsetp");
+  find(lua.newuserdata, version == 504 ? "lua_newuserdatauv" : "lua_newuserdata");
+  find(lua.load, "lua_load");
+  find(lua.pcallk, "lua_pcallk");
   find(lua.dump, "lua_dump");
   lua.layout = layout_of(version);
   lua.version = has_all ? version : 0;

@@ -38,7 +38,7 @@ using LuaHook = void (*)(lua_State*, void* debug);
 using LuaFunction = int (*)(lua_State*);
 
 enum Event : int { kCall = 0, kReturn = 1, kTailCall = 4 };
-inline constexpr int kMaskOfCalls = 1 << kCall | 1 << kReturn;
+inline constexpr int kMaskOfCalls = 1 << kCall | 1 << kReturn, kMaskOfCount = 1 << 3;
 
 // A slot of a Lua stack. The kind's lower bits: a Lua function, a C function, one with upvalues.
 struct StackSlot {
@@ -72,6 +72,7 @@ struct LuaApi {
   int (*gethookmask)(lua_State*);
   int (*gethookcount)(lua_State*);
   int (*getinfo)(lua_State*, const char* what, void* debug);
+  int (*getstack)(lua_State*, int level, void* debug);
   int (*gettop)(lua_State*);
   void (*settop)(lua_State*, int index);
   const void* (*topointer)(lua_State*, int index);
@@ -86,6 +87,15 @@ struct LuaApi {
   void (*pushnil)(lua_State*);
   void (*pushcclosure)(lua_State*, LuaFunction, int upvalues);
   int (*next)(lua_State*, int index);
+  void (*createtable)(lua_State*, int items, int fields);
+  int (*setmetatable)(lua_State*, int index);
+  void (*rawsetp)(lua_State*, int index, const void* key);
+  // With one argument more in 5.4.
+  void* (*newuserdata)(lua_State*, std::size_t bytes, int values);
+  int (*load)(lua_State*, const char* (*reader)(lua_State*, void*, std::size_t*), void* data,
+              const char* name, const char* mode);
+  int (*pcallk)(lua_State*, int arguments, int results, int handler, std::ptrdiff_t context,
+                void* continuation);
   int (*dump)(lua_State*, int (*writer)(lua_State*, const void*, std::size_t, void*), void* data,
               int strip);
 };

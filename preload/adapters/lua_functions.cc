@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapters/lua_names.h"
 #include "adapters/recorder.h"
-#include "adapters/text.h"
 
 namespace fbleprof::adapters {
 
@@ -58,79 +58,6 @@ std::uint64_t key_of_code(lua_State* state, const Debug& debug) {
   seed = hash(seed, &debug.last_line_defined, sizeof debug.last_line_defined);
   lua.dump(state, hash_dump, &seed, 1);
   return as_key(seed);
-}
-
-// Looks for the function at `index` among the fields of the table on top of the stack. If it is
-// there, leaves the field's name on top.
-bool find_field(lua_State* state, int index) {
-  const int table = lua.gettop(state);
-  lua.pushnil(state);
-  while (lua.next(state, table) != 0) {
-    const bool is_it =
-        lua.type(state, table + 1) == kString && lua.rawequal(state, table + 2, index) != 0;
-    lua.settop(state, table + 1);
-    if (is_it) return true;
-  }
-  return false;
-}
-
-// "string.format": the name by which a loaded module has the function that is on top of the stack.
-bool module_name(lua_State* state, Text& name) {
-  const int function = lua.gettop(state);
-  lua.getfield(state, kRegistry, "_LOADED");
-  if (lua.type(state, function + 1) == kTable) {
-    lua.pushnil(state);
-    while (lua.next(state, function + 1) != 0) {
-      if (lua.type(state, function + 2) == kString && lua.type(state, function + 3) == kTable &&
-          find_field(state, function)) {
-        const char* module = lua.tolstring(state, function + 2, nullptr);
-        if (strcmp(module, "_G") != 0) name.add(module).add(".");
-        name.add(lua.tolstring(state, function + 4, nullptr));
-        break;
-      }
-      lua.settop(state, function + 2);
-    }
-  }
-  lua.settop(state, function);
-  return !name.is_empty();
-}
-
-// By which the caller calls it.
-template <typename Debug>
-bool called_name(const Debug& debug, Text& name) {
-  if (!debug.name) return false;
-  if (debug.name_what && strcmp(debug.name_what, "metamethod") == 0 && *debug.name != '_') {
-    name.add("__");
-  }
-  name.add(debug.name);
-  return true;
-}
-
-// As Lua's tracebacks name a function that has no other name.
-template <typename Debug>
-void name_by_place(const Debug& debug, bool is_main, Text& name) {
-  if (is_main) {
-    name.add("main chunk");
-  } else if (*debug.what == 'C') {
-    name.add("C function");
-  } else {
-    name.add("function <").add(debug.short_source).add(":").add(debug.line_defined).add(">");
-  }
-}
-
-// "@script.lua" is a file; other sources are texts, whose beginning stands for them.
-template <typename Debug>
-void file_of(const Debug& debug, Text& file) {
-  if (*debug.source != '@') {
-    file.add(debug.short_source);
-    return;
-  }
-  const char* path = debug.source + 1;
-  if (*path != '/' && file.add_directory()) {
-    file.add("/");
-    if (path[0] == '.' && path[1] == '/') path += 2;
-  }
-  file.add(path);
 }
 
 }  // namespace

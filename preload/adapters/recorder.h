@@ -17,4 +17,14 @@ inline void own_code(const void* address) {
     own(address);
 }
 
+// The first bytes of the functions that lead to the caller of this, innermost first, and 0 after
+// the last.
+inline void callers(const void** functions, int most) {
+  using Callers = int(const void**, int);
+  for (int i = 0; i < most; ++i) functions[i] = nullptr;
+  if (auto* find = reinterpret_cast<Callers*>(dlsym(RTLD_DEFAULT, "fbleprof_callers"))) {
+    find(functions, most);
+  }
+}
+
 }  // namespace fbleprof::adapters

@@ -10,6 +10,7 @@ namespace fbleprof::preload {
 FBLEPROF_OLD_NAME(dladdr);
 FBLEPROF_OLD_NAME(dlopen);
 FBLEPROF_OLD_NAME(dlsym);
+FBLEPROF_OLD_NAME(dlvsym);
 #undef FBLEPROF_OLD_NAME
 
 }  // namespace fbleprof::preload

@@ -1,7 +1,7 @@
 // The C library's allocator, wrapped.
 //
 // What is to be freed is taken out of the recorder's tables first: afterwards it may be another
-// thread's already. Nothing here changes errno, but for the allocator itself.
+// thread's already. Only the allocator itself changes errno.
 #include <errno.h>
 #include <string.h>
 

@@ -23,9 +23,8 @@ std::string find_library() {
   return {};
 }
 
-std::string find_allocation_library(const std::string& library) {
-  const std::string wrappers =
-      (std::filesystem::path(library).parent_path() / "libfbleprof_alloc.so").string();
+std::string find_beside(const std::string& library, const std::string& name) {
+  const std::string wrappers = (std::filesystem::path(library).parent_path() / name).string();
   return access(wrappers.c_str(), R_OK) == 0 ? wrappers : std::string();
 }
 

@@ -9,8 +9,8 @@ namespace fbleprof::launch {
 // in neither place.
 std::string find_library();
 
-// The library that wraps the allocator, beside `library`. "" = it is not there.
-std::string find_allocation_library(const std::string& library);
+// Another library of ours, by its file's name, beside `library`. "" = it is not there.
+std::string find_beside(const std::string& library, const std::string& name);
 
 // LD_PRELOAD with `library` first and the others kept, each once. `current` may be null.
 std::string with_preloaded(const std::string& library, const char* current);

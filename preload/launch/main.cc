@@ -12,10 +12,14 @@
 #include <string_view>
 
 #include "launch/adapters.h"
+#include "launch/attach_command.h"
+#include "launch/ctl.h"
 #include "launch/exact.h"
 #include "launch/library.h"
 #include "launch/names.h"
 #include "launch/options.h"
+#include "launch/periodic.h"
+#include "launch/program_run.h"
 #include "launch/runs.h"
 #include "launch/say.h"
 #include "launch/target.h"
@@ -55,14 +59,23 @@ std::uint64_t realtime_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// By an option, or by the environment.
-bool records_allocations() {
-  const char* mode = std::getenv("FBLEPROF_ALLOCS");
-  const std::string_view text = mode != nullptr ? mode : "";
+bool is_off(const char* value) {
+  const std::string_view text = value != nullptr ? value : "";
   for (const char* off : {"", "0", "off", "no", "false"}) {
-    if (text == off) return false;
+    if (text == off) return true;
   }
-  return true;
+  return false;
+}
+
+// By an option, or by the environment.
+bool records_allocations() { return !is_off(std::getenv("FBLEPROF_ALLOCS")); }
+
+// By default, only together with elapsed time.
+bool records_waits() {
+  const char* waits = std::getenv("FBLEPROF_WAITS");
+  const char* clock = std::getenv("FBLEPROF_CLOCK");
+  const std::string_view measured = clock != nullptr ? clock : "";
+  return waits != nullptr ? !is_off(waits) && measured != "ticks" : measured == "wall";
 }
 
 // AddressSanitizer refuses to run if another library is loaded before its own, as a preloaded one
@@ -83,10 +96,30 @@ int become_push(char** argv) {
   return give_up(kCannotRun, push + ": " + std::strerror(errno));
 }
 
+// What fble-prof does during the run and after it needs a parent of the program.
+int run_and_wait(const std::function<int()>& become_program, const std::string& output,
+                 std::uint64_t start_ns, const Request& request) {
+  const bool has_windows = request.windows.every.count() != 0;
+  const ProgramRun run = has_windows
+                             ? run_with_windows(become_program, output, start_ns, request.windows)
+                             : run_program(become_program);
+  if (run.pid < 0) {
+    say(std::string("cannot fork: ") + std::strerror(errno));
+    return become_program();
+  }
+  if (request.names) {
+    if (const auto files = profiles_of_run(output, start_ns); !files.empty()) put_names_into(files);
+  }
+  return leave_like(run.status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
+  if (argc > 1 && std::string_view(argv[1]) == "ctl") return control({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "attach") return attach({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "detach") return detach({argv + 2, argv + argc});
   if (argc > 1 && std::string_view(argv[1]) == "--plan") return make_plans(argc - 2, argv + 2);
   const Request request = read_request({argv + 1, argv + argc});
   if (!request.error.empty()) {
@@ -139,7 +172,7 @@ int main(int argc, char** argv) {
     const char* before = std::getenv("LD_PRELOAD");
     std::string preload = before != nullptr ? before : "";
     if (records_allocations()) {
-      const std::string wrappers = find_allocation_library(library);
+      const std::string wrappers = find_beside(library, "libfbleprof_alloc.so");
       if (wrappers.empty()) {
         return give_up(kWrongUse,
                        "libfbleprof_alloc.so was not found beside " + library + ": install it");
@@ -159,6 +192,15 @@ int main(int argc, char** argv) {
       setenv("FBLEPROF_EXACT_EXCEPT", adapters.counted_by_them.c_str(), 1);
     }
     preload = with_preloaded(library, preload.c_str());
+    if (records_waits()) {
+      const std::string wrappers = find_beside(library, "libfbleprof_wait.so");
+      if (wrappers.empty()) {
+        return give_up(kWrongUse,
+                       "libfbleprof_wait.so was not found beside " + library + ": install it");
+      }
+      // First: some calls that it wraps are the recorder's.
+      preload = with_preloaded(wrappers, preload.c_str());
+    }
     setenv("LD_PRELOAD", preload.c_str(), 1);
   }
 
@@ -172,9 +214,12 @@ int main(int argc, char** argv) {
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
   char** const command = argv + (argc - static_cast<int>(request.command.size()));
   const auto become_program = [&] {
+    // By this the recorder tells the program from its children.
+    setenv("FBLEPROF_PROGRAM", std::to_string(getpid()).c_str(), 1);
     execvp(name.c_str(), command);
     return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
   };
   if (request.twice) return run_twice({become_program, output, start_ns, request.names});
-  return request.names ? run_and_name(become_program, output, start_ns) : become_program();
+  if (!request.names && request.windows.every.count() == 0) return become_program();
+  return run_and_wait(become_program, output, start_ns, request);
 }

@@ -12,7 +12,6 @@
 #include <fstream>
 
 #include "format/format.h"
-#include "launch/program_run.h"
 #include "launch/say.h"
 
 namespace fbleprof::launch {
@@ -20,18 +19,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_of_run(const fs::path& file, std::uint64_t since_ns) {
+bool is_of_run(const fs::path& file, std::uint64_t since_ns, OfRun which) {
   std::ifstream in(file, std::ios::binary);
   format::Header header{};
   in.read(reinterpret_cast<char*>(&header), sizeof header);
   return in.gcount() == sizeof header &&
          std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&
-         header.start_realtime_ns >= since_ns && header.state != format::State::kLive;
+         header.start_realtime_ns >= since_ns &&
+         (header.state == format::State::kLive) == (which == OfRun::kLive);
 }
 
 }  // namespace
 
-std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t since_ns) {
+std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t since_ns,
+                                         OfRun which) {
   const fs::path path(out);
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
   // The recorder expands %p and the like: what stands before the first is the same in all.
@@ -44,7 +45,7 @@ std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t s
     if (!found.starts_with(prefix) || found.ends_with(".old")) continue;
     std::error_code ignored;
     if (!entry.is_regular_file(ignored) || entry.is_symlink(ignored)) continue;
-    if (is_of_run(entry.path(), since_ns)) files.push_back(entry.path().string());
+    if (is_of_run(entry.path(), since_ns, which)) files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -76,17 +77,6 @@ void put_names_into(const std::vector<std::string>& files) {
   int status = 0;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-}
-
-int run_and_name(const std::function<int()>& become_program, const std::string& out,
-                 std::uint64_t since_ns) {
-  const ProgramRun run = run_program(become_program);
-  if (run.pid < 0) {
-    say(std::string("--names: cannot fork: ") + std::strerror(errno));
-    return become_program();
-  }
-  if (const auto files = profiles_of_run(out, since_ns); !files.empty()) put_names_into(files);
-  return leave_like(run.status);
 }
 
 }  // namespace fbleprof::launch

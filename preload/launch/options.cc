@@ -7,6 +7,8 @@
 #include <optional>
 #include <sstream>
 
+#include "format/size_suffix.h"
+
 namespace fbleprof::launch {
 namespace {
 
@@ -29,9 +31,9 @@ po::options_description recording_options() {
       "samples per second of each thread's time, 1 to 20000. A higher rate is finer and costs "
       "more; the report shows the rate that was reached. Default: 1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
-      "what is measured. cpu: CPU time of each thread. wall: elapsed time; the time that a thread "
-      "waited is charged to what it runs next, so totals of threads are right, but not where they "
-      "waited. ticks: calls, and what the program counts with fbleprof_tick, instead of time: the "
+      "what is measured. cpu: CPU time of each thread. wall: elapsed time, which is CPU time and "
+      "the time that threads wait, each in its context (see --waits). ticks: calls, and what the "
+      "program counts with fbleprof_tick, instead of time: the "
       "same on every run (needs hooks or the C API). Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand together at most once on a "
@@ -63,6 +65,13 @@ po::options_description recording_options() {
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
+  add("waits",
+      "record where threads wait: the time in each call that blocks (sleep, read, poll, a lock, "
+      "...), in its context, and the bytes that were read and written there. On by default with "
+      "--clock=wall");
+  add("no-waits",
+      "do not record waits. With --clock=wall, a wait is then charged to what its "
+      "thread runs next");
   add("memory-profile",
       po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
       "also record what the program allocates and frees, by context: blocks, bytes, what is live, "
@@ -79,7 +88,30 @@ po::options_description recording_options() {
   add("no-python",
       "do not show the functions of Python scripts, but only those of the interpreter");
   add("no-lua", "do not show functions of Lua scripts, only those of the Lua interpreter");
-  add("start-off", "start with recording off; the program turns it on with fbleprof_start()");
+  return options;
+}
+
+po::options_description time_options() {
+  po::options_description options("When to record", kColumns, kDescriptionColumns);
+  auto add = options.add_options();
+  add("children", po::value<std::string>()->value_name("WHICH"),
+      "which child processes are recorded: all, none, or those whose program's file name is as one "
+      "of the patterns (cc1*,as). Default: all");
+  add("start-off",
+      "start with recording off: no timer, no cost. \"fble-prof ctl FILE start\", or the program "
+      "with fbleprof_start(), turns it on");
+  add("delay", po::value<std::string>()->value_name("TIME"),
+      "begin to record when the program has run so long: 500ms, 10s, 5m, 1h");
+  add("duration", po::value<std::string>()->value_name("TIME"),
+      "stop recording when it has been on so long. The program goes on");
+  add("control-signal", po::value<std::string>()->value_name("SIGNAL"),
+      "turn recording on or off whenever the process gets this signal: USR1, USR2 or RTMIN+N. The "
+      "program's own handler for it is not called");
+  add("window", po::value<std::string>()->value_name("TIME[,N]"),
+      "keep the values of all contexts each TIME, and the newest N (12) of these snapshots, so "
+      "that "
+      "the report can show the last seconds alone. fble-prof waits for the program instead of "
+      "becoming it");
   return options;
 }
 
@@ -98,7 +130,7 @@ po::options_description other_options() {
 
 po::options_description all_options() {
   po::options_description options;
-  options.add(recording_options()).add(other_options());
+  options.add(recording_options()).add(time_options()).add(other_options());
   return options;
 }
 
@@ -162,26 +194,8 @@ bool is_tick_period(const std::string& text) {
 bool is_bytes(const std::string& text, std::uint64_t least) {
   constexpr std::uint64_t kMost = 64ULL << 30;
   std::string digits = text;
-  unsigned shift = 0;
-  if (!digits.empty()) {
-    switch (digits.back()) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        break;
-    }
-    if (shift != 0) digits.pop_back();
-  }
+  const int shift = digits.empty() ? 0 : format::shift_of_suffix(digits.back());
+  if (shift != 0) digits.pop_back();
   const auto value = whole_number(digits);
   return value && *value <= kMost >> shift && *value << shift >= least;
 }
@@ -204,6 +218,14 @@ bool is_allocations(const std::string& text) {
          (is_one_of(mode, {"hooks", "sample", "exact", "off"}) || is_bytes(mode, 2));
 }
 bool is_name(const std::string& text) { return !text.empty(); }
+bool is_time(const std::string& text) { return read_time(text).has_value(); }
+bool is_signal(const std::string& text) {
+  const std::string name = text.starts_with("SIG") ? text.substr(3) : text;
+  if (is_one_of(name, {"USR1", "USR2", "RTMIN"})) return true;
+  constexpr std::uint64_t kMost = 30;
+  const auto more = name.starts_with("RTMIN+") ? whole_number(name.substr(6)) : std::nullopt;
+  return more && *more <= kMost;
+}
 
 struct Valued {
   const char* option;
@@ -220,6 +242,10 @@ constexpr Valued kValued[] = {
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
     {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
+    {"children", "FBLEPROF_CHILDREN", is_name, "all, none, or patterns of names"},
+    {"delay", "FBLEPROF_DELAY", is_time, "a time as 500ms, 10s, 5m or 1h"},
+    {"duration", "FBLEPROF_DURATION", is_time, "a time as 500ms, 10s, 5m or 1h"},
+    {"control-signal", "FBLEPROF_CONTROL_SIGNAL", is_signal, "USR1, USR2 or RTMIN+N"},
     {"memory-profile", "FBLEPROF_ALLOCS", is_allocations,
      "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
      "nothing"},
@@ -235,7 +261,8 @@ constexpr Switch kSwitches[] = {
     {"faults", "FBLEPROF_FAULTS", "1"},       {"no-native-below", "FBLEPROF_NATIVE_BELOW", "off"},
     {"native", "FBLEPROF_NATIVE", "on"},      {"no-python", "FBLEPROF_PYTHON", "off"},
     {"no-lua", "FBLEPROF_LUA", "off"},        {"start-off", "FBLEPROF_START", "off"},
-    {"verbose", "FBLEPROF_VERBOSE", "1"},
+    {"verbose", "FBLEPROF_VERBOSE", "1"},     {"waits", "FBLEPROF_WAITS", "1"},
+    {"no-waits", "FBLEPROF_WAITS", "off"},
 };
 
 void read_settings(const po::variables_map& given, Request* request) {
@@ -248,6 +275,10 @@ void read_settings(const po::variables_map& given, Request* request) {
       return;
     }
     request->environment.emplace_back(setting.variable, value);
+  }
+  if (given.count("waits") != 0 && given.count("no-waits") != 0) {
+    request->error = "--waits and --no-waits: only one of them";
+    return;
   }
   for (const Switch& setting : kSwitches) {
     if (given.count(setting.option) != 0) {
@@ -269,6 +300,19 @@ void read_runs(const po::variables_map& given, Request* request) {
   if (request->twice && given.count("exact") == 0 && (exact == nullptr || *exact == 0)) {
     request->error = "--runs=2: only with --exact: one run is sampled, the other counted";
   }
+}
+
+void read_window(const po::variables_map& given, Request* request) {
+  if (given.count("window") == 0 || !request->error.empty()) return;
+  const auto& value = given["window"].as<std::string>();
+  const auto windows = read_windows(value);
+  if (windows) {
+    request->windows = *windows;
+  } else {
+    request->error = "--window=" + value +
+                     ": expected a time as 500ms, 10s or 5m, and \",N\", 1 to 1000, or nothing";
+  }
+  if (windows && request->twice) request->error = "--window: not with --runs=2";
 }
 
 }  // namespace
@@ -302,6 +346,7 @@ Request read_request(const std::vector<std::string>& arguments) {
     read_settings(given, &request);
     request.names = given.count("names") != 0;
     read_runs(given, &request);
+    read_window(given, &request);
     if (request.error.empty() && request.command.empty()) request.error = "no program is named";
   }
   return request;
@@ -313,18 +358,23 @@ std::string help() {
           "\n"
           "Runs a program and records where its time goes, in which calling context, in a\n"
           "profile for fble-prof-report. The program does not have to be rebuilt. If it is\n"
-          "built with -pg -mfentry, -pg or -finstrument-functions, its calls are counted too,\n"
-          "exactly. The program keeps its own output, signals and exit status.\n"
+          "built with -fpatchable-function-entry=5, -pg -mfentry, -pg or\n"
+          "-finstrument-functions, its calls are counted too, exactly. The program keeps its\n"
+          "own output, signals and exit status.\n"
           "\n"
           "Examples\n"
           "  fble-prof ./prog input.txt            profile it, then: fble-prof-report mlmon.out\n"
           "  fble-prof -o /tmp/%e.%p.out make -j2  one profile for each process\n"
-          "  fble-prof --clock=wall ./server       wall time of each thread, waiting included\n"
+          "  fble-prof --clock=wall ./server       elapsed time: what computes, and what waits\n"
           "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
           "  fble-prof --memory-profile ./prog     what it allocates, as well\n"
+          "  fble-prof --window 10s ./server       and keep snapshots: the last minutes alone\n"
+          "  fble-prof attach --duration 10s PID   a program that runs already\n"
+          "  fble-prof ctl mlmon.out stop          stop recording (fble-prof ctl --help)\n"
           "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
           "\n"
        << recording_options() << "\n"
+       << time_options() << "\n"
        << other_options()
        << "\n"
           "Options after the program's name belong to the program. Each option sets a\n"

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "launch/time_text.h"
+
 namespace fbleprof::launch {
 
 enum class Action { kRun, kHelp, kVersion };
@@ -15,6 +17,7 @@ struct Request {
   // them, so the environment's settings stay in force.
   std::vector<std::pair<std::string, std::string>> environment;
   bool names = false;                // put names into the profiles at the end of the run
+  Windows windows;                   // snapshots during the run
   bool twice = false;                // run it sampled, then counted, and join the two
   std::vector<std::string> command;  // the program and its arguments
   std::string error;                 // one line; not empty = wrong usage

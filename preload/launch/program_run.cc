@@ -56,7 +56,8 @@ int wait_for(pid_t child) {
 
 }  // namespace
 
-ProgramRun run_program(const std::function<int()>& become_program) {
+ProgramRun run_program(const std::function<int()>& become_program,
+                       const std::function<void(pid_t)>& meanwhile) {
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
@@ -73,6 +74,8 @@ ProgramRun run_program(const std::function<int()>& become_program) {
   g_program = child;
   // Only now: the child, and what it becomes, keeps the signals' actions as they were.
   prepare_signals();
+  // Its threads are to leave all signals to this one.
+  if (meanwhile) meanwhile(child);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   const int status = wait_for(child);
   g_program = 0;

@@ -13,8 +13,10 @@ struct ProgramRun {
   int status = 0;  // as of waitpid
 };
 
-// Runs `become_program` in a child process, which does not return but by failing.
-ProgramRun run_program(const std::function<int()>& become_program);
+// Runs `become_program` in a child process, which does not return but by failing. Calls
+// `meanwhile`, if there is one, when the child runs.
+ProgramRun run_program(const std::function<int()>& become_program,
+                       const std::function<void(pid_t)>& meanwhile = {});
 
 // The status to exit with after a run. If a signal ended the program, it ends this one, too.
 int leave_like(int status);

@@ -42,7 +42,7 @@ Result<Limit> parse_limit(const std::string& text);
 
 // One line about how the limit is broken; "" if it holds. `profile` is one tree that holds the
 // metric and its baseline. With `normalize` the baseline is scaled to the total of the new profile,
-// but for calls.
+// except for calls.
 Result<std::string> check_limit(const profile::Profile& profile, const Limit& limit,
                                 bool normalize);
 

@@ -20,6 +20,7 @@
 #include "report/importers/perf_script.h"
 #include "report/importers/pprof.h"
 #include "report/importers/speedscope.h"
+#include "symbolize/name_generated_code.h"
 #include "symbolize/symbolizer.h"
 
 namespace fbleprof::report {
@@ -176,7 +177,7 @@ class Inputs {
     if (!bytes) return std::optional<Profile>();
     auto read = profile::read_bytes(*bytes, file + " (its sampled run)");
     if (!read) return read.error();
-    return std::optional<Profile>(std::move(read->profile));
+    return std::optional<Profile>(symbolize::name_generated_code(read->profile));
   }
 
   Result<std::optional<Profile>> native(const std::string& file) const {
@@ -186,7 +187,7 @@ class Inputs {
     auto read = profile::read_file(file, how);
     if (!read) return read.error();
     if (Status bad = check_rest(*read, file)) return *bad;
-    return std::optional<Profile>(std::move(read->profile));
+    return std::optional<Profile>(symbolize::name_generated_code(read->profile));
   }
 
   Result<Profile> parse(FileKind kind, std::string_view bytes, const std::string& name,

@@ -10,7 +10,10 @@
 #include <iomanip>
 #include <sstream>
 
+#include "report/cli/directories.h"
 #include "report/text/quantity.h"
+#include "report/text/words.h"
+#include "transform/idle.h"
 
 namespace fbleprof::report {
 
@@ -35,6 +38,9 @@ const std::vector<OptionGroup>& option_groups() {
        {{"select", "NAME", "only paths that hold NAME; given several, all of them", kPatterns,
          OptionKind::kTexts},
         {"exclude", "NAME", "no path that holds NAME", kPatterns, OptionKind::kTexts},
+        {"busy", "",
+         "without the waits of threads that have nothing to do: --exclude '[idle]' (--waits tells "
+         "which these are)"},
         {"keep", "QUERY",
          "only what the query says: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
          "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)",
@@ -43,10 +49,10 @@ const std::vector<OptionGroup>& option_groups() {
          "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
          OptionKind::kTexts},
         {"metric", "M",
-         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as allocated, "
-         "live, "
-         "peak, leaked (--metrics lists them). Default: its clock",
-         "cpu wall calls samples ticks overhead allocated live peak leaked", OptionKind::kText},
+         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as wait, time, "
+         "allocated, live, peak, leaked (--metrics lists them). Default: its clock",
+         "cpu wall calls samples ticks overhead allocated live peak leaked wait time",
+         OptionKind::kText},
         {"inlines", "",
          "show inlined functions as callees (needs debug info, and a profile recorded with "
          "--leaves for their cost)"},
@@ -250,15 +256,6 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   return {};
 }
 
-bool has_word(std::string_view words, std::string_view word) {
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    if (words.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 // What the view does not take, of what was asked for; "" if it takes all.
 std::string check_view(const Options& options, const po::variables_map& given) {
   const View& view = *options.view;
@@ -269,7 +266,7 @@ std::string check_view(const Options& options, const po::variables_map& given) {
         view.value.empty() ? "" : fmt::format(": {}=NAME for some of it", name));
   }
   if (view.print != nullptr && options.look.format != Format::kText) {
-    return name + " is text, a record a line: no --format";
+    return name + " is text, one record per line: it has no --format";
   }
   if (view.wants_symbols && given.count("no-symbols") != 0) {
     return name + " knows functions by their symbols: not with --no-symbols";
@@ -426,9 +423,10 @@ std::string help_text() {
   std::ostringstream text;
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
-          "Without a name it reads mlmon.out; several files are summed. Profiles of others are\n"
-          "read as well: perf script's text, folded stacks, pprof, speedscope, gmon.out with its\n"
-          "program.\n\n";
+          "Without a name it reads mlmon.out, and those of the programs that took its place by\n"
+          "exec. Several files are summed. Profiles of others are read as well: perf script's "
+          "text,\n"
+          "folded stacks, pprof, speedscope, gmon.out with its program.\n\n";
   for (const auto& group : view_options()) text << group << "\n";
   for (const auto& group : other_options()) text << group << "\n";
   text << "Formats of --export:\n";
@@ -487,11 +485,16 @@ Result<Options> parse_options(int argc, char** argv) {
   };
   if (std::string bad = check_numbers({argv + 1, argv + argc}); !bad.empty()) return usage(bad);
   options.files = texts("file");
-  if (options.files.empty()) options.files.push_back("mlmon.out");
+  options.names_no_file = options.files.empty();
+  if (options.names_no_file) options.files.push_back("mlmon.out");
+  const std::size_t named = options.files.size();
+  options.files = with_directories_read(options.files);
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
+  if (given.count("busy") != 0) options.filter.exclude.emplace_back(transform::kIdle);
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
-  options.tolerant = given.count("tolerant") != 0;
+  // A directory may hold files of other versions.
+  options.tolerant = given.count("tolerant") != 0 || options.files.size() > named;
   options.normalize = given.count("normalize") != 0;
   options.baselines = texts("diff");
   if (std::string bad = read_window(given, options); !bad.empty()) return usage(bad);

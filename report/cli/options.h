@@ -33,7 +33,8 @@ struct Options {
   std::string serve;                      // of kServe: where, see web/serve.h
   std::string output;                     // file; "" = stdout
   std::vector<std::string> files;
-  std::string metric;  // "" = the profile's own
+  bool names_no_file = false;  // `files` is the default
+  std::string metric;          // "" = the profile's own
   transform::Filter filter;
   std::vector<transform::Split> splits;
   bool tolerant = false;

@@ -15,6 +15,7 @@
 #include "profile/reader.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "symbolize/name_generated_code.h"
 #include "symbolize/symbolize_profile.h"
 #include "symbolize/table_cache.h"
 
@@ -70,7 +71,7 @@ Result<Packed> packed(std::vector<std::byte> bytes, const profile::Profile& prof
   how.progress = &progress;
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
   cache.serve(how);
-  const profile::Profile named = symbolize::symbolize(profile, how);
+  const profile::Profile named = symbolize::symbolize(symbolize::name_generated_code(profile), how);
   Packed result;
   const profile::Functions& functions = named.functions();
   for (std::size_t f = 0; f < functions.count(); ++f) {

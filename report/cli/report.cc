@@ -13,6 +13,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
+#include "profile/next_program.h"
 #include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/cli/inputs.h"
@@ -29,11 +30,13 @@
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/depth.h"
+#include "transform/idle.h"
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
 #include "transform/peak.h"
 #include "transform/take_times.h"
+#include "transform/window.h"
 
 namespace fbleprof::report {
 
@@ -142,7 +145,8 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
           if (!no_window) no_window = cut.error();
           return;
         }
-        profile = transform::with_peak(*cut);
+        profile = transform::with_idle_apart(
+            transform::since_reset(transform::with_peak(*cut)));
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {
@@ -325,7 +329,10 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
   // it: a million nodes are not kept twice.
   Found found;
-  auto read = read_side(options.files, options.are_runs, options, needs, progress, found);
+  // A wrapper's profile says little: the program that it became is what the user ran.
+  const std::vector<std::string> files =
+      options.names_no_file ? profile::with_profiles_after_exec(options.files[0]) : options.files;
+  auto read = read_side(files, options.are_runs, options, needs, progress, found);
   if (!read) return read.error();
   Profile profile = std::move(*read);
   *read = Profile();

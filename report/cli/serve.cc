@@ -11,9 +11,6 @@ namespace fbleprof::report {
 Status serve(const Options& options, const std::string& version) {
   Options what = options;
   what.view = &default_view();
-  what.files = web::files_in(options.files);
-  // In a directory there may be files of other versions, or none of ours.
-  what.tolerant |= what.files.size() > 1 && what.files != options.files;
   what.baselines.clear();
   web::ServeOptions how;
   how.where = options.serve;

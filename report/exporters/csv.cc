@@ -1,4 +1,4 @@
-// CSV: a row a context with its own and inclusive value of every metric, in raw units.
+// CSV: one row per context, with its own and inclusive value of every metric, in raw units.
 #include <fmt/format.h>
 
 #include "analysis/costs.h"
@@ -51,7 +51,7 @@ Result<std::string> write_csv(const Export& input) {
 
 const RegisterExporter kCsv({
     .name = "csv",
-    .description = "a row a context, all metrics",
+    .description = "one row per context, all metrics",
     .wants_lines = true,
     .write = write_csv,
 });

@@ -4,9 +4,9 @@
 
 #include "analysis/costs.h"
 #include "analysis/sampled.h"
-#include "report/exporters/json_writer.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 #include "report/text/names.h"
 
 namespace fbleprof::report {

@@ -7,9 +7,9 @@
 #include "analysis/costs.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
-#include "report/exporters/json_writer.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 #include "report/text/names.h"
 
 namespace fbleprof::report {

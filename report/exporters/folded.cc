@@ -63,7 +63,7 @@ Result<std::string> write_folded(const Export& input) {
 
 const RegisterExporter kFolded({
     .name = "folded",
-    .description = "one metric, a line a stack: flamegraph.pl, inferno",
+    .description = "one metric, one line per stack: flamegraph.pl, inferno",
     .wants_lines = true,  // files tell namesakes apart, as in formats that hold them
     .write = write_folded,
 });

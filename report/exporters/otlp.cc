@@ -477,7 +477,7 @@ Result<std::string> write_otlp(const Export& input) { return otlp_request(input,
 
 const RegisterExporter kOtlp({
     .name = "otlp",
-    .description = "all metrics, a profile each: OpenTelemetry (in development there)",
+    .description = "all metrics, one profile each: OpenTelemetry (in development there)",
     .is_binary = true,
     .wants_lines = true,
     .write = write_otlp,

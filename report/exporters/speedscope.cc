@@ -1,4 +1,4 @@
-// speedscope: a flame graph a metric, as https://www.speedscope.app reads it.
+// speedscope: one flame graph per metric, as https://www.speedscope.app reads it.
 //
 // A tree has no time axis. Walking it depth first, with each node's own value first and then its
 // children, gives events that open and close frames. speedscope 1.25 walks call trees by recursion
@@ -7,10 +7,10 @@
 #include "analysis/costs.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
-#include "report/exporters/json_writer.h"
 #include "report/exporters/node_facts.h"
 #include "report/exporters/recorded_run.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 
 namespace fbleprof::report {
 
@@ -156,7 +156,7 @@ Result<std::string> write_speedscope(const Export& input) {
 
 const RegisterExporter kSpeedscope({
     .name = "speedscope",
-    .description = "a flame graph a metric: speedscope.app",
+    .description = "one flame graph per metric: speedscope.app",
     .wants_lines = true,
     .write = write_speedscope,
 });

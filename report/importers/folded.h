@@ -1,4 +1,4 @@
-// Folded stacks: a line a stack, outermost first, and what it cost.
+// Folded stacks: one line per stack, outermost first, and what it cost.
 //
 //     main;parse;std::vector<int, std::allocator<int> >::push_back 12
 //

@@ -17,7 +17,7 @@ std::string escape(std::string_view text);
 // The number of columns that escaped text takes.
 std::size_t width_of(std::string_view text);
 
-// `text` in at most `width` columns, its end replaced by an ellipsis if need be.
+// `text` in at most `width` columns, its end replaced by an ellipsis if it is longer.
 std::string cut(std::string_view text, std::size_t width);
 
 // `text` and blanks, to `width` columns at least.

@@ -1,13 +1,11 @@
 #include "report/text/table.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/capped.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 #include "report/text/quantity.h"
 
 namespace fbleprof::report {
@@ -243,8 +241,7 @@ std::string csv_of(const Table& table, const Names& names) {
 }
 
 std::string json_of(const Table& table, const Names& names) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
+  JsonWriter json;
   json.StartArray();
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::vector<Cell> row = table.row(i);
@@ -252,7 +249,7 @@ std::string json_of(const Table& table, const Names& names) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
       if (column.key.empty()) continue;
-      json.Key(column.key.data(), static_cast<rapidjson::SizeType>(column.key.size()));
+      json.key(column.key);
       const Cell& cell = row[c];
       if (column.kind == Kind::kFlag) {
         json.Bool(cell.number.value_or(0) != 0);
@@ -261,14 +258,13 @@ std::string json_of(const Table& table, const Names& names) {
       } else if (!column.is_text()) {
         json.Null();
       } else {
-        const std::string text = raw_text(cell, names);
-        json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+        json.text(raw_text(cell, names));
       }
     }
     json.EndObject();
   }
   json.EndArray();
-  return buffer.GetString();
+  return json.take();
 }
 
 }  // namespace fbleprof::report

@@ -98,7 +98,7 @@ std::string csv_of(const Table& table, const Names& names);
 // [{"key": value, ...}, ...]
 std::string json_of(const Table& table, const Names& names);
 
-// One CSV field, quoted if need be. What a spreadsheet would run as a formula (`=`, `+`, `-`, `@`
+// One CSV field, quoted if necessary. What a spreadsheet would run as a formula (`=`, `+`, `-`, `@`
 // in front of a text) is led by a single quote.
 std::string csv_field(std::string_view text);
 

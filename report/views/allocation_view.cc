@@ -7,6 +7,7 @@
 #include "analysis/functions.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/distribution.h"
 #include "report/views/phrases.h"
 #include "report/views/top_rows.h"
 #include "report/views/view.h"
@@ -129,41 +130,13 @@ Table functions(const Request& request, std::vector<FunctionId>& named) {
   return table;
 }
 
-// Metrics whose names begin with `prefix` are the classes of a distribution.
-Table distribution(const Request& request, std::string_view key, std::string_view title,
-                   std::string_view prefix) {
-  Table table;
-  table.key = key;
-  table.title = title;
-  table.columns = {
-      {"class", "class", Kind::kText}, {"blocks", "blocks"}, {"", "share", Kind::kText}};
-  std::uint64_t all = 0;
-  for (const Metric& metric : request.profile().metrics()) {
-    if (metric.name.starts_with(prefix)) all += analysis::total(request.profile(), metric);
-  }
-  for (const Metric& metric : request.profile().metrics()) {
-    if (!metric.name.starts_with(prefix)) continue;
-    const std::uint64_t blocks = analysis::total(request.profile(), metric);
-    constexpr double kBarColumns = 40;
-    const auto columns =
-        static_cast<std::size_t>(percent_of(blocks, all) * kBarColumns / 100 + 0.5);
-    std::string bar;
-    for (std::size_t i = 0; i < columns; ++i) bar += "█";
-    std::string name = metric.name.substr(prefix.size());
-    std::replace(name.begin(), name.end(), '-', ' ');
-    table.add({text_cell(name), number_cell(blocks),
-               text_cell(blocks != 0 ? fmt::format("{:>6} {}", percent(blocks, all), bar) : "")});
-  }
-  return table;
-}
-
 Result<Document> allocations(const Request& request) {
   Document document = request.document("allocations");
   std::vector<FunctionId> named;
   document.tables.push_back(totals(request));
   document.tables.push_back(functions(request, named));
-  document.tables.push_back(distribution(request, "sizes", "By size in bytes", "size-"));
-  document.tables.push_back(distribution(request, "lifetimes", "By lifetime", "lived-"));
+  document.tables.push_back(distribution(request, "sizes", "By size in bytes", "size-", "blocks"));
+  document.tables.push_back(distribution(request, "lifetimes", "By lifetime", "lived-", "blocks"));
   document.flat = document.tables[1];
   if (request.profile().find_metric("allocations") == nullptr) {
     document.notes.push_back(

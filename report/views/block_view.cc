@@ -1,6 +1,7 @@
 // --block: a function from all sides.
 #include "analysis/in_and_out.h"
 #include "analysis/sampled.h"
+#include "analysis/tables.h"
 
 #include <fmt/format.h>
 
@@ -183,7 +184,7 @@ Shown one_function(const Request& request, const InAndOut& block,
 Result<Document> block_view(const Request& request) {
   auto matches = named_functions(request, request.value);
   if (!matches) return matches.error();
-  const auto functions = analysis::function_table(request.costs);
+  const auto& functions = request.costs.tables().functions();
   const auto pairs = analysis::pair_table(request.costs, *matches);
   const auto contexts = analysis::outermost_contexts(request.costs, *matches);
   std::vector<std::uint8_t> seen(request.profile().functions().count());

@@ -1,6 +1,6 @@
 // --cliques: recursion as a whole; --cliques=context: calls by the chain of cliques above the
 // caller.
-#include "analysis/cliques.h"
+#include "analysis/tables.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ std::string kind_text(const Clique& clique) {
   return {};
 }
 
-// One table for programs: a row a clique, then a row a member.
+// One table for programs: one row per clique, then one per member.
 Table flat_table(const Names& names, const std::vector<const Clique*>& shown) {
   Table table;
   table.key = "rows";
@@ -151,16 +151,16 @@ std::string clique_text(const Request& request, const Look& look,
 }
 
 Document whole_cliques(const Request& request) {
-  const auto cliques = std::make_shared<analysis::Cliques>(analysis::find_cliques(request.costs));
+  const analysis::Cliques& cliques = request.costs.tables().cliques();
   std::vector<const Clique*> wanted;
-  for (const Clique& clique : cliques->cliques) {
+  for (const Clique& clique : cliques.cliques) {
     if (request.look.all || clique.recursion != Recursion::kNone) wanted.push_back(&clique);
   }
   std::vector<std::string> notes;
   wanted.resize(rows_to_show(request.look, wanted.size(), notes));
   Document document = request.document("cliques");
   document.tables = {flat_table(document.names, wanted)};
-  document.text = [request, cliques, wanted, notes](const Look& look) {
+  document.text = [request, wanted, notes](const Look& look) {
     return clique_text(request, look, wanted, notes);
   };
   return document;
@@ -192,8 +192,8 @@ Pieces chain_and_call(const Names& names, const std::vector<const Clique*>& chai
 }
 
 Document cliques_by_context(const Request& request) {
-  const analysis::PairIndex pairs(request.profile());
-  const analysis::Cliques cliques = analysis::find_cliques(request.costs, pairs);
+  const analysis::PairIndex& pairs = request.costs.tables().pair_index();
+  const analysis::Cliques& cliques = request.costs.tables().cliques();
   const analysis::CliqueContexts contexts =
       analysis::clique_contexts(request.costs, cliques, pairs);
   const auto chain_of = [&](std::uint32_t at) {
@@ -284,7 +284,7 @@ const Register kCliques({
         "functions without recursion, too.\n"
         "With\n"
         ".B =context\n"
-        "a row a call, told apart by the chain of cliques above the caller, with its cost per "
+        "one row per call, told apart by the chain of cliques above the caller, with its cost per "
         "call.",
     .topic = View::Topic::kCalls,
     .check =

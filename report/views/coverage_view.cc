@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/functions.h"
+#include "analysis/tables.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -38,7 +38,7 @@ class Entered {
  public:
   explicit Entered(const analysis::Costs& costs) : profile_(costs.profile()) {
     const Functions& functions = profile_.functions();
-    for (const auto& row : analysis::function_table(costs)) {
+    for (const auto& row : costs.tables().functions()) {
       const std::size_t f = row.function.index();
       if (functions.kind[f] != FunctionKind::kNative || !functions.module[f]) continue;
       by_address_[{path_of(functions.module[f]), functions.address[f]}] = row.calls;
@@ -153,13 +153,13 @@ std::vector<std::string> exact_lines(const Profile& profile,
     }
     const std::string path(profile.text(profile.modules()[m].path));
     lines.push_back(
-        fmt::format("{}: counted exactly, but for {} functions; {} more are parts, stubs or unused",
+        fmt::format("{}: counted exactly, except {} functions; {} more are parts, stubs or unused",
                     escape(path.substr(path.rfind('/') + 1)), count(lost), count(parts)));
   }
   return lines;
 }
 
-// A line a module; what to say where there is nothing to say.
+// One line per module; what to say where there is nothing to say.
 std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row>& rows) {
   struct Counts {
     std::size_t hooked = 0, entered = 0;
@@ -211,8 +211,8 @@ Result<Document> coverage(const Request& request) {
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
   if (heads.empty()) {
     heads.emplace_back(
-        "no function has a hook: build with -pg -mfentry or -finstrument-functions, or record with "
-        "--exact");
+        "no function has a hook: build with -fpatchable-function-entry=5, -pg -mfentry or "
+        "-finstrument-functions, or record with --exact");
   }
   sort_rows(profile, request.look.sort, rows);
   const bool for_people = request.look.format == Format::kText;

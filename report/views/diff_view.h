@@ -15,7 +15,7 @@ analysis::DiffMetrics diff_metrics(const profile::Profile& profile, const profil
 // less than --min of the larger total are left out.
 Result<Document> diff_tree(const Request& request);
 
-// A row a function, by how much its self or dominated cost changed.
+// One row per function, by how much its self or dominated cost changed.
 Result<Document> diff_table(const Request& request, bool by_self);
 
 }  // namespace fbleprof::report

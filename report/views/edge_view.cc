@@ -1,5 +1,5 @@
-// --edges: a row a pair of caller and callee: the call graph.
-#include "analysis/pair_table.h"
+// --edges: one row per pair of caller and callee: the call graph.
+#include "analysis/tables.h"
 #include "report/views/phrases.h"
 #include "report/views/top_rows.h"
 #include "report/views/view.h"
@@ -40,7 +40,7 @@ Result<Document> edges(const Request& request) {
                    {"kind", "", Kind::kText},           {"cost_is_bound", "", Kind::kFlag},
                    {"by_tail_call", "", Kind::kFlag},   {"sampled", "", Kind::kFlag},
                    {"", "caller → callee", Kind::kName}};
-  const std::vector<PairRow> all = analysis::pair_table(request.costs);
+  const std::vector<PairRow>& all = request.costs.tables().pairs();
   table.notes.push_back(kept_line(request));
   const std::size_t shown = rows_to_show(request.look, all.size(), table.notes);
   std::vector<FunctionId> named;

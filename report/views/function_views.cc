@@ -1,11 +1,12 @@
-// --self and --dominated: a row a function.
+// --self and --dominated: one row per function.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "analysis/functions.h"
+#include "analysis/tables.h"
 #include "report/views/diff_view.h"
 #include "report/views/phrases.h"
+#include "report/views/top_rows.h"
 #include "report/views/view.h"
 
 namespace fbleprof::report {
@@ -32,8 +33,9 @@ std::string too_short(const Request& request) {
                      taken == 1 ? "" : "s");
 }
 
-std::vector<FunctionRow> sorted(const Request& request, const std::string& sort) {
-  std::vector<FunctionRow> rows = analysis::function_table(request.costs);
+std::vector<FunctionRow> first_rows(const Request& request, const std::string& sort,
+                                    std::size_t shown) {
+  const std::vector<FunctionRow>& rows = request.costs.tables().functions();
   const auto key = [&](const FunctionRow& row) -> std::uint64_t {
     if (sort == "calls") return row.calls;
     if (sort == "self") return row.self;
@@ -41,22 +43,19 @@ std::vector<FunctionRow> sorted(const Request& request, const std::string& sort)
     return row.dominated;
   };
   if (sort == "name") {
-    std::stable_sort(rows.begin(), rows.end(), [&](const FunctionRow& a, const FunctionRow& b) {
+    return top_rows(rows, shown, [&](const FunctionRow& a, const FunctionRow& b) {
       return display_name(request.profile(), a.function) <
              display_name(request.profile(), b.function);
     });
-  } else {
-    std::stable_sort(rows.begin(), rows.end(), [&](const FunctionRow& a, const FunctionRow& b) {
-      if (key(a) != key(b)) return key(a) > key(b);
-      return a.dominated != b.dominated ? a.dominated > b.dominated : a.calls > b.calls;
-    });
   }
-  return rows;
+  return top_rows(rows, shown, [&](const FunctionRow& a, const FunctionRow& b) {
+    if (key(a) != key(b)) return key(a) > key(b);
+    return a.dominated != b.dominated ? a.dominated > b.dominated : a.calls > b.calls;
+  });
 }
 
 Result<Document> function_view(const Request& request, const char* name) {
   const std::string& sort = request.look.sort;
-  const std::vector<FunctionRow> rows = sorted(request, sort.empty() ? name : sort);
   Document document = request.document(name);
   Table& table = document.tables.emplace_back();
   table.key = "rows";
@@ -68,12 +67,12 @@ Result<Document> function_view(const Request& request, const char* name) {
                    {"file", "", Kind::kText},     {"line", "", Kind::kNumber}};
   table.notes.push_back(kept_line(request));
   if (std::string hint = too_short(request); !hint.empty()) table.notes.push_back(std::move(hint));
-  const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
+  const std::size_t shown =
+      rows_to_show(request.look, request.costs.tables().functions().size(), table.notes);
   std::vector<FunctionId> named;
   bool any_bound = false;
   CallCells calls(request.profile());
-  for (std::size_t i = 0; i < shown; ++i) {
-    const FunctionRow& row = rows[i];
+  for (const FunctionRow& row : first_rows(request, sort.empty() ? name : sort, shown)) {
     const std::size_t f = row.function.index();
     const Functions& functions = request.profile().functions();
     const bool is_bound = row.dominated_is_bound;

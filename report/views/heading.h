@@ -1,4 +1,4 @@
-// The lines above the tree and the overview. Both take the runs as recorded, a tree a thread.
+// The lines above the tree and the overview. Both take the runs as recorded, one tree per thread.
 #pragma once
 
 #include <string>

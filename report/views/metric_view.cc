@@ -34,6 +34,15 @@ const char* name_of(profile::Role role) {
       return "events";
     case Role::kLevel:
       return "level";
+    case Role::kWaits:
+      return "waits";
+    case Role::kLongestWait:
+      return "longest wait";
+    case Role::kWaitClass:
+      return "waits of one length";
+    case Role::kEventWait:
+    case Role::kPeerWait:
+      return "waits of one kind";
   }
   return "amount";
 }

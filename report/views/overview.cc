@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "analysis/compact_path.h"
-#include "analysis/functions.h"
 #include "analysis/hot_path.h"
 #include "analysis/run_facts.h"
+#include "analysis/tables.h"
 #include "base/capped.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -14,6 +14,7 @@
 #include "report/views/path_text.h"
 #include "report/views/phrases.h"
 #include "report/views/recursion.h"
+#include "report/views/top_rows.h"
 #include "report/views/view.h"
 
 namespace fbleprof::report {
@@ -36,10 +37,10 @@ constexpr std::size_t kRemarks = 3;  // losses and warnings for people
 constexpr std::size_t kTitle = 11;   // columns
 constexpr std::size_t kScreen = 80;  // columns, where the width is not limited
 
-std::vector<FunctionRow> top_functions(std::vector<FunctionRow> rows, bool by_self) {
+std::vector<FunctionRow> top_functions(const std::vector<FunctionRow>& all, bool by_self) {
   const auto key = [&](const FunctionRow& row) { return by_self ? row.self : row.dominated; };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const FunctionRow& a, const FunctionRow& b) { return key(a) > key(b); });
+  std::vector<FunctionRow> rows = top_rows(
+      all, kRows, [&](const FunctionRow& a, const FunctionRow& b) { return key(a) > key(b); });
   std::size_t shown = 0;
   while (shown < rows.size() && shown < kRows && key(rows[shown]) != 0) ++shown;
   rows.resize(shown);
@@ -88,7 +89,7 @@ struct RecursionLine {
 
 // The recursion that costs most.
 std::vector<RecursionLine> recursion_lines(const Request& request) {
-  const analysis::Cliques cliques = analysis::find_cliques(request.costs);
+  const analysis::Cliques& cliques = request.costs.tables().cliques();
   std::vector<RecursionLine> lines;
   for (const analysis::Clique& clique : cliques.cliques) {
     if (clique.recursion == analysis::Recursion::kNone || lines.size() == kRecursions) continue;
@@ -105,7 +106,7 @@ std::string overview_text(const Request& request, const RunOverview& run, const 
   const auto share = [&](std::uint64_t cost) { return percent(cost, request.costs.total()); };
 
   // Two tables side by side.
-  const auto functions = analysis::function_table(request.costs);
+  const auto& functions = request.costs.tables().functions();
   const auto self = top_functions(functions, true), dominated = top_functions(functions, false);
   std::vector<FunctionId> named;
   for (const FunctionRow& row : self) named.push_back(row.function);
@@ -198,7 +199,7 @@ Table overview_table(const Request& request, const RunOverview& run) {
                text_cell(detail)});
   };
   const auto line = [&](const std::string& text) { return raw_cell(text); };
-  const auto functions = analysis::function_table(request.costs);
+  const auto& functions = request.costs.tables().functions();
   for (const FunctionRow& row : top_functions(functions, true)) {
     add("self", name_cell(row.function), row.self, row.calls);
   }

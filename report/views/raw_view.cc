@@ -175,10 +175,12 @@ class RawPrinter {
     const std::string_view name(thread.name, strnlen(thread.name, sizeof thread.name));
     print("thread", ref,
           "tid={} flags={:#x} name=\"{}\" threads_served={} start_ns={} end_ns={} cpu_ns={} "
-          "wall_ns={} samples={} dropped={} lost_calls={} deep_calls={} unmatched={}",
+          "wall_ns={} samples={} dropped={} lost_calls={} deep_calls={} unmatched={} "
+          "wait_since_ns={} wait_context={:#x} wait_kind={}",
           thread.tid, thread.flags, escape(name), thread.threads_served, thread.start_ns,
           thread.end_ns, thread.cpu_ns, thread.wall_ns, thread.samples, thread.dropped,
-          thread.lost_calls, thread.deep_calls, thread.unmatched);
+          thread.lost_calls, thread.deep_calls, thread.unmatched, thread.wait_since_ns,
+          thread.wait_context, number(thread.wait_kind));
   }
 
   void print_items(const Record& record, std::size_t least) {

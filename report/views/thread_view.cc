@@ -1,4 +1,4 @@
-// --threads: a row a thread, or chain of threads that shared a tree.
+// --threads: one row per thread, or chain of threads that shared a tree.
 #include "analysis/run_facts.h"
 #include "report/views/view.h"
 
@@ -69,7 +69,7 @@ Result<Document> threads(const Request& request) {
 
 const Register kThreads({
     .name = "threads",
-    .help = "a row a thread",
+    .help = "one row per thread",
     .topic = View::Topic::kRuns,
     .subject = View::Subject::kRuns,
     .show = threads,

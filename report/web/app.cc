@@ -82,12 +82,20 @@ Site App::site() const {
 }
 
 void App::make_ahead() {
-  for (const PageKind& kind : page_kinds()) {
+  // A profile that grows is read again by then.
+  const auto make_page = [&](std::string_view name, std::string_view value) {
     Query query;
-    query.page = kind.name;
-    // A profile that grows is read again by then.
-    if (kind.in_menu && !site().is_live) page(query);
+    query.page = name;
+    query.value = value;
+    if (!site().is_live && !is_over_) page(query);
+  };
+  for (const PageKind& kind : page_kinds()) {
+    if (kind.in_menu) make_page(kind.name, "");
   }
+  // And what is read in ways of its own: by call site, with lines, by thread.
+  make_page("call-sites", "");
+  make_page("by", "file");
+  make_page("by", "thread");
 }
 
 Status App::open() {

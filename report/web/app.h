@@ -1,6 +1,7 @@
 // Answers requests: an address becomes a query, a query a page, a document or a file.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -29,8 +30,10 @@ class App {
   std::string event();
   // Reads the files. Fails if there is nothing to show.
   Status open();
-  // Makes the pages of the menu before anyone asks for them.
+  // Makes the pages of the menu, and what takes long to read, before anyone asks for them.
   void make_ahead();
+  // Nobody will ask any more: make_ahead() returns as soon as it can.
+  void end() { is_over_ = true; }
 
  private:
   struct Made {
@@ -52,6 +55,7 @@ class App {
   const std::function<Result<Base>()> save_mark_;
   const std::unique_ptr<Control> control_;
   Cache<std::shared_ptr<const Made>> made_{64};
+  std::atomic<bool> is_over_ = false;
   std::mutex refreshing_;
   std::chrono::steady_clock::time_point refreshed_{};
   std::chrono::steady_clock::duration patience_ = std::chrono::seconds(1);

@@ -142,7 +142,7 @@ std::string block_body(const Page& whole) {
       }
     }
     if (!function) continue;
-    const auto& rows = page.data.functions();
+    const auto& rows = page.data.costs().tables().functions();
     const auto row = std::find_if(rows.begin(), rows.end(),
                                   [&](const auto& one) { return one.function == function; });
     const Functions& functions = profile.functions();

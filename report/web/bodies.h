@@ -28,6 +28,8 @@ bool has_memory(const Page& page);
 
 // What a flame graph draws (docs/PAGE.md).
 std::string flame_json(const Page& page);
+// The same of more contexts: what the lists of a file work on.
+std::string contexts_json(const Page& page);
 // A canvas and what it draws.
 std::string flame_canvas(const Page& page, bool is_small);
 std::string find_json(const Page& page);

@@ -1,5 +1,5 @@
-// Results by key, the most recently used ones. Whoever asks for what another is making waits for
-// it.
+// Results by key, the most recently used ones, up to a number of them and, where they differ in
+// size, up to a weight of all. Whoever asks for what another is making waits for it.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,12 @@ namespace fbleprof::web {
 template <class Value>
 class Cache {
  public:
+  using Weigh = std::size_t (*)(const Value&);
+
   explicit Cache(std::size_t most) : most_(most) {}
+  // However heavy they are, the latest two stay.
+  Cache(std::size_t most, std::size_t most_weight, Weigh weigh)
+      : most_(most), most_weight_(most_weight), weigh_(weigh) {}
 
   // What `make` returned for `key`. Any thread may call.
   template <class Make>
@@ -24,18 +29,19 @@ class Cache {
     {
       std::unique_lock lock(mutex_);
       for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-        if (it->first != key) continue;
+        if (it->key != key) continue;
         entries_.splice(entries_.begin(), entries_, it);
-        const std::shared_future<Value> future = entries_.front().second;
+        const std::shared_future<Value> future = entries_.front().value;
         lock.unlock();
         return future.get();
       }
-      entries_.emplace_front(key, promise.get_future().share());
+      entries_.push_front({key, promise.get_future().share(), 0});
       if (entries_.size() > most_) entries_.pop_back();
     }
     try {
       Value value = make();
       promise.set_value(value);
+      if (weigh_ != nullptr) make_room(key, weigh_(value));
       return value;
     } catch (...) {
       promise.set_exception(std::current_exception());
@@ -46,7 +52,7 @@ class Cache {
 
   void forget(const std::string& key) {
     const std::lock_guard lock(mutex_);
-    entries_.remove_if([&](const auto& entry) { return entry.first == key; });
+    entries_.remove_if([&](const auto& entry) { return entry.key == key; });
   }
 
   void clear() {
@@ -55,9 +61,30 @@ class Cache {
   }
 
  private:
+  struct Entry {
+    std::string key;
+    std::shared_future<Value> value;
+    std::size_t weight;
+  };
+
+  void make_room(const std::string& key, std::size_t weight) {
+    const std::lock_guard lock(mutex_);
+    std::size_t all = 0;
+    for (Entry& entry : entries_) {
+      if (entry.key == key) entry.weight = weight;
+      all += entry.weight;
+    }
+    while (all > most_weight_ && entries_.size() > 2) {
+      all -= entries_.back().weight;
+      entries_.pop_back();
+    }
+  }
+
   const std::size_t most_;
+  const std::size_t most_weight_ = 0;
+  const Weigh weigh_ = nullptr;
   std::mutex mutex_;
-  std::list<std::pair<std::string, std::shared_future<Value>>> entries_;  // newest first
+  std::list<Entry> entries_;  // newest first
 };
 
 }  // namespace fbleprof::web

@@ -72,7 +72,7 @@ std::string cliques_body(const Page& page) {
   const std::size_t members = std::max(kMembers, page.query.rows);
   std::vector<const Clique*> shown;
   std::vector<FunctionId> named;
-  for (const Clique& clique : page.data.cliques().cliques) {
+  for (const Clique& clique : page.data.costs().tables().cliques().cliques) {
     if (clique.recursion == analysis::Recursion::kNone || shown.size() == kCliques) continue;
     shown.push_back(&clique);
     for (std::size_t i = 0; i < clique.members.size() && i < members; ++i) {

@@ -6,6 +6,7 @@
 
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/text/words.h"
 #include "report/web/html.h"
 
 namespace fbleprof::web {
@@ -42,12 +43,7 @@ const char* ink_class(Ink ink) {
 std::string sort_key(const Column& column, std::string_view sort_keys) {
   std::string key = column.title == "per call" ? "per-call" : column.title;
   if (column.kind == Kind::kName) key = "name";
-  for (std::size_t begin = 0; begin < sort_keys.size();) {
-    const std::size_t end = std::min(sort_keys.find(' ', begin), sort_keys.size());
-    if (sort_keys.substr(begin, end - begin) == key) return key;
-    begin = end + 1;
-  }
-  return {};
+  return has_word(sort_keys, key) ? key : std::string();
 }
 
 class TableHtml {

@@ -1,14 +1,13 @@
 // The flame graph: as much of the tree as a screen can show. The browser draws and moves it; what
 // is too small to see stays here until somebody looks closer.
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 
 #include "analysis/in_and_out.h"
 #include "analysis/visible_tree.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 #include "report/text/names.h"
 #include "report/web/bodies.h"
 #include "report/web/function_names.h"
@@ -25,11 +24,12 @@ namespace {
 constexpr std::size_t kNodes = 1200;      // 180 KB of long names
 constexpr std::size_t kNodesOfTwo = 600;  // of each, where callers and callees are shown
 constexpr std::size_t kSmallNodes = 400;
-constexpr std::uint64_t kFinest = 4000;  // a part of the whole: a quarter of a pixel
+constexpr std::size_t kListedNodes = 6000;  // of a file, whose lists work on what is in it
+constexpr std::uint64_t kFinest = 4000;     // a part of the whole: a quarter of a pixel
 
 class FlameJson {
  public:
-  explicit FlameJson(const Page& page) : page_(page), json_(buffer_) {}
+  explicit FlameJson(const Page& page) : page_(page) {}
 
   std::string write(std::size_t most) {
     const Data& data = page_.data;
@@ -61,40 +61,22 @@ class FlameJson {
     collect(down);
     collect(up);
     json_.StartObject();
-    member("schema", "fbleprof/1");
-    member("view", "flame");
-    member("metric", report::escape(data.metric().name));
-    member("unit", report::escape(data.metric().unit));
-    key("total");
+    json_.member("schema", "fbleprof/1");
+    json_.member("view", "flame");
+    json_.member("metric", report::escape(data.metric().name));
+    json_.member("unit", report::escape(data.metric().unit));
+    json_.key("total");
     json_.Uint64(data.costs().total());
-    member("mode", pivot ? "pivot" : query.inverted ? "inverted" : "tree");
+    json_.member("mode", pivot ? "pivot" : query.inverted ? "inverted" : "tree");
     if (at) path(at);
     functions();
     tree("down", down, !pivot && !query.inverted, base != nullptr);
     if (pivot) tree("up", up, false, false);
     json_.EndObject();
-    return {buffer_.GetString(), buffer_.GetSize()};
+    return json_.take();
   }
 
  private:
-  void key(std::string_view name) {
-    json_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
-  }
-  void text(std::string_view value) {
-    json_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  }
-  void member(std::string_view name, std::string_view value) {
-    key(name);
-    text(value);
-  }
-  template <class WriteOne>
-  void column(std::string_view name, std::size_t count, WriteOne write_one) {
-    key(name);
-    json_.StartArray();
-    for (std::size_t i = 0; i < count; ++i) write_one(i);
-    json_.EndArray();
-  }
-
   void collect(const std::vector<VisibleNode>& nodes) {
     for (const VisibleNode& node : nodes) {
       if (node.function && number_.try_emplace(node.function.index(), shown_.size()).second) {
@@ -110,10 +92,10 @@ class FlameJson {
     for (NodeId n = at; n; n = nodes.parent[n.index()]) above.push_back(n);
     std::reverse(above.begin(), above.end());
     const report::Names names(page_.data.profile());
-    column("path", above.size(), [&](std::size_t i) {
+    json_.column("path", above.size(), [&](std::size_t i) {
       json_.StartArray();
-      text(names.fit(nodes.function[above[i].index()], 40));
-      text(node_name(page_.data.node_ids()[above[i].index()]));
+      json_.text(names.fit(nodes.function[above[i].index()], 40));
+      json_.text(node_name(page_.data.node_ids()[above[i].index()]));
       json_.EndArray();
     });
   }
@@ -129,14 +111,16 @@ class FlameJson {
       if (is_new) groups.push_back(module);
       return it->second;
     };
-    key("functions");
+    json_.key("functions");
     json_.StartObject();
-    column("name", shown_.size(), [&](std::size_t i) { text(names.label(shown_[i])); });
-    column("id", shown_.size(), [&](std::size_t i) { text(page_.data.source().id(shown_[i])); });
-    column("module", shown_.size(), [&](std::size_t i) { json_.Uint64(module_number(shown_[i])); });
-    column("kind", shown_.size(), [&](std::size_t i) { text(kind(shown_[i])); });
+    json_.column("name", shown_.size(), [&](std::size_t i) { json_.text(names.label(shown_[i])); });
+    json_.column("id", shown_.size(),
+                 [&](std::size_t i) { json_.text(page_.data.source().id(shown_[i])); });
+    json_.column("module", shown_.size(),
+                 [&](std::size_t i) { json_.Uint64(module_number(shown_[i])); });
+    json_.column("kind", shown_.size(), [&](std::size_t i) { json_.text(kind(shown_[i])); });
     json_.EndObject();
-    column("modules", groups.size(), [&](std::size_t i) { text(groups[i]); });
+    json_.column("modules", groups.size(), [&](std::size_t i) { json_.text(groups[i]); });
   }
 
   // What colours tell apart by language.
@@ -163,13 +147,20 @@ class FlameJson {
     }
   }
 
+  bool is_sampled(const VisibleNode& node) const {
+    const auto& sampled = page_.data.sampled();
+    return node.calls == 0 && node.context && !sampled.empty() &&
+           sampled[node.context.index()] != 0;
+  }
+
   void tree(std::string_view name, const std::vector<VisibleNode>& nodes, bool can_open,
             bool has_base) {
-    key(name);
+    json_.key(name);
     json_.StartObject();
     const auto figure = [&](std::string_view column_name, auto member_of) {
-      column(column_name, nodes.size(),
-             [&](std::size_t i) { json_.Uint64(static_cast<std::uint64_t>(member_of(nodes[i]))); });
+      json_.column(column_name, nodes.size(), [&](std::size_t i) {
+        json_.Uint64(static_cast<std::uint64_t>(member_of(nodes[i])));
+      });
     };
     figure("parent", [](const VisibleNode& n) { return n.parent; });
     figure("function",
@@ -177,24 +168,24 @@ class FlameJson {
     figure("cost", [](const VisibleNode& n) { return n.cost; });
     figure("own", [](const VisibleNode& n) { return n.own; });
     figure("calls", [](const VisibleNode& n) { return n.calls; });
-    figure("flags", [](const VisibleNode& n) {
-      return (n.is_bound ? 1 : 0) | (n.by_tail_call ? 2 : 0) | (n.recurses ? 4 : 0);
+    figure("flags", [this](const VisibleNode& n) {
+      return (n.is_bound ? 1 : 0) | (n.by_tail_call ? 2 : 0) | (n.recurses ? 4 : 0) |
+             (is_sampled(n) ? 8 : 0);
     });
     if (has_base) figure("base", [](const VisibleNode& n) { return n.base; });
     // Where more can be had, by index.
-    key("more");
+    json_.key("more");
     json_.StartObject();
     for (std::size_t i = 0; can_open && i < nodes.size(); ++i) {
       if (nodes[i].hidden == 0 || !nodes[i].context) continue;
-      member(std::to_string(i), node_name(page_.data.node_ids()[nodes[i].context.index()]));
+      json_.member(std::to_string(i), node_name(page_.data.node_ids()[nodes[i].context.index()]));
     }
     json_.EndObject();
     json_.EndObject();
   }
 
   const Page& page_;
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> json_;
+  report::JsonWriter json_;
   std::vector<FunctionId> shown_;
   std::unordered_map<std::uint32_t, std::size_t> number_;
 };
@@ -204,6 +195,8 @@ class FlameJson {
 std::string flame_json(const Page& page) {
   return FlameJson(page).write(page.query.rows != 0 ? page.query.rows : kNodes);
 }
+
+std::string contexts_json(const Page& page) { return FlameJson(page).write(kListedNodes); }
 
 std::string flame_canvas(const Page& page, bool is_small) {
   return fmt::format(

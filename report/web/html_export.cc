@@ -11,9 +11,9 @@
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/web/assets.h"
+#include "report/web/bodies.h"
 #include "report/web/html.h"
 #include "report/web/pages.h"
-#include "transform/stable_id.h"
 
 namespace fbleprof::web {
 
@@ -53,16 +53,12 @@ std::string between(const std::string& page, std::string_view begin, std::string
 }
 
 std::shared_ptr<const Source> source_of(const report::Export& input) {
-  auto source = std::make_shared<Source>();
-  source->loaded.profile = input.profile;
-  source->loaded.runs = input.runs != nullptr ? *input.runs : input.profile;
-  source->loaded.metric = input.metric.name;
-  source->loaded.remarks = input.profile.warnings();
-  source->ids = transform::stable_ids(input.profile);
-  for (const FunctionId f : input.profile.nodes().function) {
-    source->by_id.try_emplace(source->ids[f.index()], f);
-  }
-  return source;
+  report::Loaded loaded;
+  loaded.profile = input.profile;
+  loaded.runs = input.runs != nullptr ? *input.runs : input.profile;
+  loaded.metric = input.metric.name;
+  loaded.remarks = input.profile.warnings();
+  return make_source(std::move(loaded), 0);
 }
 
 // The metrics that the file has pages of, the chosen one first.
@@ -81,7 +77,7 @@ std::vector<std::string> metrics_of(const report::Export& input) {
 
 // The most expensive functions, by either figure.
 std::vector<FunctionId> main_functions(const Data& data) {
-  std::vector<analysis::FunctionRow> rows = data.functions();
+  std::vector<analysis::FunctionRow> rows = data.costs().tables().functions();
   std::vector<FunctionId> chosen;
   for (const bool by_self : {true, false}) {
     std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
@@ -137,6 +133,12 @@ Result<std::string> write_html(const report::Export& input) {
         add("block", source->id(f));
       }
     }
+    Query tree;
+    tree.page = "flame";
+    if (!is_chosen) tree.metric = metric;
+    pages += fmt::format(
+        "<script type=\"application/json\" class=contexts data-metric=\"{}\">{}</script>\n",
+        html_text(tree.metric), json_for_script(contexts_json(Page{tree, data, site})));
     for (const Query& one : all) {
       const Page page{one, data, site};
       const auto body = page_body(page);

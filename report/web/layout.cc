@@ -33,13 +33,7 @@ std::string hidden_inputs(const Query& query, std::string_view without) {
     if (value.empty() || name == without) return;
     out += fmt::format("<input type=hidden name={} value=\"{}\">", name, html_text(value));
   };
-  for (const Listed& entry : query.lists) add(parameter_of(entry.list), entry.pattern);
-  add("metric", query.metric);
-  add("base", query.base);
-  if (query.normalize) add("normalize", "1");
-  add("thread", query.thread);
-  add("from", query.from);
-  add("to", query.to);
+  for (const auto& [name, value] : state_parameters(query)) add(name, value);
   if (without != "page") {
     add("sort", query.sort);
     add("pivot", query.pivot);
@@ -96,7 +90,7 @@ std::string metric_form(const Page& page) {
   std::size_t count = 0;
   for (const Metric& metric : profile.metrics()) {
     if (metric.is_baseline) continue;
-    const std::uint64_t total = analysis::total(profile, metric);
+    const std::uint64_t total = page.data.source().total_of(metric);
     const bool is_here = metric.name == page.data.metric().name;
     if (total == 0 && !is_here) continue;
     ++count;
@@ -151,7 +145,10 @@ std::string removable(const Page& page, std::string_view kind, const std::string
 }
 
 std::string lists(const Page& page) {
-  if (page.site.is_file) return {};
+  // In a file the page's own script keeps them.
+  if (page.site.is_file) {
+    return "<form id=lists></form><section class=lists aria-label=\"lists\"></section>";
+  }
   const Query& query = page.query;
   std::string out = fmt::format("<form id=lists method=get action=\"{}\">{}</form>",
                                 html_text(path_of(query)), hidden_inputs(query, ""));

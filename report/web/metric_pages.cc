@@ -37,6 +37,9 @@ std::vector<const Metric*> chosen(const Page& page, bool (*is_chosen)(const Metr
       found.push_back(&metric);
     }
   }
+  // Who holds something comes before who took it.
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Metric* metric) { return metric->role == Role::kLevel; });
   return found;
 }
 

@@ -1,13 +1,12 @@
 // Comparing, exporting, finding.
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
+#include "report/text/json_writer.h"
 #include "report/text/quantity.h"
 #include "report/web/bodies.h"
 #include "report/web/document_html.h"
@@ -110,7 +109,7 @@ std::vector<analysis::FunctionRow> found(const Page& page) {
   const std::string wanted = lower(page.query.value);
   std::vector<std::uint8_t> matches(profile.functions().count());
   if (auto matched = transform::match(profile, page.query.value)) matches = std::move(*matched);
-  for (const analysis::FunctionRow& row : page.data.functions()) {
+  for (const analysis::FunctionRow& row : page.data.costs().tables().functions()) {
     const std::string name = lower(display_name(profile, row.function));
     if (matches[row.function.index()] == 0 && name.find(wanted) == std::string::npos) continue;
     rows.push_back(row);
@@ -156,43 +155,32 @@ std::string find_body(const Page& page) {
         "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=name>{}{}"
         "</tr>",
         names.row(shown[i]), bar(page.percent(rows[i].dominated)), page.share(rows[i].dominated),
-        page.amount(rows[i].self), rows[i].calls == 0 ? "" : report::count(rows[i].calls),
+        page.amount(rows[i].self), page.calls(rows[i].calls, rows[i].is_sampled),
         names.link(shown[i]), names.buttons(shown[i]));
   }
   return out + "</tbody></table></div>";
 }
 
 std::string find_json(const Page& page) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
-  const auto text = [&](const std::string& value) {
-    json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-  };
+  report::JsonWriter json;
   const auto rows = found(page);
   json.StartObject();
-  json.Key("schema");
-  json.String("fbleprof/1");
-  json.Key("view");
-  json.String("find");
-  json.Key("rows");
+  json.member("schema", "fbleprof/1");
+  json.member("view", "find");
+  json.key("rows");
   json.StartArray();
   for (std::size_t i = 0; i < rows.size() && i < kMostFound; ++i) {
     json.StartObject();
-    json.Key("id");
-    text(page.data.source().id(rows[i].function));
-    json.Key("name");
-    text(report::whole_name(page.data.profile(), rows[i].function));
-    json.Key("self");
-    json.Uint64(rows[i].self);
-    json.Key("dominated");
-    json.Uint64(rows[i].dominated);
-    json.Key("calls");
-    json.Uint64(rows[i].calls);
+    json.member("id", page.data.source().id(rows[i].function));
+    json.member("name", report::whole_name(page.data.profile(), rows[i].function));
+    json.member("self", rows[i].self);
+    json.member("dominated", rows[i].dominated);
+    json.member("calls", rows[i].calls);
     json.EndObject();
   }
   json.EndArray();
   json.EndObject();
-  return {buffer.GetString(), buffer.GetSize()};
+  return json.take();
 }
 
 }  // namespace fbleprof::web

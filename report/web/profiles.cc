@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/sampled.h"
 #include "report/text/escape.h"
 #include "transform/baseline.h"
 #include "transform/filter.h"
@@ -35,27 +36,16 @@ std::string key_of(const LoadRequest& request, std::uint64_t generation) {
   return key;
 }
 
-std::shared_ptr<const Source> make_source(Loaded loaded, std::uint64_t generation) {
-  auto source = std::make_shared<Source>();
-  source->loaded = std::move(loaded);
-  source->generation = generation;
-  source->ids = transform::stable_ids(source->loaded.profile);
-  for (const FunctionId f : source->loaded.profile.nodes().function) {
-    source->by_id.try_emplace(source->ids[f.index()], f);
-  }
-  return source;
-}
-
-const Metric* baseline_of(const Profile& profile, const Metric& metric) {
-  const Metric* base = profile.find_metric(transform::baseline_name(metric.name));
-  return base;
-}
-
 // The totals of all metrics: what changes when a program goes on.
 std::vector<std::uint64_t> totals(const Profile& profile) {
   std::vector<std::uint64_t> all;
   for (const Metric& metric : profile.metrics()) all.push_back(analysis::total(profile, metric));
   return all;
+}
+
+const Metric* baseline_of(const Profile& profile, const Metric& metric) {
+  const Metric* base = profile.find_metric(transform::baseline_name(metric.name));
+  return base;
 }
 
 bool any_live(const Profile& runs) {
@@ -70,6 +60,21 @@ std::vector<ProcessState> states(const Profile& runs) {
 }
 
 }  // namespace
+
+std::shared_ptr<const Source> make_source(Loaded loaded, std::uint64_t generation) {
+  auto source = std::make_shared<Source>();
+  source->loaded = std::move(loaded);
+  source->generation = generation;
+  source->ids = transform::stable_ids(source->loaded.profile);
+  source->totals = totals(source->loaded.profile);
+  std::vector<std::uint8_t> is_seen(source->ids.size());
+  for (const FunctionId f : source->loaded.profile.nodes().function) {
+    if (is_seen[f.index()] != 0) continue;
+    is_seen[f.index()] = 1;
+    source->by_id.try_emplace(source->ids[f.index()], f);
+  }
+  return source;
+}
 
 FunctionId Source::function(std::string_view pattern) const {
   if (!pattern.starts_with(transform::kIdPrefix)) return {};
@@ -89,25 +94,21 @@ Data::Data(std::shared_ptr<const Source> source, Profile filtered, const std::st
       metric_(*profile_.find_metric(metric)),
       base_metric_(baseline_of(profile_, metric_)),
       costs_(profile_, metric_),
-      total_(
-          analysis::total(source_->loaded.profile, *source_->loaded.profile.find_metric(metric))),
+      total_(source_->total_of(*source_->loaded.profile.find_metric(metric))),
       kept_is_bound_(kept_is_bound) {}
-
-const std::vector<analysis::FunctionRow>& Data::functions() const {
-  std::call_once(functions_made_, [&] { functions_ = analysis::function_table(costs_); });
-  return functions_;
-}
-
-const analysis::Cliques& Data::cliques() const {
-  std::call_once(cliques_made_, [&] { cliques_ = analysis::find_cliques(costs_); });
-  return cliques_;
-}
 
 const std::vector<std::uint64_t>& Data::base_inclusive() const {
   std::call_once(base_made_, [&] {
     if (base_metric_ != nullptr) base_inclusive_ = analysis::inclusive(profile_, *base_metric_);
   });
   return base_inclusive_;
+}
+
+const std::vector<std::uint8_t>& Data::sampled() const {
+  std::call_once(sampled_made_, [&] {
+    if (analysis::has_counted_calls(profile_)) sampled_ = analysis::sampled_contexts(profile_);
+  });
+  return sampled_;
 }
 
 const std::vector<std::uint64_t>& Data::node_ids() const {
@@ -182,11 +183,19 @@ Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Loa
   });
 }
 
+std::size_t Profiles::weight_of_source(const Shared<Source>& source) {
+  return source ? (*source)->loaded.profile.nodes().count() : 0;
+}
+
+std::size_t Profiles::weight_of_data(const Shared<Data>& data) {
+  return data ? (*data)->profile().nodes().count() : 0;
+}
+
 bool Profiles::refresh() {
   auto before = source({});
   auto loaded = load_({});
   if (!loaded) return false;
-  if (before && totals(loaded->profile) == totals((*before)->loaded.profile) &&
+  if (before && totals(loaded->profile) == (*before)->totals &&
       states(loaded->runs) == states((*before)->loaded.runs)) {
     return false;
   }

@@ -17,9 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/cliques.h"
 #include "analysis/costs.h"
-#include "analysis/functions.h"
+#include "analysis/tables.h"
 #include "base/result.h"
 #include "report/views/loaded.h"
 #include "report/views/view.h"
@@ -45,11 +44,19 @@ struct Source {
   std::uint64_t generation = 0;
   std::vector<std::uint64_t> ids;  // by function, see transform/stable_id.h
   std::unordered_map<std::uint64_t, profile::FunctionId> by_id;
+  std::vector<std::uint64_t> totals;  // by metric
 
   // The function that an id pattern names; none: it is no id, or of no function here.
   profile::FunctionId function(std::string_view pattern) const;
   std::string id(profile::FunctionId function) const;
+  // All of a metric of the profile.
+  std::uint64_t total_of(const profile::Metric& metric) const {
+    return totals[static_cast<std::size_t>(&metric - loaded.profile.metrics().data())];
+  }
 };
+
+// Names its functions and sums its metrics.
+std::shared_ptr<const Source> make_source(report::Loaded loaded, std::uint64_t generation);
 
 // A source as the lists leave it, measured by one metric. What pages share is made when it is first
 // asked for.
@@ -67,10 +74,10 @@ class Data {
   // Of the metric that is compared with; null: nothing is compared.
   const profile::Metric* base_metric() const { return base_metric_; }
 
-  const std::vector<analysis::FunctionRow>& functions() const;
-  const analysis::Cliques& cliques() const;
   // By node; empty without a baseline.
   const std::vector<std::uint64_t>& base_inclusive() const;
+  // By node: 1 = only samples saw the context. Empty where no calls were counted at all.
+  const std::vector<std::uint8_t>& sampled() const;
   // By node: a hash of the ids on its path, by which links name a context.
   const std::vector<std::uint64_t>& node_ids() const;
   // The context of that name; none: it is gone.
@@ -84,9 +91,8 @@ class Data {
   const analysis::Costs costs_;
   const std::uint64_t total_;
   const bool kept_is_bound_;
-  mutable std::once_flag functions_made_, cliques_made_, base_made_, nodes_made_;
-  mutable std::vector<analysis::FunctionRow> functions_;
-  mutable analysis::Cliques cliques_;
+  mutable std::once_flag sampled_made_, base_made_, nodes_made_;
+  mutable std::vector<std::uint8_t> sampled_;
   mutable std::vector<std::uint64_t> base_inclusive_, node_ids_;
 };
 
@@ -109,8 +115,12 @@ class Profiles {
 
   const Load load_;
   std::atomic<std::uint64_t> generation_ = 1;
-  Cache<Shared<Source>> sources_{6};
-  Cache<Shared<Data>> data_{8};
+  // What a large profile needs is held for a few of them: a context takes some 100 bytes in each.
+  static constexpr std::size_t kMostContexts = 3'000'000;
+  static std::size_t weight_of_source(const Shared<Source>& source);
+  static std::size_t weight_of_data(const Shared<Data>& data);
+  Cache<Shared<Source>> sources_{8, kMostContexts, weight_of_source};
+  Cache<Shared<Data>> data_{8, kMostContexts, weight_of_data};
 };
 
 // "0123456789ab": a context in a link.

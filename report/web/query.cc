@@ -132,10 +132,10 @@ Result<Query> parse_query(const Target& target) {
   return query;
 }
 
-std::string state_of(const Query& query) {
-  std::string out;
+Parameters state_parameters(const Query& query) {
+  Parameters all;
   const auto add = [&](std::string_view name, std::string_view value) {
-    if (!value.empty()) out += fmt::format("&{}={}", name, percent_encoded(value));
+    if (!value.empty()) all.emplace_back(name, value);
   };
   for (const Listed& entry : query.lists) add(parameter_of(entry.list), entry.pattern);
   add("metric", query.metric);
@@ -144,6 +144,14 @@ std::string state_of(const Query& query) {
   add("thread", query.thread);
   add("from", query.from);
   add("to", query.to);
+  return all;
+}
+
+std::string state_of(const Query& query) {
+  std::string out;
+  for (const auto& [name, value] : state_parameters(query)) {
+    out += fmt::format("&{}={}", name, percent_encoded(value));
+  }
   return out;
 }
 

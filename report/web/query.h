@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -57,7 +58,10 @@ Result<Query> parse_query(const Target& target);
 // Its address; always the same for the same query.
 std::string url_of(const Query& query);
 
-// What is not of the page itself, as "&sel=..."; "" = nothing.
+// What is not of the page itself: names and values.
+using Parameters = std::vector<std::pair<std::string_view, std::string>>;
+Parameters state_parameters(const Query& query);
+// The same, as "&sel=..."; "" = nothing.
 std::string state_of(const Query& query);
 
 }  // namespace fbleprof::web

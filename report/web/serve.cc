@@ -17,6 +17,7 @@
 #include <mutex>
 #include <thread>
 
+#include "control/running_profile.h"
 #include "profile/file_image.h"
 #include "report/web/app.h"
 #include "report/web/server.h"
@@ -28,6 +29,13 @@ namespace fbleprof::web {
 namespace fs = std::filesystem;
 
 namespace {
+
+std::string time_of_day() {
+  const std::time_t now = std::time(nullptr);
+  char time[16];
+  std::strftime(time, sizeof time, "%T", std::localtime(&now));
+  return time;
+}
 
 constexpr char kDefaultName[] = "mlmon.out";
 
@@ -109,10 +117,7 @@ class Marks {
       if (Status bad = copy_profile(files_[i], copy)) return *bad;
       mark.files.push_back(copy);
     }
-    const std::time_t now = std::time(nullptr);
-    char time[16];
-    std::strftime(time, sizeof time, "%T", std::localtime(&now));
-    mark.label = fmt::format("mark {} at {}", number_, time);
+    mark.label = fmt::format("mark {} at {}", number_, time_of_day());
     return mark;
   }
 
@@ -146,6 +151,37 @@ class Marks {
   unsigned number_ = 0;
 };
 
+// The recorder of the program that writes the only file.
+class RecorderControl : public Control {
+ public:
+  explicit RecorderControl(std::vector<std::string> files) : files_(std::move(files)) {}
+
+  std::vector<std::string> actions() const override {
+    const auto profile = open();
+    if (!profile) return {};
+    return {profile->header().is_recording != 0 ? "stop" : "start", "snapshot", "reset"};
+  }
+
+  Status run(const std::string& action) override {
+    auto profile = open();
+    if (!profile) return profile.error();
+    if (action == "snapshot") return profile->snapshot(time_of_day());
+    if (action == "reset") return profile->reset();
+    constexpr std::chrono::milliseconds kPatience(500);
+    const auto answer = profile->set_recording(action == "start", kPatience);
+    if (!answer) return answer.error();
+    return std::nullopt;  // a program that sleeps obeys when it runs next
+  }
+
+ private:
+  Result<control::RunningProfile> open() const {
+    if (files_.size() != 1) return Error{"", std::nullopt, "one file at a time", ""};
+    return control::RunningProfile::open(files_[0]);
+  }
+
+  const std::vector<std::string> files_;
+};
+
 }  // namespace
 
 Result<Address> parse_address(const std::string& where) {
@@ -171,26 +207,6 @@ Result<Address> parse_address(const std::string& where) {
   return address;
 }
 
-std::vector<std::string> files_in(const std::vector<std::string>& names) {
-  std::vector<std::string> files;
-  for (const std::string& name : names) {
-    std::error_code error;
-    if (!fs::is_directory(name, error)) {
-      files.push_back(name);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(name, error)) {
-      const std::string file = entry.path().filename();
-      if (file.starts_with(kDefaultName) && !file.ends_with(".old")) inside.push_back(entry.path());
-    }
-    std::sort(inside.begin(), inside.end());
-    if (inside.empty()) inside.push_back(fs::path(name) / kDefaultName);
-    files.insert(files.end(), inside.begin(), inside.end());
-  }
-  return files;
-}
-
 Status serve(const ServeOptions& options, Load load) {
   const auto address = parse_address(options.where);
   if (!address) return address.error();
@@ -206,7 +222,8 @@ Status serve(const ServeOptions& options, Load load) {
   site.bases = find_bases(options);
   Marks marks(options.files);
   App app(
-      access, site, std::move(load), [&] { return marks.save(); }, std::make_unique<NoControl>());
+      access, site, std::move(load), [&] { return marks.save(); },
+      std::make_unique<RecorderControl>(options.files));
   // What cannot be read is said here, and not in a browser.
   if (Status bad = app.open()) return bad;
 
@@ -241,6 +258,7 @@ Status serve(const ServeOptions& options, Load load) {
   {
     const std::lock_guard lock(mutex);
     is_over = true;
+    app.end();
   }
   wake.notify_all();
   watcher.join();

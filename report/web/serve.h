@@ -26,7 +26,4 @@ struct Address {
 };
 Result<Address> parse_address(const std::string& where);
 
-// Directories become the profiles in them: mlmon.out*, without the previous run's *.old.
-std::vector<std::string> files_in(const std::vector<std::string>& names);
-
 }  // namespace fbleprof::web

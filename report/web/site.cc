@@ -28,6 +28,17 @@ std::string Page::share(std::uint64_t cost) const {
   return report::percent(cost, data.costs().total());
 }
 
+std::string Page::calls(std::uint64_t calls, bool is_sampled) const {
+  if (calls != 0) return report::count(calls);
+  if (!is_sampled || data.sampled().empty()) return {};
+  return "<abbr title=\"no hook: sampled, calls not counted\">·</abbr>";
+}
+
+std::string Page::calls(const analysis::VisibleNode& node) const {
+  const auto& sampled = data.sampled();
+  return calls(node.calls, node.context && !sampled.empty() && sampled[node.context.index()] != 0);
+}
+
 double Page::percent(std::uint64_t cost) const {
   return report::percent_of(cost, data.costs().total());
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/visible_tree.h"
 #include "report/web/profiles.h"
 #include "report/web/query.h"
 
@@ -18,15 +19,6 @@ class Control {
   // "start", "stop", "snapshot": those that the program takes now.
   virtual std::vector<std::string> actions() const = 0;
   virtual Status run(const std::string& action) = 0;
-};
-
-// No program that can be told anything.
-class NoControl : public Control {
- public:
-  std::vector<std::string> actions() const override { return {}; }
-  Status run(const std::string&) override {
-    return Error{"", std::nullopt, "this program takes no commands", ""};
-  }
 };
 
 // A profile to compare with: a file beside those that are served, or a mark.
@@ -62,6 +54,9 @@ struct Page {
   std::string amount(std::uint64_t cost) const;
   std::string share(std::uint64_t cost) const;  // "12.3%" of what was kept
   double percent(std::uint64_t cost) const;
+  // HTML: how often, "·" where only samples saw it beside calls that were counted, else nothing.
+  std::string calls(std::uint64_t calls, bool is_sampled) const;
+  std::string calls(const analysis::VisibleNode& node) const;
 };
 
 }  // namespace fbleprof::web

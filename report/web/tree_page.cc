@@ -117,8 +117,8 @@ class TreeHtml {
                          change == 0 ? "" : page_.amount(change));
     }
     out += fmt::format("<td class=num>{}<td class=name>{}<span class=twig>{}</span>{}",
-                       node.calls == 0 ? "" : report::count(node.calls), indent(level),
-                       has_below ? "▾" : "·", names_->link(node.function));
+                       page_.calls(node), indent(level), has_below ? "▾" : "·",
+                       names_->link(node.function));
     if (node.recurses)
       out += " <span class=mark title=\"calls back to a context further up\">↻</span>";
     if (node.by_tail_call) out += " <span class=mark title=\"reached by a tail call\">⇒</span>";

@@ -6,6 +6,7 @@
 #include "profile/reader.h"
 #include "profile/verify.h"
 #include "report/text/escape.h"
+#include "report/text/words.h"
 
 namespace fbleprof::web {
 
@@ -14,15 +15,6 @@ using namespace report;
 namespace {
 
 constexpr std::size_t kRows = 100;
-
-bool has_word(std::string_view words, std::string_view word) {
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    if (words.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
 
 // The invariants of each file that is served.
 std::vector<FileChecks> checks_of(const Site& site) {

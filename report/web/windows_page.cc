@@ -108,7 +108,7 @@ std::string windows_body(const Page& page) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     out += fmt::format(
         "<tr><td class=\"num share\">{}{}<td class=text>{}<td class=text>{}<td "
-        "class=actions>{}</tr>",
+        "class=text>{}</tr>",
         bar(report::percent_of(parts[i].cost, most)), page.amount(parts[i].cost),
         moment_html(parts[i].begin, "start"),
         moment_html(parts[i].end, page.site.is_live ? "now" : "end"), links(page, parts, i));

@@ -18,6 +18,20 @@ _fble_prof() {
     return
   fi
 
+  if ((cword == 2)) && [[ ${words[1]} == attach || ${words[1]} == detach ]] && [[ $cur != -* ]]; then
+    _pids
+    return
+  fi
+  # And so is `fble-prof ctl`.
+  if ((cword > 1)) && [[ ${words[1]} == ctl ]]; then
+    if ((cword == 2)); then
+      _filedir
+    elif ((cword == 3)); then
+      mapfile -t COMPREPLY < <(compgen -W 'status start stop snapshot reset windows' -- "$cur")
+    fi
+    return
+  fi
+
   local i word
   for ((i = 1; i < cword; i++)); do
     word=${words[i]}
@@ -27,7 +41,8 @@ _fble_prof() {
         return
         ;;
       --*=*) ;;
-      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs)
+      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs | \
+        --delay | --duration | --control-signal | --window | --children)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -69,11 +84,23 @@ _fble_prof() {
       return
       ;;
   esac
+  case $prev in
+    --delay | --duration | --window)
+      mapfile -t COMPREPLY < <(compgen -W '500ms 10s 1m' -- "$cur")
+      return
+      ;;
+    --control-signal)
+      mapfile -t COMPREPLY < <(compgen -W 'USR1 USR2 RTMIN+1' -- "$cur")
+      return
+      ;;
+  esac
   $split && return
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --tick-period= --exact --runs= --memory-profile --callsites --leaves --faults --no-native-below --native --no-lua --no-python --start-off --names --verbose --help
+      --tick-period= --exact --runs= --memory-profile --waits --no-waits --callsites --leaves --faults
+      --no-native-below --native --no-lua --no-python --start-off
+      --children= --delay= --duration= --control-signal= --window= --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return

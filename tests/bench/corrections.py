@@ -7,21 +7,21 @@ cost, our own cost that was sampled in it (ns), the calls of it and the calls th
 import accuracy
 
 # name: (function of (self, overhead, calls in, calls out) and parameters, ranges of the parameters)
-COSTS = [0.5 * step for step in range(21)]  # ns a call
+COSTS = [0.5 * step for step in range(21)]  # ns per call
 SHARES = [0.05 * step for step in range(-4, 21)]
 FORMS = {
     "none: the time without what was sampled in the hooks":
         (lambda own, ours, calls, made: own, []),
-    "a cost a call, off the time with hooks, from the callee":
+    "a cost per call, off the time with hooks, from the callee":
         (lambda own, ours, calls, made, cost: own + ours - cost * calls, [COSTS]),
     "the same, half from the callee, half from the caller":
         (lambda own, ours, calls, made, cost: own + ours - cost * (calls + made) / 2, [COSTS]),
     "a share of the sampled cost given back":
         (lambda own, ours, calls, made, share: own + share * ours, [SHARES]),
-    "a share given back, less a cost a call":
+    "a share given back, less a cost per call":
         (lambda own, ours, calls, made, share, cost: own + share * ours - cost * calls,
          [SHARES, COSTS]),
-    "a share given back, less a cost a call made":
+    "a share given back, less a cost per call made":
         (lambda own, ours, calls, made, share, cost: own + share * ours - cost * made,
          [SHARES, COSTS]),
 }
@@ -57,7 +57,7 @@ def choices(ranges):
 
 
 def tried(results):
-    """A row a form: its name, its parameters fitted to all workloads, and by workload the worst
+    """One row per form: its name, its parameters fitted to all workloads, and by workload the worst
     function's error in points and the self total against the plain run."""
     workloads = results["accuracy"]
     rows = []

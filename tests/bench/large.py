@@ -104,7 +104,7 @@ def calls_of(run):
 
 
 def above(runs, plain):
-    """ns a call above the plain run of the same round."""
+    """ns per call above the plain run of the same round."""
     return measure.spread((run.cpu - bare.cpu) / calls_of(bare) * 1e9 for run, bare in zip(runs, plain))
 
 
@@ -143,7 +143,7 @@ def depth(context):
 
 
 def in_pairs(context, which, walks, settings):
-    """Each setting's ns a call above plain, contexts, and its price against the first one's."""
+    """Each setting's ns per call above plain, contexts, and its price against the first one's."""
     plain, runs, contexts = [], {name: [] for name in settings}, {}
     for turn in range(context.rounds or 5):
         print(f"  large: {', '.join(settings)} ({turn + 1})", flush=True)
@@ -181,7 +181,7 @@ def threads(context):
 
 
 def making(context):
-    """ns a context made: what the first round of the same walks takes longer than the second, which finds
+    """ns per context made: what the first round of the same walks takes longer than the second, which finds
     them all."""
     program = AT_THE_LIMIT.binary(context, "fentry")
     walks = round(100000 * context.scale)

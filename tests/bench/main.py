@@ -5,10 +5,10 @@ Installs what that needs, builds the workloads from Debian's sources (in build/b
 in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
-  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large, memory) or only this
-               workload; may be given again. Prints, and writes to build/bench instead of docs/
+  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large, compilers, memory) or
+               only this workload; may be given again. Prints, and writes to build/bench instead of docs/
   --large      also measure large programs, which takes half an hour more: random ones of up to
-               seven million contexts, and cppcheck
+               seven million contexts, cppcheck, gcc and clang
   --continue   keep the parts that the run before this one has measured; with --only, measure these
                again and put them in their place
   --no-setup   do not look for missing packages
@@ -23,6 +23,7 @@ import time
 
 import accuracy
 import builds
+import compilers
 import large
 import memory
 import packages
@@ -34,7 +35,7 @@ import workloads
 import write_up
 
 PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
-ON_DEMAND = ["large", "memory"]
+ON_DEMAND = ["large", "compilers", "memory"]
 BY_WORKLOAD = ("prices", "xray", "accuracy")
 
 
@@ -98,7 +99,7 @@ def main():
 
     chosen_parts = [part for part in PARTS + ON_DEMAND if part in arguments.only] or PARTS
     if arguments.large and "large" not in chosen_parts:
-        chosen_parts = [*chosen_parts, "large"]
+        chosen_parts = [*chosen_parts, "large", "compilers"]
     chosen = [w for w in workloads.WORKLOADS if w.name in arguments.only] or workloads.WORKLOADS
     for workload in chosen if set(chosen_parts) & {*BY_WORKLOAD, "small"} else []:
         for variant in workload.variants:
@@ -112,6 +113,7 @@ def main():
         "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
         "reports": lambda: reports.measure_reports(context),
         "large": lambda: large.measure_large(context),
+        "compilers": lambda: compilers.measure_compilers(context),
         "memory": lambda: memory.measure_memory(context),
     }
     # What is named is measured again, in a run that was whole.

@@ -104,7 +104,7 @@ def draw(results):
 
 
 def draw_large(found):
-    """docs/performance_large.svg: ns a call against contexts, both logarithmic."""
+    """docs/performance_large.svg: ns per call against contexts, both logarithmic."""
     left, top, width, height = 70, 50, 640, 300
     shapes = sorted(found["shapes"], key=lambda s: s["contexts"])
     lines = [("fbleprof", OURS, "above"), ("gprof", THEIRS, "gprof"), ("uftrace, cheapest", COLOURS[3], "uftrace")]
@@ -113,7 +113,7 @@ def draw_large(found):
     def place(contexts, ns):
         return (left + width * (math.log10(contexts) - 3) / 4,
                 top + height * (1 - math.log10(max(ns, 1)) / 4))
-    out = axes(left, top, width, height, "ns a call above plain, against contexts (both log scale)")
+    out = axes(left, top, width, height, "ns per call above plain, against contexts (both log scale)")
     for decade in decades:
         x = place(10 ** decade, 1)[0]
         out += [line([(x, top), (x, top + height)], FAINT, 0.7),

@@ -44,7 +44,7 @@ def start(context):
 
 
 def memory(context):
-    """Resident bytes a thread: the difference between many threads and few, less the plain one's."""
+    """Resident bytes per thread: the difference between many threads and few, less the plain one's."""
     few, many = 4, 68
     result = {}
     for name, variant, env in (("plain", "plain", {}),

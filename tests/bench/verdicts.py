@@ -116,7 +116,7 @@ def rows(results, budget):
         add("two threads, hooked (fib): twice the work, times the wall clock", "as plain",
             f"{ours:.2f}; plain {plain:.2f}", ours <= plain * 1.05)
         thread = small["memory"]["hooked_bytes"]
-        add("memory", "≤ 64 bytes a node, ≤ 32 an edge, ≤ 1 MB a thread",
+        add("memory", "≤ 64 bytes per node, ≤ 32 an edge, ≤ 1 MB per thread",
             f"64, 32, {size(thread)} a thread", thread <= 1e6,
             f"without hooks {size(small['memory']['unhooked_bytes'])}")
     accuracy = results.get("accuracy")

@@ -3,6 +3,7 @@ import pathlib
 import textwrap
 
 import corrections as corrections_of
+import compilers as compilers_of
 import large as large_of
 import memory as memory_of
 import peers as peers_of
@@ -36,14 +37,16 @@ def write(results, directory):
     rows = verdicts.rows(results, read_budget())
     if results.get("large"):
         rows += large_of.rows(results)
+    if results.get("compilers"):
+        rows += compilers_of.rows(results)
     if rows:
         parts.append("## Targets\n\n" + table(
             ["what", "target", "measured", "", "for comparison"],
             [[r.what, r.target, r.measured, "pass" if r.passes else "**miss**", r.remark] for r in rows]))
         parts.append(misses(results, rows))
     for name, section in (("prices", prices), ("xray", xray), ("signals", signals),
-                          ("accuracy", accuracy), ("small", small), ("large", large), ("memory", memory),
-                          ("reports", reports)):
+                          ("accuracy", accuracy), ("small", small), ("large", large),
+                          ("compilers", compilers), ("memory", memory), ("reports", reports)):
         if results.get(name):
             parts.append(section(results))
     directory.mkdir(exist_ok=True)
@@ -206,11 +209,12 @@ def small(results):
     return "## Small prices\n\n" + table(["what", "measured"], rows)
 
 
+def ns(spread):
+    return f"{spread['median']:.1f} ({spread['low']:.1f} to {spread['high']:.1f})" if spread else ""
+
+
 def large(results):
     found = results["large"]
-
-    def ns(spread):
-        return f"{spread['median']:.1f} ({spread['low']:.1f} to {spread['high']:.1f})" if spread else ""
     shapes = sorted(found["shapes"], key=lambda s: s["contexts"])
     rows = [[s["title"], f"{s['contexts']:,}", f"{s['plain']['median'] / s['calls'] * 1e9:.1f}", ns(s["above"]),
              ns(s.get("gprof")), ns(s.get("uftrace")), f"{s['bytes'] / s['contexts']:.0f}"] for s in shapes]
@@ -219,14 +223,14 @@ def large(results):
 
         `tests/bench/large_program.py` writes programs whose functions call each other at random, level by
         level: there are nearly as many contexts as ways through them. Each makes some 20 million calls. This
-        is worse than real programs are, whose calls go the same ways again. ns a call above plain, medians of
+        is worse than real programs are, whose calls go the same ways again. ns per call above plain, medians of
         pairs and their range; gprof runs on the objects that we run on, uftrace (`-t 1s`, its cheapest) a
         fifth of the work, once.
 
-        ![ns a call against contexts](performance_large.svg)
+        ![ns per call against contexts](performance_large.svg)
 
-        """) + table(["program", "contexts", "plain, ns a call", "**fbleprof**, above it", "gprof", "uftrace",
-                      "bytes a context"], rows)
+        """) + table(["program", "contexts", "plain, ns per call", "**fbleprof**, above it", "gprof", "uftrace",
+                      "bytes per context"], rows)
     room, over = (found["limit"][name] for name in ("room", "limit"))
     made = found["making"]
     rows = [
@@ -240,22 +244,33 @@ def large(results):
          ns(made["ns"]) + " a context"],
         *([f"{which} thread{'s' if which == 'two' else ''}, {name}", "", ns(pair[which])]
           for name, pair in found["threads"].items() for which in ("one", "two"))]
-    text += "\n" + table(["what", "contexts", "ns a call above plain"], rows)
+    text += "\n" + table(["what", "contexts", "ns per call above plain"], rows)
     checked = found["cppcheck"]
     return text + textwrap.dedent(f"""
         Below a context at the limit of depth, pairs of caller and callee are still counted. Where that is
-        most of the tree, a limit makes it larger and dearer: here only a limit of 2 is of use.
+        most of the tree, a limit makes it larger and more expensive: here only a limit of 2 helps.
 
         cppcheck, Debian's, built with `-O2 -pg -mfentry`, checks `{large_of.CHECKED}` of its own source:
         {checked['calls'] / 1e6:.0f} million calls in {checked['contexts']:,} contexts, plain {checked['plain']['median']:.2f} s.
 
-        """) + table(["tool", "CPU time against plain", "ns a call above plain"],
+        """) + table(["tool", "CPU time against plain", "ns per call above plain"],
                      [[title, verdicts.ratio(checked[name]["ratio"]), ns(checked[name]["above"])]
                       for name, title in (("hooked", "**fbleprof**"), ("gprof", "gprof"),
-                                          ("uftrace", "uftrace, cheapest"))]) + textwrap.dedent("""
-        Compilers as Debian ships them (gcc's `cc1`, clang) have no hooks. What they would cost cannot be
-        measured without rewriting their entries, which fbleprof does not do.
-        """)
+                                          ("uftrace", "uftrace, cheapest"))]) + "\n"
+
+
+def compilers(results):
+    rows = [[one["title"], f"{one['calls'] / 1e6:,.0f}", f"{one['contexts']:,}", f"{one['plain']['median']:.2f}",
+             verdicts.ratio(one["ratio"]), ns(one["above"])] for one in results["compilers"]]
+    return textwrap.dedent("""\
+        ## Compilers, every call counted
+
+        gcc's `cc1` and clang as Debian ships them have no hooks: `--exact` rewrites the starts of their
+        functions, and of their libraries' (clang's are in libLLVM). They compile preprocessed files, and
+        write the same code as without.
+
+        """) + table(["program", "million calls", "contexts", "plain, s", "CPU time against plain",
+                      "ns per call above plain"], rows)
 
 
 def memory(results):

@@ -204,8 +204,27 @@ async function inAFile(browser) {
   await page.waitForFunction(() => document.querySelector("h1").textContent === "lex");
   await page.goBack();
   await page.waitForFunction(() => document.querySelector("h1").textContent === "Self");
+  // Lists work on what is in the file: one click, a chip, undo, and links keep them.
+  const names = () => page.locator("main td.name a.fn").allTextContents();
+  const row = (name) => page.locator("main tr[data-id]", { has: page.getByRole("link", { name, exact: true }) });
+  assert.ok((await names()).includes("lex"));
+  await row("lex").hover();
+  await row("lex").locator("button[name=exc]").click();
+  await page.waitForFunction(() => document.querySelector(".chip.exc")?.textContent?.includes("without lex"));
+  assert.ok(!(await names()).includes("lex"));
+  assert.match(await row("parse").textContent(), /^0/, "nothing but lex was below parse, beside what the attack took");
+  await row("run").hover();
+  await row("run").locator("button[name=fold]").click();
+  await page.waitForSelector(".chip.fold");
+  assert.ok(!(await names()).includes("run"));
   await page.keyboard.press("f");
   await page.waitForSelector(".flame canvas");
+  assert.match(page.url(), /exc=id.*fold=id/);
+  assert.strictEqual(await page.locator(".chip").count(), 2);
+  await page.keyboard.press("u");
+  await page.waitForFunction(() => document.querySelectorAll(".chip").length === 1);
+  await page.keyboard.press("u");
+  await page.waitForFunction(() => !document.querySelector(".chip"));
   assert.notStrictEqual(await page.title(), "owned");
   assert.deepStrictEqual(page.trouble, []);
 }

@@ -117,3 +117,20 @@ cat >"$dir/expected" <<'TREE'
     even (line 8): 2 calls, 0 tail calls, 2 ticks
 TREE
 diff "$dir/expected" "$dir/profiled.out" || fail "the example's tree"
+
+for optimized in -O0 -O2; do
+  begin "a stack that the handler reads, $optimized"
+  gcc -std=c99 $optimized -Wall -Wextra -Werror -I"$include" "$SOURCE/docs/examples/sampled_interpreter.c" \
+    -o "$dir/interpreter" -pthread || fail "cannot build docs/examples/sampled_interpreter.c"
+  same "$dir/interpreter"
+  verified "$profile"
+  near_share "light" "$(dominated light)" 28.6 3
+  near_share "heavy" "$(dominated heavy)" 42.9 3
+  near_share "callback" "$(dominated callback)" 42.9 3
+  "$REPORT" --edges --format csv --all "$profile" >"$dir/edges.csv"
+  for edge in main,heavy main,callback callback,light; do
+    grep -q "^$edge," "$dir/edges.csv" || fail "no $edge"
+  done
+  # The loop and what leads back into it stand between a script's functions.
+  check "the runtime's functions are left out" "$(grep -c '^callback,\(run\|apply\)' "$dir/edges.csv")" = 0
+done

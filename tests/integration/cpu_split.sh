@@ -1,5 +1,5 @@
 #!/bin/bash
-# A known split of CPU time is reported as it is, but for chance, in every hook mode and without.
+# A known split of CPU time is reported as it is, within what chance does, in every hook mode and without.
 . "$(dirname "$0")/lib.sh"
 milliseconds=${SPLIT_MS:-5000}
 

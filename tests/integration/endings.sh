@@ -19,7 +19,7 @@ for how in return term segv; do
   verified "$profile"
 done
 
-# What is left at the end is charged: the tree's sum is the clock, but for a killed one.
+# What is left at the end is charged: the tree's sum is the clock, except after a kill.
 for how in return _exit quick_exit abort segv exec; do
   begin "charged to the end: $how"
   profiled "$PROGRAMS/endings.fentry" $how

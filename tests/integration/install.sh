@@ -104,3 +104,5 @@ export PKG_CONFIG_PATH=$pc
 gcc $(pkg-config --cflags fbleprof) "$project/blocks.c" -o "$dir/blocks" ||
   fail "pkg-config's flags do not do"
 check "it names the library" -e "$(pkg-config --variable=preload fbleprof)"
+gcc "$(pkg-config --variable=instrument fbleprof)" -c "$project/part.c" -o "$dir/part.o" ||
+  fail "gcc does not take the flag that makes room for hooks"

@@ -26,6 +26,9 @@ cp "$profile" "$work/other"
 settings=("LD_PRELOAD=$LIB:$(dirname "$LIB")/libfbleprof_alloc.so" FBLEPROF_ALLOCS=exact)
 profiled "$PROGRAMS/allocates.fentry" containers
 cp "$profile" "$work/allocates"
+settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
+profiled "$PROGRAMS/waits.fentry" fork
+cp "$profile" "$work/waits"
 "$FBLE_PROF" --exact --out "$work/exact" "$PROGRAMS/exact_entries.plain" >"$dir/exact.out"
 documented self "" --self "$work/sites"
 documented dominated "" --dominated "$work/sites"
@@ -48,6 +51,7 @@ documented diff-tree "" --diff "$work/other" "$work/recursion"
 documented diff-self "" --self --diff "$work/other" "$work/recursion"
 documented diff-dominated "" --dominated --diff "$work/other" "$work/recursion"
 documented allocations "" --allocations "$work/allocates"
+documented waits "" --waits "$work/waits"
 documented summary "one profile" --summary "$work/sites"
 documented summary "several" --summary "$work/sites" "$work/other"
 documented threads "" --threads "$work/sites"

@@ -114,3 +114,39 @@ for program in notes.fentry far.fentry far_pie.fentry; do
   expected
   check "the program is $program" "$(basename "$(fact executable)")" = "$program"
 done
+
+# The loader maps it, finds that a symbol is missing, and maps the next one in its place.
+begin "a library that cannot be loaded, and another in its place"
+cat >"$dir/library.c" <<'END'
+#ifdef LACKING
+void missing(void);
+void call(void) { missing(); }
+#else
+void call(void) {}
+#endif
+__attribute__((noinline)) long NAME(long n) {
+  unsigned long x = 1;
+  for (long i = 0; i < n; ++i) {
+    x = x * 6364136223846793005ul + 1;
+    __asm__ volatile("" : "+r"(x));
+  }
+  return (long)x;
+}
+END
+cat >"$dir/host.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* lacking = dlopen(argv[1], RTLD_NOW);
+  void* whole = dlopen(argv[argc - 1], RTLD_NOW);
+  long (*work)(long) = (long (*)(long))dlsym(whole, "works");
+  printf("%d %d\n", lacking != 0, work(100000000) != 0);
+  return 0;
+}
+END
+gcc -O1 -shared -fPIC -DLACKING -DNAME=fails "$dir/library.c" -o "$dir/lacking.so"
+gcc -O1 -shared -fPIC -DNAME=works "$dir/library.c" -o "$dir/whole.so"
+gcc -O1 "$dir/host.c" -o "$dir/host" -ldl
+same "$dir/host" "$dir/lacking.so" "$dir/whole.so"
+verified "$profile"
+check "time is the second one's" "$(share works | cut -d. -f1)" -ge 80

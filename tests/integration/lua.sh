@@ -71,6 +71,32 @@ else
   skip "liblua5.4-dev is not installed"
 fi
 
+# Sampled: nothing is installed in Lua.
+samples() { settings+=(LD_PRELOAD="$LIB:$adapter"); }
+path_is_there() { "$REPORT" --path "$1" "$profile" >/dev/null 2>&1 || fail "there is no path $1"; }
+for lua in lua5.2 lua5.3 lua5.4; do
+  command -v $lua >/dev/null || continue
+  begin "sampled, $lua"
+  samples
+  same $lua "$scripts/shares.lua"
+  verified "$profile"
+  path_is_there "main chunk,direct,work"
+  path_is_there "produce,work"
+  path_is_there "main chunk,from_c,table.sort"
+  path_is_there "compare,work"
+  near "direct" "$(dominated direct)" 40 15
+  near "in a coroutine" "$(dominated produce)" 40 15
+  least=$(dominated work)
+  near "all the work" "$least" 98 4
+  for script in calls coroutines hooks exits; do
+    begin "sampled $script, $lua"
+    samples
+    settings+=(FBLEPROF_RATE=5000)
+    same $lua "$scripts/$script.lua"
+    verified "$profile"
+  done
+done
+
 # fble-prof knows the interpreter, also behind a script's first line.
 begin "fble-prof loads the adapter"
 printf '#!/usr/bin/env lua5.4\nlocal function f() end\nfor i = 1, 9 do f() end\n' >"$dir/script"

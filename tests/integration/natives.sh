@@ -99,6 +99,7 @@ for path in plain_body,helper,grind hooked_body,in_fiber,helper,grind plain_hand
 done
 for mode in fentry mcountc cyg; do
   for sites in 0 1; do
+    [ "$mode.$sites" = mcountc.0 ] || [ "$mode.$sites" = cyg.0 ] && continue
     begin "fibers, signal stacks and parts, $mode, call sites $sites"
     settings=(FBLEPROF_CALLSITES="$sites")
     same "$PROGRAMS/natives_apart.$mode" 60

@@ -57,6 +57,7 @@ begin "counts are cProfile's"
 settings=(FBLEPROF_EXACT=on)
 same "$python" "$scripts/counted.py"
 compared "$dir/counts"
+check "the loop stands for the functions" "$(grep -c '^\(fib\|deep\),_PyEval_EvalFrameDefault,' "$dir/edges.csv")" = 0
 
 begin "counts in threads"
 "$python" "$counts" setprofile "$scripts/counted.py" "$dir/counts" threads >/dev/null || fail "setprofile"
@@ -79,6 +80,19 @@ for settings_of in "" FBLEPROF_EXACT=on; do
     grep -q '^square,' "$dir/self.csv" || fail "no functions of child processes"
   done
 done
+
+begin "a wrapper"
+mkdir "$dir/run"
+# With a profile of its own: bash does some work.
+cat >"$dir/run/wrapper" <<WRAPPER
+#!/bin/bash
+for ((i = 0; i < 100000; ++i)); do :; done
+exec "$python" "\$@"
+WRAPPER
+chmod +x "$dir/run/wrapper"
+(cd "$dir/run" && LD_PRELOAD=$LIB ./wrapper "$scripts/split.py" 20000 >/dev/null &&
+  "$REPORT" --self --all --format csv >self.csv 2>/dev/null) || fail "no report"
+grep -q '^three,' "$dir/run/self.csv" || fail "the report without a name ends at the wrapper"
 
 begin "ways to start a script"
 mkdir "$dir/profiled/package"

@@ -94,7 +94,7 @@ done
 
 begin 'packed profiles'
 cd "$dir" || exit 1
-# Without files and lines, which a packed profile has at hand.
+# Without files and lines, which a packed profile keeps.
 self_of() { "$REPORT" --self --format csv "$1" 2>err | sed 's/,[^,]*,[0-9]*$//'; }
 cp ../our_exports_are_our_profiles/hooked prog
 record mlmon.out ./prog

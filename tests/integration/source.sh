@@ -25,7 +25,7 @@ for mode in fentry mcountc cyg; do
   done
   check "all calls" "$(sites calls)" = 20000
   first=$(sites cost "$(line_of 'first site')") second=$(sites cost "$(line_of 'second site')")
-  check "the dear site costs more ($first, $second)" "$first" -lt "$second"
+  check "the expensive site costs more ($first, $second)" "$first" -lt "$second"
 
   begin "first sites $mode"
   same "$PROGRAMS/sites.$mode" 5000
@@ -61,7 +61,7 @@ profiled "$PROGRAMS/sites.fentry" 50000
 # total LINE: the inclusive cost of a line of the caller.
 total() { annotated caller --source | awk -F, -v line="$1" '$1 == 0 && $4 == line { sum += $7 } END { print sum + 0 }'; }
 second=$(total "$(line_of 'second site')") first=$(total "$(line_of 'first site')")
-check "the dear line has its callee's cost ($first, $second)" "$second" -gt "$((first * 5))"
+check "the expensive line has its callee's cost ($first, $second)" "$second" -gt "$((first * 5))"
 whole=$("$REPORT" --dominated --format csv "$profile" | awk -F, '$1 == "caller" { print $3 }')
 check "which is most of the caller's ($second of $whole)" "$((second * 100))" -gt "$((whole * 60))"
 "$REPORT" --annotate twice --source "$profile" >"$dir/text" || fail "an inlined function has lines: $(cat "$dir/text")"
@@ -106,7 +106,7 @@ done
 begin "coverage of what has no hooks"
 same "$PROGRAMS/notes.plain" mutual
 check "it says so" "$("$REPORT" --coverage "$profile")" = \
-  'no function has a hook: build with -pg -mfentry or -finstrument-functions, or record with --exact'
+  'no function has a hook: build with -fpatchable-function-entry=5, -pg -mfentry or -finstrument-functions, or record with --exact'
 
 begin "sampled addresses"
 settings=(FBLEPROF_LEAVES=1)

@@ -33,12 +33,17 @@ def output_of(*command):
 
 
 def read_code(binary):
-    """(functions that call a hook on entry, functions that another one jumps to)."""
+    """(functions that call a hook on entry or have room for one, functions that another one jumps to)."""
     hooked, jumped_to, function = set(), set(), None
+    nops = 0  # at the start of the function: five are room for a hook
     for line in output_of("objdump", "-d", "--no-show-raw-insn", binary).splitlines():
         start = re.match(r"[0-9a-f]+ <([^>]+)>:", line)
         if start:
-            function = start.group(1)
+            function, nops = start.group(1), 0
+            continue
+        nops = nops + 1 if line.endswith("\tnop") else nops if "endbr64" in line else 9
+        if nops == 5:
+            hooked.add(source_name(function))
         elif re.search(r"call.*<(__fentry__|mcount|_mcount|__cyg_profile_func_enter)\b", line):
             hooked.add(source_name(function))
         else:

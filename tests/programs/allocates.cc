@@ -14,29 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <map>
-#include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "containers.h"
+
 #define NOT_INLINED __attribute__((noinline))
 
-static NOT_INLINED void fill(std::map<std::string, std::string>& map, int n) {
-  for (int i = 0; i < n; ++i) {
-    map["key number " + std::to_string(i * 7919 % n) + " of the map"] =
-        "the value of entry " + std::to_string(i);
-  }
-}
-static NOT_INLINED long lists(int n) {
-  long sum = 0;
-  for (int round = 0; round < n; ++round) {
-    std::vector<std::unique_ptr<int>> all;
-    for (int i = 0; i < 100; ++i) all.push_back(std::make_unique<int>(i));
-    for (auto& one : all) sum += *one;
-  }
-  return sum;
-}
 static NOT_INLINED void containers() {
   std::map<std::string, std::string> map;
   fill(map, 5000);

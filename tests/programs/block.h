@@ -4,7 +4,7 @@
 // says. A call followed by KEEP stays a call (no tail call). work() burns CPU time in whoever calls
 // it, the same amount per unit.
 //
-// Programs print what must be counted, one line a pair: "expect CALLER CALLEE CALLS". The scripts
+// Programs print what must be counted, one line per pair: "expect CALLER CALLEE CALLS". The scripts
 // hold the profile against those lines.
 #pragma once
 

@@ -1,15 +1,6 @@
 /* Function starts that must not be overwritten, or only with care. exact_entries.c includes it. */
         .text
-        .macro  FUNCTION name
-        .p2align 4
-        .globl  \name
-        .type   \name, @function
-\name:  .cfi_startproc
-        .endm
-        .macro  END name
-        .cfi_endproc
-        .size   \name, .-\name
-        .endm
+        .include "function.inc"
 
         /* A loop's head two bytes in, which only a jump table names. */
 FUNCTION table

@@ -45,7 +45,7 @@ class FileBuilder {
   // Where the next record will stand.
   format::Ref end() const { return static_cast<format::Ref>(bytes_.size() / format::kUnitBytes); }
 
-  // A record of any kind, zero but for its head.
+  // A record of any kind; only its head is not zero.
   format::Ref add(format::Kind kind, std::size_t bytes);
   void zeros(std::size_t units);
 

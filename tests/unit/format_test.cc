@@ -128,7 +128,9 @@ std::string describe_layout() {
   FIELD(Thread, lost_calls);
   FIELD(Thread, deep_calls);
   FIELD(Thread, unmatched);
-  FIELD(Thread, reserved);
+  FIELD(Thread, wait_since_ns);
+  FIELD(Thread, wait_context);
+  FIELD(Thread, wait_kind);
   layout.record<format::Tree>("Tree");
   FIELD(Tree, head);
   FIELD(Tree, thread);
@@ -216,6 +218,8 @@ std::string describe_layout() {
   FIELD(Header, children);
   FIELD(Header, depth_limit);
   FIELD(Header, newest_module);
+  FIELD(Header, request);
+  FIELD(Header, is_recording);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
   NUMBER(kModuleIsKnown);
@@ -253,6 +257,9 @@ std::string describe_layout() {
   NUMBER(Kind::kSnapshot);
   NUMBER(Kind::kSnapshotNodes);
   NUMBER(Kind::kSnapshotEdges);
+  NUMBER(Request::kNone);
+  NUMBER(Request::kStart);
+  NUMBER(Request::kStop);
   NUMBER(State::kStarting);
   NUMBER(State::kLive);
   NUMBER(State::kEnded);
@@ -302,6 +309,11 @@ std::string describe_layout() {
   NUMBER(Role::kVirtualTime);
   NUMBER(Role::kEvent);
   NUMBER(Role::kLevel);
+  NUMBER(Role::kWaits);
+  NUMBER(Role::kLongestWait);
+  NUMBER(Role::kWaitClass);
+  NUMBER(Role::kEventWait);
+  NUMBER(Role::kPeerWait);
   return layout.text();
 }
 
@@ -329,7 +341,7 @@ TEST(Format, EveryFieldOfAWrittenFileStandsAtItsPlace) {
   const format::Ref node = file.node("a b");
   const auto bytes = file.bytes();
   EXPECT_EQ(
-      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x00\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
+      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x01\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 4096 + 4, "\x02\x00\x1e\xfb", 4), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + node * 32, "\x08\x07\x06\x05\x04\x03\x02\x01", 8), 0);
 }

@@ -48,14 +48,34 @@ fbleprof_hooks_begin:
 fbleprof_restarts:
         .popsection
 
+/* In a template that is copied: the offset of fbleprof_hot is to be added to the last four bytes of
+ * the instruction before. capture/switching reads the table. */
+.macro ADD_OFFSET_HERE
+        .pushsection .rodata.fbleprof_offsets, "a", @progbits
+        .long   661f - 4 - fbleprof_near_hook
+        .popsection
+661:
+.endm
+        .pushsection .rodata.fbleprof_offsets, "a", @progbits
+        .globl  fbleprof_offsets
+        .hidden fbleprof_offsets
+        .p2align 2
+fbleprof_offsets:
+        .popsection
+
 /* Puts into rcx the slot for the tag in rdx and the callee, for a call in the context of the entry at
- * rax, and compares its tag; see arch/word.h. r11 = TLS offset of fbleprof_hot. */
-.macro FIND_SLOT callee
+ * rax, and compares its tag; see arch/word.h. r11 = TLS offset of fbleprof_hot, but in a template. */
+.macro FIND_SLOT callee, is_template=0
         mov     \callee, %rcx
         crc32q  %rdx, %rcx
         xor     ENTRY_WORD+WORD_HASH_BYTE(%rax), %ecx
         and     $CACHE_HASH_MASK, %ecx
+  .if \is_template
+        add     %fs:HOT_CACHE, %rcx
+        ADD_OFFSET_HERE
+  .else
         add     %fs:HOT_CACHE(%r11), %rcx
+  .endif
         cmp     %rdx, SLOT_TAG(%rcx)
 .endm
 
@@ -281,6 +301,75 @@ ENTRY_HOOK mcount, 1
  * it knows not to use r11 (-fipa-ra), so r11 is kept like any other. */
         .hidden fbleprof_exact_hook
 ENTRY_HOOK fbleprof_exact_hook, 0, HOOK_EXACT, 32
+
+/* Patchable functions (arch/hook_site.h), whose callers may keep values in r11 too. */
+        .hidden fbleprof_patched_hook
+ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
+
+/* Its hot path, as a template for a copy near each module with patchable functions, which call it
+ * directly. Thread-local variables are reached by constants, so it needs no r11. What the hot path
+ * cannot do goes to the hook itself, which starts anew: its address stands NEAR_HOOK_ADDRESS bytes
+ * before the copy. */
+        .globl  fbleprof_near_hook
+        .hidden fbleprof_near_hook
+        .type   fbleprof_near_hook, @function
+        .p2align 6
+fbleprof_near_hook:
+        .cfi_startproc
+        mov     %rax, -8(%rsp)
+        mov     %rcx, -16(%rsp)
+        mov     %rdx, -24(%rsp)
+0:      mov     %fs:HOT_TOP, %rax
+        ADD_OFFSET_HERE
+        test    %rax, %rax
+        jz      4f
+        cmp     %rsp, ENTRY_FRAME(%rax)
+        jbe     3f
+1:      mov     ENTRY_WORD(%rax), %rdx
+        xor     FRAME_BIAS(%rsp), %rdx
+        FIND_SLOT (%rsp), 1
+        jne     6f
+        mov     (%rsp), %rdx
+        cmp     %rdx, SLOT_CALLEE(%rcx)
+        jne     6f
+7:      cmp     %fs:HOT_LIMIT, %rax
+        ADD_OFFSET_HERE
+        jae     4f
+        mov     SLOT_CALLS(%rcx), %rdx
+        mov     SLOT_TO(%rcx), %rcx
+        incq    (%rdx)
+        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
+        mov     %rsp, ENTRY_BYTES+ENTRY_FRAME(%rax)
+        add     $ENTRY_BYTES, %rax
+        mov     %rax, %fs:HOT_TOP
+        ADD_OFFSET_HERE
+2:      mov     -8(%rsp), %rax
+        mov     -16(%rsp), %rcx
+        mov     -24(%rsp), %rdx
+        ret
+3:      sub     $ENTRY_BYTES, %rax
+        cmp     %rsp, ENTRY_FRAME(%rax)
+        jbe     3b
+        jmp     1b
+6:      mov     ENTRY_WORD(%rax), %rdx
+        xor     FRAME_BIAS(%rsp), %rdx
+        FIND_OTHER_SLOT (%rsp)
+        RESTARTABLE 0b, 2b, 0b
+        RESTARTABLE 3b, 4f, 0b
+4:      mov     -8(%rsp), %rax
+        mov     -16(%rsp), %rcx
+        mov     -24(%rsp), %rdx
+        jmp     *fbleprof_near_hook-NEAR_HOOK_ADDRESS(%rip)
+        .cfi_endproc
+        .size   fbleprof_near_hook, .-fbleprof_near_hook
+        .globl  fbleprof_near_hook_end
+        .hidden fbleprof_near_hook_end
+fbleprof_near_hook_end:
+        .pushsection .rodata.fbleprof_offsets, "a", @progbits
+        .globl  fbleprof_offsets_end
+        .hidden fbleprof_offsets_end
+fbleprof_offsets_end:
+        .popsection
 
 /* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site).
  * An ordinary call: all argument registers are free. Inlined functions share their frame with the

@@ -81,7 +81,7 @@ typedef struct fbleprof_visit {
 /* One function on a runtime's own stack, as a reader tells it to fbleprof_read_stack. */
 typedef struct fbleprof_frame {
   fbleprof_block block; /* 0: not to be shown */
-  uint32_t reserved;
+  uint32_t goes_on;     /* without marks, 1: the same frame of the loop runs the next one, too */
   /* An address on the machine stack inside the frame of the interpreter's loop that runs it, such
    * as that of a variable of the loop; 0: unknown. */
   uint64_t mark;
@@ -124,6 +124,8 @@ struct fbleprof_api {
   void (*profile_free)(fbleprof_profile* profile);
   int (*read_stack)(const void* loop, int (*reader)(void* state, fbleprof_frame* frame));
   int (*peek)(const void* from, void* to, size_t bytes);
+  int (*snapshot)(const char* name);
+  int (*reset)(void);
 };
 
 #ifndef FBLEPROF_BUILDING_LIBRARY
@@ -256,13 +258,24 @@ FBLEPROF_INLINE_ uint64_t* fbleprof_tick_counter(void) {
 /* -- Control -- */
 
 /* Turn recording on and off, for all threads. With FBLEPROF_START=off it starts off. Not from
- * signal handlers. */
+ * signal handlers. While it is off, functions call no hooks (-fpatchable-function-entry, -pg); a
+ * change takes two system calls for each module with such functions, and 10 ns a function. */
 FBLEPROF_INLINE_ void fbleprof_start(void) { FBLEPROF_CALL_(start()); }
 FBLEPROF_INLINE_ void fbleprof_stop(void) { FBLEPROF_CALL_(stop()); }
 /* Charges the calling thread's time up to now. Readers of the file do not need it. */
 FBLEPROF_INLINE_ void fbleprof_flush(void) { FBLEPROF_CALL_(flush()); }
 /* 1 while a profile is being recorded, 0 otherwise. */
 FBLEPROF_INLINE_ int fbleprof_is_enabled(void) { return FBLEPROF_CALL_OR_(is_enabled(), 0); }
+
+/* Keeps the values of all contexts as they are now, under a name, in the file: the report shows
+ * what came before, after, or between two of them. Another one of the same name replaces it. Some
+ * 90 bytes and 0.1 us for each context; names of up to 255 bytes. 0, or -1: not recorded, or no
+ * space. Not from signal handlers. */
+FBLEPROF_INLINE_ int fbleprof_snapshot(const char* name) {
+  return FBLEPROF_NEW_CALL_OR_(snapshot, (name), -1);
+}
+/* The report counts from here on. 0, or -1, as above. */
+FBLEPROF_INLINE_ int fbleprof_reset(void) { return FBLEPROF_NEW_CALL_OR_(reset, (), -1); }
 
 /* -- Green threads -- */
 

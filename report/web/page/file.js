@@ -1,12 +1,13 @@
 // Pages that stand in one file (--export html): links lead from one to another without a server.
 import { all, element, one } from "./dom.js";
+import { applyFileLists, fileAddress, fileHash, startFileLists } from "./file_lists.js";
 
 /** @param {() => void} start what a new page needs @returns {boolean} whether this is such a file */
 export function startFile(start) {
   const pages = one("#pages");
   if (!pages) return false;
   const show = () => {
-    const address = decodeURIComponent(location.hash.slice(1)) || "/overview";
+    const { path, metric } = fileAddress(), address = decodeURIComponent(fileHash(path, metric, []).slice(1));
     const main = one("main"), found = /** @type {HTMLTemplateElement | undefined} */ (all("template", pages).find((page) => page.dataset.page === address));
     if (!main) return;
     if (found) {
@@ -21,15 +22,17 @@ export function startFile(start) {
       else link.removeAttribute("aria-current");
     }
     window.scrollTo(0, 0);
+    applyFileLists(main);
     start();
   };
   window.addEventListener("hashchange", show);
   const metric = /** @type {HTMLSelectElement | null} */ (one(".metric select"));
   metric?.form?.addEventListener("submit", (event) => {
     event.preventDefault();
-    const path = (decodeURIComponent(location.hash.slice(1)) || "/overview").split("?")[0];
-    location.hash = metric.selectedIndex === 0 ? path : `${path}?metric=${encodeURIComponent(metric.value)}`;
+    const { path, lists } = fileAddress();
+    location.hash = fileHash(path, metric.selectedIndex === 0 ? "" : metric.value, lists);
   });
+  startFileLists();
   show();
   return true;
 }

@@ -41,6 +41,7 @@ function startOne(place) {
     if (module) lines.push(module);
     if (frame.flags & 1) lines.push("at least: recursion is folded");
     if (frame.flags & 2) lines.push("reached by a tail call");
+    if (frame.flags & 8) lines.push("· no hook: sampled, calls not counted");
     if (frame.flags & 4) lines.push("calls back to a context further up");
     return lines.join("\n");
   };
@@ -56,7 +57,7 @@ function startOne(place) {
     const name = element("a", model.functions.name[frame.fn], "fn");
     name.setAttribute("href", `${isFile ? "#" : ""}/block/${id}${state.replace("&", "?")}`);
     detail.append(name, ` ${quantityText(frame.cost, model.unit)} (${shareText(frame.cost, model.total)})`);
-    for (const [list, sign, title] of isFile ? [] : [["sel", "+ only through it", "only paths through it"], ["exc", "− without it", "no path through it"], ["fold", "~ fold", "charge it to its callers"]]) {
+    for (const [list, sign, title] of [["sel", "+ only through it", "only paths through it"], ["exc", "− without it", "no path through it"], ["fold", "~ fold", "charge it to its callers"]]) {
       const button = /** @type {HTMLButtonElement} */ (element("button", sign, list));
       button.setAttribute("form", "lists");
       button.name = list;
@@ -224,6 +225,7 @@ function startOne(place) {
       if (!canvas.isConnected) return;
       const zoom = event.state?.zoom;
       if (zoom) show(zoom[0], zoom[1]);
+      else if (one("#pages")) zoomTo(null);
       else fetchAt(event.state?.flame ?? location.pathname + location.search, false);
     });
   }

@@ -63,6 +63,27 @@ export class FlameDrawing {
     this.upRows = depth.up;
     this.rows = Math.min(mostRows, depth.up + depth.down + 1);
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    /** @type {Map<Frame, string>} */
+    this.colours = new Map();
+    this.coloured = "";
+    /** @type {boolean[] | null} */
+    this.colouredHits = null;
+  }
+
+  /** While a graph is moved its colours stay: to make them again takes longer than to draw. @param {Frame} frame @param {FlameView} view @param {boolean} isDark */
+  colour(frame, view, isDark) {
+    let colour = this.colours.get(frame);
+    if (!colour) this.colours.set(frame, colour = colourOf(this.model, frame, view, isDark));
+    return colour;
+  }
+
+  /** @param {FlameView} view @param {boolean} isDark */
+  forgetOldColours(view, isDark) {
+    const coloured = `${view.colour} ${isDark}`;
+    if (coloured === this.coloured && view.hits === this.colouredHits) return;
+    this.colours.clear();
+    this.coloured = coloured;
+    this.colouredHits = view.hits;
   }
 
   /** The row of a frame: callers stand above what they call. @param {Frame} frame */
@@ -77,6 +98,7 @@ export class FlameDrawing {
       this.canvas.style.height = `${height}px`;
     }
     const context = this.context, isDark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    this.forgetOldColours(view, isDark);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = "11px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
@@ -91,7 +113,7 @@ export class FlameDrawing {
         const wide = to - from;
         if (wide < 0.5) continue;
         const y = row * rowHeight;
-        context.fillStyle = colourOf(this.model, frame, view, isDark);
+        context.fillStyle = this.colour(frame, view, isDark);
         context.fillRect(from, y + 1, Math.max(wide - (wide > 3 ? 1 : 0), 0.5), rowHeight - 1);
         if (frame === view.chosen || frame === view.hovered) {
           context.strokeStyle = ink;

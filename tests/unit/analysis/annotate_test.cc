@@ -119,16 +119,16 @@ TEST(LineRows, APathCountsOnceForALine) {
 
 TEST(LineRows, InlinedLinesStandBelowTheLineOfTheirCall) {
   const Place first{"f", "a.c", 1}, second{"f", "a.c", 2};
-  const Place cheap{"g", "b.h", 8}, dear{"h", "b.h", 9};
+  const Place cheap{"g", "b.h", 8}, costly{"h", "b.h", 9};
   const auto rows = line_rows({sample(10, 1), sample(11, 2), sample(12, 4), sample(13, 8)},
-                              {{second}, {second, cheap}, {second, dear}, {first}});
+                              {{second}, {second, cheap}, {second, costly}, {first}});
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].place, first);
   EXPECT_EQ(rows[0].cost, 8u);
   EXPECT_EQ(rows[1].place, second);
   EXPECT_EQ(rows[1].cost, 7u);
   EXPECT_EQ(rows[1].own, 1u);
-  EXPECT_EQ(rows[2].place, dear);
+  EXPECT_EQ(rows[2].place, costly);
   EXPECT_EQ(rows[2].depth, 1u);
   EXPECT_EQ(rows[3].place, cheap);
 }

@@ -82,7 +82,7 @@ TEST(GmonTest, DamageIsOneLineWithItsOffset) {
     if (length == 20 || length == 41) continue;  // between records
     const auto cut = read_gmon(std::string_view(bytes).substr(0, length), "g");
     ASSERT_FALSE(cut.ok()) << length;
-    EXPECT_EQ(cut.error().line().find("g: offset "), 0u);
+    EXPECT_TRUE(cut.error().line().starts_with("g: offset ")) << cut.error().line();
   }
   bytes[20] = 9;
   EXPECT_EQ(read_gmon(bytes, "g").error().line().find("g: offset 20: damaged gmon.out: a record"),

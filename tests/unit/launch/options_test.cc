@@ -41,6 +41,14 @@ TEST(Request, TheModeOfAMemoryProfileStandsBehindAnEqualsSign) {
   EXPECT_EQ(mode("--memory-profile=exact,all"), "error");
 }
 
+TEST(Request, WaitsAreAskedForOrRefusedNotBoth) {
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(read_request({"--waits", "prog"}).environment, (Environment{{"FBLEPROF_WAITS", "1"}}));
+  EXPECT_EQ(read_request({"--no-waits", "prog"}).environment,
+            (Environment{{"FBLEPROF_WAITS", "off"}}));
+  EXPECT_NE(read_request({"--waits", "--no-waits", "prog"}).error, "");
+}
+
 TEST(Request, WhatIsNotAskedForIsLeftToTheEnvironment) {
   EXPECT_TRUE(read_request({"prog"}).environment.empty());
 }
@@ -97,6 +105,25 @@ TEST(Request, TheEndsOfTheRangesAreValid) {
   for (const char* word : {"--rate=1", "--rate=20000", "--memory=1M", "--memory=64g",
                            "--memory=1048576", "--memory=1024k"}) {
     EXPECT_EQ(read_request({word, "p"}).error, "") << word;
+  }
+}
+
+TEST(Request, WhenToRecordBecomesVariables) {
+  const Request request = read_request({"--delay=500ms", "--duration", "10s", "--control-signal",
+                                        "RTMIN+3", "--window=1m,5", "prog"});
+  EXPECT_EQ(request.error, "");
+  EXPECT_EQ(request.environment, (Environment{{"FBLEPROF_DELAY", "500ms"},
+                                              {"FBLEPROF_DURATION", "10s"},
+                                              {"FBLEPROF_CONTROL_SIGNAL", "RTMIN+3"}}));
+  EXPECT_EQ(request.windows.every, std::chrono::minutes(1));
+  EXPECT_EQ(request.windows.most, 5u);
+}
+
+TEST(Request, BadTimesAreRefused) {
+  for (const char* word : {"--delay=", "--delay=-1s", "--delay=5 s", "--duration=5x",
+                           "--duration=1001h", "--window=0", "--window=1s,0", "--window=1s,1001",
+                           "--window=1s,", "--control-signal=INT", "--control-signal=RTMIN+31"}) {
+    EXPECT_NE(read_request({word, "p"}).error, "") << word;
   }
 }
 

@@ -1,15 +1,6 @@
 /* Functions whose starts may be overwritten, or may not; entries_test.cc reads them in its own file. */
         .text
-        .macro  FUNCTION name
-        .p2align 4
-        .globl  \name
-        .type   \name, @function
-\name:  .cfi_startproc
-        .endm
-        .macro  END name
-        .cfi_endproc
-        .size   \name, .-\name
-        .endm
+#include "tests/programs/function.inc"
 
 FUNCTION entry_ordinary
         push    %rbx

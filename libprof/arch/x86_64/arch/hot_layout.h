@@ -41,6 +41,9 @@
 #define HOOK_CYG 1
 #define HOOK_EXACT 2 /* of a rewritten function: the callee is a trampoline's */
 
+/* Where the address of the hook stands before a copy of its hot path; arch/near_hook.h. */
+#define NEAR_HOOK_ADDRESS 72
+
 /* A trampoline: its call of the hook, and where its function's address stands before the return
  * address of that call; arch/trampoline.h. */
 #define TRAMPOLINE_CALL_BYTES 6

@@ -1,4 +1,4 @@
-// Small additions to RapidJSON's writer that several exporters want.
+// Small additions to RapidJSON's writer that all who write JSON want.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>

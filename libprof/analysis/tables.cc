@@ -1,0 +1,25 @@
+#include "analysis/tables.h"
+
+namespace fbleprof::analysis {
+
+const std::vector<FunctionRow>& Tables::functions() const {
+  std::call_once(functions_made_, [&] { functions_ = function_table(costs_); });
+  return functions_;
+}
+
+const PairIndex& Tables::pair_index() const {
+  std::call_once(index_made_, [&] { index_.emplace(costs_.profile()); });
+  return *index_;
+}
+
+const std::vector<PairRow>& Tables::pairs() const {
+  std::call_once(pairs_made_, [&] { pairs_ = pair_table(costs_, pair_index()); });
+  return pairs_;
+}
+
+const Cliques& Tables::cliques() const {
+  std::call_once(cliques_made_, [&] { cliques_ = find_cliques(costs_, pair_index()); });
+  return cliques_;
+}
+
+}  // namespace fbleprof::analysis

@@ -1,0 +1,35 @@
+// Sums of a profile that several views show: by function, by pair of caller and callee, by clique.
+// Each is made once, when it is first asked for.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "analysis/cliques.h"
+#include "analysis/functions.h"
+#include "analysis/pair_index.h"
+#include "analysis/pair_table.h"
+
+namespace fbleprof::analysis {
+
+// Of one Costs, which must outlive it. Any thread may ask.
+class Tables {
+ public:
+  explicit Tables(const Costs& costs) : costs_(costs) {}
+
+  const std::vector<FunctionRow>& functions() const;
+  const PairIndex& pair_index() const;
+  const std::vector<PairRow>& pairs() const;
+  const Cliques& cliques() const;
+
+ private:
+  const Costs& costs_;
+  mutable std::once_flag functions_made_, index_made_, pairs_made_, cliques_made_;
+  mutable std::vector<FunctionRow> functions_;
+  mutable std::optional<PairIndex> index_;
+  mutable std::vector<PairRow> pairs_;
+  mutable Cliques cliques_;
+};
+
+}  // namespace fbleprof::analysis

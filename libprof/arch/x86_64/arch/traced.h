@@ -1,0 +1,143 @@
+// The registers of a stopped thread of another process, and calls that are made in it.
+#pragma once
+
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace fbleprof::arch {
+
+using TracedRegisters = user_regs_struct;
+
+inline constexpr std::uint8_t kSystemCallInstruction[] = {0x0f, 0x05};
+
+inline long system_call_of(const TracedRegisters& at) { return static_cast<long>(at.orig_rax); }
+inline bool is_in_system_call(const TracedRegisters& at) { return system_call_of(at) >= 0; }
+inline std::uint64_t pc_of(const TracedRegisters& at) { return at.rip; }
+inline std::uint64_t sp_of(const TracedRegisters& at) { return at.rsp; }
+
+// The result of a finished system call.
+inline long result_of(const TracedRegisters& at) { return static_cast<long>(at.rax); }
+// At the entry of a system call that stands where a function returns to: the function's result.
+inline std::uint64_t returned_value(const TracedRegisters& at) { return at.orig_rax; }
+// Lets the system call that is about to begin do nothing.
+inline void skip_system_call(TracedRegisters& at) { at.orig_rax = ~0ull; }
+
+// The registers for a system call by the instruction at `instruction`.
+inline TracedRegisters for_system_call(TracedRegisters at, std::uint64_t instruction, long number,
+                                       const std::uint64_t (&arguments)[6]) {
+  at.rip = instruction;
+  at.rax = static_cast<std::uint64_t>(number);
+  at.orig_rax = ~0ull;
+  at.rdi = arguments[0];
+  at.rsi = arguments[1];
+  at.rdx = arguments[2];
+  at.r10 = arguments[3];
+  at.r8 = arguments[4];
+  at.r9 = arguments[5];
+  return at;
+}
+
+// The registers for a call of function(a, b) on the stack that ends at `stack`, a multiple of 16.
+// Its return address is to be written to sp_of(result).
+inline TracedRegisters for_call(TracedRegisters at, std::uint64_t function, std::uint64_t a,
+                                std::uint64_t b, std::uint64_t stack) {
+  constexpr std::uint64_t kDirection = 0x400;  // clear at each call
+  at.rip = function;
+  at.rsp = stack - 8;
+  at.rdi = a;
+  at.rsi = b;
+  at.rax = 0;
+  at.orig_rax = ~0ull;
+  at.eflags &= ~kDirection;
+  return at;
+}
+
+// The kernel restarts most system calls that a stop interrupted; these it ends with EINTR. They
+// begin again, and a time that they are to wait at the most begins again, too.
+inline void begin_again_if_interrupted(TracedRegisters& at) {
+  if (!is_in_system_call(at) || static_cast<long>(at.rax) != -EINTR) return;
+  at.rax = at.orig_rax;
+  at.rip -= sizeof kSystemCallInstruction;
+  at.orig_rax = ~0ull;
+}
+
+// The registers before the system call that has just been entered.
+inline TracedRegisters before_entered_call(TracedRegisters at) {
+  at.rax = at.orig_rax;
+  at.rip -= sizeof kSystemCallInstruction;
+  at.orig_rax = ~0ull;
+  return at;
+}
+inline bool has_just_entered(const TracedRegisters& at) { return result_of(at) == -ENOSYS; }
+
+// Whether a call instruction ends at the end of these bytes: what stands before a return address.
+inline constexpr int kLongestCall = 7;
+inline bool ends_with_call(const std::uint8_t (&before)[kLongestCall]) {
+  constexpr int kDirectBytes = 5;
+  if (before[kLongestCall - kDirectBytes] == 0xe8) return true;
+  for (int length = 2; length <= kLongestCall; ++length) {
+    const std::uint8_t* at = before + kLongestCall - length;
+    if (at[0] == 0xff && (at[1] & 0x38) == 0x10) return true;
+  }
+  return false;
+}
+
+// Whether a thread that waits in this system call holds no lock of the allocator or the loader.
+inline bool is_quiet(long system_call) {
+  switch (system_call) {
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_futex:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_pause:
+    case SYS_rt_sigtimedwait:
+    case SYS_rt_sigsuspend:
+    case SYS_flock:
+    case SYS_fsync:
+    case SYS_fdatasync:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_msgrcv:
+    case SYS_sched_yield:
+    case SYS_sendfile:
+    case SYS_fcntl:
+    case SYS_restart_syscall:
+    case SYS_getpid:
+    case SYS_clock_gettime:
+    case SYS_lseek:
+    case SYS_fstat:
+    case SYS_newfstatat:
+    case SYS_close:
+    case SYS_open:
+    case SYS_openat:
+    case SYS_ioctl:
+    case SYS_gettid:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace fbleprof::arch

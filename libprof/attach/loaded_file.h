@@ -1,0 +1,35 @@
+// The files that a process has mapped, and where their functions are in its memory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fbleprof::attach {
+
+struct Mapping {
+  std::uint64_t begin = 0, end = 0, offset = 0;
+  bool is_code = false;
+  std::string path;  // as the process sees it; empty: memory
+};
+
+std::vector<Mapping> mappings_of(pid_t pid);
+
+// The path by which this process can open a file that `pid` names.
+std::string path_from_outside(pid_t pid, const std::string& path);
+
+// The file whose name begins with `name` ("libc.so", "libc-"); null: it is not mapped.
+const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name);
+
+// Where the function that a mapped file exports is in memory; 0: it does not. `copy` is where this
+// process can read the file.
+std::uint64_t find_function(const std::vector<Mapping>& mappings, const std::string& path,
+                            const std::string& copy, const std::string& function);
+
+// Any place in the code of that file that holds these bytes; 0: none.
+std::uint64_t find_code(pid_t pid, const std::vector<Mapping>& mappings, const std::string& path,
+                        const std::string& bytes);
+
+}  // namespace fbleprof::attach

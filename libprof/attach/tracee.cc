@@ -1,0 +1,249 @@
+#include "attach/tracee.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "control/process.h"
+
+namespace fbleprof::attach {
+
+using arch::TracedRegisters;
+
+namespace {
+
+constexpr int kSystemCallStop = SIGTRAP | 0x80;
+
+std::string first_line(const char* path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+Error refusal(pid_t pid, int error) {
+  const std::string name = "process " + std::to_string(pid);
+  if (error == ESRCH) return Error{name, std::nullopt, "there is none", ""};
+  const std::string tracer = control::status_field(pid, "TracerPid");
+  if (!tracer.empty() && tracer != "0") {
+    return Error{name, std::nullopt, "process " + tracer + " traces it already", "end that one"};
+  }
+  if (first_line("/proc/sys/kernel/yama/ptrace_scope") != "" &&
+      first_line("/proc/sys/kernel/yama/ptrace_scope") != "0" && geteuid() != 0) {
+    return Error{name, std::nullopt, "the kernel forbids tracing",
+                 "sysctl kernel.yama.ptrace_scope=0, or be root"};
+  }
+  return Error{name, std::nullopt, std::string("the kernel forbids tracing: ") + strerror(error),
+               "be its user or root; a container needs the right CAP_SYS_PTRACE"};
+}
+
+// Waits for a stop of the thread; 0: it is gone.
+int wait_for_stop(pid_t tid) {
+  int status = 0;
+  while (waitpid(tid, &status, __WALL) < 0) {
+    if (errno != EINTR) return 0;
+  }
+  return WIFSTOPPED(status) ? status : 0;
+}
+
+}  // namespace
+
+Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return refusal(pid, errno);
+  Tracee thread(pid, tid);
+  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return refusal(pid, errno);
+  for (;;) {
+    const int status = wait_for_stop(tid);
+    if (status == 0) {
+      thread.is_gone_ = true;
+      return refusal(pid, ESRCH);
+    }
+    if (status >> 16 == PTRACE_EVENT_STOP) break;
+    // A signal came first: it is delivered, and the thread stops behind it.
+    ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
+  }
+  if (!thread.get(&thread.saved_)) return refusal(pid, errno);
+  if (!thread.has_signals()) arch::begin_again_if_interrupted(thread.saved_);
+  return thread;
+}
+
+Tracee::Tracee(Tracee&& from) noexcept
+    : pid_(from.pid_),
+      tid_(from.tid_),
+      saved_(from.saved_),
+      mask_(from.mask_),
+      holds_signals_(from.holds_signals_),
+      is_moved_(from.is_moved_),
+      stopped_by_us_(from.stopped_by_us_),
+      is_gone_(from.is_gone_) {
+  from.is_gone_ = true;
+}
+
+Tracee::~Tracee() { let_go(); }
+
+// Signals that wait to be delivered: the program may rely on EINTR.
+bool Tracee::has_signals() const {
+  const auto number = [&](const char* field) {
+    return std::strtoull(control::status_field(tid_, field).c_str(), nullptr, 16);
+  };
+  return ((number("SigPnd") | number("ShdPnd")) & ~number("SigBlk")) != 0;
+}
+
+bool Tracee::get(TracedRegisters* registers) const {
+  iovec place{registers, sizeof *registers};
+  return ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &place) == 0;
+}
+
+bool Tracee::set(const TracedRegisters& registers) const {
+  TracedRegisters copy = registers;
+  iovec place{&copy, sizeof copy};
+  return ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &place) == 0;
+}
+
+bool Tracee::read(std::uint64_t from, void* to, std::size_t bytes) const {
+  const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
+  return process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+bool Tracee::write(std::uint64_t to, const void* from, std::size_t bytes) const {
+  const iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(to), bytes};
+  return process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+void Tracee::hold_signals() {
+  if (holds_signals_) return;
+  const std::uint64_t all = ~std::uint64_t{0};
+  holds_signals_ = ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) == 0 &&
+                   ptrace(PTRACE_SETSIGMASK, tid_, sizeof all, &all) == 0;
+}
+
+bool Tracee::run_to_system_call() {
+  for (;;) {
+    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0) return false;
+    const int status = wait_for_stop(tid_);
+    if (status == 0) {
+      is_gone_ = true;
+      return false;
+    }
+    if (WSTOPSIG(status) == kSystemCallStop) return true;
+    if (status >> 16 != PTRACE_EVENT_STOP) return false;  // a fault
+  }
+}
+
+bool Tracee::run_to_quiet_call(int milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+  int signal = 0;
+  if (!set(saved_)) return false;
+  is_moved_ = false;
+  while (Clock::now() < end) {
+    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, signal) != 0) return false;
+    signal = 0;
+    int status = 0;
+    pid_t got = 0;
+    while ((got = waitpid(tid_, &status, __WALL | WNOHANG)) == 0 && Clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (got == 0) {
+      // It computes. The next stop is none of a system call.
+      ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+      status = wait_for_stop(tid_);
+    }
+    if (got < 0 || status == 0 || !WIFSTOPPED(status)) {
+      is_gone_ = true;
+      return false;
+    }
+    if (WSTOPSIG(status) != kSystemCallStop) {
+      if (status >> 16 == 0) signal = WSTOPSIG(status);
+      stopped_by_us_ = status >> 16 == PTRACE_EVENT_STOP;
+      if (signal == 0 && get(&saved_) && !has_signals()) {
+        arch::begin_again_if_interrupted(saved_);
+        set(saved_);
+      }
+      continue;
+    }
+    stopped_by_us_ = false;
+    TracedRegisters now{};
+    if (!get(&now)) return false;
+    if (!arch::has_just_entered(now) || !arch::is_quiet(arch::system_call_of(now))) continue;
+    // The call is not made now, but when the thread goes on.
+    saved_ = arch::before_entered_call(now);
+    is_moved_ = true;
+    arch::skip_system_call(now);
+    return set(now) && run_to_system_call();
+  }
+  return false;
+}
+
+bool Tracee::hold_here() {
+  if (is_gone_ || !stopped_by_us_ || !get(&saved_) || arch::is_in_system_call(saved_)) return false;
+  is_moved_ = true;
+  return true;
+}
+
+long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a, std::uint64_t b,
+                         std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f) {
+  hold_signals();
+  TracedRegisters now{};
+  if (!set(arch::for_system_call(saved_, instruction, number, {a, b, c, d, e, f})) ||
+      !run_to_system_call() || !run_to_system_call() || !get(&now)) {
+    return -EFAULT;
+  }
+  return arch::result_of(now);
+}
+
+Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t function,
+                                   std::uint64_t a, std::uint64_t b, std::uint64_t stack) {
+  const Error failed{"process " + std::to_string(pid_), std::nullopt, "a call in it failed", ""};
+  hold_signals();
+  const TracedRegisters start = arch::for_call(saved_, function, a, b, stack);
+  const std::uint64_t sp = arch::sp_of(start);
+  // The function returns to a system call, at which we stop it.
+  if (!write(sp, &instruction, sizeof instruction) || !set(start)) return failed;
+  for (;;) {
+    TracedRegisters now{};
+    if (!run_to_system_call() || !get(&now)) return failed;
+    if (arch::pc_of(now) == instruction + sizeof arch::kSystemCallInstruction &&
+        arch::sp_of(now) == sp + sizeof sp) {
+      const std::uint64_t value = arch::returned_value(now);
+      arch::skip_system_call(now);
+      if (!set(now) || !run_to_system_call()) return failed;
+      return value;
+    }
+    if (!run_to_system_call()) return failed;  // to its end
+  }
+}
+
+void Tracee::let_go() {
+  if (is_gone_) return;
+  if (!is_moved_) {
+    ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+    is_gone_ = true;
+    return;
+  }
+  // Only when a thread stops on its way to user mode does the kernel restart what was interrupted.
+  ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+  for (;;) {
+    if (ptrace(PTRACE_CONT, tid_, nullptr, nullptr) != 0) break;
+    const int status = wait_for_stop(tid_);
+    if (status == 0) return;
+    if (status >> 16 == PTRACE_EVENT_STOP) break;
+  }
+  set(saved_);
+  if (holds_signals_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
+  ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+  is_gone_ = true;
+}
+
+}  // namespace fbleprof::attach

@@ -1,0 +1,143 @@
+#include "capture/found_threads.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "arch/kernel.h"
+#include "capture/clock.h"
+#include "capture/kernel_file.h"
+#include "capture/sampling_timer.h"
+#include "capture/signals.h"
+#include "capture/stack_bounds.h"
+#include "capture/threads.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using arch::kernel_failed;
+using signal_safe::session;
+
+namespace {
+
+constexpr std::uint64_t kBetweenNs = 100'000'000;
+
+bool are_found = false;
+std::atomic<bool> is_looking{false};
+std::atomic<std::uint64_t> looked_ns{0};
+
+// A thread that was seen. More than fit here are not sampled.
+struct Seen {
+  std::uint32_t tid;    // 0: free
+  std::uint32_t round;  // when it was last seen
+  int timer;            // which waits for it to run
+  bool has_timer;
+};
+constexpr std::uint32_t kMostThreads = 8192;
+Seen seen[kMostThreads];
+std::uint32_t seen_end = 0;  // behind the last one in use
+std::uint32_t round = 0;
+
+struct DirectoryEntry {
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t length;
+  std::uint8_t type;
+  char name[1];
+};
+
+std::uint32_t number_of(const char* name) {
+  std::uint32_t number = 0;
+  for (; *name >= '0' && *name <= '9'; ++name) {
+    number = number * 10 + static_cast<std::uint32_t>(*name - '0');
+  }
+  return *name ? 0 : number;
+}
+
+void drop_timer(Seen& thread) {
+  if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
+  thread.has_timer = false;
+}
+
+// Threads come in the order of their making, so they are mostly found at the same place again.
+Seen* place_of(std::uint32_t tid, std::uint32_t* hint) {
+  Seen* free = nullptr;
+  for (std::uint32_t i = 0; i < seen_end; ++i) {
+    Seen& each = seen[(*hint + i) % seen_end];
+    if (each.tid == tid) return *hint = static_cast<std::uint32_t>(&each - seen) + 1, &each;
+    if (each.tid == 0) free = &each;
+  }
+  if (!free && seen_end < kMostThreads) free = &seen[seen_end++];
+  if (free) *free = {tid, 0, 0, false};
+  return free;
+}
+
+void note(std::uint32_t tid, std::uint32_t* hint) {
+  Seen* thread = place_of(tid, hint);
+  if (!thread) return;
+  thread->round = round;
+  if (is_attached(tid)) return drop_timer(*thread);
+  drop_timer(*thread);
+  thread->has_timer = make_waking_timer(tid, kSamplingSignal, &thread->timer);
+}
+
+bool read_threads() {
+  alignas(8) static char entries[32768];
+  const File folder("/proc/self/task", O_RDONLY | O_DIRECTORY);
+  if (!folder) return false;
+  std::uint32_t hint = 0;
+  for (;;) {
+    const long got = kernel_call(SYS_getdents64, folder.fd(), reinterpret_cast<long>(entries),
+                                 static_cast<long>(sizeof entries));
+    if (got <= 0) return got == 0;
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const DirectoryEntry*>(entries + at);
+      if (const std::uint32_t tid = number_of(entry->name)) note(tid, &hint);
+      at += entry->length;
+    }
+  }
+}
+
+void forget_ended_threads() {
+  for (std::uint32_t i = 0; i < seen_end; ++i) {
+    if (seen[i].tid == 0 || seen[i].round == round) continue;
+    drop_timer(seen[i]);
+    end_found_thread(seen[i].tid);
+    seen[i].tid = 0;
+  }
+}
+
+}  // namespace
+
+void expect_found_threads() {
+  are_found = true;
+  find_threads_later();
+}
+bool are_threads_found() { return are_found; }
+
+void find_threads() {
+  if (is_looking.exchange(true)) return;
+  looked_ns.store(signal_safe::monotonic_ns());
+  ++round;
+  if (read_threads()) forget_ended_threads();
+  is_looking.store(false);
+}
+
+void find_threads_sometimes() {
+  if (signal_safe::monotonic_ns() - looked_ns.load() >= kBetweenNs) find_threads();
+}
+
+void forget_waiting_threads() {
+  if (is_looking.exchange(true)) return;
+  for (std::uint32_t i = 0; i < seen_end; ++i) drop_timer(seen[i]);
+  is_looking.store(false);
+}
+
+void attach_found_thread(std::uint64_t sp) {
+  if (!session.recording.load()) return;
+  attach_this_thread(bounds_of_stack_at(sp), clock_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+}  // namespace fbleprof::capture

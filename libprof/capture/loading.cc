@@ -1,0 +1,83 @@
+#include "capture/loading.h"
+
+#include <link.h>
+
+#include "arch/trampoline.h"
+#include "capture/exact.h"
+#include "capture/kernel_file.h"
+#include "capture/modules.h"
+#include "capture/profile.h"
+#include "capture/switching.h"
+#include "capture/text_memory.h"
+
+namespace fbleprof::capture {
+
+using format::Module;
+
+namespace {
+
+void settle(Module& module) {
+  __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
+}
+
+void prepare_new_modules() {
+  const CodeLock lock;
+  rewrite_new_modules();
+  make_sites_of_new_modules();
+  for_each_new_module(settle);
+}
+
+// The loader calls its r_brk, which does nothing, when modules were mapped, before it relocates
+// them and runs their constructors.
+extern "C" __attribute__((used)) void fbleprof_modules_changed() {
+  if (_r_debug.r_state != r_debug::RT_CONSISTENT || !is_profiling() || !is_own_process() ||
+      profile.confined) {
+    return;
+  }
+  add_mapped_modules();
+  prepare_new_modules();
+}
+
+// Makes r_brk jump to us, by a jump near it.
+const char* watch_loader() {
+  constexpr std::uint64_t kPage = 4096, kJumpBytes = 5;
+  auto* function = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);
+  std::uint8_t* place = function ? arch::only_returns(function) : nullptr;
+  if (!place) return "the loader is not as expected";
+  const auto at = reinterpret_cast<std::uint64_t>(place);
+  Module loader{};
+  loader.begin = at / kPage * kPage;
+  loader.end = loader.begin + kPage;
+  const Region* region = take_region(loader, RegionUse::kWatch, 1, 0);
+  if (!region) return "there is no memory near the loader";
+  const auto base = reinterpret_cast<std::uint64_t>(region->base);
+  auto* jump = reinterpret_cast<std::uint8_t*>(base + kRegionHeadBytes + arch::kTrampolineEntry);
+  auto* to = &fbleprof_modules_changed;
+  __builtin_memcpy(region->base, &to, sizeof to);
+  arch::write_indirect_jump(jump, region->base);
+  if (!protect(base, base + kPage, PROT_READ | PROT_EXEC) ||
+      !protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+    return kCodeIsFixed;
+  }
+  arch::write_jump(place, reinterpret_cast<std::uint64_t>(jump));
+  protect(at, at + kJumpBytes, PROT_READ | PROT_EXEC);
+  return nullptr;
+}
+
+}  // namespace
+
+void prepare_modules() {
+  prepare_new_modules();
+  if (code_is_fixed) return;
+  const char* reason = watch_loader();
+  if (reason && !profile.settings.exact.empty()) {
+    remark(Text<200>{"libraries loaded later are only sampled: "}.add(reason).c_str());
+  }
+}
+
+void recognize_prepared() {
+  recognize_rewritten();
+  for_each_new_module(settle);
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,288 @@
+#include "capture/switching.h"
+
+#include <linux/membarrier.h>
+
+#include <atomic>
+
+#include "arch/hook_site.h"
+#include "arch/near_hook.h"
+#include "capture/hook_sites.h"
+#include "capture/module_choice.h"
+#include "capture/modules.h"
+#include "capture/profile.h"
+#include "capture/text_memory.h"
+#include "signal_safe/session.h"
+#include "signal_safe/unwind_table.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using format::Module;
+using signal_safe::session;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr int kExecutable = PROT_READ | PROT_EXEC;
+
+std::atomic<bool> code_is_locked{false};
+
+bool is_on() { return session.recording.load(); }
+
+// The sites of one module, on the second page of its region. The first one is executable.
+struct Sites {
+  HookNames names;  // what a site calls
+  std::uint32_t count;
+  std::uint32_t offsets[1];  // from the module's begin; there are more
+
+  static constexpr std::uint64_t bytes(std::uint64_t most) {
+    return sizeof(Sites) + most * sizeof(std::uint32_t);
+  }
+};
+Sites& sites_of(const Region& region) { return *reinterpret_cast<Sites*>(region.base + kPage); }
+
+// The copy of the hook lies in slots, so that samples in it are known to be ours.
+std::uint32_t hook_slots() {
+  const std::uint64_t bytes = arch::kTrampolineEntry + arch::near_hook_bytes();
+  return static_cast<std::uint32_t>((bytes + arch::kTrampolineBytes - 1) / arch::kTrampolineBytes);
+}
+char* hook_of(const Region& region) {
+  return region.base + kRegionHeadBytes + arch::kTrampolineEntry;
+}
+static_assert(kRegionHeadBytes + arch::kTrampolineEntry == NEAR_HOOK_ADDRESS);
+
+bool has_sites(const Region& region) {
+  return region.use == RegionUse::kSites || region.use == RegionUse::kCalledHooks;
+}
+
+Region* take_sites(const Module& module, RegionUse use, std::uint64_t most) {
+  const std::uint32_t slots = use == RegionUse::kSites ? hook_slots() : 0;
+  const std::uint64_t head = kRegionHeadBytes + slots * arch::kTrampolineBytes;
+  Region* region = take_region(module, use, slots, kPage - head + Sites::bytes(most));
+  if (region) sites_of(*region) = {};
+  return region;
+}
+
+// Regions of a module that was there before belong to nobody.
+void release_sites(std::uint64_t module_begin) {
+  for_each_code_region([&](Region& region) {
+    if (region.module_begin == module_begin && has_sites(region)) {
+      region.module_begin = 0;
+    }
+  });
+}
+
+bool protect_code(const ModuleImage& image, int protection) {
+  bool done = true;
+  image.for_each_code(
+      [&](std::uint64_t begin, std::uint64_t end) { done &= protect(begin, end, protection); });
+  return done;
+}
+
+bool open_code(const ModuleImage& image) {
+  if (protect_code(image, kExecutable | PROT_WRITE)) return true;
+  protect_code(image, kExecutable);
+  return false;
+}
+
+void remark_of(const Module& module, const char* before, const char* after) {
+  static Path path;
+  remark(Text<600>{before}.add(path_of(module, path)).add(after).c_str());
+}
+
+bool write_hook(const Region& region) {
+  arch::copy_near_hook(hook_of(region), fbleprof_patched_hook, &fbleprof_hot);
+  const auto base = reinterpret_cast<std::uint64_t>(region.base);
+  return protect(base, base + kPage, kExecutable);
+}
+
+// Makes what was found a site, as far as it still is NOPs. Returns how many.
+std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t entry) {
+  std::uint32_t made = 0;
+  for (std::uint32_t i = 0; i < list.count(); ++i) {
+    std::uint8_t* at = list.at(i);
+    const auto* end = reinterpret_cast<const std::uint8_t*>(
+        image.segment_end(reinterpret_cast<std::uint64_t>(at), PF_X));
+    std::uint64_t room = arch::room_for_site(at, end);
+    if (room == 0) room = arch::room_in_sled(at, end);
+    if (room != 0 && arch::make_site(at, room, entry, is_on())) list.move(i, made++);
+  }
+  return made;
+}
+
+void make_sites_of(const Module& module) {
+  const ModuleImage image = ModuleImage::of(module);
+  static Path path;
+  if (image.count == 0 || code_is_fixed || !may_be_changed(module, path_of(module, path))) return;
+  const File file(path.c_str(), O_RDONLY);
+  if (!file) return;
+  const PatchableSections sections = find_patchable_sections(file, image);
+  const std::uint64_t most = sections.most_sites();
+  if (most == 0) return;
+  Region* region = take_sites(module, RegionUse::kSites, most);
+  if (!region) return remark_of(module, "only sampled: there is no memory near ", "");
+  Sites& sites = sites_of(*region);
+  SiteList list(module.begin, sites.offsets, most);
+  // Libraries of some distributions have less room, for patching the running system.
+  const bool has_small = find_patchable(image, sections, list) != 0;
+  if (has_small && (module.flags & format::kModuleIsMain) != 0) {
+    remark_of(module, "",
+              ": some patchable functions have less than 5 bytes of NOPs, and are not counted "
+              "(compile with -fpatchable-function-entry=5)");
+  }
+  const auto entry = reinterpret_cast<std::uint64_t>(hook_of(*region));
+  if (!write_hook(*region) || !open_code(image)) {
+    code_is_fixed = true;
+    return remark_of(module, "only sampled: ", Text<80>{": "}.add(kCodeIsFixed).c_str());
+  }
+  sites.names.add(entry);
+  sites.count = make_sites(image, list, entry);
+  protect_code(image, kExecutable);
+}
+
+// Switches the sites of a region. What is no site of it any more is left alone.
+void set_sites(const Region& region, const ModuleImage& image) {
+  const Sites& sites = sites_of(region);
+  const bool on = is_on();
+  bool is_open = false;
+  for (std::uint32_t i = 0; i < sites.count; ++i) {
+    const std::uint64_t address = region.module_begin + sites.offsets[i];
+    auto* at = reinterpret_cast<std::uint8_t*>(address);
+    if (!image.has(address, arch::kSlotSiteBytes, PF_X) ||
+        !sites.names.has(arch::named_by_site(at))) {
+      continue;
+    }
+    if (!is_open && !open_code(image)) return;
+    is_open = true;
+    arch::switch_site(at, on);
+  }
+  if (is_open) protect_code(image, kExecutable);
+}
+
+void set_sites_of(std::uint64_t module_begin, const ModuleImage& image) {
+  for_each_code_region([&](Region& region) {
+    if (has_sites(region) && region.module_begin == module_begin) {
+      set_sites(region, image);
+    }
+  });
+}
+
+// Modules that call no hook, by their begin, so that they are searched only once.
+std::uint64_t without_hooks[signal_safe::Trampolines::kMost];
+
+bool is_searched(std::uint64_t module_begin) {
+  for (const std::uint64_t begin : without_hooks) {
+    if (begin == module_begin) return true;
+  }
+  bool found = false;
+  for_each_code_region([&](const Region& region) {
+    found |= region.use == RegionUse::kCalledHooks && region.module_begin == module_begin;
+  });
+  return found;
+}
+
+void note_searched(std::uint64_t module_begin, std::uint64_t before = 0) {
+  for (std::uint64_t& begin : without_hooks) {
+    if (begin != before) continue;
+    begin = module_begin;
+    return;
+  }
+}
+
+// Lists the calls of hooks that the compiler put into the module.
+void list_called_hooks(const Module& module, const ModuleImage& image) {
+  if (is_searched(module.begin)) return;
+  HookNames names = find_hook_slots(image);
+  if (names.count == 0 || is_recorder(module)) return note_searched(module.begin);
+  const std::uint64_t most = signal_safe::entry_count(image.object());
+  Region* region = take_sites(module, RegionUse::kCalledHooks, most);
+  if (!region) return note_searched(module.begin);
+  Sites& sites = sites_of(*region);
+  SiteList list(module.begin, sites.offsets, most);
+  find_called_hooks(image, names, list);
+  sites.names = names;
+  sites.count = list.count();
+}
+
+// Makes all cores see what was written. Where the kernel cannot, what the change of protection does
+// to the cores has to do.
+void synchronize_cores() {
+  if (!profile.perf_allowed) return;  // a confined program may die of a new kind of system call
+  constexpr long kBarrier = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE;
+  constexpr long kRegister = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
+  if (kernel_call(SYS_membarrier, kBarrier, 0, 0) == 0) return;
+  if (kernel_call(SYS_membarrier, kRegister, 0, 0) == 0) {
+    kernel_call(SYS_membarrier, kBarrier, 0, 0);
+  }
+}
+
+void follow_recording(const Module& module) {
+  const ModuleImage image = ModuleImage::of(module);
+  if (!is_on()) list_called_hooks(module, image);
+  set_sites_of(module.begin, image);
+}
+
+// How many threads are in dlclose, and whether sites could not be switched meanwhile.
+std::uint32_t unloading = 0;
+bool is_pending = false;
+
+}  // namespace
+
+CodeLock::CodeLock() {
+  while (code_is_locked.exchange(true, std::memory_order_acquire)) kernel_call(SYS_sched_yield);
+}
+CodeLock::~CodeLock() { code_is_locked.store(false, std::memory_order_release); }
+
+void make_sites_of_new_modules() {
+  for_each_new_module([](Module& module) {
+    release_sites(module.begin);
+    note_searched(0, module.begin);
+    if (is_recorder(module)) return;
+    if ((module.flags & format::kModuleIsExact) == 0) make_sites_of(module);
+    if (!is_on() && !code_is_fixed) follow_recording(module);
+  });
+}
+
+void switch_sites() {
+  if (profile.confined || code_is_fixed) return;
+  {
+    const CodeLock lock;
+    is_pending = unloading != 0;
+    if (is_pending) return;
+    for_each_loaded_module([](const Module& module) {
+      const bool is_main = (module.flags & format::kModuleIsMain) != 0;
+      if (is_main || is_mapped(module.begin)) follow_recording(module);
+    });
+  }
+  synchronize_cores();
+}
+
+std::uint64_t shift_of_hook(std::uint64_t pc) {
+  std::uint64_t shift = 0;
+  for_each_code_region([&](const Region& region) {
+    if (region.use == RegionUse::kSites) shift |= arch::shift_of_near_hook(pc, hook_of(region));
+  });
+  return shift;
+}
+
+void before_unloading() {
+  const CodeLock lock;
+  ++unloading;
+}
+
+void after_unloading() {
+  bool must_switch;
+  {
+    const CodeLock lock;
+    if (unloading != 0) --unloading;  // 0: in a child that was forked meanwhile
+    must_switch = is_pending && unloading == 0;
+  }
+  if (must_switch) switch_sites();
+}
+
+void recover_sites() {
+  unloading = 0;
+  if (code_is_locked.exchange(false) || is_pending) switch_sites();
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,113 @@
+#include "capture/text_memory.h"
+
+#include <atomic>
+
+#include "capture/kernel_file.h"
+#include "capture/modules.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using arch::kernel_failed;
+using arch::kTrampolineBytes;
+using format::Module;
+using signal_safe::session;
+
+bool code_is_fixed = false;
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+// A module has one region of each use.
+constexpr std::uint32_t kMostRegions = 3 * signal_safe::Trampolines::kMost;
+Region regions[kMostRegions];
+std::atomic<std::uint32_t> count{0};
+
+char* map_at(std::uint64_t address, std::uint64_t bytes) {
+  const long at =
+      kernel_call(SYS_mmap, static_cast<long>(address), static_cast<long>(bytes),
+                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (kernel_failed(at)) return nullptr;
+  if (static_cast<std::uint64_t>(at) == address) return reinterpret_cast<char*>(at);
+  kernel_call(SYS_munmap, at, static_cast<long>(bytes));
+  return nullptr;
+}
+
+// Below the module, if possible: the program's heap grows above it.
+char* map_near(const Module& module, std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = 1 << 16;
+  constexpr std::uint64_t kReach = 0x70000000;  // with room for the module's own size
+  constexpr std::uint64_t kHeap = 0x40000000;
+  for (std::uint64_t away = kStep; away < kReach; away += kStep) {
+    if (module.begin < bytes + away + kStep) break;
+    if (char* at = map_at((module.begin - bytes - away) / kStep * kStep, bytes)) return at;
+  }
+  for (std::uint64_t away = kHeap; away < kReach; away += kStep) {
+    if (char* at = map_at((module.end + away) / kStep * kStep, bytes)) return at;
+  }
+  return nullptr;
+}
+
+bool reaches(const Region& region, const Module& module) {
+  const auto base = reinterpret_cast<std::uint64_t>(region.base);
+  return arch::is_near(module.begin, base) && arch::is_near(module.end, base) &&
+         arch::is_near(module.begin, base + region.bytes) &&
+         arch::is_near(module.end, base + region.bytes);
+}
+
+// The slots of a region are known as ours as long as it is mapped, so it keeps their number.
+Region* find_unused(const Module& module, const Region& wanted) {
+  for (std::uint32_t i = 0; i < region_count(); ++i) {
+    Region& old = regions[i];
+    const Module* user = loaded_module_at(old.module_begin);
+    if ((user && user != &module) || old.use != wanted.use || old.bytes != wanted.bytes ||
+        old.slots != wanted.slots || !reaches(old, module)) {
+      continue;
+    }
+    const auto base = reinterpret_cast<std::uint64_t>(old.base);
+    return protect(base, base + old.bytes, PROT_READ | PROT_WRITE) ? &old : nullptr;
+  }
+  return nullptr;
+}
+
+Region* map_region(const Module& module, const Region& wanted) {
+  const std::uint32_t place = count.load(std::memory_order_relaxed);
+  if (place == kMostRegions) return nullptr;
+  char* base = map_near(module, wanted.bytes);
+  if (!base) return nullptr;
+  const auto first = reinterpret_cast<std::uint64_t>(base) + kRegionHeadBytes;
+  if (wanted.slots != 0 &&
+      !session.trampolines.add(first, first + wanted.slots * kTrampolineBytes)) {
+    return nullptr;
+  }
+  regions[place] = wanted;
+  regions[place].base = base;
+  count.store(place + 1, std::memory_order_release);
+  return &regions[place];
+}
+
+}  // namespace
+
+bool protect(std::uint64_t begin, std::uint64_t end, int protection) {
+  begin = begin / kPage * kPage;
+  return !kernel_failed(kernel_call(SYS_mprotect, static_cast<long>(begin),
+                                    static_cast<long>(end - begin), protection));
+}
+
+Region* take_region(const Module& module, RegionUse use, std::uint32_t slots,
+                    std::uint64_t more_bytes) {
+  const std::uint64_t bytes =
+      (kRegionHeadBytes + slots * kTrampolineBytes + more_bytes + kPage - 1) / kPage * kPage;
+  const Region wanted{nullptr, bytes, module.begin, slots, use};
+  Region* taken = find_unused(module, wanted);
+  if (!taken) taken = map_region(module, wanted);
+  if (taken) taken->module_begin = module.begin;
+  return taken;
+}
+
+std::uint32_t region_count() { return count.load(std::memory_order_acquire); }
+Region& region_at(std::uint32_t index) { return regions[index]; }
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,31 @@
+// Makes the recorder in another process look at what it was asked, without disturbing it.
+//
+// A perf event on each thread of the process, in user mode only, with the recorder's own signal:
+// the kernel sends it when the thread has computed for a moment. A thread that sleeps, or is in a
+// system call, gets none, so no call returns early. It needs the rights to watch the process: the
+// same user, and kernel.perf_event_paranoid of 2 or less.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace fbleprof::control {
+
+class Nudge {
+ public:
+  // Only for a process whose recorder handles the signal.
+  explicit Nudge(pid_t pid);
+  ~Nudge();
+  Nudge(const Nudge&) = delete;
+  Nudge& operator=(const Nudge&) = delete;
+
+  // Whether the kernel allowed it; 0 or the errno of the refusal.
+  int refusal() const { return events_.empty() ? refusal_ : 0; }
+
+ private:
+  std::vector<int> events_;
+  int refusal_ = 0;
+};
+
+}  // namespace fbleprof::control

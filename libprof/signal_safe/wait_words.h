@@ -1,0 +1,28 @@
+// The words that the recording of waits adds to a node's row of values. They come last, so their
+// place depends on what else is recorded: word `w` of these is at Options::wait_words + w.
+#pragma once
+
+#include <cstdint>
+
+#include "format/waits.h"
+
+namespace fbleprof::signal_safe {
+
+enum WaitWord : std::uint32_t {
+  kWaitNs = 0,     // off the processor in a known call
+  kWaits,          // how often; short ones are gathered and count as one
+  kLongestWaitNs,  // the longest of them
+  kUnseenNs,       // off the processor, but in no known call: elapsed time - CPU time - waits
+  kEventWaitNs,    // of the waits: of kind WaitKind::kForEvents
+  kPeerWaitNs,     // and kForPeers
+  kHeldNs,         // what others waited for a lock that was let go of here, and how often; these
+  kHolds,          // four are added to by the threads that waited, atomically
+  kWokeNs,         // the same, for conditions and semaphores
+  kWakes,
+  kBytesRead,  // by the calls that may block
+  kBytesWritten,
+  kWaitClass,
+  kWaitWords = kWaitClass + format::kWaitClasses
+};
+
+}  // namespace fbleprof::signal_safe

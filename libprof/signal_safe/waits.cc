@@ -1,0 +1,384 @@
+#include "signal_safe/waits.h"
+
+#include "arch/hash.h"
+#include "arch/kernel.h"
+#include "signal_safe/context_at.h"
+#include "signal_safe/entries.h"
+#include "signal_safe/live_rule.h"
+#include "signal_safe/poisson.h"
+#include "signal_safe/profile_switch.h"
+#include "signal_safe/session.h"
+#include "signal_safe/wait_calls.h"
+#include "signal_safe/wait_words.h"
+
+#define FBLEPROF_FOR_WRAPPERS extern "C" __attribute__((visibility("default")))
+
+namespace fbleprof::signal_safe {
+
+namespace {
+
+using format::Ref;
+
+// Less than this off the processor is no wait: the clocks themselves take as long.
+constexpr std::uint64_t kLeastChargedNs = 1'000;
+
+// What the wrapper knows of its call.
+struct Call {
+  std::uint64_t frame;
+  const void* callee;  // null: none
+  format::WaitKind kind;
+  const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(frame); }
+  std::uint64_t site() const { return words()[1]; }
+  std::uint64_t return_slot() const { return frame + 8; }
+  // The caller, as the wrapper returns.
+  MachineState state() const { return {site(), return_slot() + 8, words()[0], 0, nullptr}; }
+};
+
+// ---- What is known of a call's context
+
+const Entry* newest_entry(const ThreadState& thread, const Call& call) {
+  const Entry* top = thread.hot->top;
+  while (top->frame + FRAME_BIAS <= call.return_slot()) --top;
+  return top;
+}
+
+std::uint64_t epoch_of(const ThreadState& thread, const WaitThread& own) {
+  return std::uint64_t{own.served} << 32 |
+         thread.session->caches_emptied.load(std::memory_order_relaxed);
+}
+
+KnownWait& slot_for(WaitThread& own, const Call& call) {
+  const std::uint64_t hash =
+      arch::hash_of(call.frame ^ call.site() << 20, reinterpret_cast<std::uint64_t>(call.callee));
+  return own.known[hash % WaitThread::kKnown];
+}
+
+// The context that is known of this call; null: none is.
+KnownWait* find(ThreadState& thread, WaitThread& own, const Call& call) {
+  KnownWait& known = slot_for(own, call);
+  if (known.frame != call.frame || known.site != call.site() || known.callee != call.callee ||
+      known.root != thread.tree.root() || known.epoch != epoch_of(thread, own)) {
+    return nullptr;
+  }
+  const Entry* entry = newest_entry(thread, call);
+  if (known.word != entry->word || known.entry_frame != entry->frame) return nullptr;
+  for (std::uint32_t i = 0; i < known.count; ++i) {
+    if (*reinterpret_cast<const std::uint64_t*>(known.returns[i].slot) != known.returns[i].content)
+      return nullptr;
+  }
+  return &known;
+}
+
+// Keeps the return addresses that the last walk found, as far as there is room. They may be read
+// again as long as the thread has the stack on which they are.
+void keep_returns(const ThreadState& thread, KnownWait& known, std::uint32_t walks_before) {
+  const KnownStack& walked = thread.known;
+  const Stack& stack = thread.main_stack;
+  known.count = 0;
+  known.is_exact = walked.walks() == walks_before;  // the newest entry told all
+  if (known.is_exact || !walked.is_whole() || stack.low == 0) return;
+  const std::uint32_t frames = walked.frames();
+  const std::uint32_t count = frames <= KnownWait::kFrames ? frames : KnownWait::kFrames;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const WalkedFrame& frame = walked.frame(i);
+    if (!stack.contains(frame.slot)) return;
+    known.returns[i].slot = frame.slot;
+    known.returns[i].content = frame.pc;
+  }
+  known.count = count;
+  known.is_exact = count == frames;
+}
+
+bool is_counted(const ThreadState& thread, Ref node) {
+  if (node == thread.tree.root()) return false;
+  if (thread.tree.block_of(node) != arch::kNoBlock) return true;
+  const Ref function = thread.tree.function_of(node);
+  return (thread.session->arena.at<format::Function>(function)->flags & format::kFunctionHooked) !=
+         0;
+}
+
+// The call itself, below the context that makes it.
+Ref node_of_call(const BusyGuard& guard, ThreadState& thread, const Call& call, Ref context) {
+  Session& session = *thread.session;
+  if (call.callee == nullptr) return context;
+  if (!session.options.native_below && is_counted(thread, context)) return context;
+  const Ref function = session.code_map.function_at(reinterpret_cast<std::uint64_t>(call.callee));
+  if (function == 0) return context;
+  return thread.tree.enter(guard, context, function, call.site(), format::kEdgeSampled).to;
+}
+
+KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own,
+                    const Call& call) {
+  settle_profiles(thread,
+                  filter_by_address(thread.current->gate, thread.hot->top, call.return_slot()));
+  const std::uint32_t walks = thread.known.walks();
+  const Ref context = context_at(guard, thread, call.state(), Reached::kByReturn);
+  KnownWait& known = slot_for(own, call);
+  // A handler that interrupts this must not hit.
+  known.frame = 0;
+  asm volatile("" ::: "memory");
+  keep_returns(thread, known, walks);
+  known.node = node_of_call(guard, thread, call, context);
+  known.values = thread.tree.values(guard, known.node);
+  known.site = call.site();
+  known.callee = call.callee;
+  known.root = thread.tree.root();
+  known.epoch = epoch_of(thread, own);
+  const Entry* entry = newest_entry(thread, call);
+  known.word = entry->word;
+  known.entry_frame = entry->frame;
+  asm volatile("" ::: "memory");
+  known.frame = call.frame;
+  return known;
+}
+
+// Walks at the begin of calls take a part of the time only.
+bool may_walk(const ThreadState& thread, WaitThread& own) {
+  constexpr std::uint64_t kNsPerWalk = 50'000, kMost = 64;
+  const std::uint64_t now = thread.session->clocks.wall_ns();
+  const std::uint64_t earned = (now - own.refilled_ns) / kNsPerWalk;
+  if (earned != 0) {
+    own.tokens = own.tokens + earned < kMost ? own.tokens + earned : kMost;
+    own.refilled_ns = now;
+  }
+  if (own.tokens == 0) return false;
+  --own.tokens;
+  return true;
+}
+
+[[gnu::noinline]] KnownWait* find_out_at_begin(ThreadState& thread, WaitThread& own,
+                                               const Call& call) {
+  if (!may_walk(thread, own)) return nullptr;
+  const BusyGuard guard(thread);
+  return guard ? &find_out(guard, thread, own, call) : nullptr;
+}
+
+// ---- Charging
+
+std::uint64_t* wait_words(const ThreadState& thread, std::uint64_t* values) {
+  return values + thread.session->options.wait_words;
+}
+
+void add_wait(ThreadState& thread, std::uint64_t* values, format::WaitKind kind, std::uint64_t ns) {
+  std::uint64_t* words = wait_words(thread, values);
+  words[kWaitNs] += ns;
+  words[kWaits] += 1;
+  if (kind == format::WaitKind::kForEvents) words[kEventWaitNs] += ns;
+  if (kind == format::WaitKind::kForPeers) words[kPeerWaitNs] += ns;
+  if (words[kLongestWaitNs] < ns) words[kLongestWaitNs] = ns;
+  words[kWaitClass + format::wait_class(ns)] += 1;
+  values[kWallNs] += ns;
+  thread.record->wall_ns += ns;
+  thread.last_wall_ns += ns;
+}
+
+std::uint64_t off_processor(const ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {
+  const std::uint64_t passed = wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0;
+  const std::uint64_t used = cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0;
+  return passed > used ? passed - used : 0;
+}
+
+// The same, by the clocks as they are now.
+std::uint64_t off_processor_now(ThreadState& thread) {
+  const Clocks& clocks = thread.session->clocks;
+  constexpr int kTries = 4;
+  for (int i = 0;; ++i) {
+    const auto last = *static_cast<const volatile std::uint64_t*>(&thread.last_wall_ns);
+    const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
+    // A sample between the two would have charged some of it.
+    if (last != *static_cast<const volatile std::uint64_t*>(&thread.last_wall_ns) && i < kTries) {
+      continue;
+    }
+    thread.session->arena.header()->end_monotonic_ns = wall;
+    return off_processor(thread, cpu, wall);
+  }
+}
+
+// Not in a vfork child, which runs in its parent's memory; nor once the program has confined
+// itself: then a system call might end it.
+bool may_charge(const ThreadState& thread) {
+  return thread.session->options.waits &&
+         arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
+}
+
+[[gnu::noinline]] void charge(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait,
+                              std::uint64_t most_ns) {
+  const Call call{wait.frame, wait.callee, wait.kind};
+  if (!thread.canary->alive || !may_charge(thread)) return;
+  const BusyGuard guard(thread);
+  if (!guard) return;
+  const std::uint64_t off = off_processor_now(thread);
+  const std::uint64_t ns = off < most_ns ? off : most_ns;
+  // Short calls that hardly wait are asked less often: up to once in a millisecond or so.
+  constexpr std::uint32_t kMostPatience = 5;
+  if (ns >= most_ns / 4) {
+    own.patience = 0;
+  } else if (own.patience < kMostPatience) {
+    ++own.patience;
+  }
+  if (ns < kLeastChargedNs) return;
+  KnownWait* known = find(thread, own, call);
+  if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, own, call);
+  add_wait(thread, known->values, call.kind, ns);
+  if (wait.object != nullptr) {
+    const bool is_lock = wait.kind == format::WaitKind::kForOther;
+    charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
+  }
+}
+
+// Adds a short call to those that were not charged yet; their sum, if it is to be charged now.
+std::uint64_t gather(WaitThread& own, std::uint64_t ns) {
+  own.gathered_ns += ns;
+  if (own.gathered_ns < own.limit_ns) return 0;
+  if (own.random == 0) own.random = own.open_frame | 1;
+  own.limit_ns = (kLeastWaitNs + next_random(&own.random) % (2 * kLeastWaitNs)) << own.patience;
+  const std::uint64_t sum = own.gathered_ns;
+  own.gathered_ns = 0;
+  return sum;
+}
+
+void count_bytes(const ThreadState& thread, const KnownWait* known, std::uint64_t bytes_read,
+                 std::uint64_t bytes_written) {
+  std::uint64_t* words = wait_words(
+      thread, known != nullptr ? known->values : thread.tree.values_or_root(thread.tree.root()));
+  words[kBytesRead] += bytes_read;
+  words[kBytesWritten] += bytes_written;
+}
+
+void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context) {
+  format::Thread* record = thread.record;
+  wait->outer_since_ns = record->wait_since_ns;
+  wait->outer_frame = own.open_frame;
+  wait->outer_context = record->wait_context;
+  wait->outer_kind = record->wait_kind;
+  own.open_frame = wait->frame;
+  own.open_site = reinterpret_cast<const std::uint64_t*>(wait->frame)[1];
+  wait->since_ns = thread.session->clocks.wall_ns();
+  // A reader that comes between takes no wait for another.
+  record->wait_since_ns = 0;
+  asm volatile("" ::: "memory");
+  record->wait_context = context;
+  record->wait_kind = wait->kind;
+  __atomic_store_n(&record->wait_since_ns, wait->since_ns, __ATOMIC_RELEASE);
+}
+
+// A handler's wait is over, and the one goes on that it interrupted, unless longjmp left that.
+void close(ThreadState& thread, WaitThread& own, const fbleprof_wait* wait) {
+  format::Thread* record = thread.record;
+  const bool goes_on = wait->outer_since_ns != 0 && wait->outer_frame > wait->frame;
+  record->wait_since_ns = 0;
+  if (!goes_on) return;
+  own.open_frame = wait->outer_frame;
+  own.open_site = reinterpret_cast<const std::uint64_t*>(wait->outer_frame)[1];
+  asm volatile("" ::: "memory");
+  record->wait_context = wait->outer_context;
+  record->wait_kind = wait->outer_kind;
+  __atomic_store_n(&record->wait_since_ns, wait->outer_since_ns, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+void start_thread(WaitThread& own) {
+  own.served += 1;
+  own.gathered_ns = 0;
+  own.open_frame = 0;
+}
+
+void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {
+  format::Thread* record = thread.record;
+  const std::uint64_t since = record->wait_since_ns;
+  const Ref context = record->wait_context;
+  if (thread.waits == nullptr || since == 0 || context == 0 || wall <= since) return;
+  record->wait_since_ns = wall;
+  const std::uint64_t off = off_processor(thread, cpu, wall);
+  const std::uint64_t ns = off < wall - since ? off : wall - since;
+  if (ns >= kLeastChargedNs)
+    add_wait(thread, thread.tree.values_or_root(context), record->wait_kind, ns);
+}
+
+void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
+  if (thread.waits == nullptr || thread.record->wait_since_ns == 0) return;
+  const std::uint64_t frame = thread.waits->open_frame;
+  const Stack& stack = thread.main_stack;
+  const bool was_left =
+      stack.low != 0 && stack.contains(sp) && stack.contains(frame) &&
+      (sp > frame || reinterpret_cast<const std::uint64_t*>(frame)[1] != thread.waits->open_site);
+  const Clocks& clocks = thread.session->clocks;
+  const std::uint64_t cpu = clocks.cpu_ns();
+  charge_open_wait(thread, cpu, clocks.wall_ns());
+  if (was_left) thread.record->wait_since_ns = 0;
+}
+
+void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns) {
+  if (thread.session->options.waits) wait_words(thread, values)[kUnseenNs] += ns;
+}
+
+}  // namespace fbleprof::signal_safe
+
+using namespace fbleprof::signal_safe;
+
+FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
+  wait->since_ns = 0;
+  if (fbleprof_hot.top == nullptr) return;
+  ThreadState* thread = fbleprof_hot.self;
+  WaitThread* own = thread->waits;
+  if (own == nullptr || !thread->session->options.waits ||
+      !thread->session->recording.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const Call call{wait->frame, wait->callee, wait->kind};
+  KnownWait* known = find(*thread, *own, call);
+  // What is not exact (scripts, blocks, deep stacks) is found out again while there is time for it.
+  if (known == nullptr || !known->is_exact) [[unlikely]] {
+    if (!thread->canary->alive) {
+      // A forked child: attached to its own profile now, or to none.
+      if (!adopt_forked_child(*thread) || fbleprof_hot.self->waits == nullptr) return;
+      thread = fbleprof_hot.self;
+      own = thread->waits;
+    }
+    if (KnownWait* found = find_out_at_begin(*thread, *own, call)) known = found;
+  }
+  wait->context = known;
+  if (wait->object != nullptr) {
+    __atomic_fetch_add(&fbleprof_wanted[wanted_place(wait->object)], 1, __ATOMIC_SEQ_CST);
+  }
+  open(*thread, *own, wait, known != nullptr ? known->node : 0);
+}
+
+FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read,
+                                              std::uint64_t bytes_written) {
+  if (wait->since_ns == 0) return;
+  if (wait->object != nullptr) {
+    __atomic_fetch_sub(&fbleprof_wanted[wanted_place(wait->object)], 1, __ATOMIC_RELAXED);
+  }
+  if (fbleprof_hot.top == nullptr) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  WaitThread* own = thread.waits;
+  if (own == nullptr) return;
+  close(thread, *own, wait);
+  auto* known = static_cast<KnownWait*>(wait->context);
+  // In a child that a handler forked meanwhile, it is of the parent's memory.
+  const bool is_own = known >= own->known && known < own->known + WaitThread::kKnown &&
+                      known->frame == wait->frame && known->callee == wait->callee;
+  if ((bytes_read | bytes_written) != 0) {
+    count_bytes(thread, is_own ? known : nullptr, bytes_read, bytes_written);
+  }
+  std::uint64_t ns = thread.session->clocks.wall_ns() - wait->since_ns;
+  if (ns < kLeastWaitNs) [[likely]]
+    ns = gather(*own, ns);
+  if (ns != 0) charge(thread, *own, *wait, ns);
+}
+
+FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* object) {
+  if (fbleprof_hot.top == nullptr) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  WaitThread* own = thread.waits;
+  if (own == nullptr || !thread.canary->alive || !may_charge(thread)) return;
+  if (!thread.session->recording.load(std::memory_order_relaxed)) return;
+  const Call call{frame, nullptr, fbleprof::format::WaitKind::kForOther};
+  const BusyGuard guard(thread);
+  if (!guard) return;
+  KnownWait* known = find(thread, *own, call);
+  if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, *own, call);
+  note_waker(*thread.session, object, thread.tree.node_at(known->node)->values);
+}

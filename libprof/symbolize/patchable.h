@@ -1,0 +1,17 @@
+// Functions with room for a hook: compiled with -fpatchable-function-entry, or for XRay.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "symbolize/elf_object.h"
+#include "symbolize/symbol_table.h"
+
+namespace fbleprof::symbolize {
+
+// An address in each function of an x86-64 file that the recorder makes call its hook. `symbols`
+// tell where a function begins that has NOPs in front of it, too.
+std::vector<std::uint64_t> patchable_functions(const ElfObject& object,
+                                               const std::vector<RawSymbol>& symbols);
+
+}  // namespace fbleprof::symbolize

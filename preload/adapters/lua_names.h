@@ -1,0 +1,60 @@
+// What Lua's functions are called, and where they are.
+#pragma once
+
+#include <string.h>
+
+#include "adapters/lua_api.h"
+#include "adapters/text.h"
+
+namespace fbleprof::adapters {
+
+// "string.format": the name by which a loaded module has the function that is on top of the stack.
+// False: none has it. Not in signal handlers, as it pushes.
+bool module_name(lua_State* state, Text& name);
+
+// Calls visit(name, function) for each C function of the loaded modules.
+void for_each_c_function(lua_State* state, void (*visit)(const char* name, LuaFunction function));
+
+// Any path, as an absolute one.
+inline void add_path(Text& text, const char* path) {
+  if (*path != '/' && text.add_directory()) {
+    text.add("/");
+    if (path[0] == '.' && path[1] == '/') path += 2;
+  }
+  text.add(path);
+}
+
+// By which the caller calls it.
+template <typename Debug>
+bool called_name(const Debug& debug, Text& name) {
+  if (!debug.name) return false;
+  if (debug.name_what && strcmp(debug.name_what, "metamethod") == 0 && *debug.name != '_') {
+    name.add("__");
+  }
+  name.add(debug.name);
+  return true;
+}
+
+// As Lua's tracebacks name a function that has no other name.
+template <typename Debug>
+void name_by_place(const Debug& debug, bool is_main, Text& name) {
+  if (is_main) {
+    name.add("main chunk");
+  } else if (*debug.what == 'C') {
+    name.add("C function");
+  } else {
+    name.add("function <").add(debug.short_source).add(":").add(debug.line_defined).add(">");
+  }
+}
+
+// "@script.lua" is a file; other sources are texts, whose beginning stands for them.
+template <typename Debug>
+void file_of(const Debug& debug, Text& file) {
+  if (*debug.source == '@') {
+    add_path(file, debug.source + 1);
+  } else {
+    file.add(debug.short_source);
+  }
+}
+
+}  // namespace fbleprof::adapters

@@ -1,0 +1,450 @@
+#include "adapters/lua_stack.h"
+
+#include <string.h>
+
+#include "adapters/lua_names.h"
+
+namespace fbleprof::adapters {
+
+namespace {
+
+// A call and its neighbours, as in CallInfo; then what differs between the versions.
+struct RawCall {
+  const char* function;
+  const char* top;
+  const char *previous, *next;
+  char rest[48];
+};
+constexpr std::size_t kCallOfState = 32, kGlobalOfState = 24;
+constexpr std::size_t kMostOfState = 512;
+constexpr std::size_t kUpvalueOfCClosure = 32;
+constexpr std::size_t kBytesOfString = 24;
+constexpr std::uint8_t kThreadKind = 8;
+constexpr std::uint8_t kKindOfObject = 8;  // byte of every collectable object
+
+// Where a call says whether its loop was entered for it.
+struct CallLayout {
+  std::size_t status;           // of RawCall
+  std::uint8_t bit;             // of the status
+  bool fresh;                   // what the bit is if the loop was entered for this call
+  std::size_t status_of_state;  // 0: it runs, waits for another, or has ended
+
+  bool is_fresh(const char* call) const { return (call[status] >> bit & 1) == (fresh ? 1 : 0); }
+};
+CallLayout layout_of_calls() {
+  switch (lua.version) {
+    case 504:
+      return {62, 2, true, 10};
+    case 503:
+      return {66, 3, true, 12};
+    default:
+      return {34, 2, false, 10};
+  }
+}
+
+template <typename Value>
+bool peek(const char* from, Value* value) {
+  return from && fbleprof_peek(from, value, sizeof *value) != 0;
+}
+
+const char* address(const void* pointer) { return static_cast<const char*>(pointer); }
+
+// The value in a slot of a stack, if it is of this kind.
+const char* object_in(const char* slot, std::uint8_t kind) {
+  StackSlot value{};
+  return peek(slot, &value) && (value.kind & kKindBits) == kind ? value.value : nullptr;
+}
+
+bool is_c(std::uint8_t kind) { return kind == kCFunction || kind == kCClosure; }
+
+// -- Finding the loop --
+
+constexpr int kMostCallers = 8;
+const void* from_lua[kMostCallers];
+const void* from_c[kMostCallers];
+bool is_laid_out;
+std::size_t base_of_state;  // where the call is that a coroutine itself began with
+
+template <typename Debug>
+bool is_as_told(lua_State* state) {
+  Debug called{}, caller{};
+  if (!lua.getstack(state, 0, &called) || !lua.getstack(state, 1, &caller)) return false;
+  RawCall call{}, before{};
+  const char* at = nullptr;
+  if (!peek(address(state) + kCallOfState, &at) || at != called.call_info || !peek(at, &call) ||
+      call.previous != caller.call_info || !peek(call.previous, &before) || before.next != at) {
+    return false;
+  }
+  StackSlot ours{}, chunk{};
+  const CallLayout layout = layout_of_calls();
+  for (RawCall older = call; older.previous; peek(older.previous, &older)) {
+    base_of_state = static_cast<std::size_t>(older.previous - address(state));
+  }
+  return base_of_state < kMostOfState && peek(call.function, &ours) &&
+         is_c(ours.kind & kKindBits) && peek(before.function, &chunk) &&
+         (chunk.kind & kKindBits) == kLuaFunction && layout.is_fresh(address(&before));
+}
+
+int look_from_lua(lua_State* state) {
+  callers(from_lua, kMostCallers);
+  is_laid_out = lua.version == 504 ? is_as_told<DebugOf54>(state) : is_as_told<DebugOf52>(state);
+  return 0;
+}
+
+int look_from_c(lua_State*) {
+  callers(from_c, kMostCallers);
+  return 0;
+}
+
+const char* read_line(lua_State*, void* line, std::size_t* size) {
+  auto** text = static_cast<const char**>(line);
+  const char* now = *text;
+  *size = now ? strlen(now) : 0;
+  *text = nullptr;
+  return now;
+}
+
+// -- Names --
+
+constexpr std::size_t kMostSource = 1024;
+
+// A source ("@script.lua", or a text), as far as it fits.
+struct Source {
+  char bytes[kMostSource];
+
+  // False: there is no string at that address.
+  bool read(const char* string) {
+    std::size_t done = 0;
+    while (done < sizeof bytes - 8) {
+      if (!fbleprof_peek(string + kBytesOfString + done, bytes + done, 8)) break;
+      const void* end = memchr(bytes + done, 0, 8);
+      if (end) return true;
+      done += 8;
+    }
+    bytes[done] = 0;
+    return done != 0;
+  }
+  void take(const char* source) {
+    const std::size_t size = strnlen(source, sizeof bytes - 8);
+    memcpy(bytes, source, size);
+    bytes[size] = 0;
+  }
+};
+
+std::uint64_t key_of(const char* source, int line) {
+  std::uint64_t hash = 0xcbf29ce484222325 + static_cast<std::uint64_t>(line);
+  for (; *source; ++source) {
+    hash = (hash ^ static_cast<unsigned char>(*source)) * 0x100000001b3;
+  }
+  return hash >> 8 | 1;
+}
+
+// As Lua's own short form of a source.
+void add_source(Text& text, const char* source) {
+  if (*source == '@' || *source == '=') {
+    text.add(source + 1);
+    return;
+  }
+  text.add("[string \"");
+  for (char one[2] = {}; *source && *source != '\n'; ++source) {
+    one[0] = *source;
+    text.add(one);
+  }
+  text.add("\"]");
+}
+
+fbleprof_block find_or_add(const char* source, int line) {
+  const std::uint64_t key = key_of(source, line);
+  if (const fbleprof_block known = fbleprof_block_of_key(key)) return known;
+  Text name, file;
+  if (line == 0) {
+    name.add("main chunk");
+  } else {
+    name.add("function <");
+    add_source(name, source);
+    name.add(":").add(line).add(">");
+  }
+  if (*source == '@') {
+    add_path(file, source + 1);
+  } else {
+    add_source(file, source);
+  }
+  const fbleprof_source told = {name.text(), file.text(), static_cast<std::uint32_t>(line), 0,
+                                "Lua"};
+  return fbleprof_block_with_key(key, &told);
+}
+
+void name_c_function(const char* name, LuaFunction function) {
+  const auto key = reinterpret_cast<std::uintptr_t>(function);
+  const fbleprof_source told = {name, nullptr, 0, 0, "Lua"};
+  if (fbleprof_block_of_key(key) == 0) fbleprof_block_with_key(key, &told);
+}
+
+// The C function on top of the stack, which no module has.
+template <typename Debug>
+void name_other_c_function(lua_State* state, const Debug& debug) {
+  Text name;
+  LuaFunction function = lua.tocfunction(state, -1);
+  if (!called_name(debug, name)) name_by_place(debug, false, name);
+  if (function) name_c_function(name.text(), function);
+}
+
+// The names by which the functions on a coroutine's stack are called.
+template <typename Debug>
+void learn(lua_State* state) {
+  constexpr int kMostLevels = 256;
+  Debug debug{};
+  for (int level = 0; level < kMostLevels && lua.getstack(state, level, &debug); ++level) {
+    const int top = lua.gettop(state);
+    lua.getinfo(state, "nSf", &debug);
+    if (*debug.what == 'C') {
+      name_other_c_function(state, debug);
+    } else {
+      Source source;
+      source.take(debug.source);
+      const fbleprof_block block = fbleprof_block_of_key(key_of(source.bytes, debug.line_defined));
+      Text name;
+      if (block != 0 && called_name(debug, name)) fbleprof_block_rename(block, name.text());
+    }
+    lua.settop(state, top);
+  }
+}
+
+}  // namespace
+
+void name_c_functions(lua_State* state) { for_each_c_function(state, name_c_function); }
+
+const void* find_loop(lua_State* main) {
+  constexpr char kLine[] = "local f = ... f()";
+  const int top = lua.gettop(main);
+  const char* text = kLine;
+  is_laid_out = false;
+  const auto call = [main](int arguments) {
+    return lua.pcallk(main, arguments, 0, 0, 0, nullptr) == 0;
+  };
+  bool is_run = lua.load(main, read_line, &text, "=fbleprof", "t") == 0;
+  if (is_run) {
+    lua.pushcclosure(main, look_from_lua, 0);
+    is_run = call(1);
+  }
+  if (is_run) {
+    lua.pushcclosure(main, look_from_c, 0);
+    is_run = call(0);
+  }
+  lua.settop(main, top);
+  if (!is_run || !is_laid_out) return nullptr;
+  // Behind themselves, both have the same functions of Lua, up to the one that the loop called.
+  int at = 1;
+  while (at < kMostCallers && from_lua[at] && from_lua[at] == from_c[at]) ++at;
+  return at < kMostCallers ? from_lua[at] : nullptr;
+}
+
+void LuaStack::add(lua_State* main) {
+  remove(main);
+  if (main_count_ == kMostMains) return;
+  mains_[main_count_] = address(main);
+  asm volatile("" ::: "memory");  // the handler reads them
+  ++main_count_;
+}
+
+void LuaStack::remove(lua_State* main) {
+  for (int i = 0; i < main_count_; ++i) {
+    if (mains_[i] != address(main)) continue;
+    mains_[i] = mains_[main_count_ - 1];
+    asm volatile("" ::: "memory");
+    --main_count_;
+    return;
+  }
+}
+
+// The coroutine for which this one waits, of the same Lua; null: it does not.
+const char* LuaStack::waits_for(const char* state) {
+  const char *call = nullptr, *global = nullptr, *slot = nullptr;
+  StackSlot function{};
+  if (!peek(state + kCallOfState, &call) || !peek(call, &slot) || !peek(slot, &function) ||
+      !is_c(function.kind & kKindBits)) {
+    return nullptr;
+  }
+  const char* candidates[] = {object_in(slot + sizeof(StackSlot), kThreadKind), nullptr};
+  if ((function.kind & kKindBits) == kCClosure) {
+    candidates[1] = object_in(function.value + kUpvalueOfCClosure, kThreadKind);
+  }
+  peek(state + kGlobalOfState, &global);
+  for (const char* candidate : candidates) {
+    char head[kCallOfState + 8];
+    const char* previous = nullptr;
+    if (!candidate || !fbleprof_peek(candidate, head, sizeof head)) continue;
+    const char *its_global, *its_call;
+    memcpy(&its_global, head + kGlobalOfState, sizeof its_global);
+    memcpy(&its_call, head + kCallOfState, sizeof its_call);
+    // One that has yielded says so; one that has ended, or not begun, has no call.
+    if (head[kKindOfObject] != kThreadKind || its_global != global ||
+        head[layout_of_calls().status_of_state] != 0 ||
+        !peek(its_call + offsetof(RawCall, previous), &previous) || !previous) {
+      continue;
+    }
+    return candidate;
+  }
+  return nullptr;
+}
+
+// A main thread in a call; the newest of them, if one runs within another's call.
+void LuaStack::find_chain() {
+  chain_count_ = 0;
+  for (int i = main_count_; i-- > 0 && chain_count_ == 0;) {
+    const char *call = nullptr, *previous = nullptr;
+    if (peek(mains_[i] + kCallOfState, &call) &&
+        peek(call + offsetof(RawCall, previous), &previous) && previous) {
+      chain_[chain_count_++] = mains_[i];
+    }
+  }
+  while (chain_count_ != 0 && chain_count_ < kMostCoroutines) {
+    const char* next = waits_for(chain_[chain_count_ - 1]);
+    // A coroutine may ask about one that waits for it.
+    for (int i = 0; i < chain_count_ && next; ++i) {
+      if (chain_[i] == next) next = nullptr;
+    }
+    if (!next) return;
+    chain_[chain_count_++] = next;
+  }
+}
+
+// Of a very deep stack only the two ends are read. Notes the oldest calls; false: nothing stands
+// between them and the call that was reached.
+bool LuaStack::skip_middle(Reading& reading) {
+  reading.is_at_oldest = true;
+  reading.oldest_left = 0;
+  const char* call = chain_[reading.coroutine] + base_of_state;
+  while (reading.oldest_left < kMostOldest) {
+    const char* next = nullptr;
+    if (!peek(call + offsetof(RawCall, next), &next) || !next) return true;
+    if (next == reading.call) return false;
+    oldest_[reading.oldest_left++] = call = next;
+  }
+  return true;
+}
+
+// Moves on to the next call, newest first, also to that of the coroutine that waits for this one.
+bool LuaStack::next_call(Reading& reading) {
+  for (;;) {
+    const char* previous = nullptr;
+    if (reading.call && peek(reading.call + offsetof(RawCall, previous), &previous) && previous) {
+      reading.call = previous;
+    } else {
+      if (reading.coroutine == 0) return false;
+      --reading.coroutine;
+      reading.call = nullptr;
+      if (!peek(chain_[reading.coroutine] + kCallOfState, &reading.call)) continue;
+    }
+    const char* before = nullptr;
+    // What a coroutine itself began with is no call.
+    if (peek(reading.call + offsetof(RawCall, previous), &before) && before) return true;
+  }
+}
+
+fbleprof_block LuaStack::block_of(const char* closure) {
+  const char* prototype = nullptr;
+  const char* source = nullptr;
+  int line = 0;
+  if (!peek(closure + kPrototypeOfClosure, &prototype) ||
+      !peek(prototype + lua.layout.line_defined, &line) ||
+      !peek(prototype + lua.layout.source, &source) || !source) {
+    return 0;
+  }
+  Known& known = known_[(reinterpret_cast<std::uintptr_t>(prototype) >> 4) % kKnown];
+  if (known.prototype == prototype && known.source == source && known.line == line) {
+    return known.block;
+  }
+  Source text;
+  if (line < 0 || !text.read(source)) return 0;
+  const bool is_new = fbleprof_block_of_key(key_of(text.bytes, line)) == 0;
+  known = {prototype, source, line, find_or_add(text.bytes, line)};
+  has_unnamed_ |= is_new && line != 0;
+  return known.block;
+}
+
+// False: the call is gone. A coroutine that was resumed has one invocation of the loop for all of
+// its calls, until the newest return.
+bool LuaStack::describe(const char* call, int coroutine, fbleprof_frame* frame) {
+  RawCall raw{};
+  StackSlot function{};
+  *frame = {};
+  if (!peek(call, &raw) || !peek(raw.function, &function)) return false;
+  const std::uint8_t kind = function.kind & kKindBits;
+  frame->goes_on = 1;
+  if (kind == kLuaFunction) {
+    frame->block = block_of(function.value);
+    frame->goes_on = coroutine == 0 ? !layout_of_calls().is_fresh(address(&raw))
+                                    : raw.previous != chain_[coroutine] + base_of_state;
+  } else if (is_c(kind)) {
+    const char* code = function.value;
+    if (kind == kCClosure && !peek(function.value + kCodeOfCClosure, &code)) return true;
+    frame->block = fbleprof_block_of_key(reinterpret_cast<std::uintptr_t>(code));
+    has_unnamed_ |= frame->block == 0;
+  }
+  return true;
+}
+
+bool LuaStack::is_programs_own(const Reading& reading) const {
+  RawCall raw{};
+  StackSlot function{};
+  return reading.coroutine == 0 && peek(reading.call, &raw) &&
+         raw.previous == chain_[0] + base_of_state && peek(raw.function, &function) &&
+         is_c(function.kind & kKindBits);
+}
+
+void LuaStack::ask_for_names(char* running) {
+  constexpr int kPatience = 256;  // samples, until an answer is not expected any more
+  auto* state = reinterpret_cast<lua_State*>(running);
+  if (is_asking_ != 0 && ++is_asking_ < kPatience) return;
+  if (lua.gethook(state)) return;  // the program's own
+  is_asking_ = 1;
+  lua.sethook(state, ask_, kMaskOfCount, 1);
+}
+
+void LuaStack::learn_names(lua_State* state) {
+  if (lua.gethook(state) == ask_) lua.sethook(state, nullptr, 0, 0);
+  is_asking_ = 0;
+  name_c_functions(state);
+  find_chain();
+  for (int i = 0; i < chain_count_; ++i) {
+    auto* one = reinterpret_cast<lua_State*>(const_cast<char*>(chain_[i]));
+    lua.version == 504 ? learn<DebugOf54>(one) : learn<DebugOf52>(one);
+  }
+}
+
+int LuaStack::read(void* state, fbleprof_frame* frame) {
+  // A thread is sampled in less than 2 % of a period of a millisecond.
+  constexpr std::uint32_t kMostNewest = 256;
+  auto& reading = *static_cast<Reading*>(state);
+  if (!reading.has_begun) {
+    reading.has_begun = true;
+    has_unnamed_ = false;
+    find_chain();
+    if (chain_count_ == 0) return 0;
+    reading.coroutine = chain_count_;
+  }
+  if (reading.is_at_oldest) {
+    if (reading.oldest_left != 0)
+      return describe(oldest_[--reading.oldest_left], reading.coroutine, frame);
+    reading.is_at_oldest = false;
+    reading.call = nullptr;
+    reading.frames = 0;
+  }
+  // What the program itself called is a function of C, as the machine stack tells.
+  if (!next_call(reading) || is_programs_own(reading)) {
+    if (has_unnamed_) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
+    return 0;
+  }
+  if (++reading.frames <= kMostNewest) return describe(reading.call, reading.coroutine, frame);
+  if (!skip_middle(reading)) return describe(reading.call, reading.coroutine, frame);
+  *frame = {};
+  constexpr fbleprof_source kLeftOut = {"[deep recursion: frames left out]", nullptr, 0, 0, "Lua"};
+  constexpr std::uint64_t kKey = 0xf8a3e5;
+  frame->block = fbleprof_block_of_key(kKey);
+  if (frame->block == 0) frame->block = fbleprof_block_with_key(kKey, &kLeftOut);
+  frame->goes_on = 1;
+  return 1;
+}
+
+}  // namespace fbleprof::adapters

@@ -1,0 +1,217 @@
+#include "adapters/python_exact.h"
+
+#include <stdlib.h>
+
+#include "adapters/python_text.h"
+
+namespace fbleprof::adapters::python {
+
+namespace {
+
+constexpr int kThreadNext = 8;      // thread state
+constexpr int kUseTracing39 = 48;   // thread state of 3.9; later versions: the cframe's byte 0
+constexpr int kCframe = 48;         // thread state of 3.10
+constexpr int kFrameOfObject = 24;  // frame object, 3.11 and later
+constexpr int kCodeOfObject = 32;   // frame object, up to 3.10
+constexpr int kMethod = 16, kSelf = 24, kModule = 32;  // C function
+constexpr int kTypeName = 24, kTypeFlags = 168, kTypeMethods = 232, kTypeBase = 256;
+constexpr size_t kMethodBytes = 32;
+constexpr uint64_t kIsType = 1ull << 31;
+
+enum { kCall = 0, kReturn = 3, kCCall = 4, kCException = 5, kCReturn = 6 };
+using Profiler = int (*)(void* object, void* frame, int what, void* argument);
+
+long extra_index = -1;
+// The program's own profile function in this thread, if it has set one.
+__thread Profiler programs_own = nullptr;
+
+Address code_of(Address frame_object) {
+  if (layout->minor < 11) return at<Address>(frame_object, kCodeOfObject);
+  return at<Address>(at<Address>(frame_object, kFrameOfObject), layout->code);
+}
+
+fbleprof_block block_of_frame(Address frame_object) {
+  const Address code = code_of(frame_object);
+  void* extra = nullptr;
+  python.get_extra(const_cast<char*>(code), extra_index, &extra);
+  if (extra) return static_cast<fbleprof_block>(reinterpret_cast<uintptr_t>(extra));
+  const fbleprof_block block = block_of_code(code);
+  python.set_extra(const_cast<char*>(code), extra_index, reinterpret_cast<void*>(uintptr_t{block}));
+  return block;
+}
+
+// The C functions that were called, by their definitions. The interpreter's lock is held.
+struct CFunction {
+  Address method, name;
+  fbleprof_block block;
+  bool starts_thread;
+};
+class CFunctions {
+ public:
+  const CFunction& of(Address function) {
+    const auto method = at<Address>(function, kMethod);
+    CFunction& found = *place(items_, mask_, method);
+    if (found.method == method && found.name == at<Address>(method, 0)) return found;
+    return add(found, method, function);
+  }
+
+ private:
+  static CFunction* place(CFunction* items, uint64_t mask, Address method) {
+    uint64_t i = (reinterpret_cast<uintptr_t>(method) >> 4) * 0x9e3779b97f4a7c15u >> 32;
+    while (items[i & mask].method && items[i & mask].method != method) ++i;
+    return &items[i & mask];
+  }
+  const CFunction& add(CFunction& found, Address method, Address function);
+  bool grow();
+
+  CFunction first_[256] = {};
+  CFunction* items_ = first_;
+  uint64_t mask_ = 255, count_ = 0;
+};
+constinit CFunctions c_functions;
+
+bool CFunctions::grow() {
+  const uint64_t mask = mask_ * 2 + 1;
+  auto* items = static_cast<CFunction*>(calloc(mask + 1, sizeof(CFunction)));
+  if (!items) return false;
+  for (uint64_t i = 0; i <= mask_; ++i) {
+    if (items_[i].method) *place(items, mask, items_[i].method) = items_[i];
+  }
+  if (items_ != first_) free(items_);
+  items_ = items;
+  mask_ = mask;
+  return true;
+}
+
+// The type that defines the method: a base of the object's, mostly.
+Address defining_type(Address type, Address method) {
+  for (; type; type = at<Address>(type, kTypeBase)) {
+    for (Address one = at<Address>(type, kTypeMethods); one && at<Address>(one, 0);
+         one += kMethodBytes) {
+      if (one == method) return type;
+    }
+  }
+  return nullptr;
+}
+
+// "module", "type", or nothing.
+void add_owner(Address function, Address method, Text<kMostName>& text, const char*& owner) {
+  const auto self = at<Address>(function, kSelf), module = at<Address>(function, kModule);
+  if (!self || at<Address>(self, kTypeOf) == module_type) {
+    if (module && at<Address>(module, kTypeOf) == string_type && text.read(module)) {
+      owner = text.c_str();
+    }
+    return;
+  }
+  const auto type = at<Address>(self, kTypeOf);
+  const bool is_type = at<uint64_t>(type, kTypeFlags) & kIsType;
+  Address definer = is_type ? defining_type(self, method) : nullptr;
+  if (!definer) definer = defining_type(type, method);
+  owner = at<Address>(definer ? definer : type, kTypeName);
+}
+
+const CFunction& CFunctions::add(CFunction& found, Address method, Address function) {
+  static CFunction none;
+  const bool is_new = !found.method;
+  if (is_new && count_ >= mask_ / 2 && !grow()) return none;
+  CFunction& item = *place(items_, mask_, method);
+  const auto name = at<Address>(method, 0);
+  Text<kMostName> text;
+  const char* owner = nullptr;
+  add_owner(function, method, text, owner);
+  char full[2 * kMostName];
+  size_t length = 0;
+  const bool is_owned = owner && strcmp(owner, "builtins") != 0;
+  const char* const parts[] = {is_owned ? owner : "", is_owned ? "." : "", name};
+  for (const char* part : parts) {
+    for (; *part && length + 1 < sizeof full; ++part) full[length++] = *part;
+  }
+  full[length] = 0;
+  const bool starts =
+      strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0;
+  const fbleprof_source source = {full, nullptr, 0, 0, "C"};
+  if (is_new) ++count_;
+  item = {method, name, fbleprof_block_add(0, &source), starts};
+  return item;
+}
+
+int profile(void* object, void* frame, int what, void* argument);
+constexpr Profiler kOurs = profile;
+
+void set_tracing(Address thread) {
+  if (layout->minor == 9) return put<int>(thread, kUseTracing39, 1);
+  const auto cframe = at<Address>(thread, layout->minor == 10 ? kCframe : layout->thread_frames);
+  if (layout->minor == 10) return put<int>(cframe, 0, 255);
+  put<uint8_t>(cframe, 0, 255);
+}
+
+// Puts our profile function into a thread that has none, or before the program's own. The program
+// sees no difference: it asks for the function's object.
+void claim(Address thread, bool is_this) {
+  const auto now = at<Profiler>(thread, layout->profiler);
+  if (now == kOurs) return;
+  if (!now) {
+    if (at<int>(thread, layout->tracing) != 0) return;
+    if (is_this) programs_own = nullptr;
+    put(thread, layout->profiler, kOurs);
+    return set_tracing(thread);
+  }
+  if (!is_this) return;
+  programs_own = now;
+  put(thread, layout->profiler, kOurs);
+}
+
+void claim_all_threads() {
+  if (layout->tracing < 0) return python.profile_all(reinterpret_cast<void*>(kOurs), nullptr);
+  auto thread = static_cast<Address>(python.first_thread(python.main_interpreter()));
+  for (; thread; thread = at<Address>(thread, kThreadNext)) claim(thread, false);
+}
+
+// The program's own function, if it is the one whose object the interpreter has.
+int call_programs_own(void* object, void* frame, int what, void* argument) {
+  return object && programs_own ? programs_own(object, frame, what, argument) : 0;
+}
+
+int profile(void* object, void* frame, int what, void* argument) {
+  switch (what) {
+    case kCall:
+      fbleprof_enter(block_of_frame(static_cast<Address>(frame)));
+      break;
+    case kReturn:
+      fbleprof_leave(block_of_frame(static_cast<Address>(frame)));
+      break;
+    case kCCall:
+      fbleprof_enter(c_functions.of(static_cast<Address>(argument)).block);
+      break;
+    case kCReturn:
+    case kCException: {
+      const CFunction& called = c_functions.of(static_cast<Address>(argument));
+      fbleprof_leave(called.block);
+      // The new thread waits for the lock that we hold.
+      if (called.starts_thread) claim_all_threads();
+      break;
+    }
+    default:
+      break;
+  }
+  return object ? call_programs_own(object, frame, what, argument) : 0;
+}
+
+}  // namespace
+
+bool is_exact() { return extra_index >= 0; }
+
+void claim_this_thread() {
+  if (layout->tracing < 0) return;
+  if (const auto thread = static_cast<Address>(python.this_thread())) claim(thread, true);
+}
+
+bool start_exact() {
+  if (!find_exact_functions()) return false;
+  extra_index = python.request_extra(nullptr);
+  if (extra_index < 0) return false;
+  claim_all_threads();
+  return true;
+}
+
+}  // namespace fbleprof::adapters::python

@@ -1,0 +1,79 @@
+// CPython's structures and functions, as far as the adapter needs them: found at run time, because
+// nothing here is linked with Python.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "adapters/recorder.h"
+
+namespace fbleprof::adapters::python {
+
+using Address = const char*;
+
+// Where the interpreter keeps what we read: bytes into its structures.
+struct Layout {
+  int minor;               // Python 3.minor
+  int thread_frames;       // thread state: its newest frame or, if has_cframes, its cframe
+  bool has_cframes;        // then a frame is entered by each invocation of the loop:
+  int newest, outer;       // cframe: its newest frame, and the cframe around it
+  int code, caller;        // frame
+  int entry, entry_value;  // frame: the byte that tells where the loop was entered; -1: all are
+  bool is_entry_extra;     // then that frame is no function, but stands below the first one
+  int line, file, name;    // code object
+  int ascii, wide;         // string: its characters
+  int profiler;            // thread state: profile function
+  int tracing;             // thread state: not 0 while a profile function runs; -1: 3.12's way
+};
+constexpr int kTypeOf = 8;  // any object
+
+// The version that runs, and the types of its objects. Null until find_interpreter has found it.
+extern const Layout* layout;
+extern Address code_type, string_type, module_type;
+
+// The interpreter's functions.
+struct Python {
+  void* (*this_thread)();
+  const char* (*version)();
+  void* (*new_empty_code)(const char* file, const char* name, int line);
+  void (*release)(void* object);
+  void* loop;
+  long (*request_extra)(void (*free)(void*));
+  int (*get_extra)(void* code, long index, void** extra);
+  int (*set_extra)(void* code, long index, void* extra);
+  void* (*main_interpreter)();
+  void* (*first_thread)(void* interpreter);
+  void (*profile_all)(void* function, void* object);  // 3.12 and later
+};
+extern Python python;
+
+// Finds all of these. Returns what is missing, in a line, or null. `runtime`: _PyRuntime. Call it
+// once, in a thread that holds the interpreter's lock.
+const char* find_interpreter(void* runtime);
+// What counting needs beyond that.
+bool find_exact_functions();
+
+template <typename T>
+T at(Address object, int offset) {
+  T value;
+  memcpy(&value, object + offset, sizeof value);
+  return value;
+}
+
+template <typename T>
+void put(Address object, int offset, T value) {
+  __atomic_store_n(reinterpret_cast<T*>(const_cast<char*>(object) + offset), value,
+                   __ATOMIC_RELAXED);
+}
+
+// Reads what may be in the middle of a change, or gone.
+inline bool peek(Address from, void* to, size_t bytes) {
+  return from && fbleprof_peek(from, to, bytes);
+}
+
+// The block of a code object; 0: it is none, or is in the middle of a change. Functions are known
+// by name, file and line: code objects come and go, and another one may have the same address. Any
+// thread, the signal handler included.
+fbleprof_block block_of_code(Address code);
+
+}  // namespace fbleprof::adapters::python

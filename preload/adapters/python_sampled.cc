@@ -1,0 +1,113 @@
+#include "adapters/python_sampled.h"
+
+#include "adapters/python_exact.h"
+
+namespace fbleprof::adapters::python {
+
+namespace {
+
+// Tells when a list leads back to where it was: in the middle of a change it may. Compares with the
+// places at powers of two.
+struct Progress {
+  uint32_t steps, next_noted;
+  Address noted;
+
+  bool may_go_on(Address at) {
+    constexpr uint32_t kMost = 1 << 20;
+    if (at == noted || steps++ > kMost) return false;
+    if (steps > next_noted) {
+      next_noted = steps * 2;
+      noted = at;
+    }
+    return true;
+  }
+};
+
+constexpr unsigned kKnownCodes = 4;
+
+// How far the reader is.
+struct Reading {
+  bool has_begun;
+  Address cframe, frame, mark;
+  Address codes[kKnownCodes];  // met before, and their blocks: recursion
+  fbleprof_block blocks[kKnownCodes];
+  Progress frames, cframes;
+
+  fbleprof_block block_of(Address code) {
+    const unsigned i = reinterpret_cast<uintptr_t>(code) / 64 % kKnownCodes;
+    if (codes[i] != code) {
+      blocks[i] = block_of_code(code);
+      codes[i] = code;
+    }
+    return blocks[i];
+  }
+};
+constexpr int kFrameBytes = 72;
+
+bool is_entry(Address frame) {
+  return layout->entry >= 0 && at<uint8_t>(frame, layout->entry) == layout->entry_value;
+}
+
+// 3.13 keeps the mark at the end of the frames that it belongs to.
+Address mark_of(Address frame) {
+  char head[kFrameBytes];
+  Progress frames{};
+  while (frames.may_go_on(frame) && peek(frame, head, sizeof head)) {
+    if (is_entry(head)) return frame;
+    frame = at<Address>(head, layout->caller);
+  }
+  return nullptr;
+}
+
+bool begin(Reading& reading) {
+  reading.has_begun = true;
+  const auto thread = static_cast<Address>(python.this_thread());
+  if (!thread) return false;
+  Address& first = layout->has_cframes ? reading.cframe : reading.frame;
+  if (!peek(thread + layout->thread_frames, &first, sizeof first)) return false;
+  if (!layout->has_cframes && layout->is_entry_extra) reading.mark = mark_of(reading.frame);
+  return true;
+}
+
+// The frames of the invocation of the loop around the last one.
+bool next_cframe(Reading& reading) {
+  char head[24];
+  if (!layout->has_cframes || !reading.cframes.may_go_on(reading.cframe)) return false;
+  if (!peek(reading.cframe, head, sizeof head)) return false;
+  reading.mark = reading.cframe;
+  reading.frame = at<Address>(head, layout->newest);
+  reading.cframe = at<Address>(head, layout->outer);
+  return true;
+}
+static_assert(sizeof(Reading) <= 128);
+
+}  // namespace
+
+int read_frame(void* state, fbleprof_frame* out) {
+  auto& reading = *static_cast<Reading*>(state);
+  if (!reading.has_begun) {
+    if (is_exact()) claim_this_thread();
+    if (is_exact() || !begin(reading)) return 0;
+  }
+  char head[kFrameBytes];
+  for (;;) {
+    if (!peek(reading.frame, head, sizeof head)) {
+      if (!next_cframe(reading)) return 0;
+      continue;
+    }
+    if (!reading.frames.may_go_on(reading.frame)) return 0;
+    const bool enters = is_entry(head);
+    const bool is_extra = enters && layout->is_entry_extra;
+    reading.frame = at<Address>(head, layout->caller);
+    out->mark = reinterpret_cast<uint64_t>(reading.mark);
+    if (enters && layout->has_cframes) reading.frame = nullptr;
+    if (is_extra && !layout->has_cframes) reading.mark = mark_of(reading.frame);
+    if (is_extra) continue;
+    out->block = reading.block_of(at<Address>(head, layout->code));
+    if (out->block != 0) return 1;
+    // What follows no frame is none either.
+    reading.frame = nullptr;
+  }
+}
+
+}  // namespace fbleprof::adapters::python

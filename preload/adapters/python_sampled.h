@@ -1,0 +1,11 @@
+// Sampled: the reader of the interpreter's frames, which runs in the signal handler.
+#pragma once
+
+#include "adapters/python_interpreter.h"
+
+namespace fbleprof::adapters::python {
+
+// As fbleprof_read_stack says. Tells nothing where calls are counted.
+int read_frame(void* state, fbleprof_frame* out);
+
+}  // namespace fbleprof::adapters::python

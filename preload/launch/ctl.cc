@@ -1,0 +1,148 @@
+#include "launch/ctl.h"
+
+#include <cstdio>
+
+#include "control/running_profile.h"
+#include "launch/periodic.h"
+#include "launch/time_text.h"
+
+namespace fbleprof::launch {
+
+using control::Answer;
+using control::RunningProfile;
+
+namespace {
+
+constexpr int kNotDone = 1, kWrongUse = 2;
+constexpr std::chrono::milliseconds kPatience(2000);
+
+constexpr char kHelp[] =
+    "fble-prof ctl FILE COMMAND\n"
+    "\n"
+    "Tells the recorder of a running program what to do. FILE is the program's profile;\n"
+    "only its owner can do this.\n"
+    "\n"
+    "  status             is it recorded, how large is the profile, which snapshots it has\n"
+    "  start, stop        turn recording on or off\n"
+    "  snapshot NAME      keep the values of all contexts as they are now, under a name;\n"
+    "                     another snapshot of that name is replaced\n"
+    "  reset              let the report count from now on\n"
+    "  windows TIME[,N]   take a snapshot each TIME (500ms, 10s, 5m) until the program ends,\n"
+    "                     and keep the newest N of them (12)\n"
+    "\n"
+    "The program is not stopped, gets no signal while it sleeps, and does no work for\n"
+    "snapshots: fble-prof takes them. A program that sleeps obeys start and stop when it\n"
+    "runs next.\n"
+    "\n"
+    "Exit status: 0 done, 1 the program did not do it, 2 wrong usage or no such profile.\n";
+
+int say(int status, const std::string& line) {
+  std::fprintf(stderr, "fble-prof: ctl: %s\n", line.c_str());
+  return status;
+}
+
+int report(const Status& failure) { return failure ? say(kNotDone, failure->line()) : 0; }
+
+const char* reason_text(format::SnapshotReason reason) {
+  switch (reason) {
+    case format::SnapshotReason::kPeriod:
+      return "periodic";
+    case format::SnapshotReason::kPeak:
+      return "peak of memory";
+    case format::SnapshotReason::kReset:
+      return "reset";
+    case format::SnapshotReason::kAsked:
+      break;
+  }
+  return "asked for";
+}
+
+std::string command_line(const RunningProfile& profile) {
+  std::string text = profile.text(profile.header().command_line);
+  while (!text.empty() && text.back() == 0) text.pop_back();
+  for (char& c : text) {
+    if (c == 0) c = ' ';
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+int show_status(const RunningProfile& profile) {
+  const format::Header& header = profile.header();
+  constexpr double kMiB = 1 << 20;
+  std::printf("recording  %s\n", header.is_recording != 0 ? "on" : "off");
+  std::printf("program    %s (pid %u), for %s\n", command_line(profile).c_str(), header.pid,
+              time_text(std::chrono::nanoseconds(profile.elapsed_ns())).c_str());
+  std::printf("profile    %.1f MiB of %.0f MiB, %llu contexts\n",
+              static_cast<double>(header.used_bytes) / kMiB,
+              static_cast<double>(header.cap_bytes) / kMiB,
+              static_cast<unsigned long long>(header.node_count));
+  const auto snapshots = profile.snapshots();
+  for (const control::KeptSnapshot& each : snapshots) {
+    std::printf("snapshot   at %s%s%s (%s)\n",
+                time_text(std::chrono::nanoseconds(each.time_ns)).c_str(),
+                each.name.empty() ? "" : ": ", each.name.c_str(), reason_text(each.reason));
+  }
+  return 0;
+}
+
+int set_recording(RunningProfile& profile, bool on) {
+  const auto answer = profile.set_recording(on, kPatience);
+  if (!answer) return say(kNotDone, answer.error().line());
+  const std::string pid = std::to_string(profile.header().pid);
+  switch (*answer) {
+    case Answer::kDone:
+    case Answer::kAlready:
+      return 0;
+    case Answer::kPending:
+      return say(kNotDone, "process " + pid +
+                               " sleeps: it obeys at its next call of a function "
+                               "with hooks; or try again when it computes");
+    case Answer::kRefused:
+      break;
+  }
+  return say(kNotDone, "process " + pid +
+                           " obeys at its next call of a function with hooks; to reach it "
+                           "otherwise, set kernel.perf_event_paranoid to 2 or less");
+}
+
+bool is_name(const std::string& text) {
+  constexpr std::size_t kMostBytes = 255;
+  return !text.empty() && text.size() <= kMostBytes && text.find("..") == std::string::npos;
+}
+
+}  // namespace
+
+int control(const std::vector<std::string>& words) {
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
+    std::fputs(kHelp, stdout);
+    return 0;
+  }
+  const std::string command = words.size() > 1 ? words[1] : "";
+  const std::size_t wanted = command == "snapshot" || command == "windows" ? 3 : 2;
+  const bool is_known = command == "start" || command == "stop" || command == "status" ||
+                        command == "reset" || command == "snapshot" || command == "windows";
+  if (!is_known || words.size() != wanted) {
+    return say(kWrongUse,
+               "expected FILE and one of start, stop, status, reset, snapshot NAME, windows TIME "
+               "(fble-prof ctl --help)");
+  }
+  if (command == "snapshot" && !is_name(words[2])) {
+    return say(kWrongUse, words[2] + ": a name has 1 to 255 bytes, and no \"..\" in it");
+  }
+  const auto windows = command == "windows" ? read_windows(words[2]) : Windows{};
+  if (!windows) {
+    return say(kWrongUse, words[2] +
+                              ": expected a time as 500ms, 10s or 5m, and \",N\", 1 to "
+                              "1000, or nothing");
+  }
+  auto profile = RunningProfile::open(words[0]);
+  if (!profile) return say(kWrongUse, profile.error().line());
+  if (command == "status") return show_status(*profile);
+  if (command == "snapshot") return report(profile->snapshot(words[2]));
+  if (command == "reset") return report(profile->reset());
+  if (command == "windows") return report(take_windows(*profile, *windows));
+  return set_recording(*profile, command == "start");
+}
+
+}  // namespace fbleprof::launch

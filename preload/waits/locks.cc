@@ -1,0 +1,100 @@
+// Locks, conditions and semaphores. Locks try first: a lock that is free costs a call more, and no
+// clock is read.
+//
+// A try takes a lock whenever the call itself would have taken it without waiting, and fails with
+// EBUSY wherever that would wait or fail because the thread has the lock already.
+#include <errno.h>
+#include <threads.h>
+
+#include "signal_safe/wakers.h"
+#include "waiting.h"
+
+using namespace fbleprof::preload;
+using fbleprof::signal_safe::wanted_place;
+
+namespace {
+
+using Try = int(Word);
+
+const void* object_of(Word word) { return reinterpret_cast<const void*>(word); }
+
+[[gnu::noinline]] Word wait_for(Next& call, std::uint64_t caller, WaitKind kind, Word object,
+                                Word a, Word b, Word c, Word d) {
+  auto* function = call.as<OfWords>();
+  if (function == nullptr) return missing();
+  const Waiting waiting(call, caller, kind, object_of(object));
+  return function(a, b, c, d, 0, 0);
+}
+
+bool is_wanted(Word object) {
+  return fbleprof_wanted != nullptr &&
+         __atomic_load_n(&fbleprof_wanted[wanted_place(object_of(object))], __ATOMIC_RELAXED) != 0;
+}
+
+[[gnu::noinline]] void let_go(std::uint64_t caller, Word object) {
+  const int saved_errno = errno;
+  if (fbleprof_letting_go != nullptr) fbleprof_letting_go(caller, object_of(object));
+  errno = saved_errno;
+}
+
+}  // namespace
+
+#define FBLEPROF_LOCK(name, try_name, busy)                                                 \
+  FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                 \
+    if (auto* attempt = next::try_name.as_found<Try>()) {                                   \
+      const int result = attempt(lock);                                                     \
+      if (result != (busy)) return result;                                                  \
+    }                                                                                       \
+    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
+  }
+
+FBLEPROF_LOCK(pthread_mutex_lock, pthread_mutex_trylock, EBUSY)
+FBLEPROF_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, EBUSY)
+FBLEPROF_LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, EBUSY)
+FBLEPROF_LOCK(mtx_lock, mtx_trylock, thrd_busy)
+FBLEPROF_LOCK(mtx_timedlock, mtx_trylock, thrd_busy)
+FBLEPROF_LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
+FBLEPROF_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, EBUSY)
+FBLEPROF_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, EBUSY)
+FBLEPROF_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
+FBLEPROF_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, EBUSY)
+FBLEPROF_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, EBUSY)
+
+// Who lets go of what others want says so before.
+#define FBLEPROF_LET_GO(name)                                  \
+  FBLEPROF_WRAPPER(Word, name, Word object) {                  \
+    if (is_wanted(object)) let_go(FBLEPROF_CALLER, object);    \
+    auto* function = next::name.as<Word(Word)>();              \
+    return function != nullptr ? function(object) : missing(); \
+  }
+
+FBLEPROF_LET_GO(pthread_mutex_unlock)
+FBLEPROF_LET_GO(mtx_unlock)
+FBLEPROF_LET_GO(pthread_rwlock_unlock)
+FBLEPROF_LET_GO(pthread_cond_signal)
+FBLEPROF_LET_GO(pthread_cond_broadcast)
+FBLEPROF_LET_GO(cnd_signal)
+FBLEPROF_LET_GO(cnd_broadcast)
+FBLEPROF_LET_GO(sem_post)
+
+#define FBLEPROF_SEMAPHORE(name)                                                                  \
+  FBLEPROF_WRAPPER(Word, name, Word semaphore, Word b, Word c) {                                  \
+    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, semaphore, semaphore, b, c, \
+                    0);                                                                           \
+  }
+FBLEPROF_SEMAPHORE(sem_wait)
+FBLEPROF_SEMAPHORE(sem_timedwait)
+FBLEPROF_SEMAPHORE(sem_clockwait)
+
+// Waiting for a condition lets go of its lock.
+#define FBLEPROF_CONDITION(name)                                                                  \
+  FBLEPROF_WRAPPER(Word, name, Word condition, Word lock, Word c, Word d) {                       \
+    if (is_wanted(lock)) let_go(FBLEPROF_CALLER, lock);                                           \
+    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, condition, condition, lock, \
+                    c, d);                                                                        \
+  }
+FBLEPROF_CONDITION(pthread_cond_wait)
+FBLEPROF_CONDITION(pthread_cond_timedwait)
+FBLEPROF_CONDITION(pthread_cond_clockwait)
+FBLEPROF_CONDITION(cnd_wait)
+FBLEPROF_CONDITION(cnd_timedwait)

@@ -1,0 +1,57 @@
+// What the wrappers wrap: the next definitions of the functions in calls.def, libc's or another
+// preloaded library's. Found in the constructor, which keeps the loader's calls out of signal
+// handlers and forked children; or at the first call, if that comes before.
+#pragma once
+
+#include <cstdint>
+
+namespace fbleprof::preload {
+
+class Next {
+ public:
+  constexpr explicit Next(const char* name) : name_(name) {}
+
+  void find();
+  // Null: no library has it.
+  template <typename Function>
+  Function* as() {
+    void* function = __atomic_load_n(&function_, __ATOMIC_ACQUIRE);
+    if (function == nullptr) [[unlikely]] {
+      find();
+      function = __atomic_load_n(&function_, __ATOMIC_ACQUIRE);
+    }
+    return reinterpret_cast<Function*>(function);
+  }
+  // As it was found in the constructor; null, too, if no library had it then.
+  template <typename Function>
+  Function* as_found() const {
+    return reinterpret_cast<Function*>(__atomic_load_n(&function_, __ATOMIC_ACQUIRE));
+  }
+  // libc's, where the next definition is the recorder's own wrapper.
+  const void* known_as() const { return known_as_; }
+
+ private:
+  const char* name_;
+  void* function_ = nullptr;
+  const void* known_as_ = nullptr;
+};
+
+namespace next {
+#define WAITED(name) extern constinit Next name;
+#define EVENTS(name) WAITED(name)
+#define PEERS(name) WAITED(name)
+#define RECEIVED(name) WAITED(name)
+#define SENT(name) WAITED(name)
+#define EXPORTED(name) WAITED(name)
+#define CALLED(name) WAITED(name)
+#include "calls.def"
+#undef WAITED
+#undef EVENTS
+#undef PEERS
+#undef RECEIVED
+#undef SENT
+#undef EXPORTED
+#undef CALLED
+}  // namespace next
+
+}  // namespace fbleprof::preload

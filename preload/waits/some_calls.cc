@@ -1,0 +1,79 @@
+// Calls of which only some block, and one that takes more words.
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include "waiting.h"
+
+using namespace fbleprof::preload;
+
+namespace {
+
+using OfSevenWords = Word(Word, Word, Word, Word, Word, Word, Word);
+
+[[gnu::noinline]] Word wait_in_fcntl(Next& callee, std::uint64_t caller, Word fd, Word command,
+                                     Word argument) {
+  return waited(callee, caller, fd, command, argument);
+}
+
+[[gnu::noinline]] Word wait_in_seven(Next& callee, std::uint64_t caller, Word a, Word b, Word c,
+                                     Word d, Word e, Word f, Word g) {
+  auto* function = callee.as<OfSevenWords>();
+  if (function == nullptr) return missing();
+  const Waiting waiting(callee, caller, WaitKind::kForPeers);
+  return function(a, b, c, d, e, f, g);
+}
+
+bool may_block(Word number) {
+  switch (number) {
+    case SYS_futex:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_io_getevents:
+    case SYS_io_uring_enter:
+    case SYS_read:
+    case SYS_write:
+    case SYS_preadv2:
+    case SYS_pwritev2:
+    case SYS_fsync:
+    case SYS_fdatasync:
+    case SYS_flock:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// Declared with `...`; passes on the words that a call may have.
+#define FBLEPROF_FCNTL(name)                                                                  \
+  FBLEPROF_WRAPPER(Word, name, Word fd, Word command, Word argument) {                        \
+    if (static_cast<int>(command) == F_SETLKW || static_cast<int>(command) == F_OFD_SETLKW) { \
+      return wait_in_fcntl(next::name, FBLEPROF_CALLER, fd, command, argument);               \
+    }                                                                                         \
+    auto* function = next::name.as<Word(Word, Word, Word)>();                                 \
+    return function != nullptr ? function(fd, command, argument) : missing();                 \
+  }
+FBLEPROF_FCNTL(fcntl)
+FBLEPROF_FCNTL(fcntl64)
+
+FBLEPROF_WRAPPER(Word, getnameinfo, Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
+  return wait_in_seven(next::getnameinfo, FBLEPROF_CALLER, a, b, c, d, e, f, g);
+}
+
+// A call that makes a process or thread returns twice: it is passed on by a jump.
+FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
+  if (may_block(number)) {
+    return wait_in_seven(next::syscall, FBLEPROF_CALLER, number, a, b, c, d, e, f);
+  }
+  auto* function = next::syscall.as<OfSevenWords>();
+  return function != nullptr ? function(number, a, b, c, d, e, f) : missing();
+}

@@ -1,0 +1,137 @@
+// Streams. Most calls find what they need in the stream's buffer, and cannot block: these are
+// passed on at once. Looking takes no lock. Another thread may change the buffer meanwhile, and
+// then a wait is not recorded, or a call that does not block is.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "waiting.h"
+
+using namespace fbleprof::preload;
+
+namespace {
+
+std::size_t buffered(const FILE* stream) {
+  const char *at = stream->_IO_read_ptr, *end = stream->_IO_read_end;
+  return at < end ? static_cast<std::size_t>(end - at) : 0;
+}
+
+// 0, too, for streams whose lines are written when they end.
+std::size_t room(const FILE* stream) {
+  const char *at = stream->_IO_write_ptr, *end = stream->_IO_write_end;
+  return at < end ? static_cast<std::size_t>(end - at) : 0;
+}
+
+bool has_buffered_line(const FILE* stream, std::size_t most, int end) {
+  const std::size_t there = buffered(stream);
+  if (there == 0) return false;
+  return there >= most || memchr(stream->_IO_read_ptr, end, there) != nullptr;
+}
+
+const FILE* stream_of(Word word) { return reinterpret_cast<const FILE*>(word); }
+bool has_room_for(const char* text, const FILE* stream) {
+  const std::size_t there = room(stream);
+  return there != 0 && strnlen(text, there) < there;
+}
+
+Word pass_on(Next& callee, Word a, Word b, Word c, Word d, Word e) {
+  auto* function = callee.as<OfWords>();
+  return function != nullptr ? function(a, b, c, d, e, 0) : missing();
+}
+
+[[gnu::noinline]] Word wait_in(Next& callee, std::uint64_t caller, Word a, Word b, Word c, Word d,
+                               Word e) {
+  return waited(callee, caller, a, b, c, d, e);
+}
+
+}  // namespace
+
+// A wrapper of up to five words, which cannot block if `is_at_once`.
+#define FBLEPROF_STREAM(name, is_at_once)                                \
+  FBLEPROF_WRAPPER(Word, name, Word a, Word b, Word c, Word d, Word e) { \
+    if (is_at_once) return pass_on(next::name, a, b, c, d, e);           \
+    return wait_in(next::name, FBLEPROF_CALLER, a, b, c, d, e);          \
+  }
+
+#define FBLEPROF_GETS(name, stream) FBLEPROF_STREAM(name, buffered(stream) != 0)
+FBLEPROF_GETS(fgetc, stream_of(a))
+FBLEPROF_GETS(getc, stream_of(a))
+FBLEPROF_GETS(_IO_getc, stream_of(a))
+FBLEPROF_GETS(getchar, stdin)
+
+#define FBLEPROF_LINE(name, stream, most, end) \
+  FBLEPROF_STREAM(name, has_buffered_line(stream_of(stream), most, end))
+FBLEPROF_LINE(fgets, c, static_cast<unsigned>(b), '\n')
+FBLEPROF_LINE(fgets_unlocked, c, static_cast<unsigned>(b), '\n')
+FBLEPROF_LINE(__fgets_chk, d, static_cast<unsigned>(c), '\n')
+FBLEPROF_LINE(getline, c, ~std::size_t{0}, '\n')
+FBLEPROF_LINE(getdelim, d, ~std::size_t{0}, static_cast<int>(c))
+FBLEPROF_LINE(__getdelim, d, ~std::size_t{0}, static_cast<int>(c))
+
+// An overflowing product is a call that fails or blocks.
+#define FBLEPROF_READ(name, size, count, stream) \
+  FBLEPROF_STREAM(name, static_cast<std::size_t>((size) * (count)) <= buffered(stream_of(stream)))
+FBLEPROF_READ(fread, b, c, d)
+FBLEPROF_READ(fread_unlocked, b, c, d)
+FBLEPROF_READ(__fread_chk, c, d, e)
+FBLEPROF_READ(__fread_unlocked_chk, c, d, e)
+
+FBLEPROF_STREAM(fputc, room(stream_of(b)) != 0)
+FBLEPROF_STREAM(putc, room(stream_of(b)) != 0)
+FBLEPROF_STREAM(_IO_putc, room(stream_of(b)) != 0)
+FBLEPROF_STREAM(putchar, room(stdout) != 0)
+FBLEPROF_STREAM(fputs, has_room_for(reinterpret_cast<const char*>(a), stream_of(b)))
+FBLEPROF_STREAM(fputs_unlocked, has_room_for(reinterpret_cast<const char*>(a), stream_of(b)))
+FBLEPROF_STREAM(puts, has_room_for(reinterpret_cast<const char*>(a), stdout))
+FBLEPROF_STREAM(fwrite, static_cast<std::size_t>(b* c) <= room(stream_of(d)))
+FBLEPROF_STREAM(fwrite_unlocked, static_cast<std::size_t>(b* c) <= room(stream_of(d)))
+
+// Functions with a list of arguments are wrapped as they are; those with `...` call them.
+#define FBLEPROF_LISTED(name) FBLEPROF_STREAM(name, false)
+FBLEPROF_LISTED(vprintf)
+FBLEPROF_LISTED(vfprintf)
+FBLEPROF_LISTED(vdprintf)
+FBLEPROF_LISTED(__vprintf_chk)
+FBLEPROF_LISTED(__vfprintf_chk)
+FBLEPROF_LISTED(__vdprintf_chk)
+FBLEPROF_LISTED(vscanf)
+FBLEPROF_LISTED(vfscanf)
+FBLEPROF_LISTED(__isoc99_vscanf)
+FBLEPROF_LISTED(__isoc99_vfscanf)
+FBLEPROF_LISTED(__isoc23_vscanf)
+FBLEPROF_LISTED(__isoc23_vfscanf)
+
+#define FBLEPROF_PASS_LIST(name, listed, last, type, ...) \
+  va_list list;                                           \
+  va_start(list, last);                                   \
+  auto* function = next::listed.as<type>();               \
+  if (function == nullptr) return -1;                     \
+  const Waiting waiting(next::name, FBLEPROF_CALLER);     \
+  const int result = function(__VA_ARGS__, list);         \
+  va_end(list);                                           \
+  return result
+
+#define FBLEPROF_VARIADIC_1(name, listed)                       \
+  FBLEPROF_WRAPPER(int, name, Word a, ...) {                    \
+    FBLEPROF_PASS_LIST(name, listed, a, int(Word, va_list), a); \
+  }
+#define FBLEPROF_VARIADIC_2(name, listed)                                \
+  FBLEPROF_WRAPPER(int, name, Word a, Word b, ...) {                     \
+    FBLEPROF_PASS_LIST(name, listed, b, int(Word, Word, va_list), a, b); \
+  }
+#define FBLEPROF_VARIADIC_3(name, listed)                                         \
+  FBLEPROF_WRAPPER(int, name, Word a, Word b, Word c, ...) {                      \
+    FBLEPROF_PASS_LIST(name, listed, c, int(Word, Word, Word, va_list), a, b, c); \
+  }
+FBLEPROF_VARIADIC_1(printf, vprintf)
+FBLEPROF_VARIADIC_2(fprintf, vfprintf)
+FBLEPROF_VARIADIC_2(dprintf, vdprintf)
+FBLEPROF_VARIADIC_2(__printf_chk, __vprintf_chk)
+FBLEPROF_VARIADIC_3(__fprintf_chk, __vfprintf_chk)
+FBLEPROF_VARIADIC_3(__dprintf_chk, __vdprintf_chk)
+FBLEPROF_VARIADIC_1(scanf, vscanf)
+FBLEPROF_VARIADIC_2(fscanf, vfscanf)
+FBLEPROF_VARIADIC_1(__isoc99_scanf, __isoc99_vscanf)
+FBLEPROF_VARIADIC_2(__isoc99_fscanf, __isoc99_vfscanf)
+FBLEPROF_VARIADIC_1(__isoc23_scanf, __isoc23_vscanf)
+FBLEPROF_VARIADIC_2(__isoc23_fscanf, __isoc23_vfscanf)

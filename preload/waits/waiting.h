@@ -1,0 +1,82 @@
+// What all wrappers do: they tell the recorder when a call begins and ends. Without the recorder
+// (only this library was preloaded) they tell nobody.
+//
+// A wrapper is a function of words: the registers that hold arguments go on as they came, those
+// that a call does not use included, and so does the result. So one shape fits all calls. Wrappers
+// may be left by longjmp, by cancellation, and never, and all that happens in a forked or vforked
+// child too.
+#pragma once
+
+#include <errno.h>
+
+#include <cstdint>
+
+#include "next.h"
+#include "signal_safe/wait_calls.h"
+
+#define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
+// Of the wrapper that uses it: where its caller's frame pointer and return address are.
+#define FBLEPROF_CALLER reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))
+// A wrapper of the function `name`, under a name that libc's headers do not declare.
+#define FBLEPROF_WRAPPER(result, name, ...)                             \
+  FBLEPROF_INTERPOSE result wrapped_##name(__VA_ARGS__) __asm__(#name); \
+  result wrapped_##name(__VA_ARGS__)
+
+extern "C" {
+extern decltype(fbleprof_letting_go) fbleprof_letting_go __attribute__((weak));
+extern std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES] __attribute__((weak));
+extern decltype(fbleprof_next_function) fbleprof_next_function __attribute__((weak));
+extern decltype(fbleprof_wait_begins) fbleprof_wait_begins __attribute__((weak));
+extern decltype(fbleprof_wait_ends) fbleprof_wait_ends __attribute__((weak));
+}
+
+namespace fbleprof::preload {
+
+using format::WaitKind;
+using Word = long;
+using OfWords = Word(Word, Word, Word, Word, Word, Word);
+
+// While this lives, the calling thread is in a call that may block.
+class Waiting {
+ public:
+  [[gnu::always_inline]] Waiting(const Next& callee, std::uint64_t caller,
+                                 WaitKind kind = WaitKind::kForOther,
+                                 const void* object = nullptr) {
+    wait_.since_ns = 0;
+    wait_.kind = kind;
+    wait_.object = object;
+    wait_.frame = caller;
+    wait_.callee = callee.known_as();
+    if (fbleprof_wait_begins != nullptr) fbleprof_wait_begins(&wait_);
+  }
+  [[gnu::always_inline]] ~Waiting() {
+    if (wait_.since_ns != 0) fbleprof_wait_ends(&wait_, read_, written_);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  void has_read(Word bytes) { read_ = bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0; }
+  void has_written(Word bytes) { written_ = bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0; }
+
+ private:
+  fbleprof_wait wait_;
+  std::uint64_t read_ = 0, written_ = 0;
+};
+
+// The result of a call that no library has; a program can find ours all the same.
+inline Word missing() {
+  errno = ENOSYS;
+  return -1;
+}
+
+// Passes a call on.
+template <WaitKind kKind = WaitKind::kForOther>
+[[gnu::always_inline]] inline Word waited(Next& callee, std::uint64_t caller, Word a, Word b = 0,
+                                          Word c = 0, Word d = 0, Word e = 0, Word f = 0) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  const Waiting waiting(callee, caller, kKind);
+  return function(a, b, c, d, e, f);
+}
+
+}  // namespace fbleprof::preload

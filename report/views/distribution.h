@@ -1,0 +1,15 @@
+// Tables that tell how something is distributed: of metrics that each count one class of it.
+#pragma once
+
+#include <string_view>
+
+#include "report/views/view.h"
+
+namespace fbleprof::report {
+
+// Metrics whose names begin with `prefix` are the classes. `counted`: what they count, as key and
+// title of its column.
+Table distribution(const Request& request, std::string_view key, std::string_view title,
+                   std::string_view prefix, std::string_view counted);
+
+}  // namespace fbleprof::report

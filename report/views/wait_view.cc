@@ -1,0 +1,243 @@
+// --waits: where threads wait: in all, by call, by the place of the call, and by length.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "report/text/quantity.h"
+#include "report/views/distribution.h"
+#include "report/views/phrases.h"
+#include "report/views/top_rows.h"
+#include "report/views/view.h"
+#include "transform/idle.h"
+
+namespace fbleprof::report {
+
+using namespace profile;
+using Kind = Column::Kind;
+
+namespace {
+
+// What a row is of. `caller` and `site` are none in the table by call.
+struct Key {
+  FunctionId call, caller;
+  SiteId site;
+  bool is_idle = false;
+
+  friend bool operator<(const Key& a, const Key& b) {
+    const auto order = [](const Key& key) {
+      return std::tuple(key.call ? key.call.index() + 1 : 0,
+                        key.caller ? key.caller.index() + 1 : 0,
+                        key.site ? key.site.index() + 1 : 0, key.is_idle);
+    };
+    return order(a) < order(b);
+  }
+};
+
+struct Row {
+  Key key;
+  std::uint64_t waits = 0, total = 0, longest = 0;
+};
+
+std::uint64_t value(const Metric* metric, std::size_t node) {
+  return metric != nullptr ? metric->value(NodeId(node)) : 0;
+}
+
+// The place of the call that leads to each node.
+std::vector<SiteId> sites_of(const Profile& profile) {
+  std::vector<SiteId> sites(profile.nodes().count());
+  const Edges& edges = profile.edges();
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (edges.kind[e] == EdgeKind::kTree) sites[edges.to[e].index()] = edges.site[e];
+  }
+  return sites;
+}
+
+bool is_idle(const Profile& profile, NodeId node) {
+  const FunctionId function = profile.nodes().function[node.index()];
+  return profile.functions().kind[function.index()] == FunctionKind::kBlock &&
+         profile.text(profile.functions().name[function.index()]) == transform::kIdle;
+}
+
+std::vector<Row> rows_of(const Profile& profile, bool by_place) {
+  const Metric *wait = profile.find_metric(Role::kWaitTime),
+               *waits = profile.find_metric(Role::kWaits),
+               *longest = profile.find_metric(Role::kLongestWait);
+  std::vector<Row> rows;
+  if (wait == nullptr || !wait->values) return rows;
+  const std::vector<SiteId> sites = sites_of(profile);
+  const Nodes& nodes = profile.nodes();
+  std::map<Key, Row> by_key;
+  wait->values->each([&](std::size_t n, std::uint64_t ns) {
+    NodeId node(n);
+    Key key;
+    key.is_idle = is_idle(profile, node) && nodes.parent[n];
+    if (key.is_idle) node = nodes.parent[n];
+    key.call = nodes.function[node.index()];
+    if (const NodeId caller = nodes.parent[node.index()]; by_place && caller) {
+      key.caller = nodes.function[caller.index()];
+      key.site = sites[node.index()];
+    }
+    Row& row = by_key[key];
+    row.key = key;
+    row.total += ns;
+    row.waits += value(waits, n);
+    row.longest = std::max(row.longest, value(longest, n));
+  });
+  rows.reserve(by_key.size());
+  for (const auto& [key, row] : by_key) rows.push_back(row);
+  return rows;
+}
+
+Cell time_cell(const Request& request, std::uint64_t ns) {
+  return shown_as(number_cell(ns), ns != 0 ? quantity(ns, "ns", request.look.unit) : "");
+}
+
+std::string place_of(const Profile& profile, SiteId site) {
+  if (!site) return {};
+  const std::string_view file = profile.text(profile.sites().file[site.index()]);
+  if (file.empty()) return {};
+  return fmt::format("{}:{}", base_name(file), profile.sites().line[site.index()]);
+}
+
+Table totals(const Request& request) {
+  Table table;
+  table.key = "totals";
+  table.title = "In all";
+  table.columns = {{"name", "figure", Kind::kText}, {"unit", "", Kind::kText}, {"total", "total"}};
+  for (const Role role :
+       {Role::kCpuTime, Role::kWaitTime, Role::kUnseenTime, Role::kWaits, Role::kLongestWait}) {
+    const Metric* metric = request.profile().find_metric(role);
+    if (metric == nullptr) continue;
+    const std::uint64_t total = analysis::total(request.profile(), *metric);
+    table.add({text_cell(metric->name), text_cell(metric->unit),
+               shown_as(number_cell(total), quantity(total, metric->unit, request.look.unit))});
+  }
+  return table;
+}
+
+Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>& named) {
+  const Profile& profile = request.profile();
+  Table table;
+  table.key = by_place ? "places" : "rows";
+  table.title = by_place ? "By the place of the call" : "By call";
+  table.columns = {{"call", "", Kind::kName},
+                   {"caller", "", by_place ? Kind::kName : Kind::kText},
+                   {"file", "", Kind::kText},
+                   {"line", "", Kind::kNumber},
+                   {"total", "waited", Kind::kCount},
+                   {"waits", "waits", Kind::kCount},
+                   {"mean", "mean", Kind::kCount},
+                   {"longest", "longest", Kind::kCount},
+                   {"idle", "", Kind::kFlag},
+                   {"", by_place ? "caller → call" : "call", Kind::kName},
+                   {"", by_place ? "place" : "", Kind::kText}};
+  const std::vector<Row> rows = rows_of(profile, by_place);
+  const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
+  for (const Row& row : top_rows(rows, shown, [](const Row&a, const Row&b) {
+         return a.total != b.total ? a.total > b.total : a.waits > b.waits;
+       })) {
+    const Key& key = row.key;
+    const std::string idle = key.is_idle ? "  [idle]" : "";
+    named.push_back(key.call);
+    if (key.caller) named.push_back(key.caller);
+    const bool has_place = by_place && key.site;
+    table.add({name_cell(key.call), key.caller ? name_cell(key.caller) : text_cell(""),
+               text_cell(has_place ? profile.text(profile.sites().file[key.site.index()]) : ""),
+               number_cell(has_place ? profile.sites().line[key.site.index()] : 0),
+               time_cell(request, row.total), number_cell(row.waits),
+               time_cell(request, row.waits != 0 ? row.total / row.waits : 0),
+               time_cell(request, row.longest), flag_cell(key.is_idle),
+               key.caller
+                   ? name_cell({{{}, key.caller}, {" → ", {}}, {{}, key.call}, {idle, {}}}, {})
+                   : name_cell({{{}, key.call}, {idle, {}}}, {}),
+               text_cell(place_of(profile, has_place ? key.site : SiteId()))});
+  }
+  return table;
+}
+
+// By function: for how long others waited for it, itself.
+Table holders(const Request& request, std::vector<FunctionId>& named) {
+  constexpr const char* kFigures[] = {"held", "holds", "woke", "wakes"};
+  struct Holder {
+    FunctionId function;
+    std::uint64_t values[std::size(kFigures)] = {};
+  };
+  const Profile& profile = request.profile();
+  std::vector<Holder> holders(profile.functions().count());
+  for (std::size_t f = 0; f < holders.size(); ++f) holders[f].function = FunctionId(f);
+  for (std::size_t i = 0; i < std::size(kFigures); ++i) {
+    const Metric* metric = profile.find_metric(kFigures[i]);
+    if (metric == nullptr || !metric->values) continue;
+    metric->values->each([&](std::size_t node, std::uint64_t value) {
+      holders[profile.nodes().function[node].index()].values[i] += value;
+    });
+  }
+  std::erase_if(holders,
+                [](const Holder& holder) { return holder.values[0] + holder.values[2] == 0; });
+  Table table;
+  table.key = "holders";
+  table.title = "Whom others waited for: who held a lock, who woke";
+  table.columns = {{"name", "function", Kind::kName},
+                   {"held", "held", Kind::kCount},
+                   {"holds", "times", Kind::kCount},
+                   {"woke", "woke after", Kind::kCount},
+                   {"wakes", "times", Kind::kCount}};
+  const std::size_t shown = rows_to_show(request.look, holders.size(), table.notes);
+  for (const Holder& holder : top_rows(holders, shown, [](const Holder&a, const Holder&b) {
+         return a.values[0] != b.values[0] ? a.values[0] > b.values[0] : a.values[2] > b.values[2];
+       })) {
+    named.push_back(holder.function);
+    table.add({name_cell(holder.function), time_cell(request, holder.values[0]),
+               number_cell(holder.values[1]), time_cell(request, holder.values[2]),
+               number_cell(holder.values[3])});
+  }
+  return table;
+}
+
+Result<Document> waits(const Request& request) {
+  Document document = request.document("waits");
+  std::vector<FunctionId> named;
+  document.tables.push_back(totals(request));
+  document.tables.push_back(waits_table(request, false, named));
+  document.tables.push_back(waits_table(request, true, named));
+  document.tables.push_back(holders(request, named));
+  document.tables.push_back(distribution(request, "lengths", "By length", "waited-", "waits"));
+  document.flat = document.tables[1];
+  if (request.profile().find_metric(Role::kWaitTime) == nullptr) {
+    document.notes.push_back("this profile holds no waits: fble-prof --waits records them");
+    return document;
+  }
+  document.notes.push_back(
+      "waits below 20 us are gathered and count as one; [idle]: waits for work, which --busy "
+      "leaves "
+      "out");
+  document.notes.push_back("contexts: --metric wait, held, woke with any view");
+  if (request.look.format == Format::kText) document.names = document.names.marked(named);
+  return document;
+}
+
+const Register kWaits({
+    .name = "waits",
+    .help = "where threads wait: calls that block, by call and place, how long and how often",
+    .manual = "Where threads waited (recorded with \\fBfble-prof \\-\\-waits\\fR or\n"
+              "\\fB\\-\\-clock=wall\\fR): totals; each call that blocks, and each place that makes "
+              "it, with the\n"
+              "time waited there, how often, the mean and the longest; and all waits by length.\n"
+              "\\fIunseen\\fR is time off the processor in no known call: waiting for a processor "
+              "or a page.\n"
+              "Waits for work are marked \\fB[idle]\\fR: those in epoll_wait, accept, sigwait, "
+              "pause and the\n"
+              "like, and those for another thread or process (conditions, semaphores, poll, read) "
+              "in one\n"
+              "context in which a thread spent at least half of its elapsed time.\n"
+              "\\fB\\-\\-busy\\fR leaves them out, in every view.",
+    .topic = View::Topic::kFunctions,
+    .sort_keys = "",
+    .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },
+    .show = waits,
+});
+
+}  // namespace
+}  // namespace fbleprof::report

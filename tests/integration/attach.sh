@@ -1,0 +1,139 @@
+#!/bin/bash
+# fble-prof attach: programs that run already, which must not notice.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+if ! grep -qsx 0 /proc/sys/kernel/yama/ptrace_scope && [ -e /proc/sys/kernel/yama/ptrace_scope ] &&
+  [ "$(id -u)" != 0 ]; then
+  skip "the kernel forbids tracing"
+  exit 77
+fi
+
+# started ARGS...: a program that runs, its process id $pid.
+started() {
+  (cd "$dir" && exec timeout -k 5 "${TIMEOUT:-60}" "$@" >"$dir/out" 2>"$dir/err") &
+  timer=$!
+  for _ in $(seq 100); do
+    pid=$(pgrep -P "$timer" | head -n 1)
+    # Not before its libc is ready.
+    [ -n "$pid" ] && grep -qs 'libc\.so' "/proc/$pid/maps" && sleep 0.2 && return
+    sleep 0.05
+  done
+  fail "it did not start: $(cat "$dir/err")"
+}
+attach() { does attach "$@"; }
+detach() { does detach "$@"; }
+does() { "$FBLE_PROF" "$@" 2>"$dir/attach.err" || fail "$*: $(cat "$dir/attach.err")"; }
+# cycles N: detached and attached again.
+cycles() {
+  for _ in $(seq "$1"); do
+    if ! { "$FBLE_PROF" detach "$pid" && "$FBLE_PROF" attach "$pid"; } 2>/dev/null; then
+      kill -0 "$pid" 2>/dev/null && fail "a cycle failed"
+      return
+    fi
+  done
+}
+ended() { wait "$timer" || fail "the program ended with $?: $(cat "$dir/err")"; }
+
+for how in work sleep; do
+  begin "a program of one thread, $how"
+  started "$PROGRAMS/phases.plain" 60 $how
+  attach -o "$profile" "$pid"
+  check "a timer is armed" "$(wc -l <"/proc/$pid/timers")" -gt 0
+  sleep 0.4
+  detach "$pid"
+  check "the timers are gone" "$(wc -l <"/proc/$pid/timers")" = 0
+  attach "$pid"
+  cycles 5
+  touch "$dir/stop"
+  ended
+  check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+  verified "$profile"
+  check "it was sampled" "$(fact samples)" -gt 0
+  near_share "first" "$(share first)" 75 5
+done
+
+begin "threads that come and go"
+if command -v python3 >/dev/null; then
+  cat >"$dir/threads.py" <<'END'
+import threading, time
+end = time.monotonic() + 8
+bad = []
+def works():
+    while time.monotonic() < end:
+        sum(range(20000))
+def sleeps():
+    while time.monotonic() < end:
+        before = time.monotonic()
+        time.sleep(0.02)
+        if time.monotonic() - before < 0.0199:
+            bad.append(1)
+threads = [threading.Thread(target=f) for f in (works, sleeps, sleeps)]
+for thread in threads:
+    thread.start()
+while time.monotonic() < end:
+    short = threading.Thread(target=lambda: sum(range(100000)))
+    short.start()
+    short.join()
+for thread in threads:
+    thread.join()
+print("bad", len(bad))
+END
+  started "$(python3 -c 'import sys; print(sys.executable)')" "$dir/threads.py"
+  attach -o "$profile" "$pid"
+  cycles 20
+  ended
+  check "no sleep was disturbed" "$(cat "$dir/out")" = "bad 0"
+  verified "$profile"
+  check "several threads were found" "$(fact 'threads')" -gt 1
+fi
+
+begin "redis under load"
+if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; then
+  port=$((20000 + $$ % 20000))
+  started redis-server --port $port --save ''
+  attach -o "$profile" "$pid"
+  timeout 30 redis-benchmark -p $port -n 30000 -q -t set,get >"$dir/load" 2>&1 &
+  load=$!
+  cycles 10
+  wait "$load" || fail "the load failed: $(cat "$dir/load")"
+  check "it answers" "$(timeout 5 redis-cli -p $port ping)" = PONG
+  timeout 5 redis-cli -p $port shutdown nosave
+  ended
+  verified "$profile"
+fi
+
+begin "a process that sees other files"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+  cp "$PROGRAMS/phases.plain" "$dir/phases"
+  started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' && exec '$dir/phases' 60 sleep"
+  sleep 0.3
+  attach -o "$profile" "$pid"
+  sleep 0.3
+  detach "$pid"
+  touch "$dir/stop"
+  ended
+  check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+  verified "$profile"
+fi
+
+# refused STATUS WORD ARGS...: one line that has the word in it.
+refused() {
+  local expected=$1 word=$2
+  shift 2
+  "$FBLE_PROF" "$@" >"$dir/out" 2>"$dir/err"
+  check "$*: status" $? = "$expected"
+  check "$*: one line" "$(wc -l <"$dir/err")" = 1
+  grep -q "$word" "$dir/err" || fail "$*: says $(cat "$dir/err")"
+}
+begin "bad input"
+refused 2 "expected" attach
+refused 2 "expected" attach one
+refused 2 "expected" detach
+refused 2 "fble-prof starts" attach --exact 1
+refused 2 "fble-prof starts" attach --window 1s 1
+refused 1 "there is none" attach 4194303
+refused 1 "there is none" detach 4194303
+started "$PROGRAMS/phases.plain" 60
+refused 1 "not recorded" detach "$pid"
+touch "$dir/stop"
+ended

@@ -1,0 +1,150 @@
+#!/bin/bash
+# What is recorded, and when: ctl, the C API, a signal, a delay and a duration, windows.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+
+# in_background ARGS...: a run of fble-prof, whose process id is $pid. Its profile is $profile.
+in_background() {
+  (cd "$dir" && exec "$FBLE_PROF" -o "$profile" "$@" >"$dir/out" 2>"$dir/err") &
+  pid=$!
+  for _ in $(seq 200); do
+    ctl status >/dev/null 2>&1 && return
+    sleep 0.05
+  done
+  fail "it did not start: $(cat "$dir/err")"
+}
+ctl() { "$FBLE_PROF" ctl "$profile" "$@"; }
+does() { ctl "$@" 2>"$dir/ctl.err" || fail "ctl $* says: $(cat "$dir/ctl.err")"; }
+recording() { ctl status | sed -n 's/^recording *//p'; }
+in_raw() { "$REPORT" --raw "$profile" | grep -ac "$1"; }
+end_of_run() {
+  touch "$dir/stop"
+  wait "$pid" || fail "the program ended with $?"
+  verified "$profile"
+}
+
+for mode in plain fentry; do
+  for how in work sleep; do
+    begin "start and stop, $mode, $how"
+    in_background --start-off "$PROGRAMS/phases.$mode" 60 $how
+    check "it is off" "$(recording)" = off
+    check "no timer is armed" "$(wc -l <"/proc/$pid/timers")" = 0
+    check "and no perf event" "$(grep -c perf_event "/proc/$pid/maps")" = 0
+    does start
+    check "it is on" "$(recording)" = on
+    check "a timer is armed" "$(wc -l <"/proc/$pid/timers")" = 4
+    does start
+    sleep 0.3
+    does stop
+    check "it is off again" "$(recording)" = off
+    check "the timer is gone" "$(wc -l <"/proc/$pid/timers")" = 0
+    end_of_run
+    check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+    check "time was recorded" "$(fact cpu_ns)" -gt 0
+    check "but not all" "$(($(fact cpu_ns) * 4 / 3))" -lt "$(fact process_cpu_ns)"
+    [ $mode = plain ] || check "calls were counted" "$(calls '*' first)" -gt 0
+  done
+done
+
+begin "off and on again, many times, with threads"
+in_background "$PROGRAMS/threads.fentry" many
+for _ in $(seq 100); do
+  ctl stop 2>/dev/null
+  ctl start 2>/dev/null || break
+done
+end_of_run
+
+begin "snapshots"
+in_background "$PROGRAMS/phases.plain" 60
+does snapshot before
+does snapshot "a name with blanks"
+does snapshot before
+check "a name has one snapshot" "$(ctl status | grep -c '^snapshot.*: before (asked for)')" = 1
+check "there are two" "$(ctl status | grep -c '^snapshot')" = 2
+end_of_run
+check "they are in the file" "$(in_raw '^snapshot .*is_complete=1')" = 2
+
+begin "the program takes a snapshot, and counts anew"
+in_background "$PROGRAMS/phases.plain" 2 mark
+wait "$pid"
+verified "$profile"
+check "the calls succeed" "$(head -n 2 "$dir/out" | tr '\n' ' ')" = "snapshot 0 reset 0 "
+since=$("$REPORT" --self --format csv "$profile" | awk -F, 'NR > 1 { sum += $2 } END { print sum + 0 }')
+check "the report counts from there: $since" "$("$REPORT" "$profile" |
+  sed -n 's/^cpu \([0-9]*\)\.*[0-9]* ms in all/\1/p')" -lt "$(($(fact cpu_ns) / 2000000))"
+
+begin "reset from outside"
+in_background "$PROGRAMS/phases.fentry" 60
+sleep 1
+does reset
+all=$("$REPORT" --raw "$profile" | grep -ac '^node')
+end_of_run
+check "contexts stay" "$("$REPORT" --raw "$profile" | grep -ac '^node')" -ge "$all"
+check "a reset is in the file" "$(in_raw '^snapshot .*reason=3 is_complete=1')" = 1
+
+begin "a delay and a duration"
+in_background --delay 2s --duration 400ms "$PROGRAMS/phases.plain" 5 sleep
+check "it is off at first" "$(recording)" = off
+wait "$pid"
+verified "$profile"
+check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+check "time was recorded" "$(fact cpu_ns)" -gt 0
+check "but not all" "$(($(fact cpu_ns) * 3 / 2))" -lt "$(fact process_cpu_ns)"
+
+begin "a signal"
+in_background --control-signal USR2 "$PROGRAMS/phases.plain" 60
+# becomes STATE: within five seconds.
+becomes() {
+  for _ in $(seq 50); do
+    [ "$(recording)" = "$1" ] && return
+    sleep 0.1
+  done
+  fail "it does not turn $1"
+}
+kill -USR2 "$pid"
+becomes off
+kill -USR2 "$pid"
+becomes on
+end_of_run
+
+begin "windows"
+in_background --window 100ms,3 "$PROGRAMS/phases.plain" 2
+wait "$pid" 2>/dev/null
+verified "$profile"
+check "the newest three are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 3
+check "of more" "$(in_raw '^snapshot .*generation=\([4-9]\|[1-9][0-9]\)')" -gt 0
+
+begin "windows of a program that runs already"
+in_background "$PROGRAMS/phases.plain" 2
+does windows 100ms,2
+wait "$pid"
+verified "$profile"
+check "the newest two are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 2
+
+# refused STATUS WORD ARGS...: one line that has the word in it.
+refused() {
+  local expected=$1 word=$2
+  shift 2
+  "$FBLE_PROF" "$@" >"$dir/out" 2>"$dir/err"
+  check "$*: status" $? = "$expected"
+  check "$*: one line" "$(wc -l <"$dir/err")" = 1
+  grep -q "$word" "$dir/err" || fail "$*: says $(cat "$dir/err")"
+}
+begin "bad input"
+profiled "$PROGRAMS/phases.plain" 0.1
+refused 2 "has ended" ctl "$profile" stop
+refused 2 "No such file" ctl "$dir/none" stop
+refused 2 "not a profile" ctl "$here/control.sh" stop
+refused 2 "expected FILE" ctl "$profile"
+refused 2 "expected FILE" ctl "$profile" jump
+refused 2 "expected FILE" ctl "$profile" snapshot
+refused 2 '"\.\."' ctl "$profile" snapshot a..b
+refused 2 "expected a time" ctl "$profile" windows soon
+refused 2 "expected a time" --delay never true
+refused 2 "expected a time" --duration 5x true
+refused 2 "expected a time" --window 0s true
+refused 2 "USR1" --control-signal KILL true
+in_background "$PROGRAMS/phases.plain" 60
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+refused 2 "was killed" ctl "$profile" stop

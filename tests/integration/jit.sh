@@ -1,0 +1,70 @@
+#!/bin/bash
+# Code that programs make while they run has the names that the program tells, and stacks through
+# it are whole.
+. "$(dirname "$0")/lib.sh"
+sources=$here/jit
+maps=()
+trap 'rm -f "${maps[@]}"; finish' EXIT
+
+# self NAME: the share of the time in functions of that name, in percent. Only names that a file tells.
+self() {
+  "$REPORT" --self --all --format csv "$profile" 2>/dev/null | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+total = sum(int(r["self"]) for r in rows)
+print(100 * sum(int(r["self"]) for r in rows if r["name"] == sys.argv[1]) / max(total, 1))' "$1"
+}
+dominated_by() {
+  "$REPORT" --self --all --format csv "$profile" 2>/dev/null | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+total = sum(int(r["self"]) for r in rows)
+print(100 * max([int(r["dominated"]) for r in rows if r["name"] == sys.argv[1]], default=0) / max(total, 1))' "$1"
+}
+pid_of_profile() { "$REPORT" --summary --format json "$profile" | grep -o '"pid": *[0-9]*' | grep -o '[0-9]*' | head -n 1; }
+least() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a >= b) }' || fail "$1 is $2 %, expected $3 or more"; }
+most() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }' || fail "$1 is $2 %, expected $3 or less"; }
+
+begin "a perf map"
+same "$PROGRAMS/generated.plain"
+map=/tmp/perf-$(pid_of_profile).map
+maps+=("$map")
+address=$("$REPORT" --self --all --format csv "$profile" | grep -o '^0x[0-9a-f]*' | head -n 1)
+[ -n "$address" ] || fail "the generated code is not in the profile"
+printf '%x 10 between caller and callee\n' "$address" >"$map"
+"$REPORT" --path "main,caller,between caller and callee,callee" "$profile" >/dev/null 2>&1 ||
+  fail "the generated code has no name"
+touch -d '2 days ago' "$map"
+check "an older map is another process's" "$(self "between caller and callee")" = 0.0
+touch "$map"
+"$REPORT" --pack "$profile" >/dev/null
+rm "$map"
+"$REPORT" --path "main,caller,between caller and callee,callee" "$profile" >/dev/null 2>&1 ||
+  fail "the name was not put into the profile"
+verified "$profile"
+
+if command -v node >/dev/null; then
+  for how in --perf-basic-prof --perf-prof; do
+    begin "node $how"
+    same node $how --interpreted-frames-native-stack "$sources/work.js"
+    maps+=("/tmp/perf-$(pid_of_profile).map")
+    least "fib" "$(dominated_by fib)" 10
+    least "sum" "$(dominated_by sum)" 20
+    most "[truncated]" "$(dominated_by '[truncated]')" 5
+  done
+else
+  skip "node is not installed"
+fi
+
+if command -v javac >/dev/null; then
+  begin "java"
+  javac -d "$dir" "$sources/Work.java"
+  same java -cp "$dir" -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions \
+    -XX:+DumpPerfMapAtExit Work
+  maps+=("/tmp/perf-$(pid_of_profile).map")
+  least "fib" "$(dominated_by 'int Work.fib(int)')" 10
+  least "sum" "$(dominated_by 'long Work.sum(int)')" 5
+  most "[truncated]" "$(dominated_by '[truncated]')" 5
+else
+  skip "no Java compiler is installed"
+fi

@@ -1,0 +1,138 @@
+#!/bin/bash
+# Waits by context: kinds, ends, forks, live readers.
+. "$(dirname "$0")/lib.sh"
+wrappers=$(dirname "$LIB")/libfbleprof_wait.so
+recording=("LD_PRELOAD=$wrappers:$LIB" FBLEPROF_WAITS=1)
+
+# total METRIC [FILE]: of the whole profile.
+total() {
+  "$REPORT" --metrics --format csv "${2:-$profile}" | awk -F, -v name="$1" '$1 == name { print $4 }'
+}
+# paths [FILE [METRIC]]: "a;b;c NS" of each context that waited.
+paths() { "$REPORT" --export folded --metric "${2:-wait}" -o - "${1:-$profile}"; }
+# waited FUNCTION [FILE [METRIC]]: what it and what it called waited, in ms.
+waited() {
+  paths "${2:-$profile}" "${3:-wait}" |
+    awk -v name=";$1;" '{ ns = $NF; sub(/ [0-9]*$/, ";"); if (index(";" $0, name)) sum += ns }
+      END { printf "%d", sum / 1000000 }'
+}
+
+for mode in fentry cyg plain; do
+  begin "each kind of wait is charged to its context, $mode"
+  settings=("${recording[@]}")
+  profiled "$PROGRAMS/waits.$mode" split
+  check "no call returned early" "$(cat "$dir/profiled.out")" = "early 0, interrupted 0"
+  verified "$profile"
+  paths | python3 "$here/waits.py" "$dir/profiled.err" || fail "waits are in other contexts"
+  check "no frame of ours" "$(paths | grep -c fbleprof)" = 0
+  check "bytes" "$(total bytes-read)" -gt 1000
+done
+
+begin "with the wall clock, the default is CPU time and waits"
+profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain" workers
+check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == 1 { print $1 }')" = time
+check "it is the sum" "$(total time)" = $(($(total cpu) + $(total wait)))
+check "all workers wait to the end" "$(waited pthread_cond_wait)" -gt 1000
+check "for work" "$(waited '[idle]')" -gt 1000
+check "which may be left out" "$("$REPORT" --busy --metric wait "$profile" | grep -c cond_wait)" = 0
+check "others stay" "$("$REPORT" --busy --metric wait "$profile" | grep -c usleep)" = 1
+check "the view" "$("$REPORT" --waits --format csv "$profile" | grep -c cond_wait)" = 1
+
+begin "off is off"
+settings=(FBLEPROF_CLOCK=wall)
+same "$PROGRAMS/waits.plain" workers
+check "no metric" -z "$(total wait)"
+settings=("LD_PRELOAD=$wrappers:$LIB" FBLEPROF_WAITS=off FBLEPROF_CLOCK=wall)
+same "$PROGRAMS/waits.plain" workers
+check "no metric, either" -z "$(total wait)"
+
+for end in TERM KILL USR1; do
+  begin "an idle server's wait is there while it lives, and after SIG$end"
+  LD_PRELOAD="$wrappers:$LIB" FBLEPROF_WAITS=1 FBLEPROF_OUT="$profile" \
+    "$PROGRAMS/waits.plain" idle "$dir/ready" >"$dir/out" &
+  server=$!
+  for ((i = 0; i < 100; ++i)); do [ -s "$dir/ready" ] && break; sleep 0.05; done
+  sleep 0.5
+  check "while it lives" "$(waited epoll_wait)" -ge 400
+  check "it is idle" "$(waited '[idle]')" -ge 400
+  live=$(paths | grep epoll_wait | sed 's/ [0-9]*$//')
+  verified "$profile"
+  kill -"$end" $server
+  wait $server 2>/dev/null
+  verified "$profile"
+  [ "$end" = KILL ] || {
+    check "at its end" "$(waited epoll_wait)" -ge 400
+    check "the same path" "$(paths | grep epoll_wait | sed 's/ [0-9]*$//')" = "$live"
+  }
+done
+
+begin "a forked child has its own waits"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.fentry" fork
+verified "$profile"
+check "the parent's" "$(waited waitpid)" -ge 400
+child=$(profiles_in "$(dirname "$profile")" | grep 'out\.[0-9]*$' | head -n 1)
+verified "$child"
+check "the child's" "$(waited usleep "$child")" -ge 400
+check "in its context" "$(paths "$child" | grep -c 'child_waits;usleep')" = 1
+
+begin "cancelled threads, and calls left by siglongjmp"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.fentry" cancel
+verified "$profile"
+check "what was left" "$(waited read)" -ge 1000
+check "what came after" "$(waited clock_nanosleep)" -ge 99
+
+begin "a lock is charged to who held it"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.fentry" locks
+verified "$profile"
+held=$(waited hold_long "$profile" held)
+check "the long one" "$held" -ge 100
+check "more than the short one" "$held" -gt $((2 * $(waited hold_short "$profile" held)))
+check "not who waited" "$(waited contend "$profile" held)" = 0
+
+begin "programs run as they do without"
+settings=("${recording[@]}" FBLEPROF_CLOCK=wall)
+# shellcheck disable=SC2016  # for the inner shell
+same bash -c '(sleep 0.1; echo late) & echo now; wait; echo a b | tr " " "\n" | sort -r | while read -r x; do echo "$x"; done; read -t 0.1 x </dev/zero; echo $?'
+command -v sqlite3 >/dev/null && same sqlite3 "$dir/base" 'create table if not exists t(a); delete from t; insert into t values (1), (2); select sum(a) from t'
+cat >"$dir/program.py" <<'END'
+import asyncio, queue, subprocess, threading
+todo, done = queue.Queue(), queue.Queue()
+def work():
+    while (item := todo.get()) is not None:
+        done.put(item * item)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for item in list(range(100)) + [None] * 4: todo.put(item)
+for thread in threads: thread.join()
+print(sum(done.get() for _ in range(100)), threading.Event().wait(0.05))
+print(subprocess.run(["cat"], input=b"abc" * 1000, capture_output=True).stdout.count(b"abc"))
+async def echo(reader, writer):
+    writer.write((await reader.readline()).upper())
+    writer.close()
+async def main():
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    async def ask(n):
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"x%d\n" % n)
+        return await reader.readline()
+    print(await asyncio.gather(*(ask(n) for n in range(20))))
+asyncio.run(main())
+END
+command -v python3 >/dev/null && same python3 "$dir/program.py"
+verified "$profile"
+
+begin "the launcher"
+"$FBLE_PROF" --waits -o "$profile" sleep 0.2
+check "asked for" "$(waited nanosleep)" -ge 190
+"$FBLE_PROF" --clock=wall -o "$profile" sleep 0.2
+check "with the wall clock" "$(waited nanosleep)" -ge 190
+"$FBLE_PROF" --clock=wall --no-waits -o "$profile" sleep 0.2
+check "not asked for" -z "$(total wait)"
+"$FBLE_PROF" --waits --no-waits true 2>"$dir/err"
+check "not both" "$? $(wc -l <"$dir/err")" = "2 1"
+settings=(FBLEPROF_WAITS=1)
+profiled true
+check "without the wrappers" "$("$REPORT" --summary "$profile" | grep -c libfbleprof_wait)" = 1

@@ -1,0 +1,335 @@
+// Waits of known kinds and lengths in ten contexts, and programs that end in the middle of a wait.
+//   waits split       ten contexts: in context k, k shares of CPU time and of each kind of wait
+//   waits idle FILE   an idle server: writes FILE when it waits; ends at a signal
+//   waits workers     threads that wait for work until the process ends
+//   waits fork        a child that waits on its own
+//   waits cancel      threads cancelled, and waits left by siglongjmp
+//   waits locks       three contexts that hold a lock for which others wait
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEEP __attribute__((noinline))
+
+static const long kShareNs = 1000 * 1000;  // of each kind of wait, for context 1
+
+static long now_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+// What the program measured itself, by kind and context.
+enum { kSleep, kPipe, kFutex, kEpoll, kCond, kFileLock, kKinds };
+static const char* const kNames[] = {"sleep", "pipe", "futex", "epoll", "cond", "filelock"};
+static long waited_ns[kKinds][10];
+static int early, interrupted;
+
+// The other side of the waits: a thread that answers after the time that it is asked for.
+static int ask[2], answer[2], file;
+static int futex_word;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int is_signalled;
+static sem_t is_locked;
+
+struct request {
+  int kind;
+  long ns;
+};
+
+static void* answers(void* unused) {
+  struct request request;
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  int own = open(path, O_RDWR);
+  while (read(ask[0], &request, sizeof request) == sizeof request) {
+    const struct timespec delay = {request.ns / 1000000000, request.ns % 1000000000};
+    if (request.kind == kFileLock) {
+      flock(own, LOCK_EX);
+      sem_post(&is_locked);
+    }
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &delay, NULL);
+    switch (request.kind) {
+      case kFutex:
+        __atomic_store_n(&futex_word, 1, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &futex_word, FUTEX_WAKE, 1, NULL, NULL, 0);
+        break;
+      case kCond:
+        pthread_mutex_lock(&mutex);
+        is_signalled = 1;
+        pthread_cond_signal(&condition);
+        pthread_mutex_unlock(&mutex);
+        break;
+      case kFileLock:
+        flock(own, LOCK_UN);
+        break;
+      default:
+        if (write(answer[1], "x", 1) != 1) abort();
+    }
+  }
+  return unused;
+}
+
+static void begin(int kind, long ns) {
+  const struct request request = {kind, ns};
+  if (write(ask[1], &request, sizeof request) != sizeof request) abort();
+}
+
+// Counts calls that a signal interrupted.
+static long checked(long result) {
+  if (result < 0 && errno == EINTR) ++interrupted;
+  return result;
+}
+
+KEEP static void in_sleep(long ns) {
+  const struct timespec delay = {ns / 1000000000, ns % 1000000000};
+  if (clock_nanosleep(CLOCK_MONOTONIC, 0, &delay, NULL) == EINTR) ++interrupted;
+}
+KEEP static void in_pipe(long ns) {
+  char c;
+  begin(kPipe, ns);
+  if (checked(read(answer[0], &c, 1)) != 1) abort();
+}
+KEEP static void in_futex(long ns) {
+  futex_word = 0;
+  begin(kFutex, ns);
+  while (__atomic_load_n(&futex_word, __ATOMIC_SEQ_CST) == 0) {
+    checked(syscall(SYS_futex, &futex_word, FUTEX_WAIT, 0, NULL, NULL, 0));
+  }
+}
+KEEP static void in_epoll(long ns) {
+  static int epoll = -1;
+  struct epoll_event event = {.events = EPOLLIN};
+  char c;
+  if (epoll < 0) {
+    epoll = epoll_create1(0);
+    epoll_ctl(epoll, EPOLL_CTL_ADD, answer[0], &event);
+  }
+  begin(kEpoll, ns);
+  if (checked(epoll_wait(epoll, &event, 1, 10000)) != 1) abort();
+  if (read(answer[0], &c, 1) != 1) abort();
+}
+KEEP static void in_cond(long ns) {
+  is_signalled = 0;
+  begin(kCond, ns);
+  pthread_mutex_lock(&mutex);
+  while (!is_signalled) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+}
+KEEP static void in_filelock(long ns) {
+  begin(kFileLock, ns);
+  sem_wait(&is_locked);
+  checked(flock(file, LOCK_EX));
+  flock(file, LOCK_UN);
+}
+KEEP static void compute(long ns) {
+  const long end = now_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+  while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end) {
+  }
+}
+
+static void (*const kWaits[kKinds])(long) = {in_sleep, in_pipe, in_futex,
+                                             in_epoll, in_cond, in_filelock};
+
+static void context(int k) {
+  const long ns = (k + 1) * kShareNs;
+  for (int kind = 0; kind < kKinds; ++kind) {
+    const long before = now_ns(CLOCK_MONOTONIC);
+    kWaits[kind](ns);
+    const long passed = now_ns(CLOCK_MONOTONIC) - before;
+    if (passed < ns) ++early;
+    waited_ns[kind][k] += passed;
+  }
+  compute(ns);
+}
+
+// Frames of one size, so that all contexts make their calls at the same place on the stack.
+#define CONTEXT(k)                     \
+  KEEP static void context_##k(void) { \
+    context(k);                        \
+    __asm__ volatile("");              \
+  }
+CONTEXT(0)
+CONTEXT(1)
+CONTEXT(2)
+CONTEXT(3)
+CONTEXT(4)
+CONTEXT(5)
+CONTEXT(6)
+CONTEXT(7)
+CONTEXT(8)
+CONTEXT(9)
+static void (*const kContexts[10])(void) = {context_0, context_1, context_2, context_3, context_4,
+                                            context_5, context_6, context_7, context_8, context_9};
+
+static int split(void) {
+  pthread_t other;
+  char name[] = "/tmp/waits.XXXXXX";
+  file = mkstemp(name);
+  sem_init(&is_locked, 0, 0);
+  if (file < 0 || pipe(ask) != 0 || pipe(answer) != 0) return 1;
+  pthread_create(&other, NULL, answers, NULL);
+  for (int round = 0; round < 5; ++round) {
+    for (int k = 0; k < 10; ++k) kContexts[k]();
+  }
+  close(ask[1]);
+  pthread_join(other, NULL);
+  unlink(name);
+  for (int kind = 0; kind < kKinds; ++kind) {
+    for (int k = 0; k < 10; ++k) {
+      fprintf(stderr, "waited %s context_%d %ld\n", kNames[kind], k, waited_ns[kind][k]);
+    }
+  }
+  printf("early %d, interrupted %d\n", early, interrupted);
+  return 0;
+}
+
+static volatile sig_atomic_t is_over;
+static void end(int number) { is_over = number; }
+
+KEEP static void serve(int epoll) {
+  struct epoll_event event;
+  while (!is_over) epoll_wait(epoll, &event, 1, -1);
+}
+
+static int idle(const char* path) {
+  FILE* ready = fopen(path, "w");
+  if (ready == NULL) return 1;
+  struct sigaction action = {.sa_handler = end};
+  sigaction(SIGUSR1, &action, NULL);
+  fprintf(ready, "%d\n", getpid());
+  fclose(ready);
+  serve(epoll_create1(0));
+  puts("over");
+  return 0;
+}
+
+KEEP static void* work(void* unused) {
+  pthread_mutex_lock(&mutex);
+  for (;;) pthread_cond_wait(&condition, &mutex);
+  return unused;
+}
+static int workers(void) {
+  for (int i = 0; i < 4; ++i) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+  }
+  usleep(300000);
+  puts("over");
+  return 0;
+}
+
+KEEP static void parent_waits(pid_t child) {
+  waitpid(child, NULL, 0);
+  __asm__ volatile("");
+}
+KEEP static void child_waits(void) {
+  usleep(200000);
+  __asm__ volatile("");
+}
+static int forks(void) {
+  in_sleep(50 * 1000 * 1000);
+  const pid_t child = fork();
+  if (child == 0) {
+    child_waits();
+    child_waits();
+    compute(20 * 1000 * 1000);
+    exit(0);
+  }
+  parent_waits(child);
+  if (system("exit 3") != 3 << 8) return 1;
+  puts("over");
+  return 0;
+}
+
+static sigjmp_buf left;
+static void leave(int number) { siglongjmp(left, number); }
+KEEP static void* cancelled(void* unused) {
+  char c;
+  (void)!read(ask[0], &c, 1);
+  return unused;
+}
+KEEP static void leaves(void) {
+  char c;
+  if (sigsetjmp(left, 1) == 0) {
+    alarm(1);
+    (void)!read(ask[0], &c, 1);
+  }
+}
+static int cancel(void) {
+  void* result = NULL;
+  pthread_t thread;
+  if (pipe(ask) != 0) return 1;
+  pthread_create(&thread, NULL, cancelled, NULL);
+  usleep(50000);
+  pthread_cancel(thread);
+  pthread_join(thread, &result);
+  signal(SIGALRM, leave);
+  leaves();
+  compute(100 * 1000 * 1000);
+  in_sleep(100 * 1000 * 1000);
+  printf("cancelled %d\n", result == PTHREAD_CANCELED);
+  return 0;
+}
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+KEEP static void hold(long ns) {
+  pthread_mutex_lock(&held);
+  in_sleep(ns);
+  pthread_mutex_unlock(&held);
+}
+KEEP static void hold_long(void) {
+  hold(30 * 1000 * 1000);
+  __asm__ volatile("");
+}
+KEEP static void hold_short(void) {
+  hold(10 * 1000 * 1000);
+  __asm__ volatile("");
+}
+KEEP static void* contend(void* unused) {
+  for (int i = 0; i < 20; ++i) {
+    pthread_mutex_lock(&held);
+    pthread_mutex_unlock(&held);
+    in_sleep(1000 * 1000);
+  }
+  return unused;
+}
+static int locks(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, contend, NULL);
+  for (int i = 0; i < 10; ++i) {
+    hold_long();
+    in_sleep(2 * 1000 * 1000);
+    hold_short();
+    in_sleep(2 * 1000 * 1000);
+  }
+  pthread_join(thread, NULL);
+  puts("over");
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "split") == 0) return split();
+  if (strcmp(what, "idle") == 0 && argc > 2) return idle(argv[2]);
+  if (strcmp(what, "workers") == 0) return workers();
+  if (strcmp(what, "fork") == 0) return forks();
+  if (strcmp(what, "cancel") == 0) return cancel();
+  if (strcmp(what, "locks") == 0) return locks();
+  return 2;
+}

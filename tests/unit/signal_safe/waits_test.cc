@@ -1,0 +1,206 @@
+// What a wait charges, and to whom, on a recorder without a program and with clocks that the test
+// turns.
+#include "signal_safe/waits.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "signal_safe/enter.h"
+#include "signal_safe/sample.h"
+#include "signal_safe/wait_calls.h"
+#include "signal_safe/wait_words.h"
+#include "tests/unit/signal_safe/recording.h"
+
+namespace fbleprof {
+namespace {
+
+using signal_safe::Sampled;
+using test::Recording;
+
+std::uint64_t cpu_now = 0, wall_now = 0;
+
+signal_safe::Options with_waits() {
+  signal_safe::Options options;
+  options.waits = true;
+  options.wait_words = signal_safe::kValueWords;
+  options.row_bytes = 256;
+  return options;
+}
+
+class Waits : public testing::Test {
+ protected:
+  static constexpr std::uint32_t kCallee = 90;  // the function that blocks
+
+  Waits() : recording(with_waits()) {
+    cpu_now = wall_now = 1'000'000;
+    recording.session.clocks = {[] { return cpu_now; }, [] { return wall_now; }};
+    recording.thread.last_cpu_ns = cpu_now;
+    recording.thread.last_wall_ns = wall_now;
+    recording.thread.tid = static_cast<std::uint32_t>(gettid());
+    recording.thread.waits = &own;
+    signal_safe::start_thread(own);
+    recording.attach();
+  }
+
+  std::uint64_t frame_at(std::uint64_t depth) {
+    return reinterpret_cast<std::uint64_t>(stack + 1000 - depth * 8);
+  }
+  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth) {
+    const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
+    fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller),
+                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
+  }
+
+  // `function`, entered at `depth`, makes a call that blocks for so long.
+  void wait(
+      std::uint32_t function, std::uint64_t depth, std::uint64_t wall, std::uint64_t cpu = 0,
+      const std::function<void()>& meanwhile = [] {}, std::uint64_t bytes_read = 0) {
+    auto* frame = reinterpret_cast<std::uint64_t*>(frame_at(depth) - 32);
+    frame[0] = 0;
+    frame[1] = recording.code.site_in(function);
+    fbleprof_wait wait{};
+    wait.frame = reinterpret_cast<std::uint64_t>(frame);
+    wait.callee = reinterpret_cast<const void*>(recording.code.start_of(kCallee));
+    fbleprof_wait_begins(&wait);
+    wall_now += wall, cpu_now += cpu;
+    meanwhile();
+    fbleprof_wait_ends(&wait, bytes_read, 0);
+  }
+  void compute(std::uint64_t ns) { cpu_now += ns, wall_now += ns; }
+  void sample(std::uint32_t function, std::uint64_t depth) {
+    arch::MachineState at;
+    at.pc = recording.code.site_in(function);
+    at.sp = frame_at(depth) - 16;
+    signal_safe::charge_sample(recording.thread, at, Sampled::kAll);
+  }
+
+  // A word for waits of the call made by `function`; of all contexts if it is 0.
+  std::uint64_t charged(std::uint32_t function, std::uint32_t word) {
+    std::uint64_t sum = 0;
+    std::map<format::Ref, std::uint32_t> functions;
+    for (const auto& node : recording.nodes()) {
+      functions[node.ref] = node.function;
+      const format::Ref row = recording.tree().node_at(node.ref)->values;
+      if (row == 0) continue;
+      const bool is_wanted =
+          function == 0 || (node.function == kCallee && functions[node.parent] == function);
+      if (is_wanted) {
+        sum += recording.session.arena.at<std::uint64_t>(row)[signal_safe::kValueWords + word];
+      }
+    }
+    return sum;
+  }
+  void expect_identity() {
+    std::uint64_t wall = 0, cpu = 0;
+    for (const auto& node : recording.nodes()) {
+      const format::Ref row = recording.tree().node_at(node.ref)->values;
+      if (row == 0) continue;
+      const auto* values = recording.session.arena.at<std::uint64_t>(row);
+      wall += values[signal_safe::kWallNs];
+      cpu += values[signal_safe::kCpuNs];
+    }
+    EXPECT_EQ(cpu + charged(0, signal_safe::kWaitNs) + charged(0, signal_safe::kUnseenNs), wall);
+    EXPECT_EQ(recording.thread.record->wall_ns, wall);
+  }
+
+  std::uint64_t stack[1024] = {};
+  signal_safe::WaitThread own{};
+  Recording recording;
+};
+
+TEST_F(Waits, ALongWaitIsItsContexts) {
+  call(0, 1, 1), call(1, 2, 2);
+  wait(2, 2, 5'000'000);
+  wait(1, 1, 30'000);  // 2 has returned
+  EXPECT_EQ(charged(2, signal_safe::kWaitNs), 5'000'000u);
+  EXPECT_EQ(charged(2, signal_safe::kWaits), 1u);
+  EXPECT_EQ(charged(2, signal_safe::kLongestWaitNs), 5'000'000u);
+  EXPECT_EQ(charged(2, signal_safe::kWaitClass + 2), 1u) << "below 10 ms";
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 30'000u);
+  expect_identity();
+}
+
+TEST_F(Waits, ACallThatComputesIsNoWait) {
+  call(0, 1, 1);
+  wait(1, 1, 5'000'000, 4'999'900);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 0u);
+  wait(1, 1, 5'000'000, 2'000'000);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 3'000'100u) << "with what the first left";
+  sample(1, 1);
+  expect_identity();
+}
+
+TEST_F(Waits, WhatIsLeftIsUnseen) {
+  call(0, 1, 1);
+  compute(100'000);
+  wall_now += 40'000;  // no processor
+  sample(1, 1);
+  wait(1, 1, 50'000);
+  EXPECT_EQ(charged(0, signal_safe::kUnseenNs), 40'000u);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 50'000u);
+  expect_identity();
+}
+
+TEST_F(Waits, ShortWaitsGather) {
+  call(0, 1, 1), call(1, 2, 2);
+  for (int i = 0; i < 10'000; ++i) {
+    wait(2, 2, 3'000);
+    wait(1, 1, 1'000);
+  }
+  const std::uint64_t of_2 = charged(2, signal_safe::kWaitNs),
+                      of_1 = charged(1, signal_safe::kWaitNs);
+  EXPECT_NEAR(static_cast<double>(of_1 + of_2), 4e7, 1e5) << "all but the last few";
+  EXPECT_NEAR(static_cast<double>(of_2), 3e7, 2e6) << "by lot";
+  EXPECT_LT(charged(0, signal_safe::kWaits), 2'500u);
+}
+
+TEST_F(Waits, TheRecordTellsAnOpenWait) {
+  call(0, 1, 1);
+  const auto* record = recording.thread.record;
+  wait(1, 1, 70'000, 0, [&] {
+    EXPECT_EQ(record->wait_since_ns, wall_now - 70'000);
+    EXPECT_EQ(recording.tree().function_of(record->wait_context), recording.function(kCallee));
+    signal_safe::charge_open_wait(recording.thread, cpu_now, wall_now);
+    EXPECT_EQ(charged(1, signal_safe::kWaitNs), 70'000u);
+    EXPECT_EQ(record->wait_since_ns, wall_now) << "the rest goes on";
+    wall_now += 25'000;
+  });
+  EXPECT_EQ(record->wait_since_ns, 0u);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 95'000u) << "nothing twice";
+  expect_identity();
+}
+
+TEST_F(Waits, AHandlersWaitIsNotTheInterruptedOnes) {
+  call(0, 1, 1);
+  const auto* record = recording.thread.record;
+  wait(1, 1, 40'000, 0, [&] {
+    const auto since = record->wait_since_ns;
+    call(1, 3, 8);  // the handler
+    wait(3, 8, 100'000);
+    EXPECT_EQ(record->wait_since_ns, since) << "the outer one goes on";
+  });
+  EXPECT_EQ(charged(3, signal_safe::kWaitNs), 100'000u);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 40'000u);
+  EXPECT_EQ(record->wait_since_ns, 0u);
+  expect_identity();
+}
+
+TEST_F(Waits, AForeignThreadsClockIsNotRead) {
+  call(0, 1, 1);
+  recording.thread.tid += 1;  // a vfork child in our memory
+  wait(1, 1, 40'000);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 0u);
+}
+
+TEST_F(Waits, BytesAreCountedWithoutAWait) {
+  call(0, 1, 1);
+  for (int i = 0; i < 3; ++i)
+    wait(
+        1, 1, 100, 100, [] {}, 4096);
+  EXPECT_EQ(charged(1, signal_safe::kBytesRead), 3u * 4096);
+}
+
+}  // namespace
+}  // namespace fbleprof

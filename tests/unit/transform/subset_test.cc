@@ -1,0 +1,60 @@
+// A part that is copied is the part that is rebuilt.
+#include "transform/subset.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "tests/support/profile_builder.h"
+#include "transform/merge.h"
+#include "transform/rebuild.h"
+
+namespace fbleprof::transform {
+namespace {
+
+// Paths of a few functions, with back and tail edges among them.
+profile::Profile random_profile(unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text = "main -> 1\n";
+  std::string path = "main";
+  for (int i = 0; i < 200; ++i) {
+    if (random() % 3 == 0 || path.size() > 16) path = "main";
+    path += std::string(" ") + static_cast<char>('a' + random() % 6);
+    text += path + " = " + std::to_string(random() % 100) + "\n";
+    text += path + " -> " + std::to_string(random() % 9) + "\n";
+    if (random() % 4 == 0)
+      text += path + " ~> " + path + " : " + std::to_string(random() % 5) + "\n";
+  }
+  return merge(test::profile_of(text));
+}
+
+TEST(Subset, IsWhatRebuildingGives) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    const profile::Profile all = random_profile(seed);
+    const auto& nodes = all.nodes();
+    std::mt19937 random(seed * 977);
+    Rebuilding how;
+    how.kept_own.resize(nodes.count());
+    for (auto& own : how.kept_own) own = random() % 3 != 0;
+    how.kept_subtree = how.kept_own;
+    for (std::size_t n = nodes.count(); n-- > 1;) {
+      how.kept_subtree[nodes.parent[n].index()] |= how.kept_subtree[n];
+    }
+    how.kept_subtree[0] = 1;
+    how.paths_differ = true;
+    how.root = nodes.function[0];
+    const auto part = subset(all, how.kept_subtree, how.kept_own);
+    ASSERT_TRUE(part.has_value()) << seed;
+    EXPECT_EQ(test::text_of(*part), test::text_of(rebuild(all, how))) << seed;
+  }
+}
+
+TEST(Subset, LeavesWhatWasNotMergedToOthers) {
+  const profile::Profile two = test::profile_of("a = 1\nthread other\nb = 1\n");
+  const std::vector<std::uint8_t> kept(two.nodes().count(), 1);
+  EXPECT_FALSE(subset(two, kept, kept).has_value());
+}
+
+}  // namespace
+}  // namespace fbleprof::transform
