@@ -1,4 +1,5 @@
-// A directory stands for the profiles in it: those of a pipeline, of a build, of a chain of programs.
+// A directory stands for the profiles in it: those of a pipeline, of a build, of a chain of
+// programs.
 #pragma once
 
 #include <string>

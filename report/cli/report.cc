@@ -145,8 +145,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
           if (!no_window) no_window = cut.error();
           return;
         }
-        profile = transform::with_idle_apart(
-            transform::since_reset(transform::with_peak(*cut)));
+        profile = transform::with_idle_apart(transform::since_reset(transform::with_peak(*cut)));
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {

@@ -44,12 +44,13 @@ for how in work sleep; do
   check "the timers are gone" "$(wc -l <"/proc/$pid/timers")" = 0
   attach "$pid"
   cycles 5
+  sleep 0.5  # what is shown begins with the last time that it was attached
   touch "$dir/stop"
   ended
   check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
   verified "$profile"
   check "it was sampled" "$(fact samples)" -gt 0
-  near_share "first" "$(share first)" 75 5
+  near_share "first" "$(share first)" 75 12
 done
 
 begin "threads that come and go"

@@ -27,7 +27,7 @@ settings=("LD_PRELOAD=$LIB:$(dirname "$LIB")/libfbleprof_alloc.so" FBLEPROF_ALLO
 profiled "$PROGRAMS/allocates.fentry" containers
 cp "$profile" "$work/allocates"
 settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
-profiled "$PROGRAMS/waits.fentry" fork
+profiled "$PROGRAMS/waits.fentry" locks
 cp "$profile" "$work/waits"
 "$FBLE_PROF" --exact --out "$work/exact" "$PROGRAMS/exact_entries.plain" >"$dir/exact.out"
 documented self "" --self "$work/sites"

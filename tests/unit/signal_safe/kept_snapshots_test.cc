@@ -44,9 +44,11 @@ TEST(KeptSnapshots, ANameHasOne) {
 TEST(KeptSnapshots, TheNewestPeriodicOnesAreKept) {
   test::Recording recording;
   Arena& arena = recording.session.arena;
-  for (std::uint64_t time = 1; time <= 3; ++time) ASSERT_TRUE(take_periodic_snapshot(arena, 3, time));
+  for (std::uint64_t time = 1; time <= 3; ++time)
+    ASSERT_TRUE(take_periodic_snapshot(arena, 3, time));
   const std::uint64_t used = arena.used_bytes();
-  for (std::uint64_t time = 4; time <= 8; ++time) ASSERT_TRUE(take_periodic_snapshot(arena, 3, time));
+  for (std::uint64_t time = 4; time <= 8; ++time)
+    ASSERT_TRUE(take_periodic_snapshot(arena, 3, time));
   EXPECT_EQ(times(arena, SnapshotReason::kPeriod), (std::vector<std::uint64_t>{7, 8, 6}));
   EXPECT_EQ(arena.used_bytes(), used);
 }
