@@ -24,10 +24,16 @@ bool is_inlined(const Entry* entry) {
   return arch::block_of(entry->word) == arch::kNoBlock;
 }
 
+bool is_rewritten(const ThreadState& thread, const format::Function& function) {
+  if (function.module == 0) return false;
+  const auto* module = thread.session->arena.at<format::Module>(function.module);
+  return (__atomic_load_n(&module->flags, __ATOMIC_RELAXED) & format::kModuleIsExact) != 0;
+}
+
 // Of rewritten functions the first jump may be in a trampoline, so nothing can be told from them.
 bool may_be_part(const ThreadState& thread, format::Ref code, format::Ref whole) {
-  Session& session = *thread.session;
-  return !session.trampolines.is_empty() || session.code_map.is_part_of(code, whole);
+  return is_rewritten(thread, record_of(thread, whole)) ||
+         thread.session->code_map.is_part_of(code, whole);
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ class Trampolines {
     return true;
   }
 
-  bool is_empty() const { return count_.load(std::memory_order_relaxed) == 0; }
   bool contains(std::uint64_t address) const { return slot_of(address) != 0; }
 
   // The function whose trampoline the address lies in, or 0.
