@@ -50,7 +50,7 @@ for how in work sleep; do
   check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
   verified "$profile"
   check "it was sampled" "$(fact samples)" -gt 0
-  near_share "first" "$(share first)" 75 12
+  [ $how = sleep ] || near_share "first" "$(share first)" 75 12  # the other has few samples
 done
 
 begin "threads that come and go"

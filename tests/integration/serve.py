@@ -241,15 +241,16 @@ for path in ("/self?from=nothing", "/self?from=peak&to=start", "/self?base=@peak
 check("its end", server.stop(), 0)
 
 # A program that runs, grows, and is killed.
+os.mkdir("live")
 program = subprocess.Popen(["perl", "-e", "for (;;) { $x = sqrt($x + 1) }"],
-                           env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("mlmon.out")})
+                           env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("live/mlmon.out")})
 atexit.register(program.kill)
 for _ in range(100):
     time.sleep(0.1)
-    if os.path.exists("mlmon.out") and os.path.getsize("mlmon.out") > 0:
+    if os.path.exists("live/mlmon.out") and os.path.getsize("live/mlmon.out") > 0:
         break
 time.sleep(0.5)
-server = Served(".")
+server = Served("live")
 first = json.loads(server.ask("/self?format=json")[1])["total"]
 check("live", "class=\"badge live\"" in server.ask("/overview")[1], True)
 stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
