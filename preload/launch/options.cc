@@ -24,70 +24,65 @@ po::options_description recording_options() {
   po::options_description options("What to record", kColumns, kDescriptionColumns);
   auto add = options.add_options();
   add("out,o", po::value<std::string>()->value_name("FILE"),
-      "where the profile goes. In FILE, %p is the process id, %e the program, %h the host, %t the "
+      "the profile's file. In FILE, %p is the process id, %e the program, %h the host, %t the "
       "time, %r the MPI rank. Child processes write FILE.PID; so does a program that replaces "
       "another one by exec. Default: mlmon.out");
   add("rate,r", po::value<std::string>()->value_name("HZ"),
       "samples per second of each thread's time, 1 to 20000. A higher rate is finer and costs "
       "more; the report shows the rate that was reached. Default: 1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
-      "what is measured. cpu: CPU time of each thread. wall: elapsed time, which is CPU time and "
-      "the time that threads wait, each in its context (see --waits). ticks: calls, and what the "
-      "program counts with fbleprof_tick, instead of time: the "
-      "same on every run (needs hooks or the C API). Default: cpu");
+      "what to measure. cpu: CPU time of each thread. wall: elapsed time, which is CPU time and "
+      "the time that threads wait, each in its context (see --waits). ticks: calls, and the ticks "
+      "of fbleprof_tick, instead of time: the same on every run (needs hooks or the C API). "
+      "Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand together at most once on a "
       "path, so the tree is bounded by the code. suffix: a repeated end of the path is folded. "
       "none: nothing is folded, and deep recursion makes a deep tree. Default: pair");
   add("memory,m", po::value<std::string>()->value_name("SIZE"),
       "the largest size of the profile, 1M to 64G, in bytes or with K, M or G. Contexts beyond it "
-      "are folded into [overflow], by caller and callee. Default: 256M. (What the program "
-      "allocates "
-      "is recorded with --memory-profile.)");
+      "are folded into [overflow], by caller and callee. Default: 256M. (To record the program's "
+      "allocations, use --memory-profile.)");
   add("depth", po::value<std::string>()->value_name("N"),
       "the longest path, 1 to 60000. Deeper calls are folded into [deeper] below their ancestor at "
       "that depth, by caller and callee. This keeps long paths out of the tree. Default: no limit");
   add("tick-period", po::value<std::string>()->value_name("N"),
-      "charge virtual time when N ticks have passed, to the context that is running then. More is "
-      "cheaper and coarser, and still the same on every run. Default: 1");
+      "charge virtual time when N ticks have passed, to the context that is running then. A larger "
+      "N is cheaper and coarser, and still the same on every run. Default: 1");
   add("exact", po::value<std::string>()->implicit_value("on")->value_name("[=MODULES]"),
-      "count every call of a program without hooks, in its exact context: the starts of its "
-      "functions are changed in memory. Without MODULES: of the program and its libraries, but not "
-      "of libc. In a Lua or Python program: of the script's functions, instead of the "
-      "interpreter's own. MODULES: names of "
-      "files (libz,program: program is the program itself), or all. What cannot be counted is "
-      "sampled; the report's --coverage says which functions and why");
+      "count every call of a program without hooks, in its exact context, by changing the starts "
+      "of its functions in memory. Without MODULES: calls of the program and its libraries, but "
+      "not of libc; in a Lua or Python program, calls of the script's functions instead of the "
+      "interpreter's own. MODULES: names of files (libz,program: program is the program itself), "
+      "or all. Other functions are sampled; the report's --coverage says which ones and why");
   add("runs", po::value<std::string>()->value_name("N"),
       "with --exact, 2: run the program twice, sampled and then counted, into one profile: calls "
-      "and "
-      "contexts are the counted run's, times the sampled run's, which counting did not slow down. "
-      "The report says if the two runs differ. Default: 1");
+      "and contexts of the counted run, times of the sampled run, which counting did not slow "
+      "down. The report says if the two runs differ. Default: 1");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
   add("waits",
       "record where threads wait: the time in each call that blocks (sleep, read, poll, a lock, "
-      "...), in its context, and the bytes that were read and written there. On by default with "
+      "...), in its context, and the bytes read and written there. On by default with "
       "--clock=wall");
   add("no-waits",
-      "do not record waits. With --clock=wall, a wait is then charged to what its "
-      "thread runs next");
+      "do not record waits. With --clock=wall, a wait is then charged to the context of the "
+      "thread's next sample");
   add("memory-profile",
       po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
-      "also record what the program allocates and frees, by context: blocks, bytes, what is live, "
-      "the peak, leaks. hooks (if no MODE is given): each allocation of code with hooks, one in "
-      "512 KiB elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as "
-      "64K): "
+      "also record allocations and frees, by context: blocks, bytes, live memory, the peak, "
+      "leaks. hooks (if no MODE is given): each allocation of code with hooks, one in 512 KiB "
+      "elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as 64K): "
       "one in so many. exact: each, with a walk of the stack where there are no hooks. With "
-      "\",mmap\" behind it, mapped memory counts, too. (--memory limits the profile's own size.)");
+      "\",mmap\" after it, mapped memory counts, too. (--memory limits the profile's own size.)");
   add("no-native-below",
       "charge the time of code without hooks to the hooked function or block that called it, "
       "instead of showing that code below it");
   add("native",
-      "show an interpreter's own functions between those of its scripts, too (they are left out)");
-  add("no-python",
-      "do not show the functions of Python scripts, but only those of the interpreter");
-  add("no-lua", "do not show functions of Lua scripts, only those of the Lua interpreter");
+      "also show an interpreter's own functions between those of its scripts. Default: left out");
+  add("no-python", "do not show functions of Python scripts, only those of the interpreter");
+  add("no-lua", "do not show functions of Lua scripts, only those of the interpreter");
   return options;
 }
 
@@ -95,23 +90,21 @@ po::options_description time_options() {
   po::options_description options("When to record", kColumns, kDescriptionColumns);
   auto add = options.add_options();
   add("children", po::value<std::string>()->value_name("WHICH"),
-      "which child processes are recorded: all, none, or those whose program's file name is as one "
+      "which child processes to record: all, none, or those whose program's file name matches one "
       "of the patterns (cc1*,as). Default: all");
   add("start-off",
       "start with recording off: no timer, no cost. \"fble-prof ctl FILE start\", or the program "
-      "with fbleprof_start(), turns it on");
+      "with fbleprof_start(), turns recording on");
   add("delay", po::value<std::string>()->value_name("TIME"),
-      "begin to record when the program has run so long: 500ms, 10s, 5m, 1h");
+      "start recording after this time: 500ms, 10s, 5m, 1h");
   add("duration", po::value<std::string>()->value_name("TIME"),
-      "stop recording when it has been on so long. The program goes on");
+      "stop recording after recording for this time. The program continues");
   add("control-signal", po::value<std::string>()->value_name("SIGNAL"),
       "turn recording on or off whenever the process gets this signal: USR1, USR2 or RTMIN+N. The "
-      "program's own handler for it is not called");
+      "program's own handler for this signal is not called");
   add("window", po::value<std::string>()->value_name("TIME[,N]"),
-      "keep the values of all contexts each TIME, and the newest N (12) of these snapshots, so "
-      "that "
-      "the report can show the last seconds alone. fble-prof waits for the program instead of "
-      "becoming it");
+      "take a snapshot of all values every TIME and keep the newest N (12), so that the report can "
+      "show the last seconds alone. fble-prof waits for the program instead of becoming it");
   return options;
 }
 
@@ -120,7 +113,7 @@ po::options_description other_options() {
   auto add = options.add_options();
   add("names",
       "at the end of the run, put the functions' names into the profile, so that it can be read "
-      "after a rebuild, or where the program is not. fble-prof waits for the program instead of "
+      "after a rebuild and on other machines. fble-prof waits for the program instead of "
       "becoming it");
   add("verbose,v", "report on stderr what the recorder does and what it cannot do");
   add("help,h", "show this text");
@@ -357,19 +350,19 @@ std::string help() {
   text << "fble-prof [options] program [arguments...]\n"
           "\n"
           "Runs a program and records where its time goes, in which calling context, in a\n"
-          "profile for fble-prof-report. The program does not have to be rebuilt. If it is\n"
-          "built with -fpatchable-function-entry=5, -pg -mfentry, -pg or\n"
-          "-finstrument-functions, its calls are counted too, exactly. The program keeps its\n"
-          "own output, signals and exit status.\n"
+          "profile for fble-prof-report. The program need not be rebuilt. If it was built\n"
+          "with -fpatchable-function-entry=5, -pg -mfentry, -pg or -finstrument-functions,\n"
+          "every call is counted, too. The program keeps its own output, signals and exit\n"
+          "status.\n"
           "\n"
           "Examples\n"
           "  fble-prof ./prog input.txt            profile it, then: fble-prof-report mlmon.out\n"
           "  fble-prof -o /tmp/%e.%p.out make -j2  one profile for each process\n"
-          "  fble-prof --clock=wall ./server       elapsed time: what computes, and what waits\n"
+          "  fble-prof --clock=wall ./server       elapsed time: CPU time and waits\n"
           "  fble-prof --rate=10000 ./short        finer samples for a short run\n"
-          "  fble-prof --memory-profile ./prog     what it allocates, as well\n"
-          "  fble-prof --window 10s ./server       and keep snapshots: the last minutes alone\n"
-          "  fble-prof attach --duration 10s PID   a program that runs already\n"
+          "  fble-prof --memory-profile ./prog     allocations, too\n"
+          "  fble-prof --window 10s ./server       snapshots, to see the last minutes alone\n"
+          "  fble-prof attach --duration 10s PID   a running program\n"
           "  fble-prof ctl mlmon.out stop          stop recording (fble-prof ctl --help)\n"
           "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
           "\n"

@@ -34,23 +34,23 @@ constexpr std::string_view kPatterns = "re: module: file:";
 
 const std::vector<OptionGroup>& option_groups() {
   static const std::vector<OptionGroup> groups = {
-      {"Of what (NAME: exact, a glob, re:REGEX, module:GLOB or file:GLOB; repeatable)",
-       {{"select", "NAME", "only paths that hold NAME; given several, all of them", kPatterns,
-         OptionKind::kTexts},
-        {"exclude", "NAME", "no path that holds NAME", kPatterns, OptionKind::kTexts},
+      {"Filters (NAME: exact, a glob, re:REGEX, module:GLOB or file:GLOB; repeatable)",
+       {{"select", "NAME", "only paths that contain NAME; repeated: paths that contain all",
+         kPatterns, OptionKind::kTexts},
+        {"exclude", "NAME", "no path that contains NAME", kPatterns, OptionKind::kTexts},
         {"busy", "",
-         "without the waits of threads that have nothing to do: --exclude '[idle]' (--waits tells "
-         "which these are)"},
+         "without the waits of threads that have nothing to do: --exclude '[idle]' (--waits marks "
+         "these waits)"},
         {"keep", "QUERY",
-         "only what the query says: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
+         "only contexts that match: and, or, not, from(X), to(X), pred(X), succ(X), at(X), "
          "path(a,b..c), self > 1%, dominated >= 10ms, calls > 1000 (docs/QUERY.md)",
          "from( to( pred( succ( at( path( not", OptionKind::kTexts},
         {"fold", "NAME",
-         "take NAME out of all paths and charge it to its caller: a → NAME → y is a → y", kPatterns,
-         OptionKind::kTexts},
+         "take NAME out of all paths and charge it to its caller: a → NAME → y becomes a → y",
+         kPatterns, OptionKind::kTexts},
         {"metric", "M",
-         "cpu, wall, calls, samples, ticks, overhead or what else the file holds, as wait, time, "
-         "allocated, live, peak, leaked (--metrics lists them). Default: its clock",
+         "cpu, wall, calls, samples, ticks, overhead or another metric of the file, such as wait, "
+         "time, allocated, live, peak, leaked (--metrics lists them). Default: the file's clock",
          "cpu wall calls samples ticks overhead allocated live peak leaked wait time",
          OptionKind::kText},
         {"inlines", "",
@@ -58,7 +58,7 @@ const std::vector<OptionGroup>& option_groups() {
          "--leaves for their cost)"},
         {"leaves", "", "show sampled addresses as callees, not as self time"},
         {"no-symbols", "", "do not look up names: show module+0xoffset"}}},
-      {"From what (- is stdin)",
+      {"Files and windows (- is stdin)",
        {{"tolerant", "", "skip files that cannot be read, with a line each"},
         {"split-by", "WHAT",
          "keep apart: process, host, thread, label:KEY or file; repeatable, outermost first",
@@ -66,39 +66,36 @@ const std::vector<OptionGroup>& option_groups() {
         {"diff", "BASE",
          "compare with this profile; the tree, or with --self or --dominated a table. Several runs "
          "of each, --diff A1,A2,A3 B1,B2,B3: their means; differences within chance are no "
-         "changes. "
-         "BASE@A..B: a window of it; @A..B: of the same file",
+         "changes. BASE@A..B: a window of BASE; @A..B: a window of the same file",
          "", OptionKind::kTexts, true},
         {"window", "A..B",
-         "only what happened between two snapshots (--windows lists them): names, #NUMBER, peak, "
-         "or "
-         "times as 10s, or -10s before the end. A.. and ..B leave one open",
+         "only the costs between two snapshots (--windows lists them): names, #NUMBER, peak, or "
+         "times as 10s, or -10s before the end. A.. and ..B leave one side open",
          "", OptionKind::kText},
         {"since", "A", "the same as --window A..", "", OptionKind::kText},
         {"normalize", "", "scale the base to the same total"},
         {"times-from", "PLAIN",
-         "contexts and calls as here, times as in this profile of the program without hooks; "
+         "contexts and calls of FILE, times of this profile of the program without hooks; "
          "repeatable",
          "", OptionKind::kTexts, true},
         {"fail-if", "RULE",
-         "with --diff: status 1 if more changed than '[+|-]NUMBER[%|UNIT] METRIC [self|dominated] "
-         "[in NAME]' allows, e.g. '+5% ticks in parse*'; repeatable",
+         "with --diff: exit status 1 if a change exceeds '[+|-]NUMBER[%|UNIT] METRIC "
+         "[self|dominated] [in NAME]', e.g. '+5% ticks in parse*'; repeatable",
          "", OptionKind::kTexts}}},
       {"Instead of a view",
        {{"pack", "",
-         "put the functions' names into the profile, so that it can be read where the program is "
-         "not, "
-         "or after a rebuild; with -o FILE into a copy"},
-        {"trim", "", "cut off the space that a killed program had reserved in its profile"}}},
+         "put the functions' names into the profile, so that it can be read on other machines and "
+         "after a rebuild; with -o FILE, into a copy"},
+        {"trim", "", "cut off unused space that a killed program had reserved in its profile"}}},
       {"In a browser",
        {{"serve", "[=HOST:PORT]",
-         "show all of this as pages, and follow programs that still run; a directory works, too. "
+         "show all views as pages, and follow running programs; accepts directories, too. "
          "Default: 127.0.0.1 and a free port. Prints the link",
          "", OptionKind::kText}}},
-      {"How",
-       {{"depth", "N", "levels of the tree. Default: what fits", "", OptionKind::kCount},
+      {"Output",
+       {{"depth", "N", "levels of the tree. Default: as many as fit", "", OptionKind::kCount},
         {"min", "PERCENT",
-         "hide branches of the tree below this share. Default: 1, or more until it fits a screen",
+         "hide branches below this share. Default: 1, or more until the tree fits a screen",
          "0.1 0.5 1 5", OptionKind::kNumber},
         {"all", "", "hide nothing"},
         {"top", "N", "rows of a table. Default: 40; CSV: all", "10 20 100", OptionKind::kCount},
@@ -107,17 +104,17 @@ const std::vector<OptionGroup>& option_groups() {
          "self dominated calls per-call name cost caller callee", OptionKind::kText},
         {"unit", "U", "auto, ns, us, ms, s; B, KiB, MiB, GiB", "auto ns us ms s B KiB MiB GiB",
          OptionKind::kText},
-        {"lines", "", "file:line beside names"},
-        {"format", "F", "text, json or csv. The last two hold raw numbers: ns, bytes, counts",
+        {"lines", "", "show file:line beside names"},
+        {"format", "F", "text, json or csv. json and csv hold raw numbers: ns, bytes, counts",
          "text json csv", OptionKind::kText},
         {"colour", "WHEN", "auto, always or never. Default: auto, and NO_COLOR is obeyed",
          "auto always never", OptionKind::kText},
         {"color", "WHEN", "the same as --colour", "auto always never", OptionKind::kText},
-        {"width", "N", "columns; 0 = unlimited. Default: the terminal's, or COLUMNS, or 120", "",
+        {"width", "N", "columns; 0 = unlimited. Default: COLUMNS, or the terminal's, or 120", "",
          OptionKind::kCount},
-        {"output,o", "FILE", "write there. Default: stdout", "", OptionKind::kText, true},
-        {"help,h", "", "this text"},
-        {"version", "", "the version"}}}};
+        {"output,o", "FILE", "write to FILE. Default: stdout", "", OptionKind::kText, true},
+        {"help,h", "", "show this text"},
+        {"version", "", "show the version"}}}};
   return groups;
 }
 
@@ -126,7 +123,7 @@ namespace {
 const char* title_of(View::Topic topic) {
   switch (topic) {
     case View::Topic::kOverview:
-      return "What to show: where to begin";
+      return "Views: where to begin";
     case View::Topic::kFunctions:
       return "Functions";
     case View::Topic::kCalls:
@@ -167,7 +164,7 @@ std::vector<po::options_description> view_options() {
   }
   all.emplace_back("For other tools", kColumns, kDescriptionColumns);
   add(all.back(), "export", po::value<Text>()->value_name("FORMAT"),
-      "in one of the formats below; with all filters");
+      "export in one of the formats below, after all filters");
   return all;
 }
 
@@ -423,31 +420,31 @@ std::string help_text() {
   std::ostringstream text;
   text << "fble-prof-report [options] [mlmon.out ...]\n"
           "Shows where a profiled program's time, calls and memory went, in which context.\n"
-          "Without a name it reads mlmon.out, and those of the programs that took its place by\n"
-          "exec. Several files are summed. Profiles of others are read as well: perf script's "
-          "text,\n"
-          "folded stacks, pprof, speedscope, gmon.out with its program.\n\n";
+          "Without a name it reads mlmon.out, and the profiles of programs that replaced the\n"
+          "first by exec. Several files are summed. It also reads the text of perf script,\n"
+          "folded stacks, pprof, speedscope, and gmon.out with its program.\n\n";
   for (const auto& group : view_options()) text << group << "\n";
   for (const auto& group : other_options()) text << group << "\n";
   text << "Formats of --export:\n";
   for (const Exporter& exporter : exporters()) {
     text << "  " << std::left << std::setw(12) << exporter.name << exporter.description << "\n";
   }
-  text << "\n"
-          "Examples:\n"
-          "  fble-prof ./prog                      # writes mlmon.out\n"
-          "  fble-prof-report                      # the tree of contexts\n"
-          "  fble-prof-report --self --top 10\n"
-          "  fble-prof-report --block 'parse*' --select main\n"
-          "  fble-prof-report --keep 'parse and not path(main, load)' --hot\n"
-          "  fble-prof-report --path main,eval,lookup\n"
-          "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n"
-          "  fble-prof-report --export pprof -o prog.pb.gz\n"
-          "  perf script | fble-prof-report -\n"
-          "  fble-prof-report gmon.out ./prog\n"
-          "  fble-prof-report --diff old.out --fail-if '+5% ticks in parse*' new.out\n\n"
-          "Exit status: 0 shown, 1 --verify found a broken invariant or --fail-if a broken rule,\n"
-          "2 could not be read or done, or was asked for wrongly.\n";
+  text
+      << "\n"
+         "Examples:\n"
+         "  fble-prof ./prog                      # writes mlmon.out\n"
+         "  fble-prof-report                      # the tree of contexts\n"
+         "  fble-prof-report --self --top 10\n"
+         "  fble-prof-report --block 'parse*' --select main\n"
+         "  fble-prof-report --keep 'parse and not path(main, load)' --hot\n"
+         "  fble-prof-report --path main,eval,lookup\n"
+         "  fble-prof-report --edges --format csv mlmon.out* > calls.csv\n"
+         "  fble-prof-report --export pprof -o prog.pb.gz\n"
+         "  perf script | fble-prof-report -\n"
+         "  fble-prof-report gmon.out ./prog\n"
+         "  fble-prof-report --diff old.out --fail-if '+5% ticks in parse*' new.out\n\n"
+         "Exit status: 0, shown; 1, --verify found a broken invariant or --fail-if a broken rule;\n"
+         "2, a file could not be read, or an option is wrong.\n";
   return text.str();
 }
 

@@ -63,10 +63,10 @@ def heading(results):
 
         Written by `scripts/bench`; the method is in `tests/bench`. One run of {results['seconds'] / 60:.0f} minutes on
         {m['date']}: {m['cores']} cores of {m['cpu']}{' in a virtual machine' if m['virtual'] else ''}, Linux {m['kernel']}, {m['compiler']},
-        load {m['load']:.1f} at the start.{' A quick run: the figures mean little.' if results['quick'] else ''}
+        load {m['load']:.1f} at the start.{' A quick run: do not rely on the figures.' if results['quick'] else ''}
         {'Measured again afterwards: ' + ', '.join(results['again']) + '.' if 'again' in results else ''}
 
-        Times are CPU time, user and system, of the program and of what the tool adds to it. Each round
+        Times are CPU time, user and system, of the program and the tool. Each round
         runs every tool once. A ratio divides two runs of the same round; tables show the median of the
         ratios and, in parentheses, their range. Workloads are Debian's sources, built with `-O2 -g` and
         hooks.
@@ -223,7 +223,7 @@ def large(results):
 
         `tests/bench/large_program.py` writes programs whose functions call each other at random, level by
         level: there are nearly as many contexts as ways through them. Each makes some 20 million calls. This
-        is worse than real programs are, whose calls go the same ways again. ns per call above plain, medians of
+        is worse than real programs, whose calls take the same ways again. ns per call above plain, medians of
         pairs and their range; gprof runs on the objects that we run on, uftrace (`-t 1s`, its cheapest) a
         fifth of the work, once.
 
@@ -247,8 +247,8 @@ def large(results):
     text += "\n" + table(["what", "contexts", "ns per call above plain"], rows)
     checked = found["cppcheck"]
     return text + textwrap.dedent(f"""
-        Below a context at the limit of depth, pairs of caller and callee are still counted. Where that is
-        most of the tree, a limit makes it larger and more expensive: here only a limit of 2 helps.
+        Below a context at the limit of depth, pairs of caller and callee are still counted. If these pairs are
+        most of the tree, a limit makes the tree larger and more expensive: here only a limit of 2 helps.
 
         cppcheck, Debian's, built with `-O2 -pg -mfentry`, checks `{large_of.CHECKED}` of its own source:
         {checked['calls'] / 1e6:.0f} million calls in {checked['contexts']:,} contexts, plain {checked['plain']['median']:.2f} s.
