@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
     setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);
   }
-  // The recorder leaves profiles of this run alone; by the time it tells them from older ones.
+  // The recorder keeps profiles of this run; this time tells them from the previous run's.
   const std::uint64_t start_ns = realtime_ns();
   setenv("FBLEPROF_RUN", std::to_string(start_ns).c_str(), 1);
   const Obstacle obstacle = obstacle_of(program.path);

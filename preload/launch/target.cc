@@ -199,7 +199,7 @@ Program find_program(const std::string& name, const char* search_path) {
     return error == ENOENT || error == ENOTDIR ? Program{"", ENOENT} : Program{name, error};
   }
   const std::string_view path = search_path != nullptr ? search_path : "/bin:/usr/bin";
-  Program found{"", ENOENT};  // a file that cannot be run gives way to a later one that can
+  Program found{"", ENOENT};  // a later file that can be run is preferred
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     std::string candidate(path.substr(begin, end - begin));
