@@ -18,9 +18,9 @@ namespace fbleprof::preload {
 using Handler = void (*)(int);
 using Strings = char* const*;  // argv, envp
 
-// The next definition of a function after ours: libc's, or that of another preloaded library. Found
-// in the constructor, which keeps dlsym out of signal handlers and forked children, or at the first
-// call, if that comes before the constructor.
+// The next definition of a function after ours: libc's, or that of another preloaded library. The
+// constructor finds it, which keeps dlsym out of signal handlers and forked children; an earlier
+// first call finds it itself.
 class OriginalBase {
  public:
   constexpr explicit OriginalBase(const char* name) : name_(name) {}

@@ -1,4 +1,4 @@
-// Where the library starts and ends with its process.
+// Starts and ends the library with its process.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace original = fbleprof::preload::original;
 void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::State::kEnded, 0); }
 
 // The library is initialised before all others (-z initfirst), so that their constructors are
-// counted. What it uses of libc works before libc's own initialisation.
+// counted. The libc functions that it uses work before libc's own initialisation.
 __attribute__((constructor)) void start(int, char**, char** environment) {
   using namespace fbleprof::preload;
   if (auto* order = fbleprof::capture::find_attach_order()) {

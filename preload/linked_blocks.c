@@ -1,9 +1,9 @@
-// libfbleprof_blocks.a: what a program that is compiled with -fsanitize-coverage=trace-pc (gcc,
-// clang) or trace-pc-guard (clang) is linked with. Each basic block calls one of these hooks. Under
-// libfbleprof.so a block is a tick of virtual time; otherwise the hook is a load and a branch.
+// libfbleprof_blocks.a: linked into programs compiled with -fsanitize-coverage=trace-pc (gcc,
+// clang) or trace-pc-guard (clang). Each basic block calls one of these hooks. Under libfbleprof.so
+// a block is a tick of virtual time; otherwise the hook is a load and a branch.
 //
-// The library that is preloaded does not define these symbols itself: programs that fuzzers or
-// sanitizers instrument have hooks of the same names, and keep them.
+// The preloaded library does not define these symbols itself: programs that fuzzers or sanitizers
+// instrument have hooks of the same names, and keep them.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -53,7 +53,7 @@ FBLEPROF_INTERPOSE pid_t _Fork() noexcept {
   });
 }
 
-// A process that clone makes with its own memory is like a forked one, on another stack.
+// A child process that clone makes with its own memory is like a forked one, on another stack.
 namespace {
 struct CloneStart {
   int (*function)(void*);
@@ -63,7 +63,7 @@ int run_clone(void* start) {
   const CloneStart copy = *static_cast<CloneStart*>(start);
   capture::after_fork_in_child();
   const int status = copy.function(copy.argument);
-  // libc ends the process by a system call of its own.
+  // libc would end the process by its own system call.
   capture::finish_process(fbleprof::format::State::kEnded, 0);
   return status;
 }

@@ -1,4 +1,4 @@
-// The program's own use of signals: it sees the actions and masks that it set, never ours.
+// The program's own use of signals: it sees only the actions and masks that it set.
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ int flags_of_signal(int number) {
 
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {
-  // Python's first, once it is up.
+  // Load Python's adapter first, when Python is ready.
   if (number == SIGPIPE && action) capture::load_python_adapter();
   if (is_ours_to_set(number)) return set_action(number, action, old);
   return original::sigaction(number, action, old);

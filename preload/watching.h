@@ -1,4 +1,4 @@
-// Events that libc reports to us; there is no function to interpose on.
+// Events that libc reports to us, without a function to interpose on.
 #pragma once
 
 namespace fbleprof::preload {

@@ -35,7 +35,8 @@ Error error_of(pid_t pid, const std::string& what, const std::string& remedy = "
   return Error{"process " + std::to_string(pid), std::nullopt, what, remedy};
 }
 
-// The first number of /proc/PID/task/TID/syscall: what a thread waits in; nothing: it runs.
+// The first number of /proc/PID/task/TID/syscall: the system call that a thread waits in; none if
+// it runs.
 std::optional<long> waits_in(pid_t pid, pid_t tid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
   long number = -1;
@@ -43,7 +44,7 @@ std::optional<long> waits_in(pid_t pid, pid_t tid) {
   return number;
 }
 
-// The threads, the most suitable first: those whose wait the kernel restarts where it was.
+// The threads, most suitable first: those whose wait the kernel restarts where it was interrupted.
 std::vector<pid_t> by_suitability(pid_t pid) {
   std::vector<std::pair<int, pid_t>> ranked;
   for (const pid_t tid : control::threads_of(pid)) {
@@ -60,7 +61,7 @@ std::vector<pid_t> by_suitability(pid_t pid) {
   return threads;
 }
 
-// A thread that is stopped where it holds no lock.
+// A thread stopped where it holds no lock.
 Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
   constexpr int kTryMs = 300, kTries = 30;
   std::vector<pid_t> threads = by_suitability(pid);
@@ -84,7 +85,7 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
                   "try again when it reads or writes something");
 }
 
-// What is needed of the process's libc.
+// The functions of the process's libc that attaching needs.
 struct Libc {
   std::uint64_t dlopen = 0, dlerror = 0;
   std::uint64_t flags = RTLD_NOW;
@@ -103,7 +104,7 @@ Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
   libc.dlopen = find_function(mappings, file->path, copy, "dlopen");
   libc.dlerror = find_function(mappings, file->path, copy, "dlerror");
   if (libc.dlopen == 0) {
-    // Before glibc 2.34; the flag is what libc's own calls have.
+    // Before glibc 2.34; libc's own calls pass this flag.
     constexpr std::uint64_t kOwnCall = 0x80000000;
     libc.dlopen = find_function(mappings, file->path, copy, "__libc_dlopen_mode");
     libc.flags |= kOwnCall;
@@ -135,7 +136,7 @@ class Stack {
 
   explicit operator bool() const { return mapped_ != 0; }
   std::uint64_t begin() const { return (mapped_ + kAttachBytes - 1) / kAttachBytes * kAttachBytes; }
-  // Below the name of a file that is passed on.
+  // The end of the stack, below the name of a file that is passed on.
   std::uint64_t end() const { return begin() + kAttachBytes - kNameBytes; }
   std::uint64_t name() const { return end(); }
 
@@ -147,8 +148,8 @@ class Stack {
   std::uint64_t mapped_ = 0;
 };
 
-// The library as a file that the process can open: by its own path, or, where the process sees
-// other files, as memory of the process that has a descriptor for a moment.
+// The library as a file that the process can open: by its own path or, where the process sees other
+// files, as a memory file whose descriptor the process holds for a moment.
 class Library {
  public:
   Library(Tracee& thread, const Stack& stack, std::uint64_t instruction, pid_t pid,

@@ -1,9 +1,9 @@
-// Loads the recorder into a running program, or makes one that was loaded obey.
+// Loads the recorder into a running program, or makes a recorder that is already there obey.
 //
-// One thread of the program is stopped for some milliseconds, where it holds no lock of the
-// allocator or the loader: it waits in a system call, or is about to make one. It is made to call
-// dlopen, on a stack of its own, and then goes on where it was. The other threads are not stopped:
-// the recorder finds them (capture/found_threads.h).
+// It stops one thread of the program for some milliseconds, where the thread holds no lock of the
+// allocator or the loader: it waits in a system call, or is about to make one. The thread then
+// calls dlopen, on a separate stack, and afterwards continues where it was. The other threads are
+// not stopped: the recorder finds them (capture/found_threads.h).
 #pragma once
 
 #include <sys/types.h>
@@ -16,21 +16,21 @@
 namespace fbleprof::attach {
 
 // Whether the recorder is in that process already; if so, the file that it writes, as that process
-// names it ("" if that cannot be read). `library` is the recorder's file here, in all functions.
+// names it ("" if that cannot be read). In all functions `library` is the recorder's file here.
 struct Recorder {
   bool is_loaded = false;
   std::string profile;
 };
 Result<Recorder> find_recorder(pid_t pid, const std::string& library);
 
-// Loads `library` with these settings (FBLEPROF_...=VALUE). The failure says what to do.
+// Loads `library` with these settings (FBLEPROF_...=VALUE). The error says what to do.
 Status load_recorder(pid_t pid, const std::string& library,
                      const std::vector<std::string>& settings);
 
-// Makes the recorder in the process look at what was asked of it.
+// Makes the recorder in the process look for requests.
 Status make_recorder_obey(pid_t pid, const std::string& library);
 
-// Whether the process has a view of files of its own, as in a container.
+// Whether the process sees other files than we do, as in a container.
 bool has_own_files(pid_t pid);
 
 }  // namespace fbleprof::attach

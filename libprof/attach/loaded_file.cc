@@ -17,7 +17,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// A struct at an offset of the file; zeros if it is not there.
+// A struct at an offset of the file; zeros if the file is too short.
 template <typename Struct>
 Struct at(const std::string& bytes, std::uint64_t offset) {
   Struct result{};
@@ -29,7 +29,7 @@ Struct at(const std::string& bytes, std::uint64_t offset) {
 
 std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The address in the file of a symbol that it defines; 0: it does not.
+// The address in the file of a symbol that the file defines; 0 if it does not.
 std::uint64_t value_of(const std::string& file, const std::string& name) {
   const auto header = at<Elf64_Ehdr>(file, 0);
   for (unsigned i = 0; i < header.e_shnum; ++i) {
@@ -49,7 +49,7 @@ std::uint64_t value_of(const std::string& file, const std::string& name) {
   return 0;
 }
 
-// Where the file's address 0 is in memory: that of its first segment, whose place in the file is 0.
+// The memory address of the file's address 0: that of its first segment, which begins at offset 0.
 std::uint64_t bias_of(const std::vector<Mapping>& mappings, const std::string& path,
                       const std::string& file) {
   const auto header = at<Elf64_Ehdr>(file, 0);

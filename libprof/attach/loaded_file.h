@@ -17,18 +17,18 @@ struct Mapping {
 
 std::vector<Mapping> mappings_of(pid_t pid);
 
-// The path by which this process can open a file that `pid` names.
+// The path by which this process can open a file of process `pid`.
 std::string path_from_outside(pid_t pid, const std::string& path);
 
-// The file whose name begins with `name` ("libc.so", "libc-"); null: it is not mapped.
+// The file whose name begins with `name` ("libc.so", "libc-"); null if it is not mapped.
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name);
 
-// Where the function that a mapped file exports is in memory; 0: it does not. `copy` is where this
-// process can read the file.
+// The memory address of a function that a mapped file exports; 0 if it does not export it. `copy`
+// is the path by which this process can read the file.
 std::uint64_t find_function(const std::vector<Mapping>& mappings, const std::string& path,
                             const std::string& copy, const std::string& function);
 
-// Any place in the code of that file that holds these bytes; 0: none.
+// Any place in the code of that file that holds these bytes; 0 if there is none.
 std::uint64_t find_code(pid_t pid, const std::vector<Mapping>& mappings, const std::string& path,
                         const std::string& bytes);
 

@@ -7,7 +7,7 @@ namespace fbleprof::attach {
 
 namespace {
 
-// Longer stacks are not read.
+// Longer stacks are not searched.
 constexpr std::uint64_t kMostStack = 1 << 20;
 
 bool is_named(const std::string& path, const std::string& prefix) {
@@ -45,7 +45,7 @@ class Locking {
   std::vector<std::string> files_;
 };
 
-// What libc starts a program with: it stands on each stack of a main thread, and holds no lock.
+// libc's function that starts a program. It is on the stack of each main thread, and holds no lock.
 bool starts_program(pid_t pid, const std::vector<Mapping>& mappings, std::uint64_t address) {
   constexpr std::uint64_t kBefore = 0x400, kBehind = 0x200;  // with its static helper
   const Mapping* libc = find_file(mappings, "libc.so.6");
@@ -76,7 +76,7 @@ bool is_outside_of_libc(pid_t pid, pid_t tid, const Tracee& thread,
       found.push_back(word);
     }
   }
-  // The outermost two of another thread are those that libc starts a thread with.
+  // The outermost two frames of any other thread are those with which libc starts a thread.
   constexpr std::size_t kOfThreadStart = 2;
   if (tid != pid) return found.size() <= kOfThreadStart;
   return std::all_of(found.begin(), found.end(),

@@ -11,8 +11,9 @@
 
 namespace fbleprof::attach {
 
-// Every word of the stack that follows a call is taken for a return address. Old ones that nobody
-// returns to can make the answer no; it is never yes for a thread that is in such a function.
+// Every word of the stack that follows a call counts as a return address. An old return address
+// that is no longer used can make the answer no; the answer is never yes for a thread that is in
+// such a function.
 bool is_outside_of_libc(pid_t pid, pid_t tid, const Tracee& thread,
                         const std::vector<Mapping>& mappings);
 

@@ -48,7 +48,7 @@ Error refusal(pid_t pid, int error) {
                "be its user or root; a container needs the right CAP_SYS_PTRACE"};
 }
 
-// Waits for a stop of the thread; 0: it is gone.
+// Waits for a stop of the thread; 0 if the thread has ended.
 int wait_for_stop(pid_t tid) {
   int status = 0;
   while (waitpid(tid, &status, __WALL) < 0) {
@@ -70,7 +70,7 @@ Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
       return refusal(pid, ESRCH);
     }
     if (status >> 16 == PTRACE_EVENT_STOP) break;
-    // A signal came first: it is delivered, and the thread stops behind it.
+    // A signal came first: deliver it, and the thread stops behind it.
     ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
   }
   if (!thread.get(&thread.saved_)) return refusal(pid, errno);
@@ -92,7 +92,7 @@ Tracee::Tracee(Tracee&& from) noexcept
 
 Tracee::~Tracee() { let_go(); }
 
-// Signals that wait to be delivered: the program may rely on EINTR.
+// Pending signals: the program may rely on EINTR.
 bool Tracee::has_signals() const {
   const auto number = [&](const char* field) {
     return std::strtoull(control::status_field(tid_, field).c_str(), nullptr, 16);
@@ -156,7 +156,7 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (got == 0) {
-      // It computes. The next stop is none of a system call.
+      // The thread computes. The next stop is not at a system call.
       ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
       status = wait_for_stop(tid_);
     }
@@ -177,7 +177,7 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     TracedRegisters now{};
     if (!get(&now)) return false;
     if (!arch::has_just_entered(now) || !arch::is_quiet(arch::system_call_of(now))) continue;
-    // The call is not made now, but when the thread goes on.
+    // The call is not made yet, but when the thread continues.
     saved_ = arch::before_entered_call(now);
     is_moved_ = true;
     arch::skip_system_call(now);
@@ -209,7 +209,7 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
   hold_signals();
   const TracedRegisters start = arch::for_call(saved_, function, a, b, stack);
   const std::uint64_t sp = arch::sp_of(start);
-  // The function returns to a system call, at which we stop it.
+  // The function returns to a system call, where we stop the thread.
   if (!write(sp, &instruction, sizeof instruction) || !set(start)) return failed;
   for (;;) {
     TracedRegisters now{};
@@ -221,7 +221,7 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
       if (!set(now) || !run_to_system_call()) return failed;
       return value;
     }
-    if (!run_to_system_call()) return failed;  // to its end
+    if (!run_to_system_call()) return failed;  // to the end of the call
   }
 }
 
@@ -232,7 +232,7 @@ void Tracee::let_go() {
     is_gone_ = true;
     return;
   }
-  // Only when a thread stops on its way to user mode does the kernel restart what was interrupted.
+  // The kernel restarts an interrupted call only when the thread stops on its way to user mode.
   ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
   for (;;) {
     if (ptrace(PTRACE_CONT, tid_, nullptr, nullptr) != 0) break;

@@ -1,7 +1,7 @@
 // One stopped thread of another process: its registers and memory, and calls made in it.
 //
-// The other threads go on. While a call is made, signals wait; afterwards the thread goes on where
-// it was, and a system call that the stop interrupted is restarted.
+// The other threads continue. During a call, signals wait; afterwards the thread continues where it
+// was, and the kernel restarts a system call that the stop interrupted.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ class Tracee {
   // Stops the thread. Fails with one line that says what forbids it.
   static Result<Tracee> stop(pid_t pid, pid_t tid);
   Tracee(Tracee&& from) noexcept;
-  // Lets the thread go on as if nothing had been.
+  // Lets the thread continue as if nothing had happened.
   ~Tracee();
   Tracee(const Tracee&) = delete;
   Tracee& operator=(const Tracee&) = delete;
@@ -28,19 +28,19 @@ class Tracee {
   bool read(std::uint64_t from, void* to, std::size_t bytes) const;
   bool write(std::uint64_t to, const void* from, std::size_t bytes) const;
 
-  // Lets the thread run until it begins a system call that is quiet, at most so long. That call is
-  // made when the thread goes on.
+  // Lets the thread run until it begins a quiet system call, for at most `milliseconds`. The thread
+  // makes that call when it continues.
   bool run_to_quiet_call(int milliseconds);
 
-  // After that failed: keeps it where it computes. False: it is not in user mode.
+  // After run_to_quiet_call failed: stops the thread where it computes. False: it is not in user
+  // mode.
   bool hold_here();
 
-  // `instruction` is any system call instruction in the process. Below 0: -errno.
+  // `instruction` is the address of any system call instruction in the process. Below 0: -errno.
   long system_call(std::uint64_t instruction, long number, std::uint64_t a = 0, std::uint64_t b = 0,
                    std::uint64_t c = 0, std::uint64_t d = 0, std::uint64_t e = 0,
                    std::uint64_t f = 0);
-  // Calls function(a, b) on a stack that ends at `stack`. Fails if the function was ended by a
-  // fault.
+  // Calls function(a, b) on a stack that ends at `stack`. Fails if a fault ended the function.
   Result<std::uint64_t> call(std::uint64_t instruction, std::uint64_t function, std::uint64_t a,
                              std::uint64_t b, std::uint64_t stack);
 
@@ -49,7 +49,8 @@ class Tracee {
   bool has_signals() const;
   bool get(arch::TracedRegisters* registers) const;
   bool set(const arch::TracedRegisters& registers) const;
-  // Lets it run to the next entry or end of a system call. False: it is gone, or met a fault.
+  // Lets the thread run to the next entry or end of a system call. False: it has ended, or met a
+  // fault.
   bool run_to_system_call();
   void hold_signals();
   void let_go();
@@ -58,7 +59,7 @@ class Tracee {
   arch::TracedRegisters saved_{};
   std::uint64_t mask_ = 0;
   bool holds_signals_ = false;
-  bool is_moved_ = true;        // it is not where `saved_` says, and goes back there
+  bool is_moved_ = true;        // away from `saved_`, where it must go back
   bool stopped_by_us_ = false;  // and not at a system call or by a signal
   bool is_gone_ = false;
 };

@@ -1,4 +1,4 @@
-// How memory is had by a process that works on arrays of a million entries, one after the other.
+// Memory settings for a process that works on arrays of a million entries, one after the other.
 #pragma once
 
 #include <cstdlib>  // says whether this is glibc
@@ -9,8 +9,8 @@
 
 namespace fbleprof {
 
-// Keeps what was freed for the next array. To give it back to the kernel and to take it again, page
-// by page, costs a fifth of what is done with it. For main(), before anything large.
+// Keeps freed memory for the next array. Giving it back to the kernel and taking it again, page by
+// page, would cost a fifth of the work. For main(), before any large allocation.
 inline void keep_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 32 << 20);

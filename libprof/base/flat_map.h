@@ -24,11 +24,11 @@ class FlatMap {
   // The value of `key`, or kAbsent.
   std::uint32_t find(std::uint64_t key) const { return slots_[slot_of(key)].value; }
 
-  // `key` will be asked for soon.
+  // Announces that `key` will be looked up soon.
   void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[home_of(key)]); }
 
-  // The value held for `key`, after inserting `value` (not kAbsent) if there was none; and whether
-  // it was inserted.
+  // Inserts `value` (not kAbsent) if `key` has none. Returns the value of `key`, and whether it was
+  // inserted.
   std::pair<std::uint32_t, bool> insert(std::uint64_t key, std::uint32_t value) {
     std::size_t slot = slot_of(key);
     if (slots_[slot].value != kAbsent) return {slots_[slot].value, false};
@@ -53,7 +53,7 @@ class FlatMap {
     return hash & (slots_.size() - 1);
   }
 
-  // Where `key` is, or the free slot where it belongs.
+  // The slot that holds `key`, or the free slot where it belongs.
   std::size_t slot_of(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = home_of(key);

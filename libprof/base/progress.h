@@ -1,4 +1,4 @@
-// How long steps say how far they are. The front end decides whether to show it.
+// How long steps report their progress. The front end decides whether to show it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a function returns that can fail: a value or an Error. Errors are printed once, in main.
+// The result of a function that can fail: a value or an Error. Errors are printed once, in main.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fbleprof {
 
-// One failure, told in one line: "file: offset: what: remedy". Parts that don't apply are empty.
+// One failure, as one line: "file: offset: what: remedy". Parts that do not apply are empty.
 struct Error {
   std::string file;
   std::optional<std::uint64_t> offset;  // bytes from the file's start
@@ -51,7 +51,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// Success, or why not.
+// Nothing on success, otherwise the error.
 using Status = std::optional<Error>;
 
 }  // namespace fbleprof

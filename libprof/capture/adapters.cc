@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kPythonsData = "_PyRuntime";
 bool is_python_loaded = false;
 
-// "FOLDER/libfbleprof.so" to "FOLDER/NAME".
+// Turns "FOLDER/libfbleprof.so" into "FOLDER/NAME".
 Path beside_us(const char* name) {
   Path path{own_file()};
   std::size_t length = path.size();
@@ -24,7 +24,7 @@ Path beside_us(const char* name) {
   return path.add(name);
 }
 
-// dlopen and dlsym, which are in a library of their own before glibc 2.34. Python needs that one.
+// dlopen and dlsym, which are in a separate library before glibc 2.34. Python needs that library.
 void* load(const Path& path, const char* function) {
   const auto open = reinterpret_cast<void* (*)(const char*, int)>(any_definition("dlopen"));
   const auto find = reinterpret_cast<void* (*)(void*, const char*)>(any_definition("dlsym"));

@@ -14,7 +14,7 @@ using signal_safe::session;
 
 namespace {
 
-// Blocks of glibc's are at least this far apart; other allocators have blocks of 8 bytes.
+// glibc's blocks are at least this far apart; other allocators have blocks of 8 bytes.
 constexpr std::uint32_t kGlibcDistance = 32, kLeastDistance = 8;
 constinit std::uint32_t least_distance = kLeastDistance;
 

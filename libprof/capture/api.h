@@ -13,7 +13,7 @@ FBLEPROF_EXPORT void fbleprof_stop(void);
 FBLEPROF_EXPORT void fbleprof_flush(void);
 // Not in the public header: `fble-prof` calls it in a process that it traces.
 FBLEPROF_EXPORT void fbleprof_obey(void);
-// Nor this, which it reads there: the name of the file.
+// Also not in the public header: `fble-prof` reads the name of the file there.
 FBLEPROF_EXPORT const char* const fbleprof_output_path;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
 FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
@@ -34,12 +34,12 @@ FBLEPROF_EXPORT fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profil
 FBLEPROF_EXPORT int fbleprof_profile_write(fbleprof_profile* profile, const char* path);
 FBLEPROF_EXPORT void fbleprof_profile_free(fbleprof_profile* profile);
 FBLEPROF_EXPORT int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*));
-// The first bytes of the functions that lead to the caller, innermost first: how many were found.
+// Stores the starts of the functions that lead to the caller, innermost first. Returns how many.
 FBLEPROF_EXPORT int fbleprof_callers(const void** functions, int most);
 FBLEPROF_EXPORT int fbleprof_peek(const void* from, void* to, size_t bytes);
 
-// For the adapters of runtimes: samples in the code of the library that holds `address` are the
-// profiler's own cost. Not from signal handlers, and by one thread at a time.
+// For the adapters of runtimes: samples in the code of the library that holds `address` count as
+// overhead. Not from signal handlers, and only one thread at a time.
 FBLEPROF_EXPORT void fbleprof_adapter_code(const void* address);
 
 FBLEPROF_EXPORT int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument);

@@ -16,7 +16,7 @@ using format::AttachOrder;
 AttachOrder* find_attach_order() {
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   auto* order = reinterpret_cast<AttachOrder*>(here / format::kAttachBytes * format::kAttachBytes);
-  // On another stack there may be no memory at that place.
+  // On another stack there may be no memory at that address.
   char magic[sizeof order->magic];
   const iovec to{magic, sizeof magic}, from{order->magic, sizeof magic};
   const long got = kernel_call(SYS_process_vm_readv, kernel_call(SYS_getpid),

@@ -1,14 +1,14 @@
-// The profile of a program that was running when `fble-prof attach` loaded this library into it.
+// The profile of a program that was already running when `fble-prof attach` loaded this library.
 #pragma once
 
 #include "format/attach_order.h"
 
 namespace fbleprof::capture {
 
-// The order at the bottom of the caller's stack; null: we were loaded in the usual way.
+// The order at the bottom of the caller's stack; null if the loader loaded us at the start.
 format::AttachOrder* find_attach_order();
 
-// Begins to record as ordered, and answers.
+// Begins to record as ordered, and writes the answer.
 void start_attached(format::AttachOrder& order);
 
 }  // namespace fbleprof::capture

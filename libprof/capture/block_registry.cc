@@ -1,4 +1,5 @@
-// Registering the C API's blocks: by a number that we give, by the runtime's own, or by a key.
+// Registers the C API's blocks: by a number that we choose, by the runtime's own number, or by a
+// key.
 #include "capture/api.h"
 #include "signal_safe/session.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMostBytes = 65535;
 
-// Source files and languages are those of many blocks, names of one.
+// Many blocks share a source file and a language; a name belongs to one block.
 format::Ref text(const char* s, bool shared) {
   std::uint32_t length = 0;
   while (s && s[length] && length < kMostBytes) ++length;
@@ -34,7 +35,7 @@ void describe(format::Function& block, const fbleprof_source& source) {
   __atomic_store_n(&block.name, text(source.name, false), __ATOMIC_RELEASE);
 }
 
-// Runtimes have the lower numbers for themselves.
+// The lower numbers are reserved for runtimes.
 std::uint32_t next_number() {
   const std::uint32_t count = session.block_count.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t number = FBLEPROF_MOST_NUMBER + 1 + count;
@@ -83,7 +84,7 @@ fbleprof_block fbleprof_block_with_key(uint64_t key, const fbleprof_source* sour
   for (;;) {
     const format::Ref before = session.code_map.block_of_key(key);
     if (before != 0) {
-      // Two threads may meet a function at the same time.
+      // Two threads may register a function at the same time.
       const format::Function& known = record_of(before);
       if (known.line == source->line && is_text(known.name, source->name) &&
           is_text(known.file, source->file)) {

@@ -7,7 +7,7 @@ namespace fbleprof::capture {
 
 namespace {
 
-// Whether the name is as the pattern says, which ends at a comma: * is any text, ? any character.
+// Whether the name matches the pattern, which ends at a comma: * is any text, ? any character.
 bool matches(const char* pattern, const char* name) {
   const char* star = nullptr;
   const char* from = name;
@@ -19,7 +19,7 @@ bool matches(const char* pattern, const char* name) {
     } else if (!is_over && (*pattern == '?' || *pattern == *name)) {
       ++pattern, ++name;
     } else if (star) {
-      // The last star takes one character more.
+      // Let the last star match one character more.
       pattern = star;
       name = ++from;
     } else {

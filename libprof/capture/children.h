@@ -5,8 +5,8 @@
 
 namespace fbleprof::capture {
 
-// Whether this process is to be recorded: it is the one that fble-prof started, also after an exec,
-// or one of its children that the setting names by the file name of their program.
+// Whether this process is to be recorded: fble-prof started it (an exec does not change that), or
+// it is a child whose program's file name matches the setting.
 bool is_wanted(const Settings& settings);
 
 }  // namespace fbleprof::capture

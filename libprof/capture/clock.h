@@ -1,5 +1,5 @@
-// Clocks read by system call: the program may have its own clock_gettime, and we may need the time
-// before that one is ready.
+// Reads clocks by system call: the program may have its own clock_gettime, and we may need the time
+// before that function is ready.
 #pragma once
 
 #include <time.h>

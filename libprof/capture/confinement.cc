@@ -13,7 +13,7 @@ using signal_safe::session;
 using signal_safe::ThreadState;
 
 namespace {
-// Room for new contexts once the kernel may not be asked for memory.
+// Space for new contexts when the recorder may no longer ask the kernel for memory.
 constexpr std::uint64_t kBytesUnderConfinement = 4 << 20;
 }  // namespace
 

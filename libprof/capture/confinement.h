@@ -1,4 +1,4 @@
-// Programs that forbid themselves what we do.
+// Programs that forbid themselves system calls or instructions that we use.
 #pragma once
 
 namespace fbleprof::capture {
@@ -6,9 +6,9 @@ namespace fbleprof::capture {
 // Whether the program was started confined (seccomp): a new kind of system call might kill it.
 bool is_born_confined();
 
-// Before the program forbids itself system calls (seccomp): afterwards our code makes none.
+// Call before the program forbids itself system calls (seccomp): afterwards our code makes none.
 void before_confinement();
-// Before the program forbids one of its threads to read the time-stamp counter.
+// Call before the program forbids one of its threads to read the time-stamp counter.
 void before_counter_is_forbidden();
 
 }  // namespace fbleprof::capture

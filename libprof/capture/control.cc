@@ -31,7 +31,7 @@ bool may_change() {
   return is_profiling() && !profile.confined && is_own_process() && !are_events_held_back();
 }
 
-// A program that we were attached to keeps its code as it is.
+// Code of a program that we were attached to is not changed.
 void follow_with_code() {
   if (!are_threads_found()) switch_sites();
 }
@@ -40,7 +40,7 @@ void start() {
   if (session.recording.load()) return;
   const std::uint64_t duration = profile.settings.duration_ns;
   session.due_ns.store(duration != 0 ? signal_safe::monotonic_ns() + duration : kNever);
-  // Those that have ended meanwhile have no timers to be armed.
+  // Threads that have ended meanwhile have no timers to arm.
   if (are_threads_found()) find_threads();
   start_all_threads(Charged::kFromNow);
   follow_with_code();
@@ -56,7 +56,7 @@ void stop() {
   if (are_threads_found()) forget_waiting_threads();
 }
 
-// A delay is over, or a duration.
+// A delay or a duration is over.
 void do_what_is_due() {
   if (signal_safe::monotonic_ns() < session.due_ns.load()) return;
   if (session.recording.load()) {
@@ -73,8 +73,8 @@ void do_what_is_asked() {
   if (request == Request::kStop) stop();
 }
 
-// Holds off other changes for as long as it lives; all signals are blocked, because a handler
-// might wait for us.
+// Prevents other changes while it lives. It blocks all signals, because a handler might wait for
+// us.
 class Change {
  public:
   explicit Change(bool waits) {
@@ -96,7 +96,8 @@ class Change {
   bool held_ = false;
 };
 
-// In a handler or a hook: what cannot be done now is done by the next that passes.
+// Runs in a handler or a hook: a change that is not possible at this moment is left to the next
+// one.
 void obey() {
   if (!may_change()) return;
   const int saved_errno = errno;

@@ -25,7 +25,7 @@ format::Ref add_text(const char* text) { return session.arena.add_string(text, l
 
 format::Ref add_optional_text(const char* text) { return text != nullptr ? add_text(text) : 0; }
 
-// A formula names metrics that the reader already knows, so those come first.
+// A formula names metrics that the reader already knows, so the named metrics come first.
 void describe_metrics(const signal_safe::Options& options) {
   auto describe = [&](const MetricDescription& d) {
     const format::Ref ref = session.arena.allocate(sizeof(format::Metric));
@@ -66,8 +66,8 @@ void describe_process(format::Header* header) {
   }
 }
 
-// Builds the header elsewhere and copies it at once: the file already has the header with which it
-// got its name, and a program killed meanwhile leaves one of the two.
+// Builds the header elsewhere and copies it in one step: the file already has the header from
+// before it got its name, and a program that is killed meanwhile leaves one of the two.
 void write_header(format::Header* place, const Settings& settings, const OutputFile& output) {
   format::Header header = starting_header(output);
   header.parent_pid = static_cast<std::uint32_t>(arch::kernel_call(SYS_getppid));

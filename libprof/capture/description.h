@@ -22,7 +22,7 @@ void add_note(const char* text);
 // Describes how the process ended. The state is written separately and last: it says that the rest
 // is complete.
 void describe_end(std::uint32_t code, bool is_trivial);
-// The process did not end after all.
+// Withdraws that: the process did not end after all.
 void describe_going_on();
 
 }  // namespace fbleprof::capture

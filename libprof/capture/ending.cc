@@ -34,8 +34,8 @@ void charge_this_thread() {
                     reinterpret_cast<long>(fbleprof_hot.self->record->name));
 }
 
-// With waits, elapsed time is complete, too: what the thread waited for in a known call, and what
-// is left of the time off the processor.
+// With waits, elapsed time is charged completely, too: the wait in a known call, and the rest of
+// the time off the processor.
 void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
   const std::uint64_t wall = signal_safe::monotonic_ns();
   signal_safe::charge_open_wait(thread, cpu, wall);
@@ -78,19 +78,19 @@ bool is_only_thread() {
   return others == 0;
 }
 
-// What the profile holds so far.
+// A summary of the profile's contents.
 struct Content {
   std::uint64_t cpu_ns = 0;
-  bool hooked = false;  // or it has ticks, outside of hooked functions
+  bool hooked = false;  // or has ticks outside of hooked functions
   bool allocated = false;
   bool waited = false;
-  bool lost = false;  // something, which it tells
+  bool lost = false;  // has lost something, and says so
 };
 
 Content content_of_profile() {
   Content content;
   constexpr std::uint64_t kLongWaitNs = 100'000'000;
-  // A child that only execs allocates a little, too.
+  // A child that only execs also allocates a little.
   constexpr std::int64_t kMuch = 1 << 20;
   content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
   const signal_safe::Arena& arena = session.arena;

@@ -30,7 +30,7 @@ std::uint64_t entry_of(const Region& region, std::uint64_t index) {
   return reinterpret_cast<std::uint64_t>(slot_of(region, index)) + arch::kTrampolineEntry;
 }
 
-// The processor compares return addresses with a stack of its own.
+// Whether the processor compares return addresses with its own shadow stack.
 bool has_shadow_stack() {
   constexpr long kStatus = 0x5005;  // ARCH_SHSTK_STATUS
   std::uint64_t features = 0;
@@ -47,7 +47,7 @@ struct Work {
   std::uint8_t* bytes(std::uint64_t in_file) const {
     return reinterpret_cast<std::uint8_t*>(address(in_file));
   }
-  // Sets the protection of all code.
+  // Sets the protection of all segments of code.
   bool protect_text(int protection) const {
     const plan::Header& header = plan.header();
     bool done = true;
@@ -67,7 +67,7 @@ struct Work {
   }
 };
 
-// Whether what is loaded is what the plan was made for.
+// Whether the loaded code is the code that the plan was made for.
 bool matches(const Work& work) {
   const plan::Header& header = work.plan.header();
   for (std::uint32_t i = 0; i < header.segment_count; ++i) {
@@ -101,7 +101,7 @@ bool matches(const Work& work) {
   return true;
 }
 
-// Writes one trampoline. False: something is out of reach.
+// Writes one trampoline. False: an address is out of reach.
 bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   const plan::Trampoline& from = work.plan.trampolines()[index];
   std::uint8_t* slot = slot_of(region, index);
@@ -143,7 +143,7 @@ void note_refusals(const Work& work) {
   }
 }
 
-// Why the module was not rewritten; null: it was.
+// Returns why the module was not rewritten; null if it was.
 const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
   if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
@@ -193,7 +193,7 @@ bool is_wanted(const Module& module, const char* path) {
 }
 
 void order_missing_plans() {
-  static Orders orders;  // a megabyte, touched only as far as used
+  static Orders orders;  // a megabyte, of which only the used part is touched
   orders.order.count = 0;
   const Settings& settings = profile.settings;
   for_each_new_module([&](Module& module) {
@@ -211,8 +211,8 @@ void order_missing_plans() {
   make_plans(settings.exact_tool.c_str(), orders.order);
 }
 
-// The calls of scripts are counted, and of what they call. Those of the interpreter's own functions
-// are so many that only who asks for them by name gets them.
+// Scripts' calls are counted, and the calls that they make. The interpreter's own functions are
+// called so often that they are counted only if the user names the interpreter.
 void leave_python_out() {
   static bool is_left_out = false;
   if (!is_left_out) profile.settings.exact_except.add(",libpython3");

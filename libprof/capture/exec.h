@@ -1,9 +1,9 @@
-// What happens when exec replaces one program by another.
+// Keeps the profile right when exec replaces one program by another.
 #pragma once
 
 namespace fbleprof::capture {
 
-// Around exec. If exec returns, it failed, and the profile continues.
+// Lives around exec. If exec returns, it failed, and the profile continues.
 class Exec {
  public:
   Exec();
@@ -13,7 +13,7 @@ class Exec {
 
  private:
   bool is_own_;       // not a vfork child in this process's memory
-  bool is_profiled_;  // a forked child may be without a profile
+  bool is_profiled_;  // a forked child may lack a profile
 };
 
 }  // namespace fbleprof::capture

@@ -32,9 +32,9 @@ constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, 
 constexpr int kFirstRealTime = 34, kLastRealTime = 64;
 
 bool watching = false;
-// Whether reads of memory that is not there may fault: see peek.h.
+// Whether reads of memory that may not exist can fault: see peek.h.
 bool peeking = false;
-// The program's actions, where the kernel has a handler of ours.
+// The program's actions for the signals for which the kernel has our handler.
 struct sigaction program_actions[kLastRealTime + 1];
 
 constexpr long kPage = 4096;
@@ -44,7 +44,7 @@ bool is_fault(int number, int code) {
          (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
 }
 
-// Whether the fault was ours, and is repaired.
+// Whether the fault came from our lost file, and is repaired.
 bool replace_lost_file(const siginfo_t* info) {
   const auto address = reinterpret_cast<long>(info->si_addr);
   const auto begin = reinterpret_cast<long>(session.arena.base());
@@ -57,10 +57,10 @@ bool replace_lost_file(const siginfo_t* info) {
                                     0));
 }
 
-// Faults of which the program is to know nothing.
+// Faults that the program must not see.
 bool may_be_our_fault(int number) { return number == SIGBUS || (peeking && number == SIGSEGV); }
 
-// Whether the fault was ours: a read of memory that is not there, or of our own lost file.
+// Whether the fault was ours: a read of memory that does not exist, or of our own lost file.
 bool repair_fault(int number, const siginfo_t* info, void* context) {
   if (!may_be_our_fault(number) || info->si_code <= 0) return false;
   if (arch::resume_failed_copy(context)) return true;
@@ -82,7 +82,7 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   __sigaction(number, &action, nullptr);
   if (!is_fault(number, info->si_code)) {
     const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
-    // Where no more signals may be queued, it comes without its details.
+    // If no more signals can be queued, the signal comes without its details.
     if (kernel_failed(
             kernel_call(SYS_rt_tgsigqueueinfo, pid, tid, number, reinterpret_cast<long>(info)))) {
       kernel_call(SYS_tgkill, pid, tid, number);
@@ -106,7 +106,7 @@ bool is_ours(const struct sigaction& action) {
          (action.sa_sigaction == on_fatal || action.sa_sigaction == on_handled);
 }
 
-// The kernel's action for the action that the program sets.
+// The action to give the kernel for the action that the program sets.
 struct sigaction in_kernel(int number, const struct sigaction& action) {
   struct sigaction ours = action;
   const bool is_default = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
@@ -122,7 +122,7 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
   return ours;
 }
 
-// In front of a handler of the program's.
+// Runs in front of a handler of the program's.
 void on_handled(int number, siginfo_t* info, void* context) {
   if (repair_fault(number, info, context)) return;
   const int saved_errno = errno;
@@ -151,7 +151,7 @@ void watch(int number) {
 }  // namespace
 
 void watch_fatal_signals() {
-  // The kernel does not send the first process of a namespace a signal without a handler.
+  // The kernel does not send the first process of a namespace a signal that has no handler.
   if (kernel_call(SYS_getpid) == 1) return;
   for (const int number : kFatalSignals) watch(number);
   for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
@@ -180,14 +180,15 @@ bool is_watched(int number) {
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old) {
   const struct sigaction before = program_actions[number];
   if (is_control_signal(number)) {
-    // The program's action is never called: each of these signals is ours.
+    // The program's action is never called: all of these signals are ours.
     if (action) program_actions[number] = *action;
     if (old) *old = before;
     return 0;
   }
   struct sigaction replaced {};
   if (action) {
-    // First what our handler needs: the signal may come as soon as the kernel has the new action.
+    // Store what our handler needs first: the signal may come as soon as the kernel has the new
+    // action.
     program_actions[number] = *action;
     const struct sigaction ours = in_kernel(number, *action);
     if (__sigaction(number, &ours, &replaced) != 0) return -1;

@@ -11,9 +11,9 @@ namespace fbleprof::capture {
 
 namespace {
 
-// Machine stacks by their lowest address. Open addressing. Entries stay, because a stack's memory
-// is mostly reused for the next one. When the table is full, further stacks share the thread's own
-// shadow.
+// Machine stacks by their lowest address. Open addressing. Entries stay, because the next stack
+// mostly reuses a stack's memory. When the table is full, further stacks share the thread's own
+// shadow stack.
 struct Fiber {
   std::atomic<std::uint64_t> low;
   std::atomic<fbleprof_context*> context;
@@ -21,7 +21,7 @@ struct Fiber {
 constexpr std::uint32_t kFibers = 1u << 16;
 Fiber fibers[kFibers];
 
-// Where the program is that switches to a stack for the first time.
+// The context from which the program switches to a stack for the first time.
 format::Ref here() { return signal_safe::node_of(*fbleprof_hot.self, fbleprof_hot.top); }
 
 fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
@@ -38,7 +38,7 @@ fbleprof_context* context_of(std::uint64_t low, std::uint64_t bytes) {
     if (found == low) {
       fbleprof_context* context = fibers[i].context.load(std::memory_order_acquire);
       if (!context || bound_bytes(context) == bytes || bind_anew(context, bytes)) return context;
-      // It is too small. Keep the old one: another thread may still read it.
+      // The context is too small. Keep it all the same: another thread may still read it.
       fbleprof_context* made = make_context(bytes / 8, here());
       if (made) bind_to_machine_stack(made, low, bytes);
       fibers[i].context.store(made, std::memory_order_release);
@@ -62,7 +62,7 @@ void note_switch(const ucontext_t* to) {
   const std::uint64_t sp = arch::state_of(to).sp;
   const auto low = reinterpret_cast<std::uint64_t>(to->uc_stack.ss_sp);
   const std::uint64_t bytes = to->uc_stack.ss_size;
-  // A context that getcontext took has no stack of its own in uc_stack: it is the thread's.
+  // A context from getcontext has no stack of its own in uc_stack: it runs on the thread's.
   if (low != 0 && sp >= low && sp <= low + bytes) {
     fbleprof_context* context = context_of(low, bytes);
     if (context && fbleprof_hot.self->context != context) {

@@ -27,8 +27,8 @@ using signal_safe::ThreadState;
 
 namespace {
 
-// What the child has of its parent: the parent's file, still mapped here, and the shadow stack of
-// the thread that forked.
+// The child's inheritance: the parent's file, still mapped here, and the shadow stack of the thread
+// that forked.
 class Inheritance {
  public:
   explicit Inheritance(const ThreadState* thread) {
@@ -132,8 +132,8 @@ void go_on_without_profile(signal_safe::Arena& parent, bool is_counted) {
   session.arena.adopt(nullptr, 0, 0);
 }
 
-// The hook that a signal interrupted, if the signal's handler made this fork, starts again when the
-// handler returns. The hook's address stands in a signal frame above us on the stack.
+// If a signal's handler made this fork, the hook that the signal interrupted starts again when the
+// handler returns. The hook's address is in a signal frame above us on the stack.
 void restart_interrupted_hooks(const ThreadState& thread) {
   constexpr std::uint64_t kFarthest = 256 << 10;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
@@ -154,7 +154,7 @@ void restart_interrupted_hooks(const ThreadState& thread) {
   }
 }
 
-// Replaces the parent's file, which is mapped here too, by a copy in the same place.
+// Replaces the parent's file, which is mapped here too, by a copy at the same address.
 bool detach_from_parents_file() {
   char* base = session.arena.base();
   const auto bytes = static_cast<long>(session.arena.cap_bytes());
@@ -166,8 +166,8 @@ bool detach_from_parents_file() {
       SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<long>(base)));
 }
 
-// The fork was made in a handler that interrupted a slow path, which goes on in the child and
-// writes to the tree. Then the child is noticed later, at its next slow path: its canary stays
+// The fork was made in a handler that interrupted a slow path, which continues in the child and
+// writes to the tree. The child is then noticed later, at its next slow path: its canary stays
 // dead.
 bool must_wait(ThreadState* inherited) {
   if (!inherited) return false;
@@ -175,7 +175,7 @@ bool must_wait(ThreadState* inherited) {
   return signal_safe::is_busy(*inherited, here) && detach_from_parents_file();
 }
 
-// Where the kernel does not wipe our memory, only forks through libc are noticed: here.
+// Where the kernel does not wipe our memory, only forks through libc are noticed, here.
 bool is_unnoticed_child() {
   return can_wipe_in_children() ? was_thread_memory_wiped()
                                 : newest_thread_memory() && !is_own_process();
@@ -197,7 +197,7 @@ void become_own_process(ThreadState* inherited) {
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);
   abandon_all_threads();
-  // What follows may call rewritten functions of libc: their hooks must not attach this thread.
+  // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = false;
   const OutputFile parent = profile.output;

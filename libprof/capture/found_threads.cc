@@ -28,16 +28,16 @@ bool are_found = false;
 std::atomic<bool> is_looking{false};
 std::atomic<std::uint64_t> looked_ns{0};
 
-// A thread that was seen. More than fit here are not sampled.
+// A thread that was seen. Threads for which the table has no place are not sampled.
 struct Seen {
   std::uint32_t tid;    // 0: free
   std::uint32_t round;  // when it was last seen
-  int timer;            // which waits for it to run
+  int timer;            // waits for the thread to run
   bool has_timer;
 };
 constexpr std::uint32_t kMostThreads = 8192;
 Seen seen[kMostThreads];
-std::uint32_t seen_end = 0;  // behind the last one in use
+std::uint32_t seen_end = 0;  // end of the places in use
 std::uint32_t round = 0;
 
 struct DirectoryEntry {
@@ -61,7 +61,7 @@ void drop_timer(Seen& thread) {
   thread.has_timer = false;
 }
 
-// Threads come in the order of their making, so they are mostly found at the same place again.
+// Threads are listed in order of creation, so most are at the same place as last time.
 Seen* place_of(std::uint32_t tid, std::uint32_t* hint) {
   Seen* free = nullptr;
   for (std::uint32_t i = 0; i < seen_end; ++i) {

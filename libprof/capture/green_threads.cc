@@ -13,11 +13,11 @@ using signal_safe::session;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
 
-// A stack without a machine stack. Its bounds are the whole address space, so only the program
-// switches away from it. Its entries name nodes of one tree: that in which it last ran.
+// A shadow stack that mirrors no machine stack. Its bounds are the whole address space, so only the
+// program switches away from it. Its entries name nodes of one tree: the one in which it last ran.
 struct fbleprof_context {
   Stack stack;
-  // Which file that is in: a forked child has another one, in which the entries mean nothing.
+  // Identifies the file: a forked child has another file, in which the entries mean nothing.
   std::uint64_t profile;
   std::uint64_t bytes;
 };
@@ -31,7 +31,7 @@ constexpr int kLongestTransplant = 4096;
 
 std::uint64_t this_profile() { return session.start_monotonic_ns; }
 
-// Forgets all entries: what is entered next is a child of `base`.
+// Forgets all entries: the next entry is a child of `base`.
 void empty(fbleprof_context& context, const ThreadState& thread, format::Ref base) {
   context.stack.saved_top = context.stack.gate;
   context.stack.beyond = 0;
@@ -40,7 +40,7 @@ void empty(fbleprof_context& context, const ThreadState& thread, format::Ref bas
   context.profile = this_profile();
 }
 
-// The node of the same path in another tree.
+// The node for the same path in another tree.
 format::Ref transplant(const BusyGuard& guard, signal_safe::CallTree& tree, format::Ref node,
                        int depth) {
   const format::Node* n = tree.node_at(node);
@@ -49,14 +49,14 @@ format::Ref transplant(const BusyGuard& guard, signal_safe::CallTree& tree, form
   return tree.enter(guard, parent, n->function, 0, format::kEdgeSampled).to;
 }
 
-// Replaces the nodes that a stack's entries name by those of the same paths in another tree.
+// Replaces the nodes that a stack's entries name by the nodes for the same paths in another tree.
 __attribute__((noinline)) void move_entries(const BusyGuard& guard, Stack& stack,
                                             signal_safe::CallTree& tree) {
   stack.base = transplant(guard, tree, stack.base, 0);
   format::Ref at = stack.base;
   for (Entry* entry = stack.gate + 1; entry <= stack.saved_top; ++entry) {
     const format::Ref node = signal_safe::node_of_word(entry->word);
-    // A root among the entries: there another profile began.
+    // A root among the entries marks where another profile began.
     at = tree.node_at(node)->parent == 0
              ? tree.root()
              : tree.enter(guard, at, tree.function_of(node), 0, format::kEdgeSampled).to;
@@ -143,8 +143,8 @@ fbleprof_context* fbleprof_context_new(size_t most_entries) {
   return capture::make_context(most_entries, signal_safe::node_of(*thread, caller));
 }
 
-// A sample that interrupts this finds the thread busy and only charges its own cost, to the node
-// that `top` names or to a stack's base; all of them are nodes of this thread's tree at any moment.
+// A sample that interrupts this finds the thread busy and only charges overhead, to the node that
+// `top` names or to a stack's base; all of them are nodes of this thread's tree at any moment.
 fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   ThreadState* thread = this_thread();
   if (!thread || to == FBLEPROF_NOT_SWITCHED) return FBLEPROF_NOT_SWITCHED;
@@ -159,7 +159,7 @@ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
       move_to_tree(busy, *to, *thread);
     } else {
       move_entries(busy, stack, thread->tree);
-      // Only the process's own tree is always found below the gate.
+      // A root gate stands for the root of the process's own tree only.
       stack.gate->word =
           thread->profiles == 0 ? signal_safe::kRootGateWord : signal_safe::kGateWord;
     }
@@ -200,7 +200,7 @@ void fbleprof_context_free(fbleprof_context* context) {
   if (fbleprof_hot.top) {
     const ThreadState& thread = *fbleprof_hot.self;
     if (thread.context == context) return;
-    // A profile that began here has not ended.
+    // A profile that began on this stack has not ended.
     for (std::uint32_t i = 0; i < thread.profiles; ++i) {
       if (thread.profile_frames[i].stack == &context->stack) return;
     }

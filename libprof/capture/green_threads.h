@@ -1,4 +1,4 @@
-// Green threads (fbleprof_context of the C API): shadow stacks beside the thread's own.
+// Green threads (fbleprof_context of the C API): shadow stacks in addition to the thread's own.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 namespace fbleprof::capture {
 
 // Binds a context to the machine stack that it mirrors, so that a return to another stack is
-// noticed even if nobody announces it.
+// noticed even without an announcement.
 void bind_to_machine_stack(fbleprof_context* context, std::uint64_t low, std::uint64_t bytes);
 
-// A new stack starts at the same address: forgets the context's entries. False: there is no room
-// for as many entries as the new stack needs.
+// A new stack starts at the same address: forgets the context's entries. False: the context has no
+// room for as many entries as the new stack needs.
 bool bind_anew(fbleprof_context* context, std::uint64_t bytes);
 std::uint64_t bound_bytes(const fbleprof_context* context);
 
-// Another function begins on the machine stack: forgets the context's entries. What it enters is a
-// child of `base`, a node of the calling thread's tree.
+// Another function begins on the machine stack: forgets the context's entries. The function's
+// blocks are children of `base`, a node of the calling thread's tree.
 void begin_anew(fbleprof_context* context, format::Ref base);
 
-// The machine stack continues at `sp`: ends everything that was entered below.
+// The machine stack continues at `sp`: ends all entries below it.
 void drop_below(fbleprof_context* context, std::uint64_t sp);
 
-// A context whose first block is a child of `base`, a node of the calling thread's tree; null if
-// there is no memory.
+// Makes a context whose first block is a child of `base`, a node of the calling thread's tree; null
+// if there is no memory.
 fbleprof_context* make_context(std::size_t most_entries, format::Ref base);
 
 }  // namespace fbleprof::capture

@@ -36,7 +36,7 @@ bool is_file_of(const File& file, const Elf64_Ehdr& elf, const ModuleImage& imag
   return true;
 }
 
-// The names of sections: the first of them at once, others one by one.
+// The names of sections: the first ones in one read, the others one by one.
 class SectionNames {
  public:
   SectionNames(const File& file, const Elf64_Shdr& section) : file_(file), section_(section) {
@@ -66,7 +66,7 @@ AddressRange range_of(const Elf64_Shdr& section, const ModuleImage& image, std::
   return {begin, begin + bytes};
 }
 
-// An entry of xray_instr_map; addresses are relative to where they stand.
+// An entry of xray_instr_map; its addresses are relative to their own places.
 struct Sled {
   std::int64_t address, function;
   std::uint8_t kind, always, version, padding[13];
@@ -85,8 +85,8 @@ bool are_nops(std::uint64_t begin, std::uint64_t end) {
   return true;
 }
 
-// Where a patchable function's NOPs begin: at the address that the section names or, if that is in
-// front of the function (-fpatchable-function-entry=N,M), in the function.
+// The address of a patchable function's NOPs: the address that the section names or, if that is
+// before the function (-fpatchable-function-entry=N,M), an address in the function.
 std::uint64_t start_of_nops(const ModuleImage& image, const signal_safe::LoadedObject& object,
                             std::uint64_t named) {
   constexpr std::uint64_t kMostInFront = 256;
@@ -137,7 +137,7 @@ class Places {
   std::uint32_t too_small_ = 0;
 };
 
-// What the dynamic linker is told about the module.
+// What the module's dynamic section says.
 struct Dynamic {
   std::uint64_t relocations = 0, relocation_bytes = 0;
   std::uint64_t plt_relocations = 0, plt_bytes = 0;
@@ -146,7 +146,7 @@ struct Dynamic {
   explicit Dynamic(const ModuleImage& image) {
     const std::uint64_t begin = image.part(PT_DYNAMIC);
     if (begin == 0) return;
-    // The loader has made the addresses those of the run, or will.
+    // The loader has relocated these addresses, or will do so.
     const auto address = [&](std::uint64_t value) {
       return image.segment_end(value, PF_R) != 0 ? value : value + image.load_bias;
     };
@@ -241,7 +241,7 @@ std::uint32_t find_patchable(const ModuleImage& image, const PatchableSections& 
   for (std::uint64_t at = sections.entries.begin; at < sections.entries.end; at += 8) {
     const auto value = load<std::uint64_t>(at);
     const std::uint64_t biased = value + image.load_bias;
-    // 0: of a function that the linker left out, or to be filled by a relocation.
+    // 0: the linker left the function out, or a relocation will fill in the address.
     if (value == 0) is_relocated = false;
     if (image.is_code(value)) {
       places.add_entry(value);
@@ -287,7 +287,7 @@ HookNames find_hook_slots(const ModuleImage& image) {
 }
 
 void find_called_hooks(const ModuleImage& image, HookNames& names, SiteList& sites) {
-  // -pg without -mfentry calls its hook behind the function's prologue.
+  // -pg without -mfentry calls its hook after the function's prologue.
   constexpr std::uint64_t kFarthest = 64;
   const HookNames slots = names;
   const auto calls_hook = [&](std::uint64_t at) {

@@ -1,8 +1,8 @@
 // Where the hook sites of a module are (arch/hook_site.h), or can be made.
 //
-// Patchable functions are named by a section, and only the table of sections tells where that is.
-// It is not loaded, so it is read from the file, which may be another one by now, or hostile: an
-// entry counts only if it leads to NOPs in the module's code.
+// A section names the patchable functions, and only the section table tells where that section is.
+// The table is not loaded, so it is read from the file. The file may have been replaced, or be
+// hostile: an entry counts only if it leads to NOPs in the module's code.
 //
 // Calls of hooks that the compiler wrote (-mfentry, -pg) are found in memory, at the starts that
 // the unwind table lists.
@@ -20,7 +20,7 @@ struct AddressRange {
   std::uint64_t size() const { return end - begin; }
 };
 
-// The sections that name patchable functions: of -fpatchable-function-entry, and of XRay. Empty:
+// The sections that name patchable functions: of -fpatchable-function-entry, and of XRay. Empty if
 // the module has none. Both lie in segments of the module.
 struct PatchableSections {
   AddressRange entries, sleds;
@@ -28,7 +28,7 @@ struct PatchableSections {
 };
 PatchableSections find_patchable_sections(const File& file, const ModuleImage& image);
 
-// Sites of one module. What does not fit is left out.
+// The sites of one module. Sites beyond its capacity are left out.
 class SiteList {
  public:
   SiteList(std::uint64_t module_begin, std::uint32_t* offsets, std::uint64_t capacity)
@@ -54,13 +54,13 @@ class SiteList {
   std::uint32_t count_ = 0;
 };
 
-// Adds the places of NOPs that are large enough for a site. Returns how many are too small. Works
-// before the module is relocated, and afterwards.
+// Adds the places of NOPs that are large enough for a site. Returns the number of places that are
+// too small. Works before and after the module is relocated.
 std::uint32_t find_patchable(const ModuleImage& image, const PatchableSections& sections,
                              SiteList& sites);
 
-// What calls of hooks name: the slots with the addresses of hooks, and the stubs that jump through
-// them.
+// The operands of calls of hooks: the slots with the addresses of hooks, and the stubs that jump
+// through these slots.
 struct HookNames {
   static constexpr int kMost = 8;
   std::uint64_t addresses[kMost];
@@ -80,7 +80,7 @@ struct HookNames {
 // The module's slots for __fentry__, mcount and _mcount, as its relocations name them.
 HookNames find_hook_slots(const ModuleImage& image);
 
-// Adds the calls of hooks at the starts of functions, and to `names` the stubs that they call.
+// Adds the calls of hooks at the starts of functions; adds the stubs that they call to `names`.
 void find_called_hooks(const ModuleImage& image, HookNames& names, SiteList& sites);
 
 }  // namespace fbleprof::capture

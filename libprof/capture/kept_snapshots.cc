@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<bool> is_taking{false};
 
-// Calls take(ns since the start of the profile) when no other thread takes one.
+// Calls take(ns since the start of the profile) while no other thread takes a snapshot.
 template <typename Take>
 int take_alone(Take take) {
   if (!is_profiling() || !is_own_process()) return -1;

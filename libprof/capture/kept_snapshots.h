@@ -1,9 +1,10 @@
-// Snapshots that the program itself takes, by the C API.
+// Snapshots that the program takes through the C API.
 #pragma once
 
 namespace fbleprof::capture {
 
-// 0, or -1: nothing is recorded, or there is no space. Any thread, but not in a signal handler.
+// Returns 0, or -1 if nothing is recorded or there is no space. Any thread, but not signal
+// handlers.
 int take_snapshot(const char* name);
 int count_anew();
 

@@ -1,5 +1,5 @@
-// Files by system call. libc's functions may be replaced by the program's (a sanitizer's, which is
-// not ready when our constructor runs), are cancellation points, and change errno.
+// File access by system call. The program may replace libc's functions (a sanitizer's are not ready
+// when our constructor runs); these also are cancellation points and change errno.
 #pragma once
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ class File {
   long fd_ = -1;
 };
 
-// Reads the beginning of a file that has no length (/proc) as a string; returns its length.
+// Reads the beginning of a file without a length (/proc) as a string; returns the string's length.
 inline std::uint64_t read_text(const char* path, char* buffer, std::uint64_t capacity) {
   const File file(path, O_RDONLY);
   const long got = file ? file.read(0, buffer, capacity - 1) : 0;

@@ -1,12 +1,12 @@
-// The search for blocks that are reachable from nowhere.
+// Searches for blocks that are reachable from nowhere.
 //
-// Conservative, as a garbage collector's: whatever looks like the address of a block is one. It
-// begins with the roots: variables of modules, stacks, and memory that the program mapped itself.
-// What a block that was found holds is searched, too. Where the allocator has its memory there are
-// only blocks: what lies between them is what was freed, with addresses of long ago.
+// The search is conservative, like a garbage collector's: a word that looks like the address of a
+// block counts as one. The search begins with the roots: variables of modules, stacks, and memory
+// that the program mapped itself. It continues in each block that it finds. The allocator's own
+// memory holds only blocks: the rest of it was freed, and holds stale addresses.
 //
 // Memory is read with process_vm_readv. Another thread may unmap it meanwhile, and a plain read
-// would kill the program. The search ends after kMostNs: nobody waits longer for an exit. Then no
+// would kill the program. The search ends after kMostNs, to keep the program's exit short. Then no
 // block counts as lost.
 #include "capture/leaks.h"
 
@@ -39,14 +39,14 @@ struct Range {
   bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
 };
 
-// A mapping, as a line of /proc/self/maps tells it.
+// A mapping, as a line of /proc/self/maps describes it.
 struct Mapping {
   Range range;
   bool is_writable = false, is_inaccessible = false, is_file = false;
   bool is_heap = false, is_stack = false;
 };
 
-// Ranges that hold no roots: ours.
+// Our own ranges, which hold no roots.
 class OwnMemory {
  public:
   OwnMemory() {
@@ -79,9 +79,9 @@ class Search {
  public:
   explicit Search(LiveBlocks& blocks) : blocks_(blocks) {}
 
-  // False: it was not finished.
+  // False: the search was not finished.
   bool run() {
-    // The blocks that were found, and are still to be searched. Each gets there once.
+    // Blocks that were found and must still be searched. Each block gets here once.
     std::uint64_t count = 0;
     blocks_.for_each([&](std::uint64_t, const LiveBlock&) { ++count; });
     waiting_bytes_ = (count + 1) * sizeof(Range);
@@ -99,7 +99,7 @@ class Search {
  private:
   static constexpr std::uint64_t kChunk = 64 * 1024;
 
-  // All words of a range that may be addresses of blocks.
+  // Searches a range for words that may be addresses of blocks.
   void search(Range range) {
     range.begin = (range.begin + 7) & ~std::uint64_t{7};
     while (range.begin + 8 <= range.end && !is_late_) {
@@ -107,7 +107,7 @@ class Search {
       if (bytes > kChunk) bytes = kChunk;
       const std::uint64_t read = copy(range.begin, bytes);
       for (std::uint64_t i = 0; i < read / 8; ++i) consider(chunk_[i]);
-      // What cannot be read is passed over, page by page.
+      // Skip pages that cannot be read.
       range.begin += read >= 8 ? read / 8 * 8 : kPageBytes - range.begin % kPageBytes;
       is_late_ = signal_safe::monotonic_ns() > end_ns_;
     }
@@ -133,8 +133,8 @@ class Search {
     while (waiting_count_ > 0 && !is_late_) search(waiting_[--waiting_count_]);
   }
 
-  // Apart from other mappings, since the kernel joins neighbours: a stack and a large block can
-  // look like one.
+  // Searches stacks apart from other mappings, since the kernel joins neighbours: a stack and a
+  // large block can look like one.
   void search_stacks() {
     const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
     struct Context {
@@ -172,8 +172,8 @@ class Search {
   void search_mapping(const Mapping& mapping, bool is_growing) {
     if (!mapping.is_writable || mapping.is_stack || own_.holds(mapping.range)) return;
     if (mapping.is_file) return search(mapping.range);
-    // The allocator's own: [heap], and glibc's arenas for threads, which begin at multiples of
-    // their size and have room to grow behind them.
+    // The allocator's own memory: [heap], and glibc's arenas for threads, which begin at multiples
+    // of their size and have room to grow behind them.
     if (mapping.is_heap) return;
     constexpr std::uint64_t kArenaBytes = 64 << 20;
     Range range = mapping.range;
@@ -185,7 +185,7 @@ class Search {
         range.end = arena;
       }
     }
-    // What remains of it are single large blocks, and roots between them.
+    // The rest is single large blocks, and roots between them.
     while (range.begin < range.end) {
       std::uint64_t first = range.end;
       LiveBlock block;
@@ -281,7 +281,7 @@ std::uint64_t* values_of(format::Ref ref) {
 
 bool search_for_reachable() {
   if (session.options.allocations != signal_safe::AllocationMode::kExact) return false;
-  // Larger than some stacks.
+  // It is larger than some stacks.
   void* memory = session.pages.take(sizeof(Search));
   if (memory == nullptr) return false;
   auto* search = new (memory) Search(session.allocations.blocks);

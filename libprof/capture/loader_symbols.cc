@@ -11,7 +11,7 @@ namespace fbleprof::capture {
 
 namespace {
 
-// One object's symbols, by its dynamic section.
+// One object's symbols, from its dynamic section.
 class Symbols {
  public:
   explicit Symbols(const link_map& map) : bias_(map.l_addr) {
@@ -51,7 +51,7 @@ class Symbols {
   }
 
   void* value_of(std::uint32_t index, const char* name) const {
-    constexpr std::uint16_t kHidden = 0x8000;  // a version that is there for old programs only
+    constexpr std::uint16_t kHidden = 0x8000;  // a version for old programs only
     const ElfW(Sym)& symbol = symbols_[index];
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return nullptr;
     if (versions_ && (versions_[index] & kHidden) != 0) return nullptr;
@@ -112,7 +112,7 @@ namespace {
 
 bool is_last = false;
 
-// The vDSO's functions are those that libc's call.
+// The vDSO's functions are the ones that libc's call.
 bool is_vdso(const link_map& map) {
   const char* vdso = "linux-vdso";
   const char* name = map.l_name;
@@ -120,7 +120,7 @@ bool is_vdso(const link_map& map) {
   return !*vdso;
 }
 
-// Of the object whose dynamic section this is.
+// The entry of the object that has this dynamic section.
 const link_map* entry_of(const void* dynamic) {
   const link_map* map = _r_debug.r_map;
   while (map && map->l_ld != dynamic) map = map->l_next;

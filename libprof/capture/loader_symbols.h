@@ -1,21 +1,21 @@
 // Looks up functions by name in the loader's list of objects.
 //
-// We do not use dlsym: before glibc 2.34 it is in a library of its own (libdl), which we would load
-// into every program. Nor does this take the loader's lock.
+// We do not use dlsym: before glibc 2.34 it is in a separate library (libdl), which we would load
+// into every program. These functions also do not take the loader's lock.
 #pragma once
 
 namespace fbleprof::capture {
 
-// What the name means to the objects behind this library, as dlsym(RTLD_NEXT) tells it; null if
-// none of them defines it. Not in handlers: another thread may be unloading an object.
+// The definition of the name in the objects after this library, as dlsym(RTLD_NEXT) finds it; null
+// if none of them defines it. Not in handlers: another thread may be unloading an object.
 void* next_definition(const char* name);
 // The same, after the library whose _DYNAMIC is `after`.
 void* next_definition(const char* name, const void* after);
 
-// From now on all other objects count: this library was loaded after them.
+// Makes the search cover all other objects: this library was loaded after them.
 void look_at_all_objects();
-// What the name means to the first object in the list that defines it, the program included; null
-// if none does.
+// The definition of the name in the first object of the list that has one, the program included;
+// null if none does.
 void* any_definition(const char* name);
 
 // The file of this library, as the loader names it; "" if it is not in the list.

@@ -27,7 +27,7 @@ void prepare_new_modules() {
   for_each_new_module(settle);
 }
 
-// The loader calls its r_brk, which does nothing, when modules were mapped, before it relocates
+// The loader calls its r_brk, which does nothing, after it maps modules and before it relocates
 // them and runs their constructors.
 extern "C" __attribute__((used)) void fbleprof_modules_changed() {
   if (_r_debug.r_state != r_debug::RT_CONSISTENT || !is_profiling() || !is_own_process() ||
@@ -38,7 +38,7 @@ extern "C" __attribute__((used)) void fbleprof_modules_changed() {
   prepare_new_modules();
 }
 
-// Makes r_brk jump to us, by a jump near it.
+// Makes r_brk jump to us, by way of a jump near it.
 const char* watch_loader() {
   constexpr std::uint64_t kPage = 4096, kJumpBytes = 5;
   auto* function = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);

@@ -21,7 +21,7 @@ struct Range {
   std::uint64_t begin, end;
 };
 
-// Splits `from` at the first of our mappings in it: the part before, and the rest behind.
+// Splits `from` at the first of our mappings in it: the part before the mapping, and the rest.
 struct Split {
   Range program, rest;
 };
@@ -43,7 +43,7 @@ Split split_at_own(Range from) {
   return {{from.begin, own.begin}, {own.end, from.end}};
 }
 
-// The mappings of this process, read piece by piece: the file can be longer than any buffer.
+// The mappings of this process, read in pieces: the file can be longer than any buffer.
 class Mappings {
  public:
   bool next(Range* range) {
@@ -120,7 +120,7 @@ int lock_program(int flags, int (*real)(int)) {
       }
     }
   }
-  // First for future mappings: the calls below may change how mappings are joined.
+  // Future mappings first: the calls below may change how mappings are joined.
   if (flags & MCL_FUTURE) {
     expect_locked_mappings();
     const int result = real(flags & ~MCL_CURRENT);

@@ -1,5 +1,5 @@
-// Programs that lock all their memory in core (mlockall): our memory stays out of that. It is
-// mostly reserved and never touched; locked, it would take 600 MB, or exceed RLIMIT_MEMLOCK.
+// Programs that lock all their memory in core (mlockall): our memory stays unlocked. Most of it is
+// reserved and never touched; locked, it would take 600 MB, or exceed RLIMIT_MEMLOCK.
 #pragma once
 
 namespace fbleprof::capture {

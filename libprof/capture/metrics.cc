@@ -21,14 +21,14 @@ using signal_safe::AllocationMode;
 bool with_allocations(const Options& options) {
   return options.allocations != AllocationMode::kOff;
 }
-// Samples are the clock of lifetimes.
+// Lifetimes are measured by the clock that samples update.
 bool with_lifetimes(const Options& options) {
   return with_allocations(options) && options.clock != format::Clock::kTicks;
 }
 bool with_allocation_samples(const Options& options) {
   return with_allocations(options) && options.allocations != AllocationMode::kExact;
 }
-// A search needs to know all blocks.
+// The search for lost blocks needs to know all blocks.
 bool with_lost(const Options& options) { return options.allocations == AllocationMode::kExact; }
 
 }  // namespace
@@ -133,7 +133,8 @@ bool is_default_metric(const MetricDescription& metric, const Options& options) 
     case format::Clock::kCpu:
       return metric.role == Role::kCpuTime;
     case format::Clock::kWall:
-      // With waits, the sum of what is known; what is unseen may stand in the wrong context.
+      // With waits, show the sum of the known parts; unseen time may be charged to the wrong
+      // context.
       return metric.role == Role::kWallTime &&
              (metric.place == MetricPlace::kDerived) == options.waits;
     case format::Clock::kTicks:

@@ -1,5 +1,5 @@
-// The recorder's only list of metrics that a profile can hold: what the file says about each. The
-// code that writes their values is elsewhere (signal_safe/sample, the hooks).
+// The recorder's only list of the metrics that a profile can hold, and their descriptions in the
+// file. Other code writes their values (signal_safe/sample, the hooks).
 #pragma once
 
 #include "format/format.h"
@@ -15,13 +15,13 @@ struct MetricDescription {
   format::MetricPlace place;
   std::uint16_t word;  // of a node's values: signal_safe::ValueWord
   const char* formula;
-  // Whether a profile recorded with these options has it.
+  // Whether a profile recorded with these options has this metric.
   bool (*is_recorded)(const signal_safe::Options& options);
   bool is_wait_word = false;  // `word` is a signal_safe::WaitWord
   format::Aggregation aggregation = format::Aggregation::kSum;
 };
 
-// Calls visit(description) for each that is recorded, in the order in which they are shown.
+// Calls visit(description) for each recorded metric, in display order.
 template <typename Visit>
 void for_each_metric(const signal_safe::Options& options, Visit visit);
 

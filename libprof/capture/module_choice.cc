@@ -14,7 +14,7 @@ const char* file_name(const char* path) {
   return name;
 }
 
-// Whether `name` is the word, or begins with it and goes on with a point or a dash ("libc.so.6",
+// Whether `name` is the word, or begins with it and continues with a point or a dash ("libc.so.6",
 // "libc-2.31.so").
 bool is_named(const char* name, const char* word, const char* word_end) {
   while (word != word_end && *name == *word) ++name, ++word;
@@ -31,8 +31,9 @@ bool is_any_of(const char* name, const char* words) {
   return false;
 }
 
-// The recorder, and what it calls itself: in a forked child, or while a thread is attached, their
-// hooks would call the recorder in the middle of its work. And what has its own idea of code.
+// The recorder and the libraries that it calls: in a forked child, or while a thread is attached,
+// their hooks would call the recorder in the middle of its work. Also libraries that handle code in
+// their own way.
 constexpr const char* kNever =
     "libfbleprof,libfbleprof_alloc,libfbleprof_wait,libfbleprof_lua,libfbleprof_python,"
     "libc,libpthread,libdl,librt,ld-linux-x86-64,linux-vdso,libasan,libtsan,libubsan,"

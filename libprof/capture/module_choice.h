@@ -1,19 +1,19 @@
-// Which modules are rewritten: the value of --exact.
+// Decides which modules are rewritten: the value of --exact.
 #pragma once
 
 #include "format/format.h"
 
 namespace fbleprof::capture {
 
-// Where the default of --exact is meant, FBLEPROF_EXACT has this.
+// The value of FBLEPROF_EXACT for the default of --exact.
 inline constexpr const char* kProgramAndLibraries = "on";
 
 struct ModuleChoice {
-  // "on": the program and its libraries, without those that work below them or are written by hand
-  // (libm, OpenSSL, gmp). "all": these too. Otherwise a list of file names, or beginnings of them
-  // up to a point ("libsqlite3"), separated by commas; "program" is the program itself.
+  // "on": the program and its libraries, except low-level and hand-written ones (libm, OpenSSL,
+  // gmp). "all": these too. Otherwise a comma-separated list of file names, or of beginnings of
+  // names up to a point ("libsqlite3"); "program" is the program itself.
   const char* modules;
-  // Such a list: what "on" does not mean, because an adapter counts what the module interprets.
+  // Such a list: modules that "on" leaves out, because an adapter counts the scripts that they run.
   const char* except;
 };
 
@@ -21,7 +21,7 @@ struct ModuleChoice {
 // recorder and its adapters.
 bool may_be_changed(const format::Module& module, const char* path);
 
-// Whether the module at `path` is chosen. It may be changed then.
+// Whether the module at `path` is chosen. It may then be changed.
 bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path);
 
 }  // namespace fbleprof::capture

@@ -1,5 +1,5 @@
-// A loaded module as its program headers describe it: what may be read, and what is code. Files may
-// claim anything; nothing is read or changed that does not lie in a segment of the module.
+// A loaded module as its program headers describe it: which memory may be read, and which is code.
+// Files may claim anything; nothing outside the module's segments is read or changed.
 #pragma once
 
 #include <elf.h>
@@ -17,8 +17,8 @@ struct ModuleImage {
   const Elf64_Phdr* headers = nullptr;
   std::uint32_t count = 0;
 
-  // The program's headers are where the kernel says, those of others in their first page. Without
-  // any, it has no segments.
+  // The kernel tells where the program's headers are; those of other modules are in their first
+  // page. A module without headers has no segments.
   static ModuleImage of(const format::Module& module) {
     if ((module.flags & format::kModuleIsMain) != 0) {
       if (getauxval(AT_PHENT) != sizeof(Elf64_Phdr)) return {};
@@ -37,7 +37,7 @@ struct ModuleImage {
   }
 
   // The end of the segment with these flags (PF_R, ...) that holds the address, as far as the file
-  // fills it; 0: there is none.
+  // fills it; 0 if there is none.
   std::uint64_t segment_end(std::uint64_t address, std::uint32_t flags) const {
     for (std::uint32_t i = 0; i < count; ++i) {
       if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & flags) != flags) continue;
@@ -74,7 +74,7 @@ struct ModuleImage {
     return 0;
   }
 
-  // For its unwind table.
+  // The module as an object with an unwind table.
   signal_safe::LoadedObject object() const {
     signal_safe::LoadedObject object;
     object.load_bias = load_bias;

@@ -1,7 +1,7 @@
 // For an address, the loader gives the whole range of its object, except for a program linked with
-// holes between its segments (Debian's node has one of a page): then it gives only the segment. The
-// program's true extent is in its program headers, whose place the kernel tells. Libraries are
-// mapped in one piece, holes included.
+// holes between its segments (Debian's node has a hole of one page): then it gives only the
+// segment. The program's true extent is in its program headers, whose address the kernel gives.
+// Libraries are mapped in one piece, including holes.
 #include "capture/modules.h"
 
 #include <link.h>
@@ -42,8 +42,8 @@ void widen_to_segments(LoadedModule& program) {
 bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   signal_safe::LoadedObject object;
-  // Another thread may already have loaded another module in its place. Do not read the name: it
-  // may be gone by now too.
+  // Another thread may already have loaded another module in its place. Do not read the name, which
+  // may be gone too.
   return signal_safe::find_object(module.begin, &object) && object.begin == module.begin &&
          object.end == module.end;
 }
@@ -98,7 +98,7 @@ bool is_registered(const link_map& map) {
 
 }  // namespace
 
-// _dl_find_object does not know them yet, so their own headers tell their extent.
+// _dl_find_object does not know these modules yet, so their own headers give their extent.
 void add_mapped_modules() {
   constexpr std::uint64_t kPage = 4096;
   for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {

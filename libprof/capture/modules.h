@@ -1,4 +1,4 @@
-// The program and its libraries, as the loader has them.
+// The program and its libraries, as the loader lists them.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace fbleprof::capture {
 // child may have inherited it from a thread that does not exist in the child.
 void add_loaded_modules();
 
-// Registers modules that the loader has mapped since, but not yet relocated. Call while it is in a
-// consistent state.
+// Registers modules that the loader has mapped since, but not yet relocated. Call it while the
+// loader's list is consistent.
 void add_mapped_modules();
 
-// After dlclose: forgets code that is gone.
+// Call after dlclose: forgets unloaded code.
 void note_unloading();
 
-// The module that begins there and is loaded, or null.
+// The loaded module that begins there, or null.
 format::Module* loaded_module_at(std::uint64_t begin);
 
-// Whether memory is mapped there. Of a module that the loader unloaded without dlclose, none is.
+// Whether memory is mapped there. It is not if the loader unloaded the module without dlclose.
 bool is_mapped(std::uint64_t begin);
 
-// Calls function(format::Module&) for the modules that are loaded, as far as we know.
+// Calls function(format::Module&) for each loaded module that is registered.
 template <typename Function>
 void for_each_loaded_module(Function function) {
   using signal_safe::session;
@@ -38,8 +38,8 @@ void for_each_loaded_module(Function function) {
   }
 }
 
-// The same for those that are not settled yet: no one has looked at what their code can be made to
-// call.
+// The same for modules that are not settled yet: whose code was not examined for ways to call
+// hooks.
 template <typename Function>
 void for_each_new_module(Function function) {
   for_each_loaded_module([&](format::Module& module) {
@@ -50,7 +50,7 @@ void for_each_new_module(Function function) {
 // Puts the module's path into `path` and returns it.
 const char* path_of(const format::Module& module, Path& path);
 
-// Whether it is the recorder, whatever the name of its file: hooks in it would call themselves.
+// Whether this is the recorder, whatever the name of its file: hooks in it would call themselves.
 bool is_recorder(const format::Module& module);
 
 }  // namespace fbleprof::capture

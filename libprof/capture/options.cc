@@ -35,7 +35,7 @@ bool read_time(const char* text, std::uint64_t* ns) {
   return read_number(text, ns, &rest) && !*rest;
 }
 
-// A number and ms, s, m or h; without a unit, of seconds. Up to 1000 hours.
+// A number followed by ms, s, m or h; without a unit, seconds. Up to 1000 hours.
 bool read_duration(const char* text, std::uint64_t* ns) {
   constexpr std::uint64_t kMostMs = 3'600'000'000;
   std::uint64_t value, unit_ms;
@@ -57,12 +57,12 @@ bool read_duration(const char* text, std::uint64_t* ns) {
   return true;
 }
 
-// USR1, USR2, or RTMIN+N: what programs have to spare.
+// USR1, USR2, or RTMIN+N: signals that programs can spare.
 bool read_signal(const char* text, int* number) {
   if (text[0] == 'S' && text[1] == 'I' && text[2] == 'G') text += 3;
   if (equal(text, "USR1")) return *number = SIGUSR1, true;
   if (equal(text, "USR2")) return *number = SIGUSR2, true;
-  // libc keeps the first two of the kernel's for itself.
+  // libc reserves the kernel's first two real-time signals.
   constexpr int kFirst = 34, kMost = 30;
   for (const char* name = "RTMIN"; *name; ++name, ++text) {
     if (*text != *name) return false;
@@ -139,7 +139,7 @@ bool read_name(const char* text, const char* const (&names)[kCount], Enum* value
   return false;
 }
 
-// MODE or MODE,mmap; a mode of bytes is that period.
+// MODE or MODE,mmap; a mode that is a number of bytes is the sampling period.
 bool read_allocations(const char* text, signal_safe::Options* options) {
   using Mode = signal_safe::AllocationMode;
   Text<32> mode;
@@ -151,7 +151,7 @@ bool read_allocations(const char* text, signal_safe::Options* options) {
   std::uint64_t period;
   if (read_name(mode.c_str(), kModes, &options->allocations)) return true;
   if (read_switch(mode.c_str(), &is_on)) {
-    // 0 and 1 are the switch.
+    // 0 and 1 turn it off and on.
     options->allocations = is_on ? Mode::kByHooks : Mode::kOff;
     return true;
   }

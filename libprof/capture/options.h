@@ -19,10 +19,10 @@ struct Settings {
   std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G
   std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known
   bool start = true;                          // FBLEPROF_START
-  std::uint64_t delay_ns = 0;                 // FBLEPROF_DELAY: until recording begins
-  std::uint64_t duration_ns = 0;              // FBLEPROF_DURATION: until it ends; 0: it does not
+  std::uint64_t delay_ns = 0;                 // FBLEPROF_DELAY: time before recording begins
+  std::uint64_t duration_ns = 0;              // FBLEPROF_DURATION: then recording ends; 0: no limit
   Text<256> children;                         // FBLEPROF_CHILDREN: all, none, or patterns
-  std::uint32_t program_pid = 0;              // FBLEPROF_PROGRAM: whose children they are
+  std::uint32_t program_pid = 0;              // FBLEPROF_PROGRAM: their parent
   int control_signal = 0;                     // FBLEPROF_CONTROL_SIGNAL; 0: none
   Text<1024> exact;                           // FBLEPROF_EXACT; empty: nothing is rewritten
   Text<1024> exact_except;                    // FBLEPROF_EXACT_EXCEPT: not by default, names

@@ -30,7 +30,7 @@ bool map_anonymous(OutputFile& file) {
   return false;
 }
 
-// How much of a limited address space we may take: the program planned it without us.
+// Our share of a limited address space: the program planned its use without us.
 std::uint64_t spare_bytes() {
   const std::uint64_t limit = limit_of(RLIMIT_AS);
   if (limit == RLIM_INFINITY) return ~std::uint64_t{0};
@@ -55,7 +55,7 @@ bool map_file(OutputFile& file, const File& fd) {
     if (!fd.set_length(file.cap_bytes)) continue;
     char* memory = fd.map(0, file.cap_bytes);
     if (!memory) continue;
-    // No reading ahead: in a hole it makes pages of zeros, on some disks 8 MB on the first touch,
+    // No read-ahead: in a hole it makes pages of zeros, on some disks 8 MB at the first touch,
     // which takes 2 to 6 ms.
     kernel_call(SYS_madvise, reinterpret_cast<long>(memory), static_cast<long>(file.cap_bytes),
                 MADV_RANDOM);
@@ -77,7 +77,7 @@ void unmap(OutputFile& file) {
   file.base = nullptr;
 }
 
-// The file at the path, if it is still the one that we made.
+// The file at the path, if it is still ours.
 File open_again(const OutputFile& file, int flags) {
   File again(file.name.path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK);
   struct stat status {};
@@ -88,9 +88,9 @@ File open_again(const OutputFile& file, int flags) {
   return again;
 }
 
-// Replaces the mapping beyond the file's end by memory. valgrind's search for leaks reads
-// everything that is mapped, and each page there would raise a signal. A thread that was about to
-// write a record when the file was frozen still finds memory.
+// Replaces the mapping beyond the file's end by memory. valgrind's search for leaks reads all
+// mappings, and each page there would raise a signal. A thread that was about to write a record
+// when the file was frozen still finds memory.
 void replace_tail(const OutputFile& file, std::uint64_t begin) {
   constexpr std::uint64_t kStillWritten = 1 << 20;
   const std::uint64_t middle = std::min(begin + kStillWritten, file.cap_bytes);
@@ -178,7 +178,7 @@ bool reopen_output(OutputFile& file, std::uint64_t used_bytes) {
     return false;
   }
   const std::uint64_t end = file.end_bytes;
-  // Keep what a thread wrote behind the end meanwhile.
+  // Keep data that a thread wrote behind the end meanwhile.
   if (used_bytes > end && !again.write(end, file.base + end, used_bytes - end)) return false;
   return end >= file.cap_bytes || again.map(end, file.cap_bytes - end, file.base + end);
 }

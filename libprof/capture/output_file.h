@@ -19,27 +19,28 @@ struct OutputFile {
   std::uint64_t populated_bytes = 0;
   std::uint64_t end_bytes = 0;  // where the file was cut
   FileIdentity identity;        // checked when the path is opened again
-  bool anonymous = false;       // memory only; written to the path at the end
+  bool anonymous = false;       // memory only; written out at the end
   Text<512> failure;            // why there is no profile, or why it is in memory
 };
 
-// Async-signal-safe. In a process forked from a profiled one `parent` is the parent's, else null.
+// Async-signal-safe. In a forked child of a profiled process, `parent` is the parent's file, else
+// null.
 OutputFile open_output(const Settings& settings, const OutputFile* parent);
 
-// The first version of a header: it says whose the file is, before anything is recorded.
+// The first version of a header: it identifies the owner of the file before anything is recorded.
 format::Header starting_header(const OutputFile& file);
 
-// Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes`: where it
-// ends.
+// Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes` is the end of
+// the profile.
 void close_output(OutputFile& file, std::uint64_t used_bytes);
 
 // Removes an empty profile.
 void remove_output(const OutputFile& file);
-// The same, and unmaps it: nothing may use its memory.
+// The same, and unmaps the file: nothing may use its memory.
 void discard_output(OutputFile& file);
 
-// The program continues after all: restores the hole. `used_bytes` are in use by now. False: the
-// profile can no longer grow.
+// The program continues after all: restores the hole. `used_bytes` is the current end of the
+// profile. False: the profile can no longer grow.
 bool reopen_output(OutputFile& file, std::uint64_t used_bytes);
 
 }  // namespace fbleprof::capture

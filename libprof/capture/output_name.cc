@@ -90,13 +90,13 @@ bool has_magic(const format::Header& header) {
   return true;
 }
 
-// Whether a process has the file open for writing, or mapped: then its writer lives, in whichever
-// pid namespace. The kernel gives a lease only on a file that nobody writes. Not all file systems
-// do.
+// Whether a process has the file open for writing, or mapped: then its writer is alive, in
+// whichever pid namespace. The kernel gives a lease only on a file that nobody writes. Some file
+// systems have no leases.
 bool may_be_written(const File& file) {
   constexpr int kSetSignal = 10, kSetLease = 1024;
-  // If somebody opens the file while we have the lease, the kernel sends us a signal: a harmless
-  // one.
+  // If another process opens the file while we have the lease, the kernel sends us a signal: choose
+  // a harmless one.
   kernel_call(SYS_fcntl, file.fd(), kSetSignal, SIGURG);
   if (kernel_failed(kernel_call(SYS_fcntl, file.fd(), kSetLease, F_RDLCK))) return true;
   kernel_call(SYS_fcntl, file.fd(), kSetLease, F_UNLCK);
@@ -114,7 +114,7 @@ Occupant occupant_of(const File& file, const format::Header& header, std::uint64
       header.state != format::State::kExeced) {
     return ended;
   }
-  // We cannot ask about a process in another pid namespace.
+  // The kernel does not answer questions about a process in another pid namespace.
   if (header.pid_namespace != pid_namespace()) {
     return may_be_written(file) ? Occupant::kTaken : ended;
   }
@@ -126,7 +126,7 @@ Occupant occupant_of(const File& file, const format::Header& header, std::uint64
   return start != 0 && start == header.process_start_ticks ? Occupant::kTaken : ended;
 }
 
-// Which file is at the path now. `run_start_ns`: profiles that began later are of this run; 0:
+// Examines the file at the path. `run_start_ns`: profiles that began later belong to this run; 0:
 // unknown.
 Occupant examine(const Path& path, std::uint64_t run_start_ns, File& file, FileIdentity& identity,
                  Text<512>& failure) {
@@ -155,7 +155,7 @@ Occupant examine(const Path& path, std::uint64_t run_start_ns, File& file, FileI
   return occupant_of(file, header, run_start_ns);
 }
 
-// Whether what is at the path may be replaced by an old profile: a profile, or nothing.
+// Whether an old profile may replace the file at the path: a profile, or nothing.
 bool may_be_replaced(const Path& path) {
   const File file(path.c_str(), kLookFlags);
   if (!file) return file.error() == ENOENT;
@@ -166,7 +166,7 @@ bool may_be_replaced(const Path& path) {
   return got == 0 || (got >= 8 && has_magic(header));
 }
 
-// Renames the old profile `file` to .old, if it is still at the path: another process may have
+// Renames the old profile `file` to .old, if the path still leads to it: another process may have
 // renamed it already. False, with a reason, if that fails.
 bool move_aside(const Path& path, const File& file, const FileIdentity& identity,
                 Text<512>& failure) {
@@ -194,8 +194,8 @@ bool move_aside(const Path& path, const File& file, const FileIdentity& identity
   return true;
 }
 
-// Maps, as long as this lives, the header of the profile that children's are named after. Null if
-// another file is there now.
+// While it lives, maps the header of the profile after which children's profiles are named. Null if
+// another file is at the path.
 class BaseHeader {
  public:
   explicit BaseHeader(const OutputName& name) {
@@ -251,7 +251,8 @@ int publish(Draft& draft, const Path& path) {
   return static_cast<int>(-result);
 }
 
-// The next name to try: with the process id, then also with a count of its programs.
+// Chooses the next name to try: with the process id, then also with a count of the process's
+// programs.
 void name_differently(OutputName& name, int attempt, bool is_child) {
   name.is_secondary = true;
   if (attempt == 0 && !is_child) {
@@ -285,7 +286,7 @@ Draft make_draft(const Path& path) {
   while (slash > 0 && directory.c_str()[slash - 1] != '/') --slash;
   directory.cut_to(slash);
   Draft draft;
-  // To give a name to a file without one, it must be found in /proc.
+  // A file without a name must be found in /proc to get a name.
   if (kernel_path_call(SYS_access, "/proc/self/fd", 0) == 0) {
     draft.file = File(directory.empty() ? "." : directory.c_str(), O_TMPFILE | O_RDWR, 0600);
     if (draft.file) return draft;
@@ -295,7 +296,7 @@ Draft make_draft(const Path& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
   draft.file = File(draft.temporary.c_str(), kFlags, 0600);
   if (draft.file.error() == EEXIST && may_be_replaced(draft.temporary)) {
-    // It is from a killed process that had our process id.
+    // A killed process that had our process id left this file.
     kernel_path_call(SYS_unlink, draft.temporary.c_str());
     draft.file = File(draft.temporary.c_str(), kFlags, 0600);
   }

@@ -1,21 +1,19 @@
 // Chooses the name of a profile without harming existing files.
 //
-//  - The template's %p %e %h %t %r %% are expanded.
-//  - A profile that a live process writes is not touched: the new one gets .PID after its name. So
-//  do
-//    children, up to kMostChildren of them; further ones are only counted, in the first one's
-//    header. A profile of the previous run becomes .old, in place of an older profile. A profile of
-//    this run does not, even if its process has ended: a shell's background jobs may outlive the
-//    shell.
-//  - The path is refused if it names anything but a profile in a plain file that belongs to this
-//  user
-//    alone; so is .old if it names anything but a profile.
+//  - It expands the template's %p %e %h %t %r %%.
+//  - It does not touch a profile that a live process writes: the new one gets .PID after its name.
+//    Children's profiles get the same, up to kMostChildren of them; further ones are only counted,
+//    in the header of the first profile. A profile of the previous run becomes .old, in place of an
+//    older profile. A profile of this run does not, even if its process has ended: a shell's
+//    background jobs may outlive the shell.
+//  - It refuses the path if that names anything but a profile in a plain file that belongs to this
+//    user alone; it also refuses .old if that names anything but a profile.
 //
-// Several processes may look for a name at once. A file is completed without a name, header
-// included, and gets its name in one step that fails if the name is taken. So nobody sees half a
-// file, whenever its maker is killed. A process that moves an old profile away holds a lock on it
-// and checks again that the name still leads to it. The program does not use either file, so it
-// never meets the lock.
+// Several processes may look for a name at once. So a process completes its file without a name,
+// header included, and then names it in one step that fails if the name is taken. Nobody sees half
+// a file, whenever its maker is killed. A process that moves an old profile away holds a lock on it
+// and checks again that the name still leads to it. The program uses neither file, so it never
+// meets the lock.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +25,7 @@
 
 namespace fbleprof::capture {
 
-// Programs may start any number of processes; files are bounded.
+// Programs may start any number of processes; the number of files is limited.
 inline constexpr std::uint64_t kMostChildren = 1000;
 
 // The identity of the file that a path named.
@@ -43,17 +41,17 @@ struct FileIdentity {
 struct OutputName {
   Path path;                     // absolute
   Path base_path;                // the first profile's; children's files are named after it
-  FileIdentity base;             // the file at base_path, if that is a different one
+  FileIdentity base;             // the file at base_path, if that is a different file
   bool is_secondary = false;     // named after another profile: of a child, or the name was taken
-  bool names_process = false;    // the template has %p: no name after another profile's
-  bool loss_is_counted = false;  // no profile, too many files; the first one's header counts it
+  bool names_process = false;    // the template has %p: not named after another profile
+  bool loss_is_counted = false;  // no profile, too many files; the first one counts the loss
   Text<512> failure;             // why there is no profile
 };
 
 // Expands the template.
 void expand_template(const Settings& settings, OutputName& name);
 
-// A new file in the directory of `path`, without a name, or with one that nobody looks for.
+// A new file in the directory of `path`, without a name, or with a name that nobody looks for.
 struct Draft {
   File file;
   Path temporary;  // its temporary name; empty: none
@@ -61,11 +59,11 @@ struct Draft {
 Draft make_draft(const Path& path);
 void drop(Draft& draft);
 
-// Gives the draft a name: name.path, or one after it. False, with a reason, if no name is
+// Gives the draft a name: name.path, or a variant of it. False, with a reason, if no name is
 // available. `is_child`: this process was forked from a profiled one, whose base is `name.base`.
 bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child);
 
-// Counts one child's file less in the first one's header.
+// Takes one child's file off the count in the first profile's header.
 void uncount_child(const OutputName& name);
 
 }  // namespace fbleprof::capture

@@ -21,7 +21,7 @@ struct Region {
   std::atomic<std::uint64_t> used;
 };
 
-// The newest region of a kind. Older ones are full, or nearly.
+// The newest region of a kind. Older regions are full, or nearly so.
 struct Regions {
   std::atomic<Region*> newest{nullptr};
   std::atomic<std::uint64_t> next_bytes;
@@ -80,7 +80,7 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     std::uint64_t size = bytes;
     if (newest && !is_address_space_limited() && !mappings_are_locked) {
       const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
-      // A multiple of the piece: the next pieces probably have its size.
+      // Use a multiple of the piece: the next pieces probably have the same size.
       size = std::max(bytes, next / bytes * bytes);
       regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
     }

@@ -1,9 +1,9 @@
 // Our own memory, from the kernel: the program's allocator may itself be profiled, and a thread's
-// first call of it would make an arena for a thread that does not want one.
+// first call of it would make an arena that the thread would otherwise not have.
 //
-// Pieces come out of a few large mappings, because a process may have 65,530 of them and a program
-// with 30,000 threads needs 60,000 itself. Nothing is freed; untouched pages take no memory.
-// Async-signal-safe, any thread, no lock.
+// Pieces are parts of a few large mappings, because a process may have 65,530 mappings and a
+// program with 30,000 threads needs 60,000 itself. Nothing is freed; untouched pages take no
+// memory. Async-signal-safe, any thread, no lock.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace fbleprof::capture {
 
 enum class InChild {
-  kCopied,  // as all memory
+  kCopied,  // like all memory
   kWiped,   // zeros in a forked child (MADV_WIPEONFORK)
 };
 
@@ -20,14 +20,15 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 // `bytes` of zeros at the start of a page, or null.
 void* take_memory(std::uint64_t bytes, InChild in_child);
 
-// False if the kernel cannot do that (before Linux 4.14, some sandboxes): kWiped is then kCopied.
+// False if the kernel cannot do that (before Linux 4.14, some sandboxes): then kWiped means
+// kCopied.
 bool can_wipe_in_children();
 
 // The mappings that pieces were taken from.
 void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
                      void* argument);
 
-// The program locks each new mapping in core (mlockall): from now on, ours must be unlocked.
+// The program locks each new mapping in core (mlockall): from this call on, ours must be unlocked.
 void expect_locked_mappings();
 
 }  // namespace fbleprof::capture

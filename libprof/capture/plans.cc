@@ -27,7 +27,7 @@ Plan::~Plan() {
 
 namespace {
 
-// A plan says what is written into the program's code, so it must come from this user, or root.
+// A plan says what to write into the program's code, so it must belong to this user, or root.
 bool is_trusted(const struct stat& status) {
   constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
   return S_ISREG(status.st_mode) && (status.st_mode & kOthersMayWrite) == 0 &&
@@ -79,7 +79,7 @@ Path plan_path(const char* directory, const format::Module& module) {
       add_hex(path, static_cast<unsigned char>(id->bytes[i]), 2);
     }
   } else {
-    // Without a build-id, the file itself is known by where it is and when it was written.
+    // Without a build-id, the file's identity and its time of change name the plan.
     Path name;
     const auto* text = session.arena.at<format::String>(module.path);
     for (std::uint32_t i = 0; i < text->length; ++i) name.add(text->bytes[i]);
@@ -126,7 +126,8 @@ void make_plans(const char* tool, const PlanOrder& order) {
   for (int i = 0; i < 2 * order.count; ++i) arguments[2 + i] = order.paths[i];
   Job job{tool, arguments};
   AllSignalsBlocked guard;
-  // Without an exit signal: no handler hears of it, and no wait of the program's finds it.
+  // Without an exit signal: no handler sees the child's end, and none of the program's waits finds
+  // it.
   const long child = fbleprof_start_child(
       CLONE_VM | CLONE_VFORK, static_cast<char*>(stack) + kStackBytes, become_tool, &job);
   if (child <= 0) return;

@@ -1,7 +1,8 @@
-// The plans by which modules are rewritten (plan/plan.h): finds them, and has missing ones made.
+// Finds the plans by which modules are rewritten (plan/plan.h), and has missing ones made.
 //
-// A plan takes a second for each three megabytes of code, so it is made once and kept, under the
-// build-id. It is made by another process: nothing of it is loaded into the program.
+// Making a plan takes a second for each three megabytes of code, so plans are made once and kept,
+// under the build-id. Another process makes them, so that none of that code is loaded into the
+// program.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // False: there is none, or it is not of this version.
+  // False: there is no plan, or it has another version.
   bool open(const char* path);
   explicit operator bool() const { return bytes_ != nullptr; }
 
@@ -40,10 +41,10 @@ class Plan {
   std::uint64_t size_ = 0;
 };
 
-// Where the plan of a module is, or should be. Empty: the module cannot have one.
+// The path of a module's plan, which may not exist yet. Empty: the module cannot have one.
 Path plan_path(const char* directory, const format::Module& module);
 
-// Has the plans of these modules made, by `tool`. Waits for it; the program does not learn of it.
+// Makes `tool` write the plans of these modules, and waits for it. The program does not notice.
 constexpr int kMostPlans = 128;
 struct PlanOrder {
   const char* paths[2 * kMostPlans];  // plan, module, ...

@@ -10,7 +10,7 @@ std::uint32_t own_pid() { return static_cast<std::uint32_t>(arch::kernel_call(SY
 std::uint64_t process_start_ticks(std::uint32_t pid) {
   Text<64> path;
   path.add("/proc/");
-  // /proc may belong to another pid namespace, where our pid is another process's.
+  // /proc may belong to another pid namespace, where our pid is that of another process.
   if (pid == own_pid()) {
     path.add("self");
   } else {

@@ -70,7 +70,7 @@ void say(const char* line) {
   if (!profile.settings.verbose && !is_terminal(2)) return;
   Text<1200> text;
   text.add("fbleprof: ");
-  // A path may hold anything, and this is a terminal.
+  // A path may hold any bytes, and the output is a terminal.
   for (; *line; ++line) {
     const bool is_long = is_long_control(line);
     text.add(is_long || is_control(static_cast<unsigned char>(*line)) ? '?' : *line);

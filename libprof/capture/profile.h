@@ -9,7 +9,7 @@
 namespace fbleprof::capture {
 
 // Plain data, constant-initialised: our constructor runs before this file's initialisers, which
-// would undo its work.
+// would otherwise undo its work.
 struct Profile {
   Settings settings;
   OutputFile output;
@@ -23,14 +23,14 @@ extern Profile profile;
 // True from open_profile to the end of the profile.
 bool is_profiling();
 
-// Whether the caller is the profiled process itself, not a vfork child in its memory.
+// Whether the caller is the profiled process itself, not a vfork child that shares its memory.
 bool is_own_process();
 
 // Opens the file and makes an empty profile in it. False, after printing the reason, if that fails.
 // In a process forked from a profiled one, `parent` is the parent's file; otherwise null.
 bool open_profile(const OutputFile* parent);
 
-// The memory of the profile is gone: stops recording. Any handler may call this.
+// The memory of the profile is lost: stops recording. Any handler may call this.
 void abandon_profile();
 
 // Prints one line to stderr, if that is a terminal or FBLEPROF_VERBOSE=1.

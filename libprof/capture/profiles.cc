@@ -21,8 +21,8 @@ using signal_safe::CallTree;
 using signal_safe::session;
 using signal_safe::ThreadState;
 
-// A thread's tree in a profile. The thread that takes over the memory of one that ended takes over
-// its trees, too.
+// A thread's tree in a profile. When a thread takes over the memory of one that ended, it also
+// takes over the trees.
 struct ProfileTree {
   ThreadState* thread;
   CallTree tree;
@@ -33,9 +33,9 @@ struct ProfileTree {
 
 struct fbleprof_profile {
   fbleprof_profile* next_all;
-  format::Ref labels;  // LabelSet: its trees have it
+  format::Ref labels;  // LabelSet of its trees
   format::Label* label;
-  std::uint64_t made_for;  // which file that is in: a forked child has another one
+  std::uint64_t made_for;  // identifies the file: a forked child has another one
   std::atomic<ProfileTree*> trees;
   std::atomic<bool> is_free;
 };
@@ -80,7 +80,7 @@ fbleprof_profile* make_profile() {
   return profile;
 }
 
-// The place of the thread's tree in a profile, made at its first use; null: no space.
+// The thread's tree in a profile, made at its first use; null if there is no space.
 ProfileTree* tree_of(fbleprof_profile& profile, ThreadState& thread) {
   for (auto* tree = profile.trees.load(std::memory_order_acquire); tree; tree = tree->next) {
     if (tree->thread == &thread) return tree;
@@ -101,7 +101,7 @@ ProfileTree* tree_of(fbleprof_profile& profile, ThreadState& thread) {
   return made;
 }
 
-// Where the tree of a profile is kept that the thread does not record into now.
+// Where the thread keeps the tree of a profile while it records into another one.
 CallTree* kept_tree(ThreadState& thread, void* profile, format::Thread** record) {
   for (std::uint32_t i = thread.profiles; i-- > 0;) {
     signal_safe::ProfileFrame& frame = thread.profile_frames[i];
@@ -175,7 +175,7 @@ fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile) {
   if (!guard || profile == before) return before;
   if (profile && (profile->made_for != this_file() || profile->is_free.load())) return before;
   signal_safe::Entry* caller = signal_safe::caller_of_api(thread, FBLEPROF_OWN_FRAME, at);
-  // The caller may have left a function that should have gone back.
+  // The caller may have left, without going back, a function that switched profiles.
   before = static_cast<fbleprof_profile*>(thread.profile);
   if (profile == before) return before;
   const std::uint32_t nested = thread.profiles;
@@ -195,7 +195,7 @@ fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile) {
 
 namespace {
 
-// A copy of the file in memory, in which everything that belongs to other profiles is made private.
+// A copy of the file in memory, in which all data of other profiles is made private.
 class Copy {
  public:
   explicit Copy(const fbleprof_profile* profile)
@@ -247,8 +247,8 @@ class Copy {
   }
 
  private:
-  // Trees are kept by marking their records in the copy: nobody reads `reserved` of a tree, and
-  // no wait goes on in what is written.
+  // Mark the records of the trees to keep, in the copy: nobody reads `reserved` of a tree, and a
+  // written file contains no open wait.
   void keep(format::Ref tree) {
     auto* record = copy_.at<format::Tree>(tree);
     record->reserved[0] = 1;
@@ -273,7 +273,7 @@ class Copy {
 
   void count() {
     header().node_count = header().edge_count = 0;
-    // Other threads went on while the file was copied: their clocks are what was charged till then.
+    // Other threads continued while the file was copied: set their clocks to the charged time.
     copy_.for_each(format::Kind::kThread, [this](format::Ref ref) {
       auto* thread = copy_.at<format::Thread>(ref);
       thread->cpu_ns = thread->wall_ns = thread->samples = 0;

@@ -1,4 +1,5 @@
-// Profiles within a process: trees beside the process's own, in the same file, under a label.
+// Profiles within a process: trees in addition to the process's own, in the same file, with a
+// label.
 #pragma once
 
 #include "capture/api.h"

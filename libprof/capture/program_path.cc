@@ -14,7 +14,7 @@ long read_link(const char* link, char* path, std::size_t size) {
                           static_cast<long>(size));
 }
 
-// Resolves links and relative names, by way of an open file.
+// Resolves links and relative names, through an open file.
 std::size_t read_program_path(char* path, std::size_t size) {
   // The kernel executed the loader itself (ld.so PROGRAM), which has no loader of its own.
   const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));

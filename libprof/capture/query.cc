@@ -1,4 +1,4 @@
-// What a program may ask about the profile so far.
+// Answers the program's queries about the profile so far.
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
@@ -40,7 +40,7 @@ Named name_of(const format::Function& function) {
   }
 }
 
-// Calls visit(ref) for the items of all records of a kind, up to the first that does not exist
+// Calls visit(ref) for the items of all records of a kind, up to the first item that does not exist
 // yet.
 template <typename Item, typename Visit>
 static void for_each_item(format::Kind kind, Visit visit) {
@@ -52,7 +52,7 @@ static void for_each_item(format::Kind kind, Visit visit) {
   });
 }
 
-// What a query keeps of each node.
+// The data that a query keeps for each node.
 struct Place {
   std::uint64_t back_calls, tail_calls;   // on edges to the node, from anywhere in the tree
   format::Ref first_child, next_sibling;  // Nodes; newest first

@@ -22,7 +22,7 @@ namespace {
 
 constexpr long kPage = 4096;
 // Each event is a mapping, of which a process may have 65,530; 30,000 threads need 60,000 for their
-// stacks. More threads than this at once have only the timer.
+// stacks. Beyond this number of events, threads have only the timer.
 constexpr int kMostEvents = 2000;
 int events = 0;
 
@@ -68,9 +68,9 @@ struct OwnerOfDescriptor {
 constexpr int kSetOwnerEx = 15, kOwnerIsThread = 0, kSetSignal = 10;
 
 // With a period of exactly one millisecond, a program that works in rounds of a millisecond would
-// be sampled at the same point of each: a share of 30 % was reported as 5 to 31 %. A period 1/162
-// longer (the golden section of a percent, so that few samples cover the round evenly) walks
-// through it.
+// be sampled at the same point of each round: a share of 30 % was reported as 5 to 31 %. A period
+// that is longer by 1/162 (the golden section of a percent, so that few samples cover the round
+// evenly) moves through the round.
 std::uint64_t drifting(std::uint64_t period_ns) { return period_ns + period_ns / 162; }
 
 bool is_caller(std::uint32_t tid) { return kernel_call(SYS_gettid) == static_cast<long>(tid); }

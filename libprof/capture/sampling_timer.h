@@ -1,14 +1,13 @@
 // The sources of a thread's sampling signals.
 //
-// Signals may come only while the thread runs in user mode. One that comes when the thread is about
-// to sleep would make poll, nanosleep and the like return EINTR, which the program would not see
-// without us.
-//  - A software task-clock perf event, in user mode only, with a period slightly longer than the
-//  one
-//    asked for. It is mapped and its descriptor closed: the mapping keeps it alive, and the program
-//    sees no descriptor.
+// Signals may come only while the thread runs in user mode. A signal that comes when the thread is
+// about to sleep would make poll, nanosleep and the like return EINTR, which the program would not
+// see without the profiler.
+//  - A software task-clock perf event, in user mode only, with a period slightly longer than
+//    requested. It is mapped and its descriptor closed: the mapping keeps the event alive, and the
+//    program sees no descriptor.
 //  - A timer on the thread's CPU clock, which signals at most once per kernel tick, and only on the
-//    way back to user mode. Without a perf event it is the only source; with one, it tells in which
+//    way back to user mode. Without a perf event it is the only source; with one, it shows in which
 //    system calls the thread spends its time.
 // Measured (Linux 6.18): perf with kernel mode, 195 EINTR in 20,000 polls; without, 0; the CPU
 // timer, 0.
@@ -27,12 +26,13 @@ format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_numb
                                std::uint32_t rate_hz, bool allow_perf);
 void disarm_timer(signal_safe::ThreadState& thread);
 
-// A timer that signals once, when the thread has computed for a millisecond. `timer` is the
-// kernel's number of it. Async-signal-safe; any thread of the process.
+// Makes a timer that signals once, when the thread has computed for a millisecond. `timer` is its
+// kernel number. Async-signal-safe; any thread of the process.
 bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer);
 
-// An event has a descriptor until it is mapped, and a child forked meanwhile would keep it. Around
-// a fork: waits until no thread is making an event, and makes others wait. Async-signal-safe.
+// An event has a descriptor until it is mapped, and a child forked meanwhile would keep it. Call
+// these around a fork: the first waits until no thread is making an event, and makes others wait.
+// Async-signal-safe.
 void hold_back_events();
 void let_events_go_on();
 bool are_events_held_back();

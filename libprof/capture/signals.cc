@@ -56,7 +56,7 @@ void deliver_to_program(int number, siginfo_t* info, void* context) {
     return;
   }
   const struct sigaction action = program_action;
-  // Our handler runs with all signals blocked; the program's, with those that it asked for.
+  // Our handler runs with all signals blocked; the program's, with those that the program chose.
   const auto* interrupted =
       reinterpret_cast<const std::uint64_t*>(&static_cast<const ucontext_t*>(context)->uc_sigmask);
   const auto* asked = reinterpret_cast<const std::uint64_t*>(&action.sa_mask);
@@ -88,7 +88,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
     errno = saved_errno;
     return;
   }
-  // Before the time is charged: it may be over.
+  // Before the time is charged: recording may be over.
   signal_safe::Session& session = signal_safe::session;
   if (session.arena.base() && session.has_orders()) session.obey();
   if (on_unattached_thread) {
@@ -113,7 +113,7 @@ void install_handler() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   // Only faults may interrupt the few microseconds of a sample. Set the bits by hand: sigfillset
-  // leaves out the signal by which threads are cancelled.
+  // leaves out the signal that cancels threads.
   std::uint64_t all = ~std::uint64_t{0};
   for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) {
     all &= ~(std::uint64_t{1} << (fault - 1));
@@ -202,8 +202,8 @@ AllSignalsBlocked::AllSignalsBlocked() : old_mask_(change_mask(SIG_SETMASK, ~std
 AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
 
 void open_mask_of_thread(bool program_blocked) {
-  // A signal that was pending at exec is delivered when the mask is opened; by then we know whether
-  // it may be.
+  // A signal that was pending at exec is delivered when the mask is opened; by then the handler
+  // knows whether the program may have it.
   program_blocks = (change_mask(SIG_BLOCK, 0) & kSamplingBit) || program_blocked;
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }

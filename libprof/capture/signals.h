@@ -1,4 +1,4 @@
-// The sampling signal between us and the program.
+// Shares the sampling signal between us and the program.
 //
 // The kernel has our handler. The program sees its own view: the action that it set, and whether it
 // blocked the signal. A signal that does not come from our timers belongs to the program and goes
@@ -16,31 +16,32 @@ inline constexpr int kSamplingSignal = SIGPROF;
 
 // Installs our handler; the previous action becomes the program's.
 void install_handler();
-// Calls this before the process dies of the program's own sampling signal. Async-signal-safe.
+// Makes `function` run before the program's own sampling signal kills the process.
+// Async-signal-safe.
 void on_death_by_sampling_signal(void (*function)());
-// Calls this before each sample, with the interrupted stack pointer: the thread may be one that is
-// not attached yet. Async-signal-safe.
+// Makes `function` run before each sample, with the interrupted stack pointer: the thread may be
+// one that is not attached yet. Async-signal-safe.
 void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
-// True while the program has set an action or uses the signal: nothing is to be assumed then.
+// True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();
 
 // The program's sigaction for the sampling signal: 0, or -1 with errno.
 int set_program_action(const struct sigaction* action, struct sigaction* old);
 
-// The set to give the kernel for a set that the program blocks or waits for. `set` (may be null) is
-// the program's; `own` is memory for the result.
+// The set to pass to the kernel instead of a set that the program blocks or waits for. `set` (may
+// be null) is the program's; `own` is memory for the result.
 const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own);
 
 // pthread_sigmask as the program sees it.
 int program_sigmask(int how, const sigset_t* set, sigset_t* old,
                     int (*real)(int, const sigset_t*, sigset_t*));
 
-// Before exec: gives the next program mask and action as this program left them. The second undoes
-// that if exec failed.
+// Before exec: makes the next program start with the mask and action that this program left. The
+// second function undoes that if exec failed.
 void hand_over_to_next_program();
 void take_back_from_next_program();
 
-// Blocks the sampling signal in the calling thread as long as this lives. Async-signal-safe.
+// Blocks the sampling signal in the calling thread while it lives. Async-signal-safe.
 class SamplingBlocked {
  public:
   SamplingBlocked();
@@ -70,8 +71,8 @@ void open_mask_of_thread(bool program_blocked);
 // Whether, in its own view, the program blocks the signal in this thread.
 bool program_blocks_signal();
 
-// The program's own signal that came while it was blocked: true if there is one. Taking it removes
-// it; `info` may be null.
+// Whether one of the program's own signals came while it was blocked. Taking the signal removes it;
+// `info` may be null.
 bool program_has_pending_signal();
 bool take_pending_signal(siginfo_t* info);
 

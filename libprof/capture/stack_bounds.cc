@@ -12,7 +12,7 @@ StackBounds bounds_of_main_thread() {
   const auto end =
       (reinterpret_cast<std::uint64_t>(__libc_stack_end) + 0xffff) & ~std::uint64_t{0xfff};
   const std::uint64_t bytes = std::min(limit_of(RLIMIT_STACK), std::uint64_t{1} << 31);
-  // Arguments and environment lie above, and may be megabytes; they hold no frames.
+  // Arguments and environment are above, and may take megabytes; they hold no frames.
   return {end - bytes, end + (std::uint64_t{1} << 20)};
 }
 

@@ -11,14 +11,14 @@ struct StackBounds {
 
 StackBounds bounds_of_main_thread();
 
-// Of a thread started by pthread_create: the stack below the caller, which is its start wrapper.
+// For a thread started by pthread_create: the stack below the caller, which is its start wrapper.
 StackBounds bounds_of_new_thread(std::uint64_t stack_bytes);
 
-// Of a stack of which only a place is known: the mapping that it lies in, from /proc/self/maps. 0,
-// 0 if that cannot be read. Async-signal-safe.
+// For a stack of which only one address is known: the mapping around it, from /proc/self/maps. 0, 0
+// if that cannot be read. Async-signal-safe.
 StackBounds bounds_of_stack_at(std::uint64_t place);
 
-// Where the frames above `here` end, on a stack whose bound is `high`: readable up to there.
+// The end of the readable frames above `here`, on a stack whose bound is `high`.
 std::uint64_t end_of_frames(std::uint64_t here, std::uint64_t high);
 
 }  // namespace fbleprof::capture

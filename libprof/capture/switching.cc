@@ -29,7 +29,7 @@ std::atomic<bool> code_is_locked{false};
 
 bool is_on() { return session.recording.load(); }
 
-// The sites of one module, on the second page of its region. The first one is executable.
+// The sites of one module, on the second page of its region. The first page is executable.
 struct Sites {
   HookNames names;  // what a site calls
   std::uint32_t count;
@@ -41,7 +41,7 @@ struct Sites {
 };
 Sites& sites_of(const Region& region) { return *reinterpret_cast<Sites*>(region.base + kPage); }
 
-// The copy of the hook lies in slots, so that samples in it are known to be ours.
+// The copy of the hook is in slots, so that samples in it count as overhead.
 std::uint32_t hook_slots() {
   const std::uint64_t bytes = arch::kTrampolineEntry + arch::near_hook_bytes();
   return static_cast<std::uint32_t>((bytes + arch::kTrampolineBytes - 1) / arch::kTrampolineBytes);
@@ -63,7 +63,7 @@ Region* take_sites(const Module& module, RegionUse use, std::uint64_t most) {
   return region;
 }
 
-// Regions of a module that was there before belong to nobody.
+// Regions of an unloaded module belong to nobody.
 void release_sites(std::uint64_t module_begin) {
   for_each_code_region([&](Region& region) {
     if (region.module_begin == module_begin && has_sites(region)) {
@@ -96,7 +96,7 @@ bool write_hook(const Region& region) {
   return protect(base, base + kPage, kExecutable);
 }
 
-// Makes what was found a site, as far as it still is NOPs. Returns how many.
+// Makes sites of the found places, as far as they still hold NOPs. Returns how many.
 std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t entry) {
   std::uint32_t made = 0;
   for (std::uint32_t i = 0; i < list.count(); ++i) {
@@ -123,7 +123,7 @@ void make_sites_of(const Module& module) {
   if (!region) return remark_of(module, "only sampled: there is no memory near ", "");
   Sites& sites = sites_of(*region);
   SiteList list(module.begin, sites.offsets, most);
-  // Libraries of some distributions have less room, for patching the running system.
+  // Libraries of some distributions have less room, for live patching.
   const bool has_small = find_patchable(image, sections, list) != 0;
   if (has_small && (module.flags & format::kModuleIsMain) != 0) {
     remark_of(module, "",
@@ -140,7 +140,7 @@ void make_sites_of(const Module& module) {
   protect_code(image, kExecutable);
 }
 
-// Switches the sites of a region. What is no site of it any more is left alone.
+// Switches the sites of a region. Skips places that are not sites any more.
 void set_sites(const Region& region, const ModuleImage& image) {
   const Sites& sites = sites_of(region);
   const bool on = is_on();
@@ -204,8 +204,8 @@ void list_called_hooks(const Module& module, const ModuleImage& image) {
   sites.count = list.count();
 }
 
-// Makes all cores see what was written. Where the kernel cannot, what the change of protection does
-// to the cores has to do.
+// Makes all cores see the change. If the kernel cannot do that, the change of protection must
+// suffice.
 void synchronize_cores() {
   if (!profile.perf_allowed) return;  // a confined program may die of a new kind of system call
   constexpr long kBarrier = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE;
@@ -222,7 +222,7 @@ void follow_recording(const Module& module) {
   set_sites_of(module.begin, image);
 }
 
-// How many threads are in dlclose, and whether sites could not be switched meanwhile.
+// How many threads are in dlclose, and whether a switch was postponed for them.
 std::uint32_t unloading = 0;
 bool is_pending = false;
 

@@ -1,5 +1,6 @@
 // A string of bounded length without allocation: the recorder may have to print or open something
-// in a forked child of a threaded program, where malloc is forbidden. What does not fit is cut.
+// in a forked child of a threaded program, where malloc is forbidden. Text that does not fit is
+// cut.
 #pragma once
 
 #include <cstddef>

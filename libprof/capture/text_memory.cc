@@ -57,7 +57,7 @@ bool reaches(const Region& region, const Module& module) {
          arch::is_near(module.end, base + region.bytes);
 }
 
-// The slots of a region are known as ours as long as it is mapped, so it keeps their number.
+// The slots of a region count as ours as long as it is mapped, so a region keeps their number.
 Region* find_unused(const Module& module, const Region& wanted) {
   for (std::uint32_t i = 0; i < region_count(); ++i) {
     Region& old = regions[i];

@@ -1,6 +1,6 @@
-// Changing code: memory near a module for what its code is made to call, and the protection of its
-// text. The text is writable for a moment, but never without PROT_EXEC: libc's functions, which we
-// need meanwhile, may call through a program's own PLT.
+// Memory near a module for the code that the module is made to call, and the protection of the
+// module's text. The text is writable for a moment, but always executable: libc's functions, which
+// we need meanwhile, may call through a program's own PLT.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace fbleprof::capture {
 
 enum class RegionUse : std::uint8_t {
   kTrampolines,  // of rewritten functions
-  kSites,        // the way of patchable functions to their hook, and a list of them
+  kSites,        // the path from patchable functions to their hook, and a list of them
   kCalledHooks,  // a list of calls of hooks
-  kWatch,        // the way from the loader to us
+  kWatch,        // the path from the loader to us
 };
 
-// A mapping from which all of one module can be reached by a distance of 32 bits: the hook's
-// address, slots of code (arch/trampoline.h), and other bytes.
+// A mapping that all of one module can reach with 32-bit distances: the hook's address, slots of
+// code (arch/trampoline.h), and other bytes.
 struct Region {
   char* base;
   std::uint64_t bytes;
@@ -28,8 +28,8 @@ struct Region {
 };
 inline constexpr std::uint64_t kRegionHeadBytes = arch::kTrampolineBytes;
 
-// A writable region for the module: a new one, or one that served a module which was unloaded
-// since. Null: there is none. One thread at a time.
+// A writable region for the module: a new one, or the region of a module that was unloaded. Null if
+// there is none. One thread at a time.
 Region* take_region(const format::Module& module, RegionUse use, std::uint32_t slots,
                     std::uint64_t more_bytes);
 
@@ -43,7 +43,8 @@ void for_each_code_region(Function function) {
 // Sets the protection of the pages from `begin` to `end`. False: the system refuses.
 bool protect(std::uint64_t begin, std::uint64_t end, int protection);
 
-// Where the system enforces W^X (seccomp, SELinux), one line says so, and nothing more is tried.
+// Where the system enforces W^X (seccomp, SELinux), one line says so, and the recorder stops
+// trying.
 inline constexpr char kCodeIsFixed[] = "the system forbids changing code (W^X)";
 extern bool code_is_fixed;
 

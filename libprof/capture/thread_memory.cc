@@ -55,8 +55,7 @@ ThreadMemory* make_memory() {
   return pages ? new (pages) ThreadMemory : nullptr;
 }
 
-// Gives it everything that a profile needs. One that could not get all of it tries again
-// when it is next taken.
+// Gives it everything that a profile needs. If some of that is missing, the next owner tries again.
 bool complete(ThreadMemory& memory) {
   ThreadState& state = memory.state;
   if (!state.canary) {
@@ -64,7 +63,7 @@ bool complete(ThreadMemory& memory) {
     if (!wiped) return false;
     state.canary = reinterpret_cast<ForkCanary*>(wiped);
     state.cache = reinterpret_cast<Slot*>(wiped + kPageBytes);
-    // `alive` belongs to the thread, this to the process.
+    // `alive` belongs to the thread, `reserved` to the process.
     state.canary->reserved[0] = 1;
   }
   if (!provide_allocations(state) || !provide_waits(state)) return false;

@@ -1,8 +1,8 @@
-// The memory of profiled threads, and two lists of it: all that was ever made, which only grows,
-// and what is free.
+// The memory of profiled threads, in two lists: all of it, a list that only grows, and the free
+// part.
 //
-// Any thread can use both lists at any moment, in handlers too. Neither has a lock, because a
-// handler that ends the process walks the first one, whatever it interrupted.
+// Any thread can use both lists at any moment, in handlers too. Neither list has a lock, because a
+// handler that ends the process walks the first list, whatever the handler interrupted.
 #pragma once
 
 #include <threads.h>
@@ -14,8 +14,8 @@
 
 namespace fbleprof::capture {
 
-// What a thread's creator leaves for it, in the new thread's memory. The new thread would have to
-// free memory from malloc, and its first call of the allocator would make an arena for it.
+// Data that a thread's creator leaves for it, in the new thread's memory. Memory from malloc would
+// have to be freed by the new thread, whose first call of the allocator would make an arena.
 struct ThreadStart {
   void* (*pthread_function)(void*);
   thrd_start_t thrd_function;
@@ -49,19 +49,19 @@ inline ThreadMemory* memory_of(signal_safe::ThreadState* state) {
 }
 ThreadMemory* memory_of(ThreadStart* start);
 
-// One with its own tree and record, which may have served other threads before; null if there
-// is no space.
+// Returns memory with its own tree and record, which may have served other threads before; null if
+// there is no space.
 ThreadMemory* take_thread_memory();
 void give_back(ThreadMemory* memory);
 
-// The newest one; next_all leads to the others.
+// The newest thread's memory; next_all leads to the others.
 ThreadMemory* newest_thread_memory();
 
-// Whether this process was forked and nobody noticed yet: the kernel has wiped what it wipes in a
-// forked child. False in a vfork child, which runs in its parent's memory.
+// Whether this process was forked and nobody has noticed yet: then the kernel has wiped the memory
+// that it wipes in a forked child. False in a vfork child, which runs in its parent's memory.
 bool was_thread_memory_wiped();
 
-// In a forked child: forgets the parent's. Its pages stay, as a copy.
+// In a forked child: forgets the parent's memory. Its pages stay, as a copy.
 void forget_thread_memory();
 
 }  // namespace fbleprof::capture

@@ -30,16 +30,16 @@ namespace {
 
 constexpr std::uint64_t kSlackEntries = 64;
 // A machine stack of n bytes holds at most n / 8 return addresses, and an entry takes 16 bytes, so
-// native frames cannot overrun a shadow of twice the stack. The slack is for stacks that we do not
-// know of, and for the C API, which is checked.
+// native frames cannot overrun a shadow stack of twice the size. The slack is for stacks that we do
+// not know, and for the C API, which is checked.
 constexpr std::uint64_t kShadowSlackBytes = 1 << 20;
-// The main thread's stack may grow beyond what its limit says now, if the program raises the limit.
+// The main thread's stack may grow beyond its current limit, if the program raises the limit.
 constexpr std::uint64_t kLeastMainShadowBytes = 64ull << 20;
 constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
 constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
 
-// While recording is off: how often a thread that runs looks whether it is time to start, per
-// second of its CPU time.
+// While recording is off: how often a running thread checks whether it is time to start, per second
+// of its CPU time.
 constexpr std::uint32_t kWatchHz = 20;
 
 constinit Settings settings_copy;
@@ -96,7 +96,7 @@ void follow_recording(ThreadState& thread) {
   }
 }
 
-// What passed while recording was off belongs to no context.
+// Time that passed while recording was off belongs to no context.
 void skip_time(ThreadState& thread) {
   thread.last_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
   thread.last_wall_ns = signal_safe::monotonic_ns();
@@ -136,7 +136,8 @@ void count_lost_thread() {
   __atomic_fetch_add(&session.arena.header()->lost_threads, 1, __ATOMIC_RELAXED);
 }
 
-// The thread ends inside a context of the C API. The entries stay there: another thread may go on.
+// The thread ends inside a context of the C API. The entries stay there: another thread may
+// continue in that context.
 void leave_context(ThreadState& state) {
   state.current->saved_top = state.hot->top;
   state.current = &state.main_stack;
@@ -208,8 +209,8 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
   follow_recording(state);
   memory->use.store(ThreadMemory::kAttached);
-  // Recording may have been turned on meanwhile, by a thread that did not find this one attached.
-  // If it has pinned this one, it has found it.
+  // Meanwhile a thread that did not find this one attached may have turned recording on. If that
+  // thread has pinned this one, it has found it.
   if (Pin pin{*memory}) follow_recording(state);
   state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
   state.hot->self = fbleprof_hot.self = &state;
@@ -219,7 +220,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
 }  // namespace
 
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
-  // What this calls may be rewritten, and its hook would attach the thread once more.
+  // Code that this calls may be rewritten, and its hook would attach the thread once more.
   static __thread bool attaching;
   if (fbleprof_hot.self || attaching || !session.arena.base()) return;
   attaching = true;

@@ -13,12 +13,13 @@
 namespace fbleprof::capture {
 
 // Gives the calling thread a state and a timer. On failure the thread is counted, but not profiled.
-// Its CPU time is charged from the reading cpu_from_ns of its clock on.
-// Async-signal-safe; call with the sampling signal blocked.
+// Charging begins at the reading cpu_from_ns of its CPU clock. Async-signal-safe; call it with the
+// sampling signal blocked.
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns);
 
-// The same for a thread that is about to be created, in two steps: its creator takes the memory,
-// and returns it if no thread is created; the thread starts with it. Null: it is not profiled.
+// The same for a thread that is about to be created, in two steps: the creator takes the memory,
+// and returns it if no thread is created; the thread starts with it. Null: the thread is not
+// profiled.
 ThreadStart* prepare_thread();
 void cancel_thread(ThreadStart* start);
 void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
@@ -27,8 +28,8 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
 // thread. `for_good`: hooks stay off for the rest of the thread.
 void detach_this_thread(bool for_good);
 
-// For found threads (found_threads.h): whether the thread is attached; and its end, which nobody
-// told.
+// For found threads (found_threads.h): whether the thread is attached, and the detaching of a
+// thread that ended without notice.
 bool is_attached(std::uint32_t tid);
 void end_found_thread(std::uint32_t tid);
 
@@ -41,28 +42,30 @@ void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* 
 // caller then attaches it again.
 void abandon_all_threads();
 
-// Gives the calling thread its timer back, after its profile was finished and goes on.
+// Gives the calling thread its timer back, when its finished profile continues.
 void arm_this_thread();
 
 // Charges the calling thread's time up to now. Async-signal-safe.
 void charge_rest_of_this_thread();
 
-// An alternate signal stack was set for this thread.
+// The program has set an alternate signal stack for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);
 
-// Threads will be attached by found_threads.h.
+// Leaves the attaching of threads to found_threads.h.
 void find_threads_later();
 
 // Remembers the settings for new threads.
 void configure_threads(const Settings& settings, bool allow_perf);
 
 // Stops and starts all threads: while stopped, the hooks see empty caches, no time is charged and
-// no timer runs. `watching`: a slow one runs, so that somebody looks at the clock from time to
-// time. One caller at a time. Async-signal-safe, but start and watching not while events are held
+// no timer runs. `watching`: a slow timer runs, so that a thread looks at the clock from time to
+// time. One caller at a time. Async-signal-safe, but do not start or watch while events are held
+// back.
 // back.
 enum class Stopped { kCompletely, kWatching };
 void stop_all_threads(Stopped how = Stopped::kCompletely);
-// Charges time from this moment on, or from where each thread was attached.
+// Whether time is charged from this moment on, or from the moment at which each thread was
+// attached.
 enum class Charged { kFromNow, kFromAttaching };
 void start_all_threads(Charged from);
 

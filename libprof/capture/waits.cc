@@ -9,7 +9,7 @@
 #include "signal_safe/wait_words.h"
 #include "signal_safe/waits.h"
 
-// Defined by the library with the wrappers (preload/waits), which stands before or after this one.
+// Defined by the library with the wrappers (preload/waits), which is before or after this one.
 extern "C" decltype(fbleprof_find_waited) fbleprof_find_waited __attribute__((weak));
 
 extern "C" __attribute__((visibility("default"))) void* fbleprof_next_function(

@@ -1,5 +1,4 @@
-// The recording of waits, as far as the process is concerned: whether the calls that block are
-// wrapped, and the memory for it.
+// The process-wide part of recording waits: whether the blocking calls are wrapped, and the memory.
 #pragma once
 
 #include "capture/options.h"
@@ -7,11 +6,12 @@
 
 namespace fbleprof::capture {
 
-// Decides whether waits are recorded, and lets the wrappers find what they wrap. Once, before the
-// profile is opened, and after what else adds to a row of values.
+// Decides whether waits are recorded, and makes the wrappers find the functions that they wrap.
+// Call it once, before the profile is opened, and after all else that adds words to a row of
+// values.
 void find_wrappers(Settings& settings);
 
-// A thread's memory for it; true, too, if waits are not recorded.
+// Gives a thread its memory for waits. Also true if waits are not recorded.
 bool provide_waits(signal_safe::ThreadState& state);
 
 }  // namespace fbleprof::capture

@@ -1,9 +1,9 @@
-// Makes the recorder in another process look at what it was asked, without disturbing it.
+// Makes the recorder in another process look for requests, without disturbing the process.
 //
-// A perf event on each thread of the process, in user mode only, with the recorder's own signal:
-// the kernel sends it when the thread has computed for a moment. A thread that sleeps, or is in a
-// system call, gets none, so no call returns early. It needs the rights to watch the process: the
-// same user, and kernel.perf_event_paranoid of 2 or less.
+// It opens a perf event on each thread of the process, in user mode only, with the recorder's own
+// signal. The kernel sends the signal when the thread has computed for a moment. A thread that
+// sleeps or is in a system call gets none, so no call returns early. The caller needs the right to
+// watch the process: the same user, and kernel.perf_event_paranoid of 2 or less.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ class Nudge {
   Nudge(const Nudge&) = delete;
   Nudge& operator=(const Nudge&) = delete;
 
-  // Whether the kernel allowed it; 0 or the errno of the refusal.
+  // 0, or the errno with which the kernel refused all events.
   int refusal() const { return events_.empty() ? refusal_ : 0; }
 
  private:

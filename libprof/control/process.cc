@@ -16,7 +16,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// The numbers that name entries of a folder of /proc.
+// The entries of a /proc folder whose names are numbers.
 std::vector<pid_t> numbers_in(const std::string& folder) {
   std::vector<pid_t> numbers;
   std::error_code failure;

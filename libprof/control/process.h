@@ -9,8 +9,8 @@
 
 namespace fbleprof::control {
 
-// When it started, in clock ticks since boot; 0: there is no such process. With its pid it names a
-// process for good.
+// The start time, in clock ticks since boot; 0 if there is no such process. Together with the pid
+// it identifies a process for good.
 std::uint64_t start_ticks(pid_t pid);
 
 // Its threads.
@@ -19,11 +19,11 @@ std::vector<pid_t> threads_of(pid_t pid);
 // Whether it has a handler for the signal.
 bool handles(pid_t pid, int signal);
 
-// The process that calls itself `inner` in its own pid namespace and started then; 0: none is
+// The process that has the pid `inner` in its own pid namespace and started then; 0 if none is
 // visible from here.
 pid_t find_process(pid_t inner, std::uint64_t start_ticks);
 
-// A line of /proc/PID/status: the value after "name:"; empty: there is none.
+// A line of /proc/PID/status: the value after "name:"; empty if there is none.
 std::string status_field(pid_t pid, const std::string& name);
 
 }  // namespace fbleprof::control

@@ -32,8 +32,8 @@ std::uint64_t monotonic_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The program ends, and cuts its file, while a snapshot is being written behind the new end: memory
-// replaces what is gone.
+// The program may end, and cut its file, while a snapshot is being written behind the new end: then
+// memory replaces the lost part.
 std::atomic<char*> guarded_begin{nullptr}, guarded_end{nullptr};
 struct sigaction action_before;
 
@@ -88,7 +88,7 @@ pid_t process_of(const Header& header) {
   return find_process(pid, header.process_start_ticks);
 }
 
-// Why the bytes are not a profile that can be controlled; empty: they are.
+// Why the bytes are not a profile that can be controlled; empty if they are.
 std::string fault_of(const Header& header, std::uint64_t size) {
   if (size < format::kHeaderBytes ||
       std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
@@ -157,7 +157,7 @@ RunningProfile::~RunningProfile() {
 bool RunningProfile::is_running() const {
   if (header().state != format::State::kLive) return false;
   if (pid_ != 0) return start_ticks(pid_) == header().process_start_ticks;
-  // In another namespace, a process that cannot be seen may well run.
+  // A process in another namespace may run even if it cannot be seen.
   return header().pid_namespace != 0 && header().pid_namespace != own_pid_namespace();
 }
 
@@ -195,14 +195,14 @@ Error RunningProfile::ended() const { return error_of(path_, "the program has en
 Status RunningProfile::take(bool (*taker)(signal_safe::Arena&, const RunningProfile&, const void*),
                             const void* argument) {
   if (!is_running()) return ended();
-  // Two who use the same area at once would mix their values.
+  // Two processes that use the same area at once would mix their values.
   flock(fd_, LOCK_EX);
   const Guarded guard(arena_.base(), bytes_);
   arena_.adopt(arena_.base(), bytes_, format::kHeaderBytes);
   const bool taken = taker(arena_, *this, argument);
   flock(fd_, LOCK_UN);
   if (header().state != format::State::kLive) {
-    // What was written behind the file's new end is gone.
+    // Data written behind the file's new end is lost.
     struct stat status {};
     if (fstat(fd_, &status) == 0) {
       const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -262,7 +262,7 @@ Result<Answer> RunningProfile::set_recording(bool on, std::chrono::milliseconds 
     return Answer::kAlready;
   }
   __atomic_store_n(&header->request, on ? Request::kStart : Request::kStop, __ATOMIC_RELEASE);
-  // A program with hooks, or with samples, passes by itself.
+  // A program with hooks, or with samples, looks by itself.
   constexpr std::chrono::milliseconds kByItself(20);
   if (wait_for(on, std::min(kByItself, patience))) return Answer::kDone;
   int refusal = ESRCH;

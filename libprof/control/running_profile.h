@@ -1,10 +1,10 @@
-// The profile of a program that runs, mapped from outside.
+// The profile of a running program, mapped from outside.
 //
 // The file is the recorder's memory. Snapshots are taken from here, in the file, while the program
-// goes on: it is not stopped, gets no signal and does no work for it. Recording is turned on and
-// off by a request in the header, which the recorder takes at its next sample or hook.
+// continues: it is not stopped, gets no signal and does no work. A request in the header turns
+// recording on and off; the recorder takes the request at its next sample or hook.
 //
-// The file is its owner's alone (mode 0600), and so is the right to all this.
+// The file belongs to its owner alone (mode 0600), and so does the right to control it.
 #pragma once
 
 #include <sys/types.h>
@@ -26,17 +26,17 @@ struct KeptSnapshot {
   std::uint64_t time_ns;  // since the start of the profile
 };
 
-// What became of a request to start or to stop.
+// The result of a request to start or to stop.
 enum class Answer {
-  kDone,     // recording is now as was asked
-  kAlready,  // it was before
-  kPending,  // the program has not run since: it obeys when it runs next
-  kRefused,  // the same, and nothing could make it look: it obeys at the next call of hooked code
+  kDone,     // recording is now as requested
+  kAlready,  // recording was already as requested
+  kPending,  // the program has not run since; it obeys when it next runs
+  kRefused,  // the same, but nothing could make it look: it obeys at its next hook
 };
 
 class RunningProfile {
  public:
-  // Fails, with one line, unless it is the profile of a program that runs.
+  // Fails, with one line, unless the file is the profile of a running program.
   static Result<RunningProfile> open(const std::string& path);
   RunningProfile(RunningProfile&& from) noexcept;
   ~RunningProfile();
@@ -44,20 +44,20 @@ class RunningProfile {
   RunningProfile& operator=(const RunningProfile&) = delete;
 
   const format::Header& header() const { return *arena_.header(); }
-  // 0: it runs in a namespace that cannot be seen from here.
+  // 0 if the process runs in a namespace that is not visible from here.
   pid_t pid() const { return pid_; }
   bool is_running() const;
   std::uint64_t elapsed_ns() const;  // since the start of the profile
   std::string text(format::Ref string) const;
-  std::vector<KeptSnapshot> snapshots() const;  // the oldest first
+  std::vector<KeptSnapshot> snapshots() const;  // oldest first
 
-  // Each fails if the program has ended, or if there is no space left in the file.
+  // Each of these fails if the program has ended, or if the file has no space left.
   Status snapshot(const std::string& name);
   Status reset();
-  // Keeps the newest `most` of these.
+  // Keeps the newest `most` periodic snapshots.
   Status periodic_snapshot(std::uint32_t most);
 
-  // Asks the program, and waits for it, at most so long.
+  // Sends the request, and waits at most this long for the program to obey.
   Result<Answer> set_recording(bool on, std::chrono::milliseconds patience);
 
  private:
@@ -71,7 +71,7 @@ class RunningProfile {
   int fd_ = -1;
   std::uint64_t bytes_ = 0;
   pid_t pid_ = 0;
-  // A copy of it is what snapshots are taken with: it remembers nothing but where the file is.
+  // Snapshots use a copy of it: it remembers only where the file is.
   signal_safe::Arena arena_;
 };
 

@@ -1,4 +1,4 @@
-// The layout of mlmon.out: the only thing that the recording and the reporting half share.
+// The layout of mlmon.out: the only interface between the recording and the reporting half.
 //
 // The file is the arena in which the recorder builds its call trees, mapped into the profiled
 // program: a header page, then records, one after the other. Each record begins with a Head that
@@ -6,20 +6,21 @@
 // and skips what it does not know. Records refer to each other by Ref, the distance from the start
 // of the file in units of kUnitBytes; 0 is "none". Everything is little-endian.
 //
-// Rules of reading, beyond the structs:
-//  - Units of zeros between records are skipped: padding, or space that somebody was about to use
-//    when the program was killed. A record whose kind is kUnfinished is skipped by its length.
+// Rules for readers, beyond the structs:
+//  - Units of zeros between records are skipped: they are padding, or space that a thread was about
+//    to use when the program was killed. A record whose kind is kUnfinished is skipped by its
+//    length.
 //  - A record may be longer than the struct here (a newer minor version added fields) or shorter
-//    (an older one lacked them): unknown fields are ignored, missing ones are 0.
+//    (an older version lacked them): unknown fields are ignored, missing ones are 0.
 //  - A record is complete before its kind is set, and before anything refers to it (release
-//    stores), so that a file can be read at any moment: of a live program, of a killed one, or a
-//    copy that lacks its tail. Items of Nodes, Edges and Values are appended to the record after
-//    that: an item exists once its last-written field (see there) is not 0.
+//    stores). So a file can be read at any moment: of a live program, of a killed one, or a copy
+//    that lacks its tail. Items of Nodes, Edges and Values are appended to the record later: an
+//    item exists once its last-written field (see there) is not 0.
 //  - Counters keep growing while the program lives. Each is 8 bytes, aligned: no read is torn.
 //
 // A change that an older reader can skip (a new kind, a field at the end) raises kMinorVersion; any
-// other raises kMajorVersion. tests/unit/format_test holds the layout; docs/FILE_FORMAT.md tells
-// the same with a worked example.
+// other change raises kMajorVersion. tests/unit/format_test holds the layout; docs/FILE_FORMAT.md
+// describes it with a worked example.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ using Ref = std::uint32_t;
 
 enum class Kind : std::uint16_t {
   kUnfinished = 0,  // being written
-  kPrivate = 1,     // the recorder's own memory: of no meaning to a reader
+  kPrivate = 1,     // the recorder's own memory; readers ignore it
   kString = 2,
   kModule = 3,
   kFunction = 4,
@@ -69,8 +70,8 @@ struct Head {
 };
 inline constexpr std::uint16_t kHeadMark = 0xfb1e;
 
-// What the file's process is doing, as it last said itself. A killed process leaves kLive behind:
-// whether pid still runs (same process_start_ticks) tells the two apart.
+// The state of the file's process, as the process last wrote it. A killed process leaves kLive
+// behind; whether pid still runs (same process_start_ticks) tells the two apart.
 enum class State : std::uint32_t {
   kStarting = 0,
   kLive = 1,
@@ -82,8 +83,8 @@ enum class State : std::uint32_t {
 enum class Clock : std::uint16_t { kCpu = 0, kWall = 1, kTicks = 2 };
 enum class Compaction : std::uint16_t { kPair = 0, kSuffix = 1, kNone = 2 };
 
-// What a program is asked to do from outside: who asks writes it into the header, and the recorder
-// takes it away when it begins to do it.
+// A request to the program from outside: the requester writes it into the header, and the recorder
+// clears it when it begins to obey.
 enum class Request : std::uint32_t { kNone = 0, kStart = 1, kStop = 2 };
 
 // What delivered the samples. The header holds what the first thread got.
@@ -102,7 +103,7 @@ struct String {
 };
 
 // A loaded object file, for as long as it stayed loaded. An address belongs to a module whose
-// [begin, end) holds it; functions name their module, so reuse of addresses is no ambiguity.
+// [begin, end) holds it. Functions name their module, so a reused address is not ambiguous.
 struct Module {
   Head head;
   Ref path;                   // String; the main program's is its resolved path
@@ -118,7 +119,7 @@ inline constexpr std::uint32_t kModuleIsMain = 1;
 inline constexpr std::uint32_t kModuleIsVdso = 2;
 inline constexpr std::uint32_t kModuleIsKnown = 0x10;    // has functions in the file
 inline constexpr std::uint32_t kModuleIsHooked = 0x20;   // has functions that were entered by hooks
-inline constexpr std::uint32_t kModuleIsExact = 0x40;    // its functions count their calls, but for
+inline constexpr std::uint32_t kModuleIsExact = 0x40;    // its functions count their calls, except
                                                          // those that are kFunctionNotCounted
 inline constexpr std::uint32_t kModuleIsSettled = 0x80;  // the recorder's own
 
@@ -132,22 +133,22 @@ enum class FunctionKind : std::uint16_t {
   kInstruction = 6,  // a sampled address: a leaf child of the function that was running
   kScript = 7,       // interpreted: named by an adapter; address = its number
   kJit = 8,          // generated code: address = its first byte; named by the program
-  kImported = 9,     // of another profiler's file: a name and nothing else
+  kImported = 9,     // from another profiler's file: a name only
   kDeeper = 10,      // [deeper]: what the depth limit folded, by caller and callee
 };
 
-// What can stand on a stack: the key of nodes.
+// What can be on a stack: the key of nodes.
 struct Function {
   Head head;
   std::uint64_t address;  // kNative, kInstruction, kJit: run time; kBlock, kScript: its number
   std::uint32_t size;     // bytes of code, 0 = unknown or not native
   Ref module;             // 0 = in no known module, or not native
-  Ref name;               // String, 0 = only symbols tell
+  Ref name;               // String, 0 = only symbols name it
   Ref linkage_name;       // String, 0 = none, or the same as the name
   Ref file;               // String: source file, 0 = unknown
   std::uint32_t line;     // in `file`, from 1; 0 = unknown
   std::uint32_t column;   // in `line`, from 1; 0 = unknown
-  Ref language;           // String ("Lua", "Python"), 0 = not told
+  Ref language;           // String ("Lua", "Python"), 0 = unknown
   FunctionKind kind;
   std::uint16_t flags;  // kFunction...
   std::uint32_t reserved[3];
@@ -157,8 +158,8 @@ inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not kn
 inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
                                                          // plan::Reason
 
-// Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in the
-// order of their making: in the file, a parent stands before its children.
+// Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in order
+// of creation: in the file, a parent comes before its children.
 struct Nodes {
   Head head;
   Ref tree;  // Tree
@@ -174,10 +175,10 @@ struct Node {
   Ref parent;           // Node; 0 for a tree's root
   Ref function;         // Function
   std::uint64_t site;   // of the tree edge; see Edge
-  Ref values;           // its row in a Values record; 0 = nothing but calls
+  Ref values;           // its row in a Values record; 0 = no values but calls
   std::uint16_t depth;  // parent's + 1, at most 65535; the root's is 0
   std::uint8_t flags;   // kEdge..., of the tree edge
-  std::uint8_t recorder_flags;  // these and what follows: of no meaning to a reader
+  std::uint8_t recorder_flags;  // this and the rest: for the recorder only
   std::uint16_t recorder_links[16];
 };
 
@@ -187,7 +188,7 @@ enum class EdgeKind : std::uint8_t {
   kTail = 2,  // a tail call: from the function replaced, to a child of its parent
 };
 
-// Edges of one tree, laid out as Nodes are.
+// Edges of one tree, in the layout of Nodes.
 struct Edges {
   Head head;
   Ref tree;  // Tree
@@ -210,8 +211,8 @@ inline constexpr std::uint8_t kEdgeSampled = 1;     // seen by unwinding, not by
 inline constexpr std::uint8_t kEdgeByTailCall = 2;  // the call at `site` names another function,
                                                     // which tail-called this one
 
-// Rows of values, laid out as Nodes are: row_bytes of the header each, of 8-byte words. Which word
-// is which metric, the Metric records say. A node names its row.
+// Rows of values, in the layout of Nodes: row_bytes of the header each, of 8-byte words. The Metric
+// records say which word is which metric. A node names its row.
 struct Values {
   Head head;
   Ref tree;  // Tree
@@ -219,8 +220,8 @@ struct Values {
   std::uint64_t reserved[6];
 };
 
-// One writer of trees: a thread, or one after the other several threads that each took over
-// the trees of one that had ended (threads_served of them).
+// One writer of trees: a thread, or several threads in turn, each of which took over the trees of
+// one that had ended (threads_served of them).
 struct Thread {
   Head head;
   std::uint32_t tid;    // of the latest thread served
@@ -236,8 +237,8 @@ struct Thread {
   std::uint64_t lost_calls;     // entries that could not be counted in context
   std::uint64_t deep_calls;     // entries beyond the end of the shadow stack
   std::uint64_t unmatched;      // leaves without an enter
-  std::uint64_t wait_since_ns;  // the monotonic clock, when the wait began that the thread is in,
-                                // or when it was last charged; 0: it is in none. Since 2.1
+  std::uint64_t wait_since_ns;  // monotonic clock when the thread's current wait began,
+                                // or when it was last charged; 0: no wait. Since 2.1
   Ref wait_context;             // Node: that of the wait; 0 = unknown. Since 2.1
   WaitKind wait_kind;           // Since 2.1
 };
@@ -253,7 +254,7 @@ struct Tree {
   std::uint32_t reserved[3];
 };
 
-// How values of several trees, and of several moments, become one.
+// How values of several trees, and of several moments, are combined.
 enum class Aggregation : std::uint16_t { kSum = 0, kMax = 1, kLast = 2 };
 
 enum class MetricPlace : std::uint16_t {
@@ -262,8 +263,8 @@ enum class MetricPlace : std::uint16_t {
   kDerived = 2,  // by `formula`
 };
 
-// What is measured: a reader shows metrics that it never heard of. In the file in the order in
-// which they are to be shown.
+// A measured quantity: a reader shows metrics that it does not know. Metrics are in the file in
+// display order.
 struct Metric {
   Head head;
   Ref name;     // String: cpu, wall, samples, overhead, ticks, calls, ...; unique
@@ -276,17 +277,17 @@ struct Metric {
   std::uint32_t flags;  // kMetric...
 };
 inline constexpr std::uint32_t kMetricSigned = 1;     // values are two's complement
-inline constexpr std::uint32_t kMetricDefault = 2;    // what is shown if nothing else is asked for
+inline constexpr std::uint32_t kMetricDefault = 2;    // shown if nothing else is requested
 inline constexpr std::uint32_t kMetricEstimated = 4;  // scaled up from samples
 
-// A remark for the reader of the report: a setting refused, a resource that could not be had.
+// A remark for the reader of the report: a rejected setting, a resource that was not available.
 struct Note {
   Head head;
   Ref text;  // String
   std::uint32_t reserved[5];
 };
 
-// Labels that hold together: a tree can own a set.
+// Labels that belong together: a tree can own a set.
 struct LabelSet {
   Head head;
   std::uint32_t reserved[6];
@@ -303,25 +304,25 @@ struct Label {
 
 enum class SnapshotReason : std::uint16_t {
   kAsked = 0,   // by the program or the user, under `name`
-  kPeriod = 1,  // a window's time was over
+  kPeriod = 1,  // at the end of a time window
   kPeak = 2,    // a level was higher than ever before
   kReset = 3,   // counting begins here
 };
 
-// The values of all nodes and edges at one moment, as far as they were not 0. A window is what lies
-// between two snapshots, or between one and the values in the nodes themselves: "the last 10
-// seconds", "this phase" and "at the peak" are all that.
+// The values of all nodes and edges at one moment, except zeros. A window is the difference between
+// two snapshots, or between one and the values in the nodes themselves: "the last 10 seconds",
+// "this phase" and "at the peak" are all windows.
 struct Snapshot {
   Head head;
   Ref name;                  // String; 0 = none
-  std::uint32_t generation;  // from 1, in the order of their taking
+  std::uint32_t generation;  // from 1, in order of creation
   std::uint64_t time_ns;     // since the start of the profile
   SnapshotReason reason;
-  std::uint16_t is_complete;  // 1: all SnapshotNodes and SnapshotEdges of it are there
+  std::uint16_t is_complete;  // 1: the file has all of its SnapshotNodes and SnapshotEdges
   std::uint32_t reserved[9];
 };
 
-// Items: SnapshotItem, then row_bytes of values if it is of nodes. Laid out as Nodes are.
+// Items: SnapshotItem, then row_bytes of values if it is of nodes. In the layout of Nodes.
 struct SnapshotItems {
   Head head;
   Ref snapshot;  // Snapshot
@@ -359,15 +360,15 @@ struct Header {
   Compaction compaction;
   SampleSource source;
   std::uint16_t flags;       // kHeader...
-  std::uint32_t rate_hz;     // asked for
+  std::uint32_t rate_hz;     // requested
   std::uint32_t machine;     // ELF e_machine: the architecture of all addresses
   std::uint32_t row_bytes;   // of a node's row of values; a multiple of kUnitBytes
   std::uint32_t generation;  // of the newest snapshot; 0 = none was taken
-  // What was lost or folded away, over all threads.
+  // Losses and folding, over all threads.
   std::uint64_t overflow_contexts;       // contexts that the memory limit folded into [overflow]
   std::uint64_t lost_threads;            // threads that could not be profiled
   std::uint64_t lost_children;           // child processes that got no profile
-  std::uint64_t foreign_signals;         // SIGPROF of the program itself, passed on
+  std::uint64_t foreign_signals;         // SIGPROF of the program itself, passed on to it
   std::uint64_t process_cpu_ns;          // CPU time of the whole process at its end; 0 = unknown
   std::uint64_t node_count, edge_count;  // edge_count: edges that are not tree edges
   std::uint64_t children;                // files of other processes that are named after this one
@@ -377,11 +378,12 @@ struct Header {
   Request request;
   std::uint32_t is_recording;  // 1: on
 };
-inline constexpr std::uint16_t kHeaderCallSites = 1;  // keys are joined by the return address
+inline constexpr std::uint16_t kHeaderCallSites = 1;  // the return address is part of keys
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children
 inline constexpr std::uint16_t kHeaderAnonymous = 4;  // built in memory, written at the end
-inline constexpr std::uint16_t kHeaderTrivial = 8;    // ended by exec before there was anything to
-                                                      // show: the next program takes the name over
+inline constexpr std::uint16_t kHeaderTrivial = 8;    // ended by exec before there was anything
+                                                      // to show: the next program takes over the
+                                                      // name
 
 static_assert(sizeof(Head) == 8 && sizeof(String) == 32 && sizeof(Module) == 64);
 static_assert(sizeof(Function) == 64 && sizeof(Node) == 64 && sizeof(Edge) == 32);

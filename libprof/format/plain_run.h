@@ -1,5 +1,5 @@
 // Two runs in one file: `fble-prof --exact --runs 2` puts the whole file of the sampled run behind
-// the last record of the counted run's. Readers of records do not look there.
+// the last record of the counted run. Readers of records do not look there.
 //
 //     counted run, header.used_bytes | sampled run, its used_bytes | PlainRunEnd
 #pragma once

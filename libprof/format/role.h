@@ -1,4 +1,4 @@
-// What a metric measures, whatever it is called: readers ask for roles, not for names.
+// What a metric measures, independent of its name: readers ask for roles, not for names.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@ namespace fbleprof::format {
 enum class Role : std::uint16_t {
   kAmount = 0,        // any quantity that adds up: bytes read, bytes allocated
   kCpuTime = 1,       // time on a processor
-  kWallTime = 2,      // time that passed
+  kWallTime = 2,      // elapsed time
   kWaitTime = 3,      // time blocked in a known call
   kUnseenTime = 4,    // time neither on a processor nor in a known call
-  kCalls = 5,         // how often a function was entered, exactly
+  kCalls = 5,         // how often a function was entered, exact
   kSamples = 6,       // how often a sample was charged
   kOwnCost = 7,       // time that the profiler itself took
   kVirtualTime = 8,   // ticks: the clock of deterministic profiles
@@ -19,7 +19,7 @@ enum class Role : std::uint16_t {
   kLevel = 10,        // a quantity at one moment: live bytes
   kWaits = 11,        // how often a thread waited in a known call
   kLongestWait = 12,  // the longest of these waits
-  kWaitClass = 13,    // how many of these waits were of one length; see waits.h
+  kWaitClass = 13,    // how many of these waits fall into one class of length; see waits.h
   kEventWait = 14,    // waits of the kind WaitKind::kForEvents
   kPeerWait = 15,     // waits of the kind WaitKind::kForPeers
 };

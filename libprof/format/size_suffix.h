@@ -1,9 +1,9 @@
-// The letters behind sizes in options and variables: 64K, 256M, 1G.
+// The suffixes of sizes in options and variables: 64K, 256M, 1G.
 #pragma once
 
 namespace fbleprof::format {
 
-// By how many bits the letter shifts a number to the left; 0: it is no such letter.
+// The number of bits by which the letter shifts a number left; 0 if it is no suffix.
 constexpr int shift_of_suffix(char letter) {
   switch (letter) {
     case 'k':

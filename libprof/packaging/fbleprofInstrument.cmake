@@ -1,4 +1,4 @@
-# fbleprof_instrument(TARGET...): compiles each target with the hooks that suit the compiler best.
+# fbleprof_instrument(TARGET...): compiles each target with the best hooks that the compiler offers.
 #
 # gcc 8, clang 10 and later: -fpatchable-function-entry=5: room for a call at the start of each function
 #   that is not inlined. Without the recorder, and while recording is off, nothing is called.
@@ -11,7 +11,7 @@
 include(CheckCCompilerFlag)
 include(CheckCXXCompilerFlag)
 
-# The first of some lists of flags that the compiler of LANGUAGE takes; each a string.
+# The first of some lists of flags that the compiler of LANGUAGE accepts; each is a string.
 function(_fbleprof_hook_flags language result)
   set(${result} "" PARENT_SCOPE)
   foreach(flags IN ITEMS

@@ -1,16 +1,16 @@
 // A plan: how to make the functions of one file count their calls, without changing what they do.
 //
-// `fble-prof` makes it (libprof/rewrite), and the recorder applies it in memory (capture/exact).
-// It holds addresses in the file, and the bytes that it expects there: a plan that does not match
-// what is loaded is not applied at all.
+// `fble-prof` makes a plan (libprof/rewrite), and the recorder applies it in memory
+// (capture/exact). A plan holds addresses in the file, and the bytes that it expects there: if it
+// does not match the loaded code, the recorder does not apply it at all.
 //
-// A counted function has a trampoline, which calls the hook and goes on with the function. There
-// are two ways to it:
-//   1. A jump of five bytes over the start of the function. The trampoline has the instructions
-//      that stood there.
+// A counted function has a trampoline, which calls the hook and continues with the function. There
+// are two ways to reach it:
+//   1. A jump of five bytes over the start of the function. The trampoline holds the
+//      instructions that were there.
 //   2. If the start must stay as it is, the calls and jumps that name the function lead to the
-//      trampoline instead. Calls through pointers are not seen then.
-// A function without either is refused, with a reason.
+//      trampoline instead. Calls through pointers are then not counted.
+// A function for which neither works is refused, with a reason.
 //
 // In the file: Header, Trampoline[], Site[], Refusal[].
 #pragma once
@@ -20,7 +20,7 @@
 namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
-// Changes with the layout, and with the rules by which functions are refused.
+// Changes with the layout, and with the rules for refusing functions.
 inline constexpr std::uint32_t kVersion = 5;
 
 using Address = std::uint32_t;  // in the file; files beyond 4 GB are refused
@@ -37,19 +37,19 @@ struct Header {
   std::uint32_t trampolines, sites, refusals;
   std::uint32_t segment_count;
   Range segments[kMostSegments];  // executable, in order
-  std::uint32_t instructions;     // that were decoded, for the curious
+  std::uint32_t instructions;     // number of decoded instructions, for information
   char error[60];                 // why there are no trampolines
 };
 
 enum class FixupKind : std::uint8_t {
-  kAddress,        // a distance of 32 bits to `target`
+  kAddress,        // a 32-bit distance to `target`
   kTrampoline,     // the same, to the trampoline with this number
-  kReturnAddress,  // the same, to the trampoline's word, which is to hold `target`
+  kReturnAddress,  // the same, to the trampoline's word for the return address `target`
 };
 
 struct Fixup {
   std::uint32_t target;
-  std::uint8_t at;        // where in the code the distance stands
+  std::uint8_t at;        // where the distance is in the code
   std::uint8_t trailing;  // bytes of the instruction after it
   FixupKind kind;
   std::uint8_t reserved;
@@ -61,41 +61,41 @@ inline constexpr std::uint32_t kJumpBytes = 5;
 
 struct Trampoline {
   Address function;
-  Address window;            // where the jump goes; 0: nowhere, only `sites` lead here
-  std::uint8_t expected[8];  // the bytes of the window now
+  Address window;            // where the jump is written; 0: nowhere, only `sites` lead here
+  std::uint8_t expected[8];  // the original bytes of the window
   std::uint8_t code_bytes;   // what the trampoline does after the hook
   std::uint8_t fixup_count;
   std::uint8_t reserved_byte;
-  std::uint8_t pushes_return;  // 1: it makes a call by push and jump: not for shadow stacks
+  std::uint8_t pushes_return;  // 1: it calls by push and jump: not for shadow stacks
   std::uint8_t code[kMostCode];
   Fixup fixups[kMostFixups];
   std::uint32_t reserved;
 };
 
-// A direct call or jump (e8, e9) to a function, to be turned to its trampoline.
+// A direct call or jump (e8, e9) to a function, to be redirected to its trampoline.
 struct Site {
   Address at;
   std::uint32_t trampoline;
 };
 
-// Why a function is not counted. Appended to only: profiles hold these numbers.
+// Why a function is not counted. Only append to the list: profiles hold these numbers.
 enum class Reason : std::uint16_t {
   kNone = 0,
   kPart,          // not a function, but a part of one that the compiler put elsewhere
   kNotAnEntry,    // the unwind table does not describe an ordinary call's frame at its start
-  kUndecodable,   // contains bytes that are no instructions
+  kUndecodable,   // contains bytes that are not instructions
   kStub,          // a stub that only jumps elsewhere
-  kResolver,      // chooses an implementation while the loader works
-  kUnreferenced,  // nothing is known to call it
-  kTooShort,      // shorter than a jump, and without padding behind
+  kResolver,      // chooses an implementation while the loader runs
+  kUnreferenced,  // no known reference to it
+  kTooShort,      // shorter than a jump, and without padding behind it
   kLoop,          // jumps back to its start
   kTarget,        // something jumps or points into its first instructions
   kCall,          // a call stands among its first instructions
   kUnmovable,     // its first instructions do not work elsewhere
-  kOddEntry,      // relies on flags or on memory that no caller may hand over
+  kOddEntry,      // relies on flags or memory that ordinary callers do not pass
   kIndirectOnly,  // its start must stay as it is, and nothing calls it by name
   kShadowStack,   // the processor checks return addresses
-  kPartly,        // calls that name it are counted, calls through pointers are not
+  kPartly,        // counted when called by name, but not through pointers
   kReasons,
 };
 

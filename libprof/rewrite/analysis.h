@@ -1,4 +1,4 @@
-// From a file of code to the plan of how to count its calls.
+// Turns a file of code into a plan for counting its calls.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 namespace fbleprof::rewrite {
 
 struct Analysis {
-  std::string plan;   // its bytes: always a plan, which may count nothing
-  std::string error;  // why it counts nothing; empty: it counts something
+  std::string plan;   // its bytes; there is always a plan, which may count nothing
+  std::string error;  // why it counts nothing; empty if it counts something
 };
 
-// Reads the whole file, at about three megabytes of code a second. `progress` hears of shares from
-// 0 to 1; it may be null.
+// Reads the whole file, at about three megabytes of code a second. Calls `progress` with shares
+// from 0 to 1; `progress` may be null.
 Analysis analyse(const std::string& path, void (*progress)(double) = nullptr);
 
 }  // namespace fbleprof::rewrite

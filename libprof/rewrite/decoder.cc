@@ -5,7 +5,7 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-// The arithmetic flags. The direction flag is not among them: the hook leaves it as it is.
+// The arithmetic flags. The direction flag is not one of them: the hook does not change it.
 constexpr std::uint64_t kTested = X86_EFLAGS_TEST_OF | X86_EFLAGS_TEST_SF | X86_EFLAGS_TEST_ZF |
                                   X86_EFLAGS_TEST_PF | X86_EFLAGS_TEST_CF;
 constexpr std::uint64_t kWritten =

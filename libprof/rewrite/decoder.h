@@ -1,4 +1,4 @@
-// One instruction at a time, with what matters for moving it and for knowing where it leads.
+// Decodes one instruction at a time: the facts needed to move it and to know where it leads.
 #pragma once
 
 #include <capstone/capstone.h>
@@ -18,20 +18,20 @@ struct Instruction {
     kIndirectJump,
     kIndirectCall,
     kReturn,
-    kUnmovable,  // a short loop, or the like, that has no longer form
+    kUnmovable,  // a short loop or the like, without a longer form
     kStop,       // traps
   };
 
   Address address = 0;
   std::uint8_t length = 0;
   Kind kind = Kind::kPlain;
-  Address target = 0;            // of a branch, or what an address relative to rip is
-  std::uint8_t distance_at = 0;  // where that address stands in the instruction; 0: nowhere
+  Address target = 0;            // of a branch, or the address that a rip-relative operand names
+  std::uint8_t distance_at = 0;  // offset of that address in the instruction; 0: none
   bool reads_flags = false, writes_flags = false;
   bool is_nop = false;
 
   Address end() const { return address + length; }
-  // Nothing after it is reached from it.
+  // Whether control never continues at the next instruction.
   bool ends_flow() const {
     return kind == Kind::kJump || kind == Kind::kIndirectJump || kind == Kind::kReturn ||
            kind == Kind::kStop;
@@ -52,10 +52,10 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // The instruction at `address`, which must end at or before `end`. False: there is none.
+  // Decodes the instruction at `address`, which must end at or before `end`. False: there is none.
   bool decode(Address address, Address end, Instruction* instruction);
 
-  // Of the last one: values that may be addresses, and its accesses below the stack pointer.
+  // For the last instruction: values that may be addresses, and accesses below the stack pointer.
   const std::vector<Address>& mentioned() const { return mentioned_; }
   const std::vector<BelowStack>& below_stack() const { return below_stack_; }
 

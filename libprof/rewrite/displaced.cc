@@ -35,7 +35,7 @@ void Displaced::write(const Instruction& instruction) {
       write_byte(0xe9);
       return write_target(instruction.target);
     case Kind::kBranch: {
-      // In its long form: 0f 8x. Before it there may be hints.
+      // In its long form: 0f 8x. There may be prefixes (hints) before it.
       const std::uint8_t* code = bytes;
       while (*code == 0x2e || *code == 0x3e) ++code;
       const std::uint8_t condition = (*code & 0xf0) == 0x70 ? *code & 15 : code[1] & 15;
@@ -44,7 +44,8 @@ void Displaced::write(const Instruction& instruction) {
       return write_distance(FixupKind::kAddress, instruction.target);
     }
     case Kind::kCall:
-      // A push of the true return address, and a jump: who looks at the stack sees no difference.
+      // A push of the true return address, and a jump: code that looks at the stack sees no
+      // difference.
       result_.pushes_return = 1;
       write_byte(0xff);
       write_byte(0x35);

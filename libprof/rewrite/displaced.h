@@ -1,5 +1,5 @@
-// The code of a trampoline after the hook: instructions that were taken from a function's start,
-// as they work elsewhere, and a jump to the rest.
+// The code of a trampoline after the hook: the instructions taken from a function's start, changed
+// to work in their new place, and a jump to the rest.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ class Displaced {
   Displaced(const ElfImage& image, const std::vector<Instruction>& instructions, Address resume)
       : image_(image), instructions_(instructions), resume_(resume) {}
 
-  // Whether it fits into a trampoline.
+  // Whether the code fits into a trampoline.
   bool fits();
 
-  // `number_of` tells which trampoline stands for a call of a function, or kNotCounted.
+  // `number_of` returns the number of the trampoline for calls of a function, or kNotCounted.
   plan::Trampoline trampoline(const std::function<std::uint32_t(Address)>& number_of);
 
  private:

@@ -93,7 +93,7 @@ Address ElfImage::dynamic(std::int64_t tag) const {
   Elf64_Dyn entry;
   for (Address place = dynamic_; read(place, &entry) && entry.d_tag != DT_NULL;
        place += sizeof entry) {
-    // Flags without a value say something by being there.
+    // Flags have no value: their presence is the meaning.
     if (entry.d_tag == tag) return tag == DT_TEXTREL ? 1 : entry.d_un.d_val;
   }
   return 0;
@@ -103,7 +103,7 @@ bool ElfImage::names(std::string_view function) const {
   const std::uint64_t bytes = dynamic(DT_STRSZ);
   const auto* strings = reinterpret_cast<const char*>(at(dynamic(DT_STRTAB), bytes));
   if (strings == nullptr || bytes == 0) return false;
-  // Each name ends with a zero; one stands before the first.
+  // Each name ends with a zero; a zero also precedes the first.
   const std::string whole = '\0' + std::string(function) + '\0';
   return std::string_view(strings, bytes).find(whole) != std::string_view::npos;
 }
@@ -133,7 +133,7 @@ std::vector<ElfImage::Symbol> ElfImage::symbols() const {
     }
   }
   if (!symbols.empty()) return symbols;
-  // Without sections, the names follow the symbols.
+  // Without sections, assume that the names follow the symbols.
   const Address table = dynamic(DT_SYMTAB), names = dynamic(DT_STRTAB);
   Elf64_Sym symbol;
   for (Address at = table; table != 0 && at + sizeof symbol <= names && read(at, &symbol);

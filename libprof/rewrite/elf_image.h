@@ -1,4 +1,4 @@
-// A file of code as the loader would map it: what stands at an address of the file.
+// A file of code as the loader would map it: gives the bytes at an address of the file.
 #pragma once
 
 #include <elf.h>
@@ -19,12 +19,12 @@ class ElfImage {
   ElfImage(const ElfImage&) = delete;
   ElfImage& operator=(const ElfImage&) = delete;
 
-  // Why the file cannot be rewritten; empty: it can.
+  // Returns why the file cannot be rewritten; empty if it can.
   std::string open(const std::string& path);
 
-  // `count` bytes that stand in the file, or null.
+  // `count` bytes that the file holds, or null.
   const std::uint8_t* at(Address address, std::uint64_t count = 1) const;
-  // The same, for a value of its own.
+  // The same, as a value of type T.
   template <typename T>
   bool read(Address address, T* value) const {
     const std::uint8_t* bytes = at(address, sizeof(T));
@@ -35,7 +35,7 @@ class ElfImage {
   Address end_of_segment(Address address) const;
 
   bool in_text(Address address) const { return address >= text_begin_ && address < text_end_; }
-  // The segments of code. Between the first and the last there is nothing else.
+  // The segments of code. Nothing else lies between the first and the last.
   const std::vector<Elf64_Phdr>& code() const { return code_; }
   Address text_begin() const { return text_begin_; }
   Address text_end() const { return text_end_; }
@@ -43,16 +43,16 @@ class ElfImage {
   Address entry() const { return header_->e_entry; }
   Address unwind_header() const { return unwind_header_; }
 
-  // Values of the dynamic section; 0: not there.
+  // Values of the dynamic section; 0 if missing.
   Address dynamic(std::int64_t tag) const;
 
-  // Whether the file uses, or offers, a function of this name in another file.
+  // Whether the file imports or exports a function of this name.
   bool names(std::string_view function) const;
 
   // Segments of data.
   const std::vector<Elf64_Phdr>& segments() const { return segments_; }
 
-  // All symbols: the dynamic ones, and those of a file that is not stripped.
+  // All symbols: the dynamic ones and, if the file is not stripped, the others.
   struct Symbol {
     Address address;
     int type;

@@ -18,7 +18,7 @@ bool begins_with_endbr(const std::uint8_t* code) {
   return std::memcmp(code, kEndbr, sizeof kEndbr) == 0;
 }
 
-// `jmp *slot(%rip)`, with endbr64 and bnd before it or not.
+// `jmp *slot(%rip)`, with or without endbr64 and bnd before it.
 bool is_stub(const std::uint8_t* code) {
   if (begins_with_endbr(code)) code += sizeof kEndbr;
   if (*code == 0xf2) ++code;
@@ -47,7 +47,7 @@ Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
   for (Function& function : functions_) choose_calls(function);
 }
 
-// What the unwind table lists but nobody calls as a function.
+// Ranges that the unwind table lists but that nobody calls as a function.
 bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
   const bool is_only_jumped_to = !function.is_called && !function.is_pointed_at;
   if (!function.starts_like_a_call) {
@@ -83,7 +83,7 @@ void Entries::choose(Function& function, Address limit) {
   windows_.push_back(std::move(window));
 }
 
-// Collects the instructions that a jump of five bytes would overwrite; kNone if it may.
+// Collects the instructions that a five-byte jump would overwrite; kNone if the jump may do so.
 Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
   if (function.jumps_to_itself != 0) return Reason::kLoop;
   Address begin = function.begin;
@@ -101,8 +101,8 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
   bool has_ended = false;
   while (at < end) {
     if (at >= function.end || has_ended) {
-      // What follows may be overwritten only if it is padding, up to where compilers align code:
-      // the next function, or a loop in this one.
+      // What follows may be overwritten only if it is padding, up to the alignment that compilers
+      // use for the next function, or for a loop in this one.
       const auto is_gap_to = [&](Address alignment) {
         return references_.is_padding(
             at, std::min(limit, (end + alignment - 1) / alignment * alignment));
@@ -115,7 +115,7 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
     if (!decoder_.decode(at, function.end, &instruction)) return Reason::kUndecodable;
     if (instruction.kind == Kind::kUnmovable) return Reason::kUnmovable;
     if (instruction.kind == Kind::kIndirectCall) return Reason::kCall;
-    // What a call returns to must stay where it is.
+    // A call must stay where it is, because it returns to the place behind it.
     if (instruction.kind == Kind::kCall && instruction.end() < end) return Reason::kCall;
     window.instructions.push_back(instruction);
     at = instruction.end();
@@ -133,7 +133,7 @@ bool Entries::is_site(const Branch& branch, const Function& function) const {
          (branch.kind == Kind::kJump && !function.contains(branch.from));
 }
 
-// If the start must stay as it is, the calls can be changed. All of them, or the count is too low.
+// If the start must stay as it is, the calls can be changed: all of them, or the count is too low.
 void Entries::choose_calls(Function& function) {
   if (function.way != Function::Way::kCalls) return;
   bool has_site = false, has_other = function.is_pointed_at;
@@ -170,7 +170,7 @@ std::uint32_t Entries::number_of(Address function) const {
 plan::Trampoline Entries::with_window(const Window& window) const {
   Displaced displaced(image_, window.instructions, window.resume);
   plan::Trampoline result = displaced.trampoline([&](Address target) {
-    // Its own recursion, too: a call that stands in the window is a call like any other.
+    // Also its own recursion: a call in the window is a call like any other.
     return number_of(target);
   });
   result.function = static_cast<plan::Address>(window.function->begin);
@@ -194,7 +194,7 @@ std::string Entries::plan() const {
     const auto number = static_cast<std::uint32_t>(trampolines.size());
     trampolines.push_back(without_window(*function));
     for (const Branch& branch : references_.to(function->begin)) {
-      // One that stands in a window leads to the trampoline from there.
+      // A branch in a window leads to the trampoline from its new place.
       if (!is_site(branch, *function) || is_displaced(branch.from)) continue;
       sites.push_back({static_cast<plan::Address>(branch.from), number});
     }

@@ -1,7 +1,7 @@
 // Decides for each function whether and how its calls can be counted, and writes the plan.
 //
 // A function's start may be overwritten only if nothing but the function's own first instruction
-// ever runs there, and if the instructions work elsewhere. Any doubt is a reason to refuse.
+// ever runs there, and if the instructions work in another place. Any doubt is a reason to refuse.
 #pragma once
 
 #include <string>
@@ -41,7 +41,7 @@ class Entries {
   std::vector<Function>& functions_;
   const References& references_;
   mutable Decoder decoder_;
-  std::vector<Window> windows_;          // in the order of their addresses
+  std::vector<Window> windows_;          // in order of address
   std::vector<const Function*> called_;  // those counted by their calls; numbered after windows_
 };
 

@@ -7,7 +7,7 @@
 namespace fbleprof::rewrite {
 namespace {
 
-// Reads a piece of the unwind table; what would lie beyond its end reads as 0 and sets `failed`.
+// Reads a piece of the unwind table; a read beyond its end gives 0 and sets `failed`.
 class Reader {
  public:
   Reader(const std::uint8_t* begin, const std::uint8_t* end, Address address)
@@ -78,7 +78,7 @@ class Reader {
   bool failed_ = false;
 };
 
-// Where the frame is, as far as the table has told: CFA = register + offset.
+// The place of the frame, as far as the table was read: CFA = register + offset.
 struct Frame {
   std::uint64_t base = 0, offset = 0;
   bool is_odd = false;
@@ -86,7 +86,8 @@ struct Frame {
   bool is_of_a_call() const { return !is_odd && base == 7 && offset == 8; }
 };
 
-// The instructions for the function's first address. Anything but a plain CFA makes the frame odd.
+// Runs the instructions for the function's first address. Anything but a plain CFA makes the frame
+// odd.
 void read_start(Reader& reader, bool is_common, Frame& frame) {
   while (!reader.at_end()) {
     const auto code = reader.value<std::uint8_t>();
@@ -132,7 +133,7 @@ void read_start(Reader& reader, bool is_common, Frame& frame) {
   }
 }
 
-// What functions have in common: a CIE.
+// The part that functions share: a CIE.
 struct Common {
   int encoding = 0;
   bool has_length = false;  // of augmentation data

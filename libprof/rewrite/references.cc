@@ -8,9 +8,9 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-// Tells whether code relies on what a caller does not hand over: reads flags before it writes them,
-// or memory below the stack pointer that it did not write itself. Goes by the order of addresses,
-// which errs on the safe side.
+// Tells whether code relies on things that callers do not pass: it reads flags before it writes
+// them, or memory below the stack pointer that it did not write itself. Assumes that code runs in
+// order of address, which errs on the safe side.
 class Reliance {
  public:
   void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
@@ -48,7 +48,7 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   read_tables();
   read_relocations();
   read_symbols();
-  // Without relocations, or with those that stand in the words themselves, any word may be one.
+  // Without relocations, or with relocations stored in the words themselves, any word may be one.
   constexpr std::int64_t kPackedRelocations = 36;  // DT_RELR
   if (!image.is_relocatable() || image.dynamic(kPackedRelocations) != 0) read_words();
   for (const std::int64_t tag : {DT_INIT, DT_FINI}) {
@@ -82,7 +82,7 @@ bool References::is_padding(Address begin, Address end) const {
   return true;
 }
 
-// Functions, and what lies between them: code without an unwind entry can jump anywhere too.
+// Sweeps functions, and the code between them: code without an unwind entry can jump anywhere too.
 void References::sweep_all(void (*progress)(double)) {
   constexpr Address kStep = 1 << 20;
   Address done = image_.text_begin(), told = done;
@@ -140,8 +140,8 @@ void References::sweep(Address begin, Address end, Function* function) {
   if (function) function->relies_on_caller = reliance.relies();
 }
 
-// Jump tables: distances from the table's start. A function that jumps indirectly may use whatever
-// data it mentions as one; a table ends where a distance leads out of the code.
+// Jump tables: distances from the table's start. A function that jumps indirectly may use any data
+// that it mentions as a table; a table ends where a distance leads out of the code.
 void References::read_tables() {
   constexpr int kMostEntries = 4096, kMostOutside = 512;
   for (const Table& table : tables_) {
@@ -154,7 +154,8 @@ void References::read_tables() {
       if (!table.user->contains(target) && (i > kMostOutside || !function_at(functions_, target))) {
         break;
       }
-      // Beyond a table stand other tables and strings: no entry leads between two instructions.
+      // Other tables and strings follow a table: a real entry never leads into the middle of an
+      // instruction.
       const Function* in = function_at(functions_, target);
       if (in && in->decodes && !starts_[target - image_.text_begin()]) break;
       point(target);
@@ -189,7 +190,8 @@ void References::read_symbols() {
     if (!image_.in_text(symbol.address)) continue;
     Function* function = function_at(functions_, symbol.address);
     if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
-    // A name alone does not say that a function is called; one inside a function is another entry.
+    // A name alone does not prove that a function is called; a name inside a function is another
+    // entry.
     if (symbol.is_dynamic || !function || function->begin != symbol.address) point(symbol.address);
   }
 }

@@ -1,6 +1,6 @@
-// Everything in a file that leads to an address of its code, or may: direct branches, addresses in
-// instructions, jump tables, relocations, symbols. What cannot be told apart from an address counts
-// as one.
+// Everything in a file that leads to an address of its code, or may lead there: direct branches,
+// addresses in instructions, jump tables, relocations, symbols. Data that looks like an address
+// counts as an address.
 #pragma once
 
 #include <vector>
@@ -22,8 +22,8 @@ struct Branch {
 
 class References {
  public:
-  // Reads the whole file, and what its code tells of `functions`. `progress` hears of each
-  // megabyte of code, as a share from 0 to 1; it may be null.
+  // Reads the whole file, and sets the facts about `functions` that its code shows. Calls
+  // `progress` after each megabyte of code, with a share from 0 to 1; `progress` may be null.
   References(const ElfImage& image, std::vector<Function>& functions, void (*progress)(double));
 
   // The direct branches to an address, in order.
@@ -41,7 +41,7 @@ class References {
   }
   // Whether anything leads there.
   bool is_target(Address address) const { return is_pointed_at(address) || !to(address).empty(); }
-  // Whether [begin, end) is what compilers put between functions.
+  // Whether [begin, end) is padding as compilers put between functions.
   bool is_padding(Address begin, Address end) const;
 
   std::uint32_t instructions() const { return instructions_; }
@@ -67,7 +67,7 @@ class References {
   mutable Decoder decoder_;
   std::vector<Branch> branches_;
   std::vector<bool> pointed_;
-  std::vector<bool> starts_;  // of instructions
+  std::vector<bool> starts_;  // where instructions begin
   std::vector<Table> tables_;
   std::uint32_t instructions_ = 0;
 };

@@ -1,9 +1,9 @@
-// What the library with the allocator's wrappers (preload/allocations) calls in the recorder, and
-// the one call that the recorder makes.
+// The calls from the library with the allocator's wrappers (preload/allocations) into the recorder,
+// and the one call in the other direction.
 //
-// On any thread, at any time: before our constructor and after our destructor, and in a forked
-// child. Not in signal handlers, where the allocator may not be called either; if they are, nothing
-// breaks but a count.
+// Any thread, at any time: before our constructor and after our destructor, and in a forked child.
+// Not in signal handlers, where the allocator may not be called either; a call there damages only a
+// count.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ void fbleprof_allocated(std::uint64_t frame, const void* block, std::uint64_t by
 // A block is about to be freed.
 void fbleprof_freeing(const void* block);
 
-// A block is about to be freed, unless realloc fails: takes it; then counts it as freed, or puts it
-// back.
+// A block is about to be freed, unless realloc fails: takes the block out; then either counts it as
+// freed, or puts it back.
 struct fbleprof_taken_block {
   std::uint64_t words[6];
 };
@@ -26,9 +26,9 @@ void fbleprof_take_block(const void* block, fbleprof_taken_block* taken);
 void fbleprof_taken_was_freed(const fbleprof_taken_block* taken);
 void fbleprof_put_block_back(const void* block, const fbleprof_taken_block* taken);
 
-// Whose allocator the wrappers wrap. In the constructor only.
+// Describes whose allocator the wrappers wrap. In the constructor only.
 struct fbleprof_allocator {
-  bool is_libcs;       // what malloc leads to behind the wrappers
+  bool is_libcs;       // malloc leads to libc's allocator, behind the wrappers
   const char* unseen;  // the file whose malloc the program calls past the wrappers, or null
 };
 void fbleprof_describe_allocator(fbleprof_allocator* allocator);

@@ -17,12 +17,12 @@ namespace {
 
 using format::Ref;
 
-// What the wrapper knows of its call.
+// The facts that the wrapper knows about its call.
 struct Call {
   const std::uint64_t* frame;  // the caller's frame pointer, the return address
   std::uint64_t site() const { return frame[1]; }
   std::uint64_t return_slot() const { return reinterpret_cast<std::uint64_t>(frame + 1); }
-  // The caller, as the wrapper returns.
+  // The caller's state when the wrapper returns.
   MachineState state() const { return {site(), return_slot() + 8, frame[0], 0, nullptr}; }
 };
 
@@ -42,8 +42,8 @@ void take_peak(Session& session, std::int64_t level) {
   Allocations& all = session.allocations;
   if (all.is_taking.exchange(true, std::memory_order_acquire)) return;
   const std::uint64_t now = session.clocks.wall_ns();
-  // A tree that takes long to copy is copied less often: for 2 % of the time, and some time at the
-  // start.
+  // A tree that takes long to copy is copied less often: for 2 % of the time, and for some time at
+  // the start.
   constexpr std::uint64_t kShare = 50, kAtStartNs = 20'000'000;
   if (level > all.next_peak.load(std::memory_order_relaxed) &&
       all.spent_ns <= kAtStartNs + (now - session.start_monotonic_ns) / kShare) {
@@ -69,7 +69,7 @@ void add_to_level(Session& session, std::int64_t bytes) {
   const std::int64_t bytes = own.level;
   own.level = 0;
   add_to_level(session, bytes);
-  // All threads together hold back less than a hundredth of the level.
+  // All threads together leave less than a hundredth of the level out.
   const std::int64_t level = session.allocations.level.load(std::memory_order_relaxed);
   const std::int64_t share =
       level / 128 / (session.allocations.threads.load(std::memory_order_relaxed) + 1);
@@ -82,7 +82,7 @@ void change_level(AllocationThread& own, Session& session, std::int64_t bytes) {
   if (own.level > own.flush_at || own.level < -own.flush_at) flush(own, session);
 }
 
-// ---- What a context allocated
+// ---- The amounts that a context allocated
 
 inline void count(ThreadState& thread, AllocationThread& own, std::uint64_t* values, Ref node,
                   const void* block, std::uint64_t bytes) {
@@ -111,9 +111,9 @@ void count_sample(ThreadState& thread, AllocationThread& own, std::uint64_t* val
   change_level(own, session, static_cast<std::int64_t>(weight.bytes));
 }
 
-// ---- Which context allocates
+// ---- Finding the context that allocates
 
-// The entry of the hooked function that the call belongs to; a gate: there is none. As for a
+// The entry of the hooked function that the call belongs to; a gate if there is none. As for a
 // sample, with the return address for a proof.
 Entry* live_entry(ThreadState& thread, const Call& call) {
   Entry* top = filter_by_address(thread.current->gate, thread.hot->top, call.return_slot() + 1);
@@ -135,7 +135,7 @@ KnownAllocation* slot_for(AllocationThread& own, const KnownAllocation& key) {
   return &own.known[hash % AllocationThread::kKnown];
 }
 
-// Keeps what was found out, if it is "the top" or "the one below the top".
+// Remembers the result, if it is "the top" or "the one below the top".
 void remember(AllocationThread& own, const KnownAllocation& key, const Entry* live,
               const Entry* top, std::uint64_t* values, Ref node) {
   const bool is_below = live + 1 == top && live->frame != top->frame && !is_gate(live);
@@ -156,20 +156,20 @@ void remember(AllocationThread& own, const KnownAllocation& key, const Entry* li
 
 enum class How { kEach, kByChance };
 
-// The slow path: finds the context and charges it. `top` and `key`: what the fast path looked up,
-// or null.
+// The slow path: finds the context and charges it. `top` and `key` are what the fast path looked
+// up, or null.
 [[gnu::noinline]] void record(ThreadState& thread, const Call& call, const void* block,
                               std::uint64_t bytes, How how, const Entry* top,
                               const KnownAllocation* key) {
   if (!thread.canary->alive) {
-    // A forked child: attached to its own profile now, or to none.
+    // A forked child: attached to its own profile by this call, or to none.
     if (!adopt_forked_child(thread) || fbleprof_hot.self->allocations == nullptr) return;
     return record(*fbleprof_hot.self, call, block, bytes, how, nullptr, nullptr);
   }
   AllocationThread& own = *thread.allocations;
   const std::uint32_t emptied = thread.session->caches_emptied.load(std::memory_order_acquire);
   if (own.emptied != emptied) {
-    // Code was unloaded, and other code may stand at its addresses.
+    // Code was unloaded, and other code may be at its addresses.
     for (KnownAllocation& known : own.known) known.word = 0;
     own.emptied = emptied;
   }
@@ -192,7 +192,7 @@ enum class How { kEach, kByChance };
                               const void* block, std::uint64_t bytes) {
   const std::uint64_t period = thread.session->options.bytes_per_sample;
   if (own.random == 0) {
-    // The first allocation of the thread, or of a forked child: there is no distance yet.
+    // The first allocation of the thread, or of a forked child: no distance was drawn yet.
     own.random = (reinterpret_cast<std::uint64_t>(&own) ^ thread.session->clocks.wall_ns()) | 1;
     next_random(&own.random);
     own.bytes_left += static_cast<std::int64_t>(draw_distance(&own.random, period));
@@ -205,7 +205,7 @@ enum class How { kEach, kByChance };
   record(thread, call, block, bytes, How::kByChance, nullptr, nullptr);
 }
 
-// ---- What becomes of a block
+// ---- Freeing a block
 
 struct Freed {
   Ref node;
@@ -249,8 +249,8 @@ void count_freed(Session& session, const Freed& freed) {
   };
   add(kFreesElsewhere, freed.count);
   add(kFreedElsewhereBytes, freed.bytes);
-  // The owner may add to these at the same moment, and one of the two additions be lost. Lifetimes
-  // are known to within a sampling period only.
+  // The owner may add to these at the same moment, so that one of the two additions is lost.
+  // Lifetimes are known to within a sampling period only.
   add(kLifetimeNs, lived_ns * freed.count);
   add(kLifetimes + lifetime_class(lived_ns), freed.count);
   if (freed.is_temporary) add(kTemporary, freed.count);
@@ -334,7 +334,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_allocated(std::uint64_t frame, const void* b
     if (!is_gate_word(top->word)) {
       const std::uint64_t return_slot = top->frame + FRAME_BIAS;
       const Stack& stack = *thread.current;
-      // On another stack than the entries', which may be gone, the slot must not be read.
+      // If the entries are on another stack, which may be gone, the slot must not be read.
       if (!stack.contains(slot) || return_slot >= stack.high || stack.low == 0) {
         return record(thread, call, block, bytes, How::kEach, nullptr, nullptr);
       }
@@ -363,8 +363,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_allocated(std::uint64_t frame, const void* b
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_freeing(const void* block) {
   if (block == nullptr) return;
-  // The allocator reads what it keeps before the block next: let that miss of the cache go on while
-  // ours does.
+  // Next, the allocator reads its data before the block: let that cache miss overlap with ours.
   __builtin_prefetch(static_cast<const char*>(block) - 16);
   Session& session = session_of_this_thread();
   Freed freed;
@@ -401,7 +400,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_put_block_back(const void* block,
 FBLEPROF_FOR_WRAPPERS void fbleprof_mapped(std::uint64_t frame, const void* memory,
                                            std::uint64_t bytes) {
   if (!session_of_this_thread().options.mappings) return;
-  fbleprof_unmapping(memory, bytes);  // what it replaced
+  fbleprof_unmapping(memory, bytes);  // the mapping that it replaced
   fbleprof_allocated(frame, memory, bytes);
 }
 

@@ -5,8 +5,8 @@
 namespace fbleprof::signal_safe {
 
 namespace {
-// The file of a short run stays small, and a large tree does not call the kernel every few
-// contexts.
+// Small first steps keep the file of a short run small. Large later steps let a large tree call the
+// kernel rarely.
 constexpr std::uint64_t kLeastStep = 128 * 1024, kMostStep = 1024 * 1024;
 }  // namespace
 
@@ -55,7 +55,7 @@ format::Ref Arena::take(std::uint64_t bytes, std::uint64_t alignment, std::uint6
   std::uint64_t before = __atomic_load_n(used, __ATOMIC_RELAXED);
   std::uint64_t begin;
   do {
-    // Less than the header is in use: the file was truncated, and we see zeros.
+    // Less than the header is in use: the file was truncated, and reads give zeros.
     if (before < format::kHeaderBytes) return 0;
     begin = (before + alignment - 1) / alignment * alignment;
     if (begin + bytes + reserve_bytes > cap_bytes_ || !populate_to(begin + bytes)) return 0;
@@ -67,9 +67,9 @@ format::Ref Arena::take(std::uint64_t bytes, std::uint64_t alignment, std::uint6
   std::uint64_t word;
   static_assert(sizeof word == sizeof head);
   __builtin_memcpy(&word, &head, sizeof word);
-  // The head comes first: a reader that finds zeros here finds only zeros in the record.
+  // The head comes first: a reader that finds zeros in its place finds only zeros in the record.
   __atomic_store_n(at<std::uint64_t>(ref), word, __ATOMIC_RELEASE);
-  // A release store holds back nothing that follows it. (No instruction on x86.)
+  // A release store does not hold back stores that follow it. (No instruction on x86.)
   __atomic_thread_fence(__ATOMIC_RELEASE);
   return ref;
 }
@@ -86,7 +86,7 @@ format::Ref Arena::add_string(const char* bytes, std::uint32_t length) {
   const format::Ref ref = allocate(offsetof(format::String, bytes) + length);
   if (ref == 0) return 0;
   auto* string = at<format::String>(ref);
-  // The bytes run on past the struct into the units that follow it.
+  // The bytes continue behind the struct in the units that follow it.
   char* to = reinterpret_cast<char*>(string) + offsetof(format::String, bytes);
   for (std::uint32_t i = 0; i < length; ++i) to[i] = bytes[i];
   string->length = length;

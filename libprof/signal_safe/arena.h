@@ -1,9 +1,9 @@
-// The arena: the mapped file, and the one way to get space in it.
+// The arena: the mapped file, and the only way to get space in it.
 //
 // Allocation moves `used_bytes` up. Each piece is a record and gets its head at once, so a reader
-// can step over unfinished ones. Memory is populated before it is first
-// touched: that reports a full disk or an exceeded limit as an error, where touching the memory
-// would raise SIGBUS in the program. Nothing is ever freed.
+// can step over unfinished ones. Memory is populated before it is first touched: that reports a
+// full disk or an exceeded limit as an error, where touching the memory would raise SIGBUS in the
+// program. Nothing is ever freed.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -35,10 +35,10 @@ class Arena {
   // Populates `bytes` more, or as many as the system gives.
   void reserve(std::uint64_t bytes);
 
-  // Limits the arena to what is populated now: the file is about to end there, or the program is
-  // about to forbid system calls.
+  // Limits the arena to its populated part: the file is about to end there, or the program is about
+  // to forbid itself system calls.
   void freeze() { frozen_.store(true, std::memory_order_relaxed); }
-  // The same, and gives up what is populated beyond the used part, except one page: returns where
+  // The same, and gives up the populated part beyond the used part, except one page. Returns where
   // the file may end. Only while no other thread can allocate.
   std::uint64_t freeze_short();
   void thaw() { frozen_.store(false, std::memory_order_relaxed); }

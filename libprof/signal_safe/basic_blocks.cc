@@ -1,12 +1,12 @@
 // Virtual time from basic blocks: the hook that compilers call at each block
 // (-fsanitize-coverage=trace-pc), through libfbleprof_blocks.a.
 //
-// A thread counts down to the end of a tick period. Only there is the context found: by the live
-// rule, or, in a program without hooks at function entries, by a walk of the stack. The same
-// program with the same input passes the same blocks, so its profile is the same on every run.
+// A thread counts down to the end of a tick period. Only there is the context looked up: by the
+// live rule or, in a program without hooks at function entries, by a walk of the stack. The same
+// program with the same input runs the same blocks, so its profile is the same on every run.
 //
-// An ordinary call: the compiler saves what it needs. The hook returns at once in a thread that is
-// not recorded.
+// The hook is an ordinary call: the compiler saves the registers that it needs. The hook returns at
+// once in a thread that is not recorded.
 #include "arch/registers.h"
 #include "signal_safe/context_at.h"
 #include "signal_safe/entries.h"
@@ -17,12 +17,12 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-// Blocks of this thread until its period ends; 0 before its first block.
+// Blocks that this thread runs until its period ends; 0 before its first block.
 __thread std::int64_t blocks_left;
 // Periods that ended where the tree could not be changed. The next one charges them.
 __thread std::uint64_t periods_owed;
 
-// In a thread that is not profiled: no call of the slow path for a long time.
+// In a thread that is not profiled: the slow path is not called for a long time.
 constexpr std::int64_t kNever = std::int64_t{1} << 62;
 
 __attribute__((noinline)) void end_period(const arch::MachineState& block) {
@@ -30,7 +30,7 @@ __attribute__((noinline)) void end_period(const arch::MachineState& block) {
     fbleprof_attach_slow();
   }
   if (fbleprof_hot.top == nullptr) {
-    // Before the recorder is ready, after it has finished, or a thread that is not ours.
+    // The recorder is not ready yet, has finished, or does not record this thread.
     blocks_left = fbleprof_hot.self == nullptr ? 0 : kNever;
     return;
   }
@@ -53,7 +53,7 @@ __attribute__((noinline)) void end_period(const arch::MachineState& block) {
 
 }  // namespace fbleprof::signal_safe
 
-// Returns to the block: libfbleprof_blocks.a jumps here.
+// Returns to the block: libfbleprof_blocks.a jumps to this function.
 extern "C" __attribute__((visibility("default"))) void fbleprof_basic_block() {
   using namespace fbleprof::signal_safe;
   if (--blocks_left > 0) return;

@@ -14,8 +14,9 @@ using format::Ref;
 
 bool is_block(const Entry* entry) { return arch::block_of(entry->word) != arch::kNoBlock; }
 
-// A full stack ends with one more entry: the blocks that found no place. It has the context of the
-// entry below it, and Stack::beyond tells how many there are. So leaves stay in step with enters.
+// A full stack ends with one more entry, for the blocks that had no room. The extra entry has the
+// context of the entry below it, and Stack::beyond counts the blocks. So leaves stay in step with
+// enters.
 bool is_beyond(const ThreadState& thread, const Entry* top) { return top > thread.hot->limit; }
 
 void enter_beyond(ThreadState& thread, Entry* top) {
@@ -55,15 +56,15 @@ void remove_blocks(ThreadState& thread, Entry* oldest, const Entry* newest, cons
 }
 
 // The entry of the native function in whose frame the blocks of `top` are; the gate if there is
-// none. A search, because recursive blocks may be many.
+// none. A search, because recursion can make many blocks.
 const Entry* native_of(const ThreadState& thread, Entry* top) {
   if (top->frame == kNoFrame) return thread.current->gate;
   return filter_by_address(thread.current->gate, top, top->frame + FRAME_BIAS + 1) + 1;
 }
 
-// Whom a call of the API is charged to, and whether the same context and site have the same answer
-// next time. They do not if the site is in code without hooks that a native function with hooks has
-// called: other functions may call that code too.
+// The entry to which a call of the API is charged, and whether the same context and site give the
+// same answer next time. They do not if the site is in code without hooks that a native function
+// with hooks has called: other functions may call that code too.
 struct Proof {
   Entry* caller;
   bool lasts;
@@ -76,7 +77,7 @@ Proof prove(ThreadState& thread, Frame frame, const HookState& at) {
   if (is_beyond(thread, top)) return {top, false, &at};
   const Entry* native = native_of(thread, top);
   if (is_gate(native) && (!is_gate(top) || thread.current->contains(frame + FRAME_BIAS))) {
-    // Blocks alone: nothing ends them but their leaves.
+    // Only blocks: their leaves are the only thing that ends them.
     return {top, is_cacheable(top->word), &at};
   }
   Entry* caller = prove_caller(thread, top, frame, at.pc, {at.pc, at.sp, at.fp});
@@ -94,7 +95,7 @@ std::uint64_t site_of_place(const ThreadState& thread, const Entry* caller, std:
 
 enum class Counted : bool { kNo, kYes };
 
-// Enters a block in the context of `caller`. `callee` is what the cache knows this kind of call by.
+// Enters a block in the context of `caller`. `callee` is the key of this kind of call in the cache.
 void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::uint32_t block,
                  std::uint32_t place, std::uint64_t site, std::uint64_t callee, Counted counted) {
   Entry* caller = proof.caller;
@@ -124,7 +125,7 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
   if (proof.lasts && *calls > 1) remember_call(thread, caller->word, site, callee, calls, word);
 }
 
-// The calling thread, if it may change its state now. Null: it is not recorded, or this is a signal
+// The calling thread, if it may change its state. Null: it is not recorded, or this is a signal
 // handler that interrupted such a change.
 ThreadState* recorded_thread() {
   if (!fbleprof_hot.top || !is_own(*fbleprof_hot.self)) return nullptr;
@@ -132,8 +133,8 @@ ThreadState* recorded_thread() {
   return is_recording(*thread->session) ? thread : nullptr;
 }
 
-// Calls change(guard, thread) if the calling thread may change its state now; else counts `lost`
-// calls as lost, if the thread is recorded at all.
+// Calls change(guard, thread) if the calling thread may change its state; else counts `lost` calls
+// as lost, if the thread is recorded at all.
 template <class Change>
 inline void change_state(std::uint64_t lost, Change change) {
   ThreadState* thread = recorded_thread();
@@ -177,7 +178,7 @@ __attribute__((noinline)) void leave_slow(Entry* top, std::uint32_t block, bool 
   });
 }
 
-// What the cache knows a replacement by, in the context of the newest block and its caller. No call
+// The key of a replacement in the cache, in the context of the newest block and its caller. No call
 // has the site 0.
 struct Replacement {
   std::uint64_t tag, callee;
@@ -189,8 +190,8 @@ Replacement replacement_of(const ThreadState& thread, const Entry* newest, std::
   return {newest->word ^ block, callee_of_tail_call(node_of(thread, newest - 1), block)};
 }
 
-// Replaces the newest block in a way that the cache knows. As in the hooks, the cache tells all
-// that there is to know: while recording is stopped and in a forked child, it is empty.
+// Replaces the newest block if the cache knows the replacement. As in the hooks, a hit is a proof:
+// while recording is stopped and in a forked child, the cache is empty.
 bool replace_known(Entry* top, std::uint32_t block, bool below) {
   const ThreadState& thread = *fbleprof_hot.self;
   if (!is_block(top) || thread.profiles != 0) return false;
@@ -203,7 +204,7 @@ bool replace_known(Entry* top, std::uint32_t block, bool below) {
   return true;
 }
 
-// Puts `block` in the place of `newest`, in a way that the cache need not know.
+// Puts `block` in the place of `newest`. The cache need not know the replacement.
 void replace_block(const BusyGuard& guard, ThreadState& thread, Entry* newest, std::uint32_t block,
                    bool below) {
   const Ref caller = node_of(thread, newest - 1), replaced = node_of(thread, newest);
@@ -231,7 +232,7 @@ void replace_block(const BusyGuard& guard, ThreadState& thread, Entry* newest, s
   newest->word = word;
 }
 
-// Puts `block` in the place of the newest one. Below: as its child, else as its sibling.
+// Puts `block` in the place of the newest one. `below`: as its child, else as its sibling.
 void replace_newest(Frame frame, std::uint32_t block, bool below) {
   if (!fbleprof_hot.top) return;
   if (replace_known(filter(fbleprof_hot.top, frame, false), block, below)) return;
@@ -251,7 +252,7 @@ void replace_newest(Frame frame, std::uint32_t block, bool below) {
   });
 }
 
-// The entry whose context ticks belong to. In a block that is certain; for a native function, the
+// The entry to whose context ticks belong. For a block that is certain; for a native function, the
 // code that called us must be its own.
 const Entry* live_for_ticks(ThreadState& thread, Frame frame, const HookState& at) {
   Entry* top = filter(thread.hot->top, frame, false);
@@ -263,7 +264,7 @@ const Entry* live_for_ticks(ThreadState& thread, Frame frame, const HookState& a
   return guard ? prove(thread, frame, at).caller : top;
 }
 
-// The counter of ticks of the block on top, if it has one already.
+// The counter of ticks of the block on top, if the block already has one.
 inline std::uint64_t* known_tick_counter(const ThreadState& thread, const Entry* top) {
   if (!is_block(top)) return nullptr;
   const Ref node = node_of_word(top->word);
@@ -286,7 +287,7 @@ Entry* caller_of_api(ThreadState& thread, Frame frame, const HookState& at) {
   return prove(thread, frame, at).caller;
 }
 
-// From hooks.S: the cache does not answer. The upper bits of `block` are those of the callee.
+// From hooks.S: the call is not in the cache. The upper bits of `block` are those of the callee.
 extern "C" __attribute__((visibility("hidden"))) void fbleprof_enter_block_slow(
     Frame frame, std::uint32_t block, const HookState* at) {
   block &= arch::kNoBlock;
@@ -326,7 +327,7 @@ void fbleprof_enter_all(const std::uint32_t* blocks, std::size_t count) {
     thread->record->lost_calls += count;
     return;
   }
-  // The caller is proven once. After that nothing comes between, and the site 0 stands for that.
+  // The caller is proven once. Nothing can run between the blocks, so the others have the site 0.
   Proof proof = prove(*thread, FBLEPROF_OWN_FRAME, at);
   std::uint64_t site = at.pc;
   for (std::size_t i = 0; i < count; ++i) {
@@ -366,7 +367,8 @@ void fbleprof_replace_below(std::uint32_t block) {
   replace_newest(FBLEPROF_OWN_FRAME, block, true);
 }
 
-// A mark is the place of the newest block in its stack, and above it how many lie beyond the end.
+// A mark is the position of the newest block in its stack and, in the upper bits, the number of
+// blocks beyond the end.
 std::uint64_t fbleprof_mark() {
   if (!fbleprof_hot.top) return 0;
   const ThreadState& thread = *fbleprof_hot.self;
@@ -392,7 +394,7 @@ void fbleprof_rewind(std::uint64_t mark) {
     --top;
   }
   auto place = static_cast<std::uint32_t>(mark);
-  // A profile that began since then has not ended.
+  // A profile that began after the mark has not ended.
   const auto floor = static_cast<std::uint32_t>(floor_of(*thread) - thread->current->gate);
   if (place < floor) place = floor;
   if (static_cast<std::uint64_t>(top - thread->current->gate) <= place) {

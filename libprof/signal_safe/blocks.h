@@ -1,10 +1,10 @@
 // The calls of the C API that change the shadow stack or charge ticks; fbleprof/fbleprof.h has
 // their contracts. fbleprof_enter and fbleprof_leave are in hooks.S.
 //
-// A block's entry has the frame of the entry below it, so it lives until it is left or until the
-// native function around it ends. The calls that end or replace blocks act on the newest block.
-// Entries of native functions above it are either dead, or of a function with hooks that wraps the
-// call; they stay where they are.
+// A block's entry has the frame of the entry below it, so it lives until the program leaves it or
+// until the native function around it ends. Calls that end or replace blocks act on the newest
+// block. Entries of native functions above it are either dead, or of a function with hooks that
+// wraps the call; they stay in place.
 //
 // All functions: any thread, signal handlers included; no allocation; no system call.
 #pragma once

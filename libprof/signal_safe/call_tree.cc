@@ -13,7 +13,7 @@ using format::Node;
 using format::Ref;
 
 constexpr std::uint32_t kUnitsOfNode = sizeof(Node) / format::kUnitBytes;
-// A thread that does little needs little space: the first chunk is small, further ones grow.
+// A thread that does little needs little space: the first chunk is small, later chunks grow.
 constexpr std::uint32_t kFirstItems = 15, kMostItems = 255;
 
 }  // namespace
@@ -28,7 +28,7 @@ bool CallTree::start(const TreeBasis& basis, Ref thread, Ref labels, LinkTable::
   root_ = new_node(0, basis.root, 0, 0, 0, 0);
   if (root_ == 0) return false;
   overflow_ = child(root_, basis.overflow, 0, format::kEdgeSampled, 0);
-  // Time that finds no other place is charged to the root.
+  // Time that fits nowhere else is charged to the root.
   if (overflow_ == 0 || make_values(root_) == nullptr) return false;
   auto* record = arena.at<format::Tree>(tree_);
   record->thread = thread;
@@ -103,8 +103,8 @@ Ref CallTree::make_folded(Ref base, Ref caller, Ref function, std::uint64_t site
   return above != 0 ? child(above, function, site, 0, kIsFolded) : 0;
 }
 
-// A child that is found, or made by no call: [overflow], [deeper], and what is folded below them.
-// The flags are those of one that is made.
+// Finds or makes a child without a call: [overflow], [deeper], and the nodes folded below them. The
+// flags are those of a new child.
 Ref CallTree::child(Ref parent, Ref function, std::uint64_t site, std::uint8_t flags,
                     std::uint8_t recorder_flags) {
   if (const std::uint32_t known = find_link(parent, key_of(function, site), function, site)) {
@@ -135,7 +135,7 @@ void CallTree::link(Ref from, std::uint32_t key, std::uint32_t target) {
 
 Step CallTree::replace(const BusyGuard& guard, Ref caller, Ref replaced, Ref function) {
   const Step into = enter(guard, caller, function, 0, 0);
-  // A tail edge is known by the node that it leads to.
+  // The key of a tail edge is the node that it leads to.
   const std::uint32_t key = into.to;
   const auto is_tail_edge = [&](std::uint32_t target) {
     if (!(target & kToEdge)) return false;
@@ -180,10 +180,10 @@ Ref CallTree::fold_pair(Ref from, Ref function, std::uint64_t site) const {
   return 0;
 }
 
-// The shortest k for which the k newest frames, `function` among them, equal the k before: then the
-// path ends where the earlier k end.
+// The shortest k for which the k newest frames, `function` among them, equal the k frames before:
+// then the path ends where those earlier k frames end.
 Ref CallTree::fold_suffix(Ref from, Ref function, std::uint64_t site) const {
-  Ref end = from;  // of the earlier k
+  Ref end = from;  // of the earlier k frames
   for (std::uint32_t k = 1; end != 0 && 2 * k <= node_at(from)->depth + 1u; ++k) {
     if (same_key(node_at(end), function, site)) {
       const Node* newer = node_at(from);
@@ -202,8 +202,8 @@ Ref CallTree::fold_suffix(Ref from, Ref function, std::uint64_t site) const {
   return 0;
 }
 
-// How much memory must stay free when a context at `depth` is made. The last eighth is kept for
-// pairs below [overflow]. The deeper a context, the sooner it is refused.
+// How much memory must stay free when a context at `depth` is made. The last eighth is reserved for
+// pairs below [overflow]. Deeper contexts are refused sooner.
 std::uint64_t CallTree::reserve_at(std::uint32_t depth) const {
   constexpr std::uint32_t kDeepest = 128;
   const std::uint64_t cap = basis_->arena->cap_bytes();

@@ -1,9 +1,9 @@
 // The calling context tree of one thread, built where the report reads it: in the mapped file.
 //
 // A node is one context; an edge leaves a node under a function and counts the calls that took it.
-// Left alone such a tree grows with the depth of recursion. The pair rule bounds it by the code: on
-// any path from the root a pair caller→callee stands at most once. To enter Y from a node P of
-// function X:
+// Without a rule such a tree grows with the depth of recursion. The pair rule bounds it by the
+// code: on any path from the root a pair caller→callee is present at most once. To enter Y from a
+// node P of function X:
 //   1. P has an edge for Y: follow it.
 //   2. Else a node N on the path from the root to P has function Y, and its parent has function X:
 //      add a back edge P→N. The pair stands on the path already.
@@ -14,14 +14,14 @@
 //
 // The other rules (suffix, none) fold less and are not bounded by the code.
 //
-// Two limits bound what the rules leave. Past the depth limit or the memory limit, a call X→Y leads
-// below [deeper] or [overflow], to the node Y below X there. Only how X was reached is lost; the
-// counts of pairs stay exact. Deep contexts are the first to find no memory.
+// Two more limits bound the tree. Beyond the depth limit or the memory limit, a call X→Y leads
+// below [deeper] or [overflow], to the node Y below X there. Only the path to X is lost; the counts
+// of pairs stay exact. Deep contexts are refused first.
 //
-// The price of a call does not depend on the size of the tree. A node's line of 64 bytes, which was
-// just written to count the call, names the first five ways that leave it; others are in a table.
-// Steps 2 and 3, and folding at a limit, happen once per way; from then on it is found like any
-// other.
+// The cost of a call does not depend on the size of the tree. A node's line of 64 bytes, which was
+// just written to count the call, names the first five ways that leave the node; others are in a
+// table. Steps 2 and 3, and folding at a limit, happen once for each way; later calls find the way
+// like any other.
 //
 // One writer: the thread that owns the tree. The caller holds its BusyGuard. A node is complete
 // before its `function` is set, an edge before its `to` (release), so readers of the file, and a
@@ -38,7 +38,7 @@
 
 namespace fbleprof::signal_safe {
 
-// What all trees of a profile have in common.
+// The data that all trees of a profile share.
 struct TreeBasis {
   Arena* arena = nullptr;
   Pages* pages = nullptr;
@@ -49,8 +49,8 @@ struct TreeBasis {
 
 // The words of a node's row of values. capture/metrics describes the metrics that they hold.
 enum ValueWord : std::uint32_t {
-  kCpuNs = 0,  // thread CPU time charged here: self time, our cost excluded
-  kWallNs,     // elapsed time charged here, our cost excluded
+  kCpuNs = 0,  // thread CPU time charged here: self, without overhead
+  kWallNs,     // elapsed time charged here, without overhead
   kSamples,    // charges
   kOwnCostNs,  // CPU time of samples that fell into the profiler's own code
   kTicks,      // virtual time charged here
@@ -125,7 +125,7 @@ class CallTree {
   static constexpr std::uint32_t kToEdge = 1u << 31;
 
   // The ways that a node's own line names (Node::recorder_links). A tag is only a hint. The proof
-  // is the target's function, which is in the line where the call will be counted.
+  // is the target's function, which is in the line where the call is counted.
   static constexpr int kOwnLinks = 5;
   struct Links {
     std::uint16_t has_more;  // in the table

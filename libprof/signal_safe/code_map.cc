@@ -9,8 +9,8 @@ namespace {
 // Marks an entry of the table of functions whose module was unloaded.
 constexpr format::Ref kStale = 1u << 31;
 
-// The key in the table tells blocks and instructions from native functions: user addresses leave
-// the top bits free.
+// The key in the table separates blocks and instructions from native functions: user addresses
+// leave the top bits free.
 std::uint64_t key_of(std::uint64_t address, format::FunctionKind kind) {
   return address | (static_cast<std::uint64_t>(kind) + 1) << 56;
 }
@@ -107,7 +107,7 @@ format::Ref CodeMap::function_with_key(std::uint64_t key, format::FunctionKind k
   return find_or_add(key_of(key, kind), {key, 0}, key, kind);
 }
 
-// Keys of runtimes stand in the table of functions as if they were functions of scripts.
+// Keys of runtimes are in the table of functions as if they were functions of scripts.
 static constexpr auto kKeyKind = format::FunctionKind::kScript;
 
 format::Ref CodeMap::find_block(std::uint32_t number) {
@@ -149,7 +149,7 @@ format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64
       kind == format::FunctionKind::kNative || kind == format::FunctionKind::kInstruction;
   const format::Ref module = is_code ? module_of(pc) : 0;
   if (found != 0 && arena_->at<format::Function>(found & ~kStale)->module == module) {
-    // The same code is back. If another thread was first, it found the same.
+    // The same code was loaded again. If another thread was first, it found the same record.
     item->record.compare_exchange_strong(found, found & ~kStale, std::memory_order_acq_rel);
     return found & ~kStale;
   }
@@ -233,7 +233,7 @@ bool CodeMap::is_part_of(format::Ref part, format::Ref whole) {
   std::uint64_t hash = piece.address * 0x9e3779b97f4a7c15u + function.address;
   hash ^= hash >> 29;
   const std::uint64_t fact = fact_of(hash, Question::kPart);
-  // The answer is the one that owns the code.
+  // The answer is the function that owns the code.
   if (const format::Ref known = facts_.find(fact)) return known == whole;
   const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
   const bool is_part = source_.is_part_of(piece, function);
@@ -296,7 +296,7 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
   });
   facts_.forget([&](std::uint64_t key) {
     const auto question = static_cast<Question>(key >> 56);
-    if (question == Question::kPart) return true;  // its key is no address
+    if (question == Question::kPart) return true;  // its key is not an address
     const bool is_of_code = question <= Question::kPlace || question == Question::kEntersBlocks;
     return is_of_code && is_gone(key & kAddress);
   });

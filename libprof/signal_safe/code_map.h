@@ -1,12 +1,12 @@
-// From an address to the function that owns it, in hooks and handlers.
+// Finds the function that owns an address, in hooks and handlers.
 //
-// loaded_objects tells which object an address lies in. The object's own unwind table tells where
-// functions begin and end (.eh_frame_hdr is sorted, and stripped binaries have it too). Both only
-// read memory that stays mapped as long as the code in it can run. A result becomes a record of the
-// file and a fact of the process, so no address is looked up twice, in whichever thread it occurs.
+// loaded_objects finds the object that holds an address. The object's own unwind table gives the
+// bounds of functions (.eh_frame_hdr is sorted, and stripped binaries have it too). Both only read
+// memory that stays mapped as long as the code in it can run. A result becomes a record of the file
+// and a fact of the process, so no address is looked up twice, in whichever thread it occurs.
 //
 // Unloaded code leaves its records, which are found again if the same object is loaded at the same
-// place: a plugin that comes and goes has one set of functions.
+// address: a plugin that is loaded repeatedly has one set of functions.
 //
 // Unless it says otherwise: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -33,7 +33,7 @@ struct LoadedModule {
   const char* path = nullptr;  // may be null
   std::uint32_t flags = 0;     // format::kModule...
   std::uint64_t loaded_ns = 0;
-  // Given if its first segment may not begin with the ELF header, which tells them otherwise.
+  // Given if the first segment may not begin with the ELF header, which otherwise leads to them.
   const Elf64_Phdr* headers = nullptr;
   std::uint32_t header_count = 0;
 };
@@ -55,8 +55,8 @@ class CodeMap {
   // no space for it.
   format::Ref function_at(std::uint64_t pc) { return ask(pc, Question::kFunction); }
 
-  // The function that a hook at pc was called from, marked as hooked. If no unwind entry tells its
-  // bounds, the hook's address identifies it: a function has one hook.
+  // The function that a hook at pc was called from, marked as hooked. If no unwind entry gives its
+  // bounds, the hook's address identifies the function: a function has one hook.
   format::Ref hooked_function_at(std::uint64_t pc) { return ask(pc, Question::kHook); }
 
   // As function_at, for a frame of a walked stack. In a long gap without unwind entries, the answer
@@ -79,7 +79,7 @@ class CodeMap {
     const format::Ref known = facts_.find(fact_of(number, Question::kBlock));
     return known != 0 ? known : find_block(number);
   }
-  // From now on `number` means this record.
+  // Makes `number` name this record.
   void name_block(std::uint32_t number, format::Ref function) {
     facts_.add(fact_of(number, Question::kBlock), function);
   }
@@ -93,7 +93,7 @@ class CodeMap {
   // there is no memory.
   bool name_key(std::uint64_t key, format::Ref before, format::Ref block);
 
-  // A string record with these bytes; the same for the same bytes, as far as possible.
+  // A string record with these bytes; mostly the same record for the same bytes.
   format::Ref shared_string(const char* bytes, std::uint32_t length);
 
   // Functions that enter blocks of the C API, or call one that does; see context_at.h.
@@ -112,16 +112,16 @@ class CodeMap {
   // Registers a module; 0 if there is no space. A module that is loaded again gets its old record.
   format::Ref add_module(const LoadedModule& loaded);
 
-  // The calls of the function at `start` are not counted, for a reason of plan.h.
+  // Records that the calls of the function at `start` are not counted, for a reason of plan.h.
   void note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t reason);
 
-  // This module was unloaded: forgets all facts of its addresses.
+  // Forgets all facts about the addresses of this module, which was unloaded.
   void retire(format::Ref module, std::uint64_t unloaded_ns);
 
-  // Changes whenever code may have been unloaded: remembered facts about code are then void.
+  // Changes whenever code may have been unloaded: facts remembered from before are then invalid.
   std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
 
-  static constexpr std::uint32_t kStretchBytes = 16;  // what compilers align functions to
+  static constexpr std::uint32_t kStretchBytes = 16;  // compilers align functions to this
   static constexpr std::uint32_t kLongGapBytes = 4096;
 
  private:
@@ -144,7 +144,7 @@ class CodeMap {
     const format::Ref known = facts_.find(fact);
     return known != 0 ? known : look_up(pc, question, fact);
   }
-  // What the table of facts does not tell: a fact may be lost while it grows.
+  // Finds what the table of facts lacks: a fact may be lost while the table grows.
   format::Ref find_block(std::uint32_t number);
   format::Ref find_key(std::uint64_t key);
   format::Ref look_up(std::uint64_t pc, Question question, std::uint64_t fact);

@@ -10,11 +10,11 @@ namespace {
 
 using format::Ref;
 
-// How many functions around an entered block are marked: an adapter in a runtime's own hook is some
-// five calls away from the interpreter's loop.
+// How many functions around an entered block are marked: an adapter in a runtime's own hook is
+// about five calls away from the interpreter's loop.
 constexpr int kMarkedFrames = 8;
 
-// A place in a shadow stack, which need not be the one in use.
+// A position in a shadow stack, which may not be the current one.
 struct Place {
   Stack* stack;
   Entry* entry;
@@ -30,8 +30,8 @@ bool has_hook(const ThreadState& thread, Ref function) {
   return (record->flags & format::kFunctionHooked) != 0;
 }
 
-// The newest entry that the filter by address leaves. A handler on a signal stack may have
-// returned, or run code without hooks only, so that no hook has told which stack is in use.
+// The newest entry that the address filter leaves. A handler on a signal stack may have returned,
+// or run only code without hooks, so that no hook has set the current stack.
 Place newest_at(const ThreadState& thread, std::uint64_t sp) {
   Stack* stack = thread.current;
   Entry* top = thread.hot->top;
@@ -52,11 +52,11 @@ bool is_green_thread(const ThreadState& thread, const Stack* stack) {
 // Frames from the innermost to the one that the walk ended in, in thread.known.
 struct Path {
   bool is_known = true;         // false: older frames are missing
-  bool has_met = false;         // the last walk tells the older frames
-  std::uint64_t site_in_entry;  // where the entry's own code goes on; 0: unknown
+  bool has_met = false;         // the last walk has the older frames
+  std::uint64_t site_in_entry;  // where the entry's own code continues; 0: unknown
 };
 
-// What the walked frames lie above, if another walk can tell that it is the same.
+// The ground under the walked frames, if another walk can recognize it.
 Ground ground_of(const ThreadState& thread, const Place& place) {
   if (place.stack != &thread.main_stack || is_entry_of_block(place.entry)) return {};
   return {place.entry,        place.entry->frame,
@@ -64,7 +64,7 @@ Ground ground_of(const ThreadState& thread, const Place& place) {
           thread.tree.root(), thread.session->code_map.epoch()};
 }
 
-// Other rules than pairs would make a context of each frame.
+// The other rules would make a context of each frame.
 bool may_be_deep(const ThreadState& thread) {
   return thread.session->options.compaction == format::Compaction::kPair;
 }
@@ -87,7 +87,7 @@ bool add_script_frames(ThreadState& thread, RuntimeWalk& scripts, const StackWal
   return true;
 }
 
-// Adds those whose machine frame the walk did not meet.
+// Adds the script functions whose machine frame the walk did not meet.
 bool add_other_script_frames(ThreadState& thread, RuntimeWalk& scripts) {
   while (const std::uint32_t block = scripts.rest()) {
     if (!add_script_frame(thread, block)) return false;
@@ -109,7 +109,7 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
   for (;;) {
     const std::uint64_t sp = walk.state().sp;
     const bool is_on_stack = place.stack->contains(sp);
-    // What called the first function on a stack of its own is that stack's base.
+    // The caller of the first function on a separate stack is that stack's base.
     if (was_on_stack && !is_on_stack) break;
     was_on_stack = is_on_stack;
     if (session.is_wrapper(walk.code_address())) {
@@ -139,13 +139,13 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
         code.is_entering(function)) {
       return path;
     }
-    // Where scripts run, frames of the machine stack do not tell all.
+    // Where scripts run, machine frames do not show everything.
     if (!scripts.is_active() && known.has_met(ground_of(thread, place))) {
       path.has_met = true;
       return path;
     }
     if (!walk.next()) {
-      // The runtime's own list tells what called, even where the walk could not go on.
+      // The runtime's own list has the callers, even where the walk could not continue.
       path.is_known = walk.is_complete() || scripts.is_active();
       break;
     }
@@ -188,7 +188,7 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   StackWalk walk(thread, at, is_return);
   RuntimeWalk scripts(session.runtimes);
   Path path = walk_to_entry(thread, place, walk, scripts);
-  // Nothing that the walk saw proves another entry, so the filter by address must do.
+  // The walk saw nothing that proves another entry, so the address filter decides.
   if (!path.is_known) place = newest;
   Ref context = node_of(thread, place);
   if (!is_gate(place.entry) && !session.options.native_below) return context;

@@ -1,35 +1,36 @@
-// The context of a point of code: one path, from the root through what hooks and blocks counted to
-// the function that runs, which only a walk of the stack can see.
+// Finds the context of a point of code: one path, from the root through the functions and blocks
+// that were counted to the running function, which only a walk of the stack can see.
 //
-// Counted and sampled contexts stand in one tree. The newest live entry of the shadow stack tells
-// the counted part. The frames between it and the point are walked and become its sampled children,
-// under the same rule of folding. Without an entry, the whole stack is sampled.
+// Counted and sampled contexts share one tree. The newest live entry of the shadow stack gives the
+// counted part. The frames between that entry and the point are walked and become its sampled
+// children, under the same rule of folding. Without an entry, the whole stack is sampled.
 //
 //  - Counted paths stay as hooks see them. Say main calls qsort, which has no hook, and qsort calls
-//    the hooked compare. Then compare stands below main, with its exact count, and the sampled
-//    qsort stands beside it, with the time of its own code.
-//  - A block has no frame of its own: who calls fbleprof_enter may return at once. The frames below
-//    a block are those up to the newest one of a function that enters blocks
+//    the hooked compare. Then compare is below main, with its exact count, and the sampled qsort is
+//    beside it, with the time of its own code.
+//  - A block has no frame of its own: the caller of fbleprof_enter may return at once. The frames
+//    below a block are those up to the newest one of a function that enters blocks
 //    (mark_entering_functions), which is an interpreter's loop or the function that called it.
-//  - A handler on a signal stack stands below what it interrupted.
-//  - If the walk fails before it meets the entry, what it saw stands below [truncated], below the
-//    entry.
+//  - A handler on a signal stack is below the code that it interrupted.
+//  - If the walk fails before it meets the entry, the frames that it saw are below [truncated],
+//    below the entry.
 //
-// All functions: the thread itself, in a hook or in the handler; no lock, no allocation, bounded by
-// what known_stack.h says.
+// All functions: the thread itself, in a hook or in the handler; no lock, no allocation;
+// known_stack.h gives the bound.
 #pragma once
 
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::signal_safe {
 
-// How the program came to an instruction: it will run next because a signal interrupted the thread
-// there, or because a call returns to it.
+// How the thread reached an instruction: a signal interrupted the thread there, or a call returns
+// to it.
 enum class Reached : bool { kBySignal, kByReturn };
 
-// The context of the instruction `at` in the calling thread; makes it if it is new. The guard
-// proves that the tree may change. 0.02 us in the code of a hooked function; else some 0.04 us for
-// each frame that is walked. Other recorders (allocations, waits) may call it outside a handler.
+// The context of the instruction `at` in the calling thread; makes the context if it is new. The
+// guard proves that the tree may change. Takes 0.02 us in the code of a hooked function; else about
+// 0.04 us for each walked frame. Other recorders (allocations, waits) may call it outside a
+// handler.
 format::Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& at,
                        Reached reached);
 

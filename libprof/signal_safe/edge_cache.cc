@@ -7,7 +7,7 @@ namespace fbleprof::signal_safe {
 namespace {
 
 void fill(Slot* slot, const Slot& with) {
-  // A hook in a signal handler may see the slot half written: it must not hit.
+  // A hook in a signal handler may see the slot half written: that hook must miss.
   slot->tag = 0;
   asm volatile("" ::: "memory");
   slot->callee = with.callee;

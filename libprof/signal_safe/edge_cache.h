@@ -1,4 +1,4 @@
-// Filling the cache that the hooks look up first; see shadow_stack.h for a slot's meaning and
+// Fills the cache that the hooks look up first; see shadow_stack.h for a slot's meaning and
 // arch/word.h for its place. Only the owner of the cache fills it, under its BusyGuard.
 #pragma once
 
@@ -6,22 +6,22 @@
 
 namespace fbleprof::signal_safe {
 
-// Makes `call`, in the context of that word, hit from now on. Its old neighbour in the slot that is
-// looked at first moves to the other one of the pair.
+// Makes `call`, in the context of that word, hit. The slot that is looked up first gets it; that
+// slot's old content moves to the other slot of the pair.
 void insert_slot(const ThreadState& thread, Word context, const Slot& call);
 
 // The same for a call from `site`, if context and site can be looked up at all.
 void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
                    std::uint64_t callee, std::uint64_t* calls, Word to);
 
-// What the C API's calls look up instead of a callee's address. No code lies there: all have their
+// The C API's calls look up these instead of a callee's address. No code is there: all have their
 // top bit set. hooks.S forms the first.
 constexpr std::uint64_t callee_of_block(std::uint32_t block) { return 0xffffffff80000000u | block; }
-// A tail call that hangs under the caller, whose node it names.
+// A tail call in the tree under the caller, whose node it names.
 constexpr std::uint64_t callee_of_tail_call(format::Ref caller, std::uint32_t block) {
   return std::uint64_t{1} << 63 | std::uint64_t{caller} << 32 | block;
 }
-// A call from a place that the runtime numbers itself.
+// A call from a place that has a number of the runtime's own.
 constexpr std::uint64_t callee_from_place(std::uint32_t place, std::uint32_t block) {
   return std::uint64_t{1} << 63 | std::uint64_t{place & 0x7fffffffu} << 32 | 1u << 30 | block;
 }

@@ -1,9 +1,9 @@
 // Time in the kernel. The perf event sends no signal there, because that would disturb sleeping
 // calls. So if more than a period has passed at a sample, the thread was in the kernel when the
-// period ended, in a call that is no longer known. That time is put aside. Kernel ticks are rarer,
-// but they meet system calls as often as those take time; a tick that meets one charges it with the
-// time put aside. If no tick meets a call (page faults), the time goes to the next sample in user
-// mode.
+// period ended, in a call that is not known any more. That time is put aside. Kernel ticks are
+// rarer, but they meet system calls in proportion to the calls' time; a tick that meets a call
+// charges it with the time put aside. If no tick meets a call (page faults), the time goes to the
+// next sample in user mode.
 #include "signal_safe/elapsed.h"
 
 namespace fbleprof::signal_safe {

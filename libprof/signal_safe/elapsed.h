@@ -14,7 +14,7 @@ struct Elapsed {
   bool is_none() const { return (cpu_ns | wall_ns) == 0; }
 };
 
-// Takes it from the thread's clocks, which now read `cpu` and `wall` (ns). Everything taken so far
+// Takes the time from the thread's clocks, which read `cpu` and `wall` (ns). All time taken so far
 // and thread.in_kernel_ns, which is not charged yet, add up to the last reading of the CPU clock.
 Elapsed take_elapsed(ThreadState& thread, Sampled what, std::uint64_t cpu, std::uint64_t wall);
 

@@ -1,9 +1,9 @@
 // The slow path of the hooks of native functions.
 //
-// A hook comes here if its call is not in the edge cache, if the top of the shadow stack may be
+// A hook calls it if the call is not in the edge cache, if the top of the shadow stack may be
 // stale, and in every unusual state (another stack, a forked child, a stopped profile). The answer
 // goes into the cache if the same context and site must give the same answer next time. That is so
-// if the entry taken for the caller is the one that the filter left on top.
+// if the caller is the entry that the filter left on top.
 #include "signal_safe/enter.h"
 
 #include "arch/trampoline.h"
@@ -22,14 +22,14 @@ using format::Ref;
 bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref entered) {
   const Ref named = direct_callee(thread, site);
   if (named == 0 || named == entered) return false;
-  // A PLT stub stands for whatever it jumps to.
+  // A PLT stub stands for its target.
   const auto* record = thread.session->arena.at<format::Function>(named);
   return (record->flags & format::kFunctionHooked) != 0;
 }
 
 // A slot for one call pushes out another, and a rare call is found in the tree nearly as fast. So
-// only this many in 64 of the calls that miss get a slot. They are drawn by lot: a rule by count
-// would never choose one of two calls that alternate.
+// only this many in 64 of the calls that miss get a slot. They are chosen at random: a rule by
+// count would never choose one of two calls that alternate.
 constexpr std::uint64_t kSlotsIn64 = 8;
 
 bool draws_slot(ThreadState& thread) {
@@ -37,8 +37,8 @@ bool draws_slot(ThreadState& thread) {
   return thread.lot >> 58 < kSlotsIn64;
 }
 
-// What a hook tells of a call. Slots of the cache have `key` for the callee: the hook's own view of
-// it, which for a rewritten function is its trampoline.
+// A hook's description of a call. Slots of the cache have `key` for the callee: the callee as the
+// hook sees it, which for a rewritten function is its trampoline.
 struct Call {
   Frame frame;
   std::uint64_t site, callee, key;
@@ -100,7 +100,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   *step.calls += 1;
   const Word word = word_in(thread.tree, step.to);
   push(thread, caller, frame, word);
-  // Below the root's gate there is no caller to prove, but there may be another stack to find.
+  // Below the root's gate there is no caller to prove, but the call may be on another stack.
   const bool one_stack = thread.signal_stack.gate == nullptr;
   const bool same_next_time =
       caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
@@ -111,7 +111,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
 }  // namespace
 
 bool adopt_forked_child(ThreadState& thread) {
-  // What the adoption calls may be rewritten, and come here again.
+  // The adoption may call rewritten functions, whose hooks come here again.
   if (thread.adopting) return false;
   thread.adopting = true;
   auto adopt = [](void* state) -> long {
@@ -140,7 +140,7 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   Call call{frame, site, callee, callee};
   HookState at_function;
   if (hook == HOOK_EXACT) {
-    // The frame is as it is at the function's first instruction.
+    // The frame is as at the function's first instruction.
     call.callee = arch::function_of_trampoline(callee);
     at_function = {call.callee, at->sp, at->fp};
     at = &at_function;

@@ -1,4 +1,4 @@
-// What every path that changes the shadow stack does with its entries.
+// The operations on entries that all paths that change the shadow stack share.
 #pragma once
 
 #include "signal_safe/enter.h"
@@ -12,7 +12,7 @@ inline Word word_in(const CallTree& tree, format::Ref node) {
   return word_of(node, tree.block_of(node));
 }
 
-// The entry comes before the top: a handler that interrupts sees only whole entries.
+// The entry is written before the top: an interrupting handler sees only whole entries.
 inline void push(ThreadState& thread, Entry* below, Frame frame, Word word) {
   below[1].frame = frame;
   below[1].word = word;
@@ -26,12 +26,12 @@ inline Entry* filter(Entry* top, Frame frame, bool equal_is_alive) {
   return top;
 }
 
-// A forked child that nobody noticed gets its own profile. True: the calling thread is recorded
+// Gives a forked child that was not noticed its own profile. True: the calling thread is recorded
 // there.
 bool adopt_forked_child(ThreadState& thread);
 
-// Whether the state belongs to this process, not to one that forked it. If that is true only after
-// the child was adopted, `thread` is no longer the calling thread's state.
+// Whether the state belongs to this process, not to its parent. If that is true only after the
+// child was adopted, `thread` is not the calling thread's state any more.
 inline bool is_own(ThreadState& thread) {
   return thread.canary->alive || adopt_forked_child(thread);
 }

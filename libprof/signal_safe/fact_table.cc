@@ -45,7 +45,7 @@ void FactTable::add(std::uint64_t key, Ref function) {
 }
 
 void FactTable::grow(const Part* from) {
-  // Another thread, or a handler of this one, that comes meanwhile does not grow the table.
+  // Another thread, or a handler of this one, does not grow the table meanwhile.
   if (growing_.exchange(true, std::memory_order_acquire)) return;
   const std::uint64_t items = (std::uint64_t{from->mask} + 1) * 2;
   Item* memory = part_.load(std::memory_order_relaxed) == from && part_count_ < kMostParts

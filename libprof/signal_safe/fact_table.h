@@ -1,10 +1,10 @@
 // Facts about code addresses, looked up once per process: from an address to the record of the
 // function that owns it. All threads share the table; hooks and handlers may add to it at any time.
 //
-// A lookup is mostly one probe of an open table. When half of it is taken, the next addition copies
-// it into one of twice the size; the old one stays for threads that are reading it. A fact added to
-// the old one meanwhile is lost and will be looked up again. That costs time once, and nobody ever
-// waits.
+// A lookup is mostly one probe of an open table. When the table is half full, the next addition
+// copies it into a table of twice the size; the old one stays for threads that are reading it. A
+// fact added to the old one meanwhile is lost and will be looked up again. That costs time once,
+// and nobody ever waits.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -22,7 +22,7 @@ class FactTable {
   // Starts empty. Not thread-safe; call it before anything else uses the table.
   bool start(Pages* pages);
 
-  // What is known of `key` (not 0), or 0.
+  // The record known for `key` (not 0), or 0.
   format::Ref find(std::uint64_t key) const {
     const Part* part = part_.load(std::memory_order_acquire);
     if (part == nullptr) return 0;
@@ -40,7 +40,7 @@ class FactTable {
   // Forgets all keys for which is_gone(key).
   template <typename Predicate>
   void forget(Predicate is_gone) {
-    // A copy being made at this moment may miss what follows; its maker sees the new generation.
+    // A copy in progress may miss the changes below; its maker sees the new generation.
     generation_.fetch_add(1, std::memory_order_seq_cst);
     const Part* part = part_.load(std::memory_order_seq_cst);
     for (std::uint64_t i = 0; part != nullptr && i <= part->mask; ++i) {

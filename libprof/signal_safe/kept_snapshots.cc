@@ -21,7 +21,7 @@ bool is_named(const Arena& arena, Ref string, const char* name, std::uint32_t le
   return true;
 }
 
-// How many there are of a reason and a name, and the oldest of them; 0: none.
+// The number of snapshots with a reason and a name, and the oldest of them; 0: none.
 struct Found {
   std::uint32_t count = 0;
   Ref oldest = 0;
@@ -46,7 +46,7 @@ Found find(const Arena& arena, SnapshotReason reason, const char* name, std::uin
 bool take_named_snapshot(Arena& arena, const char* name, std::uint32_t length,
                          std::uint64_t time_ns) {
   const Found older = find(arena, SnapshotReason::kAsked, name, length);
-  // Other threads may add contexts while it is taken.
+  // Other threads may add contexts during the snapshot.
   constexpr std::uint32_t kSparePercent = 5;
   SnapshotArea area;
   Ref string = 0;
@@ -62,7 +62,7 @@ bool take_named_snapshot(Arena& arena, const char* name, std::uint32_t length,
 }
 
 bool take_reset_snapshot(Arena& arena, std::uint64_t time_ns) {
-  // Two take turns: a reader finds one of them complete at any moment, the newest counts.
+  // Two areas take turns: a reader always finds one complete, and the newest counts.
   const Found older = find(arena, SnapshotReason::kReset, "", 0);
   SnapshotArea area;
   if (older.count > 1) area = area_of(arena, older.oldest);

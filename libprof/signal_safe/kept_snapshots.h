@@ -1,4 +1,4 @@
-// Snapshots that are kept: one for each name, and the newest so many of those taken periodically.
+// The snapshots that the file keeps: one for each name, and the newest periodic ones.
 //
 // The file itself is the list, so the recorder and `fble-prof ctl`, which maps the same file, find
 // each other's. A snapshot under a name that is in use replaces the older one, and the newest
@@ -18,10 +18,10 @@ namespace fbleprof::signal_safe {
 bool take_named_snapshot(Arena& arena, const char* name, std::uint32_t length,
                          std::uint64_t time_ns);
 
-// Takes one where counting begins anew; replaces the one before.
+// Takes one where counting begins again; it replaces the previous one.
 bool take_reset_snapshot(Arena& arena, std::uint64_t time_ns);
 
-// Takes one of which the newest `most` (at least 1) are kept.
+// Takes a periodic one; the newest `most` (at least 1) are kept.
 bool take_periodic_snapshot(Arena& arena, std::uint32_t most, std::uint64_t time_ns);
 
 }  // namespace fbleprof::signal_safe

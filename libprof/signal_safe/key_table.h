@@ -1,6 +1,6 @@
-// From keys to records, each made once: two threads that ask for the same key at the same time get
-// the same record. To guarantee that without a lock, nothing ever moves: a full table is followed
-// by a larger one, and a key stands in the first table that had a free place near its home.
+// Maps keys to records, each made once: two threads that ask for the same key at the same time get
+// the same record. To guarantee that without a lock, nothing ever moves: a larger table follows a
+// full one, and a key is in the first table that had a free place near its home.
 //
 // For rare lookups. All functions: any thread, hooks and handlers included; bounded.
 #pragma once
@@ -17,17 +17,17 @@ class KeyTable {
  public:
   struct Item {
     std::atomic<std::uint64_t> key;
-    std::atomic<format::Ref> record;  // 0 while it is being made, and after it was forgotten
+    std::atomic<format::Ref> record;  // 0 while it is being made, or if it was forgotten
     std::uint32_t reserved;
   };
 
   // Starts empty. Not thread-safe; call it before anything else uses the table.
   bool start(Pages* pages);
 
-  // The place of a key (not 0), taken for it if it is new; null if there is no memory.
+  // The place of a key (not 0), reserved for the key if it is new; null if there is no memory.
   Item* place_of(std::uint64_t key);
 
-  // The record of a key, or 0. Takes no place.
+  // The record of a key, or 0. Reserves no place.
   format::Ref find(std::uint64_t key) const;
 
   template <typename Visit>

@@ -25,7 +25,7 @@ bool KnownStack::make_deep(Pages& pages) {
   if (!may_deepen_) return false;
   auto* frames = static_cast<WalkedFrame*>(
       pages.take(std::uint64_t{2} * kDeepestFrames * sizeof(WalkedFrame)));
-  // One try: a program without address space to spare must not be asked at each sample.
+  // Try once: a program without spare address space must not be asked at each sample.
   may_deepen_ = false;
   if (!frames) return false;
   for (std::uint32_t i = 0; i < kMaxFrames; ++i) {
@@ -98,7 +98,7 @@ bool KnownStack::has_met(const Ground& ground) {
   if (in_a_row_ < kSameInARow || older == 0 || !(ground == ground_)) return false;
   kept_ = first_changed(older);
   if (kept_ == older) return true;
-  // The walk goes on to what has not changed.
+  // The walk continues to the unchanged frames.
   known_count_ = kept_;
   kept_ = in_a_row_ = 0;
   expected_ = kNone;

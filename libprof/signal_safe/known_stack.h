@@ -1,16 +1,16 @@
-// What the last walk of a thread's stack found, so that the next one need not find it again.
+// The frames that the last walk of a thread's stack found, so that the next walk can reuse them.
 //
-// Between two samples most of a deep stack stays as it is. A walk stops where it meets the stack of
-// the last one: at a few frames in a row with the same return addresses in the same places. What is
-// older is checked, not walked: the places still hold the same return addresses. Of at most
-// kCheckedInAll older frames all are checked. Of more, the newest, the oldest, and a part of the
+// Between two samples most of a deep stack stays the same. A walk stops where it meets the stack of
+// the last walk: at a few frames in a row with the same return addresses in the same places. Older
+// frames are checked, not walked: the places must still hold the same return addresses. Up to
+// kCheckedInAll older frames, all are checked. Of more, the newest, the oldest, and a part of the
 // rest that moves on from sample to sample: reading a stack of megabytes each time would cost more
 // than the program. A change in the middle alone is then seen some samples late.
 //
-// A walk beyond kMaxFrames takes from a budget of 2 % of the thread's time. Where that is used up,
-// both ends are kept: the newest frames and what the check confirms of the oldest.
+// A walk beyond kMaxFrames takes from a budget of 2 % of the thread's time. When the budget is used
+// up, both ends are kept: the newest frames, and the oldest ones that the check confirms.
 //
-// All functions: the thread itself, in a hook or in the handler; no lock; bounded as said.
+// All functions: the thread itself, in a hook or in the handler; no lock; bounded as above.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@
 namespace fbleprof::signal_safe {
 
 inline constexpr std::uint32_t kMaxFrames = 1024;  // of a walk, always
-// Of a walk within its budget: as many frames as fit into 8 MB, nearly.
+// Of a walk within its budget: nearly as many frames as fit into 8 MB.
 inline constexpr std::uint32_t kDeepestFrames = 1u << 18;
 
 // A frame of a walked stack.
 struct WalkedFrame {
   std::uint64_t slot;    // where `pc` is on the stack; 0: in a register, or a signal's context
-  std::uint64_t pc;      // where its code goes on
+  std::uint64_t pc;      // where its code continues
   std::uint64_t fp;      // if its size depends on it; else 0
   format::Ref function;  // or 0
-  format::Ref context;   // the node that it stands for, once the path is known
+  format::Ref context;   // its node, once the path is known
 };
 
-// What the frames of a walk lie above: the end of the walk, and the tree of its contexts.
+// The ground under the frames of a walk: the end of the walk, and the tree of its contexts.
 struct Ground {
-  const void* entry = nullptr;  // of the shadow stack; null: none that can be known again
+  const void* entry = nullptr;  // of the shadow stack; null: none to recognize
   std::uint64_t frame = 0, word = 0;
   format::Ref context = 0, root = 0;
   std::uint32_t epoch = 0;  // of the code map
@@ -47,24 +47,25 @@ class KnownStack {
   // Begins a walk. `now_ns`: the thread's CPU time, which earns the budget.
   void begin(std::uint64_t now_ns);
 
-  // Where the next frame of the walk belongs; null: the walk ends here. `is_deep`: whether it may
-  // be more than kMaxFrames. Frames are numbered from the innermost.
+  // The place for the next frame of the walk; null: the walk ends here. `is_deep`: whether there
+  // may be more than kMaxFrames. Frames are numbered from the innermost.
   WalkedFrame* next(Pages& pages, bool is_deep);
   std::uint32_t walked() const { return walked_count_; }
   WalkedFrame& walked(std::uint32_t i) { return walked_frames()[i]; }
 
   // Whether the newest walked frame has met the last walk's stack, above the same ground. Then
-  // older() is the frame below those that were walked.
+  // older() is the frame below the walked frames.
   bool has_met(const Ground& ground);
-  // After a walk that could not go on, at a stack pointer above all it saw: whether the oldest
-  // frames of the last one are confirmed. Then older() is the newest of them.
+  // After a walk that could not continue, at a stack pointer above all frames that it saw: whether
+  // the oldest frames of the last walk are confirmed. Then older() is the newest of them.
   bool confirms_oldest(const Ground& ground, std::uint64_t sp);
   const WalkedFrame& older() const { return known_frames()[kept_ - 1]; }
 
   // Remembers the walked frames, above those that has_met kept, for the next walk.
   void remember(const Ground& ground);
-  // How many walks began; whether all frames of the last one are remembered, but the innermost if
-  // it has no return address on the stack. Then these: the i-th from the innermost.
+  // How many walks began; whether all frames of the last walk are remembered, except the innermost
+  // if it has no return address on the stack; the number of these frames; and the i-th from the
+  // innermost.
   std::uint32_t walks() const { return walks_; }
   bool is_whole() const { return is_whole_; }
   std::uint32_t frames() const { return known_count_; }

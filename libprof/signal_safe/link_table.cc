@@ -5,7 +5,7 @@ namespace fbleprof::signal_safe {
 namespace {
 
 // A doubled table is 3/8 full and has room for as many additions again before it doubles next, so
-// moving eight entries with each addition empties the old part long before.
+// moving eight entries with each addition empties the old part in time.
 constexpr std::uint32_t kMovedAtOnce = 8;
 
 }  // namespace

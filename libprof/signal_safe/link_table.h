@@ -1,9 +1,9 @@
-// The ways of a tree that found no place in their context's own line, which has room for five
-// (CallTree): from (context, key) to a way's target. Exact and complete: no entry is forgotten, and
+// The ways of a tree that do not fit into their context's own line, which has room for five
+// (CallTree): maps (context, key) to a way's target. Exact and complete: no entry is forgotten, and
 // no two are the same.
 //
 // The table doubles when it is three quarters full. Each addition moves a few entries of the old
-// half, so no single call pays for all of it.
+// part, so no single call pays for all of it.
 //
 // One writer, which holds the thread's BusyGuard. Lookups and additions are bounded by the longest
 // run of taken slots.
@@ -29,7 +29,7 @@ class LinkTable {
 
   void adopt(Pages* pages, Item* first);
 
-  // The first entry with this key whose target accept(target) accepts, or 0.
+  // The first entry with this key whose target `accept` accepts, or 0.
   template <typename Accept>
   std::uint32_t find(format::Ref from, std::uint32_t key, Accept accept) const {
     if (const std::uint32_t found = find_in(now_, from, key, accept)) return found;
@@ -38,7 +38,7 @@ class LinkTable {
 
   // Makes sure that an entry can be added. False: there is no memory for it.
   bool make_room();
-  // Adds one, after make_room().
+  // Adds an entry, after make_room().
   void add(format::Ref from, std::uint32_t key, std::uint32_t target);
 
   std::uint32_t size() const { return count_; }

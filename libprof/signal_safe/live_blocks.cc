@@ -5,7 +5,7 @@ namespace fbleprof::signal_safe {
 bool LiveBlocks::start(Pages* pages, std::uint32_t least_distance) {
   pages_ = pages;
   distance_shift_ = __builtin_ctz(least_distance);
-  // In a forked child the parent's directory is there, empty.
+  // In a forked child the parent's directory exists, but is empty.
   if (directory_ == nullptr) {
     directory_ = static_cast<Item**>(pages->take_wiped(kDirectoryItems * sizeof(Item*)));
   }
@@ -27,7 +27,7 @@ LiveBlocks::Item* LiveBlocks::make_item(const void* block) {
 }
 
 LiveBlock LiveBlocks::mark(std::uint64_t address, std::uint64_t* begin) {
-  // Pointers into a block point near its start, or it is large.
+  // Most pointers into a block point near its start, unless the block is large.
   constexpr std::uint64_t kMostSteps = 1 << 12;
   if (address >> kAddressBits != 0) return {};
   Item* leaf = __atomic_load_n(&directory_[address >> kLeafBits], __ATOMIC_ACQUIRE);

@@ -1,15 +1,16 @@
-// Which blocks are allocated now, by whom, how large, since when: for allocations that are recorded
-// one by one.
+// The blocks that are allocated, with their owner, size and time of birth: for allocations that are
+// recorded one by one.
 //
 // A directory of two levels holds an item for each possible address of a block. Its memory is
 // mapped where blocks are, and touched as the program touches its own: 12 bytes for each 32 of the
 // heap with glibc, whose blocks are at least that far apart.
 //
 // No lock and no atomic operation: from the allocator's return to the call that frees it, a block
-// belongs to whom it was given, and so does its item. So an item is removed before the block is
-// freed: afterwards the next owner may have it already.
+// belongs to one owner, and so does its item. So an item is removed before the block is freed:
+// afterwards the block may have a new owner.
 //
-// The kernel wipes it in a forked child, whose profile begins empty. Any thread, hooks included.
+// The kernel wipes the tables in a forked child, whose profile begins empty. Any thread, hooks
+// included.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct LiveBlock {
   std::uint32_t owner = 0;  // the thread that allocated it (AllocationThread::number); 0 = unknown
   std::uint32_t birth = 0;  // in units of kBirthShift
 
-  // Whether a search for what is reachable got here; see LiveBlocks::mark.
+  // Whether a search for reachable blocks got here; see LiveBlocks::mark.
   bool is_marked() const { return owner == kMarkedOwner; }
   static constexpr std::uint32_t kMarkedOwner = 63;
 };
@@ -35,7 +36,7 @@ class LiveBlocks {
   static constexpr int kOwnerBits = 6;
   static constexpr std::uint32_t kOwners = LiveBlock::kMarkedOwner;  // numbers are below this
   static constexpr int kBirthBits = 32 - kOwnerBits;
-  static constexpr std::uint32_t kBirthMask = (1u << kBirthBits) - 1;  // then they start over
+  static constexpr std::uint32_t kBirthMask = (1u << kBirthBits) - 1;  // then births start over
   static constexpr int kBirthShift = 20;  // 2^20 ns: 1.05 ms; they start over after 19 hours
 
   // `least_distance`: blocks are never closer; a power of two. False: there is no memory.
@@ -65,7 +66,8 @@ class LiveBlocks {
     return found;
   }
 
-  // Calls visit(begin, block) for each; it begins there, or up to half of least_distance() later.
+  // Calls visit(begin, block) for each. The block begins at `begin`, or up to half of
+  // least_distance() later.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::uint64_t d = 0; d < kDirectoryItems; ++d) {
@@ -79,11 +81,11 @@ class LiveBlocks {
     }
   }
 
-  // For a search of what is reachable, at the end. Marks the block that holds this address, and
-  // returns it, with its begin; none if there is none, or it was marked before. A marked block has
-  // no owner any more.
+  // For a search of reachable blocks, at the end. Marks the block that holds this address, and
+  // returns it, with its begin. Returns an empty block if there is none, or if it was marked
+  // before. A marked block has no owner any more.
   LiveBlock mark(std::uint64_t address, std::uint64_t* begin);
-  // Whether a block begins in [begin, end); the first one's begin goes to *first.
+  // Whether a block begins in [begin, end); *first gets the begin of the first one.
   bool any_in(std::uint64_t begin, std::uint64_t end, std::uint64_t* first, LiveBlock* block) const;
   // Calls visit(begin, bytes) for each mapping of these tables.
   template <typename Visit>

@@ -30,7 +30,7 @@ bool is_rewritten(const ThreadState& thread, const format::Function& function) {
   return (__atomic_load_n(&module->flags, __ATOMIC_RELAXED) & format::kModuleIsExact) != 0;
 }
 
-// Of rewritten functions the first jump may be in a trampoline, so nothing can be told from them.
+// The first jump of a rewritten function may be in a trampoline, so its code proves nothing.
 bool may_be_part(const ThreadState& thread, format::Ref code, format::Ref whole) {
   return is_rewritten(thread, record_of(thread, whole)) ||
          thread.session->code_map.is_part_of(code, whole);
@@ -40,8 +40,8 @@ bool may_be_part(const ThreadState& thread, format::Ref code, format::Ref whole)
 
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
   Session& session = *thread.session;
-  // Read only code that is known to be there: a return address may be anything (coroutines start
-  // with 0), and generated code may stand at the edge of its mapping.
+  // Read only code that is known to exist: a return address may be anything (coroutines start with
+  // 0), and generated code may be at the edge of its mapping.
   const format::Ref caller = session.code_map.function_at(site - 1);
   if (caller == 0) return 0;
   const format::Function& record = record_of(thread, caller);
@@ -63,9 +63,9 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   if (has_hook(thread, owner))
     return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
-  // entry and no hook; it is recognized by its frame. A function without hooks whose call is as
-  // deep as a dead entry's is not mistaken for it: it is in another module, or its call names it,
-  // or it is nobody's part.
+  // entry and no hook; its frame identifies it. A function without hooks whose call is as deep as a
+  // dead entry's is not mistaken for such a part: it is in another module, or its call names it, or
+  // it is no function's part.
   if (slot == walk.return_slot() &&
       direct_callee(thread, *reinterpret_cast<const std::uint64_t*>(slot)) == owner) {
     return false;
@@ -127,7 +127,7 @@ Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref funct
                  std::uint64_t hook_return) {
   const format::Ref body = thread.session->code_map.function_at(hook_return - 1);
   if (body == 0 || body == function || is_gate(top)) return nullptr;
-  // A part elsewhere (.cold), or a clone, has no hook; its first hooked callee told its frame.
+  // A part elsewhere (.cold), or a clone, has no hook; its first hooked callee revealed its frame.
   const bool same_frame = top->frame == frame;
   if (!has_hook(thread, body)) return same_frame ? top : nullptr;
   Entry* host = find_owner(thread, top, body);
@@ -140,7 +140,7 @@ bool switch_stack(ThreadState& thread, std::uint64_t address) {
   if (!other->contains(address) || other->gate == nullptr) return false;
   thread.current->saved_top = thread.hot->top;
   if (other == &thread.signal_stack) {
-    // A handler's first function: a child of what the signal interrupted.
+    // A handler's first function: a child of the function that the signal interrupted.
     other->base = node_of(thread, thread.hot->top);
     other->saved_top = other->gate;
   }

@@ -1,20 +1,19 @@
 // The live rule: which entry of a shadow stack is the context of a call or a sample.
 //
-// The rule has two halves, a filter and a proof.
-// The filter goes by address: an entry whose frame lies below the current stack pointer is dead.
-// That leaves stale entries: f calls g, g returns, f pushes arguments for h, and h's frame lies
-// below where g's was. So the proof goes by code: the address that control will return to (or, for
-// a sample, the interrupted instruction) must lie in the function of the entry taken for live.
-// If it does not, its owner may be further down the stack; then the entries above are stale. Or its
-// owner has no hook (qsort calling back, memcpy); then the machine stack is walked to the nearest
-// frame that has an entry.
+// The rule has two halves, a filter and a proof. The filter goes by address: an entry whose frame
+// lies below the current stack pointer is dead. That leaves stale entries: f calls g, g returns, f
+// pushes arguments for h, and h's frame lies below g's old one. So the proof goes by code: the
+// address that control will return to (or, for a sample, the interrupted instruction) must lie in
+// the function of the entry taken for live. If not, the address's owner may have an entry further
+// down the shadow stack; then the entries above are stale. Or the owner has no hook (qsort calling
+// back, memcpy); then the machine stack is walked to the nearest frame that has an entry.
 #pragma once
 
 #include "signal_safe/thread_state.h"
 
 namespace fbleprof::signal_safe {
 
-// How far down the shadow stack the proof by code is sought. Above the true caller there are only
+// How far down the shadow stack the proof by code searches. Above the true caller there are only
 // the dead callees of one frame, which are few.
 inline constexpr int kProofDepth = 512;
 // How many frames without hooks a walk passes.
@@ -22,16 +21,16 @@ inline constexpr int kWalkFrames = 64;
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function);
 
-// The function that the direct call returning to `site` names, or 0: it is indirect, or in no known
-// module.
+// The function that the direct call returning to `site` names; 0 if the call is indirect, or in no
+// known module.
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site);
 
 // The newest entry whose frame is not below `sp`. A binary search, since entries are in the order
-// of their frames: a deep stack may just have returned.
+// of their frames and a deep stack may just have returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 
-// The newest entry of `owner`, the function that owns an address, from `top` (which the filter
-// left) down: it is live. Null: the owner is not on the stack, or has no hook.
+// The newest entry of `owner`, the function that owns an address, searched from `top` (which the
+// filter left) down: it is live. Null: the owner is not on the stack, or has no hook.
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 
 // Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.
@@ -55,11 +54,11 @@ Entry* without_left_behind(Entry* top);
 
 // The entry of the function into which `function`, just entered, was inlined. An inlined function's
 // hook returns (to `hook_return`) to code that is not its own. Such a call has no site: compilers
-// pass that of the function around it. Null: it was not inlined.
+// pass the site of the function around it. Null: it was not inlined.
 Entry* find_host(ThreadState& thread, Entry* top, Frame frame, format::Ref function,
                  std::uint64_t hook_return);
 
-// Makes the stack that contains `address` current; true if that is a different one than before.
+// Makes the stack that contains `address` current; true if this changed the current stack.
 bool switch_stack(ThreadState& thread, std::uint64_t address);
 
 inline bool is_gate(const Entry* entry) { return is_gate_word(entry->word); }

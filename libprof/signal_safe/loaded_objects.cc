@@ -47,17 +47,17 @@ bool ask(std::uint64_t address, LoadedObject* object) {
   return true;
 }
 
-// The own table. A slot is claimed, written, and then published by its map.
+// Our own table. A slot is claimed, written, and then published by its map.
 struct Known {
   LoadedObject object;
   std::atomic<const link_map*> map{nullptr};  // null: free
-  std::uint32_t seen = 0;                     // the last search for unloaded objects that met it
+  std::uint32_t seen = 0;                     // the last search for unloaded objects that found it
 };
 constexpr std::uint32_t kMostKnown = 4096, kMostListed = 16384;
 const link_map* const kClaimed = reinterpret_cast<const link_map*>(1);
 constinit Known known[kMostKnown];
-constinit std::atomic<std::uint32_t> known_count{0};  // slots that were ever in use
-// The list's end, as the last complete walk found it. If nothing follows it, there is nothing new.
+constinit std::atomic<std::uint32_t> known_count{0};  // slots used so far
+// The list's end at the last complete walk. If nothing follows it, there is nothing new.
 constinit std::atomic<const link_map*> last_seen{nullptr};
 constinit std::atomic<bool> may_read{true};
 
@@ -74,7 +74,7 @@ bool any_known(Function function) {
 const Elf64_Phdr* program_headers = nullptr;
 std::uint32_t program_header_count = 0;
 
-// Reads memory that may be gone.
+// Reads memory that may not exist any more.
 bool read_safely(const void* from, void* to, std::uint64_t bytes) {
   if (!may_read.load(std::memory_order_relaxed)) return false;
   const iovec local{to, bytes}, remote{const_cast<void*>(from), bytes};
@@ -146,7 +146,7 @@ Known* claim() {
 bool find_known(std::uint64_t address, LoadedObject* object) {
   return any_known([&](const Known& one, const link_map* map) {
     *object = one.object;
-    // If the slot was given to another object meanwhile, the copy may be of both.
+    // If another object got the slot meanwhile, the copy may mix both.
     return one.map.load(std::memory_order_acquire) == map && address >= object->begin &&
            address < object->end;
   });
@@ -204,7 +204,7 @@ void forget_unloaded_objects() {
     });
     at = map.l_next;
   }
-  // One that another thread added meanwhile may go too: it will be found again.
+  // An object that another thread added meanwhile may go too: it will be found again.
   any_known([&](Known& one, const link_map*) {
     if (one.seen != search) one.map.store(nullptr, std::memory_order_release);
     return false;

@@ -1,10 +1,10 @@
-// Which loaded object an address lies in.
+// Finds the loaded object that holds an address.
 //
-// The loader tells without a lock (_dl_find_object, glibc 2.35). An older loader has no such
-// function, and its lock may be held by whatever a handler interrupted. Then we keep a table of our
-// own. An address that is not in it makes us walk the loader's list of objects. Another thread may
-// change that list meanwhile, so we let the kernel read it: a pointer that leads nowhere gives an
-// error instead of a fault.
+// The loader answers without a lock (_dl_find_object, glibc 2.35). An older loader lacks that
+// function, and the interrupted code may hold its lock. Then we keep our own table. If an address
+// is not in the table, we walk the loader's list of objects. Another thread may change that list
+// meanwhile, so we let the kernel read it: a pointer that leads nowhere gives an error instead of a
+// fault.
 //
 // Unless it says otherwise: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -16,7 +16,7 @@
 namespace fbleprof::signal_safe {
 
 struct LoadedObject {
-  // Of the whole object; of one segment only, if the loader tells it and there are holes between a
+  // Of the whole object; of one segment only, if the loader says so and there are holes between a
   // program's segments.
   std::uint64_t begin = 0, end = 0;
   const std::uint8_t* eh_frame_header = nullptr;  // null: it has none
@@ -24,7 +24,7 @@ struct LoadedObject {
   const char* path = nullptr;  // the loader's; "" for the main program
 };
 
-// Keeps all vector registers. False: in no object.
+// Keeps all vector registers. False: `address` is in no object.
 bool find_object(std::uint64_t address, LoadedObject* object);
 
 // The loader's _dl_find_object, or null. Not thread-safe; call it before anything else.

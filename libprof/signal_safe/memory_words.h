@@ -1,8 +1,8 @@
-// The words that the recording of allocations adds to a node's block of values.
+// The words that the recording of allocations adds to a node's row of values.
 //
-// What a context allocated is charged to it by its own thread. What it allocated may be freed by
-// any thread: the owner of the context adds to the words of its own with plain additions, others to
-// words beside them with atomic ones. So both are exact, and the frequent case is cheap.
+// A thread charges its own contexts for what it allocates. Any thread may free the blocks: the
+// owner of the context uses plain additions to words of its own, other threads use atomic additions
+// to separate words. So both are exact, and the frequent case is cheap.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace fbleprof::signal_safe {
 
-// Classes of sizes: up to 16 bytes, up to 64, and so on by fours; the last one is all above 4 MiB.
+// Classes of sizes: up to 16 bytes, up to 64, and so on by factors of four; the last is above 4
+// MiB.
 inline constexpr std::uint32_t kSizeClasses = 11;
 inline std::uint32_t size_class(std::uint64_t bytes) {
   const int width = bytes > 16 ? 64 - __builtin_clzll(bytes - 1) : 4;
@@ -19,8 +20,8 @@ inline std::uint32_t size_class(std::uint64_t bytes) {
   return which < kSizeClasses ? which : kSizeClasses - 1;
 }
 
-// Classes of lifetimes: below 10 ms, below 100 ms, and so on by tens; the last one is all from 100
-// s on. Known to within a sampling period.
+// Classes of lifetimes: below 10 ms, below 100 ms, and so on by factors of ten; the last class is
+// 100 s or more. Known to within a sampling period.
 inline constexpr std::uint32_t kLifetimeClasses = 6;
 inline std::uint32_t lifetime_class(std::uint64_t ns) {
   std::uint64_t limit = 10'000'000;
@@ -40,12 +41,12 @@ enum MemoryWord : std::uint32_t {
   kFreesElsewhere,  // by other threads
   kFreedElsewhereBytes,
   kTemporary,          // freed by the next call of the allocator on the thread
-  kLifetimeNs,         // of all that was freed, in sum
-  kAllocationSamples,  // not 0: the amounts are estimates from so many samples
-  kUnrecorded,         // could not be charged to their context: the tree was busy
+  kLifetimeNs,         // sum over all freed blocks
+  kAllocationSamples,  // not 0: the amounts are estimated from this many samples
+  kUnrecorded,         // not charged to their context: the tree was busy
   kLeakedBlocks,       // still allocated at the end
   kLeakedBytes,
-  kLostBlocks,  // of these, reachable from nowhere
+  kLostBlocks,  // leaked, and reachable from nowhere
   kLostBytes,
   kSizes,
   kLifetimes = kSizes + kSizeClasses,

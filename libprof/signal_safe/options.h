@@ -1,4 +1,4 @@
-// The settings that hooks and handler need to know.
+// The settings that hooks and the handler need.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct Options {
   bool leaves = false;            // sampled addresses are children
   bool faults = false;            // page faults are charged
   bool native_below = true;       // code without hooks below a counted context is sampled
-  bool runtime_frames = false;    // an interpreter's own functions are shown between a script's
-  std::uint64_t tick_period = 1;  // ticks are charged when this many have passed
+  bool runtime_frames = false;    // the tree shows an interpreter's own functions between scripts'
+  std::uint64_t tick_period = 1;  // ticks are charged in steps of this many
   std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
   AllocationMode allocations = AllocationMode::kOff;
-  bool mappings = false;                          // mmap and munmap are allocations, too
+  bool mappings = false;                          // mmap and munmap count as allocations
   std::uint64_t bytes_per_sample = 512ull << 10;  // of sampled allocations, on average
   bool waits = false;                             // calls that block are charged with their time
   std::uint32_t wait_words = 8;                   // where the words for waits begin in a row

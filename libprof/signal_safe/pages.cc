@@ -50,7 +50,7 @@ void Pages::give_back(void* memory, std::uint64_t bytes) {
 bool Pages::live_on_stock(std::uint64_t bytes) {
   char* stock = map(bytes);
   if (stock == nullptr) return false;
-  // Touch it now: a limit that is reached later would mean a signal.
+  // Touch it in advance: if a limit is reached later, the program gets a signal.
   populate(stock, bytes);
   stock_bytes_ = bytes;
   stock_.store(stock, std::memory_order_release);

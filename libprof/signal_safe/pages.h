@@ -1,7 +1,7 @@
-// Memory outside the file, for tables that no reader needs and that the file could restore.
+// Memory outside the file, for tables that readers do not need and that the file could restore.
 //
-// It comes from the kernel, zeroed, in whole pages. Once the program has forbidden itself system
-// calls, it comes from a stock that was allocated before.
+// The kernel provides it, zeroed, in whole pages. If the program has forbidden itself system calls,
+// memory comes from a stock that was allocated before.
 //
 // All functions: any thread, hooks and handlers included; no lock, bounded.
 #pragma once
@@ -15,9 +15,9 @@ class Pages {
  public:
   // Null if there is no memory.
   void* take(std::uint64_t bytes);
-  // The same, zeroed again in a forked child. Null, too, once memory comes from the stock.
+  // The same, zeroed again in a forked child. Also null if memory comes from the stock.
   void* take_wiped(std::uint64_t bytes);
-  // Returns what take(bytes) gave. Memory from the stock is not reused.
+  // Returns memory from take(bytes). Memory from the stock is not reused.
   void give_back(void* memory, std::uint64_t bytes);
 
   // Allocates a stock of `bytes`; all later memory comes from it. False: there is no memory.

@@ -1,4 +1,4 @@
-// Reading memory that may not be there: a runtime's stack, in the middle of a change.
+// Reads memory that may not exist: a runtime's stack, in the middle of a change.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 namespace fbleprof::signal_safe {
 
 // Copies `bytes` bytes; false if `from` cannot be read. Any thread, hooks and handlers included.
-// 0.5 ns a word where faults are caught; else a system call.
+// Takes 0.5 ns a word where faults are caught; else a system call.
 bool peek(const void* from, void* to, std::size_t bytes);
 
-// From now on a handler answers SIGSEGV and SIGBUS as arch/peek.h says.
+// Announces that a handler answers SIGSEGV and SIGBUS as arch/peek.h says.
 void expect_caught_faults();
 
 }  // namespace fbleprof::signal_safe

@@ -13,7 +13,7 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(a) * b >> kPlaces);
 }
 
-// log2(x) for 1 <= x < 2: squaring x doubles its logarithm, so each square tells one bit.
+// log2(x) for 1 <= x < 2: squaring x doubles its logarithm, so each square gives one bit.
 std::uint64_t log2_of(std::uint64_t x) {
   std::uint64_t result = 0;
   for (int place = kPlaces - 1; place >= kPlaces - 24; --place) {
@@ -58,7 +58,7 @@ std::uint64_t draw_distance(std::uint64_t* random, std::uint64_t period) {
 
 Weight weight_of(std::uint64_t bytes, std::uint64_t period, std::uint64_t* random) {
   if (bytes == 0) bytes = 1;
-  constexpr std::uint64_t kCertain = 40;  // so many periods are always sampled
+  constexpr std::uint64_t kCertain = 40;  // this many periods are always sampled
   if (bytes >= kCertain * period) return {1, bytes};
   // bytes < 40 * period: the quotient has at most six binary digits before the point.
   std::uint64_t x = bytes / period * kOne;

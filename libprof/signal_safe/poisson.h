@@ -1,18 +1,18 @@
-// Sampling allocations so that each byte has the same chance, as tcmalloc and Go do.
+// Samples allocations so that each byte has the same chance, as tcmalloc and Go do.
 //
 // The distance from one sampled byte to the next is drawn from an exponential distribution. A block
-// of s bytes is sampled if it holds such a byte, which has the chance 1 - e^(-s/period), so it
-// stands for 1 / (1 - e^(-s/period)) blocks of its kind. The expected sums are the true ones,
-// whatever the sizes.
+// of s bytes is sampled if it holds such a byte, with the probability 1 - e^(-s/period), so it
+// stands for 1 / (1 - e^(-s/period)) blocks of its size. The expected sums are the true sums, for
+// all sizes.
 //
-// Whole numbers only: this code may touch no vector register. Any context.
+// Integers only: this code may not touch a vector register. Any context.
 #pragma once
 
 #include <cstdint>
 
 namespace fbleprof::signal_safe {
 
-// The next of a sequence of random numbers; never leaves the state 0.
+// The next number of a random sequence; never leaves the state 0.
 inline std::uint64_t next_random(std::uint64_t* state) {
   std::uint64_t s = *state;
   s ^= s << 13;
@@ -24,7 +24,7 @@ inline std::uint64_t next_random(std::uint64_t* state) {
 // Bytes to the next sampled byte: at least 1, `period` on average.
 std::uint64_t draw_distance(std::uint64_t* random, std::uint64_t period);
 
-// What a sampled block stands for. Counts are rounded by lot, so that sums are right.
+// The amount that a sampled block stands for. Counts are rounded at random, so that sums are right.
 struct Weight {
   std::uint64_t count, bytes;
 };

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 
-// Before Linux 5.14: lets the kernel add 0 to a word of the page, in one atomic instruction. If
-// there is no page, it makes one; if it cannot, the call fails.
+// Before Linux 5.14: lets the kernel add 0 to a word of the page, in one atomic instruction. If the
+// page does not exist, the kernel makes it or the call fails.
 bool populate_page(char* page) {
   constexpr long kAddZero = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0);
   const long at = reinterpret_cast<long>(page);

@@ -13,7 +13,7 @@ bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* p
   frame.tree = thread.tree;
   frame.record = thread.record;
   frame.last_context = thread.last_context;
-  // Whoever empties the edge caches asks this of a thread's record, whichever that is.
+  // Code that empties the edge caches reads this flag from a thread's current record.
   record->flags |= thread.record->flags & format::kThreadHooked;
   thread.tree = *tree;
   thread.record = record;

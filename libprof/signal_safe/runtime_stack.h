@@ -1,15 +1,15 @@
-// The stacks of runtimes: functions of scripts, which the machine stack does not show.
+// The stacks of runtimes: functions of scripts, which are not on the machine stack.
 //
-// An interpreter's loop is one function of the machine stack, and runs one function of a script or
-// many. The runtime's own list of them is read by a function that its adapter gives us
+// An interpreter's loop is one function of the machine stack, and runs one or many functions of a
+// script. The runtime's adapter gives us a function that reads the runtime's own list of them
 // (fbleprof_read_stack), newest first, while the machine stack is walked from the same end. A
 // script's function belongs to the machine frame that holds its mark, an address on the machine
-// stack; if the runtime has no marks, each frame of the loop runs one.
+// stack; if the runtime has no marks, each frame of the loop runs one function.
 //
-// The runtime's own functions from one script's function to the next are left out, and so is the
-// loop. Otherwise the pair rule would fold at them: all calls from script to script take the same
-// way through the runtime. What scripts call, what called the outermost one, and what is not the
-// runtime's (libc, extension modules) stays.
+// The tree leaves out the loop, and the runtime's own functions between one script's function and
+// the next. Otherwise the pair rule would fold at them: all calls from script to script take the
+// same way through the runtime. It keeps the functions that scripts call, those that called the
+// outermost script, and those of other modules (libc, extension modules).
 //
 // All functions: the thread itself, in a hook or in the handler; no lock, no allocation.
 #pragma once
@@ -21,9 +21,9 @@
 
 namespace fbleprof::signal_safe {
 
-// The next function of a runtime's stack. As fbleprof_frame in fbleprof.h.
+// The next function of a runtime's stack, as fbleprof_frame in fbleprof.h.
 struct RuntimeFrame {
-  std::uint32_t block;  // 0: none that is to be shown
+  std::uint32_t block;  // 0: do not show it
   std::uint32_t goes_on;
   std::uint64_t mark;  // 0: none
 };
@@ -36,7 +36,7 @@ struct Runtime {
   std::uint64_t text_begin = 0, text_end = 0;   // the module that it is in
 };
 
-// Those of a process. A later one is added behind the others; none goes away.
+// The runtimes of a process. New ones are added at the end; none is removed.
 struct Runtimes {
   static constexpr std::uint32_t kMost = 4;
   Runtime all[kMost];
@@ -46,7 +46,7 @@ struct Runtimes {
   bool add(const void* loop, ReadRuntimeFrame read);
 };
 
-// The stacks of the calling thread in all runtimes, beside one walk of its machine stack.
+// The stacks of the calling thread in all runtimes, read during one walk of its machine stack.
 class RuntimeWalk {
  public:
   explicit RuntimeWalk(Runtimes& runtimes);
@@ -54,18 +54,18 @@ class RuntimeWalk {
   // Whether the thread runs functions of a script, or did so in this walk.
   bool is_active() const { return is_active_; }
 
-  // The machine frame of the code at `pc`, whose memory is from `low` to `high`. Call next_block
-  // until it has no more, then hides.
+  // Visits the machine frame of the code at `pc`, whose memory is from `low` to `high`. Call
+  // next_block until it returns 0, then hides.
   void visit(std::uint64_t pc, std::uint64_t low, std::uint64_t high);
-  // The next script's function that the visited frame runs, newest first: its block; 0 at the end.
+  // The block of the next script function that the visited frame runs, newest first; 0 at the end.
   std::uint32_t next_block();
-  // Whether the visited frame is left out.
+  // Whether the tree leaves out the visited frame.
   bool hides() const;
-  // Whether the code is that of a loop. Where a runtime tells its calls, a loop stands for a
+  // Whether the code is that of a loop. Where a runtime reports its calls, a loop counts as a
   // script's function, too.
   bool is_loop(std::uint64_t pc) const;
 
-  // After the walk: the next script's function whose machine frame was not met; 0 at the end.
+  // After the walk: the next script function whose machine frame was not met; 0 at the end.
   std::uint32_t rest();
 
  private:

@@ -1,10 +1,9 @@
 // Samples charge elapsed time; they do not count signals. So the sum of all charges is the thread's
 // clock, even if signals are late, blocked or merged.
 //
-// Which context is live:
-//  - if the interrupted instruction is ours, the time is our own cost, charged to the context as
-//    overhead;
-//  - else context_at finds it, from the shadow stack and a walk of the machine stack.
+// The live context:
+//  - if the interrupted instruction is ours, the time is overhead of the context;
+//  - else context_at finds the context, from the shadow stack and a walk of the machine stack.
 #include "signal_safe/sample.h"
 
 #include <sys/resource.h>
@@ -23,7 +22,7 @@ namespace {
 
 using format::Ref;
 
-// Takes the time to be charged now from the thread's clocks.
+// Takes the chargeable time from the thread's clocks.
 Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   const Clocks& clocks = thread.session->clocks;
   const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
@@ -40,7 +39,7 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what) {
   return elapsed;
 }
 
-// Charges the page faults since the last charge where the time goes: an estimate, like a sample.
+// Charges the page faults since the last charge to the same context as the time: an estimate.
 void charge_faults(ThreadState& thread, std::uint64_t* values) {
   rusage usage;
   if (arch::kernel_failed(
@@ -78,7 +77,7 @@ void charge_own_cost(const ThreadState& thread, std::uint64_t* values, Elapsed e
   charge_unseen(thread, values, elapsed.wall_ns - elapsed.cpu_ns);
 }
 
-// Ends charge what the thread waits for first.
+// At the end, the current wait is charged first.
 void charge_wait_at_end(ThreadState& thread) {
   if (thread.waits == nullptr) return;
   const Clocks& clocks = thread.session->clocks;
@@ -110,7 +109,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (!takes_time(thread)) return;
   settle_wait_at_sample(thread, at.sp);
   if (is_busy(thread, at.sp)) {
-    // The slow path or the API was interrupted: do not change the tree, only charge time.
+    // The sample interrupted the slow path or the API: charge time, but do not change the tree.
     const Elapsed elapsed = take_elapsed(thread, what);
     if (elapsed.is_none()) return;
     thread.record->samples += 1;

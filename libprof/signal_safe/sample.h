@@ -1,4 +1,4 @@
-// What a sampling signal does: charges the time since the thread's last sample to its live context.
+// A sampling signal charges the time since the thread's last sample to the thread's live context.
 #pragma once
 
 #include "signal_safe/thread_state.h"
@@ -9,16 +9,16 @@ namespace fbleprof::signal_safe {
 enum class Sampled {
   kAll,         // the thread has no other source of samples
   kUser,        // a period of the perf event is over, and the thread is in user mode
-  kSystemCall,  // a kernel tick, in addition to the event, met the thread in a system call
-  kTick,        // a kernel tick met it elsewhere
+  kSystemCall,  // a kernel tick, besides the event, met a system call
+  kTick,        // a kernel tick met the thread elsewhere
 };
 
-// Call from the handler only, on the thread itself, with the sampling signal blocked. Reads two
-// clocks; no lock, no allocation, bounded as known_stack.h says.
+// Call it from the handler only, on the thread itself, with the sampling signal blocked. Reads two
+// clocks; no lock, no allocation; known_stack.h gives the bound.
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what);
 
 // The same for a fatal signal, which may come in the middle of a change of the thread's state, and
-// on a stack that is gone: only the shadow stack tells the context.
+// on a lost stack: uses only the shadow stack to find the context.
 void charge_fatal(ThreadState& thread, const MachineState& at);
 
 // The context to charge with time not yet sampled at the end: the last sampled one, or the root if
@@ -27,7 +27,7 @@ void charge_fatal(ThreadState& thread, const MachineState& at);
 format::Ref context_of_rest(const ThreadState& thread);
 
 // Charges that time: at the end of a thread, of the process, at exec, and wherever the profile must
-// be complete in between. Call with the sampling signal blocked.
+// be complete earlier. Call it with the sampling signal blocked.
 void charge_rest(ThreadState& thread);
 
 }  // namespace fbleprof::signal_safe

@@ -3,7 +3,7 @@
 namespace fbleprof::signal_safe {
 
 bool SampledBlocks::start(Pages* pages) {
-  // In a forked child the parent's tables are there, empty.
+  // In a forked child the parent's tables exist, but are empty.
   if (filter_ != nullptr) return true;
   if (slots_ == nullptr) slots_ = static_cast<Slot*>(pages->take_wiped(kSlots * sizeof(Slot)));
   if (slots_ == nullptr) return false;

@@ -1,11 +1,11 @@
-// Which sampled blocks are allocated now.
+// The sampled blocks that are allocated.
 //
-// Few blocks are sampled, and all are freed. So a filter comes first: a count for each of 64 Ki
-// hashes, which is 0 for nearly all blocks that are freed. The table behind it is open addressing;
-// a block is in one of the kProbe slots from its place on, or nowhere.
+// Few blocks are sampled, but all are freed. So a filter comes first: a count for each of 64 Ki
+// hashes, which is 0 for nearly all freed blocks. The table behind it uses open addressing; a block
+// is in one of the kProbe slots from its place on, or not in the table.
 //
-// No lock: a slot is taken with one compare-and-swap, and only the owner of a block looks for it.
-// The kernel wipes it in a forked child. Any thread, hooks included.
+// No lock: a slot is taken with one compare-and-swap, and only the owner of a block searches for
+// it. The kernel wipes the tables in a forked child. Any thread, hooks included.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct SampledBlock {
   format::Ref node = 0;     // 0: there is no such block
   std::uint32_t owner = 0;  // as in LiveBlock
   std::uint32_t birth = 0;
-  std::uint64_t count = 0, bytes = 0;  // what it stands for
+  std::uint64_t count = 0, bytes = 0;  // the amounts that it stands for
 };
 
 class SampledBlocks {
@@ -28,7 +28,7 @@ class SampledBlocks {
   bool start(Pages* pages);
   bool is_on() const { return filter_ != nullptr; }
 
-  // False: the table is full where the block should be.
+  // False: the table is full near the block's place.
   bool add(const void* block, const SampledBlock& what);
 
   bool may_hold(const void* block) const {
@@ -46,8 +46,8 @@ class SampledBlocks {
 
  private:
   static constexpr std::uint32_t kSlots = 1u << 18, kFilterCounts = 1u << 16, kProbe = 64;
-  static constexpr std::uint64_t kFree = 0, kRemoved = 1, kTaken = 2;  // no addresses of blocks
-  static constexpr std::uint8_t kStuck = 255;  // a count that got here stays
+  static constexpr std::uint64_t kFree = 0, kRemoved = 1, kTaken = 2;  // not addresses of blocks
+  static constexpr std::uint8_t kStuck = 255;  // a count that reaches this stays
 
   struct Slot {
     std::uint64_t block;

@@ -1,5 +1,5 @@
-// What all threads share while a program is profiled. Plain data, constant-initialised, because
-// hooks may run before our constructor and after our destructor.
+// The data that all threads share while a program is profiled. Plain data, constant-initialised,
+// because hooks may run before our constructor and after our destructor.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ struct Clocks {
 };
 
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
-// The code of the adapters, which is part of the price of recording. Added by one thread at a time;
-// asked by any, handlers included.
+// The code of the adapters, which counts as overhead. One thread at a time adds to it; any may ask,
+// handlers included.
 class AdapterCode {
  public:
   bool add(std::uint64_t begin, std::uint64_t end) {
@@ -87,10 +87,10 @@ struct Session {
 
   // False while stopped: the slow path then records nothing.
   std::atomic<bool> recording{false};
-  // When recording is to be turned on or off, on the monotonic clock; kNever: it stays as it is.
+  // When to turn recording on or off, on the monotonic clock; kNever: do not change it.
   std::atomic<std::uint64_t> due_ns{kNever};
-  // Does what is due, or asked for in the file's header. Null: nothing ever is. Called by samples,
-  // and by hooks while recording is off.
+  // Makes changes that are due, or requested in the file's header. Null: there never are any.
+  // Called by samples, and by hooks while recording is off.
   void (*obey)() = nullptr;
   bool has_orders() const {
     if (!obey) return false;
@@ -101,7 +101,7 @@ struct Session {
     return due != kNever && clocks.wall_ns() >= due;
   }
 
-  // How often unloaded code emptied all edge caches. Counted before they are emptied.
+  // How often unloaded code emptied all edge caches. Incremented before they are emptied.
   std::atomic<std::uint32_t> caches_emptied{0};
 
   // Read clocks by system call: the program forbade itself to read the time-stamp counter
@@ -110,20 +110,20 @@ struct Session {
 
   // This library's code: a sample in it is our own cost.
   std::uint64_t text_begin = 0, text_end = 0;
-  // That of the library with the wrappers of blocking calls. Their frames are on no path.
+  // The code of the library with the wrappers of blocking calls. Its frames are on no path.
   std::uint64_t wrappers_begin = 0, wrappers_end = 0;
   bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
   AdapterCode adapters;
 
-  // Supplied by the capture layer, which may use more of the system than this layer.
-  // On a thread's first hook: gives the thread a state, or marks it as not to be profiled.
+  // The capture layer supplies these; it may use more of the system than this layer. On a thread's
+  // first hook: gives the thread a state, or marks it as not to be profiled.
   void (*attach_thread)() = nullptr;
   // On the first slow path in a process that was forked without our fork handler: attaches `thread`
   // to the new process's own profile, or detaches it.
   void (*adopt_forked_child)(ThreadState* thread) = nullptr;
 };
 
-// While recording is off: whether that has just changed, because it was due or asked for. Keeps
+// While recording is off: whether this call turned it on, because that was due or requested. Keeps
 // vector registers.
 bool starts_recording(Session& session);
 // Whether the caller may record. For hooks and the API.
@@ -137,13 +137,13 @@ extern Session session;
 }  // namespace fbleprof::signal_safe
 
 extern "C" {
-// Attaches a thread that no wrapper of ours started, at its first hook. Keeps vector registers.
+// Attaches a thread that our wrappers did not start, at its first hook. Keeps vector registers.
 void fbleprof_attach_slow() __attribute__((visibility("hidden")));
-// Whether a thread that no wrapper of ours started may be attached at its first hook.
+// Whether a thread that our wrappers did not start may be attached at its first hook.
 extern std::uint8_t fbleprof_attach_lazily __attribute__((visibility("hidden")));
 // Whether the processor saves its vector registers by xsave; otherwise by fxsave.
 extern std::uint8_t fbleprof_has_xsave __attribute__((visibility("hidden")));
-// Calls function(argument) with all vector registers kept: foreign code, from a hook.
+// Calls function(argument) and keeps all vector registers: for foreign code, from a hook.
 long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
     __attribute__((visibility("hidden")));
 // The hook of rewritten functions, which their trampolines call.

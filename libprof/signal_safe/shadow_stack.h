@@ -2,10 +2,10 @@
 //
 // A thread's shadow stack mirrors the machine stack: an entry holds a context (a node of the call
 // tree) and the frame in which its function runs. Machine stacks grow downward, so an entry whose
-// frame is not above the current one is dead, and no hook needs to tell that a function returned.
-// The bottom entry is the gate. Its frame is above everything and its word is in no cache slot, so
-// a call that pops down to it takes the slow path, which finds out which stack this is. A word
-// names a context; see arch/word.h.
+// frame is not above the current one is dead, and no hook needs to report a function's return. The
+// bottom entry is the gate. Its frame is above everything and its word is in no cache slot, so a
+// call that pops down to the gate takes the slow path, which finds the current stack. A word
+// encodes a context; see arch/word.h.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct ThreadState;
 using arch::Word;
 
 inline constexpr std::uint32_t kUnitsOfNode = sizeof(format::Node) / format::kUnitBytes;
-// The largest file that words can name nodes of.
+// The size of the largest file whose nodes words can encode.
 inline constexpr std::uint64_t kMostArenaBytes =
     std::uint64_t{arch::kContextLimit} * sizeof(format::Node);
 
@@ -39,7 +39,7 @@ constexpr Word word_of(format::Ref node, std::uint32_t block) {
 }
 constexpr format::Ref node_of_word(Word word) { return arch::context_of(word) * kUnitsOfNode; }
 
-// A frame is the address of the function's return-address slot less FRAME_BIAS; see hooks.S.
+// A frame is the address of the function's return-address slot minus FRAME_BIAS; see hooks.S.
 using Frame = std::uint64_t;
 inline constexpr Frame kNoFrame = ~Frame{0} << 12;  // above all others, with room for the bias
 
@@ -48,8 +48,8 @@ struct Entry {
   Word word;
 };
 
-// One slot: "in this context, from this call site, to this callee: count at `calls`, go to `to`".
-// tag 0 is an empty slot; no context and site give it.
+// One slot: "in this context, from this call site, to this callee: count at `calls`, go to `to`". A
+// tag of 0 marks an empty slot; no context and site have this tag.
 struct Slot {
   std::uint64_t tag;
   std::uint64_t callee;  // as the hook saw it, not the function's start
@@ -75,7 +75,7 @@ inline Slot* find_slot(Slot* cache, Word context, std::uint64_t tag, std::uint64
   return slot->tag == tag && slot->callee == callee ? slot : nullptr;
 }
 
-// Thread-local, known to the assembly. All zero until the thread is attached and after it is
+// Thread-local, known to the assembly. All zero before the thread is attached and after it is
 // detached; then hooks return at once.
 struct Hot {
   Entry* top;         // newest entry

@@ -11,7 +11,7 @@ using format::SnapshotItems;
 
 std::uint32_t row_bytes_of(const Arena& arena) { return arena.header()->row_bytes; }
 
-// Calls visit(ref, item) for each item of records of one kind, as far as they were made.
+// Calls visit(ref, item) for each existing item of records of one kind.
 template <typename Item, typename Visit>
 void for_each_item(const Arena& arena, Kind kind, Visit visit) {
   arena.for_each(kind, [&](Ref ref) {
@@ -32,7 +32,7 @@ bool is_made(const format::Node* node) {
 }
 bool is_made(const format::Edge* edge) { return __atomic_load_n(&edge->to, __ATOMIC_ACQUIRE) != 0; }
 
-// Space for `count` items of `item_bytes`; keeps what there is, if it is enough.
+// Provides space for `count` items of `item_bytes`; keeps the existing space if it is enough.
 bool provide(Arena& arena, Ref* items, std::uint32_t* capacity, std::uint32_t count,
              std::uint32_t spare_percent, std::uint32_t item_bytes, Kind kind) {
   if (count <= *capacity) return true;

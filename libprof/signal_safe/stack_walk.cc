@@ -13,14 +13,14 @@ using arch::kernel_call;
 using arch::kernel_failed;
 
 constexpr std::uint64_t kPage = 4096;
-// On a stack with unknown bounds, how much above the stack pointer is read, one page at a time
+// On a stack with unknown bounds, this much above the stack pointer is read, one page at a time
 // after the kernel has confirmed that it is mapped.
 constexpr std::uint64_t kProbedBytes = 64 * 1024;
 
 bool is_known(const Stack& stack) { return stack.low != 0; }
 
-// A call's return address cannot be where a function begins, unless the call is the last
-// instruction of the code before, which then has an unwind entry.
+// A call's return address cannot be the start of a function, unless the call is the last
+// instruction of the preceding code, which then has an unwind entry.
 bool begins_function(std::uint64_t address) {
   const CodeRange range = code_range_at(address);
   return range.exact && range.start == address;
@@ -143,10 +143,10 @@ void StackWalk::locate_frame() {
   if (cfa_ != 0) return_slot_ = cfa_ - 8;
 }
 
-// A frame pointer leads to the caller's, and above that stands the return address. Other code keeps
-// other things in that register, so the caller's frame must lie above ours, and the caller must
-// have an unwind table, or a frame pointer that leads further up, or one of 0: it is the outermost
-// (the first function of a goroutine).
+// A frame pointer points to the caller's, and the return address is above that. Other code uses
+// that register for other values. So the caller's frame must lie above ours, and the caller must
+// have an unwind table, or a frame pointer that leads further up, or one of 0: then it is the
+// outermost frame (the first function of a goroutine).
 bool StackWalk::next_by_frame_pointer() {
   if (is_outermost_) {
     complete_ = true;
@@ -200,7 +200,7 @@ bool StackWalk::next() {
     locate_frame();
     return caller.pc != 0;
   }
-  // A frame above its caller would be a loop. An interrupted instruction may have left its frame
+  // A frame above its caller would make a loop. An interrupted instruction may have left its frame
   // already (the unwinder's jump to a landing pad).
   if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read(cfa_ - 8, &caller.pc)) {
     return false;

@@ -1,18 +1,19 @@
-// Walking a machine stack, from a hook or from the signal handler, by the unwind tables (.eh_frame)
-// of the code on it.
+// Walks a machine stack, from a hook or from the signal handler, by the unwind tables (.eh_frame)
+// of the code on the stack.
 //
-// It finds return addresses and the extent of each frame, and nothing else. So a frame's rule is
-// four numbers (what the CFA is based on, its offset, where the caller's rbp and rbx are saved),
-// worked out once for each address and remembered by the thread. Every read of the stack is checked
-// against the stack's bounds first. Unwind tables are read only from objects that the loader knows.
-// No lock, no allocation, and no system call on stacks whose bounds are known.
+// The walk finds only return addresses and the extent of each frame. So a frame's rule is four
+// numbers (the base of the CFA, its offset, where the caller's rbp and rbx are saved), computed
+// once for each address and remembered by the thread. Every read of the stack is checked against
+// the stack's bounds first. Unwind tables are read only from objects that the loader knows. No
+// lock, no allocation, and no system call on stacks whose bounds are known.
 //
-// Code without an unwind table (generated code, hand-written assembly) is left by its frame
-// pointer, the last resort, if what stands there can be a frame: see next_by_frame_pointer.
+// Code without an unwind table (generated code, hand-written assembly) is left through its frame
+// pointer, as a last resort, if the memory there can be a frame: see next_by_frame_pointer.
 //
-// libunwind is the oracle in the tests, not the engine. Its fast walk (unw_backtrace) reads memory
-// unchecked and crashed in nearly every run that sampled C++ exceptions being thrown (1.6.2). Its
-// safe walk takes 400 to 700 ns per frame, and it takes the loader's lock for each new object.
+// The tests use libunwind as the oracle. The recorder does not use it: its fast walk
+// (unw_backtrace) reads memory unchecked and crashed in nearly every run that sampled C++
+// exceptions being thrown (1.6.2). Its safe walk takes 400 to 700 ns per frame, and takes the
+// loader's lock for each new object.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ struct FrameRule {
   enum class Base : std::uint8_t {
     kUnknown,      // no unwind table, or a rule that is not handled
     kEnd,          // the outermost frame
-    kNoCaller,     // of an address that no call returns to: makecontext put it under its function
+    kNoCaller,     // for an address that no call returns to: makecontext put it under its function
     kSp,           // CFA = sp + cfa_offset
     kFp,           // CFA = fp + cfa_offset
     kRegister,     // CFA = another register + cfa_offset
@@ -61,18 +62,18 @@ struct RuleCache {
 // One frame after the other, innermost first.
 class StackWalk {
  public:
-  // `is_return`: `at` is what a call will return to, not an interrupted instruction.
+  // `is_return`: `at` is the state that a call returns to, not an interrupted instruction.
   StackWalk(ThreadState& thread, const MachineState& at, bool is_return = false);
 
   // The current frame.
   const MachineState& state() const { return state_; }
   // An address inside the instruction that the frame is in: that of the call, for a caller.
   std::uint64_t code_address() const { return state_.pc - (is_return_ ? 1 : 0); }
-  // Where on the stack the frame's pc was found; 0: it was not, or it belongs to a signal.
+  // The address on the stack of the frame's pc; 0: it was not found, or it belongs to a signal.
   std::uint64_t pc_slot() const { return pc_slot_; }
   // The frame pointer, if the extent of the frame depends on it; else 0.
   std::uint64_t needed_fp();
-  // The address of its return-address slot; 0 if unknown.
+  // The address of the frame's return-address slot; 0 if unknown.
   std::uint64_t return_slot() const { return return_slot_; }
 
   // Moves on to the caller; false at the outermost frame or where the walk cannot continue.

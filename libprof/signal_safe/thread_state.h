@@ -17,16 +17,16 @@ namespace fbleprof::signal_safe {
 struct Stack {
   std::uint64_t low = 0, high = 0;  // bounds of the machine stack; 0, 0 = unknown
   Entry* gate = nullptr;            // its bottom entry
-  Entry* limit = nullptr;           // its last entry but some slack
+  Entry* limit = nullptr;           // its last entry, minus some slack
   Entry* saved_top = nullptr;       // while another stack is in use
   format::Ref base = 0;             // the context in which its first function is called
   std::uint32_t beyond = 0;         // blocks entered when the stack was full, and not left yet
-  format::Ref tree = 0;             // whose nodes its entries name: the tree's root
+  format::Ref tree = 0;             // root of the tree whose nodes its entries name
 
   bool contains(std::uint64_t address) const { return address >= low && address < high; }
 };
 
-// Stands before the cache, in memory that the kernel wipes in a forked child (MADV_WIPEONFORK).
+// Placed before the cache, in memory that the kernel wipes in a forked child (MADV_WIPEONFORK).
 // After any fork, `alive` is 0 and no cache slot hits, so the child takes the slow path and notices
 // the fork before it writes to its parent's file.
 struct ForkCanary {
@@ -34,9 +34,9 @@ struct ForkCanary {
   std::uint64_t reserved[7];
 };
 
-// What a thread goes back to when it has recorded into another profile; see profile_switch.h.
+// The state to which a thread returns after it recorded into another profile; see profile_switch.h.
 struct ProfileFrame {
-  void* profile = nullptr;       // the one before
+  void* profile = nullptr;       // the previous one
   Stack* stack = nullptr;        // where the other one began,
   Entry* entry = nullptr;        // and its first entry
   CallTree* its_tree = nullptr;  // where the other one's tree is kept meanwhile
@@ -69,8 +69,8 @@ struct ThreadState {
   RuleCache rules;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made
-  std::uint64_t lot = 0;        // random state: which calls get a cache slot
-  std::uint64_t uncounted = 0;  // what is counted here is not shown: redone blocks
+  std::uint64_t lot = 0;        // random state: chooses the calls that get a cache slot
+  std::uint64_t uncounted = 0;  // counts here are not shown: redone blocks
 
   // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack; code
   // that interrupts them must not. It is a stack address of the holder, so a holder whose frame is
@@ -84,7 +84,7 @@ struct ThreadState {
   int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
   std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge
-  bool knows_faults = true;                          // that they are
+  bool knows_faults = true;                          // whether they could be read
   std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
   std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
 
@@ -105,7 +105,7 @@ inline bool is_busy(ThreadState& thread, std::uint64_t here) {
 // Proof that the caller, and not a signal handler of the thread, holds the thread's state.
 class BusyGuard {
  public:
-  // Two frames cannot stand at one address, so a holder at ours was left by longjmp.
+  // Two frames cannot be at one address, so longjmp left a holder at our address.
   explicit BusyGuard(ThreadState& thread)
       : thread_(thread), held_(!is_busy(thread, own_frame() + 1)) {
     if (held_) thread_.busy = own_frame();

@@ -1,5 +1,5 @@
-// Where the trampolines of rewritten functions are. A region holds those of one module, in slots
-// (arch/trampoline.h), and stays mapped when the module is unloaded.
+// The places of the trampolines of rewritten functions. A region holds the trampolines of one
+// module, in slots (arch/trampoline.h), and stays mapped when the module is unloaded.
 //
 // Lookups: any thread, hooks and handlers included; no lock, bounded by kMost.
 #pragma once
@@ -19,7 +19,7 @@ class Trampolines {
     std::uint64_t begin, end;  // of its slots
   };
 
-  // Call from one thread at a time. False: there are too many already.
+  // Call it from one thread at a time. False: there are too many regions already.
   bool add(std::uint64_t begin, std::uint64_t end) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == kMost) return false;

@@ -47,7 +47,7 @@ std::int64_t read_sleb(const std::uint8_t** at) {
   return value;
 }
 
-// A common information entry, as far as it matters.
+// The parts of a common information entry that matter here.
 struct Cie {
   std::uint64_t code_alignment = 1;
   std::int64_t data_alignment = 1;
@@ -125,7 +125,7 @@ struct TableRow {
   std::int32_t start, fde;  // relative to the header
 };
 
-// What the table says about an address: the entry that covers it, or the gap it lies in.
+// The table's answer for an address: the entry that covers it, or the gap around it.
 struct Found {
   CodeRange range;
   const std::uint8_t* fde = nullptr;

@@ -1,6 +1,6 @@
-// Reads .eh_frame_hdr and .eh_frame: where functions begin and end, and how to leave them. Reads
-// only the tables of loaded objects, which it trusts as the program itself does.
-// symbolize/unwind_ranges.cc reads those of files, and says why the two share no code.
+// Reads .eh_frame_hdr and .eh_frame: the bounds of functions, and how to leave them. Reads only the
+// tables of loaded objects, which it trusts as the program itself does. symbolize/unwind_ranges.cc
+// reads the tables of files, and says why the two share no code.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct CodeRange {
 // code that no object owns (JIT): size 0 and the page's start.
 CodeRange code_range_at(std::uint64_t address);
 
-// The same for an address in `object`, which the loader may not list yet. Size 0: its table is of
-// an unknown kind, or it has none.
+// The same for an address in `object`, which the loader may not list yet. Size 0: its table has an
+// unknown format, or it has none.
 CodeRange code_range_in(const LoadedObject& object, std::uint64_t address);
 
-// How many functions and parts of functions the object's unwind table lists, and where the one with
-// this number begins. They are in the order of their addresses.
+// The number of functions and parts of functions in the object's unwind table, and the start of the
+// one with this number. They are in order of address.
 std::uint32_t entry_count(const LoadedObject& object);
 std::uint64_t entry_start(const LoadedObject& object, std::uint32_t number);
 

@@ -10,13 +10,13 @@ namespace fbleprof::signal_safe {
 
 enum WaitWord : std::uint32_t {
   kWaitNs = 0,     // off the processor in a known call
-  kWaits,          // how often; short ones are gathered and count as one
+  kWaits,          // how often; gathered short waits count as one
   kLongestWaitNs,  // the longest of them
   kUnseenNs,       // off the processor, but in no known call: elapsed time - CPU time - waits
-  kEventWaitNs,    // of the waits: of kind WaitKind::kForEvents
-  kPeerWaitNs,     // and kForPeers
-  kHeldNs,         // what others waited for a lock that was let go of here, and how often; these
-  kHolds,          // four are added to by the threads that waited, atomically
+  kEventWaitNs,    // the waits of kind WaitKind::kForEvents
+  kPeerWaitNs,     // the waits of kind kForPeers
+  kHeldNs,         // waits of other threads for a lock released here, and how often;
+  kHolds,          // these four are added atomically, by the threads that waited
   kWokeNs,         // the same, for conditions and semaphores
   kWakes,
   kBytesRead,  // by the calls that may block

@@ -19,10 +19,10 @@ namespace {
 
 using format::Ref;
 
-// Less than this off the processor is no wait: the clocks themselves take as long.
+// Less time off the processor than this is no wait: reading the clocks takes as long.
 constexpr std::uint64_t kLeastChargedNs = 1'000;
 
-// What the wrapper knows of its call.
+// The facts that the wrapper knows about its call.
 struct Call {
   std::uint64_t frame;
   const void* callee;  // null: none
@@ -30,11 +30,11 @@ struct Call {
   const std::uint64_t* words() const { return reinterpret_cast<const std::uint64_t*>(frame); }
   std::uint64_t site() const { return words()[1]; }
   std::uint64_t return_slot() const { return frame + 8; }
-  // The caller, as the wrapper returns.
+  // The caller's state when the wrapper returns.
   MachineState state() const { return {site(), return_slot() + 8, words()[0], 0, nullptr}; }
 };
 
-// ---- What is known of a call's context
+// ---- Known contexts of calls
 
 const Entry* newest_entry(const ThreadState& thread, const Call& call) {
   const Entry* top = thread.hot->top;
@@ -53,7 +53,7 @@ KnownWait& slot_for(WaitThread& own, const Call& call) {
   return own.known[hash % WaitThread::kKnown];
 }
 
-// The context that is known of this call; null: none is.
+// The known context of this call; null if there is none.
 KnownWait* find(ThreadState& thread, WaitThread& own, const Call& call) {
   KnownWait& known = slot_for(own, call);
   if (known.frame != call.frame || known.site != call.site() || known.callee != call.callee ||
@@ -69,13 +69,13 @@ KnownWait* find(ThreadState& thread, WaitThread& own, const Call& call) {
   return &known;
 }
 
-// Keeps the return addresses that the last walk found, as far as there is room. They may be read
-// again as long as the thread has the stack on which they are.
+// Keeps the return addresses that the last walk found, as far as there is room. They can be read
+// again as long as the thread has the stack that holds them.
 void keep_returns(const ThreadState& thread, KnownWait& known, std::uint32_t walks_before) {
   const KnownStack& walked = thread.known;
   const Stack& stack = thread.main_stack;
   known.count = 0;
-  known.is_exact = walked.walks() == walks_before;  // the newest entry told all
+  known.is_exact = walked.walks() == walks_before;  // the newest entry was enough
   if (known.is_exact || !walked.is_whole() || stack.low == 0) return;
   const std::uint32_t frames = walked.frames();
   const std::uint32_t count = frames <= KnownWait::kFrames ? frames : KnownWait::kFrames;
@@ -97,7 +97,7 @@ bool is_counted(const ThreadState& thread, Ref node) {
          0;
 }
 
-// The call itself, below the context that makes it.
+// The node of the call itself, below the context that makes it.
 Ref node_of_call(const BusyGuard& guard, ThreadState& thread, const Call& call, Ref context) {
   Session& session = *thread.session;
   if (call.callee == nullptr) return context;
@@ -114,7 +114,7 @@ KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own
   const std::uint32_t walks = thread.known.walks();
   const Ref context = context_at(guard, thread, call.state(), Reached::kByReturn);
   KnownWait& known = slot_for(own, call);
-  // A handler that interrupts this must not hit.
+  // A handler that interrupts this must miss.
   known.frame = 0;
   asm volatile("" ::: "memory");
   keep_returns(thread, known, walks);
@@ -132,7 +132,7 @@ KnownWait& find_out(const BusyGuard& guard, ThreadState& thread, WaitThread& own
   return known;
 }
 
-// Walks at the begin of calls take a part of the time only.
+// Limits the share of time that walks at the begin of calls take.
 bool may_walk(const ThreadState& thread, WaitThread& own) {
   constexpr std::uint64_t kNsPerWalk = 50'000, kMost = 64;
   const std::uint64_t now = thread.session->clocks.wall_ns();
@@ -178,14 +178,14 @@ std::uint64_t off_processor(const ThreadState& thread, std::uint64_t cpu, std::u
   return passed > used ? passed - used : 0;
 }
 
-// The same, by the clocks as they are now.
+// The same, according to the current clocks.
 std::uint64_t off_processor_now(ThreadState& thread) {
   const Clocks& clocks = thread.session->clocks;
   constexpr int kTries = 4;
   for (int i = 0;; ++i) {
     const auto last = *static_cast<const volatile std::uint64_t*>(&thread.last_wall_ns);
     const std::uint64_t cpu = clocks.cpu_ns(), wall = clocks.wall_ns();
-    // A sample between the two would have charged some of it.
+    // A sample between the two readings would have charged some of the time.
     if (last != *static_cast<const volatile std::uint64_t*>(&thread.last_wall_ns) && i < kTries) {
       continue;
     }
@@ -194,8 +194,8 @@ std::uint64_t off_processor_now(ThreadState& thread) {
   }
 }
 
-// Not in a vfork child, which runs in its parent's memory; nor once the program has confined
-// itself: then a system call might end it.
+// Not in a vfork child, which runs in its parent's memory. Not in a program that has confined
+// itself: a system call might end it.
 bool may_charge(const ThreadState& thread) {
   return thread.session->options.waits &&
          arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
@@ -209,7 +209,7 @@ bool may_charge(const ThreadState& thread) {
   if (!guard) return;
   const std::uint64_t off = off_processor_now(thread);
   const std::uint64_t ns = off < most_ns ? off : most_ns;
-  // Short calls that hardly wait are asked less often: up to once in a millisecond or so.
+  // Short calls that hardly wait are examined less often: up to once in about a millisecond.
   constexpr std::uint32_t kMostPatience = 5;
   if (ns >= most_ns / 4) {
     own.patience = 0;
@@ -226,7 +226,7 @@ bool may_charge(const ThreadState& thread) {
   }
 }
 
-// Adds a short call to those that were not charged yet; their sum, if it is to be charged now.
+// Adds a short call to the uncharged ones; returns their sum, if it is time to charge it.
 std::uint64_t gather(WaitThread& own, std::uint64_t ns) {
   own.gathered_ns += ns;
   if (own.gathered_ns < own.limit_ns) return 0;
@@ -254,7 +254,7 @@ void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context
   own.open_frame = wait->frame;
   own.open_site = reinterpret_cast<const std::uint64_t*>(wait->frame)[1];
   wait->since_ns = thread.session->clocks.wall_ns();
-  // A reader that comes between takes no wait for another.
+  // Cleared first: a reader at this moment does not mix two waits.
   record->wait_since_ns = 0;
   asm volatile("" ::: "memory");
   record->wait_context = context;
@@ -262,7 +262,7 @@ void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context
   __atomic_store_n(&record->wait_since_ns, wait->since_ns, __ATOMIC_RELEASE);
 }
 
-// A handler's wait is over, and the one goes on that it interrupted, unless longjmp left that.
+// A handler's wait is over, and the wait that it interrupted continues, unless longjmp left that.
 void close(ThreadState& thread, WaitThread& own, const fbleprof_wait* wait) {
   format::Thread* record = thread.record;
   const bool goes_on = wait->outer_since_ns != 0 && wait->outer_frame > wait->frame;
@@ -328,10 +328,10 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
   }
   const Call call{wait->frame, wait->callee, wait->kind};
   KnownWait* known = find(*thread, *own, call);
-  // What is not exact (scripts, blocks, deep stacks) is found out again while there is time for it.
+  // Contexts that are not exact (scripts, blocks, deep stacks) are looked up again if time allows.
   if (known == nullptr || !known->is_exact) [[unlikely]] {
     if (!thread->canary->alive) {
-      // A forked child: attached to its own profile now, or to none.
+      // A forked child: attached to its own profile by this call, or to none.
       if (!adopt_forked_child(*thread) || fbleprof_hot.self->waits == nullptr) return;
       thread = fbleprof_hot.self;
       own = thread->waits;
@@ -357,7 +357,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   if (own == nullptr) return;
   close(thread, *own, wait);
   auto* known = static_cast<KnownWait*>(wait->context);
-  // In a child that a handler forked meanwhile, it is of the parent's memory.
+  // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
   const bool is_own = known >= own->known && known < own->known + WaitThread::kKnown &&
                       known->frame == wait->frame && known->callee == wait->callee;
   if ((bytes_read | bytes_written) != 0) {

@@ -1,28 +1,28 @@
-// Waits, by the context that waits.
+// Records waits by the context that waits.
 //
-// The wrappers of blocking calls (preload/waits) tell when such a call begins and ends. What a
-// thread spent off the processor meanwhile is charged to its context, with the call itself for a
-// leaf:
+// The wrappers of blocking calls (preload/waits) report when such a call begins and ends. The time
+// that a thread spent off the processor meanwhile is charged to its context, with the call itself
+// as a leaf:
 //
 //     min(duration of the call, elapsed time - CPU time since the thread's last charge)
 //
-// So a call that computes in the kernel is no wait, and nothing is charged twice. What is left of
+// So a call that computes in the kernel is no wait, and nothing is charged twice. The rest of
 // elapsed time - CPU time at a sample is *unseen*: the thread waited for a processor, for a page,
-// or in a call that nobody wrapped. For each node, and each thread,
+// or in a call that is not wrapped. For each node, and each thread,
 //
 //     CPU time + waits + unseen = elapsed time.
 //
-// Calls shorter than kLeastWaitNs are not charged one by one. They gather, and the call that makes
-// their sum cross a limit is charged with it. The limit is drawn by lot, so that calls that take
-// turns each get their share.
+// Calls shorter than kLeastWaitNs are not charged one by one. They are added up, and the call that
+// brings their sum above a limit is charged with the sum. The limit is random, so that calls that
+// take turns each get their share.
 //
-// A wait that still goes on when the file is read, or the program ends, belongs to its context,
-// too: idle workers are the longest waits there are. So the context must be known when a call
-// begins. Walking the stack then would cost each call that does not block a microsecond. Instead
-// the thread keeps what it found out before, with the return addresses on the stack that it
-// depended on, and compares them.
+// A wait that continues when the file is read, or when the program ends, belongs to its context,
+// too: idle workers have the longest waits. So the context must be known when a call begins. A walk
+// of the stack at that moment would cost each call that does not block a microsecond. Instead the
+// thread remembers earlier contexts, with the return addresses on the stack that they depended on,
+// and compares these addresses.
 //
-// The price off: nothing, because the wrappers are in a library of their own.
+// Costs nothing when off, because the wrappers are in a separate library.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,11 @@ namespace fbleprof::signal_safe {
 
 inline constexpr std::uint64_t kLeastWaitNs = 20'000;
 
-// The context of a blocking call, and what it depended on.
+// The context of a blocking call, and the facts that it depended on.
 struct KnownWait {
   static constexpr std::uint32_t kFrames = 24;
 
-  std::uint64_t frame, site;  // of the call; 0: none is known
+  std::uint64_t frame, site;  // of the call; 0: no known context
   const void* callee;
   Word word;  // of the newest entry of the shadow stack, and its frame
   Frame entry_frame;
@@ -46,19 +46,19 @@ struct KnownWait {
   format::Ref root, node;  // of the tree; of the call
   std::uint64_t* values;   // the node's
   std::uint32_t count;     // of return addresses
-  bool is_exact;           // these are all
+  bool is_exact;           // whether these are all
   struct {
     std::uint64_t slot, content;
   } returns[kFrames];
 };
 
-// A thread's own. It is wiped in a forked child: no context is known there, and the slow path
-// notices the fork.
+// A thread's own part. The kernel wipes it in a forked child: no context is known there, and the
+// slow path notices the fork.
 struct WaitThread {
   static constexpr std::uint32_t kKnown = 64;
 
   std::uint64_t random, gathered_ns, limit_ns;
-  std::uint32_t patience;             // the limit is 2^patience times as high: short calls compute
+  std::uint32_t patience;             // the limit is multiplied by 2^patience: short calls compute
   std::uint64_t open_frame;           // of the wait that the thread's record names,
   std::uint64_t open_site;            // and where it returns to
   std::uint64_t tokens, refilled_ns;  // for walks at the begin of calls: 2 % of the time
@@ -66,18 +66,18 @@ struct WaitThread {
   KnownWait known[kKnown];
 };
 
-// A thread takes over the memory.
+// A new thread takes over the memory.
 void start_thread(WaitThread& own);
 
-// Charges the wait that the thread is in, up to `wall`, if it is in one. `cpu`, `wall`: what its
-// clocks read. Any thread that ends the process, and the thread itself; needs no guard.
+// Charges the wait that the thread is in, if any, up to `wall`. `cpu` and `wall` are the readings
+// of its clocks. For the thread itself, and any thread that ends the process; needs no guard.
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall);
 
-// A sample met the thread at a stack pointer: charges the wait it is in. One that was left by
-// longjmp is charged for the last time.
+// A sample met the thread at a stack pointer: charges its current wait. A wait that longjmp left is
+// charged for the last time.
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp);
 
-// Charges what was off the processor between two charges, and in no known call.
+// Charges the time between two charges that was off the processor, but in no known call.
 void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns);
 
 }  // namespace fbleprof::signal_safe

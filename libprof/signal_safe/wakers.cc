@@ -12,7 +12,7 @@ namespace fbleprof::signal_safe {
 
 void note_waker(Session& session, const void* object, format::Ref row) {
   Waker& waker = session.wakers.places[wanted_place(object)];
-  // Nobody takes one note's row for another's.
+  // Clear the object first: no reader mixes the rows of two notes.
   waker.object.store(nullptr, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   waker.row.store(row, std::memory_order_relaxed);

@@ -1,13 +1,13 @@
 // libfbleprof_lua.so: the functions of Lua scripts as blocks of the C API, counted exactly.
 //
-// Lua tells a hook of each call, return and tail call; they are enter, leave and replace. The
-// program's own hook still gets what it asked for, and debug.gethook still shows it.
+// Lua calls a hook for each call, return and tail call, which become enter, leave and replace. The
+// program's own hook still gets the events that it asked for, and debug.gethook still shows it.
 //
-// The way in: Lua's interpreter runs the text of LUA_INIT before the script. It gets a call of ours
-// before that text, and no variable of the environment changes. Where liblua is a library, a new
-// state gets the hook when it is made.
+// How it starts: Lua's interpreter runs the text of LUA_INIT before the script. The adapter adds a
+// call of its own before that text, and changes no environment variable. Where liblua is a library,
+// a new state gets the hook when it is made.
 //
-// Everything here runs in the program's threads, outside of signal handlers.
+// All code here runs in the program's threads, outside of signal handlers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,9 +37,9 @@ Thread* thread() {
   return this_thread;
 }
 
-// debug.sethook and debug.gethook, which ours stand for.
+// The original debug.sethook and debug.gethook, which our functions replace.
 LuaFunction original_sethook, original_gethook;
-bool is_interposed;  // calls of lua_sethook meet ours
+bool is_interposed;  // our lua_sethook receives the program's calls
 
 template <typename Debug>
 void hook(lua_State* state, void* data);
@@ -94,7 +94,7 @@ void hook(lua_State* state, void* data) {
   if (__builtin_expect(coroutine->hook != nullptr, false)) pass_on(*coroutine, event, state, data);
 }
 
-// Which coroutine a function of the library `debug` is asked about.
+// The coroutine that a call of a function of the library `debug` asks about.
 lua_State* asked_about(lua_State* state) {
   return lua.type(state, 1) == kThread ? lua.tothread(state, 1) : state;
 }
@@ -106,7 +106,7 @@ void ask(lua_State* state, void*) {
 
 bool is_exact();
 
-// The program is to find its own hook, or none.
+// Restores the program's own hook, or none.
 void stop_asking(lua_State* state) {
   if (lua.gethook(state) == ask) lua.sethook(state, nullptr, 0, 0);
 }
@@ -137,7 +137,7 @@ int gethook_of_script(lua_State* state) {
   return results;
 }
 
-// Puts ours in the place of a function of the library `debug`.
+// Replaces a function of the library `debug` by ours.
 void stand_for(lua_State* state, const char* name, LuaFunction ours, LuaFunction* original) {
   const int top = lua.gettop(state);
   lua.getglobal(state, "debug");
@@ -161,7 +161,7 @@ GetEnv* libc_getenv() {
   return found;
 }
 
-// Only then every call is counted.
+// Every call is counted only then.
 bool is_exact() {
   const char* exact = libc_getenv()("FBLEPROF_EXACT");
   return exact && strcmp(exact, "on") == 0;
@@ -176,7 +176,7 @@ int forget(lua_State* main) {
   return 0;
 }
 
-// Something that Lua frees when it closes the state.
+// Makes an object that Lua frees when it closes the state.
 void note_end(lua_State* main) {
   static const char key = 0;
   const int top = lua.gettop(main);
@@ -215,13 +215,13 @@ void start(lua_State* main) {
   set(*coroutine);
 }
 
-// -- The way in: LUA_INIT --
+// -- Start by LUA_INIT --
 
-// What the interpreter runs: our call and, on the same line, the user's own text.
+// The text for the interpreter: our call and, on the same line, the user's own text.
 Text first_text;
 bool has_given;
 
-// lua -E does not ask for LUA_INIT; then only the script could.
+// With lua -E, only the script could read LUA_INIT.
 bool forbids_environment(int count, char** words) {
   for (int i = 1; i < count && words[i][0] == '-' && words[i][1]; ++i) {
     if (strcmp(words[i], "-E") == 0) return true;
@@ -236,7 +236,7 @@ __attribute__((constructor)) void look_at_arguments(int count, char** words) {
   has_given = forbids_environment(count, words);
 }
 
-// Between double quotes of Lua.
+// As a Lua string in double quotes.
 void add_quoted(Text& text, const char* value) {
   text.add("\"");
   for (char one[2] = {}; *value; ++value) {
@@ -247,7 +247,7 @@ void add_quoted(Text& text, const char* value) {
   text.add("\"");
 }
 
-// The name that this version asks for first: LUA_INIT_5_4.
+// The name that this version looks up first: LUA_INIT_5_4.
 bool is_versioned(const char* name) {
   constexpr char kPrefix[] = "LUA_INIT_5_";
   return strncmp(name, kPrefix, sizeof kPrefix - 1) == 0 &&
@@ -260,9 +260,9 @@ bool is_asked_for_text(const char* name) {
          (name[8] == 0 || is_versioned(name)) && has_recorder();
 }
 
-// Our text for the interpreter; null: not this time, the value itself is right.
+// Our text for the interpreter; null: return the variable's own value.
 char* text_for_interpreter(const char* name, const char* own) {
-  // The user's text has to run under the name of its variable, which messages show.
+  // The user's text must run under the name of its variable, which messages show.
   if (!own && name[8] != 0 && libc_getenv()("LUA_INIT")) return nullptr;
   has_given = true;
   Dl_info info;
@@ -277,7 +277,7 @@ char* text_for_interpreter(const char* name, const char* own) {
   } else if (own) {
     first_text.add(own);
   }
-  // What is cut off would run as half of a program.
+  // A text that was cut off would run as half of a program.
   return first_text.is_full() ? nullptr : const_cast<char*>(first_text.text());
 }
 
@@ -305,7 +305,7 @@ EXPORTED int fbleprof_lua_start(lua_State* state) {
   return 0;
 }
 
-// -- The way in where liblua is a library --
+// -- Start where liblua is a library --
 
 // The third argument is 5.5's.
 EXPORTED lua_State* lua_newstate(void* allocator, void* data, unsigned seed) {
@@ -320,7 +320,7 @@ EXPORTED lua_State* lua_newstate(void* allocator, void* data, unsigned seed) {
   return state;
 }
 
-// To the program, its own hook is the only one.
+// The program sees only its own hook.
 EXPORTED void lua_sethook(lua_State* state, LuaHook hook, int mask, int count) {
   const void* caller = __builtin_return_address(0);
   if (!find_lua(caller)) {
@@ -342,7 +342,7 @@ EXPORTED void lua_sethook(lua_State* state, LuaHook hook, int mask, int count) {
 
 namespace {
 
-// The program's hook of a state, if ours is in its place.
+// The program's hook of a state, if our hook replaces it.
 const Coroutine* hooked(lua_State* state) {
   stop_asking(state);
   return is_interposed && thread() && lua.gethook(state) == our_hook()

@@ -18,7 +18,7 @@ bool is_ours(void* function) {
 
 constexpr Layout kLayoutOf52{104, 72}, kLayoutOf53{40, 104}, kLayoutOf54{44, 112};
 
-// By what each version added.
+// Recognizes versions by the functions that each added.
 int version_of(const void* near) {
   const auto has = [near](const char* name) { return function_of_lua(name, near) != nullptr; };
   if (has("luaJIT_setmode") || !has("lua_callk")) return 0;
@@ -36,7 +36,7 @@ void* function_of_lua(const char* name, const void* near) {
   void* found = dlsym(RTLD_DEFAULT, name);
   if (found && is_ours(found)) found = dlsym(RTLD_NEXT, name);
   if (found) return found;
-  // A library that was loaded for one module alone.
+  // liblua may have been loaded for one module alone.
   Dl_info info;
   if (!near || dladdr(near, &info) == 0 || !info.dli_fname) return nullptr;
   void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

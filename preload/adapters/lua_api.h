@@ -1,7 +1,7 @@
-// Lua's C API and what the adapter reads of Lua's memory, for Lua 5.2 to 5.4. Nothing of Lua is
-// linked and none of its headers is used: one adapter serves all versions, and finds their
-// functions in the process. The offsets are those of 64-bit builds; functions.cc compares each with
-// what the API says before it is used.
+// Lua's C API and the parts of Lua's memory that the adapter reads, for Lua 5.2 to 5.4. The adapter
+// links no Lua and uses none of its headers: one adapter serves all versions, and finds their
+// functions in the process. The offsets are those of 64-bit builds; lua_functions.cc compares each
+// with the API's answer before use.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ struct lua_State;
 
 namespace fbleprof::adapters {
 
-// What a hook gets; 5.4 put the length of the source into it.
+// The argument of a hook; 5.4 added the length of the source.
 struct DebugOf52 {
   int event;
   const char *name, *name_what, *what, *source;
@@ -40,7 +40,8 @@ using LuaFunction = int (*)(lua_State*);
 enum Event : int { kCall = 0, kReturn = 1, kTailCall = 4 };
 inline constexpr int kMaskOfCalls = 1 << kCall | 1 << kReturn, kMaskOfCount = 1 << 3;
 
-// A slot of a Lua stack. The kind's lower bits: a Lua function, a C function, one with upvalues.
+// A slot of a Lua stack. The lower bits of the kind: a Lua function, a C function, one with
+// upvalues.
 struct StackSlot {
   const char* value;
   std::uint8_t kind;
@@ -48,8 +49,7 @@ struct StackSlot {
 inline constexpr std::uint8_t kKindBits = 0x3f, kLuaFunction = 0x06, kCFunction = 0x16,
                               kCClosure = 0x26;
 
-// One call. These of one coroutine are a list, and each serves again for the next call at its
-// depth.
+// One call. The calls of one coroutine are a list, and the next call at the same depth reuses each.
 struct CallInfo {
   StackSlot* function;
   void* stack_top;
@@ -58,13 +58,13 @@ struct CallInfo {
 
 inline constexpr std::size_t kPrototypeOfClosure = 24, kCodeOfCClosure = 24;
 
-// Where Lua keeps what the adapter needs of a function's prototype.
+// Where Lua keeps the fields of a function's prototype that the adapter needs.
 struct Layout {
   std::size_t line_defined, source;
 };
 
 struct LuaApi {
-  int version = 0;  // 502 to 504; 0: no Lua that the adapter knows
+  int version = 0;  // 502 to 504; 0: an unknown Lua or none
   Layout layout{};
 
   void (*sethook)(lua_State*, LuaHook, int mask, int count);
@@ -90,7 +90,7 @@ struct LuaApi {
   void (*createtable)(lua_State*, int items, int fields);
   int (*setmetatable)(lua_State*, int index);
   void (*rawsetp)(lua_State*, int index, const void* key);
-  // With one argument more in 5.4.
+  // 5.4 has one more argument.
   void* (*newuserdata)(lua_State*, std::size_t bytes, int values);
   int (*load)(lua_State*, const char* (*reader)(lua_State*, void*, std::size_t*), void* data,
               const char* name, const char* mode);
@@ -103,8 +103,8 @@ struct LuaApi {
 inline constexpr int kRegistry = -1001000;
 enum Type : int { kString = 4, kTable = 5, kThread = 8 };
 
-// The Lua of this process: found once, by the first call. `near` is an address in the library or
-// program that holds it. False: there is none that the adapter knows.
+// The Lua of this process, which the first call finds. `near` is an address in the library or
+// program that holds Lua. False: there is no Lua that the adapter knows.
 extern LuaApi lua;
 bool find_lua(const void* near);
 

@@ -7,7 +7,7 @@ namespace fbleprof::adapters {
 namespace {
 
 constexpr std::uint32_t kFirstCalls = 32, kFirstBuckets = 256;
-// Lua's own limit is a million slots of its stack, some four for a call.
+// Lua's own limit is a million slots of its stack; a call takes about four.
 constexpr std::size_t kMostEntries = 1 << 18;
 
 std::uint32_t bucket_of(const lua_State* state, std::uint32_t buckets) {
@@ -44,7 +44,7 @@ Coroutine* Coroutines::of(lua_State* state) {
   if (!made) return nullptr;
   made->state = state;
   made->next = *slot;
-  // A coroutine has the hook of the one that made it.
+  // A coroutine inherits the hook of its creator.
   if (current_) {
     made->hook = current_->hook;
     made->hook_mask = current_->hook_mask;
@@ -81,7 +81,7 @@ fbleprof_context* Coroutines::take_context() {
   return fbleprof_context_new(kMostEntries);
 }
 
-// A coroutine that has ended needs its context no more. One that has none gives its blocks up.
+// Frees the context of a coroutine that has ended. One without a context gives its blocks up.
 void Coroutines::leave_current() {
   Coroutine* from = current_;
   if (!from || from->is_first) return;
@@ -101,7 +101,7 @@ Coroutine* Coroutines::switch_to(lua_State* state, bool is_new) {
   } else {
     if (is_new) {
       to->count = 0;
-      // It hangs below what resumes it now.
+      // The coroutine is below the code that resumes it.
       if (to->context && fbleprof_context_reset(to->context) != 0) to->context = nullptr;
     }
     if (!to->context && to->count == 0) to->context = take_context();

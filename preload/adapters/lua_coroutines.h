@@ -1,9 +1,9 @@
-// What a thread runs of Lua: its coroutines, each with the calls that the hooks saw and the context
-// of the C API in which they stand.
+// The coroutines that a thread runs, each with the calls that the hooks saw and the context of the
+// C API for them.
 //
-// A call ends when Lua says so, or when a later event shows that it must have ended: errors end
-// calls without a word. Every event names its CallInfo and that of the caller, and what stands
-// above the caller is gone.
+// A call ends when Lua reports it, or when a later event shows that it must have ended: errors end
+// calls without a report. Every event names its CallInfo and the caller's, and calls above the
+// caller have ended.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ struct Coroutine {
   lua_State* state;
   Coroutine* next;            // in its bucket
   fbleprof_context* context;  // null: the thread's own stack, or none
-  bool is_first;              // has the thread's own stack
+  bool is_first;              // runs on the thread's own stack
   LuaCall* calls;
   std::uint32_t count, capacity;
-  std::uint64_t mark;  // without a context: what lies below its blocks
+  std::uint64_t mark;  // without a context: the depth below its blocks
   LuaHook hook;        // the program's own; null: none
   int hook_mask, hook_count;
 
   bool is_empty() const { return count == 0; }
   LuaCall& newest() { return calls[count - 1]; }
 
-  // Ends the newest calls down to that of `info`, which stays; all, if it is not among them.
+  // Ends the newest calls down to `info`, which stays; all calls, if `info` is not among them.
   void end_above(const CallInfo* info) {
     while (count != 0 && newest().info != info) fbleprof_leave(calls[--count].block);
   }
-  // Ends the call of `info` and all above it. Does nothing if it is not among them.
+  // Ends the call of `info` and all above it. Does nothing if `info` is not among them.
   void end(const CallInfo* info);
   void enter(const CallInfo* info, std::uint32_t block) {
     if (count == capacity && !grow()) return;
@@ -51,11 +51,11 @@ class Coroutines {
  public:
   Coroutine* current() const { return current_; }
 
-  // That of `state`; makes it if it is new. Null: there is no memory.
+  // The coroutine of `state`; made if it is new. Null: there is no memory.
   Coroutine* of(lua_State* state);
 
-  // The thread goes on in `state`. New: with its first call, so what was known of the address is
-  // a coroutine that is gone. Null: there is no memory.
+  // The thread continues in `state`. `is_new`: with its first call, so a known coroutine at that
+  // address has ended. Null: there is no memory.
   Coroutine* switch_to(lua_State* state, bool is_new);
 
  private:

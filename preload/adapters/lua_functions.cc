@@ -12,7 +12,7 @@ namespace fbleprof::adapters {
 namespace {
 
 constexpr std::uint32_t kFirstCapacity = 1024;
-// How many calls of a function without a name are asked for one: pcall and the like give none.
+// How many calls of a function without a name may look for one: pcall and the like give none.
 constexpr std::uint32_t kMostUnnamedCalls = 16;
 
 template <typename Value>
@@ -24,7 +24,7 @@ Value read(const char* address) {
 
 bool is_lua_function(const StackSlot& slot) { return (slot.kind & kKindBits) == kLuaFunction; }
 
-// What identifies the code: the prototype, or the address of a C function.
+// The identity of the code: the prototype, or the address of a C function.
 const char* key_of(const StackSlot& slot) {
   if ((slot.kind & kKindBits) == kCFunction) return slot.value;
   const std::size_t at = is_lua_function(slot) ? kPrototypeOfClosure : kCodeOfCClosure;
@@ -49,7 +49,7 @@ constexpr std::uint64_t as_key(std::uint64_t hashed) {
   return key != 0 ? key : 1;
 }
 
-// Of the Lua function on top of the stack.
+// For the Lua function on top of the stack.
 template <typename Debug>
 std::uint64_t key_of_code(lua_State* state, const Debug& debug) {
   std::uint64_t seed = 0xcbf29ce484222325;
@@ -100,7 +100,7 @@ std::uint32_t LuaFunctions::block_of(lua_State* state, Debug* debug, const CallI
   return learn(state, debug, function, known);
 }
 
-// Asks Lua for all that there is to know, and compares it with what was read from memory.
+// Asks Lua for all facts, and compares them with the values read from memory.
 template <typename Debug>
 std::uint32_t LuaFunctions::learn(lua_State* state, Debug* debug, const StackSlot& function,
                                   Known* known) {

@@ -1,10 +1,9 @@
-// From a function of Lua to its block.
+// Maps functions of Lua to their blocks.
 //
-// A function is its prototype: the code that Lua compiled for one piece of the source, whatever
-// names it is called by. Prototypes are garbage collected, and so are the chunks that a program
-// compiles again and again. So a block's key is a hash of the source, the lines and the code, and
-// what was compiled twice is one function. The prototype's address is only the fast way to the
-// block.
+// A function is its prototype: the code that Lua compiled for one piece of the source, under any
+// name. Prototypes are garbage collected, and so are chunks that a program compiles again and
+// again. So a block's key is a hash of the source, the lines and the code, and a source that was
+// compiled twice is one function. The prototype's address only speeds up the search for the block.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +15,13 @@ namespace fbleprof::adapters {
 // A thread's table of known functions.
 class LuaFunctions {
  public:
-  // The block of the function that `call` runs; `debug` is the hook's. 0: there is no space.
-  // Registers it if it is new, with the name by which it is called. Only in hooks and other calls
-  // of Lua's.
+  // The block of the function that `call` runs; `debug` is the hook's argument. 0: there is no
+  // space. Registers a new function, with the name by which it is called. Only in hooks and other
+  // calls from Lua.
   template <typename Debug>
   std::uint32_t block_of(lua_State* state, Debug* debug, const CallInfo* call);
 
-  // Lua is not laid out as expected: nothing more is to be recorded.
+  // Lua's memory layout is not as expected: record nothing more.
   bool is_wrong() const { return is_wrong_; }
 
  private:
@@ -31,7 +30,7 @@ class LuaFunctions {
     const char* source;
     int line;
     std::uint32_t block;
-    std::uint32_t unnamed_calls;  // left until we stop asking for the name
+    std::uint32_t unnamed_calls;  // left until the name is not looked up any more
   };
 
   Known* find(const char* key);

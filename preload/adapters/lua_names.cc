@@ -4,8 +4,8 @@ namespace fbleprof::adapters {
 
 namespace {
 
-// The name of the module at index + 1, and of its field at index + 3, of the table of modules at
-// `index`.
+// Adds the name of the module at index + 1, and of its field at index + 3. The table of modules is
+// at `index`.
 void add_names(lua_State* state, int index, Text& name) {
   const char* module = lua.tolstring(state, index + 1, nullptr);
   if (strcmp(module, "_G") != 0) name.add(module).add(".");

@@ -1,4 +1,4 @@
-// What Lua's functions are called, and where they are.
+// The names of Lua's functions, and their places in the source.
 #pragma once
 
 #include <string.h>
@@ -9,13 +9,13 @@
 namespace fbleprof::adapters {
 
 // "string.format": the name by which a loaded module has the function that is on top of the stack.
-// False: none has it. Not in signal handlers, as it pushes.
+// False: no module has it. Not in signal handlers, because it pushes values.
 bool module_name(lua_State* state, Text& name);
 
 // Calls visit(name, function) for each C function of the loaded modules.
 void for_each_c_function(lua_State* state, void (*visit)(const char* name, LuaFunction function));
 
-// Any path, as an absolute one.
+// Adds any path as an absolute one.
 inline void add_path(Text& text, const char* path) {
   if (*path != '/' && text.add_directory()) {
     text.add("/");
@@ -24,7 +24,7 @@ inline void add_path(Text& text, const char* path) {
   text.add(path);
 }
 
-// By which the caller calls it.
+// The name by which the caller calls the function.
 template <typename Debug>
 bool called_name(const Debug& debug, Text& name) {
   if (!debug.name) return false;
@@ -35,7 +35,7 @@ bool called_name(const Debug& debug, Text& name) {
   return true;
 }
 
-// As Lua's tracebacks name a function that has no other name.
+// The name that Lua's tracebacks give a function that has no other name.
 template <typename Debug>
 void name_by_place(const Debug& debug, bool is_main, Text& name) {
   if (is_main) {
@@ -47,7 +47,7 @@ void name_by_place(const Debug& debug, bool is_main, Text& name) {
   }
 }
 
-// "@script.lua" is a file; other sources are texts, whose beginning stands for them.
+// "@script.lua" is a file; other sources are texts, represented by their beginning.
 template <typename Debug>
 void file_of(const Debug& debug, Text& file) {
   if (*debug.source == '@') {

@@ -22,11 +22,11 @@ constexpr std::size_t kBytesOfString = 24;
 constexpr std::uint8_t kThreadKind = 8;
 constexpr std::uint8_t kKindOfObject = 8;  // byte of every collectable object
 
-// Where a call says whether its loop was entered for it.
+// Where a call records whether its loop was entered for it.
 struct CallLayout {
   std::size_t status;           // of RawCall
   std::uint8_t bit;             // of the status
-  bool fresh;                   // what the bit is if the loop was entered for this call
+  bool fresh;                   // the bit's value if the loop was entered for this call
   std::size_t status_of_state;  // 0: it runs, waits for another, or has ended
 
   bool is_fresh(const char* call) const { return (call[status] >> bit & 1) == (fresh ? 1 : 0); }
@@ -57,13 +57,13 @@ const char* object_in(const char* slot, std::uint8_t kind) {
 
 bool is_c(std::uint8_t kind) { return kind == kCFunction || kind == kCClosure; }
 
-// -- Finding the loop --
+// -- Finding the interpreter's loop --
 
 constexpr int kMostCallers = 8;
 const void* from_lua[kMostCallers];
 const void* from_c[kMostCallers];
 bool is_laid_out;
-std::size_t base_of_state;  // where the call is that a coroutine itself began with
+std::size_t base_of_state;  // the first call of a coroutine
 
 template <typename Debug>
 bool is_as_told(lua_State* state) {
@@ -108,7 +108,7 @@ const char* read_line(lua_State*, void* line, std::size_t* size) {
 
 constexpr std::size_t kMostSource = 1024;
 
-// A source ("@script.lua", or a text), as far as it fits.
+// A source ("@script.lua", or a text), cut to the available room.
 struct Source {
   char bytes[kMostSource];
 
@@ -139,7 +139,7 @@ std::uint64_t key_of(const char* source, int line) {
   return hash >> 8 | 1;
 }
 
-// As Lua's own short form of a source.
+// Adds Lua's own short form of a source.
 void add_source(Text& text, const char* source) {
   if (*source == '@' || *source == '=') {
     text.add(source + 1);
@@ -233,7 +233,7 @@ const void* find_loop(lua_State* main) {
   }
   lua.settop(main, top);
   if (!is_run || !is_laid_out) return nullptr;
-  // Behind themselves, both have the same functions of Lua, up to the one that the loop called.
+  // Above themselves, both have the same functions of Lua, up to the one that the loop called.
   int at = 1;
   while (at < kMostCallers && from_lua[at] && from_lua[at] == from_c[at]) ++at;
   return at < kMostCallers ? from_lua[at] : nullptr;
@@ -257,7 +257,7 @@ void LuaStack::remove(lua_State* main) {
   }
 }
 
-// The coroutine for which this one waits, of the same Lua; null: it does not.
+// The coroutine for which this one waits, of the same Lua; null: it does not wait.
 const char* LuaStack::waits_for(const char* state) {
   const char *call = nullptr, *global = nullptr, *slot = nullptr;
   StackSlot function{};
@@ -277,7 +277,7 @@ const char* LuaStack::waits_for(const char* state) {
     const char *its_global, *its_call;
     memcpy(&its_global, head + kGlobalOfState, sizeof its_global);
     memcpy(&its_call, head + kCallOfState, sizeof its_call);
-    // One that has yielded says so; one that has ended, or not begun, has no call.
+    // A coroutine that has yielded has that status; one that has ended, or not begun, has no call.
     if (head[kKindOfObject] != kThreadKind || its_global != global ||
         head[layout_of_calls().status_of_state] != 0 ||
         !peek(its_call + offsetof(RawCall, previous), &previous) || !previous) {
@@ -309,8 +309,8 @@ void LuaStack::find_chain() {
   }
 }
 
-// Of a very deep stack only the two ends are read. Notes the oldest calls; false: nothing stands
-// between them and the call that was reached.
+// Reads only the two ends of a very deep stack. Notes the oldest calls; false: no calls lie between
+// them and the call that was reached.
 bool LuaStack::skip_middle(Reading& reading) {
   reading.is_at_oldest = true;
   reading.oldest_left = 0;
@@ -337,7 +337,7 @@ bool LuaStack::next_call(Reading& reading) {
       if (!peek(chain_[reading.coroutine] + kCallOfState, &reading.call)) continue;
     }
     const char* before = nullptr;
-    // What a coroutine itself began with is no call.
+    // The first entry of a coroutine is not a call.
     if (peek(reading.call + offsetof(RawCall, previous), &before) && before) return true;
   }
 }
@@ -363,8 +363,8 @@ fbleprof_block LuaStack::block_of(const char* closure) {
   return known.block;
 }
 
-// False: the call is gone. A coroutine that was resumed has one invocation of the loop for all of
-// its calls, until the newest return.
+// False: the call has ended. A resumed coroutine has one invocation of the loop for all of its
+// calls, until the newest one returns.
 bool LuaStack::describe(const char* call, int coroutine, fbleprof_frame* frame) {
   RawCall raw{};
   StackSlot function{};
@@ -394,7 +394,7 @@ bool LuaStack::is_programs_own(const Reading& reading) const {
 }
 
 void LuaStack::ask_for_names(char* running) {
-  constexpr int kPatience = 256;  // samples, until an answer is not expected any more
+  constexpr int kPatience = 256;  // samples, after which no answer is expected
   auto* state = reinterpret_cast<lua_State*>(running);
   if (is_asking_ != 0 && ++is_asking_ < kPatience) return;
   if (lua.gethook(state)) return;  // the program's own
@@ -414,7 +414,7 @@ void LuaStack::learn_names(lua_State* state) {
 }
 
 int LuaStack::read(void* state, fbleprof_frame* frame) {
-  // A thread is sampled in less than 2 % of a period of a millisecond.
+  // Sampling a thread takes less than 2 % of a period of a millisecond.
   constexpr std::uint32_t kMostNewest = 256;
   auto& reading = *static_cast<Reading*>(state);
   if (!reading.has_begun) {
@@ -431,7 +431,7 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     reading.call = nullptr;
     reading.frames = 0;
   }
-  // What the program itself called is a function of C, as the machine stack tells.
+  // The machine stack shows that a C function called by the program itself comes next.
   if (!next_call(reading) || is_programs_own(reading)) {
     if (has_unnamed_) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
     return 0;

@@ -1,15 +1,15 @@
-// The functions of scripts on a thread's stack, as the recorder's handler reads them at a sample:
-// nothing is installed in Lua, which runs as without us.
+// Reads the functions of scripts on a thread's stack, in the recorder's handler at a sample.
+// Nothing is installed in Lua, which runs as without the profiler.
 //
-// A coroutine's calls are a list that begins in its lua_State. Which coroutine runs stands in no
-// variable; but one that waits for another was left by coroutine.resume, which has the other one as
-// its first argument, or by the function that coroutine.wrap made, which has it as an upvalue. So
-// the way leads from the main thread down to the coroutine that runs. Every read may meet memory
-// that is in the middle of a change or gone, and goes through fbleprof_peek.
+// A coroutine's calls are a list that begins in its lua_State. No variable names the running
+// coroutine. But a coroutine that waits for another was left by coroutine.resume, whose first
+// argument is the other one, or by the function that coroutine.wrap made, which has the other one
+// as an upvalue. So the reader goes from the main thread down to the running coroutine. Every read
+// may meet memory that is changing or freed, and uses fbleprof_peek.
 //
-// Lua's names for functions are not kept anywhere: Lua finds them in the caller's code. So when the
-// handler meets a new function, it sets a hook, which Lua allows a signal handler to do. The hook
-// runs before the next instruction, asks Lua for the names, and is gone.
+// Lua does not store names of functions: it finds them in the caller's code. So when the handler
+// meets a new function, it sets a hook, which Lua allows a signal handler to do. The hook runs
+// before the next instruction, asks Lua for the names, and removes itself.
 #pragma once
 
 #include "adapters/lua_api.h"
@@ -17,33 +17,33 @@
 
 namespace fbleprof::adapters {
 
-// Finds Lua's loop, and compares what the adapter reads with what the API says: runs a line of Lua
-// in `main`, its main thread. Null: they differ.
+// Finds Lua's loop, and compares the memory that the adapter reads with the API's answers: runs a
+// line of Lua in `main`, its main thread. Null: they differ.
 const void* find_loop(lua_State* main);
 
-// Registers the C functions of all loaded modules, by the modules' names for them.
+// Registers the C functions of all loaded modules, by the names that the modules give them.
 void name_c_functions(lua_State* state);
 
 class LuaStack {
  public:
-  // A main thread, which this thread runs.
+  // Adds a main thread, which this thread runs.
   void add(lua_State* main);
   void remove(lua_State* main);
 
-  // A reader of fbleprof_read_stack: in the handler.
+  // A reader for fbleprof_read_stack; runs in the handler.
   int read(void* state, fbleprof_frame* frame);
 
-  // `ask` is the hook that the handler sets; it is to call learn_names.
+  // `ask` is the hook that the handler sets; it must call learn_names.
   void ask_by(LuaHook ask) { ask_ = ask; }
 
-  // Asks Lua for the names of the functions that run in `state` and in those that wait for it. Not
-  // in handlers.
+  // Asks Lua for the names of the functions that run in `state` and in the coroutines that wait for
+  // it. Not in handlers.
   void learn_names(lua_State* state);
 
  private:
   static constexpr int kMostMains = 8, kMostCoroutines = 64, kMostOldest = 256, kKnown = 512;
 
-  // How far the reader is; in the recorder's memory, which is zeroed.
+  // The reader's progress, in the recorder's memory, which is zeroed.
   struct Reading {
     bool has_begun, is_at_oldest;
     int coroutine;  // of chain_
@@ -71,9 +71,9 @@ class LuaStack {
 
   const char* mains_[kMostMains];
   int main_count_;
-  const char* chain_[kMostCoroutines];  // from the main thread to the coroutine that runs
+  const char* chain_[kMostCoroutines];  // from the main thread to the running coroutine
   int chain_count_;
-  const char* oldest_[kMostOldest];  // calls of one coroutine that stand before those left out
+  const char* oldest_[kMostOldest];  // calls of one coroutine below those left out
   LuaHook ask_;
   int is_asking_;  // for how many samples
   bool has_unnamed_;

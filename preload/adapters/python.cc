@@ -1,24 +1,25 @@
 // CPython 3.9 to 3.13: the functions of scripts, by file and line, and the C functions they call.
 //
 // Sampled (the default): at a sample the handler reads the thread's own list of frames, from its
-// thread state. Nothing is installed in the interpreter, which runs as without us. A frame of 3.11
-// and later belongs to the invocation of the loop whose variables hold its mark: the thread state's
-// cframe (3.11, 3.12) or the entry frame (3.13). Up to 3.10 each invocation runs one function.
+// thread state. Nothing is installed in the interpreter, which runs as without the profiler. A
+// frame of 3.11 and later belongs to the invocation of the loop whose variables hold its mark: the
+// thread state's cframe (3.11, 3.12) or the entry frame (3.13). Up to 3.10 each invocation runs one
+// function.
 //
 // Exact (--exact): a profile function for all threads enters and leaves a block for each call. The
-// block's number is kept with the code object. Where the program sets a profile function of its
-// own, ours calls it.
+// block's number is kept with the code object. If the program sets its own profile function, ours
+// calls it.
 //
-// Nothing here is linked with Python: its functions are looked up by name, and its structures by a
-// table, which is compared with a live object.
+// The adapter does not link Python: it looks up functions by name, and finds structures by a table,
+// which it compares with a live object.
 #include "adapters/python_exact.h"
 #include "adapters/python_interpreter.h"
 #include "adapters/python_sampled.h"
 
 namespace python = fbleprof::adapters::python;
 
-// The recorder calls this once the interpreter is up, in a thread that holds its lock. `runtime` is
-// its variable _PyRuntime. Returns what cannot be done, in a line, or null.
+// The recorder calls this when the interpreter is ready, in a thread that holds the interpreter's
+// lock. `runtime` is the variable _PyRuntime. Returns a line that says what does not work, or null.
 extern "C" __attribute__((visibility("default"))) const char* fbleprof_python_start(void* runtime,
                                                                                     int exact) {
   if (const char* obstacle = python::find_interpreter(runtime)) return obstacle;

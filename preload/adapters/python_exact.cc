@@ -40,7 +40,7 @@ fbleprof_block block_of_frame(Address frame_object) {
   return block;
 }
 
-// The C functions that were called, by their definitions. The interpreter's lock is held.
+// The called C functions, by their definitions. The interpreter's lock is held.
 struct CFunction {
   Address method, name;
   fbleprof_block block;
@@ -83,7 +83,7 @@ bool CFunctions::grow() {
   return true;
 }
 
-// The type that defines the method: a base of the object's, mostly.
+// The type that defines the method: mostly a base of the object's type.
 Address defining_type(Address type, Address method) {
   for (; type; type = at<Address>(type, kTypeBase)) {
     for (Address one = at<Address>(type, kTypeMethods); one && at<Address>(one, 0);

@@ -5,12 +5,12 @@
 
 namespace fbleprof::adapters::python {
 
-// Begins to count, in all threads. False: this interpreter lacks what it needs.
+// Begins to count, in all threads. False: this interpreter lacks a needed function.
 bool start_exact();
 bool is_exact();
 
-// At a sample, in the signal handler: threads that C code started get the profile function, and
-// those where the program has set one of its own get ours before it.
+// At a sample, in the signal handler: installs the profile function in threads that C code started,
+// and installs ours before a profile function that the program has set.
 void claim_this_thread();
 
 }  // namespace fbleprof::adapters::python

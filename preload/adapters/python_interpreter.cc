@@ -46,7 +46,7 @@ bool find_functions() {
   return found;
 }
 
-// Whether a code object is what the table says: builds for debugging differ.
+// Whether a code object matches the table: debug builds differ.
 bool check_layout() {
   constexpr int kLine = 4711;
   void* code = python.new_empty_code("fbleprof.py", "fbleprof_name", kLine);

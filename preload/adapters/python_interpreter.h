@@ -1,5 +1,5 @@
-// CPython's structures and functions, as far as the adapter needs them: found at run time, because
-// nothing here is linked with Python.
+// The structures and functions of CPython that the adapter needs. It finds them at run time,
+// because it does not link Python.
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ namespace fbleprof::adapters::python {
 
 using Address = const char*;
 
-// Where the interpreter keeps what we read: bytes into its structures.
+// Byte offsets of the fields that we read in the interpreter's structures.
 struct Layout {
   int minor;               // Python 3.minor
   int thread_frames;       // thread state: its newest frame or, if has_cframes, its cframe
@@ -27,7 +27,7 @@ struct Layout {
 };
 constexpr int kTypeOf = 8;  // any object
 
-// The version that runs, and the types of its objects. Null until find_interpreter has found it.
+// The running version, and the types of its objects. Null before find_interpreter has found them.
 extern const Layout* layout;
 extern Address code_type, string_type, module_type;
 
@@ -47,10 +47,10 @@ struct Python {
 };
 extern Python python;
 
-// Finds all of these. Returns what is missing, in a line, or null. `runtime`: _PyRuntime. Call it
-// once, in a thread that holds the interpreter's lock.
+// Finds all of these. Returns a line that says what is missing, or null. `runtime`: _PyRuntime.
+// Call it once, in a thread that holds the interpreter's lock.
 const char* find_interpreter(void* runtime);
-// What counting needs beyond that.
+// Finds the additional functions that counting needs.
 bool find_exact_functions();
 
 template <typename T>
@@ -66,14 +66,14 @@ void put(Address object, int offset, T value) {
                    __ATOMIC_RELAXED);
 }
 
-// Reads what may be in the middle of a change, or gone.
+// Reads memory that may be changing, or freed.
 inline bool peek(Address from, void* to, size_t bytes) {
   return from && fbleprof_peek(from, to, bytes);
 }
 
-// The block of a code object; 0: it is none, or is in the middle of a change. Functions are known
-// by name, file and line: code objects come and go, and another one may have the same address. Any
-// thread, the signal handler included.
+// The block of a code object; 0: it is not one, or is changing. Functions are known by name, file
+// and line: code objects come and go, and another one may have the same address. Any thread, the
+// signal handler included.
 fbleprof_block block_of_code(Address code);
 
 }  // namespace fbleprof::adapters::python

@@ -6,8 +6,8 @@ namespace fbleprof::adapters::python {
 
 namespace {
 
-// Tells when a list leads back to where it was: in the middle of a change it may. Compares with the
-// places at powers of two.
+// Detects a list that leads back to an earlier place, which is possible while the list changes.
+// Compares with the places at powers of two.
 struct Progress {
   uint32_t steps, next_noted;
   Address noted;
@@ -25,7 +25,7 @@ struct Progress {
 
 constexpr unsigned kKnownCodes = 4;
 
-// How far the reader is.
+// The reader's progress.
 struct Reading {
   bool has_begun;
   Address cframe, frame, mark;
@@ -48,7 +48,7 @@ bool is_entry(Address frame) {
   return layout->entry >= 0 && at<uint8_t>(frame, layout->entry) == layout->entry_value;
 }
 
-// 3.13 keeps the mark at the end of the frames that it belongs to.
+// 3.13 keeps the mark at the end of the frames that share it.
 Address mark_of(Address frame) {
   char head[kFrameBytes];
   Progress frames{};
@@ -69,7 +69,7 @@ bool begin(Reading& reading) {
   return true;
 }
 
-// The frames of the invocation of the loop around the last one.
+// Moves to the frames of the next outer invocation of the loop.
 bool next_cframe(Reading& reading) {
   char head[24];
   if (!layout->has_cframes || !reading.cframes.may_go_on(reading.cframe)) return false;
@@ -105,7 +105,7 @@ int read_frame(void* state, fbleprof_frame* out) {
     if (is_extra) continue;
     out->block = reading.block_of(at<Address>(head, layout->code));
     if (out->block != 0) return 1;
-    // What follows no frame is none either.
+    // After an invalid frame there are no valid ones.
     reading.frame = nullptr;
   }
 }

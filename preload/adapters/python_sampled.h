@@ -5,7 +5,7 @@
 
 namespace fbleprof::adapters::python {
 
-// As fbleprof_read_stack says. Tells nothing where calls are counted.
+// As fbleprof_read_stack requires. Reports nothing while calls are counted.
 int read_frame(void* state, fbleprof_frame* out);
 
 }  // namespace fbleprof::adapters::python

@@ -1,4 +1,4 @@
-// The recorder, as an adapter sees it: the C API, by any libc's dlsym.
+// The recorder, as an adapter sees it: the C API, found with dlsym of any libc.
 #pragma once
 
 #include "allocations/loader.h"
@@ -7,10 +7,10 @@
 
 namespace fbleprof::adapters {
 
-// Whether there is one. Without it an adapter does nothing.
+// Whether the recorder is loaded. Without it an adapter does nothing.
 inline bool has_recorder() { return fbleprof_api_ != nullptr; }
 
-// Samples in the code that holds `address` are the profiler's own cost.
+// Samples in the code that holds `address` count as overhead.
 inline void own_code(const void* address) {
   using Own = void(const void*);
   if (auto* own = reinterpret_cast<Own*>(dlsym(RTLD_DEFAULT, "fbleprof_adapter_code")))

@@ -1,5 +1,4 @@
-// A short text that is put together without memory of the program's allocator. What does not fit is
-// cut off.
+// A short text, built without the program's allocator. Text that does not fit is cut off.
 #pragma once
 
 #include <string.h>
@@ -28,7 +27,7 @@ class Text {
     return add(number < 0 ? "-" : "").add(at);
   }
 
-  // The working directory. False: it is unknown.
+  // Adds the working directory. False: it is unknown.
   bool add_directory() {
     if (!getcwd(text_ + size_, sizeof text_ - size_)) {
       text_[size_] = 0;

@@ -1,5 +1,5 @@
-// The loader's calls, under the names that every libc since glibc 2.2.5 has: in libdl before 2.34,
-// which is therefore linked, in libc since. Not in signal handlers.
+// The loader's functions, with the names that every libc since glibc 2.2.5 has: in libdl before
+// 2.34, so libdl is linked; in libc since then. Not in signal handlers.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // The C library's allocator, wrapped.
 //
-// What is to be freed is taken out of the recorder's tables first: afterwards it may be another
-// thread's already. Only the allocator itself changes errno.
+// A block is taken out of the recorder's tables before it is freed: afterwards it may already
+// belong to another thread. Only the allocator itself changes errno.
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ void* reallocate(std::uint64_t caller, void* old, std::size_t bytes) {
   return block;
 }
 
-// For a function that may call another one of these.
+// For a function that may call another wrapped one.
 template <typename Allocate>
 void* told_once(std::uint64_t caller, std::size_t bytes, Allocate allocate) {
   const std::uint64_t before = told;

@@ -14,7 +14,7 @@ namespace {
 void* map(std::uint64_t caller, void* at, std::size_t bytes, int protection, int flags, int fd,
           off_t offset) {
   if (!has_next()) {
-    // The loader may need memory before it can look anything up.
+    // The loader may need memory before it can look up a function.
     return reinterpret_cast<void*>(fbleprof::arch::kernel_call(SYS_mmap, reinterpret_cast<long>(at),
                                                                static_cast<long>(bytes), protection,
                                                                flags, fd, offset));

@@ -1,12 +1,12 @@
-// operator new and delete, wrapped in all their forms.
+// Wraps operator new and delete in all their forms.
 //
-// libstdc++'s are malloc and free with another way to fail. So where they are the next ones, and
-// the program replaces none of them, a wrapper goes to the allocator behind malloc at once: the
-// call site is the program's then, and a hop is saved. Only what fails goes to libstdc++, which
-// asks the new-handler and throws. Other definitions (jemalloc's, tcmalloc's, mimalloc's) are
-// called, and told of if they did not come by malloc.
+// libstdc++'s are malloc and free with another way to fail. So if they are the next definitions,
+// and the program replaces none of them, a wrapper calls the allocator behind malloc directly: the
+// call site is then the program's, and a hop is saved. Only failures go to libstdc++, which asks
+// the new-handler and throws. Other definitions (jemalloc's, tcmalloc's, mimalloc's) are called,
+// and their blocks reported unless they came from malloc.
 //
-// There are no exceptions here, and no clean-up: what operator new throws passes through.
+// This file has no exceptions and no clean-up: exceptions of operator new pass through.
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,13 +35,13 @@ class NextOperator {
   void* find() {
     void* found = dlsym(RTLD_NEXT, name_);
     if (found == nullptr) {
-      // A C program loads C++ as a plugin: its library is in no scope of ours.
+      // In a C program that loads a C++ plugin, the C++ library is not in our scope.
       for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
         void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
         if (handle != nullptr && (found = dlsym(handle, name_)) != nullptr) break;
       }
     }
-    if (found == nullptr) abort();  // code that was compiled for C++ runs without its library
+    if (found == nullptr) abort();  // C++ code runs without its library
     __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
     return found;
   }
@@ -57,7 +57,7 @@ bool is_in_libstdcxx(void* function) {
          strstr(info.dli_fname, "libstdc++.so") != nullptr;
 }
 
-// Whether operator new is malloc and operator delete is free, whoever calls.
+// Whether operator new is malloc and operator delete is free, for all callers.
 enum class Shortcut : std::uint8_t { kUnknown, kNo, kYes };
 constinit Shortcut shortcut = Shortcut::kUnknown;
 
@@ -154,7 +154,7 @@ FBLEPROF_NEW_ALIGNED(_ZnamSt11align_val_t)
 FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
-// A block, and up to two arguments more: its size, its alignment, std::nothrow.
+// A block, and up to two more arguments: its size, its alignment, std::nothrow.
 #define FBLEPROF_DELETE(name)                       \
   static constinit NextOperator next_##name{#name}; \
   FBLEPROF_INTERPOSE void name(void* block) noexcept { release(next_##name, block); }

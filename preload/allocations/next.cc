@@ -15,7 +15,7 @@ bool is_looking = false;
 
 alignas(16) char early[16 * 1024];
 std::size_t early_used = 0;
-constexpr std::size_t kAlignment = 16;  // of blocks; before each stands its size
+constexpr std::size_t kAlignment = 16;  // of blocks; the size is stored before each block
 
 template <typename Function>
 void find(Function** function, const char* name) {
@@ -39,7 +39,7 @@ void find_next_allocator() {
   find(&next.mmap, "mmap");
   find(&next.munmap, "munmap");
   find(&next.mremap, "mremap");
-  // Last: it says that all are found.
+  // Last: it shows that all are found.
   decltype(next.malloc) found;
   find(&found, "malloc");
   __atomic_store_n(&next.malloc, found, __ATOMIC_RELEASE);

@@ -25,8 +25,8 @@ struct NextAllocator {
 // Null until it was looked up.
 extern constinit NextAllocator next;
 
-// Looks it up. While that goes on, and calls an allocator itself, next.malloc stays null: then
-// there is only early memory.
+// Looks it up. If the lookup itself calls an allocator, next.malloc is still null: then only early
+// memory is available.
 void find_next_allocator();
 inline bool has_next() {
   if (next.malloc == nullptr) [[unlikely]]
@@ -34,7 +34,8 @@ inline bool has_next() {
   return next.malloc != nullptr;
 }
 
-// A little memory from this library, which is never freed. `bytes_of_early`: of a block of it.
+// A little memory from this library, which is never freed. `bytes_of_early`: the size of such a
+// block.
 void* early_memory(std::size_t bytes);
 bool is_early(const void* block);
 std::size_t bytes_of_early(const void* block);

@@ -1,5 +1,5 @@
-// What the wrappers tell the recorder. Without it (only this library was preloaded) they tell
-// nobody.
+// The wrappers' reports to the recorder. Without the recorder (only this library was preloaded)
+// they report to nobody.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include "signal_safe/allocation_calls.h"
 
 #define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
-// Of the wrapper that uses it: where its caller's frame pointer and return address are.
+// The place of the caller's frame pointer and return address, in the wrapper that uses the macro.
 #define FBLEPROF_CALLER reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))
 
 extern "C" {
@@ -23,8 +23,8 @@ extern decltype(fbleprof_unmapping) fbleprof_unmapping __attribute__((weak));
 
 namespace fbleprof::preload {
 
-// How many allocations this thread has told of. An allocator's function may call another one that
-// is wrapped, too, or may not: whoever calls it looks whether the number has changed.
+// How many allocations this thread has reported. An allocator's function may or may not call
+// another wrapped one: its caller checks whether the number has changed.
 extern __thread std::uint64_t told __attribute__((tls_model("initial-exec")));
 
 inline void tell(std::uint64_t caller, const void* block, std::uint64_t bytes) {

@@ -16,15 +16,15 @@ namespace fs = std::filesystem;
 struct Known {
   const char* variable;
   const char* library;
-  std::string_view symbol;  // in every program that is such a runtime, or is linked with one
-  const char* modules;      // which are the runtime, besides the program
+  std::string_view symbol;  // every such program has it, or links a library that has it
+  const char* modules;      // modules of the runtime, besides the program
 };
 constexpr Known kKnown[] = {
     {"FBLEPROF_LUA", "libfbleprof_lua.so", "luaL_newstate",
      "liblua5.2,liblua5.3,liblua5.4,liblua,lua"},
 };
 
-// As a name of its own, among those of symbols.
+// As a whole name in the table of symbol names.
 constexpr std::string_view kMcount{"\0mcount", 8};
 
 bool is_off(const char* variable) {

@@ -13,9 +13,10 @@ struct Adapters {
   std::string error;                   // one line; not empty = an adapter is not installed
 };
 
-// Those for the program at `path`, or for the program that runs the script there. None if its
-// variable (FBLEPROF_LUA) is "off", or if the program has hooks of its own: what an adapter enters
-// would end with the runtime's function that called it. `recorder` is libfbleprof.so's path.
+// The adapters for the program at `path`, or for the program that runs the script there. None if
+// the adapter's variable (FBLEPROF_LUA) is "off", or if the program has its own hooks: an adapter's
+// blocks would end with the runtime's function that called the adapter. `recorder` is
+// libfbleprof.so's path.
 Adapters adapters_for(const std::string& path, const char* search_path,
                       const std::string& recorder);
 

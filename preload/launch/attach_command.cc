@@ -50,7 +50,7 @@ bool asks_for_help(const std::vector<std::string>& words) {
   return !words.empty() && (words[0] == "--help" || words[0] == "-h");
 }
 
-// A process whose tracer ends in the middle of this is lost.
+// If the tracer ended in the middle of this, the process would be lost.
 void hold_signals() {
   sigset_t ending;
   sigemptyset(&ending);
@@ -67,7 +67,7 @@ std::optional<pid_t> read_pid(const std::string& text) {
   return static_cast<pid_t>(value);
 }
 
-// What cannot be had in a program that runs already.
+// Options that a running program cannot have.
 std::string fault_of(const Request& request) {
   if (request.names || request.twice || request.windows.every.count() != 0) {
     return "--names, --runs and --window are for programs that fble-prof starts";
@@ -83,7 +83,7 @@ std::string fault_of(const Request& request) {
   return {};
 }
 
-// The settings as the recorder reads them, and the name of the file in the process's eyes.
+// The settings for the recorder, with the file's name as the process sees it.
 std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   std::vector<std::string> settings;
   std::string out;
@@ -109,7 +109,7 @@ std::string from_outside(pid_t pid, const std::string& profile) {
   return attach::has_own_files(pid) ? process + "/root" + profile : profile;
 }
 
-// Lets the recorder that is in the process begin or end.
+// Makes the recorder in the process start or stop.
 int turn(pid_t pid, const std::string& profile, bool on) {
   constexpr std::chrono::milliseconds kPatience(30);
   auto opened = RunningProfile::open(from_outside(pid, profile));

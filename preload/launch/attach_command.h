@@ -6,8 +6,8 @@
 
 namespace fbleprof::launch {
 
-// `words` are what follows "attach" or "detach". Each returns the exit status: 0 done, 1 the
-// process refused, 2 wrong usage.
+// `words` are those after "attach" or "detach". Each returns the exit status: 0 done, 1 the process
+// refused, 2 wrong usage.
 int attach(const std::vector<std::string>& words);
 int detach(const std::vector<std::string>& words);
 

@@ -6,7 +6,7 @@
 
 namespace fbleprof::launch {
 
-// `words` are what follows "ctl". Returns the exit status: 0 done, 1 the program did not do it, 2
+// `words` are those after "ctl". Returns the exit status: 0 done, 1 the program did not obey, 2
 // wrong usage.
 int control(const std::vector<std::string>& words);
 

@@ -14,7 +14,7 @@
 namespace fbleprof::launch {
 namespace {
 
-// What is in it changes programs' code: nobody else may write there.
+// Its files change programs' code: no other user may write to it.
 bool is_own_folder(const std::string& path) {
   constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
   struct stat status {};
@@ -30,7 +30,7 @@ bool make_folder(const std::string& path) {
   return is_own_folder(path);
 }
 
-// A whole file appears under its name, or none: two programs may make the same plan at once.
+// The file appears whole or not at all: two programs may make the same plan at once.
 bool write_whole(const std::string& path, const std::string& bytes) {
   std::string scratch = path + ".XXXXXX";
   const int fd = mkstemp(scratch.data());

@@ -5,11 +5,11 @@
 
 namespace fbleprof::launch {
 
-// The recorder's path, relative to that of fble-prof itself: as installed, or as built. "" = it is
-// in neither place.
+// The recorder's path, relative to fble-prof itself: as installed, or as built. "" if the recorder
+// is in neither place.
 std::string find_library();
 
-// Another library of ours, by its file's name, beside `library`. "" = it is not there.
+// The path of another library of ours, by file name, beside `library`. "" if it is not there.
 std::string find_beside(const std::string& library, const std::string& name);
 
 // LD_PRELOAD with `library` first and the others kept, each once. `current` may be null.

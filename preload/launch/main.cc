@@ -29,7 +29,7 @@ namespace {
 
 using namespace fbleprof::launch;
 
-// The same as shells use.
+// The status that shells use.
 constexpr int kWrongUse = 2;
 constexpr int kCannotRun = 126;
 constexpr int kNotFound = 127;
@@ -39,8 +39,7 @@ int give_up(int status, const std::string& line) {
   return status;
 }
 
-// The directory of --out, if it does not exist. Only the recorder can expand names with %e and the
-// like.
+// The missing directory of --out, or "". Only the recorder can expand names with %e and the like.
 std::string missing_directory(const Request& request) {
   for (const auto& [variable, value] : request.environment) {
     if (variable != "FBLEPROF_OUT") continue;
@@ -78,16 +77,16 @@ bool records_waits() {
   return waits != nullptr ? !is_off(waits) && measured != "ticks" : measured == "wall";
 }
 
-// AddressSanitizer refuses to run if another library is loaded before its own, as a preloaded one
-// is. It works all the same: a call that both intercept goes through both.
+// AddressSanitizer refuses to run if another library, such as a preloaded one, is loaded before its
+// own. The two work together all the same: a call that both intercept goes through both.
 void allow_asan_behind_us() {
   const char* options = std::getenv("ASAN_OPTIONS");
   std::string value = options && *options ? std::string(options) + ":" : "";
   setenv("ASAN_OPTIONS", (value + "verify_asan_link_order=0").c_str(), 1);
 }
 
-// `fble-prof push ...` is a separate program, installed beside this one, which must not depend on
-// code that reads profiles. `fble-prof -- push` runs a program that is called push.
+// `fble-prof push ...` is a separate program, installed beside this one, because this one must not
+// depend on code that reads profiles. `fble-prof -- push` runs a program that is called push.
 int become_push(char** argv) {
   std::error_code failure;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
@@ -96,7 +95,7 @@ int become_push(char** argv) {
   return give_up(kCannotRun, push + ": " + std::strerror(errno));
 }
 
-// What fble-prof does during the run and after it needs a parent of the program.
+// Work of fble-prof during or after the run needs a parent of the program.
 int run_and_wait(const std::function<int()>& become_program, const std::string& output,
                  std::uint64_t start_ns, const Request& request) {
   const bool has_windows = request.windows.every.count() != 0;
@@ -161,13 +160,13 @@ int main(int argc, char** argv) {
     setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);
   }
-  // By this the recorder tells this run's profiles, which it leaves alone, from the previous run's.
+  // The recorder keeps profiles of this run; this time tells them from the previous run's.
   const std::uint64_t start_ns = realtime_ns();
   setenv("FBLEPROF_RUN", std::to_string(start_ns).c_str(), 1);
   const Obstacle obstacle = obstacle_of(program.path);
   if (obstacle != Obstacle::kNone) say(explain(obstacle, name));
   // In a program of another class, the dynamic linker would complain about the recorder. In other
-  // programs that cannot be profiled it does no harm, and their children may be profiled.
+  // programs that cannot be profiled the recorder does no harm, and their children may be profiled.
   if (obstacle != Obstacle::kForeignElf) {
     const char* before = std::getenv("LD_PRELOAD");
     std::string preload = before != nullptr ? before : "";
@@ -198,7 +197,7 @@ int main(int argc, char** argv) {
         return give_up(kWrongUse,
                        "libfbleprof_wait.so was not found beside " + library + ": install it");
       }
-      // First: some calls that it wraps are the recorder's.
+      // The wrappers come first: some calls that they wrap are the recorder's.
       preload = with_preloaded(wrappers, preload.c_str());
     }
     setenv("LD_PRELOAD", preload.c_str(), 1);
@@ -214,7 +213,7 @@ int main(int argc, char** argv) {
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
   char** const command = argv + (argc - static_cast<int>(request.command.size()));
   const auto become_program = [&] {
-    // By this the recorder tells the program from its children.
+    // The recorder tells the program from its children by this.
     setenv("FBLEPROF_PROGRAM", std::to_string(getpid()).c_str(), 1);
     execvp(name.c_str(), command);
     return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));

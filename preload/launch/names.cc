@@ -35,7 +35,7 @@ std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t s
                                          OfRun which) {
   const fs::path path(out);
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  // The recorder expands %p and the like: what stands before the first is the same in all.
+  // The recorder expands %p and the like: the text before the first one is the same in all names.
   const std::string name = path.filename().string();
   const std::string prefix = name.substr(0, name.find('%'));
   std::vector<std::string> files;
@@ -55,7 +55,7 @@ void put_names_into(const std::vector<std::string>& files) {
   std::error_code failure;
   const fs::path self = fs::read_symlink("/proc/self/exe", failure);
   std::string report = (self.parent_path() / "fble-prof-report").string();
-  // In a build tree it stands in a folder of its own.
+  // In a build tree the report is in its own folder.
   if (access(report.c_str(), X_OK) != 0) {
     report = (self.parent_path() / "report" / "fble-prof-report").string();
   }
@@ -67,7 +67,7 @@ void put_names_into(const std::vector<std::string>& files) {
   const pid_t child = fork();
   if (child == 0) {
     unsetenv("LD_PRELOAD");
-    // The program's output is its own.
+    // Stdout belongs to the program.
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
     execv(report.c_str(), argv.data());

@@ -1,4 +1,4 @@
-// fble-prof --names: the run, and then the names of its functions put into its profiles.
+// fble-prof --names: puts the names of functions into a run's profiles at its end.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace fbleprof::launch {
 
 enum class OfRun { kEnded, kLive };
-// The profiles that a run which began at `since_ns` (since 1970) left under the name `out`: its own
-// and those of its child processes; or those that are being written.
+// The profiles of a run that began at `since_ns` (since 1970), under the name `out`: the program's
+// and its child processes', finished or not.
 std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t since_ns,
                                          OfRun which = OfRun::kEnded);
 

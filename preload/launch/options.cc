@@ -134,7 +134,7 @@ bool wants_value(const po::options_description& options, const std::string& name
   return option != nullptr && option->semantic()->min_tokens() > 0;
 }
 
-// How many words of `arguments` are ours: those before the program, "--" not included.
+// How many of `arguments` are ours: those before the program, except "--".
 std::size_t own_words(const po::options_description& options,
                       const std::vector<std::string>& arguments) {
   std::size_t at = 0;
@@ -183,7 +183,7 @@ bool is_tick_period(const std::string& text) {
   return value && *value >= 1 && *value <= 1'000'000'000;
 }
 
-// Bytes, or with K, M or G; from `least` to 64G.
+// Bytes, or a number with K, M or G; from `least` to 64G.
 bool is_bytes(const std::string& text, std::uint64_t least) {
   constexpr std::uint64_t kMost = 64ULL << 30;
   std::string digits = text;

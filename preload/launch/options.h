@@ -13,8 +13,8 @@ enum class Action { kRun, kHelp, kVersion };
 
 struct Request {
   Action action = Action::kRun;
-  // Settings of the recorder, as FBLEPROF_... variables. Options that were not given are not among
-  // them, so the environment's settings stay in force.
+  // Settings of the recorder, as FBLEPROF_... variables. Options that were not given are left out,
+  // so the environment's settings stay in force.
   std::vector<std::pair<std::string, std::string>> environment;
   bool names = false;                // put names into the profiles at the end of the run
   Windows windows;                   // snapshots during the run
@@ -27,7 +27,7 @@ struct Request {
 // word after "--", is the program; everything after it belongs to the program.
 Request read_request(const std::vector<std::string>& arguments);
 
-// The text of --help: what it is for, examples, options.
+// The text of --help: purpose, examples, options.
 std::string help();
 
 }  // namespace fbleprof::launch

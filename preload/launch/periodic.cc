@@ -15,7 +15,7 @@ using control::RunningProfile;
 
 namespace {
 
-// The time to sleep, which the end of the program cuts short.
+// A sleep that the end of the program interrupts.
 class Pause {
  public:
   void end() {
@@ -25,7 +25,7 @@ class Pause {
     }
     wake_.notify_all();
   }
-  // False: it is over.
+  // False: the program has ended.
   bool wait_until(std::chrono::steady_clock::time_point when) {
     std::unique_lock lock(mutex_);
     return !wake_.wait_until(lock, when, [this] { return is_over_; });
@@ -48,7 +48,7 @@ Status take_windows(RunningProfile& profile, const Windows& windows, Pause& paus
   return std::nullopt;
 }
 
-// The profile that the process `pid` of this run writes now.
+// The profile that process `pid` of this run is writing.
 std::optional<RunningProfile> find_profile(const std::string& out, std::uint64_t since_ns,
                                            pid_t pid) {
   for (const std::string& file : profiles_of_run(out, since_ns, OfRun::kLive)) {
@@ -72,7 +72,7 @@ ProgramRun run_with_windows(const std::function<int()>& become_program, const st
   std::thread taker;
   const ProgramRun run = run_program(become_program, [&](pid_t pid) {
     taker = std::thread([&, pid] {
-      // A program that replaces itself by exec goes on in another file.
+      // A program that replaces itself by exec continues in another file.
       do {
         auto profile = find_profile(out, since_ns, pid);
         if (!profile) continue;

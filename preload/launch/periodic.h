@@ -1,5 +1,5 @@
-// Snapshots at regular times, by which a report shows the last seconds of a program that runs for
-// days. Another process takes them, so they cost the program nothing.
+// Takes snapshots at regular times, so that a report can show the last seconds of a program that
+// runs for days. Another process takes them, so they cost the program nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fbleprof::launch {
 
-// Until the program has ended, or another program has taken its place, which is no failure.
+// Runs until the program has ended, or exec has replaced it, which is not a failure.
 Status take_windows(control::RunningProfile& profile, const Windows& windows);
 
 // fble-prof --window: runs `become_program` in a child process, as run_program does, and takes

@@ -18,8 +18,8 @@ void pass_on(int signal) {
   errno = saved;
 }
 
-// Those that a shell or a service manager sends to the one process that it knows. A terminal sends
-// its own to the program as well: they must not end us before it.
+// Signals that a shell or a service manager sends only to the process that it knows. A terminal
+// also sends its signals to the program: they must not end us before the program.
 constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
 constexpr int kOfTerminal[] = {SIGINT, SIGQUIT};
 
@@ -40,7 +40,7 @@ void prepare_signals() {
   are_prepared = true;
 }
 
-// In the child process of a second run, which would inherit what is ignored here.
+// In the child process of a second run, which would inherit the ignored signals.
 void restore_signals() {
   if (!are_prepared) return;
   for (const int signal : kPassedOn) sigaction(signal, &actions_before[signal], nullptr);
@@ -72,9 +72,9 @@ ProgramRun run_program(const std::function<int()>& become_program,
     return {};
   }
   g_program = child;
-  // Only now: the child, and what it becomes, keeps the signals' actions as they were.
+  // Only after the fork: the child, and the program that it becomes, keep the signals' actions.
   prepare_signals();
-  // Its threads are to leave all signals to this one.
+  // Its threads must leave all signals to this one.
   if (meanwhile) meanwhile(child);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   const int status = wait_for(child);
@@ -84,7 +84,7 @@ ProgramRun run_program(const std::function<int()>& become_program,
 
 int leave_like(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  // The program has left its core: there is nothing to learn from ours.
+  // The program has dumped its core: ours would be useless.
   const rlimit none = {0, 0};
   setrlimit(RLIMIT_CORE, &none);
   const int signal = WTERMSIG(status);

@@ -27,7 +27,7 @@ namespace {
 
 void tell(const std::string& line) { say("--runs: " + line); }
 
-// A file that both runs use from the same place on.
+// A file that both runs use from the same offset on.
 class Rewound {
  public:
   explicit Rewound(int fd) : fd_(fd) {
@@ -39,7 +39,7 @@ class Rewound {
   void rewind_input() const {
     if (at_ >= 0) lseek(fd_, at_, SEEK_SET);
   }
-  // What the first run wrote goes away: the second writes it again.
+  // Discards the first run's output: the second run writes it again.
   void rewind_output() const {
     if (!is_file_ || at_ < 0) return;
     if (ftruncate(fd_, size_) == 0) lseek(fd_, at_, SEEK_SET);
@@ -56,8 +56,8 @@ bool is_pipe(int fd) {
   return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-// Takes what the first run writes to stdout where that is a pipe: its reader is to see one run. The
-// program still writes to a pipe, and behaves as it does with one.
+// Reads the first run's stdout if that is a pipe, so that the pipe's reader sees one run. The
+// program still writes to a pipe, and behaves accordingly.
 class Drain {
  public:
   Drain() {
@@ -75,7 +75,7 @@ class Drain {
   ~Drain() {
     if (!reader_.joinable()) return;
     close(ends_[1]);
-    // A daemon that the program left may hold the other end for ever.
+    // A daemon that the program left may hold the other end forever.
     reader_.detach();
   }
   // In the child process.
@@ -93,7 +93,7 @@ bool read_header(const std::string& file, format::Header& header) {
   return static_cast<bool>(in.read(reinterpret_cast<char*>(&header), sizeof header));
 }
 
-// The profiles of one process; several, if it went on as another program.
+// The profiles of one process; several, if exec continued it as another program.
 std::vector<std::string> of_process(const std::vector<std::string>& files, pid_t pid) {
   std::vector<std::string> own;
   for (const std::string& file : files) {
@@ -105,7 +105,7 @@ std::vector<std::string> of_process(const std::vector<std::string>& files, pid_t
   return own;
 }
 
-// Puts `plain` behind the records of `counted`, whose reserved space goes away.
+// Puts `plain` behind the records of `counted`, whose reserved space is cut off.
 bool join(const std::string& counted, const std::string& plain) {
   format::Header counted_header{}, plain_header{};
   if (!read_header(counted, counted_header) || !read_header(plain, plain_header)) return false;
@@ -173,7 +173,7 @@ void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, p
 int run_twice(const TwoRuns& runs) {
   const Rewound input(STDIN_FILENO), output(STDOUT_FILENO);
   if (is_pipe(STDIN_FILENO)) {
-    // Who writes to the pipe may have been started with us. An idle pipe is no input.
+    // The writer of the pipe may have started together with us. An idle pipe counts as no input.
     constexpr int kWaitMs = 500;
     pollfd input_pipe = {STDIN_FILENO, POLLIN, 0};
     if (poll(&input_pipe, 1, kWaitMs) > 0 && (input_pipe.revents & POLLIN) != 0) {

@@ -11,13 +11,13 @@ namespace fbleprof::launch {
 
 struct TwoRuns {
   std::function<int()> become_program;  // returns only by failing
-  std::string out;                      // the name of the profile, as the recorder expands it
-  std::uint64_t since_ns = 0;           // when this began, since 1970
+  std::string out;                      // the profile's name as a template for the recorder
+  std::uint64_t since_ns = 0;           // start of both runs, since 1970
   bool names = false;                   // put names into the profile, too
 };
 
-// Returns the status to exit with: the counted run's. A run that a signal ended ends this program,
-// too, and no other follows.
+// Returns the exit status: the counted run's. If a signal ended a run, it ends this program too,
+// and no other run follows.
 int run_twice(const TwoRuns& runs);
 
 }  // namespace fbleprof::launch

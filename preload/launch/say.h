@@ -1,11 +1,11 @@
-// What fble-prof itself tells: lines on stderr.
+// fble-prof's own messages: lines on stderr.
 #pragma once
 
 #include <string>
 
 namespace fbleprof::launch {
 
-// `text` with ? for each control character: paths and names may hold any.
+// `text` with ? for each control character: paths and names may contain any.
 std::string printable(const std::string& text);
 
 // Prints "fble-prof: LINE".

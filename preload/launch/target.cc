@@ -89,7 +89,7 @@ bool gains_rights(const std::string& path) {
   return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// Whether the program is linked with a library whose name begins with this.
+// Whether the program links a library whose name begins with this.
 bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view prefix) {
   constexpr std::size_t kMaxEntries = 4096;
   std::vector<ElfW(Phdr)> loaded;
@@ -199,7 +199,7 @@ Program find_program(const std::string& name, const char* search_path) {
     return error == ENOENT || error == ENOTDIR ? Program{"", ENOENT} : Program{name, error};
   }
   const std::string_view path = search_path != nullptr ? search_path : "/bin:/usr/bin";
-  Program found{"", ENOENT};  // a file that cannot be run gives way to a later one that can
+  Program found{"", ENOENT};  // a later file that can be run is preferred
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     std::string candidate(path.substr(begin, end - begin));
@@ -265,8 +265,8 @@ std::string linked_allocator(const std::string& path) {
 
 namespace {
 
-// Makes a file in the directory as the recorder will, and removes it: 0, or why that fails. The
-// rights alone do not tell (root in /proc, a file system that ran out of inodes).
+// Makes a file in the directory as the recorder will, and removes it. Returns 0 or the errno of the
+// failure. Permissions alone do not decide (root in /proc, a file system without free inodes).
 int reason_not_to_make_file_in(const std::string& directory) {
   int fd = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && errno != EACCES && errno != EROFS && errno != ENOSPC) {

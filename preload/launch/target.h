@@ -9,7 +9,7 @@ namespace fbleprof::launch {
 
 struct Program {
   std::string path;  // "" = not found
-  int error = 0;     // errno: why it cannot be run; 0 = it may be tried
+  int error = 0;     // errno: why it cannot be run; 0 = try to run it
 };
 
 // Finds `name` as a shell would: as a path if it contains a slash, otherwise along `search_path`
@@ -19,7 +19,7 @@ Program find_program(const std::string& name, const char* search_path);
 enum class Obstacle {
   kNone,
   kStatic,      // no dynamic linker, so nothing is preloaded
-  kSetuid,      // runs with more rights than ours: the dynamic linker ignores LD_PRELOAD
+  kSetuid,      // runs with more rights than ours, so the dynamic linker ignores LD_PRELOAD
   kForeignElf,  // another word size or processor: the recorder cannot be loaded
 };
 
@@ -31,15 +31,15 @@ Obstacle obstacle_of(const std::string& path);
 // the first library.
 bool has_shared_asan(const std::string& path);
 
-// The program that runs in the end: for a script, the one that its first line names, also through
-// env. `search_path` as above.
+// The program that finally runs: for a script, the one that its first line names, also through env.
+// `search_path` as above.
 std::string program_of(const std::string& path, const char* search_path);
 
-// Whether the file holds one of the texts. False if it cannot be read.
+// Whether the file contains one of the texts. False if it cannot be read.
 bool holds_text(const std::string& path, std::initializer_list<std::string_view> texts);
 
-// The allocator that is linked into the program itself ("jemalloc"), by the texts that it brings
-// along, which stripped programs hold, too. "" = none that we know.
+// The allocator that is linked into the program itself ("jemalloc"), by texts that it contains,
+// even in stripped programs. "" = none that we know.
 std::string linked_allocator(const std::string& path);
 
 // Why no profile can be made at `path`, the value of --out: one clear line; "" if one can, or if

@@ -9,7 +9,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The number at the start, and what follows it.
+// The number at the start, and the rest of the text.
 template <typename Number>
 std::optional<Number> read_number(const std::string& text, std::string* rest) {
   Number value{};

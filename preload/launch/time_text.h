@@ -1,4 +1,4 @@
-// Times as people write them: 500ms, 10s, 5m, 1h; a number alone is of seconds.
+// Times as people write them: 500ms, 10s, 5m, 1h; a number alone is in seconds.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace fbleprof::launch {
 
-// Nothing if it is no such time, or longer than 1000 hours.
+// Nothing if the text is not such a time, or is longer than 1000 hours.
 std::optional<std::chrono::milliseconds> read_time(const std::string& text);
 
 // "1.5s", "12m 3s", for people.

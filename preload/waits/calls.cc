@@ -1,4 +1,4 @@
-// The calls that are wrapped as they are.
+// The calls that are wrapped without change.
 #include "waiting.h"
 
 namespace fbleprof::preload {

@@ -1,8 +1,8 @@
-// Locks, conditions and semaphores. Locks try first: a lock that is free costs a call more, and no
-// clock is read.
+// Locks, conditions and semaphores. Locks try first: a free lock costs one more call, and no clock
+// is read.
 //
-// A try takes a lock whenever the call itself would have taken it without waiting, and fails with
-// EBUSY wherever that would wait or fail because the thread has the lock already.
+// A try takes a lock whenever the call itself would take the lock without waiting. It fails with
+// EBUSY whenever the call would wait, or would fail because the thread has the lock already.
 #include <errno.h>
 #include <threads.h>
 
@@ -60,7 +60,7 @@ FBLEPROF_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
 FBLEPROF_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, EBUSY)
 FBLEPROF_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, EBUSY)
 
-// Who lets go of what others want says so before.
+// A thread reports before it releases an object that others want.
 #define FBLEPROF_LET_GO(name)                                  \
   FBLEPROF_WRAPPER(Word, name, Word object) {                  \
     if (is_wanted(object)) let_go(FBLEPROF_CALLER, object);    \
@@ -86,7 +86,7 @@ FBLEPROF_SEMAPHORE(sem_wait)
 FBLEPROF_SEMAPHORE(sem_timedwait)
 FBLEPROF_SEMAPHORE(sem_clockwait)
 
-// Waiting for a condition lets go of its lock.
+// Waiting for a condition releases its lock.
 #define FBLEPROF_CONDITION(name)                                                                  \
   FBLEPROF_WRAPPER(Word, name, Word condition, Word lock, Word c, Word d) {                       \
     if (is_wanted(lock)) let_go(FBLEPROF_CALLER, lock);                                           \

@@ -3,7 +3,7 @@
 #include "allocations/loader.h"
 #include "waiting.h"
 
-// Of this library; <link.h> declares it, but not as hidden.
+// This library's own; <link.h> declares it, but not as hidden.
 extern "C" const char _DYNAMIC[] __attribute__((visibility("hidden")));
 
 namespace fbleprof::preload {
@@ -28,7 +28,7 @@ namespace next {
 
 namespace {
 
-// Without the recorder. Before glibc 2.36, dlsym finds the oldest version of a name after a
+// For use without the recorder. Before glibc 2.36, dlsym finds the oldest version of a name after a
 // library; only these functions have versions that differ.
 void* find_by_loader(const char* name) {
   constexpr char kConditions[] = "pthread_cond_";

@@ -1,6 +1,6 @@
-// What the wrappers wrap: the next definitions of the functions in calls.def, libc's or another
-// preloaded library's. Found in the constructor, which keeps the loader's calls out of signal
-// handlers and forked children; or at the first call, if that comes before.
+// The functions that the wrappers wrap: the next definitions of the functions in calls.def, in libc
+// or another preloaded library. The constructor finds them, which keeps the loader's calls out of
+// signal handlers and forked children; an earlier first call finds them itself.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Next {
     }
     return reinterpret_cast<Function*>(function);
   }
-  // As it was found in the constructor; null, too, if no library had it then.
+  // As the constructor found it; also null if no library had it then.
   template <typename Function>
   Function* as_found() const {
     return reinterpret_cast<Function*>(__atomic_load_n(&function_, __ATOMIC_ACQUIRE));

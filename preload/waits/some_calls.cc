@@ -1,4 +1,4 @@
-// Calls of which only some block, and one that takes more words.
+// Calls of which only some block, and a call that takes more words.
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -69,7 +69,7 @@ FBLEPROF_WRAPPER(Word, getnameinfo, Word a, Word b, Word c, Word d, Word e, Word
   return wait_in_seven(next::getnameinfo, FBLEPROF_CALLER, a, b, c, d, e, f, g);
 }
 
-// A call that makes a process or thread returns twice: it is passed on by a jump.
+// A call that makes a process or thread returns twice, so it is passed on by a jump.
 FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
   if (may_block(number)) {
     return wait_in_seven(next::syscall, FBLEPROF_CALLER, number, a, b, c, d, e, f);

@@ -1,6 +1,6 @@
-// Streams. Most calls find what they need in the stream's buffer, and cannot block: these are
-// passed on at once. Looking takes no lock. Another thread may change the buffer meanwhile, and
-// then a wait is not recorded, or a call that does not block is.
+// Streams. Most calls find their data in the stream's buffer, and cannot block: these are passed on
+// at once. The check takes no lock. Another thread may change the buffer meanwhile; then a wait is
+// missed, or a call that does not block is recorded.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ std::size_t buffered(const FILE* stream) {
   return at < end ? static_cast<std::size_t>(end - at) : 0;
 }
 
-// 0, too, for streams whose lines are written when they end.
+// Also 0 for line-buffered streams.
 std::size_t room(const FILE* stream) {
   const char *at = stream->_IO_write_ptr, *end = stream->_IO_write_end;
   return at < end ? static_cast<std::size_t>(end - at) : 0;

@@ -1,10 +1,10 @@
-// What all wrappers do: they tell the recorder when a call begins and ends. Without the recorder
-// (only this library was preloaded) they tell nobody.
+// The common part of all wrappers: they report to the recorder when a call begins and ends. Without
+// the recorder (only this library was preloaded) they report to nobody.
 //
-// A wrapper is a function of words: the registers that hold arguments go on as they came, those
-// that a call does not use included, and so does the result. So one shape fits all calls. Wrappers
-// may be left by longjmp, by cancellation, and never, and all that happens in a forked or vforked
-// child too.
+// A wrapper is a function of words: the registers that hold arguments are passed on unchanged,
+// including those that a call does not use, and so is the result. So one shape fits all calls. A
+// wrapper may be left by longjmp or cancellation, or may never return, also in a forked or vforked
+// child.
 #pragma once
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "signal_safe/wait_calls.h"
 
 #define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
-// Of the wrapper that uses it: where its caller's frame pointer and return address are.
+// The place of the caller's frame pointer and return address, in the wrapper that uses the macro.
 #define FBLEPROF_CALLER reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))
 // A wrapper of the function `name`, under a name that libc's headers do not declare.
 #define FBLEPROF_WRAPPER(result, name, ...)                             \
@@ -63,7 +63,7 @@ class Waiting {
   std::uint64_t read_ = 0, written_ = 0;
 };
 
-// The result of a call that no library has; a program can find ours all the same.
+// The result of a call that no library has: a program can still find our wrapper.
 inline Word missing() {
   errno = ENOSYS;
   return -1;

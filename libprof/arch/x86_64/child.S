@@ -1,6 +1,6 @@
-/* long fbleprof_start_child(long flags, void* stack, void (*function)(void*), void* argument):
- * a clone that runs function(argument) on `stack`, and ends when it returns. Not libc's clone: the
- * program may have its own, and it would be told of this one. */
+/* long fbleprof_start_child(long flags, void* stack, void (*function)(void*), void* argument): a clone
+ * that runs function(argument) on `stack`, and ends when the function returns. Not libc's clone: the
+ * program may interpose its own clone, which would see this call. */
         .text
         .globl  fbleprof_start_child
         .hidden fbleprof_start_child

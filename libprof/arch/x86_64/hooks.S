@@ -11,8 +11,8 @@
  * arguments), r10 (the static chain) and all vector registers are live. No instruction here touches
  * a vector register, and the C++ behind fbleprof_enter_slow is compiled without them.
  *
- * All of it is one stretch of text, fbleprof_hooks_begin to _end, so the handler recognizes a sample
- * of our own cost by its address.
+ * All of the code is one stretch of text, fbleprof_hooks_begin to _end, so the handler recognizes by
+ * its address a sample that is our own overhead.
  */
 #include "arch/hot_layout.h"
 
@@ -33,7 +33,7 @@ fbleprof_hooks_begin:
 
 /* A fork in a signal handler gives the child new caches and shadow stacks, while the hook that the
  * handler interrupted still holds addresses of the old ones. Between the labels named here a hook has
- * changed nothing for good (but a count, in the parent's file): in the child it starts again at
+ * changed nothing permanently, except a count in the parent's file: in the child it starts again at
  * `resume`. capture/fork_child reads the table. */
 .macro RESTARTABLE begin, end, resume
         .pushsection .rodata.fbleprof_restarts, "a", @progbits
@@ -48,8 +48,8 @@ fbleprof_hooks_begin:
 fbleprof_restarts:
         .popsection
 
-/* In a template that is copied: the offset of fbleprof_hot is to be added to the last four bytes of
- * the instruction before. capture/switching reads the table. */
+/* In a template that is copied: the copier adds the offset of fbleprof_hot to the last four bytes of
+ * the previous instruction. capture/switching reads the table. */
 .macro ADD_OFFSET_HERE
         .pushsection .rodata.fbleprof_offsets, "a", @progbits
         .long   661f - 4 - fbleprof_near_hook
@@ -64,7 +64,8 @@ fbleprof_offsets:
         .popsection
 
 /* Puts into rcx the slot for the tag in rdx and the callee, for a call in the context of the entry at
- * rax, and compares its tag; see arch/word.h. r11 = TLS offset of fbleprof_hot, but in a template. */
+ * rax, and compares the slot's tag; see arch/word.h. Except in a template, r11 = TLS offset of
+ * fbleprof_hot. */
 .macro FIND_SLOT callee, is_template=0
         mov     \callee, %rcx
         crc32q  %rdx, %rcx
@@ -79,10 +80,10 @@ fbleprof_offsets:
         cmp     %rdx, SLOT_TAG(%rcx)
 .endm
 
-/* The other slot of the pair. Without it, two frequent calls that share a first slot would go to the
- * slow path each time (up to 3 % of the calls of a run of Lua, depending on where code was loaded). A
- * call that hits here goes to the slow path once in 64 times, which moves it to the first slot: so
- * the more frequent call has the first one. */
+/* The other slot of the pair. Without it, two frequent calls that share a first slot would always go to
+ * the slow path (up to 3 % of the calls of a run of Lua, depending on where code was loaded). A call
+ * that hits here goes to the slow path once in 64 times, which moves the call to the first slot, so the
+ * more frequent call gets the first slot. */
 .macro FIND_OTHER_SLOT callee
         xor     $SLOT_BYTES, %rcx
         cmp     %rdx, SLOT_TAG(%rcx)
@@ -95,8 +96,8 @@ fbleprof_offsets:
         jnz     7b
 .endm
 
-/* Saves what a C++ function may clobber (rax, rcx, rdx, and perhaps r11, are in the red zone already)
- * and remembers the stack pointer in rbp. */
+/* Saves the registers that a C++ function may clobber (rax, rcx, rdx, and perhaps r11, are in the red
+ * zone already) and keeps the stack pointer in rbp. */
 .macro SAVE_REST saved=24
         .cfi_remember_state
         sub     $\saved, %rsp
@@ -128,8 +129,9 @@ fbleprof_offsets:
         .cfi_adjust_cfa_offset -8
         .endr
 .endm
-/* Attaches the thread, then starts the hook again. The thread then has a self, whether or not it can
- * be profiled, so there is no second attempt. For hooks that are ordinary calls with two arguments. */
+/* Attaches the thread, then starts the hook again. After that the thread has a self, whether or not it
+ * can be profiled, so there is no second attempt. For hooks that are ordinary calls with two arguments.
+ */
 .macro ATTACH_AND_RETRY name
         cmpq    $0, %fs:HOT_SELF(%r11)
         jne     2b
@@ -231,8 +233,8 @@ fbleprof_offsets:
         mov     -32(%rsp), %r11
   .endif
         ret
-/* Dead entries. An offset of 0 means that we are not relocated yet (a hook in an IFUNC resolver of
- * a library that the loader relocates before us); then rax is the thread's control block. */
+/* Dead entries. An offset of 0 means that the library is not relocated yet (a hook in an IFUNC resolver
+ * of a library that the loader relocates first); then rax is the thread's control block. */
 3:      test    %r11, %r11
         jz      2b
 31:     sub     $ENTRY_BYTES, %rax
@@ -275,7 +277,8 @@ fbleprof_offsets:
         RESTORE_ALL \saved
         ret
         .cfi_restore_state
-/* A thread without a shadow stack: the library is not ready, has finished, or did not see it start. */
+/* A thread without a shadow stack: the library is not ready, has finished, or did not see the thread
+ * start. */
 5:      cmpq    $0, %fs:HOT_SELF(%r11)
         jne     2b
         cmpb    $0, fbleprof_attach_lazily(%rip)
@@ -292,13 +295,13 @@ fbleprof_offsets:
 
 /* gcc -pg -mfentry: the first instruction of the function. */
 ENTRY_HOOK __fentry__, 0
-/* -pg: after the prologue; -pg keeps frame pointers. */
+/* -pg: called after the prologue; -pg keeps frame pointers. */
 ENTRY_HOOK mcount, 1
         .globl  _mcount
         .set    _mcount, mcount
 
-/* Rewritten functions: called by a trampoline. gcc keeps values in r11 across calls of functions that
- * it knows not to use r11 (-fipa-ra), so r11 is kept like any other. */
+/* Rewritten functions: a trampoline calls this hook. gcc keeps values in r11 across calls of functions
+ * that do not use r11 (-fipa-ra), so the hook keeps r11 like any other register. */
         .hidden fbleprof_exact_hook
 ENTRY_HOOK fbleprof_exact_hook, 0, HOOK_EXACT, 32
 
@@ -306,10 +309,10 @@ ENTRY_HOOK fbleprof_exact_hook, 0, HOOK_EXACT, 32
         .hidden fbleprof_patched_hook
 ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
 
-/* Its hot path, as a template for a copy near each module with patchable functions, which call it
- * directly. Thread-local variables are reached by constants, so it needs no r11. What the hot path
- * cannot do goes to the hook itself, which starts anew: its address stands NEAR_HOOK_ADDRESS bytes
- * before the copy. */
+/* The hook's hot path, as a template. Each module with patchable functions has a copy near it, which
+ * the functions call directly. The copy reaches thread-local variables by constants, so it needs no
+ * r11. For anything else it jumps to the original hook, which starts from the beginning: the hook's
+ * address is NEAR_HOOK_ADDRESS bytes before the copy. */
         .globl  fbleprof_near_hook
         .hidden fbleprof_near_hook
         .type   fbleprof_near_hook, @function
@@ -371,10 +374,10 @@ fbleprof_near_hook_end:
 fbleprof_offsets_end:
         .popsection
 
-/* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site).
- * An ordinary call: all argument registers are free. Inlined functions share their frame with the
- * function around them, so an entry with an equal frame is live. The frame is the hook's own less the
- * bias of 8 bytes, which is above that of anything the function calls. */
+/* -finstrument-functions: void __cyg_profile_func_enter(void* function, void* call_site). An ordinary
+ * call: all argument registers are free. Inlined functions share their frame with the function around
+ * them, so an entry with an equal frame is live. The frame is the hook's own minus the bias of 8 bytes;
+ * it lies above the frames of everything that the function calls. */
         .globl  __cyg_profile_func_enter
         .type   __cyg_profile_func_enter, @function
         .p2align 6
@@ -422,11 +425,11 @@ __cyg_profile_func_enter:
         .cfi_endproc
         .size   __cyg_profile_func_enter, .-__cyg_profile_func_enter
 
-/* void __cyg_profile_func_exit(void* function, void* call_site).
- * Compilers tail-call it: then the frame is already gone, and the return address on the stack is
- * the function's own, its call site. They also split functions: the head, which calls the hook above,
- * is inlined, and the rest, which calls this one, has a frame of its own, below. So if no entry lies
- * at our frame or below, fbleprof_exit_slow(function, our return address or 0) decides. */
+/* void __cyg_profile_func_exit(void* function, void* call_site). Compilers tail-call it: then the frame
+ * is already gone, and the return address on the stack is the function's own, its call site. They also
+ * split functions: the head, which calls the hook above, is inlined, and the rest, which calls this
+ * hook, has a frame of its own, below. So if no entry is at our frame or below,
+ * fbleprof_exit_slow(function, our return address or 0) decides. */
         .globl  __cyg_profile_func_exit
         .type   __cyg_profile_func_exit, @function
         .p2align 6
@@ -466,7 +469,7 @@ __cyg_profile_func_exit:
         je      1b
         mov     %rax, %fs:HOT_TOP(%r11)
         ret
-/* It has lost its second argument: the child goes on without dropping the entry. */
+/* The hook has lost its second argument: the child continues without dropping the entry. */
         RESTARTABLE 0b, 2b, 2b
         RESTARTABLE 3b, 5f, 2b
 5:      test    %r11, %r11
@@ -476,8 +479,8 @@ __cyg_profile_func_exit:
         .size   __cyg_profile_func_exit, .-__cyg_profile_func_exit
 
 /* void fbleprof_enter(fbleprof_block block). As for a native call, the return address is the site: a
- * slot is filled only after the caller was proven. The callee is the block's number with all bits above
- * it set, where no code lies (callee_of_block). The entry inherits the frame of the entry below it.
+ * slot is filled only after the caller was proven. The callee is the block's number with all higher
+ * bits set; no code lies there (callee_of_block). The entry inherits the frame of the entry below it.
  * Entries above our own return-address slot are live. */
         .globl  fbleprof_enter
         .type   fbleprof_enter, @function
@@ -555,10 +558,10 @@ fbleprof_leave:
         .cfi_endproc
         .size   fbleprof_leave, .-fbleprof_leave
 
-/* long fbleprof_preserving_vectors(long (*function)(void*), void* argument): calls foreign code from
- * a slow path, where all vector registers may hold the program's arguments. Foreign code is the
- * loader's, libc's, and ours above the signal-safe layer; it may use any vector register.
- * 0xe7: x87, SSE, AVX and the three parts of AVX-512: 2688 bytes. */
+/* long fbleprof_preserving_vectors(long (*function)(void*), void* argument): calls foreign code from a
+ * slow path, where all vector registers may hold the program's arguments. Foreign code is code of the
+ * loader, of libc, and our code above the signal-safe layer; it may use any vector register. 0xe7: x87,
+ * SSE, AVX and the three parts of AVX-512: 2688 bytes. */
         .globl  fbleprof_preserving_vectors
         .hidden fbleprof_preserving_vectors
         .type   fbleprof_preserving_vectors, @function

@@ -1,6 +1,6 @@
-/* bool fbleprof_copy_or_fail(void* to, const void* from, size_t bytes): copies; false if `from` cannot
- * be read. A fault at one of its two loads is answered by going on at `fbleprof_copy_fails`: the
- * handler of SIGSEGV and SIGBUS does that (arch/peek.h). */
+/* bool fbleprof_copy_or_fail(void* to, const void* from, size_t bytes): copies; returns false if `from`
+ * cannot be read. After a fault at one of its two loads, the handler of SIGSEGV and SIGBUS continues at
+ * `fbleprof_copy_fails` (arch/peek.h). */
         .text
         .globl  fbleprof_copy_or_fail, fbleprof_copy_word, fbleprof_copy_byte, fbleprof_copy_fails
         .hidden fbleprof_copy_or_fail, fbleprof_copy_word, fbleprof_copy_byte, fbleprof_copy_fails

@@ -1,21 +1,24 @@
 /* fbleprof: named blocks, virtual time and control, for programs and language runtimes.
  *
  * This header is all that a program needs; there is no library to link. When the program runs under
- * libfbleprof.so (preloaded or linked), the calls record; otherwise each is a load and a branch. It
- * works in PIE and non-PIE executables, shared libraries and plugins. In a static executable, where
- * nothing can be preloaded, the calls do nothing. A library older than this header ignores the
- * calls that it does not know.
+ * libfbleprof.so (preloaded or linked), the calls record; otherwise each call is a load and a
+ * branch. The header works in PIE and non-PIE executables, shared libraries and plugins. In a
+ * static executable, where nothing can be preloaded, the calls do nothing. A library older than
+ * this header ignores the calls that it does not know.
  *
  *     static fbleprof_block parse;
  *     parse = fbleprof_block_new("parse", __FILE__, __LINE__);   // once
  *     fbleprof_enter(parse);  ...  fbleprof_leave(parse);
  *
  * Any thread may make any call. Signal handlers may too, unless noted otherwise. The calls take no
- * locks and allocate nothing, unless noted otherwise. Prices are CPU time on a 2 GHz server.
+ * locks and allocate nothing, unless noted otherwise. Costs are CPU time on a 2 GHz server. Without
+ * the recorder, calls that return a pointer or a block return NULL or 0. All strings are
+ * NUL-terminated.
  *
- * Blocks and functions with hooks can call each other in any order. A block ends when it is left,
- * but no later than the native function that called fbleprof_enter, if that function has hooks. So
- * a function that only wraps fbleprof_enter must have none: mark it FBLEPROF_WRAPPER.
+ * Blocks and functions with hooks can call each other in any order. A block ends when the program
+ * leaves it, and at the latest when the native function that called fbleprof_enter returns, if that
+ * function has hooks. So a function that only wraps fbleprof_enter must have none: mark it
+ * FBLEPROF_WRAPPER.
  */
 #ifndef FBLEPROF_H
 #define FBLEPROF_H
@@ -29,29 +32,29 @@ extern "C" {
 
 #define FBLEPROF_API_VERSION 1
 
-/* A named block: 1 and up. 0 is none (not profiled, or no space): all calls accept and ignore it.
- */
+/* A named block: 1 and up. 0 means no block (not profiled, or no space); all calls accept and
+ * ignore 0. */
 typedef uint32_t fbleprof_block;
 
 /* A separate stack of entries, for a green thread of a runtime. */
 typedef struct fbleprof_context fbleprof_context;
 
-/* What fbleprof_context_switch returns if it did nothing. Switching to it does nothing either. */
+/* fbleprof_context_switch returns this if it did nothing. Switching to it does nothing either. */
 #define FBLEPROF_NOT_SWITCHED ((fbleprof_context*)-1)
 
-/* A profile of its own within the process: what the threads do that record into it. */
+/* A separate profile within the process: it holds what threads do while they record into it. */
 typedef struct fbleprof_profile fbleprof_profile;
 
-/* Where a block comes from. Zero what you do not know. */
+/* Where a block comes from. Set unknown fields to zero. */
 typedef struct fbleprof_source {
-  const char* name;     /* NUL-terminated, as are the others; up to 65535 bytes */
-  const char* file;     /* as the report is to open it: an absolute path is best */
+  const char* name;     /* up to 65535 bytes; longer strings are cut */
+  const char* file;     /* the path that the report will open; preferably absolute */
   uint32_t line;        /* from 1 */
   uint32_t column;      /* from 1 */
   const char* language; /* "Lua", "Scheme" */
 } fbleprof_source;
 
-/* A runtime's own numbers for its blocks are 1 to this. */
+/* A runtime can give its blocks numbers of its own, from 1 to this. */
 #define FBLEPROF_MOST_NUMBER 0x1fffffffu
 
 /* One context of the profile so far, as fbleprof_query shows it. */
@@ -68,7 +71,7 @@ typedef struct fbleprof_visit {
   uint64_t cpu_ns;     /* self, without the profiler's own cost */
   uint64_t wall_ns;    /* self */
   uint64_t ticks;      /* self */
-  /* since the table has block_add: */
+  /* only if the API table has block_add: */
   fbleprof_block block; /* 0: not a block */
   uint32_t line;        /* of a block; 0: unknown */
   uint32_t column;
@@ -78,16 +81,16 @@ typedef struct fbleprof_visit {
   size_t profile_length;
 } fbleprof_visit;
 
-/* One function on a runtime's own stack, as a reader tells it to fbleprof_read_stack. */
+/* One function on a runtime's own stack, as a reader reports it to fbleprof_read_stack. */
 typedef struct fbleprof_frame {
-  fbleprof_block block; /* 0: not to be shown */
-  uint32_t goes_on;     /* without marks, 1: the same frame of the loop runs the next one, too */
-  /* An address on the machine stack inside the frame of the interpreter's loop that runs it, such
-   * as that of a variable of the loop; 0: unknown. */
+  fbleprof_block block; /* 0: do not show it */
+  uint32_t goes_on;     /* without marks; 1: the same loop frame also runs the next function */
+  /* An address on the machine stack inside the frame of the interpreter's loop that runs the
+   * function, for example the address of a variable of the loop; 0: unknown. */
   uint64_t mark;
 } fbleprof_frame;
 
-/* The functions, as the library exports them in one table. New ones are added at the end only. */
+/* The table of functions that the library exports. New functions are added only at the end. */
 struct fbleprof_api {
   uint32_t version, size; /* FBLEPROF_API_VERSION; bytes of the table */
   fbleprof_block (*block_new)(const char* name, const char* file, int line);
@@ -146,7 +149,7 @@ static void fbleprof_attach_(void) {
   const struct fbleprof_api* table;
   if (fbleprof_api_ != NULL || fbleprof_dlsym_ == NULL) return;
   table = (const struct fbleprof_api*)fbleprof_dlsym_((void*)0, "fbleprof_api_table");
-  /* Another version has another table; what stands after the first 13 functions, its size tells. */
+  /* Another version has another table. The size tells which functions follow the first 13. */
   if (table == NULL || table->version != FBLEPROF_API_VERSION) return;
   if (table->size < offsetof(struct fbleprof_api, leave_newest)) return;
   fbleprof_api_ = table;
@@ -157,7 +160,7 @@ static void fbleprof_attach_(void) {
   } while (0)
 #define FBLEPROF_CALL_OR_(call, otherwise) \
   (FBLEPROF_LIKELY_NULL_(fbleprof_api_) ? (otherwise) : fbleprof_api_->call)
-/* For functions that an older library does not have. */
+/* For functions that an older library may lack. */
 #define FBLEPROF_HAS_(name)                 \
   (!FBLEPROF_LIKELY_NULL_(fbleprof_api_) && \
    fbleprof_api_->size > offsetof(struct fbleprof_api, name))
@@ -178,31 +181,33 @@ static void fbleprof_attach_(void) {
 
 /* -- Blocks -- */
 
-/* Registers a block, at any time. Copies `name` and `file`; file may be NULL, line 0. Registering
- * the same name again makes another block. 0: no space. Some 0.3 us. Not from signal handlers. */
+/* Registers a block and copies `name` and `file`. `file` may be NULL and `line` 0. A second
+ * registration of the same name makes another block. Returns 0 if `name` is NULL or there is no
+ * space. Takes about 0.3 us. Not for signal handlers. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_new(const char* name, const char* file, int line) {
   return FBLEPROF_CALL_OR_(block_new(name, file, line), 0);
 }
-/* The same with all that is known of the block, under the runtime's own `number`, 1 to
- * FBLEPROF_MOST_NUMBER; 0: any. A number that is in use keeps its counts and gets the new source.
- * Some 64 bytes a block, and its name. Not from signal handlers. */
+/* As fbleprof_block_new, with a full description. `number` is the runtime's own number for the
+ * block, 1 to FBLEPROF_MOST_NUMBER; 0: the library chooses one. A number that is in use keeps its
+ * counts and gets the new source. Returns 0 on error. Takes about 64 bytes for each block, and its
+ * name. Not for signal handlers. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_add(uint32_t number, const fbleprof_source* source) {
   return FBLEPROF_NEW_CALL_OR_(block_add, (number, source), 0);
 }
-/* The block of a key, often the address of the runtime's function object; 0: none was registered.
- * Keys are 1 to 2^56-1. One hash lookup: 3 ns. */
+/* Returns the block registered under `key` (1 to 2^56-1), often the address of the runtime's
+ * function object; 0 if there is none. Takes one hash lookup: 3 ns. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_of_key(uint64_t key) {
   return FBLEPROF_NEW_CALL_OR_(block_of_key, (key), 0);
 }
-/* Registers a block under a key. Where the key has one, that now stands for another function (an
- * address was used again): the key means the new block from now on. Not from signal handlers,
- * except in a reader of fbleprof_read_stack. */
+/* Registers a block under `key` (1 to 2^56-1), or returns the key's block if the source is the
+ * same. If the source differs (the address was used again), the key gets a new block. Returns 0 on
+ * error. Not for signal handlers, except in a reader of fbleprof_read_stack. */
 FBLEPROF_INLINE_ fbleprof_block fbleprof_block_with_key(uint64_t key,
                                                         const fbleprof_source* source) {
   return FBLEPROF_NEW_CALL_OR_(block_with_key, (key, source), 0);
 }
-/* Gives a block another name; its counts stay. 0, or -1: no such block, or no space. Not from
- * signal handlers. */
+/* Gives a block another name; its counts stay. Returns 0, or -1 if there is no such block, the name
+ * is empty, or there is no space. Not for signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_block_rename(fbleprof_block block, const char* name) {
   return FBLEPROF_NEW_CALL_OR_(block_rename, (block, name), 0);
 }
@@ -210,95 +215,105 @@ FBLEPROF_INLINE_ int fbleprof_block_rename(fbleprof_block block, const char* nam
 /* -- Enter and leave -- */
 
 /* Begins a block: counts one call in the current context and charges what follows to the block.
- * 1.5 ns; some 50 ns if code without hooks calls it that functions with hooks have called. */
+ * Takes 1.5 ns, or about 50 ns if the caller is code without hooks that a hooked function called.
+ */
 FBLEPROF_INLINE_ void fbleprof_enter(fbleprof_block block) { FBLEPROF_CALL_(enter(block)); }
-/* Begins the blocks of a sequence, each within the one before. Leaving the first one ends them all,
- * unless it stands among the others, too. */
+/* Begins the blocks of a sequence, each within the previous one. Leaving the first block ends them
+ * all, unless the first block is also among the others. */
 FBLEPROF_INLINE_ void fbleprof_enter_all(const fbleprof_block* blocks, size_t count) {
   FBLEPROF_NEW_CALL_(enter_all, (blocks, count));
 }
-/* As fbleprof_enter, called from a line (1 to 2^24-1) of the file of the block around it. With
- * --callsites, calls from different lines are kept apart. */
+/* As fbleprof_enter, for a call at `line` (1 to 2^24-1) of the file that defines the calling block.
+ * With --callsites, calls from different lines are kept apart. */
 FBLEPROF_INLINE_ void fbleprof_enter_from(fbleprof_block block, uint32_t line) {
   FBLEPROF_NEW_CALL_(enter_from, (block, line));
 }
-/* As fbleprof_enter, but counts no call: a goal that is retried. */
+/* As fbleprof_enter, but counts no call. For a goal that is retried. */
 FBLEPROF_INLINE_ void fbleprof_redo(fbleprof_block block) { FBLEPROF_NEW_CALL_(redo, (block)); }
-/* Ends the block's newest entry and all entered after it, within the same native function. A block
- * that was not entered is counted as unmatched and does no other harm. 1.5 ns. */
+/* Ends the block's newest entry and all entries after it, within the same native function. If the
+ * block was not entered, the call is only counted as unmatched. Takes 1.5 ns. */
 FBLEPROF_INLINE_ void fbleprof_leave(fbleprof_block block) { FBLEPROF_CALL_(leave(block)); }
 /* Ends the newest block. */
 FBLEPROF_INLINE_ void fbleprof_leave_newest(void) { FBLEPROF_NEW_CALL_(leave_newest, ()); }
-/* A goal fails: the same as fbleprof_leave. */
+/* Ends a goal that failed: the same as fbleprof_leave. */
 FBLEPROF_INLINE_ void fbleprof_fail(fbleprof_block block) { FBLEPROF_CALL_(leave(block)); }
 /* A tail call: ends the newest block and begins `block` in its place; the stack does not grow. The
- * tree shows it under the caller of the replaced block. */
+ * tree shows `block` under the caller of the replaced block. */
 FBLEPROF_INLINE_ void fbleprof_replace(fbleprof_block block) { FBLEPROF_CALL_(replace(block)); }
-/* The same, but the tree shows it under the replaced block, like any other call. */
+/* The same, but the tree shows `block` under the replaced block, like any other call. */
 FBLEPROF_INLINE_ void fbleprof_replace_below(fbleprof_block block) {
   FBLEPROF_NEW_CALL_(replace_below, (block));
 }
-/* The depth of blocks now, for fbleprof_rewind: by the function that called this or one that it
- * called, on the same stack. */
+/* Returns the current depth of blocks, for fbleprof_rewind. The function that called fbleprof_mark,
+ * or one that it called, may rewind to the mark, on the same stack. */
 FBLEPROF_INLINE_ uint64_t fbleprof_mark(void) { return FBLEPROF_NEW_CALL_OR_(mark, (), 0); }
-/* Ends all blocks entered since the mark: after an exception or a non-local exit. The time it takes
- * does not depend on their number, if none of the program's functions has hooks. */
+/* Ends all blocks entered since the mark: after an exception or a non-local exit. If none of the
+ * program's functions has hooks, the time does not depend on the number of blocks. */
 FBLEPROF_INLINE_ void fbleprof_rewind(uint64_t mark) { FBLEPROF_NEW_CALL_(rewind, (mark)); }
 
 /* -- Virtual time -- */
 
-/* Charges virtual time to the current context: instructions, bytes, whatever the runtime counts. */
+/* Charges `count` ticks of virtual time to the current context. The runtime chooses the unit:
+ * instructions, bytes and so on. */
 FBLEPROF_INLINE_ void fbleprof_tick(uint64_t count) { FBLEPROF_CALL_(tick(count)); }
-/* Where the current context counts its ticks: an interpreter may add to it itself, until it makes
- * any other call of this header, or returns. NULL if nothing is recorded. */
+/* Returns the counter of ticks of the current context. An interpreter may add to it until it makes
+ * any other call of this header, or returns. NULL without the recorder; in a thread that is not
+ * recorded, a counter that nobody reads. */
 FBLEPROF_INLINE_ uint64_t* fbleprof_tick_counter(void) {
   return FBLEPROF_NEW_CALL_OR_(tick_counter, (), (uint64_t*)0);
 }
 
 /* -- Control -- */
 
-/* Turn recording on and off, for all threads. With FBLEPROF_START=off it starts off. Not from
- * signal handlers. While it is off, functions call no hooks (-fpatchable-function-entry, -pg); a
- * change takes two system calls for each module with such functions, and 10 ns a function. */
+/* Turn recording on and off, for all threads. With FBLEPROF_START=off, recording starts off. While
+ * it is off, functions with -fpatchable-function-entry or -pg call no hooks. A change takes two
+ * system calls for each module with such functions, and 10 ns for each function. Not for signal
+ * handlers. */
 FBLEPROF_INLINE_ void fbleprof_start(void) { FBLEPROF_CALL_(start()); }
 FBLEPROF_INLINE_ void fbleprof_stop(void) { FBLEPROF_CALL_(stop()); }
-/* Charges the calling thread's time up to now. Readers of the file do not need it. */
+/* Charges the calling thread's time up to this moment. Readers of the file do not need this call.
+ */
 FBLEPROF_INLINE_ void fbleprof_flush(void) { FBLEPROF_CALL_(flush()); }
-/* 1 while a profile is being recorded, 0 otherwise. */
+/* Returns 1 while a profile is being recorded, 0 otherwise. */
 FBLEPROF_INLINE_ int fbleprof_is_enabled(void) { return FBLEPROF_CALL_OR_(is_enabled(), 0); }
 
-/* Keeps the values of all contexts as they are now, under a name, in the file: the report shows
- * what came before, after, or between two of them. Another one of the same name replaces it. Some
- * 90 bytes and 0.1 us for each context; names of up to 255 bytes. 0, or -1: not recorded, or no
- * space. Not from signal handlers. */
+/* Saves the current values of all contexts in the file, under a name of up to 255 bytes; longer
+ * names are cut. The report can show what came before or after a snapshot, or between two of them.
+ * A new snapshot replaces an older one of the same name. Takes about 90 bytes and 0.1 us for each
+ * context. Returns 0, or -1 if nothing is recorded or there is no space. Not for signal handlers.
+ */
 FBLEPROF_INLINE_ int fbleprof_snapshot(const char* name) {
   return FBLEPROF_NEW_CALL_OR_(snapshot, (name), -1);
 }
-/* The report counts from here on. 0, or -1, as above. */
+/* Makes the report count from this moment on. Returns 0 or -1, as fbleprof_snapshot does. Not for
+ * signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_reset(void) { return FBLEPROF_NEW_CALL_OR_(reset, (), -1); }
 
 /* -- Green threads -- */
 
-/* A shadow stack for a green thread, which starts in the current context and has room for
- * most_entries (0 means 65536). Deeper blocks are counted as too deep, and their leaves match them.
- * NULL if there is no memory. It takes two system calls, and 4 KiB once used. Not from signal
- * handlers. */
+/* Makes a shadow stack for a green thread. It starts in the current context and has room for
+ * `most_entries` entries (0 means 65536). Deeper blocks are counted as too deep; leaving one
+ * matches its enter. Returns NULL if there is no memory or the thread is not recorded. Takes two
+ * system calls, and 4 KiB once it is used. Not for signal handlers. */
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_new(size_t most_entries) {
   return FBLEPROF_CALL_OR_(context_new(most_entries), (fbleprof_context*)0);
 }
-/* Continues in `to` (NULL: the thread's own stack). Returns what the thread left, so that it can
- * come back; FBLEPROF_NOT_SWITCHED if the thread is not recorded, or if a signal handler calls that
- * interrupted another call. A context may continue in a different thread, but only in one at a
- * time. 5 ns; in a different thread, some 20 ns for each of its entries. */
+/* Continues in `to` (NULL: the thread's own stack). Returns the context that the thread left, to
+ * switch back to. Returns FBLEPROF_NOT_SWITCHED if the thread is not recorded, or if a signal
+ * handler makes this call while it interrupts another call of this header. A context may continue
+ * in a different thread, but in only one at a time. Takes 5 ns; in a different thread, about 20 ns
+ * for each entry. */
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_switch(fbleprof_context* to) {
   return FBLEPROF_CALL_OR_(context_switch(to), (fbleprof_context*)0);
 }
-/* Where the calling thread is: NULL, its own stack; FBLEPROF_NOT_SWITCHED, it is not recorded. */
+/* Returns the calling thread's context: NULL if it is on its own stack, FBLEPROF_NOT_SWITCHED if it
+ * is not recorded. */
 FBLEPROF_INLINE_ fbleprof_context* fbleprof_context_current(void) {
   return FBLEPROF_NEW_CALL_OR_(context_current, (), (fbleprof_context*)0);
 }
-/* Makes a context as good as new, starting in the current context: cheaper than to free one and
- * make one. 0, or -1: a thread is in it. */
+/* Makes a context empty again, starting in the current context. Cheaper than freeing one and making
+ * another. Returns 0, or -1 if the calling thread is in the context or is not recorded. No other
+ * thread may be in it. */
 FBLEPROF_INLINE_ int fbleprof_context_reset(fbleprof_context* context) {
   return FBLEPROF_NEW_CALL_OR_(context_reset, (context), 0);
 }
@@ -309,16 +324,16 @@ FBLEPROF_INLINE_ void fbleprof_context_free(fbleprof_context* context) {
 
 /* -- Queries -- */
 
-/* Calls `visitor` for every context so far, parents before children. Stops when it returns nonzero,
- * and returns that; otherwise 0, or -1 if there is no memory (some 24 bytes per context). The time
- * it takes grows with the number of contexts. Other threads keep counting meanwhile. Not from
- * signal handlers. */
+/* Calls `visitor` for every context so far, parents before children. Stops when the visitor returns
+ * nonzero, and returns that value. Otherwise returns 0, or -1 if there is no memory (about 24 bytes
+ * for each context). The time grows with the number of contexts. Other threads keep counting
+ * meanwhile. Not for signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_query(int (*visitor)(const fbleprof_visit*, void*), void* argument) {
   return FBLEPROF_CALL_OR_(query(visitor, argument), 0);
 }
-/* Sums up all contexts of `callee` that are called by `caller` (0: by anything): calls, back_calls,
- * tail_calls, and what was charged there. A tail call counts for the block that it replaced. 0, or
- * -1: no such block. Time and restrictions as for fbleprof_query. */
+/* Adds up all contexts in which `caller` (0: anything) calls `callee`: calls, back_calls,
+ * tail_calls, and the amounts charged there. A tail call counts for the block that it replaced.
+ * Returns 0, or -1 if there is no such block. Time and restrictions are as for fbleprof_query. */
 FBLEPROF_INLINE_ int fbleprof_query_pair(fbleprof_block caller, fbleprof_block callee,
                                          fbleprof_visit* sum) {
   return FBLEPROF_NEW_CALL_OR_(query_pair, (caller, callee, sum), -1);
@@ -326,47 +341,50 @@ FBLEPROF_INLINE_ int fbleprof_query_pair(fbleprof_block caller, fbleprof_block c
 
 /* -- Profiles -- */
 
-/* An empty profile, under a name that the report shows as the label `profile`. NULL: no space, or
- * not recorded. Not from signal handlers. */
+/* Makes an empty profile. The report shows its name as the label `profile`. Returns NULL if there
+ * is no space or the thread is not recorded. Not for signal handlers. */
 FBLEPROF_INLINE_ fbleprof_profile* fbleprof_profile_new(const char* name) {
   return FBLEPROF_NEW_CALL_OR_(profile_new, (name), (fbleprof_profile*)0);
 }
-/* The calling thread records into `profile` from now on (NULL: into the process's own), from its
- * root. Returns the one before, to go back to. They nest; and several threads may record into one.
- * Some 1 us. Not from signal handlers. */
+/* Makes the calling thread record into `profile` (NULL: the process's own), from its root. Returns
+ * the previous profile, for the call that goes back. Calls nest up to 16 deep; deeper ones do
+ * nothing. Several threads may record into one profile. Takes about 1 us. Not for signal handlers.
+ */
 FBLEPROF_INLINE_ fbleprof_profile* fbleprof_profile_with(fbleprof_profile* profile) {
   return FBLEPROF_NEW_CALL_OR_(profile_with, (profile), (fbleprof_profile*)0);
 }
-/* Writes what was recorded so far into a file of its own, which fble-prof-report reads. NULL: the
- * process's own. 0, or an errno. Not from signal handlers. */
+/* Writes the contents of a profile (NULL: the process's own) into a separate file, which
+ * fble-prof-report reads. Returns 0 or an errno value; without the recorder, it writes nothing and
+ * returns 0. Not for signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_profile_write(fbleprof_profile* profile, const char* path) {
   return FBLEPROF_NEW_CALL_OR_(profile_write, (profile, path), 0);
 }
-/* Discards a profile that no thread records into. Its space serves later profiles. Not from signal
- * handlers. */
+/* Discards a profile; does nothing while a thread records into it. Later profiles use its space.
+ * Not for signal handlers. */
 FBLEPROF_INLINE_ void fbleprof_profile_free(fbleprof_profile* profile) {
   FBLEPROF_NEW_CALL_(profile_free, (profile));
 }
 
-/* -- Stacks that the handler reads -- */
+/* -- Stacks that the signal handler reads -- */
 
-/* Makes the functions on a runtime's own stack appear in samples, at no cost between them. `loop`
- * is an address in the interpreter's loop. At each sample `reader` is called until it returns 0, in
- * the sampled thread, newest function first; `state` is 128 bytes of its own, zeroed before the
- * first call. It may be called at any instruction of the thread, in a signal handler: no lock, no
- * allocation, no call of the runtime; it reads what may be in the middle of a change by
- * fbleprof_peek. It may call fbleprof_block_of_key and fbleprof_block_with_key, and no other
- * function of this header.
+/* Makes the functions on a runtime's own stack appear in samples, at no cost between samples.
+ * `loop` is an address in the interpreter's loop. At each sample, the library calls `reader` in the
+ * sampled thread, newest function first, until it returns 0. `state` is 128 bytes for the reader,
+ * zeroed before its first call.
  *
- * Without marks, each frame of the loop runs one function. The runtime's own functions are left out
- * where they stand between those of scripts. 0, or -1: not recorded, more than 4 runtimes, or an
- * unknown address. Not from signal handlers. */
+ * The reader runs in a signal handler, at any instruction of the thread. It must not lock, allocate
+ * or call the runtime. It must use fbleprof_peek to read memory that the thread may be changing. It
+ * may call fbleprof_block_of_key and fbleprof_block_with_key, and no other function of this header.
+ *
+ * Without marks, each frame of the loop runs one function. The tree leaves out the runtime's own
+ * functions between functions of scripts. Returns 0, or -1 if nothing is recorded, `loop` is in no
+ * known code, or there are more than 4 runtimes. Not for signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_read_stack(const void* loop,
                                          int (*reader)(void* state, fbleprof_frame* frame)) {
   return FBLEPROF_NEW_CALL_OR_(read_stack, (loop, reader), -1);
 }
-/* Copies memory that may not be there. 1, or 0: it cannot be read. Some 3 ns. Any thread, readers
- * and signal handlers included. */
+/* Copies memory that may not exist. Returns 1, or 0 if the memory cannot be read. Takes about 3 ns.
+ * Any thread may call this; so may readers and signal handlers. */
 FBLEPROF_INLINE_ int fbleprof_peek(const void* from, void* to, size_t bytes) {
   return FBLEPROF_NEW_CALL_OR_(peek, (from, to, bytes), 0);
 }

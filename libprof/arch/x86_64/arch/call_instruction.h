@@ -9,8 +9,8 @@ inline constexpr std::uint64_t kDirectCallBytes = 5;
 // What a call leaves on top of the stack.
 inline constexpr std::int32_t kReturnAddressBytes = 8;
 
-// Where an instruction leads that names its target by a distance of 32 bits at `distance`, its last
-// four bytes.
+// The target of an instruction that names it by a 32-bit distance. The distance is at `distance`,
+// in the instruction's last four bytes.
 inline std::uint64_t target_of_distance(const std::uint8_t* distance) {
   std::int32_t bytes;
   __builtin_memcpy(&bytes, distance, sizeof bytes);
@@ -18,20 +18,21 @@ inline std::uint64_t target_of_distance(const std::uint8_t* distance) {
          static_cast<std::uint64_t>(std::int64_t{bytes});
 }
 
-// The target of the direct call whose return address is `site`; 0 if no such call stands there.
-// Reads the kDirectCallBytes before `site`.
+// The target of the direct call whose return address is `site`; 0 if there is no such call. Reads
+// the kDirectCallBytes before `site`.
 inline std::uint64_t direct_call_target(std::uint64_t site) {
   const auto* call = reinterpret_cast<const std::uint8_t*>(site - kDirectCallBytes);
   return call[0] == 0xe8 ? target_of_distance(call + 1) : 0;
 }
 
-// Whether a call or jump of five bytes stands here, and where it leads.
+// Whether there is a five-byte call or jump at `at`, and its target.
 inline std::uint64_t target_of_direct(const std::uint8_t* at) {
   return at[0] == 0xe8 || at[0] == 0xe9 ? target_of_distance(at + 1) : 0;
 }
 
-// Whether the code at `from` has a long direct jump, conditional or not, into that at `to`. Looks
-// at every byte, as if each began an instruction: one that does not leads there by chance only.
+// Whether the code at `from` has a long direct jump, conditional or not, into the code at `to`.
+// Looks at every byte as if it began an instruction: a byte inside an instruction looks like such a
+// jump only by chance.
 inline bool jumps_into(std::uint64_t from, std::uint32_t from_bytes, std::uint64_t to,
                        std::uint32_t to_bytes) {
   const auto* at = reinterpret_cast<const std::uint8_t*>(from);

@@ -1,19 +1,19 @@
-// Hook sites: instructions at the start of functions that call a hook, or could.
+// Hook sites: instructions at the start of functions that call a hook, or can be switched to do so.
 //
-// A site is switched by one byte, its opcode. Off, it is an instruction of the same length that
-// reads what the call names, and changes only the flags, which no caller hands over:
+// One byte, the opcode, switches a site. Off, the site is an instruction of the same length that
+// only reads the call's operand and changes the flags. Callers pass nothing in the flags.
 //
 //     call HOOK         e8 DISTANCE        test $DISTANCE, %eax   a9 DISTANCE
 //     call *SLOT(%rip)  ff 15 DISTANCE     cmp SLOT(%rip), %edx   3b 15 DISTANCE
 //
 // So threads may run through a site while it is switched: they see one instruction or the other,
-// and the address behind it begins an instruction either way. Switching by more than one byte takes
-// three steps and three barriers (a short jump over the rest first), and does not work where the
-// short jump would cross a cache line.
+// and in both cases an instruction begins at the address behind it. Switching more than one byte
+// takes three steps and three barriers (first a short jump over the rest), and does not work where
+// the short jump would cross a cache line.
 //
-// Compilers leave room for a site as NOPs: gcc as single-byte ones, clang as long ones, XRay as a
-// short jump over one. Threads may stand between single-byte ones, so a site is made before any
-// can.
+// Compilers leave room for a site as NOPs: gcc as single-byte NOPs, clang as long ones, XRay as a
+// short jump over one. A thread may be between two single-byte NOPs, so a site is made before any
+// thread can run there.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ inline void write_nops(std::uint8_t* at, std::uint64_t count) {
   }
 }
 
-// The bytes from `at` on that are whole NOPs and enough for a site, or 0.
+// The number of bytes from `at` that are whole NOPs and enough for a site, or 0.
 inline std::uint64_t room_for_site(const std::uint8_t* at, const std::uint8_t* end) {
   std::uint64_t room = 0;
   while (room < kSiteBytes) {
@@ -83,7 +83,7 @@ inline std::uint64_t room_for_site(const std::uint8_t* at, const std::uint8_t* e
   return room;
 }
 
-// The same for XRay's: a short jump over a NOP of nine bytes.
+// The same for XRay's room: a short jump over a NOP of nine bytes.
 inline std::uint64_t room_in_sled(const std::uint8_t* at, const std::uint8_t* end) {
   constexpr std::uint64_t kJump = 2, kBehind = 9;
   if (end - at < static_cast<std::int64_t>(kJump + kBehind) || at[0] != 0xeb || at[1] != kBehind) {
@@ -92,7 +92,8 @@ inline std::uint64_t room_in_sled(const std::uint8_t* at, const std::uint8_t* en
   return nop_bytes(at + kJump, end) == kBehind ? kJump + kBehind : 0;
 }
 
-// Makes `room` bytes a site that calls `hook`. No thread may be near. False: it is too far away.
+// Turns `room` bytes into a site that calls `hook`. No thread may be near. False: the hook is too
+// far away.
 inline bool make_site(std::uint8_t* at, std::uint64_t room, std::uint64_t hook, bool is_on) {
   if (!is_near(hook, reinterpret_cast<std::uint64_t>(at) + kSiteBytes)) return false;
   at[0] = is_on ? kCall : kCallOff;
@@ -101,15 +102,15 @@ inline bool make_site(std::uint8_t* at, std::uint64_t room, std::uint64_t hook, 
   return true;
 }
 
-// What a site names, switched on or off: its hook, or the slot with the hook's address. 0: this is
-// no site. Reads kSlotSiteBytes.
+// The operand of a site, switched on or off: its hook, or the slot with the hook's address. 0: this
+// is no site. Reads kSlotSiteBytes.
 inline std::uint64_t named_by_site(const std::uint8_t* at) {
   const bool is_slot = (at[0] == kCallSlot || at[0] == kCallSlotOff) && at[1] == kSlotMode;
   if (!is_slot && at[0] != kCall && at[0] != kCallOff) return 0;
   return target_of_distance(at + (is_slot ? 2 : 1));
 }
 
-// Switches a site; true if it was the other way. Threads may run through it.
+// Switches a site; true if this changed it. Threads may run through the site.
 inline bool switch_site(std::uint8_t* at, bool is_on) {
   const bool is_slot = at[0] == kCallSlot || at[0] == kCallSlotOff;
   const std::uint8_t wanted =
@@ -119,7 +120,7 @@ inline bool switch_site(std::uint8_t* at, bool is_on) {
   return true;
 }
 
-// The slot that the stub of a PLT at `stub` jumps through, or 0. Reads 11 bytes.
+// The slot that the PLT stub at `stub` jumps through, or 0. Reads 11 bytes.
 inline std::uint64_t slot_of_stub(const std::uint8_t* stub) {
   if (is_mark(stub)) stub += kMarkBytes;
   if (stub[0] == 0xf2) ++stub;  // bnd

@@ -1,4 +1,4 @@
-// System calls as instructions: no errno, no cancellation point, no lock, no lazy binding.
+// System calls as single instructions: no errno, no cancellation point, no lock, no lazy binding.
 // Callable from anywhere. Results are the kernel's: -errno on failure.
 #pragma once
 

@@ -10,8 +10,8 @@ namespace fbleprof::arch {
 
 inline constexpr std::uint32_t kElfMachine = EM_X86_64;
 
-// What this processor lacks that the hooks need, for people; null if it lacks nothing. They hash
-// with crc32.
+// The name, for people, of a feature that the hooks need and this processor lacks; null if it lacks
+// nothing. The hooks hash with crc32.
 inline const char* missing_feature() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("sse4.2") ? nullptr : "SSE4.2";

@@ -1,7 +1,7 @@
 // Copies of the hot path of a hook near the code that calls it (fbleprof_near_hook in hooks.S).
 //
-// A copy saves a jump to the hook on each call, and since it is made when the program runs, it can
-// hold the place of the thread's variables as a constant.
+// A copy saves a jump to the hook on each call. It is made at run time, so it can hold the offset
+// of the thread's variables as a constant.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 extern "C" {
 extern const char fbleprof_near_hook[] __attribute__((visibility("hidden")));
 extern const char fbleprof_near_hook_end[] __attribute__((visibility("hidden")));
-// Where the copy needs the offset of fbleprof_hot in the thread's storage.
+// Where the copy needs the offset of fbleprof_hot in thread-local storage.
 extern const std::uint32_t fbleprof_offsets[] __attribute__((visibility("hidden")));
 extern const std::uint32_t fbleprof_offsets_end[] __attribute__((visibility("hidden")));
 }
@@ -22,7 +22,7 @@ inline std::uint64_t near_hook_bytes() {
   return static_cast<std::uint64_t>(fbleprof_near_hook_end - fbleprof_near_hook);
 }
 
-// Writes a copy to `at`, and the address of the whole hook before it. `hot` is this thread's
+// Writes a copy to `at`, and the address of the original hook before it. `hot` is this thread's
 // fbleprof_hot.
 inline void copy_near_hook(char* at, const void* hook, const void* hot) {
   __builtin_memcpy(at - NEAR_HOOK_ADDRESS, &hook, sizeof hook);
@@ -37,7 +37,7 @@ inline void copy_near_hook(char* at, const void* hook, const void* hot) {
   }
 }
 
-// How far the copy that holds `pc` is from the original; 0: `copy` does not hold it.
+// The distance from the original to the copy that holds `pc`; 0: `copy` does not hold it.
 inline std::uint64_t shift_of_near_hook(std::uint64_t pc, const char* copy) {
   const auto begin = reinterpret_cast<std::uint64_t>(copy);
   if (pc - begin >= near_hook_bytes()) return 0;

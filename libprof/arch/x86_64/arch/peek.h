@@ -1,4 +1,4 @@
-// Reading memory that may not be there, without a system call: the fault is caught.
+// Reads memory that may not exist, without a system call: a handler catches the fault.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "arch/registers.h"
 
 extern "C" {
-// False if `from` cannot be read and resume_failed_copy is called from the handler of the fault.
+// Returns false if `from` cannot be read and the fault's handler calls resume_failed_copy.
 bool fbleprof_copy_or_fail(void* to, const void* from, std::size_t bytes)
     __attribute__((visibility("hidden")));
 extern const char fbleprof_copy_word[] __attribute__((visibility("hidden")));
@@ -17,7 +17,8 @@ extern const char fbleprof_copy_fails[] __attribute__((visibility("hidden")));
 
 namespace fbleprof::arch {
 
-// In a handler of SIGSEGV or SIGBUS: whether such a copy met the fault. It then goes on, and fails.
+// In a handler of SIGSEGV or SIGBUS: whether such a copy caused the fault. The copy then resumes
+// and returns false.
 inline bool resume_failed_copy(void* signal_context) {
   auto* registers =
       reinterpret_cast<std::uint64_t*>(static_cast<char*>(signal_context) + kGeneralRegisters);

@@ -5,16 +5,16 @@
 
 namespace fbleprof::arch {
 
-// The machine state of a frame, at the instruction that runs next (pc): one that was interrupted,
-// or one that will be returned to.
+// The machine state of a frame, at the instruction that runs next (pc): the interrupted one, or the
+// one that a call returns to.
 struct MachineState {
   std::uint64_t pc = 0, sp = 0, fp = 0;
   // The only other register on which a frame is based during a call (rbx, in the loader's
   // lazy-binding trampoline); 0 = unknown.
   std::uint64_t base = 0;
   // All registers at the interrupted instruction, in the order of ucontext_t's gregs; null in a
-  // hook. Hand-written code bases its frame on any of them, and keeps that one while it calls its
-  // own helpers.
+  // hook. Hand-written code bases its frame on any of them, and keeps that register while it calls
+  // its own helpers.
   const std::uint64_t* registers = nullptr;
 };
 
@@ -30,23 +30,24 @@ inline MachineState state_of(const void* signal_context) {
           registers};
 }
 
-// By DWARF number, the register's place in gregs.
+// The place of a register in gregs, by DWARF number.
 inline constexpr std::uint8_t kGregOf[16] = {13, 12, 14, kGregBase, 9, 8, kGregFp, kGregSp,
                                              0,  1,  2,  3,         4, 5, 6,       7};
 inline constexpr std::uint8_t kDwarfBase = 3, kDwarfFp = 6, kDwarfSp = 7, kDwarfReturn = 16;
-// A function may change registers with lower numbers, except the callee-saved ones.
+// A function may change registers with lower numbers, except the callee-saved registers.
 inline constexpr int kDwarfCalleeSaved = 12;
 
-// This much memory below the stack pointer is still valid, as unwind tables assume: values that an
-// epilogue has just popped, and a leaf function's variables. Signal handlers do not touch it.
+// Unwind tables assume that this much memory below the stack pointer is still valid: it holds
+// values that an epilogue has just popped, and a leaf function's variables. Signal handlers do not
+// touch it.
 inline constexpr std::uint64_t kRedZone = 128;
 
-// Whether a stack pointer is that of a function's first instruction. Elsewhere, a context that
-// getcontext or swapcontext took has a stack pointer that is a multiple of 16.
+// Whether this is the stack pointer of a function's first instruction. Contexts that getcontext or
+// swapcontext saved elsewhere have a stack pointer that is a multiple of 16.
 inline bool is_of_first_instruction(std::uint64_t sp) { return sp % 16 == 8; }
 
 // Whether the interrupted instruction follows a system call: the kernel leaves its return address
-// in rcx. If the call will be restarted, pc was set back by the instruction's two bytes.
+// in rcx. If the kernel will restart the call, it has set pc back by the instruction's two bytes.
 inline bool is_after_system_call(const MachineState& at) {
   const std::uint64_t back = at.registers[kGregCx] - at.pc;
   return back == 0 || back == 2;

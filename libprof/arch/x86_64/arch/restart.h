@@ -1,11 +1,11 @@
-// Hooks that a signal interrupted, and whose handler forked: in the child they start again.
+// Hooks that were interrupted by a signal whose handler forked: in the child they start again.
 #pragma once
 
 #include <cstdint>
 
 #include "arch/registers.h"
 
-// Distances from the hooks' begin; see RESTARTABLE in hooks.S.
+// Distances from the start of the hooks; see RESTARTABLE in hooks.S.
 struct FbleprofRestart {
   std::uint32_t begin, end, resume;
 };
@@ -16,7 +16,8 @@ extern const FbleprofRestart fbleprof_restarts_end[] __attribute__((visibility("
 
 namespace fbleprof::arch {
 
-// Where a hook that was interrupted at `pc` starts again; 0: pc is not in one, or it may go on.
+// Where a hook that was interrupted at `pc` starts again; 0: pc is not in a hook, or the hook may
+// continue.
 inline std::uint64_t restart_of(std::uint64_t pc, const char* hooks_begin) {
   const std::uint64_t begin = reinterpret_cast<std::uint64_t>(hooks_begin);
   for (const FbleprofRestart* one = fbleprof_restarts; one != fbleprof_restarts_end; ++one) {
@@ -25,8 +26,8 @@ inline std::uint64_t restart_of(std::uint64_t pc, const char* hooks_begin) {
   return 0;
 }
 
-// Whether `pc` is a word of the stack that is the interrupted pc in a signal frame: the flags and
-// the segments of a user program follow it.
+// Whether `pc` points to the interrupted pc of a signal frame on the stack: the flags and the
+// segments of a user program follow it.
 inline bool is_pc_of_signal_frame(const std::uint64_t* pc) {
   constexpr std::uint64_t kFlags = 0x3fffff, kAlwaysSet = 2, kUserCode = 0x33;
   constexpr std::uint64_t kSegments = (std::uint64_t{1} << 48) - 1;

@@ -1,4 +1,4 @@
-// The registers of a stopped thread of another process, and calls that are made in it.
+// The registers of a stopped thread of another process, and the calls that a tracer makes in it.
 #pragma once
 
 #include <sys/syscall.h>
@@ -20,9 +20,9 @@ inline std::uint64_t sp_of(const TracedRegisters& at) { return at.rsp; }
 
 // The result of a finished system call.
 inline long result_of(const TracedRegisters& at) { return static_cast<long>(at.rax); }
-// At the entry of a system call that stands where a function returns to: the function's result.
+// The result of a function, read at the entry of the system call that the function returns to.
 inline std::uint64_t returned_value(const TracedRegisters& at) { return at.orig_rax; }
-// Lets the system call that is about to begin do nothing.
+// Makes the system call that is about to begin do nothing.
 inline void skip_system_call(TracedRegisters& at) { at.orig_rax = ~0ull; }
 
 // The registers for a system call by the instruction at `instruction`.
@@ -41,7 +41,7 @@ inline TracedRegisters for_system_call(TracedRegisters at, std::uint64_t instruc
 }
 
 // The registers for a call of function(a, b) on the stack that ends at `stack`, a multiple of 16.
-// Its return address is to be written to sp_of(result).
+// The caller must write the return address to sp_of(result).
 inline TracedRegisters for_call(TracedRegisters at, std::uint64_t function, std::uint64_t a,
                                 std::uint64_t b, std::uint64_t stack) {
   constexpr std::uint64_t kDirection = 0x400;  // clear at each call
@@ -55,8 +55,8 @@ inline TracedRegisters for_call(TracedRegisters at, std::uint64_t function, std:
   return at;
 }
 
-// The kernel restarts most system calls that a stop interrupted; these it ends with EINTR. They
-// begin again, and a time that they are to wait at the most begins again, too.
+// The kernel restarts most system calls that a stop interrupted, but ends these with EINTR. This
+// makes them begin again; their timeout begins again too.
 inline void begin_again_if_interrupted(TracedRegisters& at) {
   if (!is_in_system_call(at) || static_cast<long>(at.rax) != -EINTR) return;
   at.rax = at.orig_rax;
@@ -73,7 +73,7 @@ inline TracedRegisters before_entered_call(TracedRegisters at) {
 }
 inline bool has_just_entered(const TracedRegisters& at) { return result_of(at) == -ENOSYS; }
 
-// Whether a call instruction ends at the end of these bytes: what stands before a return address.
+// Whether these bytes end with a call instruction, as the bytes before a return address do.
 inline constexpr int kLongestCall = 7;
 inline bool ends_with_call(const std::uint8_t (&before)[kLongestCall]) {
   constexpr int kDirectBytes = 5;

@@ -1,8 +1,8 @@
 // The trampolines of rewritten functions: their layout in memory, and the code that leads to them.
 //
-// A slot of 64 bytes: the function's address; `call *hook`; the function's first instructions, if
-// they were displaced, and a jump to the rest; a word for a return address that they push.
-// The hook finds the slot by its own return address.
+// A slot has 64 bytes: the function's address; `call *hook`; the function's first instructions, if
+// they were displaced, and a jump to the rest; a word for a return address that they push. The hook
+// finds the slot from its own return address.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,20 @@ inline std::uint64_t function_of_trampoline(std::uint64_t hook_return) {
   return *reinterpret_cast<const std::uint64_t*>(hook_return - TRAMPOLINE_FUNCTION);
 }
 
-// Whether a distance of 32 bits leads from the end of an instruction to `to`.
+// Whether a 32-bit distance from the end of an instruction reaches `to`.
 inline bool is_near(std::uint64_t to, std::uint64_t end) {
   const auto distance = static_cast<std::int64_t>(to - end);
   return distance == static_cast<std::int32_t>(distance);
 }
 
-// Writes the distance of an instruction that ends `trailing` bytes after it.
+// Writes the 32-bit distance of an instruction that has `trailing` more bytes after the distance.
 inline void write_distance(std::uint8_t* at, std::uint64_t to, std::uint64_t trailing = 0) {
   const auto end = reinterpret_cast<std::uint64_t>(at) + 4 + trailing;
   const auto distance = static_cast<std::int32_t>(to - end);
   __builtin_memcpy(at, &distance, sizeof distance);
 }
 
-// Writes a jump of five bytes.
+// Writes a five-byte jump.
 inline void write_jump(std::uint8_t* at, std::uint64_t to) {
   at[0] = 0xe9;
   write_distance(at + 1, to);
@@ -53,14 +53,14 @@ inline void write_indirect_jump(std::uint8_t* at, const void* address) {
   write_distance(at + 2, reinterpret_cast<std::uint64_t>(address));
 }
 
-// Whether a function does nothing but return, and five bytes of it can be overwritten. Returns
-// where they begin, or null.
+// Whether a function only returns, and five bytes of it can be overwritten. Returns the first of
+// these bytes, or null.
 inline std::uint8_t* only_returns(std::uint8_t* function) {
   static constexpr std::uint8_t kEndbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
   std::uint8_t* at = function;
   if (__builtin_memcmp(at, kEndbr, sizeof kEndbr) == 0) at += sizeof kEndbr;
   if (at[0] != 0xc3) return nullptr;
-  // What follows must be padding up to the next boundary of 16.
+  // The rest must be padding up to the next multiple of 16.
   const auto end = (reinterpret_cast<std::uint64_t>(at) + 16) & ~std::uint64_t{15};
   if (end - reinterpret_cast<std::uint64_t>(at) < 5) return nullptr;
   static constexpr std::uint8_t kPadding[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x80,

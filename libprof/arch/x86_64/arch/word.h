@@ -1,11 +1,12 @@
-// How a shadow entry names its context in one word, so that a hook can look up (context, call site,
-// callee) with a few instructions and compare all of it exactly.
+// How a shadow entry encodes its context in one word, so that a hook can look up (context, call
+// site, callee) with a few instructions and compare all of it exactly.
 //
-// User addresses end at bit 47. A context's number has 30 bits: the upper 17 stand in its word
-// above bit 47, the lower 13 from bit 30 on. Tag = word ^ call site, so equal tags mean equal upper
-// bits. The place of a call's pair of slots in the cache is (hash of tag and callee) ^ lower bits.
-// So within one pair, equal tag and equal callee mean equal lower bits, and then an equal call
-// site. Two compares prove all 124 bits, and a hit is never wrong, however many contexts there are.
+// User addresses end at bit 47. A context's number has 30 bits: its word holds the upper 17 from
+// bit 47 up, and the lower 13 from bit 30 up. Tag = word ^ call site, so equal tags mean equal
+// upper bits. The place of a call's pair of slots in the cache is (hash of tag and callee) ^ lower
+// bits. So within one pair, equal tag and equal callee mean equal lower bits, and then an equal
+// call site. Two compares prove all 124 bits, and a hit is never wrong, however many contexts there
+// are.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +23,13 @@ inline constexpr int kLowerShift = 30;
 inline constexpr std::uint32_t kLowerBits = 13;
 inline constexpr std::uint32_t kLowerMask = (1u << kLowerBits) - 1;
 
-// Numbers of contexts are below this. The upper bits of a word are never 0 (a tag of 0 marks an
-// empty slot) and never all ones (gates).
+// Context numbers are below this. The upper bits of a word are never 0 (a tag of 0 marks an empty
+// slot) and never all ones (gates).
 inline constexpr std::uint32_t kContextLimit = 0x1fffe0u << 9;
 static_assert(kContextLimit >> kLowerBits == 0x1fffe);
 
-// Numbers of the C API's blocks are below this; the words of other contexts have this instead.
+// Numbers of the C API's blocks are below this; the words of other contexts hold this value
+// instead.
 inline constexpr std::uint32_t kNoBlock = (1u << 30) - 1;
 
 constexpr Word make_word(std::uint32_t context, std::uint32_t block) {
