@@ -7,7 +7,7 @@
 namespace fbleprof::report {
 namespace {
 
-// In no order before main(): files are initialized as they come.
+// The order before main() is that of static initialization, which is not defined across files.
 std::vector<Exporter>& registered() {
   static std::vector<Exporter> all;
   return all;
