@@ -7,7 +7,7 @@
 namespace fbleprof::report {
 namespace {
 
-// The order before main() is that of static initialization, which is not defined across files.
+// Unordered until main(): static initialization has no defined order across files.
 std::vector<Exporter>& registered() {
   static std::vector<Exporter> all;
   return all;
