@@ -91,7 +91,7 @@ struct View {
   // Orders that --sort accepts in addition to the view's default, separated by blanks.
   std::string_view sort_keys = "self dominated calls per-call name";
   std::vector<ViewOption> options = {};  // of its own
-  bool wants_symbols = false;            // the option it requires
+  bool wants_symbols = false;            // useless without names
   bool shows_warnings = false;           // else they go to stderr
 
   // Why `value` is invalid; "" = it is valid.

@@ -157,7 +157,7 @@ Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>
   return table;
 }
 
-// By function: how long others waited for it itself.
+// By function: how long others waited for the function itself, without its callees.
 Table holders(const Request& request, std::vector<FunctionId>& named) {
   constexpr const char* kFigures[] = {"held", "holds", "woke", "wakes"};
   struct Holder {
