@@ -13,7 +13,7 @@ using namespace profile;
 
 namespace {
 
-// What stands at one place: a path counts once for its total.
+// What one place costs: a path counts once for its total.
 struct Sum {
   std::uint64_t own = 0, total = 0;
 
@@ -114,7 +114,7 @@ Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const Co
 
 namespace {
 
-// A line and what was inlined there.
+// A line and the functions inlined there.
 struct Line {
   Sum sum;
   std::uint64_t own = 0;
@@ -129,7 +129,7 @@ void put(const Line& line, std::uint32_t depth, std::vector<LineRow>& rows) {
       return a.second->sum.total > b.second->sum.total;
     });
   }
-  // Inlined calls nest as deep as the compiler went: tens, not thousands.
+  // Inlined calls nest as deep as the compiler inlined: tens, not thousands.
   for (const auto& [place, below] : order) {
     rows.push_back({*place, depth, below->sum.own, below->own, below->sum.total});
     put(*below, depth + 1, rows);

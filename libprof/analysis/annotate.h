@@ -2,11 +2,12 @@
 //
 // Recorded with FBLEPROF_LEAVES=1, a sample is charged to a kInstruction leaf below the function
 // that was running. The leaf's address lies in the function's own code, or in code without hooks
-// that it called (memcpy): that is the function's self cost too, but of no line of its own.
+// that it called (memcpy). The latter is self cost of the function too, but belongs to none of its
+// lines.
 //
-// A line's inclusive cost is what was sampled there and what was called from there. A path counts
-// once for a line, however often it goes through it: charges are in preorder, and one inside the
-// subtree of an earlier one is counted with that.
+// A line's inclusive cost is the cost of its samples and of the calls it makes. A path counts once
+// for a line, however often it passes through it: charges are in preorder, and a charge inside the
+// subtree of an earlier one is counted with that one.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ struct Charge {
   std::uint32_t node, end;  // the contexts that `total` covers
 };
 
-// All charges of the profile, in preorder. `profile` must have been merged with its leaves kept.
-// Where call sites were not kept apart, all of a caller's calls of one function stand at the first.
+// All charges of the profile, in preorder. `profile` must have been merged with its leaves kept. If
+// call sites were not kept apart, all of a caller's calls of one function are at the first site.
 std::vector<Charge> charges(const Costs& costs);
 
 struct InstructionCost {
@@ -50,18 +51,18 @@ struct Annotation {
   std::vector<InstructionCost> instructions;  // by address, each once
   std::uint64_t total = 0;                    // with all that was called
   std::uint64_t in_code = 0;                  // sampled in the range
-  std::uint64_t of_callers = 0;       // of in_code: charged to functions that called it unhooked
-  std::uint64_t without_address = 0;  // self cost of the function that no leaf holds
-  // Self cost in code without hooks below the function, the most expensive first: a leaf of each
-  // name and module; of code without a name, of each address.
+  std::uint64_t of_callers = 0;       // of in_code: charged to callers, as the code has no hook
+  std::uint64_t without_address = 0;  // self cost of the function outside all leaves
+  // Self cost in code without hooks below the function, the most expensive first: one leaf per name
+  // and module, or per address for code without a name.
   struct Outside {
     profile::FunctionId leaf;
     std::uint64_t cost;
-    std::uint64_t begin = 0;  // of a function without a name: its first byte, once that is known
+    std::uint64_t begin = 0;  // of a function without a name: its first byte, if known
   };
   std::vector<Outside> outside;
 
-  // What tables call the function's self cost.
+  // The tables' name for the function's self cost.
   std::uint64_t self() const {
     std::uint64_t sum = in_code - of_callers + without_address;
     for (const Outside& other : outside) sum += other.cost;
@@ -69,7 +70,7 @@ struct Annotation {
   }
 };
 
-// `is_function`, by FunctionId: the functions whose code `range` is. `all`: charges() of `costs`.
+// `is_function`, by FunctionId: the functions with the code `range`. `all`: charges() of `costs`.
 Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const CodeRange& range,
                     const std::vector<std::uint8_t>& is_function);
 
@@ -84,7 +85,7 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-// The places of one address: in the function, then in those inlined there, innermost last.
+// The places of one address: in the function, then in the functions inlined there, innermost last.
 using PlaceChain = std::vector<Place>;
 
 struct LineRow {
@@ -95,7 +96,7 @@ struct LineRow {
   std::uint64_t total = 0;  // with what was called from there, too
 };
 
-// The cost of lines, in preorder: those of the function by file and line, inlined ones below the
+// The cost of lines, in preorder: the function's lines by file and line, inlined ones below the
 // line that holds their call, most expensive first. `chains` has one for each of `charges`.
 std::vector<LineRow> line_rows(const std::vector<Charge>& charges,
                                const std::vector<PlaceChain>& chains);

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::uint32_t kNoRow = 0xffffffffu;
 
-// For each pair of caller and callee a chain of rows, a site each.
+// For each pair of caller and callee a chain of rows, one per site.
 class Rows {
  public:
   explicit Rows(const PairIndex& pairs) : pairs_(pairs), first_(pairs.count(), kNoRow) {}
 
-  // Most pairs have a site or two. Generated code calls one function from thousands.
+  // Most pairs have one or two sites. Generated code calls one function from thousands.
   std::uint32_t index(std::uint32_t pair, SiteId site, bool is_tail) {
     std::uint32_t& first = first_[pair];
     int steps = 0;
@@ -39,7 +39,7 @@ class Rows {
     first = static_cast<std::uint32_t>(rows.size() - 1);
     return first;
   }
-  // `pair` will be asked for soon; and, once that is there, its first row.
+  // Prefetches `pair` or, if it is loaded already, its first row.
   void prefetch(std::uint32_t pair) const { __builtin_prefetch(&first_[pair]); }
   void prefetch_row(std::uint32_t pair) const {
     if (first_[pair] != kNoRow) __builtin_prefetch(&rows[first_[pair]], 1);
@@ -104,7 +104,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
         table.index(pairs.of_node(n), edge ? edges.site[edge.index()] : SiteId(), false);
     if (edge) count(table.rows[index], edge.index());
     if (index >= until.size()) until.resize(index + 1);
-    // Preorder: inside the subtree of an outer such call its cost is counted.
+    // Preorder: the cost inside the subtree of such an outer call is already counted.
     if (n < until[index]) continue;
     until[index] = nodes.subtree_end[n];
     CallSiteRow& row = table.rows[index];

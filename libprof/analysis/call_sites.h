@@ -1,8 +1,8 @@
 // Caller -> callee by the place of the call.
 //
-// Where the recorder kept call sites apart (FBLEPROF_CALLSITES=1) each way from node to node has
-// one site, and calls and costs are exact for each. Elsewhere an edge knows the first site alone:
-// then all of its calls stand there, and `is_first_only` says so.
+// Where the recorder kept call sites apart (FBLEPROF_CALLSITES=1), each way from node to node has
+// one site, and calls and costs are exact for each. Otherwise an edge knows only its first site:
+// all of its calls are counted there, and `is_first_only` says so.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct CallSiteRow {
   std::uint64_t calls = 0;
   std::uint64_t cost = 0;
   bool cost_is_bound = false;  // at least
-  bool is_sampled = false;     // only samples saw it: how often is not known
+  bool is_sampled = false;     // only samples saw it: the number of calls is unknown
 };
 
-// A row for each caller, callee and site that stands in the tree, in no order. `profile` was merged
-// with its sites kept apart. A path counts once for a row, however often it holds that call.
+// A row for each caller, callee and site in the tree, in no order. `profile` was merged with its
+// sites kept apart. A path counts once for a row, however often it holds that call.
 std::vector<CallSiteRow> call_site_table(const Costs& costs);
 
 // Whether all processes of the profile were recorded with their call sites apart.

@@ -135,8 +135,8 @@ class Finder {
     }
   }
 
-  // Of a function that calls itself: once a call or more often? By the outermost call of each
-  // context, since deeper ones are folded into one.
+  // Whether a function that calls itself does so once per call or more often. Judged by the
+  // outermost call of each context, since deeper ones are folded into one.
   void classify(Clique& clique) {
     if (clique.recursion != Recursion::kSelf || clique.entries == 0) return;
     clique.recursion = Recursion::kSingle;
@@ -145,7 +145,7 @@ class Finder {
     if (branches_[function.index()] != 0) {
       clique.recursion = Recursion::kSeveral;
     } else if (clique.depth_is_bound) {
-      // One call after the other: as many as there were, if spread evenly over the entries.
+      // Each call goes one level deeper: the depth if calls are spread evenly over the entries.
       const std::uint64_t mean = 1 + clique.inside_calls / clique.entries +
                                  (clique.inside_calls % clique.entries != 0 ? 1 : 0);
       clique.depth = std::max(clique.depth, mean);
@@ -198,7 +198,7 @@ class Finder {
   const Metric& metric_;
   const std::vector<std::uint64_t>& cost_;
   Cliques result_;
-  std::vector<CliqueMember> member_;    // by function: side by side, as millions of steps ask
+  std::vector<CliqueMember> member_;    // by function: in one array, as millions of steps read it
   std::vector<std::uint64_t> entered_;  // by node: calls that are no recursion of its own
   std::vector<std::uint8_t> branches_;  // by function
 };
@@ -215,7 +215,7 @@ namespace {
 
 constexpr std::uint32_t kNoRow = 0xffffffffu;
 
-// By node: its chain of cliques, of those added to `chains`.
+// By node: its chain of cliques, out of those added to `chains`.
 std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques& cliques,
                                            std::vector<CliqueContexts::Chain>& chains) {
   const Nodes& nodes = profile.nodes();
@@ -224,7 +224,7 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
     return cliques.cliques[clique].recursion == Recursion::kNone;
   };
   std::vector<std::uint32_t> chain(nodes.count(), kNoClique);
-  std::vector<std::uint8_t> is_single;  // by chain: it is that of one node
+  std::vector<std::uint8_t> is_single;  // by chain: whether it belongs to one node only
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (!nodes.parent[n]) continue;
     const std::uint32_t clique = cliques.of[nodes.function[n].index()];
@@ -234,7 +234,7 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
       continue;
     }
     chain[n] = static_cast<std::uint32_t>(chains.size());
-    // One node has one child a function: nobody else begins this chain.
+    // One node has one child per function: no other call begins this chain.
     const bool is_new = above != kNoClique && is_single[above] != 0 && is_alone(clique);
     if (!is_new) chain[n] = index.insert(std::uint64_t{above} << 32 | clique, chain[n]).first;
     if (chain[n] != chains.size()) continue;
@@ -244,7 +244,7 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
   return chain;
 }
 
-// Ways of being called, by number, in the order of their callers' chains.
+// Ways of being called, by number, ordered by the chain of the caller.
 class ByChain {
  public:
   explicit ByChain(std::size_t chains) : first_(chains + 1) {}
@@ -257,7 +257,7 @@ class ByChain {
   }
   void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
 
-  // Those of a chain are at [begin, end).
+  // The ways of a chain are at [begin, end).
   std::size_t begin(std::size_t chain) const { return first_[chain]; }
   std::size_t end(std::size_t chain) const { return first_[chain + 1]; }
   std::size_t count() const { return ways_.size(); }
@@ -280,8 +280,8 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
   const WaysIn entered = ways_in(profile);
   const std::vector<std::uint32_t>& others = entered.others;
 
-  // Ways (nodes, and the other edges, numbered on from them) by the chain of the caller; within a
-  // chain the rows are those of pairs. A stamp tells what is left from another chain.
+  // Ways (nodes, then the other edges, numbered on from them) by the chain of the caller; within a
+  // chain the rows are those of pairs. A stamp marks entries that another chain left.
   const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
   ByChain ways(result.chains.size());
   const auto each_way = [&](auto visit) {

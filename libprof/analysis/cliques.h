@@ -1,10 +1,10 @@
-// Recursion as a whole: the strongly connected components of the call graph, as one entry each.
+// Recursion as a whole: each strongly connected component of the call graph as one entry.
 //
-// Functions that can call each other round in a circle are a clique; a function that calls nobody
-// back is a clique of its own. Seen from outside, a clique is entered and costs something; the cost
-// belongs to its entry. It is exact, folded recursion or not: whatever folding moved, it moved
-// inside the clique. Inside, each member has its own cost and that of its own children, which are
-// what it calls outside the clique: together they are the clique's cost.
+// Functions that can call each other in a circle are a clique; a function without recursion is a
+// clique of its own. A clique's cost is charged to the call that enters it. This cost is exact even
+// if recursion was folded, because folding moves cost only inside the clique. Inside, each member
+// has its own cost and that of its own children, the functions that it calls outside the clique:
+// together they are the clique's cost.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace fbleprof::analysis {
 
 enum class Recursion {
-  kNone,     // does not call itself, not even by way of others
+  kNone,     // does not call itself, directly or through others
   kSelf,     // calls itself; calls were not counted, so nothing more is known
   kSingle,   // calls itself at most once a call, on average, as far as can be seen
   kSeveral,  // calls itself more than once a call somewhere: a tree of calls
-  kMutual,   // several functions take turns
+  kMutual,   // several functions call each other
 };
 
 struct CliqueMember {
@@ -39,7 +39,7 @@ struct Clique {
   std::uint64_t cost = 0;  // of all paths that enter it
   std::uint64_t self = 0;
   std::uint64_t entries = 0, inside_calls = 0;
-  // Members that stand on one path at most; with folding they can have been more.
+  // The most members that are on one path; with folding there may have been more.
   std::uint64_t depth = 0;
   bool depth_is_bound = false;
 };
@@ -52,7 +52,7 @@ struct Cliques {
 inline constexpr std::uint32_t kNoClique = 0xffffffffu;
 
 Cliques find_cliques(const Costs& costs);
-// For those who have the profile's pairs already.
+// For callers that have the profile's pairs already.
 Cliques find_cliques(const Costs& costs, const PairIndex& pairs);
 
 // A call, told apart by the chain of cliques from the root to the caller: "h called i ten times

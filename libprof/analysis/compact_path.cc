@@ -13,7 +13,7 @@ std::vector<PathPart> compact_path(const std::vector<FunctionId>& path) {
   for (std::size_t i = 0; i < path.size(); ++i) last[path[i]] = i;
   std::vector<PathPart> parts;
   for (std::size_t i = 0; i < path.size();) {
-    // The stretch grows for as long as something in it comes again behind it.
+    // The stretch grows for as long as a function in it occurs again behind it.
     std::size_t end = last[path[i]];
     for (std::size_t k = i; k <= end; ++k) end = std::max(end, last[path[k]]);
     PathPart part;

@@ -1,10 +1,9 @@
-// A long path in short: what repeats on it stands once.
+// A long path in short form: each repeated function appears once.
 //
-// Where a function stands more than once on a path, everything between its first and its last place
-// is one stretch of recursion; stretches that overlap are one. Such a stretch becomes the functions
-// that stand in it, each once, in the order in which they come: a b c b d e e f is
-// a (b c)* d e* f. What is lost is how often and in which order they took turns, which the pair
-// rule has folded away anyway.
+// Where a function occurs more than once on a path, everything from its first to its last
+// occurrence is one stretch of recursion; stretches that overlap are one. Such a stretch becomes
+// its functions, each once, in order of their first occurrence: a b c b d e e f is a (b c)* d e* f.
+// Lost are the number and order of repetitions, which the pair rule has folded away anyway.
 #pragma once
 
 #include <vector>
@@ -20,7 +19,7 @@ struct PathPart {
 
 std::vector<PathPart> compact_path(const std::vector<profile::FunctionId>& path);
 
-// The functions from below the root to `node`, outermost first.
+// The functions on the path to `node`, without the root, outermost first.
 std::vector<profile::FunctionId> path_to(const profile::Profile& profile, profile::NodeId node);
 
 }  // namespace fbleprof::analysis

@@ -15,7 +15,7 @@ std::vector<std::uint32_t> components(
 
   constexpr std::uint32_t kUnseen = 0xffffffffu;
   std::vector<std::uint32_t> component(count, kUnseen), order(count, kUnseen), low(count);
-  std::vector<std::uint32_t> open;  // seen, in no component yet
+  std::vector<std::uint32_t> open;  // visited, in no component yet
   std::vector<std::uint32_t> walk;  // the path of the search
   std::uint32_t seen = 0, found = 0;
   for (std::uint32_t start = 0; start < count; ++start) {

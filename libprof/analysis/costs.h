@@ -1,9 +1,9 @@
-// What a context costs with everything below it, and how far that can be trusted.
+// The inclusive cost of each context, and how reliable it is.
 //
 // Recursion that the pair rule compacted leaves a back edge P -> N: the program went on below P,
-// but what it did there is charged below N. Every node between N (not included) and P stands on
-// those paths too, unseen: its figure is too low by an unknown part of N's. Such figures are
-// bounds, and are marked so. N itself, and all above it, hold everything: their figures are exact.
+// but the cost of that is charged below N. Every node between N (not included) and P is on those
+// paths too, unseen: its figure is too low by an unknown part of N's. Such figures are bounds, and
+// are marked so. The figures of N itself, and of all nodes above it, are complete and exact.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace fbleprof::analysis {
 
 class Tables;
 
-// By node: the node's own value and all below it, added up as the metric says.
+// By node: the values of the node and of all below it, aggregated as the metric says.
 std::vector<std::uint64_t> inclusive(const profile::Profile& profile,
                                      const profile::Metric& metric);
 
@@ -30,8 +30,8 @@ std::uint64_t total(const profile::Profile& profile, const profile::Metric& metr
 std::uint64_t total(const profile::Profile& profile, const profile::Metric& metric,
                     const profile::Tree& tree);
 
-// A profile as one of its metrics measures it: what each context costs, and how far that can be
-// trusted. Made once and passed on; nothing in it changes. Refers to the profile.
+// A profile measured by one of its metrics: what each context costs, and how reliable that is. Made
+// once, shared and immutable. Refers to the profile.
 class Costs {
  public:
   Costs(const profile::Profile& profile, const profile::Metric& metric);
@@ -44,10 +44,10 @@ class Costs {
   std::uint64_t own(profile::NodeId node) const { return metric_.value(node); }
   // How often the context was entered; 0 where calls were not counted.
   std::uint64_t calls(profile::NodeId node) const { return calls_ ? calls_->value(node) : 0; }
-  // By node, see above.
+  // By node, see lower_bounds() above.
   const std::vector<std::uint64_t>& inclusive() const { return inclusive_; }
   const std::vector<std::uint8_t>& is_bound() const;
-  // What views have in common (tables.h).
+  // Tables that views share (tables.h).
   const Tables& tables() const { return *tables_; }
 
  private:
@@ -56,7 +56,7 @@ class Costs {
   const profile::Metric* calls_;
   std::uint64_t total_;
   std::vector<std::uint64_t> inclusive_;
-  // Found when they are first asked for: not every view marks them.
+  // Computed on first use: not every view marks them.
   mutable std::once_flag bounds_are_found_;
   mutable std::vector<std::uint8_t> is_bound_;
   const std::unique_ptr<const Tables> tables_;

@@ -36,7 +36,7 @@ const Metric* default_metric(const Profile& profile) {
   const bool has_run = !profile.processes().empty();
   const Role preferred = has_run ? clock_role(profile.processes()[0].clock) : Role::kCpuTime;
   if (!has_run || !profile.processes()[0].is_imported) {
-    // What was counted, where time was not asked for.
+    // A count, if time was not recorded.
     const Role second = preferred == Role::kVirtualTime ? Role::kCalls : Role::kCpuTime;
     for (const Role role : {preferred, second, Role::kCpuTime, Role::kWallTime, Role::kVirtualTime,
                             Role::kSamples, Role::kCalls}) {

@@ -5,8 +5,8 @@
 
 namespace fbleprof::analysis {
 
-// What to show if nothing else is asked for: the metric that the file declares to be the one; else
-// the profile's clock; else, where nothing was measured by that, the first metric that is not
+// The metric to show unless another is requested: the metric that the file declares as default;
+// else the profile's clock; else, if the clock measured nothing, the first metric that is not
 // empty. An imported profile has no clock: the first metric that is not empty. Null: there is no
 // metric.
 const profile::Metric* default_metric(const profile::Profile& profile);

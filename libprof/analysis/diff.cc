@@ -17,8 +17,8 @@ namespace {
 
 using Wide = unsigned __int128;
 
-// Standard deviations beyond which a change is taken for one. A profile has hundreds of functions:
-// three would be met by chance.
+// Standard deviations beyond which a change counts as real. A profile has hundreds of functions:
+// some exceed three by chance.
 constexpr double kCertain = 4;
 
 double mean(const std::vector<std::uint64_t>& values) {
@@ -27,7 +27,7 @@ double mean(const std::vector<std::uint64_t>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// The spread of single values, from a sample of them; 0 of fewer than two.
+// The spread of single values, from a sample of them; 0 for fewer than two.
 double deviation(const std::vector<std::uint64_t>& values) {
   if (values.size() < 2) return 0;
   const double middle = mean(values);
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> values_at(const std::vector<std::vector<std::uint64_t
   return values;
 }
 
-// By how much most of the time changed: the ratio that half of it exceeds.
+// The typical change of time: the ratio that half of the time exceeds.
 double common_ratio(const std::vector<FunctionChange>& functions, double least) {
   std::vector<std::pair<double, double>> ratios;  // and their weight
   double all = 0;
@@ -111,7 +111,7 @@ Noise noise_of(const Profile& profile, const DiffMetrics& metrics) {
     const double middle = totals.empty() ? 0 : mean(totals);
     return middle == 0 ? 0 : deviation(totals) / middle;
   };
-  // One side alone may have had a quiet machine.
+  // Only one side may have run on a quiet machine.
   noise.base_spread = noise.now_spread = std::max(spread(metrics.base_runs), spread(metrics.runs));
   return noise;
 }
@@ -129,7 +129,7 @@ bool is_noise(const Noise& noise, const Change& change, const std::vector<std::u
 
 namespace {
 
-// The comparison in the making: one side's figures beside the other's, run by run.
+// The comparison under construction: one side's figures beside the other's, run by run.
 class Comparison {
  public:
   Comparison(const Profile& profile, const DiffMetrics& metrics)
@@ -175,7 +175,7 @@ class Comparison {
     }
   }
 
-  // All tables are of one tree, so their rows stand in the same order.
+  // All tables are of one tree, so their rows are in the same order.
   void compare_functions(const Costs& base_costs, const Costs& now_costs) {
     const std::vector<FunctionRow> base = function_table(base_costs);
     const std::vector<FunctionRow> now = function_table(now_costs);
@@ -272,7 +272,7 @@ std::uint64_t cost_of(const Profile& profile, const Metric& metric,
       continue;
     }
     sum = is_max ? std::max(sum, cost[n]) : sum + cost[n];
-    // Preorder: what stands below the outermost match is in its cost.
+    // Preorder: the cost below the outermost match is included in the match's cost.
     n = extent == Extent::kDominated ? nodes.subtree_end[n] : n + 1;
   }
   return sum;

@@ -1,4 +1,4 @@
-// Two profiles compared: the new one and its baseline, merged into one tree, so that each context
+// Compares two profiles: the new one and its baseline, merged into one tree, so that each context
 // and each function holds both figures.
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace fbleprof::analysis {
 
-// How far two figures can be apart by chance alone.
+// How far two figures can differ by chance alone.
 //
-// A figure of a sampled metric is a number of samples, each worth `value / samples` of the whole:
-// it has the spread that counts of chance have. Two runs differ by more than that, as a machine has
-// other work as well. Where each side has several runs, they tell how much: by the spread of the
-// figure itself, and by that of the whole. Where there is one run a side, a change that most
-// functions share is taken for the machine's, up to kLoad.
+// A figure of a sampled metric is a number of samples, each worth `value / samples` of the whole,
+// with the random spread of counts. Two runs differ by more than that, since the machine has other
+// work. Where each side has several runs, their spread is measured: that of the figure itself, and
+// that of the total. Where there is one run per side, a change that most functions share is
+// attributed to the machine, up to kLoad.
 struct Noise {
   bool is_sampled = false;                   // else figures are exact, and any change is one
-  double base_quantum = 0, now_quantum = 0;  // what a sample is worth
+  double base_quantum = 0, now_quantum = 0;  // the value of one sample
   double base_spread = 0, now_spread = 0;    // of a run's total: standard deviation / total
   double common = 1;                         // how most functions changed
   std::size_t base_runs = 1, now_runs = 1;
@@ -35,21 +35,21 @@ struct Change {
   bool is_new() const { return base == 0 && now != 0; }
   bool is_gone() const { return base != 0 && now == 0; }
   bool grew() const { return now > base; }
-  // How far apart they are, in whatever direction.
+  // The absolute difference.
   std::uint64_t size() const { return grew() ? now - base : base - now; }
 };
 
 struct DiffMetrics {
   const profile::Metric& now;
   const profile::Metric& base;
-  // May be null: there are no calls, or none in one of them.
+  // May be null: at least one of the profiles has no calls.
   const profile::Metric* calls = nullptr;
   const profile::Metric* base_calls = nullptr;
-  // Scale the baseline (not its calls) to the total of the new profile: for runs of unequal length.
+  // Scale the baseline (not its calls) to the total of the new profile, for runs of unequal length.
   bool normalize = false;
-  // Runs of each side, one metric each: then figures are means of the runs. Empty: one run.
+  // The metrics of each side's runs: then figures are means of the runs. Empty: one run.
   std::vector<const profile::Metric*> base_runs, runs;
-  // Null: the metric is not sampled, or nobody knows how often.
+  // Null: the metric is not sampled, or the number of samples is unknown.
   const profile::Metric* samples = nullptr;
   const profile::Metric* base_samples = nullptr;
 };
@@ -63,7 +63,7 @@ struct FunctionChange {
 struct Diff {
   Change total;  // before scaling
   Noise noise;
-  // By node. Scaled, if that was asked for.
+  // By node. Scaled, if requested.
   std::vector<Change> self, inclusive, calls;
   std::vector<FunctionChange> functions;  // without the root, in no order
 };
@@ -71,15 +71,15 @@ struct Diff {
 // `profile` is one tree that holds all four metrics.
 Diff diff(const profile::Profile& profile, const DiffMetrics& metrics);
 
-// What chance alone does to the metric's figures. Needs no function's figures: `common` is 1.
+// The effect of chance on the metric's figures. Does not look at functions: `common` is 1.
 Noise noise_of(const profile::Profile& profile, const DiffMetrics& metrics);
 // Whether a change is within the noise. `base_runs`, `runs`: the figure in each run, if there are
 // several.
 bool is_noise(const Noise& noise, const Change& change, const std::vector<std::uint64_t>& base_runs,
               const std::vector<std::uint64_t>& runs);
 
-// What a set of functions costs together: `self`, or all paths that hold one of them, each once.
-// `matches` is by function; empty = all functions.
+// The cost of a set of functions: `self`, or all paths that hold one of them, each once. `matches`
+// is by function; empty = all functions.
 enum class Extent { kSelf, kDominated };
 std::uint64_t cost_of(const profile::Profile& profile, const profile::Metric& metric,
                       const std::vector<std::uint8_t>& matches, Extent extent);

@@ -19,7 +19,7 @@ std::vector<FunctionRow> function_table(const Costs& costs) {
   std::vector<std::uint32_t> until(profile.functions().count(), 0);
   std::vector<FunctionRow> rows;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    // The root is a function where it has time of its own: that of no function we know.
+    // The root is a row if it has self time: time in no known function.
     if (!nodes.parent[n] && costs.own(NodeId(n)) == 0) continue;
     const FunctionId function = nodes.function[n];
     std::uint32_t& index = row_of[function.index()];
@@ -31,7 +31,7 @@ std::vector<FunctionRow> function_table(const Costs& costs) {
     row.self += costs.own(NodeId(n));
     row.calls += costs.calls(NodeId(n));
     row.is_sampled |= sampled[n] != 0;
-    // Preorder: inside the subtree of an outer node of this function, its cost is counted.
+    // Preorder: the cost inside the subtree of an outer node of this function is already counted.
     if (n >= until[function.index()]) {
       until[function.index()] = nodes.subtree_end[n];
       row.dominated += cost[n];

@@ -1,4 +1,4 @@
-// The flat tables: what each function costs itself, and every path that it stands on.
+// The flat tables: each function's own cost, and the cost of every path that contains it.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@ namespace fbleprof::analysis {
 struct FunctionRow {
   profile::FunctionId function;
   std::uint64_t self = 0;
-  // The sum of all paths that the function stands on. A path counts once, however often.
+  // The sum of all paths that hold the function. A path counts once, however often the function is
+  // on it.
   std::uint64_t dominated = 0;
-  bool dominated_is_bound = false;  // at least: part of it is hidden behind a back edge
+  bool dominated_is_bound = false;  // a lower bound: part is hidden behind a back edge
   std::uint64_t calls = 0;          // entries, tail calls included; 0 where only samples saw it
-  bool is_sampled = false;          // only samples saw it: how often it was entered is not known
+  bool is_sampled = false;          // only samples saw it: the number of entries is unknown
 };
 
-// A row for each function that stands in the tree, in no order, without the root.
+// A row for each function in the tree, in no order, without the root.
 std::vector<FunctionRow> function_table(const Costs& costs);
 
 }  // namespace fbleprof::analysis

@@ -1,4 +1,4 @@
-// Where to look first: the way down from the root to where the cost forks.
+// Where to look first: the path from the root down to where the cost forks.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace fbleprof::analysis {
 
-// The nodes from below the root on, each the most expensive child of the one before, for as long as
-// that child holds at least half of its parent's cost.
+// The nodes below the root, each the most expensive child of the one before, for as long as that
+// child holds at least half of its parent's cost.
 std::vector<profile::NodeId> hot_path(const Costs& costs);
 
 }  // namespace fbleprof::analysis

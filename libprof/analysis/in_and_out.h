@@ -1,7 +1,7 @@
-// One function from all sides: what goes in, what goes out.
+// One function from both sides: its callers and its callees.
 //
-//   In(Y -> X)   the cost of all paths that hold that pair: what you get back if Y stops calling X
-//   Out(X -> Y)  the same for X's callees; [self] is what X spends itself
+//   In(Y -> X)   the cost of all paths that hold that pair: the saving if Y stops calling X
+//   Out(X -> Y)  the same for X's callees; [self] is the cost of X itself
 //
 // X -> X is a row on both sides. Rows of one side can add up to more than X's dominated cost when a
 // path enters X twice, from two callers: each pair holds that path.
@@ -22,14 +22,14 @@ struct InAndOut {
   std::vector<PairRow> in, out;  // most expensive first; tail calls, which have no cost, last
 };
 
-// By function that `wanted` marks (1, by function): the contexts in which it stands, the most
-// expensive first; of nested ones the outermost alone. Paths of their own, each of them.
+// By function that `wanted` marks (1, by function): its contexts, the most expensive first; only
+// the outermost of nested ones. Each is a path of its own.
 std::vector<std::vector<profile::NodeId>> outermost_contexts(
     const Costs& costs, const std::vector<std::uint8_t>& wanted);
 
-// All about `function`. Of a function that does not stand in the tree, all is zero.
+// All about `function`. All is zero if the function is not in the tree.
 InAndOut in_and_out(const Costs& costs, profile::FunctionId function);
-// The same from the tables of all functions and pairs, for those who ask for many.
+// The same from the tables of all functions and pairs, for callers that ask about many.
 InAndOut in_and_out(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
                     profile::FunctionId function);
 

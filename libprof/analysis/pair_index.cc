@@ -24,7 +24,7 @@ WaysIn ways_in(const Profile& profile) {
 
 namespace {
 
-// A node, or behind the nodes an edge that leads to no child, with the function that calls there.
+// A node or, numbered after the nodes, an edge to no child, with the function that calls there.
 struct Call {
   std::uint32_t way, caller;
 };

@@ -1,7 +1,8 @@
-// The pairs of caller and callee, numbered: what tables of calls find their rows by.
+// Numbers the pairs of caller and callee, so that tables of calls find their rows.
 //
-// A hash table of a quarter of a million entries misses the cache at nearly every step. So calls
-// are sorted by callee first, by counting; within one callee a small table tells the caller's pair.
+// A hash table of a quarter of a million entries misses the cache at nearly every step. So a
+// counting sort orders calls by callee first; within one callee a small table gives the caller's
+// pair.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 
 namespace fbleprof::analysis {
 
-// How many nodes ahead a loop over random places fetches.
+// How many nodes ahead a loop with random accesses prefetches.
 inline constexpr std::size_t kFetchAhead = 12;
 
-// Most edges lead to a node from its parent, one each: those are counted with their nodes, in
-// order, and only the others looked up.
+// Most edges lead to a node from its parent, one each: these are counted with their nodes, in
+// order, and only the others are looked up.
 struct WaysIn {
   std::vector<profile::EdgeId> of_node;  // none: a root, or only sampling saw it
   std::vector<std::uint32_t> others;     // edges; a second one from the parent is damage

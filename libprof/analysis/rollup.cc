@@ -32,7 +32,7 @@ std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_
     std::uint8_t& is_counted = counted[nodes.function[n].index()];
     if (is_counted == 0) ++row.functions;
     is_counted = 1;
-    // Preorder: inside the subtree of an outer node of this part, its cost is counted.
+    // Preorder: the cost inside the subtree of an outer node of this part is already counted.
     if (n < until[part]) continue;
     until[part] = nodes.subtree_end[n];
     row.dominated += cost[n];

@@ -1,4 +1,4 @@
-// The same figures for parts of the program: modules, files, namespaces, classes.
+// The figures of tables for parts of the program: modules, files, namespaces, classes.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@ namespace fbleprof::analysis {
 struct RollupRow {
   std::uint32_t part = 0;
   std::uint64_t self = 0;
-  // The sum of all paths that hold a function of the part. A path counts once, however often.
+  // The sum of all paths that hold a function of the part. A path counts once, however many it
+  // holds.
   std::uint64_t dominated = 0;
-  bool dominated_is_bound = false;  // at least: part of it is hidden behind a back edge
+  bool dominated_is_bound = false;  // a lower bound: part is hidden behind a back edge
   std::uint64_t calls = 0;          // entries of its functions, tail calls included
   std::uint64_t entries = 0;        // of those, from outside the part
-  std::uint32_t functions = 0;      // that stand in the tree
+  std::uint32_t functions = 0;      // that are in the tree
 };
 
-// A row for each part that stands in the tree, in no order. `part_of`, by FunctionId, may be
-// kNoPart: such functions belong to none, and what they cost is in the dominated cost of others.
+// A row for each part in the tree, in no order. `part_of`, by FunctionId, may be kNoPart: such
+// functions belong to no part, and their cost is included in the dominated cost of others.
 inline constexpr std::uint32_t kNoPart = 0xffffffffu;
 std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_t>& part_of);
 

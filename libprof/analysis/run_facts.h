@@ -11,14 +11,14 @@ struct RunFacts {
   std::uint64_t threads = 0;  // all that ever ran
   std::uint64_t trees = 0, node_count = 0, edge_count = 0;
   std::uint64_t deepest = 0;
-  std::uint64_t cpu_ns = 0, wall_ns = 0;  // clocks of the threads, our cost included
+  std::uint64_t cpu_ns = 0, wall_ns = 0;  // clocks of the threads, with the profiler's overhead
   std::uint64_t samples = 0, dropped = 0;
   std::uint64_t overhead_ns = 0, calls = 0, ticks = 0;
   std::uint64_t lost_calls = 0, deep_calls = 0, unmatched = 0;
   std::uint64_t hooked_threads = 0;
 };
 
-// All of a metric in a tree, also in one without nodes; 0 if the metric is null.
+// The total of a metric in a tree, also in one without nodes; 0 if the metric is null.
 std::uint64_t tree_total(const profile::Profile& profile, const profile::Metric* metric,
                          const profile::Tree& tree);
 std::uint64_t node_count_of(const profile::Tree& tree);
@@ -26,7 +26,7 @@ std::uint64_t node_count_of(const profile::Tree& tree);
 // Of one process; of all of them with ProcessId::none().
 RunFacts run_facts(const profile::Profile& profile, profile::ProcessId process);
 
-// Samples a second of CPU time that were taken; 0 = none.
+// Samples taken per second of CPU time; 0 = none.
 std::uint64_t reached_hz(const RunFacts& facts);
 
 }  // namespace fbleprof::analysis

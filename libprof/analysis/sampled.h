@@ -9,10 +9,10 @@
 namespace fbleprof::analysis {
 
 // By node: 1 for contexts of functions that no hook or block counted. How often they were entered
-// is not known. The root, groups and [overflow] and its like are neither counted nor sampled.
+// is unknown. The root, groups, [overflow] and the like are neither counted nor sampled.
 std::vector<std::uint8_t> sampled_contexts(const profile::Profile& profile);
 
-// Whether an edge was seen by samples alone, and leads to code: its calls are not known.
+// Whether only samples saw an edge, and it leads to code: its calls are unknown.
 bool is_sampled(const profile::Profile& profile, profile::EdgeId edge);
 
 // Whether hooks or blocks counted any call.

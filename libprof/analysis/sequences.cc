@@ -12,7 +12,7 @@ using namespace profile;
 
 namespace {
 
-// Rows by the other function; what a nested node costs is in the outer one's figure already.
+// Rows by the other function; the cost of a nested node is already in the outer node's figure.
 class Rows {
  public:
   PairRow& row(FunctionId other, bool is_tail) {
@@ -63,7 +63,8 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
 
-  // By function: bit i = it can be the i-th. By node: bit i = its path ends in the first i+1.
+  // By function: bit i = it can be number i of the sequence. By node: bit i = its path ends in the
+  // first i+1.
   std::vector<std::uint64_t> can_be(profile.functions().count());
   for (std::size_t i = 0; i < length; ++i) {
     for (std::size_t f = 0; f < can_be.size(); ++f) {
@@ -84,7 +85,8 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
     }
   }
 
-  // The function that calls the first of the sequence whose `step`-th (from 0) is at `node`.
+  // The function that calls the first of the sequence, if function number `step` (from 0) is at
+  // `node`.
   const auto origin = [&](NodeId node, std::size_t step) {
     for (std::size_t i = 0; i <= step; ++i) node = nodes.parent[node.index()];
     return nodes.function[node.index()];
@@ -123,11 +125,12 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
     const bool is_tail = edges.kind[e] == EdgeKind::kTail;
     const bool only_sampled = is_sampled(profile, EdgeId(static_cast<std::uint32_t>(e)));
     const std::uint64_t before = ends[from.index()];
-    // What the call completes: the first function by itself, the others after those before them.
+    // The entries that the call completes: the first function alone, the others after their
+    // predecessors.
     const std::uint64_t completes = ((before << 1) | 1) & hits(to);
     for (std::size_t i = 0; i < length; ++i) {
       if ((completes >> i & 1) == 0) continue;
-      // Of a single function all entries count, as in the tables.
+      // For a single function all entries count, as in the tables.
       (is_tail && i != 0 ? result.steps[i].tail_calls : result.steps[i].calls) += edges.calls[e];
       result.steps[i].is_sampled |= only_sampled;
     }
@@ -135,7 +138,7 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
       for (std::size_t i = 1; i < length; ++i) {
         const bool comes_from_it = (completes >> i & 1) != 0,
                    is_it = (ends[to.index()] >> i & 1) != 0;
-        // What follows is charged to a context that does not look like it.
+        // The rest of the path is charged to a context that looks different.
         if (comes_from_it && !is_it) {
           for (std::size_t k = i; k < length; ++k) result.steps[k].cost_is_bound = true;
         }

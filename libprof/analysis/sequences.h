@@ -1,13 +1,13 @@
-// A sequence of functions a -> b -> c, each called by the one before: what goes in, what goes out.
+// A sequence of functions a -> b -> c, each called by the one before: its callers and its callees.
 //
-// As in_and_out.h has it for one function. The sequence stands wherever a path holds its functions
-// side by side; its cost is that of all paths that hold it, each counted once.
+// Does for a sequence what in_and_out.h does for one function. The sequence occurs wherever its
+// functions are adjacent on a path; its cost is that of all paths that hold it, each counted once.
 //
-// How far the figures can be trusted: a back edge that leads from inside the sequence to a context
-// that looks different hides the rest of it (costs are then lower bounds), and a context in the
-// middle of a sequence that back edges enter mixes calls of different origin (calls of sequences of
-// four and more are then about right). Of two and three functions calls are exact: that is the pair
-// rule. Tail calls have no cost of their own and end a sequence: they are counted apart.
+// Limits: a back edge that leads from inside the sequence to a context that looks different hides
+// the rest of the sequence (costs are then lower bounds). A context in the middle of a sequence
+// that back edges enter mixes calls of different origin, so calls of sequences of four and more are
+// approximate. Calls of two and three functions are exact, thanks to the pair rule. Tail calls have
+// no cost of their own and end a sequence: they are counted apart.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 
 namespace fbleprof::analysis {
 
-// The sequence's first functions, up to and with one of them.
+// The sequence's first functions, up to and including one of them.
 struct SequenceStep {
   std::uint64_t calls = 0;  // of the last of them, by the one before
   bool calls_are_about = false;
-  bool is_sampled = false;       // only samples saw it: how often is not known
-  std::uint64_t tail_calls = 0;  // the same by a jump
+  bool is_sampled = false;       // only samples saw it: the number is unknown
+  std::uint64_t tail_calls = 0;  // `calls` made by a jump
   std::uint64_t cost = 0;        // of all paths that hold them
   bool cost_is_bound = false;    // at least
 };

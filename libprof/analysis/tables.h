@@ -1,5 +1,5 @@
 // Sums of a profile that several views show: by function, by pair of caller and callee, by clique.
-// Each is made once, when it is first asked for.
+// Each is computed on first use.
 #pragma once
 
 #include <mutex>
@@ -13,7 +13,7 @@
 
 namespace fbleprof::analysis {
 
-// Of one Costs, which must outlive it. Any thread may ask.
+// Tables of one Costs, which must outlive them. Thread-safe.
 class Tables {
  public:
   explicit Tables(const Costs& costs) : costs_(costs) {}

@@ -10,7 +10,7 @@ using namespace profile;
 
 namespace {
 
-// A context of a group, and what it counts for there.
+// A context of a group, and its contribution to the group's cost.
 struct Member {
   std::uint32_t node;
   std::uint64_t weight;
@@ -97,7 +97,7 @@ class Opener {
     deal_out(at, below, [](std::uint32_t n) { return n; });
   }
 
-  // Groups by the function of where each member goes; the root is no caller.
+  // Groups by the function of the node that each member moves to; the root is no caller.
   template <class Next>
   void deal_out(std::uint32_t at, const Members& members, Next next) {
     std::unordered_map<std::uint32_t, std::size_t> place;

@@ -1,9 +1,9 @@
-// The part of a tree that can be seen: as many nodes as a screen shows, the most expensive first.
+// The visible part of a tree: as many nodes as fit on a screen, the most expensive first.
 //
-// A node here is a group: all contexts that look the same from where the tree begins. Below a
-// function stand its callees, from all contexts in which it was called; above it its callers. What
-// is opened next is always the group that costs most, so a limit on their number cuts off what
-// would not be seen, and a tree of a million contexts costs no more than what is shown of it.
+// A node here is a set of contexts that look the same from where the tree begins. Below a function
+// are its callees, from all contexts in which it was called; above it its callers. The most
+// expensive set is always opened next, so a limit on their number cuts off only what would not be
+// seen, and a tree of a million contexts costs no more than the part shown.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace fbleprof::analysis {
 struct VisibleNode {
   std::uint32_t parent = 0;  // index; the first node is its own parent
   profile::FunctionId function;
-  profile::NodeId context;  // one of the group
+  profile::NodeId context;  // one of the set
   std::uint64_t cost = 0;
   std::uint64_t own = 0;    // 0 in trees of callers
   std::uint64_t calls = 0;  // 0 in trees of callers
@@ -35,18 +35,18 @@ struct VisibleLimit {
   std::uint64_t least_cost = 0;  // cheaper ones are not shown
 };
 
-// Callees, below `from`: contexts of which none stands below another. The first node is all of
+// Callees, below `from`: contexts that are not below one another. The first node stands for all of
 // them. `base`, by node, may be null: inclusive costs to compare with.
 std::vector<VisibleNode> visible_callees(const Costs& costs,
                                          const std::vector<profile::NodeId>& from,
                                          const VisibleLimit& limit,
                                          const std::vector<std::uint64_t>* base = nullptr);
 
-// Callers: below the first node stands what calls `of`, with what it costs there.
+// Callers: below the first node are the callers of `of`, with the cost of `of` in each.
 std::vector<VisibleNode> visible_callers(const Costs& costs, const std::vector<profile::NodeId>& of,
                                          const VisibleLimit& limit);
 
-// The tree upside down: below the root all functions by their own cost, below them their callers.
+// The inverted tree: below the root all functions by self cost, below each its callers.
 std::vector<VisibleNode> visible_inverted(const Costs& costs, const VisibleLimit& limit);
 
 }  // namespace fbleprof::analysis

@@ -46,7 +46,7 @@ std::vector<Bracket> brackets(std::string_view name) {
     } else if (c == '>' && (open.empty() || all[open.back()].kind != '<')) {
       // "greater" in an expression
     } else if (c == '>' || c == ')' || c == '}') {
-      // Angles left open inside parentheses were "less".
+      // An angle left open inside parentheses is a "less than".
       while (!open.empty() && closer_of(all[open.back()].kind) != c) {
         templates -= all[open.back()].kind == '<';
         open.pop_back();

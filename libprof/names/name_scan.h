@@ -1,5 +1,5 @@
-// Walks over a demangled name and tells brackets from operators: in `operator<< <int>(A<b>, (c)>d)`
-// only some of the angles are brackets. What both tidying and shortening need to know.
+// Scans a demangled name and tells brackets from operators: in `operator<< <int>(A<b>, (c)>d)` only
+// some of the angles are brackets. Tidying and shortening both need this.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ inline bool is_name_character(char c) {
          c == '$' || (c & 0x80) != 0;
 }
 
-// If an `operator` that is made of punctuation begins at `at`, the position behind it ("operator<<"
-// is 10 long), else `at`.
+// If an `operator` made of punctuation begins at `at`, the position behind it ("operator<<" is 10
+// long); else `at`.
 std::size_t skip_operator(std::string_view name, std::size_t at);
 
-// All pairs of brackets, by opening position. Unbalanced ones are not in the list.
+// All pairs of brackets, by opening position. Unbalanced brackets are left out.
 std::vector<Bracket> brackets(std::string_view name);
 
 }  // namespace fbleprof::names

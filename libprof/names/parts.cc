@@ -15,15 +15,15 @@ bool is_operator_at(std::string_view name, std::size_t at) {
   return behind < name.size() && !is_name_character(name[behind]) && name[behind] != ':';
 }
 
-// `name` up to its parameter list, without template arguments and what stands before the name (a
-// return type). Brackets of operators are no lists.
+// `name` up to its parameter list, without template arguments and without what precedes the name (a
+// return type). The brackets of operators do not begin lists.
 std::string plain(std::string_view name) {
   std::string out;
   int angle = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (angle == 0 && c == 'o' && is_operator_at(name, i)) {
-      out += "operator";  // what follows names no scope
+      out += "operator";  // the rest names no scope
       break;
     }
     if (c == '<') {
@@ -54,7 +54,7 @@ std::string plain(std::string_view name) {
 }  // namespace
 
 std::string scope_of(std::string_view name) {
-  // Rust: "<alloc::vec::Vec<T> as core::ops::Drop>::drop" is of the type in front.
+  // Rust: "<alloc::vec::Vec<T> as core::ops::Drop>::drop" belongs to the first type.
   if (name.starts_with('<')) {
     int depth = 0;
     for (std::size_t i = 0; i < name.size(); ++i) {

@@ -10,9 +10,9 @@ namespace fbleprof::names {
 namespace {
 
 constexpr std::string_view kEllipsis = "…";
-constexpr std::uint32_t kTemplateLevels = 4;  // elided one by one; deeper ones go at once
+constexpr std::uint32_t kTemplateLevels = 4;  // elided one by one; deeper ones all at once
 
-// A name with its outermost brackets known, so that it can be written in several lengths.
+// A name and its outermost brackets, from which forms of several lengths are written.
 struct Anatomy {
   std::string text;
   std::vector<Bracket> pairs;  // by opening position
@@ -28,7 +28,7 @@ std::string_view inside(const Anatomy& name, const Bracket& pair) {
   return std::string_view(name.text).substr(pair.open + 1, pair.close - pair.open - 1);
 }
 
-// `name` with the inside of every pair that `elided` picks written as an ellipsis.
+// `name` with an ellipsis inside each pair of brackets that `elided` selects.
 template <typename Predicate>
 Anatomy elide(const Anatomy& name, Predicate elided) {
   std::string out;
@@ -75,7 +75,7 @@ std::vector<std::size_t> outside(const Anatomy& name, std::string_view what) {
   return found;
 }
 
-// "int f<int>(…)" without its "int ". Not of thunks, guards and the like, which are said in words.
+// "int f<int>(…)" without its "int ". Leaves thunks, guards and the like, whose prefix is words.
 std::string without_return_type(const Anatomy& name) {
   std::size_t end = std::string::npos;
   for (const Bracket& pair : name.pairs) {
@@ -133,7 +133,7 @@ std::string shorten(std::string_view name, std::size_t width) {
     return std::string(kEllipsis) + anatomy.text.substr(scope);
   };
   for (std::size_t scope : scopes) {
-    // A character has at most 4 bytes: what is longer cannot fit, and need not be written.
+    // A character has at most 4 bytes, so a longer name cannot fit and need not be written.
     if (scope == 0 || anatomy.text.size() - scope > 4 * width) continue;
     if (std::string shorter = from_scope(scope); fits(shorter)) return shorter;
   }

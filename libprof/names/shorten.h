@@ -7,19 +7,18 @@
 
 namespace fbleprof::names {
 
-// The number of columns that UTF-8 text takes on a terminal: one for each character.
+// The number of columns that UTF-8 text takes on a terminal: one per character.
 std::size_t columns(std::string_view text);
 
-// What nobody wants to read taken out, nothing lost: `std::__cxx11::basic_string<char, ...>` is
-// `std::string`, the defaults of std templates and ABI tags go, `> >` is `>>`, and
-// `(anonymous namespace)` is `(anon)`. Pure; linear.
+// Removes noise without losing information: `std::__cxx11::basic_string<char, ...>` becomes
+// `std::string`, default arguments of std templates and ABI tags go, `> >` becomes `>>`, and
+// `(anonymous namespace)` becomes `(anon)`. Pure; linear.
 std::string tidy(std::string_view name);
 
-// `name`, tidied, in at most `width` columns (0: as short as the rules make it, without cutting).
-// What does not fit loses, one after the other and only as far as needed: parameters and return
-// type
-// (`f(…)`), template arguments (`f<…>`, the innermost first), outer namespaces (`…::f`), and at
-// last its end. Pure; linear in the length of the name.
+// `name`, tidied, in at most `width` columns (0: as short as the rules make it, without cutting). A
+// name that does not fit loses, in this order and only as far as needed: parameters and return type
+// (`f(…)`), template arguments (`f<…>`, the innermost first), outer namespaces (`…::f`), and its
+// end. Pure; linear in the length of the name.
 std::string shorten(std::string_view name, std::size_t width);
 
 }  // namespace fbleprof::names

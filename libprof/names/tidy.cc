@@ -12,7 +12,7 @@ constexpr std::string_view kAnonymous = "(anonymous namespace)";
 constexpr std::string_view kShortAnonymous = "(anon)";
 constexpr std::size_t kLongestStdName = 64;
 
-// Trailing arguments of std templates that are their defaults in all but name.
+// Trailing arguments of std templates that equal their defaults.
 constexpr std::array<std::string_view, 6> kDefaultArguments = {
     "std::allocator<", "std::less<",     "std::char_traits<",
     "std::hash<",      "std::equal_to<", "std::default_delete<"};
@@ -25,8 +25,8 @@ std::size_t inline_namespace(std::string_view name, std::size_t at) {
   return 0;
 }
 
-// One pass over a name. At each closing angle the arguments before it are complete, and what is
-// dropped of them is always the end of the output: nothing is copied twice.
+// One pass over a name. At each closing angle the arguments before it are complete, and dropped
+// arguments are always at the end of the output, so nothing is copied twice.
 class Tidier {
  public:
   explicit Tidier(std::string_view name) : name_(name) { out_.reserve(name.size()); }

@@ -21,7 +21,8 @@ const AddressMap::Mapping* AddressMap::find(format::Ref ref) const {
   return at == FlatMap::kAbsent ? nullptr : &mappings_[at];
 }
 
-// Call sites name no module: the one whose range holds the address, the newest if several did.
+// Call sites name no module: theirs is the one whose range holds the address, the newest if several
+// do.
 const AddressMap::Mapping* AddressMap::mapping_at(std::uint64_t address) const {
   auto it = std::upper_bound(
       by_begin_.begin(), by_begin_.end(), address,

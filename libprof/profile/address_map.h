@@ -1,4 +1,4 @@
-// Which object file an address belonged to, and where in it.
+// Maps an address to its object file and the place in it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace fbleprof::profile {
 
-// The modules of one process, where they were loaded, and the call sites in them.
+// The modules of one process, at their load addresses, and the call sites in them.
 class AddressMap {
  public:
-  // What only this process knows about a module.
+  // What this process alone knows about a module.
   struct Mapping {
     std::uint64_t begin, end, load_bias, loaded_ns;
     ModuleId module;
@@ -26,7 +26,7 @@ class AddressMap {
   // None: there is no such record.
   const Mapping* find(format::Ref ref) const;
 
-  // The call that returns to `address`: made on first use. Modules may be added later.
+  // The site of the call that returns to `address`: made on first use. Modules may be added later.
   SiteId site(std::uint64_t address) {
     const auto [value, added] =
         site_index_.insert(address, static_cast<std::uint32_t>(site_addresses_.size()));
@@ -35,7 +35,7 @@ class AddressMap {
   }
   void prefetch_site(std::uint64_t address) const { site_index_.prefetch(address); }
 
-  // After the last module. file_of(ref): the string of a file that a site names itself.
+  // Call after the last module. file_of(ref): the string of a file that a site names itself.
   Sites take_sites(const std::function<StringId(format::Ref)>& file_of);
   std::vector<Module> take_modules() { return std::move(modules_); }
 

@@ -57,7 +57,7 @@ ModuleId ProfileBuilder::add_module(Module module) {
 }
 
 SiteId ProfileBuilder::site(ModuleId module, std::uint64_t address) {
-  // Addresses leave the high bits free. A clash there would only store one place twice.
+  // Addresses leave the high bits free. A collision there would only store one place twice.
   const std::uint64_t key = address ^ std::uint64_t{module.index() + 1} << 44;
   const auto [value, added] = site_index_.insert(key, static_cast<std::uint32_t>(sites_.count()));
   if (!added && sites_.module[value] == module && sites_.address[value] == address) {
@@ -165,11 +165,11 @@ void ProfileBuilder::charge(NodeId node, MetricId metric, std::uint64_t value) {
   }
 }
 
-// Fills `out` and returns where each builder id went.
+// Fills `out` and returns the new place of each builder id.
 std::vector<std::uint32_t> ProfileBuilder::renumber(Nodes& out) const {
   const std::size_t count = nodes_.size();
-  // Parents have smaller ids, so subtree sizes are one pass backwards, and positions one forwards:
-  // a node takes the next free place of its parent and reserves room for all below it.
+  // Parents have smaller ids, so one backward pass gives subtree sizes, and one forward pass
+  // positions: a node takes the next free place of its parent and reserves room for all below it.
   std::vector<std::uint32_t> size(count, 1), place(count), next_child(count);
   for (std::size_t i = count; i-- > 0;) {
     if (nodes_[i].parent) size[nodes_[i].parent.index()] += size[i];

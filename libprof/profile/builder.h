@@ -12,10 +12,10 @@
 
 namespace fbleprof::profile {
 
-// NodeIds that the builder hands out are its own; build() renumbers them into preorder.
+// The builder has its own NodeIds; build() renumbers them into preorder.
 class ProfileBuilder {
  public:
-  // A builder with nothing, or with all tables of `base` but its trees, nodes, edges and values.
+  // An empty builder, or one with all tables of `base` except its trees, nodes, edges and values.
   ProfileBuilder();
   explicit ProfileBuilder(const Profile& base);
 
@@ -27,11 +27,11 @@ class ProfileBuilder {
   SiteId site(ModuleId module, std::uint64_t address);
   // Always a new function.
   FunctionId add_function(const FunctionKey& key);
-  // The function that is only a name: made on first use.
+  // The function that has only a name: made on first use.
   FunctionId named_function(std::string_view name, FunctionKind kind = FunctionKind::kBlock);
   MetricId add_metric(std::string_view name, std::string_view unit, Role role,
                       Aggregation aggregation = Aggregation::kSum);
-  // One of which only the name tells what it measures.
+  // A metric whose name alone tells what it measures.
   MetricId add_metric(std::string_view name, std::string_view unit,
                       Aggregation aggregation = Aggregation::kSum);
   // Another profile's metric, without its values.
@@ -43,14 +43,15 @@ class ProfileBuilder {
   LabelSetId add_label_set(LabelSet labels);
   // The child of `parent` for `function`: found, or made with its tree edge.
   NodeId child(NodeId parent, FunctionId function);
-  // Adds `calls` to the edge, which is made if need be. `site` counts for a new edge only.
+  // Adds `calls` to the edge, which is made if it does not exist. `site` applies to a new edge
+  // only.
   void add_edge(NodeId from, NodeId to, EdgeKind kind, std::uint64_t calls, std::uint8_t flags = 0,
                 SiteId site = {});
-  // Adds to (or, as the metric says, raises or replaces) the node's own value.
+  // Adds to the node's own value (or, as the metric says, raises or replaces it).
   void charge(NodeId node, MetricId metric, std::uint64_t value);
   void warn(std::string line) { parts_.warnings.push_back(std::move(line)); }
 
-  // Everything in preorder, children in the order they were added. `calls` is recomputed from the
+  // The profile in preorder, children in the order they were added. `calls` is recomputed from the
   // edges if there is such a metric, and added if there is none and any edge has calls.
   Profile build();
 
@@ -82,8 +83,8 @@ class ProfileBuilder {
   std::vector<NewEdge> edges_;
   std::vector<Metric> metrics_;
   std::vector<Counts> values_;
-  std::set<std::string> cut_;  // metrics of which a node or edge would hold more than 2^64 - 1
-  FlatMap children_;           // parent << 32 | function
+  std::set<std::string> cut_;        // metrics that exceeded 2^64 - 1 in a node or edge
+  FlatMap children_;                 // parent << 32 | function
   FlatMap back_edges_, tail_edges_;  // from << 32 | to
   FlatMap site_index_;               // hash of module and address; see site()
   FlatMap named_;                    // name << 16 | kind

@@ -1,5 +1,5 @@
-// The label that our pprof files put on samples of contexts whose calls were not counted. Read
-// again, the file's own counts of calls tell the same, so readers of ours ignore the label.
+// The label that our pprof files put on samples of contexts whose calls were not counted. The
+// file's own call counts say the same, so our reader ignores the label.
 #pragma once
 
 namespace fbleprof::profile {

@@ -1,8 +1,8 @@
-// A column of 64-bit counts that costs little where they are small or zero.
+// A column of 64-bit counts that needs little memory where they are small or zero.
 //
-// Of a million contexts a handful hold more than 2^32 ns or calls, and few were ever sampled. So
-// the lower and the upper halves stand in two sparse arrays: chunks of 64, of which only those
-// exist in which something is not zero.
+// Of a million contexts only a few hold more than 2^32 ns or calls, and few were ever sampled. So
+// the lower and the upper halves are in two sparse arrays: chunks of 64, which exist only if they
+// hold a number that is not zero.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class SparseNumbers {
   static constexpr std::size_t kChunk = 64;
 
   void resize(std::size_t size) { where_.resize((size + kChunk - 1) / kChunk); }
-  // Room for `size` numbers none of which is 0.
+  // Reserves room for `size` numbers, none of which is 0.
   void reserve(std::size_t size) { numbers_.reserve(size + 2 * kChunk); }
 
   std::uint32_t operator[](std::size_t i) const {
@@ -42,7 +42,7 @@ class SparseNumbers {
     numbers_[where_[i / kChunk] + i % kChunk] = number;
   }
 
-  // Calls `visit(begin, numbers)` for each chunk that exists: those from `begin` on.
+  // Calls `visit(begin, numbers)` for each chunk that exists: its numbers start at index `begin`.
   template <class Visit>
   void each_chunk(Visit visit) const {
     for (std::size_t b = 0; b < where_.size(); ++b) {
@@ -71,7 +71,7 @@ class Counts {
   void reserve(std::size_t size) { low_.reserve(size); }
   // New ones are zero.
   void resize(std::size_t size) {
-    // What stood beyond the new end must not come back.
+    // Numbers beyond the new end must not reappear.
     for (std::size_t i = size; i < size_; ++i) set(i, 0);
     size_ = size;
     low_.resize(size);
@@ -115,7 +115,7 @@ class Counts {
     });
   }
 
-  // All of them as they are worked with.
+  // All counts as a plain array, for computing.
   std::vector<std::uint64_t> wide() const {
     std::vector<std::uint64_t> values(size_);
     each([&](std::size_t i, std::uint64_t value) { values[i] = value; });
@@ -125,7 +125,7 @@ class Counts {
  private:
   std::size_t size_ = 0;
   bool has_high_ = false;
-  // A chunk of `high_` exists only where one of `low_` does.
+  // A chunk of `high_` exists only where a chunk of `low_` does.
   SparseNumbers low_, high_;
 };
 

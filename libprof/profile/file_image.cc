@@ -17,7 +17,7 @@ Error failure(const std::string& file, std::string what, std::string remedy = {}
   return {file, std::nullopt, std::move(what), std::move(remedy)};
 }
 
-// What a file that is no profile looks like, as a hint.
+// A hint at what a file may be that is not a profile.
 std::string guess_kind(const std::byte* bytes, std::size_t size) {
   const auto starts = [&](const char* magic, std::size_t length) {
     return size >= length && std::memcmp(bytes, magic, length) == 0;
@@ -32,7 +32,7 @@ std::string guess_kind(const std::byte* bytes, std::size_t size) {
   return "give the mlmon.out that a profiled program wrote";
 }
 
-// As much as a Ref can name, and no more than the header says is in use.
+// As much as a Ref can address, and no more than the header says is in use.
 std::uint64_t readable(std::uint64_t used_bytes, std::uint64_t file_bytes) {
   constexpr std::uint64_t kLargest = (std::uint64_t{1} << 32) * format::kUnitBytes;
   return std::min({used_bytes, file_bytes, kLargest});
@@ -106,7 +106,7 @@ Status FileImage::check_header(std::size_t count, std::uint64_t file_bytes) {
 
 Result<FileImage> FileImage::load(const std::string& path) {
   FileImage image(path);
-  // Non-blocking, or opening a FIFO would wait for a writer for ever.
+  // Non-blocking: opening a FIFO would otherwise wait for a writer.
   image.fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (image.fd_ < 0) {
     const int error = errno;

@@ -1,4 +1,4 @@
-// One mlmon.out and its checked header: what the reader, --verify and --raw start from.
+// One mlmon.out and its checked header: the input of the reader, --verify and --raw.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace fbleprof::profile {
 
-// A file that is read piece by piece, or bytes in memory. A file is never mapped: one that shrinks
-// meanwhile can hurt nobody, and what was read need not stay. The bytes that are there may be fewer
-// than header().used_bytes says (a truncated file), never more.
+// A file that is read piece by piece, or bytes in memory. A file is never mapped, so one that
+// shrinks meanwhile does no harm, and what was read need not stay in memory. There may be fewer
+// bytes than header().used_bytes says (a truncated file), never more.
 class FileImage {
  public:
   FileImage(const FileImage&) = delete;
@@ -23,18 +23,18 @@ class FileImage {
   FileImage& operator=(FileImage&& other) noexcept;
   ~FileImage();
 
-  // Opens `path`. Fails with one clear line on what is no readable profile of this version.
+  // Opens `path`. Fails with one clear line if the file is not a readable profile of this version.
   static Result<FileImage> load(const std::string& path);
   // The same for bytes in memory; `name` stands for the path in messages.
   static Result<FileImage> from_bytes(std::span<const std::byte> bytes, std::string name);
 
   const std::string& name() const { return name_; }
-  // As it stood when the file was opened.
+  // The size when the file was opened.
   const format::Header& header() const { return header_; }
   std::uint64_t size() const { return size_; }
   bool truncated() const { return size_ < header_.used_bytes; }
 
-  // What size() would be now: a live program's file grows.
+  // The current size: a live program's file grows.
   std::uint64_t size_now() const;
   // Copies `count` bytes from `offset` on, or as many as are there; returns how many.
   std::size_t read(std::byte* out, std::size_t count, std::uint64_t offset) const;
@@ -43,7 +43,7 @@ class FileImage {
 
  private:
   explicit FileImage(std::string name) : name_(std::move(name)) {}
-  // `count` bytes of the header were read, of a file of `file_bytes`.
+  // `count` bytes of the header were read, from a file of `file_bytes` bytes.
   Status check_header(std::size_t count, std::uint64_t file_bytes);
 
   std::string name_;
@@ -58,10 +58,10 @@ class FileWindow {
  public:
   explicit FileWindow(const FileImage& image) : image_(image) {}
 
-  // The bytes from `offset` on, until the next call: `least` or more, unless the file ends before.
-  // As well aligned as `offset` is, up to kUnitBytes.
+  // The bytes from `offset` on, valid until the next call: `least` or more, unless the file ends
+  // earlier. As well aligned as `offset` is, up to kUnitBytes.
   std::span<const std::byte> at(std::uint64_t offset, std::size_t least);
-  // What is in the window is to be read again.
+  // Discards the window, so that its bytes are read again.
   void forget() { begin_ = end_ = 0; }
 
  private:
@@ -70,7 +70,7 @@ class FileWindow {
     std::byte bytes[format::kUnitBytes];
   };
   std::vector<Unit> buffer_;
-  std::uint64_t begin_ = 0, end_ = 0;  // what of the file the buffer holds
+  std::uint64_t begin_ = 0, end_ = 0;  // the part of the file in the buffer
 };
 
 }  // namespace fbleprof::profile

@@ -39,7 +39,7 @@ Counts calls_of_nodes(const Edges& edges, std::size_t nodes) {
   return calls;
 }
 
-// Of all threads together; the figures of those that come last are cut.
+// Of all threads together; the figures of the last threads are cut.
 template <class Warn>
 void fit_threads(Parts& parts, Warn warn) {
   constexpr std::pair<std::uint64_t Thread::*, const char*> kFigures[] = {
@@ -70,7 +70,7 @@ void fit_threads(Parts& parts, Warn warn) {
   if (fitting) parts.threads = std::move(fitting);
 }
 
-// What was noted of trees whose nodes are gone; code that adds these up keeps to the limit.
+// The figures of trees whose nodes are gone; code that adds these up keeps to the limit.
 std::set<std::string> overflowing_figures(const Parts& parts) {
   std::map<std::string, std::uint64_t> sums;
   std::set<std::string> over;

@@ -10,13 +10,12 @@
 namespace fbleprof::profile {
 namespace {
 
-// Field 22 of /proc/PID/stat, or 0 when there is no such process any more (a zombie counts as
-// gone).
+// Field 22 of /proc/PID/stat, or 0 when the process is gone (a zombie counts as gone).
 std::uint64_t start_ticks(std::uint32_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(stat, line)) return 0;
-  // The command name is in parentheses and may hold anything: count from the last one.
+  // The command name is in parentheses and may hold any character: count from the last one.
   const std::size_t paren = line.rfind(')');
   if (paren == std::string::npos) return 0;
   std::istringstream fields(line.substr(paren + 1));

@@ -1,4 +1,4 @@
-// Whether the process of a profile that never said its end still runs.
+// Whether the process of a profile without a recorded end is still running.
 #pragma once
 
 #include "format/format.h"
@@ -6,8 +6,8 @@
 
 namespace fbleprof::profile {
 
-// The state to show for a header as it stands in the file, whose host is `host`. Asks /proc when
-// the file says "live"; kUnknown where this machine cannot know (another host or pid namespace).
+// The state to show for a file's header; the file's host is `host`. Asks /proc when the file says
+// "live"; kUnknown if this machine cannot know (another host or pid namespace).
 ProcessState process_state(const format::Header& header, std::string_view host, bool ask_system);
 
 }  // namespace fbleprof::profile

@@ -7,7 +7,7 @@
 namespace fbleprof::profile {
 namespace {
 
-// No recorder writes as many. What is read must not grow faster than the file.
+// No recorder writes this many. Memory must not grow faster than the file.
 constexpr std::size_t kMostMetrics = 1024;
 constexpr std::size_t kMostTerms = 64;
 constexpr std::size_t kLongestName = 64;
@@ -24,7 +24,7 @@ std::string MetricReader::text(format::Ref ref, std::uint64_t from) {
   return std::string(*found);
 }
 
-// A place is taken once, which bounds the columns.
+// A place can be taken only once, which bounds the columns.
 bool MetricReader::take_place(const format::Metric& record) {
   using Place = format::MetricPlace;
   switch (record.place) {

@@ -1,4 +1,4 @@
-// The metrics that a file describes: what they are called, and where their values are.
+// The metrics that a file describes: their names, and where their values are.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class MetricReader {
 
   // In the order of the file.
   void add(format::Ref ref, const format::Metric& record);
-  // After the last: edges have calls, described or (description lost) not.
+  // After the last: edges have calls, even if their description was lost.
   void finish();
 
   std::vector<Metric>& metrics() { return metrics_; }
@@ -40,7 +40,7 @@ class MetricReader {
   std::set<std::pair<format::MetricPlace, std::uint32_t>> places_;
 };
 
-// The columns of derived metrics, from those of the others.
+// Computes the columns of derived metrics from the others.
 void derive(std::vector<Counts>& columns, const std::vector<MetricSource>& sources,
             std::size_t node_count);
 

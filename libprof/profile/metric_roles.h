@@ -1,4 +1,4 @@
-// Roles of metrics that come with a name and nothing else.
+// Roles of metrics that have only a name.
 #pragma once
 
 #include <string_view>

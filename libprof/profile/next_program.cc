@@ -12,7 +12,7 @@
 namespace fbleprof::profile {
 namespace {
 
-// False for what is no profile. The rest of the header is as good as the file.
+// False if it is not a profile. The rest of the header is as reliable as the file.
 bool read_header(const std::string& path, format::Header& header) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
   if (fd < 0) return false;
@@ -54,7 +54,7 @@ std::vector<std::string> with_profiles_after_exec(const std::string& path) {
   std::vector<std::string> files = {path};
   format::Header header{};
   while (read_header(files.back(), header) && header.state == format::State::kExeced) {
-    // Each began later than the one before, so there is an end.
+    // Each began later than the one before, so the loop ends.
     std::string next = profile_after_exec(files.back(), header);
     if (next.empty()) break;
     files.push_back(std::move(next));

@@ -1,4 +1,4 @@
-// Where a process goes on after exec: each program that it becomes has a profile of its own.
+// Finds how a process went on after exec: each program that it becomes has its own profile.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace fbleprof::profile {
 
-// The profile beside `path` of the program that took the place of the one that `header` describes:
-// of the same process, and the first that began later. Known by their names are those that hold the
-// process id, as the recorder names them unless told otherwise. "" = there is none.
+// The profile beside `path` of the program that replaced the one that `header` describes: of the
+// same process, and the first that began later. Only files whose names contain the process id are
+// found; the recorder's default names do. "" = there is none.
 std::string profile_after_exec(const std::string& path, const format::Header& header);
 
 // `path`, and the profiles of all programs that followed in its process.

@@ -47,7 +47,7 @@ class Packer {
     std::memcpy(&record, at, sizeof record);
     const bool has_code = record.kind == format::FunctionKind::kNative ||
                           record.kind == format::FunctionKind::kInstruction;
-    if (!has_code) return;  // all that there is to know stands in the file already
+    if (!has_code) return;  // the file already holds everything about it
     if (functions.kind[f] == FunctionKind::kJit) {
       record.kind = FunctionKind::kJit;
       record.address = functions.address[f];

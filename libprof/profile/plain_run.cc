@@ -11,7 +11,7 @@ namespace {
 
 using format::PlainRunEnd;
 
-// Where the sampled run stands in the file.
+// The position of the sampled run in the file.
 std::optional<PlainRunEnd> find(std::ifstream& in) {
   format::Header header{};
   if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;

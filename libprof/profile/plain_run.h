@@ -1,4 +1,4 @@
-// The sampled run that stands behind a counted one in its file; see format/plain_run.h.
+// The sampled run that follows a counted one in its file; see format/plain_run.h.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace fbleprof::profile {
 // The whole file of the sampled run. None: there is no such run, or no such file.
 std::optional<std::vector<std::byte>> plain_run_of(const std::string& path);
 
-// Whether there is one.
+// Whether there is a sampled run.
 bool has_plain_run(const std::string& path);
 
-// Puts the sampled run behind the records of a whole file.
+// Appends the sampled run to the records of a whole file.
 void append_plain_run(std::vector<std::byte>& file, const std::vector<std::byte>& plain_run);
 
 }  // namespace fbleprof::profile

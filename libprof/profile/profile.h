@@ -1,16 +1,18 @@
 // The immutable profile that every view, export and analysis works on.
 //
-// A profile is a forest of calling contexts in flat arrays. Nodes stand in preorder: a parent comes
-// before its children, and a node's subtree is the index range [node, subtree_end[node]). Sums over
-// subtrees are one pass backwards over the array, walks need no stack and no child lists:
+// A profile is a forest of calling contexts in flat arrays. Nodes are in preorder: a parent comes
+// before its children, and a node's subtree is the index range [node, subtree_end[node]). One
+// backward pass over the array sums all subtrees, and traversals need no stack and no child lists:
 //
 //     for (c = node + 1; c < subtree_end[node]; c = subtree_end[c]) ...  // the children of node
 //
-// A tree is a range of nodes with one root: as read, one a thread; merged, one in all. Each table
-// is held by a shared pointer to const, so that a step that changes one of them (symbolizing
-// replaces functions, sites and strings) shares all the others with the profile it came from.
+// A tree is a range of nodes with one root: a profile has one tree per thread when read, one in all
+// when merged. Each table is held by a shared pointer to const, so that a step that changes some
+// tables (symbolizing replaces functions, sites and strings) shares the others with the original
+// profile.
 //
-// Whatever has no address (imported profiles, blocks of the C API) has module "none" and a name.
+// Functions without an address (imported profiles, blocks of the C API) have module "none" and a
+// name.
 #pragma once
 
 #include <cstdint>
@@ -36,21 +38,21 @@ using EdgeKind = format::EdgeKind;
 using Aggregation = format::Aggregation;
 using Role = format::Role;
 
-// What the process was doing when its profile was read.
+// The state of the process when its profile was read.
 enum class ProcessState : std::uint8_t {
   kUnknown,  // imported, or recorded on another machine
-  kLive,     // running now
+  kLive,     // still running
   kEnded,
   kExeced,
   kFatal,   // by the signal in end_code
-  kKilled,  // gone without a word: SIGKILL, the OOM killer, power
+  kKilled,  // ended without notice: SIGKILL, the OOM killer, power loss
 };
 
 struct Label {
   StringId key, value;
 };
 
-// Labels that hold together.
+// Labels that were set together.
 using LabelSet = std::vector<Label>;
 
 struct MetricTotal {
@@ -60,7 +62,7 @@ struct MetricTotal {
 
 // One recorded program run (or one imported profile).
 struct Process {
-  StringId file;  // the profile it was read from, as the user named it
+  StringId file;  // its profile's file, as the user named it
   std::uint32_t pid = 0, parent_pid = 0;
   StringId executable, command_line, working_directory, host;  // arguments joined by NUL
   std::uint64_t start_realtime_ns = 0;                         // since 1970; 0 = unknown
@@ -72,16 +74,16 @@ struct Process {
   Compaction compaction = Compaction::kPair;
   SampleSource source = SampleSource::kNone;
   std::uint16_t flags = 0;    // format::kHeader...
-  std::uint32_t rate_hz = 0;  // asked for
+  std::uint32_t rate_hz = 0;  // as requested
   std::uint32_t machine = 0;  // ELF e_machine: the architecture of its addresses
   std::uint64_t used_bytes = 0, cap_bytes = 0;
   std::uint32_t depth_limit = 0;     // deeper contexts were folded into [deeper]; 0 = no limit
   std::uint64_t process_cpu_ns = 0;  // 0 = unknown
-  // What was lost or folded away.
+  // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   std::vector<StringId> notes;  // remarks of the recorder
   std::vector<Label> labels;
-  // Of another profiler: the first of its metrics is the one it is about.
+  // Recorded by another profiler: the profile's first metric is its main one.
   bool is_imported = false;
   // What its trees held before they were merged with those of other processes.
   std::vector<MetricTotal> totals;
@@ -100,27 +102,28 @@ struct Thread {
   std::vector<Label> labels;  // imported: what its samples were labelled with
 };
 
-// What a tree held before its nodes were let go (see transform/outline.h).
+// The values of a tree before its nodes were dropped (see transform/outline.h).
 struct TreeFigures {
   std::uint64_t node_count = 0, edge_count = 0;
   std::uint32_t deepest = 0;
   std::vector<MetricTotal> totals;
 };
 
-// Nodes [begin, end); `begin` is the root. Merged trees name what they are still of, if of one.
+// Nodes [begin, end); `begin` is the root. A merged tree names its process or thread if it has only
+// one.
 struct Tree {
   NodeId begin, end;
   ProcessId process;
   ThreadId thread;
-  std::shared_ptr<const TreeFigures> figures = nullptr;  // if it was let go: then it has no nodes
-  LabelSetId labels = {};  // under which the thread worked; none: only those of the process
+  std::shared_ptr<const TreeFigures> figures = nullptr;  // if its nodes were dropped
+  LabelSetId labels = {};  // labels of the thread's work; none: only the process's
 };
 
-// Another module of the same name was loaded beside it (see transform/same_module.h).
+// Another module of the same name was loaded as well (see transform/same_module.h).
 inline constexpr std::uint32_t kModuleHasTwin = 0x100;
 
 // An object file. Two processes with the same path and build-id share one; addresses are relative
-// to the file, so load biases are the reader's business alone.
+// to the file, so only the reader deals with load biases.
 struct Module {
   StringId path;
   StringId build_id;        // lower-case hexadecimal; none or empty = it has none
@@ -130,9 +133,9 @@ struct Module {
 // What the trees of a group have in common.
 enum class Axis : std::uint8_t { kProcess, kThread, kHost, kFile, kLabel };
 
-// A node between the root and what a part of the profile holds: a process, a thread, a host. It
-// stands in the tree as a function does (Functions::group tells them apart); code that needs to
-// know what it stands for asks here and never reads its name.
+// A node between the root and a part of the profile: a process, a thread, a host. It is in the tree
+// like a function (Functions::group tells them apart). Code that needs to know what a group stands
+// for asks here and never reads its name.
 struct Group {
   Axis axis = Axis::kProcess;
   StringId key;   // of kLabel
@@ -159,7 +162,7 @@ struct FunctionKey {
   GroupId group = {};
 };
 
-// What can stand on a path. Columns of equal length, indexed by FunctionId.
+// What a path consists of. Columns of equal length, indexed by FunctionId.
 struct Functions {
   std::vector<FunctionKind> kind;
   std::vector<std::uint16_t> flags;    // kFunction...
@@ -169,18 +172,18 @@ struct Functions {
                                        // number
   std::vector<std::uint32_t> size;     // bytes of code; 0 = unknown
   std::vector<StringId> name;          // for people: demangled; none = not known (yet)
-  std::vector<StringId> linkage_name;  // as in the symbol table; none = same as name
+  std::vector<StringId> linkage_name;  // in the symbol table; none = same as name
   std::vector<StringId> file;          // source file
   std::vector<std::uint32_t> line;     // of the function (kInstruction: of the address); 0 = none
   std::vector<std::uint32_t> column;   // in the line, from 1; 0 = unknown
   std::vector<StringId> language;      // "Lua", "Python"; none = not told
-  std::vector<GroupId> group;          // none: a function; else the group that it stands for
+  std::vector<GroupId> group;          // none: a function; else its group
 
   std::size_t count() const { return kind.size(); }
   FunctionId add(const FunctionKey& row);
 };
 
-// Places that call: return addresses. Indexed by SiteId.
+// Places of calls: return addresses. Indexed by SiteId.
 struct Sites {
   std::vector<ModuleId> module;        // none: the address is run time
   std::vector<std::uint64_t> address;  // of the instruction after the call, relative to the module
@@ -213,24 +216,24 @@ struct Edges {
   std::size_t count() const { return from.size(); }
 };
 
-// One measured thing, a value a node: the node's own, not its subtree's. `calls` is the sum of the
-// calls of all edges that lead to the node.
+// One measured quantity, with one value per node: the node's own, not its subtree's. `calls` is the
+// sum of the calls of all edges that lead to the node.
 struct Metric {
   std::string name;  // cpu, wall, samples, overhead, ticks, calls, ...
   std::string unit;  // ns, count, bytes
   Aggregation aggregation = Aggregation::kSum;
-  std::shared_ptr<const Counts> values = nullptr;  // one a node; null = all zero
+  std::shared_ptr<const Counts> values = nullptr;  // one per node; null = all zero
   Role role = Role::kAmount;
   bool is_signed = false;     // values are two's complement
-  bool is_default = false;    // shown if nothing else is asked for
+  bool is_default = false;    // shown by default
   bool is_estimated = false;  // scaled up from samples
-  bool is_baseline = false;   // of the profile that this one is compared with
+  bool is_baseline = false;   // of the profile to compare with
   std::string formula = {};   // of a derived one: "allocated - freed"
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
 };
 
-// What a Profile is made of. To derive a profile: copy the parts (pointers only), replace some,
+// The parts of a Profile. To derive a profile: copy the parts (only pointers), replace some, and
 // make a Profile of them.
 struct Parts {
   std::shared_ptr<const Strings> strings;
@@ -245,7 +248,7 @@ struct Parts {
   std::shared_ptr<const std::vector<Group>> groups;
   std::vector<Metric> metrics;
   std::shared_ptr<const std::vector<LabelSet>> label_sets;  // that trees name
-  // Of these very nodes and edges: a Profile made with others drops them.
+  // Of exactly these nodes and edges: a Profile made with others drops the snapshots.
   std::shared_ptr<const Snapshots> snapshots;
   // For the user, one line each: a truncated file, a stale binary.
   std::vector<std::string> warnings;
@@ -280,7 +283,7 @@ class Profile {
   const Metric* find_metric(std::string_view name) const;
   // The first metric of that role that is not a baseline's, or null.
   const Metric* find_metric(Role role) const;
-  // What this profile's baseline has of that role, or null.
+  // The baseline's metric of that role, or null.
   const Metric* find_baseline(Role role) const;
 
   std::string_view text(StringId id) const { return strings().get(id); }
@@ -289,7 +292,7 @@ class Profile {
   Parts parts_;
 };
 
-// What people call a function: its name, or `module+0xoffset`, or `0xaddress`. Not escaped.
+// The display name of a function: its name, or `module+0xoffset`, or `0xaddress`. Not escaped.
 std::string display_name(const Profile& profile, FunctionId function);
 
 // The last component of a path.

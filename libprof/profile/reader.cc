@@ -1,6 +1,6 @@
 // Two passes. The first walks all records: it keeps the small ones, reads the nodes, and notes
 // where edges, values and snapshots are. Then everything that a node can refer to is known, and the
-// trees are laid out. The second pass reads edges, values and snapshots to where they belong.
+// trees are laid out. The second pass reads edges, values and snapshots into their places.
 #include "profile/reader.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ std::string_view special_name(FunctionKind kind) {
   }
 }
 
-// Records of one kind, as they stand in the file.
+// Records of one kind, as in the file.
 template <class Struct>
 using Kept = std::vector<std::pair<Ref, Struct>>;
 
@@ -67,7 +67,7 @@ class Reader {
         snapshots_(image, walk_) {}
 
   ReadResult run() {
-    // A live file's last records may refer to what came after they were read.
+    // A live file's last records may refer to records that were written after the reading.
     process_.state = process_state(header_, {}, options_.look_for_process);
     if (process_.state == ProcessState::kLive) walk_.set_live();
     while (const auto record = walk_.next()) keep(*record);
@@ -153,7 +153,7 @@ class Reader {
   }
 
   // A thread that was just starting: its record comes first in the file, then its tree's, then
-  // those of nodes, but it is the last to be finished. Until then there is no such thread.
+  // those of nodes, but the thread's is completed last. Until then it is treated as missing.
   void keep_tree(const Record& record) {
     if (unfinished_.contains(walk_.read<format::Tree>(record).thread)) {
       unfinished_.insert(record.ref);
@@ -339,7 +339,7 @@ class Reader {
     return ThreadId(profile_threads_.size() - 1);
   }
 
-  // What a tree is of; a tree whose record or thread is lost belongs to a thread made up for it.
+  // A tree's thread and process; a tree whose record or thread is lost gets an invented thread.
   struct Owner {
     std::uint32_t tree;
     ThreadId thread;
@@ -377,7 +377,7 @@ class Reader {
       walk_.note_unresolved("tree", trees_.tree_ref(t), sizeof(format::Tree), 0);
       owners.push_back({t, {}, {}});
     }
-    // By thread, as they were made.
+    // By thread, in the order of their creation.
     std::stable_sort(owners.begin(), owners.end(),
                      [](const Owner& a, const Owner& b) { return a.thread < b.thread; });
     return owners;
@@ -484,7 +484,7 @@ class Reader {
     }
   }
 
-  // Of a process that lives, up to now; of one that was killed, up to its last charge.
+  // For a process that is alive, up to the present; for one that was killed, up to its last charge.
   void add_open_waits(std::vector<Counts>& columns) {
     const bool is_live = process_.state == ProcessState::kLive;
     if (!is_live && process_.state != ProcessState::kKilled) return;
@@ -572,7 +572,7 @@ class Reader {
   Damage damage_;
   RecordWalk walk_;
 
-  // As they stand in the file.
+  // As in the file.
   Texts texts_;
   Kept<format::Module> modules_;
   Kept<format::Function> functions_;
@@ -587,7 +587,7 @@ class Reader {
   std::set<Ref> unfinished_;  // records, and trees of such threads
   std::map<std::uint16_t, std::uint64_t> skipped_;
 
-  // As they become the profile.
+  // As in the profile.
   StringInterner strings_;
   FlatMap string_index_;  // by Ref
   Process process_;

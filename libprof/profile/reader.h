@@ -16,8 +16,9 @@ namespace fbleprof::profile {
 
 struct ReadOptions {
   Progress* progress = nullptr;
-  // Ask this machine whether a process that never said its end still runs, and look beside the file
-  // for where one that ended by exec goes on. Off: the first is kUnknown, the second not known.
+  // Ask this machine whether a process without a recorded end is still running, and look beside the
+  // file for the program that followed an exec. Off: the first is kUnknown, the second is not
+  // known.
   bool look_for_process = true;
 };
 
@@ -32,10 +33,10 @@ struct ReadResult {
   std::map<std::uint16_t, std::uint64_t> skipped;
 };
 
-// Reads a file of a program that runs, ended or was killed, whole or cut short. What can be read is
-// read; a profile of a damaged or truncated file holds one warning that says what is gone, and one
-// of a newer minor version one that says what was skipped. Fails, with one line, only where the
-// header tells that nothing can be read.
+// Reads a file of a program that is running, ended or was killed, whole or cut short. Reads as much
+// as possible: a profile of a damaged or truncated file has one warning that says what is missing,
+// and one of a newer minor version one that says what was skipped. Fails, with one line, only if
+// the header shows that nothing can be read.
 Result<ReadResult> read_file(const std::string& path, const ReadOptions& options = {});
 Result<ReadResult> read_bytes(std::span<const std::byte> bytes, std::string name,
                               const ReadOptions& options = {});

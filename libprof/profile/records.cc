@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kUnit = format::kUnitBytes;
 
-// Of the struct alone; 0: such records have any length.
+// The size of the struct alone; 0: such records have any length.
 std::size_t struct_bytes(Kind kind) {
   switch (kind) {
     case Kind::kModule:
@@ -123,14 +123,14 @@ bool RecordWalk::is_plausible(const Start& start, std::uint64_t at) const {
   return known == 0 || is_newer || head.units * kUnit == known;
 }
 
-// A record of any length whose end is no head either may be one whose length is damaged: then there
-// are other records in it.
+// If no head follows a record of any length, the record's own length may be damaged: then there may
+// be other records in it.
 std::uint64_t RecordWalk::end_of(const Start& start, std::uint64_t at) {
   const format::Head& head = start.head;
   const std::uint64_t end = at + head.units * kUnit;
   const bool has_any_length = struct_bytes(head.kind) == 0 && head.kind != Kind::kString;
   if (!has_any_length || end + kUnit > end_) return end;
-  // Past the window, which holds what is read next.
+  // Beyond the window, which holds what is read next.
   Start next{};
   image_.read(reinterpret_cast<std::byte*>(&next), sizeof next, end);
   if (is_zero(next.head) || is_plausible(next, end)) return end;
@@ -152,7 +152,7 @@ bool RecordWalk::look_again() {
   return true;
 }
 
-// A live program may put a head where there were zeros while they are being skipped.
+// While zeros are being skipped, a live program may write a head among them.
 bool RecordWalk::skip_zeros() {
   if (!is_zero(start_at(at_).head)) return false;
   if (zeros_from_ == 0) zeros_from_ = at_;
@@ -178,7 +178,7 @@ void RecordWalk::skip_damage() {
 std::optional<Record> RecordWalk::next() {
   while (true) {
     if (at_ + kUnit > end_) {
-      // The head of a record that is cut can be whole, or not there at all.
+      // The head of a record that is cut can be whole, or missing.
       if (image_.truncated() && cut_ == 0) cut_ = static_cast<format::Ref>(at_ / kUnit);
       if (image_.truncated() || !look_again()) return std::nullopt;
       continue;

@@ -1,9 +1,9 @@
-// The records of a file, one after the other.
+// Reads the records of a file, one after the other.
 //
-// A head in a file is anything until proven otherwise. One that says what it is (its mark), of a
-// length that its kind can have and that the file has room for, is taken; else the next such head
-// is searched for, so that damage costs the records it hit and no others. Everything is read once,
-// in the order of the file, and records cannot overlap: all work is bounded by the file's size.
+// A head in a file is not trusted until checked. It is accepted if it has its mark, and a length
+// that is possible for its kind and fits into the file; otherwise the next such head is searched
+// for, so that damage costs only the records it hit. Everything is read once, in the order of the
+// file, and records cannot overlap: all work is bounded by the file's size.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ bool is_known(format::Kind kind);
 // Whether the record holds items from kItemsOffset on.
 bool has_items(format::Kind kind);
 
-// What was wrong with a file, counted; the first of them told.
+// The defects of a file, counted, with the first of them.
 struct Damage {
-  std::uint64_t beyond_end = 0;  // Refs to what is not there, or not there yet
+  std::uint64_t beyond_end = 0;  // Refs to missing records
   std::uint64_t other = 0;
   std::optional<std::uint64_t> first_offset;  // of the first of `other`
   std::string first_what;
@@ -37,7 +37,7 @@ struct Damage {
 struct Record {
   format::Ref ref = 0;
   format::Kind kind{};
-  std::uint64_t bytes = 0;  // of it that are there
+  std::uint64_t bytes = 0;  // of it that exist
   bool is_cut = false;      // the file ends inside it
 
   std::uint64_t offset() const { return std::uint64_t{ref} * format::kUnitBytes; }
@@ -47,11 +47,11 @@ class RecordWalk {
  public:
   RecordWalk(const FileImage& image, Damage& damage);
 
-  // The next record of whatever kind. A live file is followed as far as it had grown when its end
+  // The next record of any kind. In a live file, reads up to the file's size at the time its end
   // was reached.
   std::optional<Record> next();
 
-  // The record as a struct; what it is too short for is 0.
+  // The record as a struct; fields beyond the record's end are 0.
   template <class Struct>
   Struct read(const Record& record) {
     Struct out{};
@@ -60,29 +60,30 @@ class RecordWalk {
                 std::min({sizeof out, bytes.size(), static_cast<std::size_t>(record.bytes)}));
     return out;
   }
-  // The bytes of a String, until the next call of any of these. None if it is longer than its
-  // record.
+  // The bytes of a String, valid until the next call of any of these. None if the string is longer
+  // than its record.
   std::optional<std::string_view> text(const Record& record);
 
-  // A Ref in the record at byte `from` that leads to nothing of the kind it should. That is damage,
-  // unless it is of the part that a truncated file lacks, or that a live one did not have yet.
+  // Reports a Ref in the record at byte `from` that leads to nothing of the expected kind. This is
+  // damage, unless the target lies in the missing part of a truncated file, or was not yet written
+  // in a live one.
   void note_unresolved(std::string_view what, format::Ref ref, std::uint64_t bytes,
                        std::uint64_t from);
   void set_live() { is_live_ = true; }
   bool is_live() const { return is_live_; }
-  // The window that the walk reads by: moving it in between only costs time.
+  // The window that the walk reads through; moving it in between only costs time.
   FileWindow& window() { return window_; }
-  // Up to where the file was read.
+  // The end of what was read.
   std::uint64_t end() const { return end_; }
 
  private:
-  // What tells whether a record begins somewhere.
+  // What tells whether a record begins at some place.
   struct Start {
     format::Head head;
     std::uint32_t length;  // of a String
   };
   bool is_plausible(const Start& start, std::uint64_t at) const;
-  // The end of the record at `at`: where its head says, unless that cannot be.
+  // The end of the record at `at`: as its head says, unless that is impossible.
   std::uint64_t end_of(const Start& start, std::uint64_t at);
   Start start_at(std::uint64_t at);
   bool look_again();
@@ -101,11 +102,11 @@ class RecordWalk {
   format::Ref cut_ = 0;  // the record that the file ends in
 };
 
-// The items of a Nodes, Edges, Values or Snapshot... record, with their places.
+// The items of a Nodes, Edges, Values or Snapshot... record, with their positions.
 class Items {
  public:
-  // `item_bytes` as the record says; `least`: what an item of this version has at the least. None
-  // if that cannot be.
+  // `item_bytes` as the record says; `least`: the smallest item of this version. None if the size
+  // is impossible.
   static std::optional<Items> of(const Record& record, std::uint32_t item_bytes, std::size_t least,
                                  bool have_refs);
 
@@ -116,7 +117,7 @@ class Items {
     return static_cast<format::Ref>((begin_ + i * item_bytes_) / format::kUnitBytes);
   }
   void limit(std::uint64_t count) { count_ = std::min(count_, count); }
-  // The item that begins at `ref`, if one does.
+  // The item that begins at `ref`, if there is one.
   std::optional<std::uint64_t> place(format::Ref ref) const;
 
   // Calls `visit(first, count, bytes)` for runs of items, as many as the window holds at a time.

@@ -1,4 +1,4 @@
-// The snapshots of a file, as far as they are complete.
+// Reads the snapshots of a file that are complete.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class SnapshotReader {
   void add(format::Ref ref, const format::Snapshot& record) { records_.emplace_back(ref, record); }
   void add_items(const Record& record);
 
-  // Told of all edges that are no tree edges: a run of items, then the places of those in it.
+  // Takes all edges that are not tree edges: a run of items, then the positions of those edges in
+  // it.
   void add_edges(const Items& items);
   void place_edge(std::uint64_t item, EdgeId edge);
 

@@ -9,7 +9,7 @@ Counts Snapshots::edge_calls(const Snapshot& at) const {
   for (std::size_t i = 0; i < at.edges.size(); ++i) {
     calls.add(at.edges[i].index(), at.edge_calls[i]);
   }
-  // A tree edge is known by the node that it leads to.
+  // A tree edge is identified by the node that it leads to.
   Counts by_node(of_nodes->count());
   for (std::size_t i = 0; i < at.nodes.size(); ++i) {
     by_node.add(at.nodes[i].index(), at.tree_calls[i]);

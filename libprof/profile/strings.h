@@ -1,4 +1,4 @@
-// Interned text: one blob of bytes and the ends of its strings.
+// Interned text: one blob of bytes and the end positions of its strings.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace fbleprof::profile {
 
-// Immutable once inside a Profile. The same text has one id, id 0 is the empty text, and bytes are
-// kept as they were recorded: code that prints them escapes them.
+// Immutable once inside a Profile. Equal texts have one id, id 0 is the empty text, and bytes are
+// kept as recorded: code that prints them escapes them.
 class Strings {
  public:
   Strings() { ends_.push_back(0); }
@@ -32,7 +32,7 @@ class Strings {
   std::vector<std::uint64_t> ends_;
 };
 
-// Adds to a copy of a table; ids of what was there stay what they were.
+// Adds to a copy of a table; existing ids keep their meaning.
 class StringInterner {
  public:
   StringInterner() : StringInterner(Strings()) {}

@@ -12,7 +12,7 @@ constexpr std::size_t kFetchAhead = 16;
 
 TreeReader::TreeReader(const FileImage& image, RecordWalk& walk, AddressMap& addresses)
     : image_(image), walk_(walk), addresses_(addresses) {
-  // The count in the header is a hint, the file's size is the bound.
+  // The count in the header is a hint; the file's size is the bound.
   made_.reserve(
       std::min<std::uint64_t>(image.header().node_count, image.size() / sizeof(format::Node)));
 }
@@ -29,7 +29,7 @@ std::uint32_t TreeReader::find(format::Ref ref) const {
   return known != kNone && (known & 1) == (ref & 1) ? known >> 1 : kNone;
 }
 
-// So that what is below a lost record still counts, and is still told apart.
+// Keeps the nodes below a lost record, and keeps them apart.
 std::uint32_t TreeReader::parent_of_lost(MadeTree& tree) {
   const auto make = [&](std::uint32_t parent, format::Ref function, std::uint16_t depth) {
     made_.push_back({parent, function, SiteId(), 0, 0, depth, 0, false});
@@ -47,7 +47,7 @@ void TreeReader::add_node(const format::Node& node, format::Ref ref, std::uint32
   if (parent == kNone && (node.parent != 0 || of.root != kNone)) {
     walk_.note_unresolved("parent node", node.parent, sizeof node,
                           std::uint64_t{ref} * format::kUnitBytes);
-    // Made after its parent's place was read: not part of this look.
+    // Made after its parent's place was read: not part of this reading.
     if (walk_.is_live()) return;
     parent = parent_of_lost(of);
     depth = 2;
@@ -95,7 +95,7 @@ void TreeReader::add_nodes(const Items& items, std::uint32_t tree) {
 // Fills place_ and order_.
 std::vector<Tree> TreeReader::give_places(const std::vector<std::uint32_t>& wanted) {
   const std::size_t count = made_.size();
-  // First the size of each subtree, then the end of what is free in it.
+  // First the size of each subtree, then the end of its free range.
   std::vector<std::uint32_t> free_end(count, 1);
   for (std::size_t i = count; i-- > 0;) {
     if (i >= kFetchAhead && made_[i - kFetchAhead].parent != kNone) {
@@ -143,7 +143,7 @@ class TreeReader::Batch {
     function_[node_count_] = function;
     depth_[node_count_++] = depth;
   }
-  // After the node that it leads to.
+  // Placed after the node that it leads to.
   void add_edge(NodeId from, NodeId to, std::uint8_t flags, std::uint64_t calls, SiteId site) {
     from_[edge_count_] = from;
     to_[edge_count_] = to;
@@ -203,8 +203,7 @@ void TreeReader::fill_columns(const FunctionOf& function_of, const ClaimValues& 
     fetch_ahead(p, functions);
     const Made& made = made_[order_[p]];
     const NodeId parent = made.parent == kNone ? NodeId() : NodeId(place_[made.parent]);
-    // What stands before a node in preorder, and less deep, is above it: the last such is its
-    // parent.
+    // The last node that precedes a node in preorder and is less deep is its parent.
     while (!depths.empty() && (!parent || depths.back() != parent.index())) depths.pop_back();
     const auto depth = static_cast<std::uint32_t>(depths.size());
     depths.push_back(static_cast<std::uint32_t>(p));
@@ -250,7 +249,7 @@ std::vector<Tree> TreeReader::lay_out(const std::vector<std::uint32_t>& wanted,
                                       const ClaimValues& claim_values) {
   std::vector<Tree> trees = give_places(wanted);
   fill_columns(function_of, claim_values);
-  // Freed for good: an assigned {} would keep the memory.
+  // Releases the memory; assigning {} would keep it.
   made_ = std::vector<Made>();
   order_ = std::vector<std::uint32_t>();
   find_subtree_ends();

@@ -1,4 +1,5 @@
-// The call trees of a file: from nodes in the order of their making to columns in preorder.
+// Reads the call trees of a file: turns nodes in the order of their creation into columns in
+// preorder.
 //
 // A parent stands before its children in the file. So one pass finds each node's parent, one pass
 // backwards adds up the sizes of subtrees, and one forwards gives each node its place: the last
@@ -19,13 +20,12 @@ namespace fbleprof::profile {
 
 class TreeReader {
  public:
-  // What stands for a function that cannot be read: Refs that lead into the header.
+  // The function used in place of one that cannot be read: its Ref leads into the header.
   static constexpr format::Ref kRootFunction = 1, kUnreadableFunction = 2;
 
   TreeReader(const FileImage& image, RecordWalk& walk, AddressMap& addresses);
 
-  // The number of the tree whose record is at `ref`, from 0 in the order in which they were first
-  // asked for.
+  // The number of the tree whose record is at `ref`, from 0 in the order of first use.
   std::uint32_t tree(format::Ref ref);
   std::size_t tree_count() const { return trees_.size(); }
   format::Ref tree_ref(std::uint32_t tree) const { return trees_[tree].ref; }
@@ -37,8 +37,8 @@ class TreeReader {
   // Reads the nodes of one record.
   void add_nodes(const Items& items, std::uint32_t tree);
 
-  // After the last node. Trees come out in the order of `wanted`, with no process and no thread;
-  // one without nodes is empty. `claim_values(node, ref)` is told of each node that has a row of
+  // Call after the last node. Trees come out in the order of `wanted`, without process and thread;
+  // one without nodes is empty. Calls `claim_values(node, ref)` for each node that has a row of
   // values.
   using FunctionOf = std::function<FunctionId(format::Ref)>;
   using ClaimValues = std::function<void(NodeId, format::Ref)>;
@@ -47,7 +47,7 @@ class TreeReader {
 
   // After lay_out().
   NodeId node(format::Ref ref) const;
-  // `ref` will be asked for soon.
+  // Prefetches what a lookup of `ref` needs.
   void prefetch(format::Ref ref) const {
     if (ref / 2 < numbers_.size()) __builtin_prefetch(&numbers_[ref / 2]);
   }
@@ -60,7 +60,7 @@ class TreeReader {
   static constexpr std::uint32_t kNone = 0xffffffffu;
 
   struct Made {
-    std::uint32_t parent;  // number of the node, in the order of making; kNone: a root
+    std::uint32_t parent;  // number of the node, in order of creation; kNone: a root
     format::Ref function;
     SiteId site;
     format::Ref values;
@@ -74,7 +74,7 @@ class TreeReader {
   struct MadeTree {
     format::Ref ref;
     std::uint32_t root = kNone;
-    std::uint32_t unreadable = kNone;  // the node below which nodes hang whose parents are lost
+    std::uint32_t unreadable = kNone;  // parent of the nodes whose parents are lost
   };
 
   class Batch;
@@ -95,7 +95,7 @@ class TreeReader {
   std::vector<Made> made_;
   FlatMap more_calls_;
   // By Ref / 2, as no two nodes begin in one pair of units: the number of the node, and (lowest
-  // bit) which of the two it begins in.
+  // bit) in which unit of the pair it begins.
   std::vector<std::uint32_t> numbers_;
   std::vector<std::uint32_t> place_;  // by number: in preorder
   std::vector<std::uint32_t> order_;  // by place: the number

@@ -1,4 +1,4 @@
-// Rows of values: which node each belongs to, and what it holds.
+// Reads rows of values: which node each belongs to, and its contents.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ValueReader {
  public:
   // The rows of one record, in the order of the file.
   void add(const Items& items);
-  // False: there is no row at `ref`, or it is another node's.
+  // False: there is no row at `ref`, or it belongs to another node.
   bool claim(NodeId node, format::Ref ref);
   // Reads all claimed rows. `columns` and `sources` by metric; a column that holds nothing stays
   // empty, others get `node_count` values.

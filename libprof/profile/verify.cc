@@ -11,7 +11,7 @@ namespace fbleprof::profile {
 namespace {
 
 // A process that did not end by itself may have been stopped between two stores of one charge; one
-// that lives goes on while its file is read.
+// that is alive goes on while its file is read.
 constexpr std::uint64_t kCutShortSlackNs = 100'000'000;
 constexpr std::uint64_t kLiveSlackSamples = 1000;
 
@@ -19,7 +19,7 @@ bool ended_by_itself(const Process& process) {
   return process.state == ProcessState::kEnded || process.state == ProcessState::kExeced;
 }
 
-// Over all trees of a thread.
+// Summed over all trees of a thread.
 std::uint64_t sum(const Profile& profile, Role role, ThreadId thread) {
   std::uint64_t total = 0;
   const Metric* metric = profile.find_metric(role);
@@ -59,10 +59,10 @@ Check check_counts(const FileImage& image, const Profile& profile) {
   const auto is_tree = [](EdgeKind kind) { return kind == EdgeKind::kTree; };
   const auto found_edges = static_cast<std::uint64_t>(std::count_if(
       profile.edges().kind.begin(), profile.edges().kind.end(), std::not_fn(is_tree)));
-  // A record is made and counted one after the other, so a process cut short may be one off, and
-  // one more whenever a signal's handler left an insertion by longjmp or by cancelling the thread;
-  // one that lives has more by the time its trees are read. A thread that was just starting has two
-  // that are not read.
+  // A record is made first and counted afterwards, so the count of a process cut short may be one
+  // off, and one more for each time a signal handler left an insertion by longjmp or by cancelling
+  // the thread. A process that is alive has more by the time its trees are read. A thread that was
+  // just starting has two records that are not read.
   const bool live = profile.processes().front().state == ProcessState::kLive;
   const std::uint64_t slack = 2 * (profile.trees().size() + 1) + found_nodes / 1000;
   const auto agree = [&](std::uint64_t counted, std::uint64_t found) {
@@ -73,7 +73,7 @@ Check check_counts(const FileImage& image, const Profile& profile) {
           fmt::format("{} of {} nodes, {} of {} edges", found_nodes, nodes, found_edges, edges)};
 }
 
-// What one charge cut short may lack.
+// The part that one charge cut short may lack.
 std::uint64_t slack_of_charge(const Profile& profile, const Thread& thread) {
   const std::uint64_t rate_hz = std::max(profile.processes().front().rate_hz, 1u);
   return kCutShortSlackNs + 1'000'000'000 / rate_hz + thread.cpu_ns / 100;
@@ -92,7 +92,8 @@ Check check_clock(const Profile& profile, ThreadId id, bool ended) {
       fmt::format("{} ns charged, {} ns on the clock", charged, thread.cpu_ns)};
 }
 
-// For each node, and in sum. Own cost is no node's elapsed time, but the thread's.
+// For each node, and in sum. The recorder's own cost is not elapsed time of a node, but of the
+// thread.
 Check check_elapsed(const Profile& profile, ThreadId id, bool ended) {
   constexpr std::uint64_t kSlackNs = 1'000;
   const Thread& thread = profile.threads()[id.index()];
@@ -129,7 +130,8 @@ Check check_samples(const Profile& profile, ThreadId id) {
   const std::uint64_t charged = sum(profile, Role::kSamples, id);
   const std::uint64_t difference =
       charged > thread.samples ? charged - thread.samples : thread.samples - charged;
-  // A thread that was cancelled or killed in the middle of a sample took it and charged it to none.
+  // A thread that was cancelled or killed in the middle of a sample counted the sample but charged
+  // it to no node.
   const std::uint64_t cut_short = std::max<std::uint64_t>(thread.threads_served, 1);
   return {fmt::format("{}: every sample is charged to one node", thread_name(profile, thread)),
           difference <= (live ? kLiveSlackSamples : cut_short),
@@ -147,14 +149,15 @@ Check check_roots(const Profile& profile) {
 }
 
 Check check_pairs(const Profile& profile) {
-  // Preorder: a pair is on the path of node n if it was last seen at a node whose subtree holds n.
+  // Preorder: a pair is on the path of node n if its last occurrence is at a node whose subtree
+  // holds n.
   const Nodes& nodes = profile.nodes();
   FlatMap pairs;
   std::vector<std::uint32_t> until;
   std::size_t repeated = 0;
   std::size_t end_of_deeper = 0;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    // Below [deeper] stand pairs of caller and callee, which the path above can hold, too.
+    // Below [deeper] are pairs of caller and callee, which may also be on the path above it.
     if (profile.functions().kind[nodes.function[n].index()] == FunctionKind::kDeeper) {
       end_of_deeper = nodes.subtree_end[n];
     }
@@ -200,8 +203,8 @@ Check check_tail_edges(const Profile& profile) {
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (edges.kind[e] != EdgeKind::kTail) continue;
     ++count;
-    // The one replaced and the one that replaces it have the same caller. The pair rule may have
-    // led the entry to an ancestor: then the callers are two nodes of one function.
+    // The replaced function and its replacement have the same caller. The pair rule may have led
+    // the entry to an ancestor: then the callers are two nodes of one function.
     const NodeId caller = nodes.parent[edges.from[e].index()];
     const NodeId parent = nodes.parent[edges.to[e].index()];
     const bool ok =
@@ -214,7 +217,7 @@ Check check_tail_edges(const Profile& profile) {
           fmt::format("{} tail edges, {} wrong", count, wrong)};
 }
 
-// Adds what a formula names, word by word: "allocated - freed".
+// Adds the metrics that a formula names, word by word: "allocated - freed".
 void add_terms(const Profile& profile, std::string_view formula, std::vector<std::uint64_t>& sums) {
   for (bool is_minus = false;;) {
     const std::size_t end = std::min(formula.find(" + "), formula.find(" - "));
@@ -230,7 +233,7 @@ void add_terms(const Profile& profile, std::string_view formula, std::vector<std
   }
 }
 
-// Calls are counted on edges, and every metric with a formula is what its formula says.
+// Calls are counted on edges, and every metric with a formula equals its formula.
 Check check_derived(const Profile& profile) {
   const Edges& edges = profile.edges();
   std::size_t wrong = 0, count = 0;
@@ -253,7 +256,7 @@ Check check_derived(const Profile& profile) {
           fmt::format("{} metrics, {} values wrong", count, wrong)};
 }
 
-// What only grows was never more than it is.
+// A value that only grows was never larger than at the end.
 Check check_snapshots(const Profile& profile) {
   const Snapshots& snapshots = *profile.parts().snapshots;
   std::size_t wrong = 0;

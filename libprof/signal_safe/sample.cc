@@ -103,10 +103,28 @@ bool takes_time(const ThreadState& thread) {
          thread.session->options.clock != format::Clock::kTicks;
 }
 
+// If a walk takes longer than the period, the next signal is pending before the handler returns,
+// and the program makes no progress. So samples are left out until the program has had several
+// times what the walk took; the next sample charges that time.
+void rest_after_long_walk(ThreadState& thread) {
+  constexpr std::uint32_t kLongWalk = 64;  // frames; shorter walks take a few microseconds
+  constexpr std::uint64_t kTimesTheWalk = 4;
+  if (thread.known.walked() < kLongWalk) return;
+  const std::uint64_t now = thread.session->clocks.cpu_ns();
+  if (now > thread.last_cpu_ns) {
+    thread.resting_until_ns = now + kTimesTheWalk * (now - thread.last_cpu_ns);
+  }
+}
+
 }  // namespace
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (!takes_time(thread)) return;
+  if (thread.resting_until_ns != 0) {
+    if (thread.session->clocks.cpu_ns() < thread.resting_until_ns) return;
+    thread.resting_until_ns = 0;
+    what = Sampled::kAll;  // the signals in between were ours to refuse, not the kernel's
+  }
   settle_wait_at_sample(thread, at.sp);
   if (is_busy(thread, at.sp)) {
     // The sample interrupted the slow path or the API: charge time, but do not change the tree.
@@ -130,6 +148,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   Ref context = context_at(guard, thread, at, Reached::kBySignal);
   if (thread.session->options.leaves) context = leaf_of(guard, thread, context, at.pc);
   charge(thread, thread.tree.values(guard, context), context, elapsed);
+  rest_after_long_walk(thread);
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {

@@ -78,6 +78,9 @@ struct ThreadState {
   volatile std::uint64_t busy = 0;
 
   std::uint64_t last_cpu_ns = 0, last_wall_ns = 0;
+  // Samples are left out until the CPU clock reads this, as the last one took too long; 0: none
+  // are.
+  std::uint64_t resting_until_ns = 0;
   format::Ref last_context = 0;  // the last one charged; 0 = none yet
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event

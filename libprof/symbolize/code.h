@@ -1,4 +1,5 @@
-// What the files of a profile's modules say of its code: for views, which read no files themselves.
+// What the files of a profile's modules say about its code, for views, which read no files
+// themselves.
 #pragma once
 
 #include <cstdint>

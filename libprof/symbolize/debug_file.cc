@@ -32,7 +32,7 @@ bool belongs(const ElfObject& candidate, const ElfObject& object, std::uint32_t 
   return checksum(candidate.fd()) == crc;
 }
 
-// What an .xz stream holds; nothing if it is damaged, or larger than any table of symbols is.
+// The content of an .xz stream; nothing if it is damaged, or larger than any symbol table.
 std::vector<char> unpack(std::string_view packed) {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;
   std::vector<char> bytes(4 * packed.size() + 4096);

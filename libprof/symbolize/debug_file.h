@@ -1,5 +1,5 @@
-// Where the symbols of stripped programs are: in files that distributions install beside them, and
-// in the programs themselves.
+// Finds the symbols of stripped programs: in files that distributions install beside them, and in
+// the programs themselves.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace fbleprof::symbolize {
 
 // The debug file of a build-id (raw bytes) under one of `roots` (/usr/lib/debug), as
-// .build-id/xx/yyyy.debug. A file whose own build-id differs is not it.
+// .build-id/xx/yyyy.debug. A file with another build-id is rejected.
 std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
                                                 const std::vector<std::string>& roots);
 
@@ -21,8 +21,8 @@ std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
 std::optional<ElfObject> debug_file_by_link(const ElfObject& object,
                                             const std::vector<std::string>& roots);
 
-// The symbols that some distributions leave in a stripped program, packed, in .gnu_debugdata: those
-// of functions that nothing exports.
+// The compressed symbols that some distributions leave in a stripped program's .gnu_debugdata:
+// those of functions that are not exported.
 std::optional<ElfObject> mini_debug_info(const ElfObject& object);
 
 }  // namespace fbleprof::symbolize

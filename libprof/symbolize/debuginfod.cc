@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 
-// The client brings an HTTP library and two dozen more with it. It is loaded when it is needed, so
-// that no other report pays for it, and none needs it to be installed.
+// The client depends on an HTTP library and two dozen more. It is loaded on demand, so that other
+// reports start fast and do not require it.
 
 namespace fbleprof::symbolize {
 namespace {

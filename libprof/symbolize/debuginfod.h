@@ -11,8 +11,8 @@ namespace fbleprof::symbolize {
 
 // The debug file of a build-id (raw bytes): fetched, and kept by the client in its own cache
 // ($DEBUGINFOD_CACHE_PATH). Nothing, if no server has it, DEBUGINFOD_URLS is not set, or the client
-// library is not installed. A server that does not answer is not asked again by this process.
-// `progress` is called while a file comes in, with bytes so far and in all (0 = unknown).
+// library is not installed. This process does not ask again a server that does not answer.
+// `progress` is called during the download, with bytes so far and in all (0 = unknown).
 std::optional<ElfObject> debug_file_by_debuginfod(
     const std::string& build_id, const std::function<void(long done, long total)>& progress);
 

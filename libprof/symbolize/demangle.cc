@@ -26,7 +26,8 @@ bool is_clone_word(std::string_view token) {
   return token.starts_with("arch_") || token.starts_with("avx") || token.starts_with("sse4");
 }
 
-// Is everything from the dot at `dot` on words of clones and numbers, beginning with a word?
+// Whether everything from the dot at `dot` on is words of clones and numbers, beginning with a
+// word.
 bool is_clone_suffix(std::string_view name, std::size_t dot) {
   bool first = true;
   while (dot < name.size()) {
@@ -39,8 +40,8 @@ bool is_clone_suffix(std::string_view name, std::size_t dot) {
   return true;
 }
 
-// Where the demangler writes. When it is full, `enough` leaves the demangler: its frames are C code
-// that keeps everything on the stack, so that nothing is leaked.
+// The demangler's output. When it is full, `enough` jumps out of the demangler, whose frames are C
+// code that keeps everything on the stack, so nothing leaks.
 struct Output {
   char* bytes;
   std::size_t size = 0;
@@ -56,7 +57,7 @@ void append(const char* text, std::size_t length, void* opaque) {
 
 using Demangler = int (*)(const char*, int, demangle_callbackref, void*);
 
-// Kept free of objects with destructors: longjmp comes back here.
+// Has no objects with destructors, because longjmp returns here.
 bool run(Demangler demangler, const char* mangled, Output* output) {
   if (setjmp(output->enough) != 0) return false;
   return demangler(mangled, DMGL_PARAMS | DMGL_ANSI, append, output) != 0;
@@ -104,7 +105,7 @@ std::string demangle(std::string_view linkage_name) {
   if (mangled.find('\0') != std::string::npos) return without_control_characters(base);
   thread_local char buffer[kMaxDemangledBytes];
   Output output{.bytes = buffer};
-  // Rust's legacy mangling is valid C++ mangling; its own demangler knows it by its hash.
+  // Rust's legacy mangling is valid C++ mangling; Rust's own demangler recognizes it by its hash.
   if (base.starts_with("_ZN") && run(rust_demangle_callback, mangled.c_str(), &output)) {
     return without_control_characters({buffer, output.size});
   }

@@ -84,11 +84,11 @@ const SourceFrame& DieNames::of(Dwarf_Die* die) {
   return frame;
 }
 
-// "ns::Class::" for a C++ function without linkage name: what the compiler made itself, as default
-// constructors, has none. DWARF entries don't know their parents, so a unit that has such a
-// function is walked once.
+// "ns::Class::" for a C++ function without linkage name: functions that the compiler made itself,
+// such as default constructors, have none. DWARF entries do not know their parents, so a unit that
+// has such a function is walked once.
 std::string DieNames::scope_of(Dwarf_Die function) {
-  follow(&function, DW_AT_specification);  // the declaration stands in its class
+  follow(&function, DW_AT_specification);  // the declaration is in its class
   Dwarf_Die unit;
   if (dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr || !is_cxx(&unit)) return {};
   if (unit_ != unit.addr) {

@@ -12,13 +12,14 @@ namespace fbleprof::symbolize {
 
 inline constexpr int kMaxNesting = 256;  // entries inside entries; more is damage
 
-// Does this kind of entry give what stands in it a qualified name?
+// Whether this kind of entry gives its children a qualified name.
 bool is_scope(int tag);
 
-// Names each function once: all copies of an inlined function refer to one entry.
+// Computes the names of each function once: all copies of an inlined function refer to one entry.
 class DieNames {
  public:
-  // Of a function or an inlined call: its names and where it is declared. Valid as long as this is.
+  // The names of a function or an inlined call, and where it is declared. Valid as long as this
+  // object.
   const SourceFrame& of(Dwarf_Die* die);
 
  private:

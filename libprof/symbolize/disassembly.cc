@@ -11,7 +11,7 @@
 namespace fbleprof::symbolize {
 namespace {
 
-// capstone's handle and one instruction of its, released together.
+// A capstone handle and an instruction of it, released together.
 class Decoder {
  public:
   explicit Decoder(std::uint16_t machine) {
@@ -58,7 +58,7 @@ class Decoder {
       const cs_insn& found = *decoded_;
       Instruction& next = out.emplace_back();
       next.address = found.address;
-      // Its own copy of the bytes holds 16 of them; data that was skipped may be longer.
+      // capstone copies at most 16 bytes; skipped data may be longer.
       next.bytes.assign(code.substr(found.address - out.front().address, found.size));
       next.text = found.mnemonic;
       if (found.op_str[0] != '\0') next.text += fmt::format(" {}", found.op_str);

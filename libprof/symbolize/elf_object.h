@@ -1,4 +1,4 @@
-// An ELF file opened for reading, and the few facts about it that finding its symbols needs.
+// An ELF file opened for reading, and the facts about it that finding its symbols needs.
 #pragma once
 
 #include <gelf.h>
@@ -31,7 +31,7 @@ struct Section {
 
 class ElfObject {
  public:
-  // Opens a regular file without following it into a device or FIFO.
+  // Opens a regular file; refuses devices and FIFOs.
   static std::optional<ElfObject> open(const std::string& path, OpenError* error);
   // An image in memory, which must outlive the object (this process's own vDSO).
   static std::optional<ElfObject> from_memory(char* image, std::size_t size);

@@ -24,7 +24,7 @@ bool take_blank(std::string_view& text) {
   return true;
 }
 
-// ":13" at the end; 0 and an unchanged text if there is none.
+// The number of ":13" at the end, which is cut off; 0 and the text unchanged if there is none.
 std::uint32_t take_last_number(std::string_view& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == text.size()) return 0;
@@ -85,7 +85,7 @@ std::string_view text_at(std::span<const std::byte> bytes, std::size_t at) {
   return {text, strnlen(text, bytes.size() - at)};
 }
 
-// What the newest record of lines says of the function that is loaded next.
+// The newest record of lines, which describes the function that is loaded next.
 struct FirstLine {
   std::uint64_t address = 0;
   std::string file;
@@ -192,7 +192,7 @@ GeneratedFunction take_apart(std::string_view name) {
   }
   if (!is_script) return function;
   name.remove_prefix(colon + 1);
-  // And sometimes that this was for one context alone.
+  // Some names also say that the code was compiled for one context alone.
   if (std::string_view("~^*+").find(name[0]) != std::string_view::npos) name.remove_prefix(1);
   if (name.starts_with('\'')) name.remove_prefix(1);
   function.language = "JavaScript";

@@ -1,8 +1,8 @@
-// Code that a program made while it ran, as its runtime tells it: by a perf map (/tmp/perf-PID.map)
-// or a jitdump (jit-PID.dump).
+// Code that a program generated while it ran, as its runtime reports it: in a perf map
+// (/tmp/perf-PID.map) or a jitdump (jit-PID.dump).
 //
-// Where an address was used for several functions, the last one counts: neither a perf map nor a
-// profile says when.
+// If an address was used for several functions, the last one counts: neither a perf map nor a
+// profile says when each was there.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct GeneratedFunction {
 
 class GeneratedCode {
  public:
-  // What was known of these addresses is forgotten. Ignores a function of no bytes.
+  // Replaces what was known of these addresses. Ignores a function of no bytes.
   void add(GeneratedFunction function);
-  // The function around `address`; of several the last added, null = none.
+  // The function around `address`; of several the last one added; null = none.
   const GeneratedFunction* find(std::uint64_t address) const;
   // The first function that begins in [begin, end); null = none.
   const GeneratedFunction* first_in(std::uint64_t begin, std::uint64_t end) const;
@@ -36,16 +36,16 @@ class GeneratedCode {
   std::map<std::uint64_t, GeneratedFunction> by_begin_;
 };
 
-// Lines of "START SIZE NAME", in hexadecimal. Lines that are not are left out.
+// Lines of "START SIZE NAME", in hexadecimal. Other lines are skipped.
 void read_perf_map(std::string_view text, GeneratedCode* code);
 
-// The records that load and move code, and the line in front of them. What stands behind the first
-// record that is none is left out: the program may not have written it to its end. False: the bytes
-// are no jitdump.
+// The records that load and move code, and the records of lines before them. Everything after the
+// first invalid record is ignored: the program may not have finished writing it. False: the bytes
+// are not a jitdump.
 bool read_jitdump(std::span<const std::byte> bytes, GeneratedCode* code);
 
-// What a runtime puts into one name, taken apart: V8's "JS:*fib /tmp/w.js:1:13" is fib of that file
-// and line; that it was optimized is left out, so that one function stays one.
+// Takes apart what a runtime puts into one name: V8's "JS:*fib /tmp/w.js:1:13" is fib of that file
+// and line. The mark of optimized code is left out, so that one function stays one.
 GeneratedFunction take_apart(std::string_view name);
 
 }  // namespace fbleprof::symbolize

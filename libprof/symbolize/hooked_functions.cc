@@ -1,5 +1,5 @@
-// Code is not disassembled for this: a call of a hook is an opcode and a distance, and bytes that
-// look like one without being one would have to hit a hook's stub or slot exactly.
+// No disassembler is needed: a call of a hook is an opcode and a distance, and unrelated bytes that
+// look like one would have to hit a hook's stub or slot exactly.
 #include "symbolize/hooked_functions.h"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ bool is_hook(std::string_view name) {
 }
 
 struct Hooks {
-  std::unordered_set<std::uint64_t> stubs;  // the PLT's ways to a hook
+  std::unordered_set<std::uint64_t> stubs;  // PLT stubs and slots of hooks
   Relocations relocations;
 
   bool is_slot(std::uint64_t address) const { return is_hook(relocations.name_of_slot(address)); }
 };
 
-// What `code` at `begin` calls or jumps to: call and jmp with a distance (e8, e9), and through a
-// slot (ff 15, ff 25). The return addresses, less one, of those that are hooks.
+// Finds calls and jumps in `code` at `begin`: call and jmp with a distance (e8, e9), and through a
+// slot (ff 15, ff 25). Returns the return addresses, less one, of those that lead to hooks.
 void find_calls(std::string_view code, std::uint64_t begin, const Hooks& hooks,
                 std::vector<std::uint64_t>& found) {
   const auto distance = [&](std::size_t at) {
@@ -61,7 +61,7 @@ HookedFunctions hooked_functions(const ModuleFile& module, const Options& option
   }
   if (files.object->machine() != EM_X86_64) return result;
   const std::vector<RawSymbol> symbols = read_symbols(*files.object);
-  // Who provides the hooks is not hooked: the recorder itself, and libc.
+  // The providers of hooks are not hooked: the recorder itself, and libc.
   for (const RawSymbol& symbol : symbols) {
     if (is_hook(symbol.name)) return result;
   }

@@ -1,4 +1,4 @@
-// Which functions of a file have a hook: all that could have been entered, for telling which never
+// Which functions of a file have a hook: all that could have been entered, to find those that never
 // were.
 #pragma once
 
@@ -15,8 +15,8 @@ struct HookedFunctions {
 };
 
 // Of x86-64 files: functions whose code calls mcount, __fentry__ or __cyg_profile_func_enter,
-// through the PLT or through the slot that the dynamic linker fills, and those that the recorder
-// can make call a hook. Options as for symbolize_module.
+// through the PLT or through the slot that the dynamic linker fills, and functions that the
+// recorder can make call a hook. Options as for symbolize_module.
 HookedFunctions hooked_functions(const ModuleFile& module, const Options& options);
 
 }  // namespace fbleprof::symbolize

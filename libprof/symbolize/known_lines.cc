@@ -1,4 +1,5 @@
-// As bytes: a head, the texts, each once, then the locations, whose texts are numbers.
+// The format of the bytes: a head, the texts, each once, then the locations, which refer to texts
+// by number.
 #include "symbolize/known_lines.h"
 
 #include <cstring>
@@ -14,7 +15,7 @@ namespace {
 
 struct Head {
   char magic[8];
-  std::uint32_t version;  // a change of what locate() says of the same file is one too
+  std::uint32_t version;  // increment it too if locate() gives other results
   std::uint32_t text_count;
   std::uint64_t location_count;
   std::uint64_t checksum;  // of all that follows
@@ -63,8 +64,8 @@ class Writer {
   std::string texts_, locations_;
 };
 
-// Reads what a Writer wrote. Past the end, and for a text that is none, it gives nothing and is
-// bad.
+// Reads what a Writer wrote. After the end, or for an invalid text, returns nothing and is marked
+// as bad.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}

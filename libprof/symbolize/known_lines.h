@@ -1,5 +1,6 @@
-// What debug info said about addresses of one file, to be kept from one report to the next: to walk
-// a gigabyte of it takes ten seconds, to read back what it said of the sampled addresses none.
+// What debug info said about addresses of one file, kept from one report to the next: walking a
+// gigabyte of debug info takes ten seconds; reading back the sampled addresses takes no noticeable
+// time.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@ namespace fbleprof::symbolize {
 
 class KnownLines {
  public:
-  // Null: the address was not asked for yet.
+  // Null: nothing is stored for the address.
   const SourceLocation* find(std::uint64_t address) const;
   void add(std::uint64_t address, SourceLocation location);
 
-  // In this machine's byte order: a cache does not travel.
+  // In this machine's byte order: a cache stays on one machine.
   std::string to_bytes() const;
-  // Nothing if they are damaged, cut short, or of another version.
+  // Nothing if the bytes are damaged, cut short, or of another version.
   static std::optional<KnownLines> from_bytes(std::string_view bytes);
 
  private:

@@ -9,10 +9,10 @@
 #include "symbolize/die_names.h"
 #include "symbolize/source_files.h"
 
-// All addresses of a file are asked for at once, so that each compilation unit is visited once, and
-// only those that hold one: first a list of the units' ranges (their top entries alone), then for
-// each unit its line table, and one walk down those functions in it that hold an address.
-// .debug_aranges would give the units' ranges, but clang does not write it.
+// All addresses of a file are located at once, so that only compilation units that hold an address
+// are visited, each once: first a list of the units' ranges (from their top entries), then for each
+// unit its line table, and one walk through the functions that hold an address. .debug_aranges
+// would give the units' ranges, but clang does not write it.
 
 namespace fbleprof::symbolize {
 namespace {
@@ -44,10 +44,10 @@ std::uint32_t number(Dwarf_Die* die, unsigned attribute) {
   return value <= UINT32_MAX ? static_cast<std::uint32_t>(value) : 0;
 }
 
-// Finds for the addresses of one unit the functions that they lie in.
+// Finds for the addresses of one unit the functions that contain them.
 class FunctionWalk {
  public:
-  // `thorough`: look also where compilers do not put code as a rule.
+  // `thorough`: also searches where compilers do not usually put code.
   FunctionWalk(std::span<Wanted> wanted, bool thorough) : wanted_(wanted), thorough_(thorough) {}
 
   void visit_children(Dwarf_Die* parent, int nesting) {
@@ -69,7 +69,7 @@ class FunctionWalk {
     }
   }
 
-  // Writes the entry down for the addresses in its ranges. False: there are none.
+  // Notes the entry for the addresses in its ranges. False: there are none.
   bool claim(Dwarf_Die* die, int tag) {
     Dwarf_Addr base = 0;
     Dwarf_Addr begin = 0;
@@ -126,7 +126,7 @@ struct LineInfo::Impl {
       Dwarf_Addr begin = 0;
       Dwarf_Addr end = 0;
       for (ptrdiff_t at = 0; (at = dwarf_ranges(&unit.top, at, &base, &begin, &end)) > 0;) {
-        // Functions that the linker dropped keep a range at 0.
+        // Functions that the linker dropped still have a range at 0.
         if (begin != 0 && begin < end) ranges.push_back({begin, end, id});
       }
       units.push_back(unit);
@@ -137,7 +137,7 @@ struct LineInfo::Impl {
   }
 
   // The unit of an address, or nullptr. Units overlap where one was linked in twice; then the one
-  // that begins last is as good as any.
+  // that begins last is used.
   const UnitRange* range_of(std::uint64_t address) const {
     auto next = std::upper_bound(
         ranges.begin(), ranges.end(), address,

@@ -12,8 +12,8 @@
 
 namespace fbleprof::symbolize {
 
-// A function on the way to an address, and where in it the way goes on: for the innermost one the
-// address itself, for those around it the call that was inlined.
+// A function on the path to an address, and the place in it where the path continues: for the
+// innermost function the address itself, for those around it the call that was inlined.
 struct SourceFrame {
   std::string name;           // for people
   std::string linkage_name;   // "" = same as name
@@ -39,8 +39,8 @@ class LineInfo {
 
   bool available() const { return dwarf_ != nullptr; }
 
-  // For each of `addresses` (sorted), what is known; a location without names and lines is not.
-  // `progress` is told how many addresses are done, now and then.
+  // For each of `addresses` (sorted), what is known; a location without names and lines is unknown.
+  // `progress` receives the number of addresses done from time to time.
   std::vector<SourceLocation> locate(std::span<const std::uint64_t> addresses, bool inlines,
                                      const std::function<void(std::size_t)>& progress);
 

@@ -53,7 +53,7 @@ std::string remedy(const ModuleFile& module) {
          "keeps the names)";
 }
 
-// Whether a debug file would say more.
+// Whether a debug file would add information.
 bool lacks_symbols(const ModuleFiles& files, const Options& options) {
   if (!files.object) return true;
   const bool wants_lines = options.lines || options.inlines;
@@ -84,7 +84,7 @@ ModuleFiles open_module(const ModuleFile& module, const Options& options) {
     reason = not_the_same(*files.object, module, options);
     if (!reason.empty()) files.object.reset();
   }
-  // The debug file of the build that ran tells the truth even where the program itself is gone.
+  // The debug file of the build that ran is valid even if the program itself is gone.
   const std::string& build_id = files.object ? files.object->build_id() : module.build_id;
   files.debug = debug_file_by_build_id(build_id, options.debug_roots);
   if (!files.debug && files.object) {

@@ -22,10 +22,10 @@ using profile::FunctionKind;
 using profile::Process;
 
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-// How long a runtime writes after the last sample.
+// How long a runtime may write after the last sample.
 constexpr std::uint64_t kLateSeconds = 60;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-// As the recorder divides code of which nothing tells where functions begin.
+// The recorder's unit for code whose function boundaries are unknown.
 constexpr std::uint64_t kStretchBytes = 16;
 
 bool is_unnamed_code(const profile::Profile& profile, std::size_t f) {
@@ -36,7 +36,7 @@ bool is_unnamed_code(const profile::Profile& profile, std::size_t f) {
          profile.text(functions.name[f]).empty();
 }
 
-// A process of the same number may have left the file, or somebody else.
+// An earlier process with the same id, or another user, may have left the file.
 bool is_of(const Process& process, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || (status.st_uid != geteuid() && geteuid() != 0)) return false;
   const std::uint64_t start = process.start_realtime_ns / kNsPerSecond;

@@ -1,4 +1,4 @@
-// Which package of the distribution installed a file, as dpkg's own lists say. No program is run.
+// Which package of the distribution installed a file, according to dpkg's lists. Runs no program.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace fbleprof::symbolize {
 
-// By path: the package that installed it, "" = none, or not a Debian system. Files move between
-// /lib and /usr/lib without the lists' knowing, so both are looked for.
+// By path: the package that installed it, "" = none, or not a Debian system. Looks in /lib and
+// /usr/lib, since files move between them without a change of the lists.
 std::vector<std::string> packages_of(const std::vector<std::string>& paths,
                                      const std::string& lists = "/var/lib/dpkg/info");
 

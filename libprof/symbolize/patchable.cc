@@ -17,7 +17,7 @@ std::optional<T> read(std::string_view bytes, std::uint64_t at) {
   return value;
 }
 
-// What relocations put into the section, for files whose place in memory is not fixed.
+// The values that relocations put into the section, for files loaded at a variable address.
 void add_relocated(const ElfObject& object, const Section& section,
                    std::vector<std::uint64_t>& found) {
   const std::uint64_t begin = section.header.sh_addr, end = begin + section.header.sh_size;
@@ -78,7 +78,7 @@ bool has_room(std::string_view code, bool is_sled) {
   return (is_sled ? arch::room_in_sled(at, end) : arch::room_for_site(at, end)) != 0;
 }
 
-// Functions by address, to find the one that NOPs stand in front of.
+// Functions by address, to find the one that follows NOPs.
 class Starts {
  public:
   explicit Starts(const std::vector<RawSymbol>& symbols) {

@@ -9,8 +9,8 @@
 
 namespace fbleprof::symbolize {
 
-// An address in each function of an x86-64 file that the recorder makes call its hook. `symbols`
-// tell where a function begins that has NOPs in front of it, too.
+// An address in each function of an x86-64 file that the recorder can make call its hook. `symbols`
+// tell where a function begins that has NOPs before its entry.
 std::vector<std::uint64_t> patchable_functions(const ElfObject& object,
                                                const std::vector<RawSymbol>& symbols);
 

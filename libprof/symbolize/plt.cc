@@ -11,9 +11,10 @@ std::uint32_t word_at(std::string_view code, std::size_t at) {
   return word;
 }
 
-// One stub of x86-64, at `address`: either it jumps through its slot (jmp *disp(%rip), behind an
-// endbr64, a bnd or a mov, as linkers differ), or, where a .plt.sec does that, it pushes its number
-// for the lazy linker. The first stub of a .plt pushes the link map instead, for all the others.
+// One stub of x86-64, at `address`. Either it jumps through its slot (jmp *disp(%rip), after an
+// endbr64, a bnd or a mov, depending on the linker), or, where a .plt.sec does that, it pushes its
+// number for the lazy linker. The first stub of a .plt pushes the link map instead, for all the
+// others.
 std::string_view decode_x86_64(std::string_view stub, std::uint64_t address,
                                const Relocations& relocations) {
   constexpr std::string_view kJumpThrough("\xff\x25", 2);
@@ -48,8 +49,8 @@ void decode_x86_64_section(const Section& section, std::string_view code,
   }
 }
 
-// adrp x16, page of the slot; ldr x17, [x16, offset in the page]; ...; br x17. A `bti c` may stand
-// before it. A stub ends where the next one begins.
+// adrp x16, page of the slot; ldr x17, [x16, offset in the page]; ...; br x17. A `bti c` may come
+// first. A stub ends where the next one begins.
 void decode_aarch64_section(const Section& section, std::string_view code,
                             const Relocations& relocations, std::vector<RawSymbol>* stubs) {
   constexpr std::uint32_t kBtiC = 0xd503245f;

@@ -9,8 +9,8 @@
 
 namespace fbleprof::symbolize {
 
-// The stubs of the PLT, named after the function that each jumps to, told by decoding the stubs
-// (x86-64 and aarch64). They stay what they are in stripped files.
+// The stubs of the PLT, each named after its target, found by decoding the stubs (x86-64 and
+// aarch64). This works in stripped files too.
 std::vector<RawSymbol> read_plt(const ElfObject& object, const Relocations& relocations);
 
 }  // namespace fbleprof::symbolize

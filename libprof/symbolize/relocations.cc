@@ -14,7 +14,7 @@ bool fills_slot(std::uint16_t machine, std::uint32_t type) {
   return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_IRELATIVE;
 }
 
-// Functions by address, for the few relocations that name none.
+// Functions by address, for the few relocations without a name.
 using NamesByAddress = std::unordered_map<std::uint64_t, std::string_view>;
 
 NamesByAddress names_by_address(const std::vector<RawSymbol>& symbols) {

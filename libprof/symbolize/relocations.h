@@ -1,4 +1,4 @@
-// Which functions the dynamic linker puts into the slots that code jumps and calls through.
+// Which functions the dynamic linker puts into the slots of indirect jumps and calls.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace fbleprof::symbolize {
 
 class Relocations {
  public:
-  // Of x86-64 and aarch64 files; of others there are none. `named` gives names to IFUNCs that are
-  // not exported. The names point into the file.
+  // For x86-64 and aarch64 files; empty for others. `named` gives names to IFUNCs that are not
+  // exported. The names point into the file.
   static Relocations read(const ElfObject& object, const std::vector<RawSymbol>& named);
 
-  // "" = nothing is known of it.
+  // "" = unknown.
   std::string_view name_of_slot(std::uint64_t address) const;
   // By the number that a stub of a lazy PLT pushes.
   std::string_view name_of_plt_entry(std::size_t number) const;

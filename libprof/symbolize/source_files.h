@@ -7,11 +7,11 @@
 
 namespace fbleprof::symbolize {
 
-// `file` with the directory in which `unit` was compiled, where it is not absolute already.
+// `file`, with the directory in which `unit` was compiled in front if it is relative.
 std::string file_name(Dwarf_Die* unit, const char* file);
 
-// The file that an attribute of `unit` gives by number, "" = none. libdw's own dwarf_decl_file
-// denies number 0, which DWARF 5 has, and aborts on a damaged table.
+// The file that an attribute of `unit` gives by number, "" = none. libdw's dwarf_decl_file rejects
+// number 0, which DWARF 5 has, and aborts on a damaged table.
 std::string file_by_number(Dwarf_Die* unit, Dwarf_Attribute* attribute);
 
 }  // namespace fbleprof::symbolize

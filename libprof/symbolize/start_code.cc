@@ -25,8 +25,8 @@ const Section* code_at(const ElfObject& object, std::uint64_t address) {
   return nullptr;
 }
 
-// _start ends so: the first argument is set, by `lea main(%rip),%rdi` or `mov $main,%rdi`, then
-// `call *slot(%rip)`, where the slot holds __libc_start_main.
+// The end of _start: `lea main(%rip),%rdi` or `mov $main,%rdi` sets the first argument, then `call
+// *slot(%rip)` calls __libc_start_main, whose address the slot holds.
 std::optional<std::uint64_t> main_called_by(std::string_view code, std::uint64_t address,
                                             const Relocations& relocations) {
   constexpr std::string_view kCallThrough("\xff\x15", 2);

@@ -1,4 +1,4 @@
-// `main` in a program that was stripped of its name.
+// Finds `main` in a stripped program.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace fbleprof::symbolize {
 
-// `_start` and `main`, if the file is a program whose first instructions hand an address to
-// __libc_start_main (x86-64): that address is main, whatever else is unknown.
+// `_start` and `main`, if the file is a program whose first instructions pass an address to
+// __libc_start_main (x86-64): that address is main.
 std::vector<RawSymbol> read_start_code(const ElfObject& object, const Relocations& relocations);
 
 }  // namespace fbleprof::symbolize

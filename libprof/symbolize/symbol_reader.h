@@ -1,4 +1,4 @@
-// Reads what an ELF file says about the names of its code.
+// Reads the symbols of an ELF file's code.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace fbleprof::symbolize {
 
-// Symbols of code in .symtab and .dynsym. Their names point into the file.
+// Symbols of code in .symtab and .dynsym. The names point into the file.
 std::vector<RawSymbol> read_symbols(const ElfObject& object);
 
 }  // namespace fbleprof::symbolize

@@ -5,13 +5,13 @@
 namespace fbleprof::symbolize {
 namespace {
 
-// "clock_gettime" has a name of its own in the vDSO, so that it is not taken for libc's.
+// Marks the vDSO's "clock_gettime" and the like, which are not libc's functions of the same name.
 std::size_t leading_underscores(std::string_view name) {
   if (name.starts_with("__vdso_")) return 0;
   return std::min(name.find_first_not_of('_'), name.size());
 }
 
-// Is `a` the better name for an address that has both?
+// Whether `a` is the better name for an address that has both.
 bool better_name(const RawSymbol& a, const RawSymbol& b) {
   if (a.is_function != b.is_function) return a.is_function;
   const bool a_vdso = a.name.starts_with("__vdso_");
@@ -32,7 +32,7 @@ std::string_view without_version(std::string_view name) {
   return at == std::string_view::npos ? name : name.substr(0, at);
 }
 
-// Sorted by address, the best name first; then one symbol an address.
+// Sorted by address, the best name first; then reduced to one symbol per address.
 void choose_names(std::vector<RawSymbol>* symbols) {
   std::sort(symbols->begin(), symbols->end(), [](const RawSymbol& a, const RawSymbol& b) {
     return a.begin != b.begin ? a.begin < b.begin : better_name(a, b);
@@ -50,7 +50,7 @@ void choose_names(std::vector<RawSymbol>* symbols) {
   symbols->erase(out, symbols->end());
 }
 
-// Labels inside a function with a known size are places in it, not functions.
+// Labels inside a function of known size are places in it, not functions.
 void drop_inner_labels(std::vector<RawSymbol>* symbols) {
   std::uint64_t function_end = 0;
   std::erase_if(*symbols, [&](const RawSymbol& symbol) {
@@ -112,8 +112,8 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
   }
   table.has_names_ = !symbols.empty();
 
-  // Nested symbols become disjoint ranges: a stack of those that cover the place we are at, the
-  // one that began last on top.
+  // Turns nested symbols into disjoint ranges with a stack of the symbols that cover the current
+  // address, the one that began last on top.
   std::vector<std::uint32_t> covering;
   std::uint64_t at = 0;
   const auto end_of = [&](std::uint32_t f) {
@@ -141,7 +141,7 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
     covering.pop_back();
   }
 
-  // Between them, what unwind tables know.
+  // Fills the gaps with the functions of unwind tables.
   std::vector<Range> gaps;
   std::size_t next = 0;
   std::uint64_t covered_to = 0;
@@ -154,7 +154,7 @@ SymbolTable SymbolTable::build(std::vector<RawSymbol> symbols,
       const bool symbol_follows = r < table.ranges_.size() && table.ranges_[r].begin < range.end;
       const std::uint64_t gap_end = symbol_follows ? table.ranges_[r].begin : range.end;
       if (symbol_follows && begin == range.begin && gap_end == begin + 1) {
-        // glibc's signal trampoline: unwinders ask for the byte before a return address.
+        // glibc's signal trampoline: unwinders look up the byte before a return address.
         gaps.push_back({begin, gap_end, table.ranges_[r].function});
       } else if (gap_end > begin) {
         if (is_new) {

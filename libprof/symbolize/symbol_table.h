@@ -1,6 +1,6 @@
-// Which function an address of a file belongs to: everything that symbol tables, the PLT and unwind
-// tables say, laid out as ranges that do not overlap. Plain data that owns its names: it can be
-// kept beyond the file it came from, under that file's build-id.
+// Which function an address of a file belongs to: all information from symbol tables, the PLT and
+// unwind tables, as ranges that do not overlap. Plain data that owns its names: it can outlive the
+// file it came from, stored under the file's build-id.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class NameOrigin : std::uint8_t {
   kDwarf,  // a name from debug info where the symbol tables had none
 };
 
-// The name of what belongs to no single stub of a PLT. Stubs are called "target@plt".
+// The name of PLT code that belongs to no single stub. Stubs are called "target@plt".
 inline constexpr std::string_view kWholePlt = "[plt]";
 
 // A symbol as read, before the table is laid out.
@@ -49,18 +49,18 @@ class SymbolTable {
 
   SymbolTable() = default;
 
-  // Of several names for one address the one that a programmer knows wins: functions before labels,
-  // exported before local, `write` before `__write`. A symbol of size 0 ends where the unwind
-  // tables, the next symbol or its section end. Inside nested symbols the innermost counts.
-  // `unwind` fills what no symbol covers.
+  // Of several names for one address the most familiar wins: functions before labels, exported
+  // before local, `write` before `__write`. A symbol of size 0 ends where the unwind tables, the
+  // next symbol or its section end. Inside nested symbols the innermost counts. `unwind` covers
+  // addresses without a symbol.
   static SymbolTable build(std::vector<RawSymbol> symbols, const std::vector<AddressRange>& unwind);
 
-  // The table as bytes that can be kept, and back. Bytes that are damaged, or of another version,
-  // are no table.
+  // Converts the table to bytes for storage, and back. Damaged bytes, or bytes of another version,
+  // give no table.
   std::string to_bytes() const;
   static std::optional<SymbolTable> from_bytes(std::string_view bytes);
 
-  // nullptr: nothing is known of this address.
+  // nullptr: nothing is known about this address.
   const Function* find(std::uint64_t address) const;
 
   const std::vector<Function>& functions() const { return functions_; }

@@ -1,6 +1,6 @@
-// A symbol table as bytes and back: a head, the ranges, the functions, the names, in this machine's
-// byte order, since a cache does not travel. What is read back is checked as if it came from a
-// stranger: a file can be cut short or overwritten.
+// A symbol table as bytes: a head, the ranges, the functions, the names, in this machine's byte
+// order, since a cache stays on one machine. Reading trusts nothing: a file can be cut short or
+// overwritten.
 #include <cstring>
 
 #include "symbolize/checksum.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct Head {
   char magic[8];
-  std::uint32_t version;  // a change of what build() makes of the same file is one too
+  std::uint32_t version;  // increment it too if build() gives other results
   std::uint32_t has_names;
   std::uint64_t range_count, function_count, name_bytes;
   std::uint64_t checksum;  // of all that follows
@@ -51,7 +51,7 @@ std::string SymbolTable::to_bytes() const {
     if (table.empty()) return;
     bytes.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof table[0]);
   };
-  // Field by field: what pads a Range is not for a file.
+  // Field by field: a Range's padding must not get into the file.
   std::vector<std::uint64_t> ranges;
   ranges.reserve(ranges_.size() * 3);
   for (const Range& range : ranges_) {

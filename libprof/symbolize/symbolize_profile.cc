@@ -29,7 +29,7 @@ std::string unhex(std::string_view text) {
   return bytes;
 }
 
-// What is asked about one module: first its functions, then its sites.
+// The questions about one module: first its functions, then its sites.
 struct Questions {
   std::vector<std::uint32_t> functions;
   std::vector<std::uint32_t> sites;
@@ -74,7 +74,8 @@ class Pass {
       const bool has_code = kind == FunctionKind::kNative || kind == FunctionKind::kInstruction;
       const bool is_known =
           is_set(functions_.name[f]) && (!options_.lines || is_set(functions_.file[f]));
-      // The file's header stands at 0: a function there is an import's, of which nothing was told.
+      // The file's header is at 0: a function at that address is imported and its real address
+      // unknown.
       const bool has_address =
           functions_.address[f] != 0 && (functions_.flags[f] & profile::kFunctionInlined) == 0;
       if (!has_code || is_known || !has_address || !functions_.module[f]) continue;
@@ -97,7 +98,7 @@ class Pass {
     const ModuleFile file = module_file(source_, profile::ModuleId(m));
     ModuleSymbols symbols = symbolize_module(file, addresses, options_);
     if (!symbols.warning.empty()) warnings_.push_back(std::move(symbols.warning));
-    // Of another kernel's vDSO there is no file to ask, and offsets in it tell nobody anything.
+    // For another kernel's vDSO there is no file, and offsets in it mean nothing.
     for (FunctionSymbol& function : symbols.functions) {
       if (!file.is_vdso || !function.name.empty()) continue;
       function.name = "[vdso]";
@@ -113,7 +114,7 @@ class Pass {
     AddressSymbol& address = symbols.addresses[index];
     const FunctionSymbol& function = symbols.functions[address.function];
     const bool is_instruction = functions_.kind[f] == FunctionKind::kInstruction;
-    // The unwind tables know a PLT as one function: what ran in it may have been any stub.
+    // The unwind tables know a PLT as one function: a sample in it may be in any stub.
     if (!is_instruction && function.origin == NameOrigin::kPlt &&
         functions_.size[f] > function.size) {
       if (!is_set(functions_.name[f])) functions_.name[f] = strings_.intern(kWholePlt);
@@ -165,7 +166,7 @@ class Pass {
     if (options_.inlines) inlined_.at_site[s] = std::move(address.inlined);
   }
 
-  // Where an instruction stands in the source is said by the innermost function around it.
+  // The innermost function around an instruction tells its place in the source.
   void set_innermost_line(const AddressSymbol& address, StringId* file, std::uint32_t* line) {
     if (address.inlined.empty()) {
       set_line(address.file, address.line, file, line);
@@ -194,7 +195,7 @@ class Pass {
 
 ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module) {
   const profile::Module& row = profile.modules()[module.index()];
-  // The dynamic linker's list has the vDSO by a name that is no file's.
+  // The dynamic linker lists the vDSO under a name that is not a file.
   const std::string_view path = profile.text(row.path);
   const bool is_vdso =
       (row.flags & format::kModuleIsVdso) != 0 ||

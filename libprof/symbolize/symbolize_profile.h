@@ -6,8 +6,8 @@
 
 namespace fbleprof::symbolize {
 
-// A profile that shares all with `profile` but functions, sites and strings, and the warnings that
-// were met. A pure step: what it reads beside the profile are the modules' files.
+// A profile that shares everything with `profile` except functions, sites, strings and added
+// warnings. A pure step, except that it reads the modules' files.
 //
 //  - Native functions get a name (unless they have one), their first byte as address, their size
 //    and, with options.lines, where the source defines them. Two that turn out to be one keep their
@@ -18,10 +18,10 @@ namespace fbleprof::symbolize {
 //  - Sites get, with options.lines, the line of the call.
 //  - options.inlines also unfolds: see unfold_inlines.h. Then nodes, edges and metrics are new too.
 //
-// Where options.recorded_ns is 0 the start of the earliest process takes its place.
+// If options.recorded_ns is 0, the start of the earliest process replaces it.
 profile::Profile symbolize(const profile::Profile& profile, Options options);
 
-// The file of a module, for asking about more of its addresses.
+// A module's file, for looking up more of its addresses.
 ModuleFile module_file(const profile::Profile& profile, profile::ModuleId module);
 
 // When the earliest process started, ns since 1970; 0 = unknown.

@@ -39,10 +39,10 @@ SymbolTable read_table(const ModuleFiles& files) {
 
 constexpr const char* kWithDebugFile = "+debug";
 
-// The table of the files, from those kept if there is one. Only a table made from the file that ran
-// is kept: a debug file alone lacks the PLT and the unwind tables.
+// The symbol table of the files, from the kept ones if possible. Only a table made from the file
+// that ran is kept: a debug file alone lacks the PLT and the unwind tables.
 SymbolTable table_of(const ModuleFile& module, const ModuleFiles& files, const Options& options) {
-  // A file of the same build-id says more once its debug file is installed.
+  // The key includes the debug file: a file says more once its debug file is installed.
   const std::string key =
       !files.object ? "" : files.object->build_id() + (files.debug ? kWithDebugFile : "");
   const bool may_keep = files.object && !files.object->build_id().empty() && !module.is_vdso;
@@ -54,7 +54,7 @@ SymbolTable table_of(const ModuleFile& module, const ModuleFiles& files, const O
   return table;
 }
 
-// Of a build that is there no more, but was when an earlier report read it.
+// The table of a build that is gone, kept when an earlier report read it.
 std::optional<SymbolTable> kept_table_of(const ModuleFile& module, const Options& options) {
   if (module.is_vdso || module.build_id.empty() || !options.find_table) return std::nullopt;
   auto kept = options.find_table(module.build_id + kWithDebugFile);
@@ -81,7 +81,7 @@ FunctionSymbol describe(const SymbolTable::Function& function) {
   return symbol;
 }
 
-// Says how far it is, counting names and lines as half of the work each.
+// Reports progress, counting names and lines as half of the work each.
 class Reporter {
  public:
   Reporter(const ModuleFile& module, std::size_t total, Progress* progress)
@@ -96,8 +96,8 @@ class Reporter {
   Progress* progress_;
 };
 
-// Under what the lines of this file are kept; "" = they are not. Without inlined calls a line is
-// another one: see SourceFrame.
+// The key under which the lines of this file are kept; "" = they are not. Without inlined calls the
+// line of an address differs: see SourceFrame.
 std::string lines_key(const ElfObject& object, const Options& options) {
   const Section* info = object.section(".debug_info");
   const bool is_large = info != nullptr && info->header.sh_size >= options.large_debug_info;
@@ -106,7 +106,7 @@ std::string lines_key(const ElfObject& object, const Options& options) {
   return object.build_id() + (options.inlines ? "+inlines" : "+lines");
 }
 
-// What the debug info says of addresses (sorted), as far as it was not asked before.
+// What the debug info says of addresses (sorted); reads only those not known yet.
 std::vector<SourceLocation> locate(const ElfObject& object,
                                    const std::vector<std::uint64_t>& addresses,
                                    const Options& options,
@@ -188,7 +188,7 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
     table = table_of(module, files, options);
   }
 
-  // Addresses come sorted, so those of one function come together, except nested ones.
+  // Addresses are sorted, so those of one function are adjacent, except in nested functions.
   std::vector<std::uint32_t> known(table.functions().size(), UINT32_MAX);
   constexpr std::size_t kReportEvery = 4096;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -212,7 +212,7 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
   }
 
   if (lines) {
-    // DWARF is where the symbols were stripped to, else in the program itself.
+    // DWARF is in the debug file of a stripped program, else in the program itself.
     for (const auto* file : {&files.debug, &files.object}) {
       if (!*file || (*file)->section(".debug_info") == nullptr) continue;
       add_lines(**file, addresses, order, options, &reporter, &symbols);

@@ -1,10 +1,10 @@
-// From addresses in object files to functions, source lines and inlined calls.
+// Finds functions, source lines and inlined calls for addresses in object files.
 //
-// All addresses of a file are asked for at once. Names come from the symbol tables and cost one
+// All addresses of a file are looked up at once. Names come from the symbol tables and cost one
 // pass over them; debug info is opened only if lines or inlined calls are wanted. A file that is
-// not the one that ran gives no names, and a warning: a wrong name is worse than none.
+// not the one that ran gives no names, only a warning: a wrong name is worse than none.
 //
-// Only Options::ask_debuginfod lets it go to the network.
+// Only Options::ask_debuginfod allows network access.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ModuleFile {
   std::string path;
   std::string build_id;  // raw bytes, "" = it had none
   bool is_vdso = false;  // the kernel's: read from this process, if that has the same
-  // Likely to be built anew, and so worth remembering: the program itself, and what no package
+  // Likely to be rebuilt, and so worth remembering: the program itself, and files that no package
   // installed.
   bool is_own = false;
 };
@@ -37,19 +37,20 @@ struct Options {
   bool inlines = false;  // and the functions inlined there; implies lines
   bool offsets = false;  // name sampled addresses apart: "f+0x1f"; inlined ones "g (f+0x1f)"
   std::vector<std::string> debug_roots = {"/usr/lib/debug"};
-  // Ask the servers in DEBUGINFOD_URLS for debug files that are nowhere here.
+  // Ask the servers in DEBUGINFOD_URLS for debug files that are not on this machine.
   bool ask_debuginfod = false;
-  // Where a file without a build-id may not have changed since: ns since 1970, 0 = don't check.
+  // The time since which a file without a build-id must not have changed: ns since 1970, 0 = don't
+  // check.
   std::uint64_t recorded_ns = 0;
   Progress* progress = nullptr;
 
-  // Tables kept from earlier, by build-id (raw bytes, and what tells whether there was a debug
-  // file): `find_table` may know one, also of a build that is there no more; `keep_table` is given
-  // each that was made, and whether its module is_own. Either may be absent.
+  // Stored tables, by build-id (raw bytes, and a mark that tells whether there was a debug file).
+  // `find_table` returns a stored one, also of a build that is gone; `keep_table` receives each new
+  // one, and whether its module is_own. Either may be absent.
   std::function<std::optional<SymbolTable>(const std::string& key)> find_table;
   std::function<void(const std::string& key, const SymbolTable&, bool is_own)> keep_table;
-  // The same for what debug info said of addresses. Of less than `large_debug_info` bytes nothing
-  // is kept: it is walked as fast.
+  // The same for what debug info said of addresses. Debug info of less than `large_debug_info`
+  // bytes is not stored: walking it is as fast.
   std::uint64_t large_debug_info = std::uint64_t{16} << 20;
   std::function<std::optional<KnownLines>(const std::string& key)> find_lines;
   std::function<void(const std::string& key, const KnownLines&)> keep_lines;
@@ -57,12 +58,12 @@ struct Options {
 
 // A function of a module.
 struct FunctionSymbol {
-  std::uint64_t begin = 0;   // its first byte; the address itself where nothing is known
+  std::uint64_t begin = 0;   // its first byte; if unknown, the address itself
   std::uint64_t size = 0;    // bytes, 0 = unknown
-  std::string name;          // for people: demangled, without the suffix of a clone; "" = not known
-  std::string linkage_name;  // as in the symbol table, suffix and all
+  std::string name;          // display name, without the suffix of a clone; "" = unknown
+  std::string linkage_name;  // as in the symbol table, with its suffix
   NameOrigin origin = NameOrigin::kNone;
-  std::string file;        // where the source defines it, if lines were asked for; "" = unknown
+  std::string file;        // where the source defines it, if lines were requested; "" = unknown
   std::uint32_t line = 0;  // 0 = unknown
 };
 
@@ -76,12 +77,12 @@ struct AddressSymbol {
 
 struct ModuleSymbols {
   std::vector<FunctionSymbol> functions;  // by `begin`, each once
-  std::vector<AddressSymbol> addresses;   // one for each that was asked for, in that order
+  std::vector<AddressSymbol> addresses;   // one per requested address, in that order
   std::string warning;                    // one line for the user, "" = none
 };
 
 // `addresses` are virtual addresses in the file (run-time address minus load bias), in any order.
-// Of a return address ask for the byte before it.
+// For a return address, pass the address of the byte before it.
 ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::uint64_t> addresses,
                                const Options& options);
 

@@ -68,7 +68,7 @@ std::optional<Parsed> TableCache::read(const std::string& key,
   if (directory_.empty()) return std::nullopt;
   const Fd file(open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
-  // Only what this user wrote: names out of a stranger's file would be believed.
+  // Trusts only files that this user wrote: another user could plant false names.
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_uid != geteuid() || static_cast<std::uint64_t>(status.st_size) > most_bytes_) {
     return std::nullopt;
@@ -148,7 +148,7 @@ void TableCache::make_room() const {
     const std::uint64_t size = gone ? 0 : fs::file_size(path, gone);
     if (gone) continue;
     if (path.extension() != ".symbols") {
-      // What a report that was killed had begun.
+      // Temporary files of a report that was killed.
       const bool is_ours = path.stem().extension() == ".symbols";
       if (is_ours && used < fs::file_time_type::clock::now() - kLongestWrite)
         fs::remove(path, gone);

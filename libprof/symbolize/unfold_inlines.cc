@@ -63,7 +63,7 @@ class Unfolding {
     }
   }
 
-  // Where calls from `site` in `node` leave from.
+  // The node that calls from `site` in `node` leave.
   NodeId below_site(NodeId node, SiteId site) {
     const NodeId place = place_[node.index()];
     if (!knows_sites_[node.index()] || !site || site.index() >= inlined_.at_site.size()) {
@@ -107,8 +107,8 @@ class Unfolding {
     const profile::Edges& edges = source_.edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
       const NodeId to = place_[edges.to[e].index()];
-      // A tree edge's way through inlined functions was laid with the nodes; its last step is the
-      // edge that was. Tail calls leave a frame that is gone, inlined calls and all.
+      // The tree edges through inlined functions were made with the nodes; the last one is the
+      // original edge. Tail calls leave a frame that is gone, with its inlined calls.
       const NodeId from = edges.kind[e] == EdgeKind::kBack
                               ? below_site(edges.from[e], edges.site[e])
                               : place_[edges.from[e].index()];

@@ -9,7 +9,7 @@
 
 namespace fbleprof::symbolize {
 
-// What was inlined at each place, innermost first; empty where nothing was.
+// What was inlined at each place, innermost first; empty if nothing was.
 struct InlinedCalls {
   std::vector<std::vector<SourceFrame>> at_function;  // by FunctionId: of sampled instructions
   std::vector<std::vector<SourceFrame>> at_site;      // by SiteId
@@ -20,7 +20,7 @@ struct InlinedCalls {
 // the sites of all calls (format::kHeaderCallSites): without that, one site stands for many.
 //
 // Each inlined function of a module is one function, flagged kFunctionInlined, without an address.
-// Its calls are not known: inlining left nothing to count. All sums stay as they are.
+// Its calls are unknown: nothing counts inlined code. All sums stay unchanged.
 profile::Profile unfold_inlines(const profile::Profile& profile, const InlinedCalls& inlined);
 
 }  // namespace fbleprof::symbolize

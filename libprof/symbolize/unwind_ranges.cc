@@ -7,13 +7,13 @@
 #include <cstring>
 #include <unordered_map>
 
-// An FDE begins with the address and the size of its code, both encoded as its CIE's augmentation
-// says ('R'). libdw walks the entries and checks their bounds; it does not decode these two.
+// An FDE begins with the address and the size of its code, encoded as its CIE's augmentation says
+// ('R'). libdw walks the entries and checks their bounds; it does not decode these two.
 //
-// signal_safe/unwind_table.cc decodes the same two and shares nothing with this. It reads tables of
-// loaded code, which the linker wrote and the program relies on: 64 bits, two encodings, no bounds,
-// no memory, in a signal handler. A file here may be damaged, cut short or made to harm, of 32 bits
-// and in any encoding. Code for both would be either slow there or unsafe here.
+// signal_safe/unwind_table.cc decodes the same two fields but shares no code with this. It reads
+// tables of loaded code, which the linker wrote and the program relies on: 64 bits, two encodings,
+// no bounds checks, no allocation, in a signal handler. A file here may be damaged, cut short or
+// malicious, of 32 bits and in any encoding. Shared code would be either slow there or unsafe here.
 
 namespace fbleprof::symbolize {
 namespace {
@@ -51,7 +51,7 @@ class Bytes {
     }
   }
 
-  // The value itself, without what it is relative to.
+  // The encoded value itself, without the base that it is relative to.
   bool read_encoded(std::uint8_t encoding, bool is_64_bit, std::uint64_t* value) {
     switch (encoding & 0x0f) {
       case DW_EH_PE_absptr:
@@ -83,7 +83,7 @@ class Bytes {
 
 constexpr std::uint8_t kUnknownEncoding = DW_EH_PE_omit;
 
-// How the FDEs of this CIE write addresses.
+// How the FDEs of this CIE encode addresses.
 std::uint8_t address_encoding(const Dwarf_CIE& cie, bool is_64_bit) {
   const char* letter = cie.augmentation;
   if (letter == nullptr || *letter != 'z') return DW_EH_PE_absptr;
@@ -140,7 +140,7 @@ std::vector<AddressRange> unwind_ranges(const ElfObject& object) {
       Bytes fde(entry.fde.start, entry.fde.end);
       std::uint64_t begin = 0;
       std::uint64_t size = 0;
-      // The size has the address's format, but is relative to nothing and unsigned.
+      // The size has the address's format, but is absolute and unsigned.
       if (encoding != kUnknownEncoding && (encoding & DW_EH_PE_indirect) == 0 &&
           fde.read_encoded(encoding, is_64_bit, &begin) &&
           fde.read_encoded(encoding & 0x07, is_64_bit, &size)) {

@@ -1,5 +1,4 @@
-// Where functions begin and end, as far as the unwind tables tell: they are there in stripped
-// files.
+// Where functions begin and end according to the unwind tables, which stripped files have too.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@ struct AddressRange {
   bool operator==(const AddressRange&) const = default;
 };
 
-// The ranges that .eh_frame describes, sorted, empty ones and doubles left out. What is damaged is
-// skipped.
+// The ranges that .eh_frame describes, sorted, without empty ones and duplicates. Damaged entries
+// are skipped.
 std::vector<AddressRange> unwind_ranges(const ElfObject& object);
 
 }  // namespace fbleprof::symbolize

@@ -13,7 +13,7 @@ using namespace profile;
 
 namespace {
 
-// Each process's part of each metric, noted with the process while its trees still tell.
+// Each process's part of each metric, noted with the process while its trees are still separate.
 std::shared_ptr<const std::vector<Process>> with_totals(const Profile& profile) {
   auto processes = std::make_shared<std::vector<Process>>(profile.processes());
   for (const Tree& tree : profile.trees()) {
@@ -39,7 +39,7 @@ void Accumulator::add(Profile profile) {
   nodes_ += profile.nodes().count();
   held_.push_back(mark_twins(profile));
   profile = Profile();
-  // Joining copies what is there: let as much come in between as there is.
+  // Joining copies everything held, so it waits until as much again has been added.
   const std::size_t allowed = std::max(options_.most_nodes, 2 * collapsed_nodes_);
   if (held_.size() > options_.most_profiles || (held_.size() > 1 && nodes_ > allowed)) collapse();
 }

@@ -1,8 +1,8 @@
-// Any number of profiles into one, without holding them all.
+// Merges any number of profiles into one without holding them all.
 //
-// Profiles are collected until they are many or large, then their trees become one, with one node
-// per path. From then on that tree takes the place of theirs. Functions stay apart by module and
-// address, so that a later merge by name gives what it would have given from all of them at once.
+// Profiles are collected until they are many or large. Then their trees become one tree, with one
+// node per path, which replaces them. Functions stay apart by module and address, so that a later
+// merge by name gives the same result as one from all profiles at once.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 namespace fbleprof::transform {
 
 struct AccumulateOptions {
-  std::vector<Split> splits;  // what must not become one
+  std::vector<Split> splits;  // which groups stay apart
   bool keep_leaves = true;    // false: sampled addresses are their function's self time
-  // How much is held side by side before it becomes one tree.
+  // How much is held before it is merged into one tree.
   std::size_t most_profiles = 16;
   std::size_t most_nodes = 2'000'000;
 };
@@ -26,7 +26,7 @@ class Accumulator {
   explicit Accumulator(AccumulateOptions options) : options_(std::move(options)) {}
 
   void add(profile::Profile profile);
-  // All that was added. Few small profiles come with their trees as they were (see join.h).
+  // All that was added. A few small profiles keep their trees as they were (see join.h).
   profile::Profile take();
 
  private:

@@ -27,7 +27,7 @@ Profile as_run(const Profile& profile, std::string_view metric, std::size_t numb
   if (found == nullptr) return profile;
   Metric copy = *found;
   copy.name = run_name(number);
-  // No view shows it, and nobody finds it who asks for what it measures.
+  // No view shows this metric, and a search by role does not find it.
   copy.is_baseline = true;
   copy.is_default = false;
   copy.role = Role::kAmount;

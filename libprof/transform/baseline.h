@@ -1,4 +1,4 @@
-// A profile made ready to stand beside the one that is compared with it.
+// Prepares a profile as the baseline of a comparison.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace fbleprof::transform {
 // The name of a metric of the baseline.
 std::string baseline_name(std::string_view metric);
 
-// The same profile, its metrics renamed so that joining (join.h) and merging (merge.h) it with
-// another one keeps the values of both apart, node by node. The calls of its edges become a metric
-// like the others; its edges, then, have none.
+// The same profile with renamed metrics, so that joining (join.h) and merging (merge.h) it with
+// another profile keeps the values of both apart, node by node. The calls of its edges become an
+// ordinary metric; the edges then have none.
 profile::Profile as_baseline(const profile::Profile& profile);
 
-// The same profile, with a copy of a metric that joining keeps apart from those of other runs: what
-// run `number` held. Nothing if there is no such metric.
+// The same profile with a copy of a metric that joining keeps apart from those of other runs: the
+// values of run `number`. Nothing if there is no such metric.
 std::string run_name(std::size_t number);
 profile::Profile as_run(const profile::Profile& profile, std::string_view metric,
                         std::size_t number);
 
-// Whether a profile's only metric is one of which its format does not say what it is, as that of
-// folded stacks.
+// Whether the profile has a single metric whose meaning its format does not tell, as with folded
+// stacks.
 bool has_unnamed_metric(const profile::Profile& profile);
 
-// The same profile, whose only metric is called and means what `like` does.
+// The same profile, its only metric renamed to `like` and given its meaning.
 profile::Profile with_metric_like(const profile::Profile& profile, const profile::Metric& like);
 
 }  // namespace fbleprof::transform

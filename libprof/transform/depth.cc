@@ -52,7 +52,7 @@ class Folder {
     return nodes_.depth[n] > limit_ && kind_of(n) != FunctionKind::kInstruction;
   }
 
-  // Where caller and callee stand among those that are too deep.
+  // Where caller and callee go among the contexts that are too deep.
   NodeId pair(NodeId ancestor, FunctionId caller, FunctionId callee) {
     const NodeId top = builder_.child(ancestor, deeper_);
     return builder_.child(builder_.child(top, caller), callee);
@@ -68,7 +68,7 @@ class Folder {
     } else if (kind_of(n) == FunctionKind::kDeeper) {
       moved_[n] = builder_.child(ancestor_[parent.index()], deeper_);
     } else if (kind_of(parent.index()) == FunctionKind::kDeeper) {
-      // A caller of those that were too deep already.
+      // The caller was too deep already.
       moved_[n] = builder_.child(moved_[parent.index()], function);
     } else {
       moved_[n] = pair(ancestor_[parent.index()], nodes_.function[parent.index()], function);
@@ -81,7 +81,7 @@ class Folder {
     const std::size_t from = edges.from[e].index(), to = edges.to[e].index();
     NodeId target = moved_[to];
     EdgeKind kind = edges.kind[e];
-    // Beyond the limit there are no ways back: each call is one of its pair.
+    // Beyond the limit there are no back edges: each call belongs to its pair.
     if (kind != EdgeKind::kTree && is_below_limit(from)) {
       target = pair(ancestor_[from], nodes_.function[from], nodes_.function[to]);
       kind = EdgeKind::kTree;

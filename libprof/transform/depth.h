@@ -1,7 +1,7 @@
-// A profile as it would have been recorded with a limit of depth.
+// A profile as if it had been recorded with a depth limit.
 //
-// Two profiles recorded with different limits hold the same calls under different contexts. Brought
-// to the smaller limit, they can be compared.
+// Two profiles recorded with different limits hold the same calls under different contexts.
+// Reducing both to the smaller limit makes them comparable.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace fbleprof::transform {
 
-// The smallest limit of depth that one of the processes was recorded with; 0 = none had one.
+// The smallest depth limit that a process was recorded with; 0 = none had one.
 std::uint32_t depth_limit(const profile::Profile& profile);
 
-// Contexts deeper than `limit` go where the recorder would have counted them: below the ancestor at
-// the limit, under [deeper], by caller and callee.
+// Moves contexts deeper than `limit` to where the recorder would have counted them: below the
+// ancestor at the limit, under [deeper], by caller and callee.
 profile::Profile fold_deeper(const profile::Profile& profile, std::uint32_t limit);
 
 }  // namespace fbleprof::transform

@@ -16,11 +16,11 @@ using namespace profile;
 
 namespace {
 
-// A name that names nothing is a slip of the pen.
+// A name that matches nothing is probably a typing error.
 Result<std::vector<std::uint8_t>> match_some(const Profile& profile, const std::string& pattern) {
   auto matches = match(profile, pattern);
   if (!matches) return matches;
-  // Functions that stand in the table but not in the tree don't count.
+  // Functions that are in the table but not in the tree do not count.
   for (const FunctionId function : profile.nodes().function) {
     if ((*matches)[function.index()] != 0) return matches;
   }
@@ -28,7 +28,7 @@ Result<std::vector<std::uint8_t>> match_some(const Profile& profile, const std::
                likely_meant(profile, pattern)};
 }
 
-// By node: whether its path satisfies the selection. Selected patterns are looked at one by one.
+// By node: whether its path satisfies the selection. Each selected pattern is checked separately.
 Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::uint8_t>& kept) {
   const Nodes& nodes = profile.nodes();
   kept.assign(nodes.count(), 1);
@@ -46,7 +46,7 @@ Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::
     narrow(*matches, true);
   }
   for (const std::string& pattern : filter.exclude) {
-    // To be without all of libc is no mistake where there is none of it.
+    // Excluding libc is no mistake in a profile without libc.
     auto matches = is_exact(pattern) ? match_some(profile, pattern) : match(profile, pattern);
     if (!matches) return matches.error();
     narrow(*matches, false);
@@ -75,7 +75,7 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
     for (std::size_t n = nodes.count(); n-- > 1;) {
       if (nodes.parent[n]) how.kept_subtree[nodes.parent[n].index()] |= how.kept_subtree[n];
     }
-    // The root stays, so that there is a tree.
+    // The root stays, so that the result is a tree.
     if (nodes.count() != 0) how.kept_subtree[0] = 1;
     const Edges& edges = profile.edges();
     for (std::size_t e = 0; e < edges.count() && !result.is_bound; ++e) {

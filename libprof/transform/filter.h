@@ -1,4 +1,4 @@
-// Select, exclude, fold: the three lists that every view and export takes; and the query language.
+// The lists to select, exclude and fold, which every view and export takes, and the query language.
 //
 // Selection and exclusion look at whole, unfolded paths: what is charged to a path stays if the
 // path holds a match of every selected pattern and none of an excluded one. Folding comes last: a
@@ -25,13 +25,13 @@ struct Filter {
 
 struct Filtered {
   profile::Profile profile;
-  // Recursion was compacted across the border of what was selected or excluded: some of what lies
-  // behind a back edge is charged to a path that looks different. Figures are then bounds.
+  // Compacted recursion crosses the border of what was selected or excluded: some cost behind a
+  // back edge is charged to a path that looks different. Figures are then bounds.
   bool is_bound = false;
 };
 
-// `profile` must be merged (one tree). Fails on a pattern or query that is none, or that
-// names what is not there.
+// `profile` must be merged (one tree). Fails on an invalid pattern or query, or one that matches
+// nothing.
 Result<Filtered> filter(const profile::Profile& profile, const Filter& filter);
 
 }  // namespace fbleprof::transform

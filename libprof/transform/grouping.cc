@@ -59,7 +59,7 @@ Group GroupMaker::group(const Tree& tree, const Split& split) {
     }
     case Axis::kThread:
       group.name = thread->name;
-      // A chain of threads has the name of its last one, and no number.
+      // A chain of threads has the name of its last thread, and no number.
       group.number = thread->threads_served > 1 ? 0 : thread->tid;
       break;
     case Axis::kHost:
@@ -69,7 +69,7 @@ Group GroupMaker::group(const Tree& tree, const Split& split) {
       group.name = process.file;
       break;
     case Axis::kLabel: {
-      // The closest one counts: the tree's, its thread's, its process's.
+      // The closest label counts: the tree's, then its thread's, then its process's.
       const Label* label =
           tree.labels
               ? find_label(profile_, profile_.label_sets()[tree.labels.index()], split.label)

@@ -1,5 +1,5 @@
-// What keeps trees apart when they are merged into one: the groups that then stand between the root
-// and what each tree held.
+// The groups that keep trees apart in a merge: they stand between the root and the contents of each
+// tree.
 #pragma once
 
 #include <map>
@@ -22,16 +22,16 @@ struct Split {
 // Reads "process", "thread", "host", "file" or "label:KEY".
 Result<Split> parse_split(const std::string& text);
 
-// Makes the groups that splits ask for, each once. Groups that `profile` has already are found
-// again, by what people call them.
+// Makes the groups that splits ask for, each once. Groups that `profile` already has are found
+// again by their display names.
 class GroupMaker {
  public:
   // New functions and strings are added to those given, which must outlive this.
   GroupMaker(const profile::Profile& profile, const std::vector<Split>& splits,
              profile::StringInterner& strings, profile::Functions& functions);
 
-  // The groups above what `tree` holds, outermost first. A tree that is of no process any more,
-  // having been merged, has none: its nodes are below their groups already.
+  // The groups above the contents of `tree`, outermost first. A merged tree that belongs to no
+  // single process has none: its nodes are below their groups already.
   std::vector<profile::FunctionId> above(const profile::Tree& tree);
 
   // All groups, for the profile that the functions belong to.

@@ -16,7 +16,7 @@ using namespace profile;
 
 namespace {
 
-// What tells one module's code from another's: its build, else its name.
+// Tells one module's code from another's: its build-id, else its name.
 struct ModuleKeys {
   std::vector<std::string> identity;  // by module; equal for builds of one program
   std::vector<std::string> build;     // by module; equal where addresses mean the same
@@ -32,8 +32,8 @@ ModuleKeys module_keys(const Profile& profile, const ModuleAliases& aliases) {
   return keys;
 }
 
-// A name as every format can tell it: without what an export has to escape or replace. Recorded
-// and exported, a name is the same.
+// A name as every format can express it: without characters that an export must escape or replace.
+// A recorded name equals the same name exported and read back.
 std::string plain_name(std::string_view name) {
   std::string out;
   out.reserve(name.size());
@@ -86,7 +86,7 @@ class Identities {
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
       if (class_of_[f] == FunctionId(f)) add_candidate(f);
     }
-    // Those of which most is known come first, for the others to be found among them.
+    // Functions of which most is known come first, so that the others are matched with them.
     const auto facts = [&](std::uint32_t f) {
       return (functions_.module[f] ? 2 : 0) + (functions_.file[f] ? 1 : 0);
     };
@@ -105,13 +105,13 @@ class Identities {
 
   bool is_inlined(std::size_t f) const { return (functions_.flags[f] & kFunctionInlined) != 0; }
 
-  // A function of its own in the machine code, with a name.
+  // A separate function in the machine code, with a name.
   bool is_named_native(std::size_t f) const {
     return functions_.kind[f] == FunctionKind::kNative && !is_inlined(f) &&
            !profile_.text(functions_.name[f]).empty();
   }
 
-  // The linkage name, without what marks a part that the compiler split off or a copy that it made.
+  // The linkage name, without the suffix of a clone.
   std::string_view linkage_name(std::size_t f) const {
     const std::string_view name = profile_.text(functions_.linkage_name[f]);
     if (!name.starts_with("_Z")) return profile_.text(functions_.name[f]);
@@ -134,10 +134,10 @@ class Identities {
     return module ? std::string_view(modules_.build[module.index()]) : "";
   }
 
-  // By recorded function: its place among those of the same build and name, by address; 0 for the
+  // By recorded function: its rank by address among those of the same build and name; 0 for the
   // first. A part that the compiler split off ("f.cold") belongs to the first. Source files would
-  // tell as well, but are known only where somebody asked for lines: what is one function must not
-  // depend on that.
+  // tell too, but are known only if lines were requested, and a function's identity must not depend
+  // on that.
   void place_namesakes() {
     std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>> by_name;
     for (std::uint32_t f = 0; f < functions_.count(); ++f) {
@@ -160,7 +160,7 @@ class Identities {
     }
   }
 
-  // By name of a recorded function: the module it is in, if that is one alone.
+  // By name of a recorded function: its module, if only one module has that name.
   void find_homes() {
     for (std::size_t f = 0; f < functions_.count(); ++f) {
       if (!functions_.module[f] || !is_named_native(f)) continue;
@@ -179,7 +179,7 @@ class Identities {
       home = build_of(f);
       return key;
     }
-    // What the program names is known by its place too: one name may stand at several lines.
+    // What the program names is also told apart by file and line: several lines may share a name.
     const bool is_named =
         kind == FunctionKind::kBlock || kind == FunctionKind::kScript || kind == FunctionKind::kJit;
     name = is_named ? profile_.text(functions_.name[f]) : linkage_name(f);
@@ -213,7 +213,7 @@ class Identities {
     return true;
   }
 
-  // The function that the imported one must be; itself, if none is known.
+  // The recorded function that the imported one must be; the imported one itself if none is known.
   FunctionId meaning_of(std::uint32_t f) {
     std::vector<std::uint32_t> candidates = named(profile_.text(functions_.linkage_name[f]));
     if (candidates.empty()) candidates = named(profile_.text(functions_.name[f]));
@@ -221,12 +221,12 @@ class Identities {
     const auto same_file = [&](std::uint32_t c) {
       return functions_.file[c] && functions_.file[c] == functions_.file[f];
     };
-    // Names from different modules are different functions. Whoever has no module is in none
+    // Names from different modules are different functions. A function without a module is in none
     // (a block), or in one that the format does not tell.
     std::erase_if(candidates, [&](std::uint32_t c) {
       return functions_.module[f] && functions_.module[c] && identity_of(c) != identity_of(f);
     });
-    // Of one file two that stand at different lines are two.
+    // Two functions of one file at different lines are different.
     std::erase_if(candidates, [&](std::uint32_t c) {
       return functions_.kind[c] == FunctionKind::kImported && functions_.file[c] &&
              functions_.file[f] && build_of(c) == build_of(f) &&
@@ -241,12 +241,12 @@ class Identities {
     keep_if_any(candidates, [&](std::uint32_t c) { return build_of(c) == build_of(f); });
     if (is_placed || candidates.size() == 1) return FunctionId(candidates.front());
     if (!functions_.module[f]) {
-      // Our exports mark those of a module, if another of the name has none.
+      // Our exports mark the functions of a module if another module has one of the same name.
       keep_if_any(candidates, [&](std::uint32_t c) { return !functions_.module[c]; });
       const bool is_one_module = std::all_of(
           candidates.begin(), candidates.end(),
           [&](std::uint32_t c) { return identity_of(c) == identity_of(candidates.front()); });
-      // Which of several libraries' functions it is, nobody can tell.
+      // Several libraries have this function: nobody can tell which one it is.
       if (!is_one_module) return FunctionId(f);
     }
     // Namesakes that only their order tells apart.
@@ -254,7 +254,7 @@ class Identities {
     return FunctionId(candidates[std::min<std::size_t>(next++, candidates.size() - 1)]);
   }
 
-  // "helper [libfoo.so]": exports that tell no module mark namesakes by what tells them apart.
+  // "helper [libfoo.so]": exports without modules mark namesakes by what tells them apart.
   std::vector<std::uint32_t> marked(std::string_view name) const {
     if (!name.ends_with(']')) return {};
     const std::size_t bracket = name.rfind(" [");

@@ -11,7 +11,7 @@ using namespace profile;
 
 namespace {
 
-// What moves to [idle] with the time: everything that is about waits.
+// What moves to [idle] with the time: all metrics of waits.
 bool is_of_waits(Role role) {
   switch (role) {
     case Role::kWaitTime:
@@ -52,7 +52,7 @@ std::vector<NodeId> idle_nodes(const Profile& profile) {
   return idle;
 }
 
-// Puts a child below each of some nodes, as its first.
+// Adds a child below each of some nodes, as its first.
 class Insertion {
  public:
   Insertion(const Profile& profile, std::vector<NodeId> above)
@@ -109,7 +109,7 @@ class Insertion {
     return to;
   }
 
-  // What a node waited goes to the one below it.
+  // The waits of a node go to the child below it.
   std::shared_ptr<const Counts> values(const Metric& metric, const Metric& wait) const {
     if (!metric.values) return nullptr;
     auto to = std::make_shared<Counts>(profile_.nodes().count() + above_.size());
@@ -129,7 +129,7 @@ class Insertion {
  private:
   NodeId moved(NodeId node) const { return NodeId(place_[node.index()]); }
   NodeId below(NodeId node) const { return NodeId(place_[node.index()] + 1); }
-  // The node after the last one of a range, wherever that is now.
+  // The node after the last one of a range, at its new place.
   std::uint32_t end_of(std::uint32_t end) const { return place_[end]; }
 
   const Profile& profile_;

@@ -130,7 +130,7 @@ class Joiner {
     for (std::size_t i = 0; i < from.count(); ++i) {
       const ModuleId module = module_of(from.module[i]);
       const StringId name = text(from.name[i]), file = text(from.file[i]);
-      // A block's number is its process's business: its name, file and line are what it is.
+      // A block's number has a meaning only in its process: name, file and line identify the block.
       const std::uint64_t address = from.kind[i] == FunctionKind::kBlock ? 0 : from.address[i];
       const auto key = std::make_tuple(from.kind[i], module, address, name, file, from.line[i],
                                        static_cast<std::uint16_t>(from.flags[i] & kFunctionInlined),

@@ -18,8 +18,8 @@ bool are_one_run(const Profile& now, const Profile& then) {
   return a.pid == b.pid && a.start_realtime_ns == b.start_realtime_ns && !a.is_imported;
 }
 
-// A file only grows: what an earlier reading found is there, in the same order, among what was
-// added since.
+// A file only grows: what an earlier reading found is still there, in the same order, among newer
+// records.
 class Matcher {
  public:
   Matcher(const Profile& now, const Profile& then)
@@ -34,7 +34,7 @@ class Matcher {
     match_nodes();
   }
 
-  // By node of `then`: the same one now; none if it is not there.
+  // By node of `then`: the same node in the later reading; none if it is not there.
   const std::vector<NodeId>& nodes() const { return node_of_; }
 
   std::vector<EdgeId> edges() const {
@@ -60,7 +60,7 @@ class Matcher {
     return site ? profile.sites().address[site.index()] : 0;
   }
 
-  // By node: where it was first called from. Contexts can differ in nothing else.
+  // By node: its first call site. Siblings with the same function differ in nothing else.
   static std::vector<std::uint64_t> sites_of_nodes(const Profile& profile) {
     const Edges& edges = profile.edges();
     std::vector<std::uint64_t> sites(profile.nodes().count());
@@ -118,7 +118,8 @@ class Matcher {
            then_sites_[node] == now_sites_[other];
   }
 
-  // Siblings keep their order: the search goes on where it ended, and begins anew only if not.
+  // Siblings keep their order: the search goes on from the last match, and restarts only if that
+  // fails.
   void match_nodes() {
     const Nodes &then = then_.nodes(), &now = now_.nodes();
     for (std::size_t n = 0; n < then.count(); ++n) {
@@ -163,7 +164,7 @@ std::optional<Profile> with_mark(const Profile& now, const Profile& then, const 
   mark.generation = 1;
   mark.time_ns = then.processes()[0].duration_ns;
 
-  // A word a metric: also of those that the file keeps elsewhere, or derives.
+  // One word per metric, also for those that the file keeps elsewhere, or derives.
   std::vector<const Metric*> metrics;
   for (const Metric& metric : now.metrics()) {
     snapshots->sources.push_back(

@@ -1,5 +1,5 @@
-// A moment of a run that was taken down by reading its file, not by the program: what the file held
-// then becomes a snapshot of what it holds now.
+// Marks a moment of a run by reading its file, without the program's help: the file's earlier
+// contents become a snapshot in the later profile.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace fbleprof::transform {
 
-// `now`, with one snapshot called `name`: the values of `then`, which was read from the same file
-// earlier. Both are as the reader made them. Snapshots that `now` has are dropped. Nothing if they
-// are not of one run.
+// `now`, with one snapshot called `name`: the values of `then`, read earlier from the same file.
+// Both are as the reader made them. Snapshots that `now` has are dropped. Nothing if the two are
+// not of one run.
 std::optional<profile::Profile> with_mark(const profile::Profile& now, const profile::Profile& then,
                                           const std::string& name);
 

@@ -24,7 +24,7 @@ bool has_wildcard(std::string_view pattern) {
   return pattern.find_first_of("*?") != std::string_view::npos;
 }
 
-// Operators, lambdas and arrays put brackets into names, so a class alone makes no glob.
+// Operators, lambdas and arrays put brackets into names, so brackets alone do not make a glob.
 Predicate exact_or_glob(std::string pattern) {
   if (has_wildcard(pattern)) {
     return
@@ -33,7 +33,7 @@ Predicate exact_or_glob(std::string pattern) {
   return [pattern](std::string_view text) { return text == pattern; };
 }
 
-// Matches one "[...]" of a glob at glob[at]; sets `next` behind it. False if it is no class.
+// Matches one "[...]" of a glob at glob[at]; sets `next` behind it. False if it is not a class.
 bool parse_class(std::string_view glob, std::size_t at, unsigned char c, bool& hit,
                  std::size_t& next) {
   std::size_t i = at + 1;
@@ -59,7 +59,7 @@ bool parse_class(std::string_view glob, std::size_t at, unsigned char c, bool& h
 }  // namespace
 
 bool glob_match(std::string_view glob, std::string_view text) {
-  // The classic loop with one point of return: the latest star. Never exponential.
+  // The usual loop that backtracks only to the latest star. Never exponential.
   std::size_t g = 0, t = 0, star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {
     bool hit = false;
@@ -132,8 +132,8 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
   }
 
   Predicate matches_name;
-  // What an expression finds nowhere in a name it finds nowhere in its beginning, unless it asks
-  // for the end.
+  // An expression that matches nowhere in a name matches nowhere in its beginning, unless the
+  // expression refers to the end.
   bool asks_for_end = true;
   if (pattern.starts_with("re:")) {
     asks_for_end = pattern.find_first_of("$\\(") != std::string::npos;
@@ -141,7 +141,7 @@ Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::strin
     options.set_never_capture(true);
     const auto regex = std::make_shared<RE2>(pattern.substr(3), options);
     if (!regex->ok()) return bad(regex->error());
-    // A name need not be UTF-8: then its bytes are its characters.
+    // A name need not be UTF-8: then each byte is a character.
     options.set_encoding(RE2::Options::EncodingLatin1);
     const auto of_bytes = std::make_shared<RE2>(pattern.substr(3), options);
     matches_name = [regex, of_bytes](std::string_view name) {

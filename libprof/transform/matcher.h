@@ -1,9 +1,9 @@
 // Patterns that name functions, as users type them.
 //
-//     render           the function called so, exactly
+//     render           the function of exactly that name
 //     render*, get?    a glob: * any text, ? any character, [a-z] one of these
-//     re:^std::        a regular expression (RE2's syntax: no back references, no time bombs),
-//                          found anywhere in the name
+//     re:^std::        a regular expression (RE2's syntax: no back references, linear time), found
+//                          anywhere in the name
 //     module:libc*     every function of a module: its path or the last part of it, exact or glob
 //     file:*.cc        every function of a source file: likewise
 //     id:0123456789ab  one function, as links of the page name it (stable_id.h)
@@ -20,11 +20,11 @@
 
 namespace fbleprof::transform {
 
-// By function: 1 = the pattern names it. Fails on a pattern that is none.
+// By function: 1 = the pattern names it. Fails on an invalid pattern.
 Result<std::vector<std::uint8_t>> match(const profile::Profile& profile,
                                         const std::string& pattern);
 
-// Whether the pattern is a name, and no way to name several.
+// Whether the pattern is a plain name, which cannot stand for several.
 bool is_exact(const std::string& pattern);
 
 // Whether `text` matches the glob as a whole.

@@ -11,7 +11,7 @@ using namespace profile;
 
 namespace {
 
-// By node: 1 = a context for what overflows into which nothing did. Every tree has one in store.
+// By node: 1 = an overflow context that nothing overflowed into. Every tree reserves one.
 std::vector<std::uint8_t> idle_overflows(const Profile& profile) {
   const Nodes& nodes = profile.nodes();
   std::vector<std::uint8_t> idle(nodes.count());

@@ -21,7 +21,7 @@ struct Unit {
 constexpr Unit kUnits[] = {{"ms", 1e6},   {"us", 1e3}, {"ns", 1},    {"s", 1e9},
                            {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}};
 
-// "1.5s" in ns; nothing if it is no time.
+// "1.5s" in ns; nothing if it is not a duration.
 std::optional<std::uint64_t> parse_time(std::string_view text) {
   double amount = 0;
   const char* const end = text.data() + text.size();
@@ -52,7 +52,7 @@ Error no_such(const Profile& profile, std::string_view name) {
   return {file, std::nullopt, fmt::format("no snapshot \"{}\"", name), known_moments(profile)};
 }
 
-// The place of a moment among the snapshots; nothing: an end of the profile itself.
+// The index of a moment's snapshot; nothing: the start or end of the profile itself.
 Result<std::optional<std::size_t>> find(const Profile& profile, const std::string& name,
                                         std::string_view own_end) {
   using Place = std::optional<std::size_t>;

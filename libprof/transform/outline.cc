@@ -11,10 +11,11 @@ namespace {
 // By tree: the edges that leave its nodes.
 std::vector<std::uint64_t> edge_counts(const Profile& profile) {
   std::vector<std::uint64_t> counts(profile.trees().size());
-  // Most profiles have one tree: millions of edges need not be asked whose they are.
+  // Most profiles have one tree: then there is no need to find the tree of each of millions of
+  // edges.
   if (counts.size() == 1) counts[0] = profile.edges().count();
   if (counts.size() < 2) return counts;
-  // By node: its tree. Trees lie side by side.
+  // By node: its tree. Trees are consecutive ranges.
   std::vector<std::uint32_t> tree_of(profile.nodes().count());
   for (std::uint32_t t = 0; t < profile.trees().size(); ++t) {
     const Tree& tree = profile.trees()[t];

@@ -6,7 +6,7 @@
 namespace fbleprof::transform {
 
 // Processes, threads, warnings, and trees without nodes, which keep their figures (Tree::figures).
-// Its size does not depend on that of the trees: thousands can be held side by side.
+// The size does not depend on that of the trees, so thousands of outlines fit in memory.
 profile::Profile outline(const profile::Profile& profile);
 
 }  // namespace fbleprof::transform

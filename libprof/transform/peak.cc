@@ -27,7 +27,8 @@ Profile with_peak(const Profile& profile) {
   const auto index = static_cast<std::size_t>(live - profile.metrics().data());
   const Snapshots& snapshots = *profile.parts().snapshots;
   Counts held = snapshots.values(snapshots.all[*at], index);
-  // A snapshot is taken when 5 % more is in use than at the last one: it may be now that most is.
+  // The recorder takes a snapshot when 5 % more is in use than at the last one, so the peak may be
+  // later, at the end.
   if (live->values && sum(*live->values) > sum(held)) held = *live->values;
   Parts parts = profile.parts();
   Metric peak = *live;

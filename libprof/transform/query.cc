@@ -51,7 +51,7 @@ class Evaluator {
   Evaluator(const Profile& profile, const Metric* metric)
       : profile_(profile), nodes_(profile.nodes()), metric_(metric) {}
 
-  // `at` tells that names mean the function itself, not the path that it stands on.
+  // `at` says that names mean the function itself, not the path that leads to it.
   Result<Set> run(const Query& query, bool at) {
     switch (query.kind) {
       case Query::Kind::kMatch:
@@ -99,8 +99,8 @@ class Evaluator {
   }
 
  private:
-  // By function. A pattern that names nothing is a slip of the pen, but under `not`: to be without
-  // libc is no mistake where there is none of it.
+  // By function. A pattern that matches nothing is probably a typing error, except under `not`:
+  // excluding libc is no mistake in a profile without libc.
   Result<std::vector<std::uint8_t>> named(const std::string& pattern, const Query& query) {
     auto matches = match(profile_, pattern);
     const auto where = [&](Error error) {
@@ -130,8 +130,8 @@ class Evaluator {
     return set;
   }
 
-  // A little automaton goes down every path: bit i of a node's state tells that the path ends in a
-  // match of the first i+1 patterns, or, where a gap follows, has held one.
+  // A small automaton follows every path: bit i of a node's state says that the path ends in a
+  // match of the first i+1 patterns, or, where a gap follows, has contained one.
   Result<Set> path_set(const Query& query, bool at) {
     const std::size_t length = query.patterns.size();
     std::vector<std::uint64_t> hits(profile_.functions().count());  // by function: bits of patterns
@@ -160,7 +160,7 @@ class Evaluator {
   Set reach(Set set, bool forward) const {
     const Edges& edges = profile_.edges();
     const std::size_t count = nodes_.count();
-    // Other than tree edges, sorted by where they are left.
+    // Edges other than tree edges, sorted by the node that they leave.
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ways;
     Set has_way(count);
     for (std::size_t e = 0; e < edges.count(); ++e) {
@@ -170,7 +170,7 @@ class Evaluator {
       has_way[ways.back().first] = 1;
     }
     std::sort(ways.begin(), ways.end());
-    // What the tree alone reaches takes one pass; the rest is followed node by node.
+    // One pass finds what the tree alone reaches; the rest is followed node by node.
     if (forward) {
       for (std::size_t n = 0; n < count; ++n) {
         if (nodes_.parent[n]) set[n] |= set[nodes_.parent[n].index()];
@@ -206,7 +206,7 @@ class Evaluator {
     return set;
   }
 
-  // One edge forward or back.
+  // One edge forward or backward.
   Set step(const Set& from, bool forward) const {
     const Edges& edges = profile_.edges();
     Set set(nodes_.count());

@@ -5,11 +5,12 @@
 //
 //     NAME                    contexts whose path holds a match (matcher.h)
 //     at(X)                   contexts of X itself; inside, NAME means the function, not its path
-//     from(X)                 where one gets from X by calls: below it, and behind back edges
-//     to(X)                   from where one gets to X
-//     pred(X), succ(X)        what calls X directly, what X calls directly
-//     path(a, b, c)           contexts whose path holds a -> b -> c; `a .. b`: with anything
-//     between self > 1%, dominated >= 10ms, calls > 1000, total > 1%, depth < 4 and, or, not, (...)
+//     from(X)                 contexts that calls from X reach: below X, and behind back edges
+//     to(X)                   contexts from which calls reach X
+//     pred(X), succ(X)        direct callers of X, direct callees of X
+//     path(a, b, c)           contexts whose path holds a -> b -> c; `a .. b` allows gaps
+//     self > 1%, dominated >= 10ms, calls > 1000, total > 1%, depth < 4
+//     and, or, not, (...)
 //
 // Parsing and evaluating are pure functions.
 #pragma once
@@ -25,7 +26,7 @@
 
 namespace fbleprof::transform {
 
-// What stands in a query, as a tree.
+// A parsed query, as a tree.
 struct Query {
   enum class Kind {
     kMatch,  // pattern
@@ -54,12 +55,12 @@ struct Query {
   std::string unit;  // "", "%", ns us ms s min, B KiB MiB GiB KB MB GB, k M G
 };
 
-// Fails with one line: where, what, remedy.
+// Fails with one line that says where, what, and how to correct it.
 Result<Query> parse_query(std::string_view text);
 
-// By node of `profile` (a merged one): 1 = the query denotes it. Thresholds of cost are of
-// `metric`, which may be null if there are none. Fails on a pattern that names no function here,
-// but under `not`.
+// By node of `profile` (a merged one): 1 = the query denotes it. Cost thresholds refer to `metric`,
+// which may be null if the query has none. Fails on a pattern that names no function here, except
+// under `not`.
 Result<std::vector<std::uint8_t>> evaluate(const profile::Profile& profile, const Query& query,
                                            const profile::Metric* metric);
 

@@ -1,5 +1,5 @@
-// A recursive descent over characters: words depend on where they stand (a `<` belongs to a C++
-// name, but not to `self < 1%`), so there is no separate lexer.
+// A recursive descent over characters. The meaning of words depends on their position (a `<`
+// belongs to a C++ name, but not to `self < 1%`), so there is no separate lexer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace fbleprof::transform {
 namespace {
 
-constexpr int kDeepest = 200;  // parentheses and not's inside each other
+constexpr int kDeepest = 200;  // nesting of parentheses and `not`
 constexpr std::size_t kLongestPath = 60;
 
 struct NamedKind {
@@ -47,7 +47,7 @@ constexpr std::string_view kUnits[] = {"",    "%",   "ns", "us", "ms", "s", "min
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Thrown and caught in this file alone.
+// Thrown and caught in this file only.
 struct Mistake {
   std::size_t position;
   std::string what, remedy;
@@ -92,7 +92,7 @@ class Parser {
     return true;
   }
 
-  // The plain word that begins here, without taking it: letters only.
+  // The word of letters that begins here, without consuming it.
   std::string_view peek_word() {
     skip_blanks();
     std::size_t end = at_;
@@ -168,7 +168,7 @@ class Parser {
       for (const NamedSign& sign : kSigns) {
         if (take(sign.text)) return comparison(figure.figure, sign.sign, position);
       }
-      at_ = position;  // a function called so
+      at_ = position;  // a function of that name
     }
     for (const NamedKind& operation : kOperations) {
       if (word != operation.name) continue;
@@ -200,7 +200,7 @@ class Parser {
     return query;
   }
 
-  // Of from(a, b): what one of them denotes.
+  // For from(a, b): the union of its arguments.
   Query arguments(int depth) {
     Query first = any_of(depth);
     if (!take(",")) return first;

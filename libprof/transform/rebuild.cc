@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffu;
 
-// A node-to-be of the result and the chain of source nodes that are its members.
+// A node of the result under construction, and the chain of its source nodes.
 struct Bundle {
   NodeId parent;
   FunctionId function;
-  SiteId site = {};  // of the call that entered it, where sites are kept apart
+  SiteId site = {};  // of the call that entered it, if sites are kept apart
   std::uint32_t first = kNone, last = kNone;  // source nodes, linked by next_
   std::uint32_t level = kNone;                // see Level; kNone: an ordinary bundle
 };
@@ -116,7 +116,7 @@ class Rebuilder {
     return id;
   }
 
-  // The new bundle among `children` for `function`, below the bundle being opened now.
+  // The new bundle among `children` for `function`, below the bundle being opened.
   Bundle& child_bundle(NodeId parent, FunctionId function) {
     return child_bundle(parent, function, SiteId(), function.index());
   }
@@ -136,7 +136,7 @@ class Rebuilder {
                         after_functions + site_slot_[node]);
   }
 
-  // Numbers the pairs of function and site by which nodes are entered: a slot each.
+  // Numbers the pairs of function and site by which nodes are entered: one slot per pair.
   void find_sites() {
     site_slot_.assign(nodes_.count(), kNone);
     FlatMap slots;
@@ -160,14 +160,14 @@ class Rebuilder {
         if (!folded(c)) {
           append(child_bundle_of(id, c), c);
         } else {
-          // A member whose children are dealt out in a later turn of this very loop.
+          // A member whose children a later iteration of this loop distributes.
           append(bundle, c);
           place_[c] = id.index();
           if (at_root && how_.folded_away) charge_elsewhere_.push_back(c);
         }
       }
     }
-    // What was folded into nothing has a node of its own to be charged to.
+    // Paths that were folded away entirely are charged to a node of their own.
     if (at_root && how_.folded_away && !charge_elsewhere_.empty()) {
       for (const std::uint32_t node : charge_elsewhere_) folded_members_.push_back({node, id});
       child_bundle(id, how_.folded_away);
@@ -181,7 +181,7 @@ class Rebuilder {
            how_.groups.empty();
   }
 
-  // By node: 1 = it or one below it is folded. Empty: nothing can be copied as it is.
+  // By node: 1 = it or a node below it is folded. Empty: nothing can be copied unchanged.
   std::vector<std::uint8_t> find_folded_below() const {
     if (!keeps_paths()) return {};
     std::vector<std::uint8_t> below(nodes_.count());
@@ -192,7 +192,7 @@ class Rebuilder {
     return below;
   }
 
-  // A subtree in which nothing is folded: nodes go, but none moves and none becomes another's.
+  // A subtree in which nothing is folded: nodes may go, but none moves and none is merged.
   void copy(const Bundle& bundle) {
     open(bundle);
     const std::uint32_t end = nodes_.subtree_end[bundle.first];
@@ -253,7 +253,7 @@ class Rebuilder {
       std::uint32_t& end = result_.subtree_end[result_.parent[n].index()];
       end = std::max(end, result_.subtree_end[n]);
     }
-    // Members that were folded away whole are charged to the [folded] child of where they were.
+    // Members that were folded away entirely are charged to the [folded] child of their bundle.
     for (const auto& [node, above] : folded_members_) {
       const std::uint32_t begin = above.index() + 1, end = result_.subtree_end[above.index()];
       for (std::uint32_t c = begin; c < end; c = result_.subtree_end[c]) {
@@ -306,9 +306,9 @@ class Rebuilder {
   Edges move_edges() const {
     const Edges& edges = source_.edges();
     const std::size_t count = result_.count();
-    // A node has one tree edge, so it needs no search; the others are few and sorted.
+    // A node has one tree edge, which needs no search; the other edges are few and sorted.
     Edges out;
-    // Room for those that stay what they are: growing column by column would copy all of them.
+    // Reserves room for unchanged nodes: growing column by column would copy all of them.
     const std::size_t room =
         count - 1 + edges.count() -
         static_cast<std::size_t>(std::count(edges.kind.begin(), edges.kind.end(), EdgeKind::kTree));
@@ -377,9 +377,9 @@ class Rebuilder {
   std::vector<std::uint32_t> place_;  // by source node: its node in the result
   std::vector<std::uint32_t> next_;   // by source node: the next member of its bundle
   std::vector<std::uint32_t> slot_,
-      slot_stamp_;                // by function: index in children_, for which parent
+      slot_stamp_;                // by function: index in children_, with its parent
   std::vector<Bundle> children_;  // of the bundle being opened
-  // Where sites are kept apart: by source node, the place of its function and site in sites_.
+  // Where sites are kept apart: by source node, the index of its function and site in sites_.
   std::vector<std::uint32_t> site_slot_;
   std::vector<SiteId> sites_;
   Nodes result_;

@@ -1,13 +1,13 @@
-// The one algorithm behind merging, filtering and folding: rebuild a forest as one tree.
+// The one algorithm behind merging, filtering and folding: rebuilds a forest as one tree.
 //
-// A node of the result is a group: all source nodes that have the same path once their functions
-// are replaced by their class, folded nodes are left out, and dropped ones are gone. Groups are
-// opened from the root down. The children of all members are dealt out by function to new groups,
-// in one array slot a function, without hashing; a folded child joins its parent's group instead,
-// where its own children are dealt out in turn. The result is in preorder as it comes.
+// A node of the result is a bundle: all source nodes with the same path, once functions are
+// replaced by their class, folded nodes are left out, and dropped ones are gone. Bundles are opened
+// from the root down. The children of all members are distributed by function to new bundles, with
+// one array slot per function and no hashing. A folded child joins its parent's bundle instead, and
+// its own children are distributed there. The result comes out in preorder.
 //
-// Calls stay exact: each edge is moved to the groups of its ends. Edges into folded nodes vanish
-// with them; edges out of them leave the caller into which they were folded.
+// Calls stay exact: each edge moves to the bundles of its ends. Edges into folded nodes vanish with
+// them; edges out of them leave the caller into which they were folded.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace fbleprof::transform {
 
-// What to rebuild. Vectors that are empty mean "as it is".
+// What to rebuild. An empty vector means "unchanged".
 struct Rebuilding {
-  std::vector<profile::FunctionId> class_of;  // by function: the one that stands for it
+  std::vector<profile::FunctionId> class_of;  // by function: its representative
   std::vector<std::uint8_t> folded;           // by function (before class_of): leave it out
   std::vector<std::uint8_t> folded_node;      // by node: leave it out
   std::vector<std::uint8_t> kept_subtree;     // by node: 0 = drop it and all below
@@ -31,8 +31,9 @@ struct Rebuilding {
   bool paths_differ = false;        // the source is one tree in which each path is one node
 };
 
-// The result shares all of `source` but trees, nodes, edges and metric columns. It has one tree. If
-// the source keeps its call sites apart, calls from different places lead to different nodes.
+// The result shares everything with `source` except trees, nodes, edges and metric columns. It has
+// one tree. If the source keeps its call sites apart, calls from different places lead to different
+// nodes.
 profile::Profile rebuild(const profile::Profile& source, const Rebuilding& how);
 
 }  // namespace fbleprof::transform

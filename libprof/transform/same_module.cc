@@ -43,7 +43,7 @@ Profile mark_twins(const Profile& profile) {
 ModuleAliases renamed_program(const Profile& base, const Profile& now) {
   const std::string before = only_program(base), after = only_program(now);
   if (before.empty() || after.empty() || before == after) return {};
-  // A module of the new name in the base is another one.
+  // If the base has a module of the new name, that is another one.
   for (const Module& module : base.modules()) {
     if (base_name(base.text(module.path)) == after) return {};
   }

@@ -1,8 +1,7 @@
-// Which modules are one to people: the builds of one program or library, in whatever directory
-// each of them stood.
+// Which modules count as one: the builds of one program or library, in any directory.
 //
-// Two modules are one if they have the same build-id, or else the same base name. Only modules of
-// one base name that were loaded side by side (two plugins "core.so") are known by their paths.
+// Two modules are one if they have the same build-id, or else the same base name. Paths tell
+// modules apart only if modules of one base name (two plugins "core.so") were loaded together.
 #pragma once
 
 #include <map>
@@ -13,18 +12,18 @@
 
 namespace fbleprof::transform {
 
-// By base name: the one that it goes by.
+// By base name: the name to use instead.
 using ModuleAliases = std::map<std::string, std::string, std::less<>>;
 
-// `profile` is of one file. Marks its modules of equal base names and different paths, so that they
+// `profile` is of one file. Marks modules with equal base names and different paths, so that they
 // stay apart among those of other files.
 profile::Profile mark_twins(const profile::Profile& profile);
 
-// A program that was renamed between two profiles goes by its new name: if each of them is of one
-// program alone.
+// A program that was renamed between two profiles gets its new name, if each profile is of one
+// program only.
 ModuleAliases renamed_program(const profile::Profile& base, const profile::Profile& now);
 
-// By module: what names it among people; equal for those that are one.
+// By module: the name that identifies it; equal for modules that are one.
 std::vector<std::string> module_identities(const profile::Profile& profile,
                                            const ModuleAliases& aliases = {});
 

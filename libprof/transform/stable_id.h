@@ -1,8 +1,8 @@
-// What names one function in a link, the same in every profile of the program.
+// Identifies one function in a link, the same in every profile of the program.
 //
 // A link may outlive the run that it was made for, so an id is a hash of what does not change from
-// run to run: the module's base name and the function's linkage name (its display name where it has
-// no other). Namesakes of one module are told apart by their order of addresses.
+// run to run: the module's base name and the function's linkage name (or its display name if it has
+// no other). Address order tells namesakes of one module apart.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fbleprof::transform {
 
-// As patterns name them: "id:0123456789ab" (matcher.h).
+// The form in patterns: "id:0123456789ab" (matcher.h).
 inline constexpr std::string_view kIdPrefix = "id:";
 
 // By function.

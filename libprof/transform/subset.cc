@@ -10,7 +10,7 @@ using namespace profile;
 
 namespace {
 
-// The tree edges come first, each node's at its place; then the others.
+// Tree edges come first, each at its node's index; then the others.
 bool is_as_rebuilt(const Profile& profile) {
   const Edges& edges = profile.edges();
   const std::size_t count = profile.nodes().count();
@@ -144,8 +144,8 @@ class Subset {
     return out;
   }
 
-  // Of the edges that are no tree edges: those whose ends stay, and whose calls belong to a node
-  // that stays itself: a back edge's to the one it leaves.
+  // Of the edges that are not tree edges, those whose ends both stay and whose calls belong to a
+  // node that stays itself: for a back edge, the node that it leaves.
   std::vector<std::size_t> kept_others(std::size_t first) const {
     const Edges& edges = source_.edges();
     std::vector<std::size_t> others;

@@ -1,7 +1,8 @@
-// A part of a merged profile's tree: some subtrees are gone, nothing moves and nothing becomes one.
+// A part of a merged profile's tree: some subtrees are removed; nothing moves and nothing is
+// merged.
 //
-// What rebuild.h does for any forest, for the most frequent case: what remains stands in the order
-// in which it stood, so that columns are copied run by run.
+// Does the work of rebuild.h for the most frequent case: the remaining nodes keep their order, so
+// that columns are copied run by run.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 
 namespace fbleprof::transform {
 
-// By node: `kept_subtree` 0 = it and all below are dropped (its parent, then, may be kept, but no
-// child); `kept_own` 0 = it stays as a step of paths, without values and calls of its own. Nothing
-// if the profile is not one tree whose edges stand as rebuild() puts them.
+// By node: `kept_subtree` 0 drops it and all below (its parent may then be kept, but no child);
+// `kept_own` 0 keeps it as a step of paths, without values and calls of its own. Nothing if the
+// profile is not one tree whose edges are in the order that rebuild() makes.
 std::optional<profile::Profile> subset(const profile::Profile& source,
                                        const std::vector<std::uint8_t>& kept_subtree,
                                        const std::vector<std::uint8_t>& kept_own);

@@ -28,7 +28,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// How many letters were left out, added, replaced or swapped with the next, up to `most` + 1.
+// How many letters were left out, added, replaced or swapped with the next, at most `most` + 1.
 std::size_t slips(std::string_view a, std::string_view b, std::size_t most) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return most + 1;
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -48,7 +48,7 @@ std::size_t slips(std::string_view a, std::string_view b, std::size_t most) {
   return last[b.size()];
 }
 
-// A name of a letter or two is like too many others.
+// A name of one or two letters resembles too many others.
 bool is_like(std::string_view wanted, std::string_view name) {
   const std::size_t most = wanted.size() < 4 ? 0 : wanted.size() < 8 ? 1 : 2;
   return most != 0 && name.size() <= 256 && slips(wanted, name, most) <= most;

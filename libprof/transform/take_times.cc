@@ -20,7 +20,7 @@ using names::without_parameters;
 
 namespace {
 
-// Deals out `amount` in shares of `weights`, one after the other, so that the parts add up to it.
+// Distributes `amount` in shares of `weights`, one after the other, so that the parts add up to it.
 class Dealer {
  public:
   void add_weight(std::uint64_t weight) { weights_ += weight; }
@@ -49,7 +49,7 @@ Result<const Metric*> time_metric(const Profile& profile, std::string_view name)
                "profile both by the same clock"};
 }
 
-// By function: the one that tells its time. Other builds, and other profilers, may give it
+// By function: the function whose time it takes. Other builds, and other profilers, may give it
 // another module, and no parameters.
 std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std::uint8_t>& hooked,
                                   const Metric& base) {
@@ -58,7 +58,7 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     has_time[nodes.function[n].index()] |= base.value(NodeId(n)) != 0;
   }
-  // Of each name the function that has hooks and no time; none: there are several.
+  // By name: the only function that has hooks and no time; none: there are several.
   std::unordered_map<std::string, FunctionId> by_name;
   const auto add = [&](std::string name, FunctionId function) {
     const auto [at, added] = by_name.try_emplace(std::move(name), function);
@@ -83,7 +83,7 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
 }
 
 // By node: the function with hooks in which its time is spent; none: there is none above it.
-// is_own: whether it is the node's own.
+// is_own: whether the node is of that function.
 std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, const Metric& base,
                                std::vector<std::uint8_t>& is_own) {
   const Nodes& nodes = profile.nodes();
@@ -106,8 +106,9 @@ std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, cons
   return owner;
 }
 
-// Numbers the pairs of a function with hooks and a function that runs below it, or itself: what has
-// one price in a run. `pair_of[n]`: of each node; kAbsent: there is no function with hooks above.
+// Numbers the pairs of a function with hooks and a function that runs below it, or itself: each
+// pair has one price in a run. `pair_of[n]`: by node; kAbsent: there is no function with hooks
+// above.
 class PricedPairs {
  public:
   PricedPairs(const Profile& profile, const std::vector<FunctionId>& owner,
@@ -119,7 +120,7 @@ class PricedPairs {
       pair_of[n] = number(owner[n], function);
     }
   }
-  // That of the function with hooks alone, which some node was called as.
+  // The pair of the function with hooks alone, which some node was called as.
   std::uint32_t own_pair(FunctionId owner) { return number(owner, owner); }
   std::size_t count() const { return index_.size(); }
 
@@ -136,9 +137,9 @@ class PricedPairs {
   FlatMap index_;
 };
 
-// How much of the time lies in other functions: `own` weighs what the run with hooks measured, by
-// function, `calls` its calls, and `amounts` is what the other run measured. What a hook may change
-// in a function's time, and what chance makes of so many samples, is no difference.
+// How much of the time lies in other functions: `own` weighs the measurements of the run with
+// hooks, by function, `calls` its calls, and `amounts` is what the other run measured. Differences
+// that a hook or chance can explain do not count.
 double moved_share(const std::vector<Dealer>& own, const std::vector<Dealer>& calls,
                    const std::vector<std::uint64_t>& amounts) {
   constexpr double kPerCallNs = 4, kPeriodNs = 1e6, kDeviations = 3;
@@ -157,7 +158,7 @@ double moved_share(const std::vector<Dealer>& own, const std::vector<Dealer>& ca
   return most == 0 ? 0 : std::max(more, less) / most;
 }
 
-// Without the baseline's metrics, and contexts that nothing else was charged to.
+// Drops the baseline's metrics, and contexts that nothing else was charged to.
 Profile without_baseline(const Profile& profile, const Parts& hooked) {
   const Nodes& nodes = profile.nodes();
   Parts parts = profile.parts();
@@ -200,7 +201,7 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
   std::vector<std::uint8_t> is_own;
   const std::vector<FunctionId> owner = owners(profile, *calls, base, is_own);
   PricedPairs pairs(profile, owner, is_own);
-  // By function with hooks, with all that runs below it.
+  // By function with hooks, including all that runs below it.
   std::vector<Dealer> all_time(profile.functions().count()), all_calls(all_time.size());
   std::vector<std::uint64_t> all_amounts(all_time.size());
   std::vector<Dealer> by_time(pairs.count()), by_calls(by_time.size());

@@ -8,8 +8,8 @@ using namespace profile;
 
 namespace {
 
-// What was added between two moments. A live file's counters may be read out of step: what seems to
-// have become less was not touched.
+// The amount added between two moments. A live file's counters may be read out of step: a value
+// that seems to have decreased did not change.
 Counts difference(const Counts& later, const Counts& earlier, bool is_signed) {
   Counts result = later;
   earlier.each([&](std::size_t i, std::uint64_t before) {

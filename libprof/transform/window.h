@@ -1,7 +1,7 @@
-// What happened in a part of a run: between two snapshots, or between one and now.
+// What happened in a part of a run: between two snapshots, or between a snapshot and the end.
 //
-// "The last 10 seconds", "this phase only" and "at the peak" are all windows: what nodes and edges
-// hold at one moment, less what they held at an earlier one.
+// "The last 10 seconds", "this phase only" and "at the peak" are all windows: the values of nodes
+// and edges at one moment, minus those at an earlier one.
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,26 @@ namespace fbleprof::transform {
 struct Window {
   // Indices into Profile::snapshots().
   std::optional<std::size_t> from;  // none: from the start
-  std::optional<std::size_t> to;    // none: up to what the profile holds now
+  std::optional<std::size_t> to;    // none: up to the end of the profile
 };
 
-// The profile of a window. What adds up is what was added in it; a level (Role::kLevel) and what
-// does not add up (Aggregation::kMax, kLast) is as it was at the window's end. So a window that
-// ends at a peak and begins at the start shows what was there at the peak. The result shares all of
-// `source` but values and calls, and has no snapshots. Threads' clocks stay those of the whole run.
+// The profile of a window. Metrics that add up show what was added in the window; a level
+// (Role::kLevel) and metrics that do not add up (Aggregation::kMax, kLast) show their value at the
+// window's end. So a window from the start to a peak shows the state at the peak. The result shares
+// everything with `source` except values and calls, and has no snapshots. Threads' clocks stay
+// those of the whole run.
 profile::Profile window(const profile::Profile& source, const Window& which);
 
-// What was added since counting began anew (fbleprof_reset, `fble-prof ctl FILE reset`); the
-// profile itself, if it never did.
+// The window since counting restarted (fbleprof_reset, `fble-prof ctl FILE reset`); the profile
+// itself if it never did.
 profile::Profile since_reset(const profile::Profile& source);
 
 // The newest snapshot of that name; none: there is none.
 std::optional<std::size_t> find_snapshot(const profile::Profile& profile, std::string_view name);
-// The newest snapshot that was there `ns` after the start; none: the first one is younger.
+// The newest snapshot taken at most `ns` after the start; none: the first one is later.
 std::optional<std::size_t> snapshot_at(const profile::Profile& profile, std::uint64_t ns);
-// The newest snapshot that is at least `ns` older than the end of the profile; none: the profile is
-// younger than that.
+// The newest snapshot at least `ns` older than the end of the profile; none: the profile is
+// shorter.
 std::optional<std::size_t> snapshot_before_end(const profile::Profile& profile, std::uint64_t ns);
 // The newest snapshot that was taken for that reason.
 std::optional<std::size_t> find_snapshot(const profile::Profile& profile,

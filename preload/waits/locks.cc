@@ -50,15 +50,21 @@ bool is_wanted(Word object) {
 
 FBLEPROF_LOCK(pthread_mutex_lock, pthread_mutex_trylock, EBUSY)
 FBLEPROF_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, EBUSY)
-FBLEPROF_LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, EBUSY)
 FBLEPROF_LOCK(mtx_lock, mtx_trylock, thrd_busy)
 FBLEPROF_LOCK(mtx_timedlock, mtx_trylock, thrd_busy)
 FBLEPROF_LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
-FBLEPROF_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, EBUSY)
-FBLEPROF_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, EBUSY)
 FBLEPROF_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
-FBLEPROF_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, EBUSY)
-FBLEPROF_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, EBUSY)
+
+// These refuse a wrong clock or time even if the lock is free, so a try would answer otherwise.
+#define FBLEPROF_CHECKED_LOCK(name)                                                         \
+  FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                 \
+    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
+  }
+FBLEPROF_CHECKED_LOCK(pthread_mutex_clocklock)
+FBLEPROF_CHECKED_LOCK(pthread_rwlock_timedrdlock)
+FBLEPROF_CHECKED_LOCK(pthread_rwlock_clockrdlock)
+FBLEPROF_CHECKED_LOCK(pthread_rwlock_timedwrlock)
+FBLEPROF_CHECKED_LOCK(pthread_rwlock_clockwrlock)
 
 // A thread reports before it releases an object that others want.
 #define FBLEPROF_LET_GO(name)                                  \

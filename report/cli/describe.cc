@@ -12,7 +12,7 @@
 namespace fbleprof::report {
 namespace {
 
-// In roff a hyphen that is typed is a minus sign.
+// In roff a plain hyphen is printed as a minus sign.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string formats() {
   return names;
 }
 
-// "[=NAME]" may be left out; "NAME" is an argument of its own.
+// "[=NAME]" is optional; "NAME" is a separate argument.
 bool is_optional(const View& view) { return view.value.starts_with("["); }
 
 std::string man_views() {
@@ -100,7 +100,7 @@ std::string bash_values() {
   return out + fmt::format("    {}) return ;;\n", nothing);
 }
 
-// For zsh brackets, colons and quotes mean something in a description.
+// In zsh, brackets, colons and quotes have a meaning in a description.
 std::string zsh_text(std::string_view text) {
   std::string out;
   for (const char c : text) {

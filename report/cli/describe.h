@@ -1,7 +1,7 @@
 // What the registry says of views and exporters, for the manual page and for completions.
 //
-// Both are made when the program is built, from templates: a line "@NAME@" stands for what is put
-// there, so that no list of views is ever written by hand.
+// Both are generated from templates when the program is built: a line "@NAME@" is replaced by
+// generated text, so that no list of views is written by hand.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace fbleprof::report {
 
-// `text` with these filled in:
+// `text` with these placeholders replaced:
 //
 //     @MAN_VIEWS@, @MAN_EXPORTERS@                            paragraphs in roff
 //     @BASH_OPTIONS@, @BASH_VALUES@                           words; cases of a `case`
 //     @ZSH_OPTIONS@                                           arguments of _arguments
 //
-// Fails on a name that is none of these.
+// Fails on any other name.
 Result<std::string> fill_in(const std::string& text);
 
 }  // namespace fbleprof::report

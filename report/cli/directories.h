@@ -1,5 +1,4 @@
-// A directory stands for the profiles in it: those of a pipeline, of a build, of a chain of
-// programs.
+// A directory stands for the profiles in it: those of a pipeline, a build or a chain of programs.
 #pragma once
 
 #include <string>
@@ -7,8 +6,8 @@
 
 namespace fbleprof::report {
 
-// `names` with each directory replaced by the profiles in it, in the order of their names, without
-// those of previous runs (.old). A directory without any stays, and reading it fails.
+// `names` with each directory replaced by the profiles in it, sorted by name, without those of
+// previous runs (.old). A directory without profiles stays, and reading it fails.
 std::vector<std::string> with_directories_read(const std::vector<std::string>& names);
 
 }  // namespace fbleprof::report

@@ -53,7 +53,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-// Digits with at most one point among them; moves `word` behind them.
+// Digits with at most one point among them; moves `word` past them.
 bool take_number(std::string_view& word, Limit& limit) {
   bool any = false, after_point = false;
   constexpr std::uint64_t kMost = 1'000'000'000'000'000;
@@ -74,9 +74,9 @@ bool take_number(std::string_view& word, Limit& limit) {
   return any;
 }
 
-// Whether the change exceeds what is allowed: size > digits / power * factor, or for percents
-// size * 100 > base * digits / power. Multiplied out; no product here exceeds 128 bits for figures
-// below 2^60, and beyond that long double decides.
+// Whether the change exceeds the limit: size > digits / power * factor, or for percentages size *
+// 100 > base * digits / power. Both sides are multiplied out; no product exceeds 128 bits for
+// figures below 2^60, and larger figures are compared as long double.
 bool exceeds(const Change& change, const Limit& limit) {
   constexpr std::uint64_t kExact = std::uint64_t{1} << 60;
   const std::uint64_t size = change.size();
@@ -122,7 +122,7 @@ Result<Limit> parse_limit(const std::string& text) {
   }
   limit.metric = take_word(rest);
   if (limit.metric.empty()) return wrong(text, "names no metric");
-  // A metric's name may hold blanks if it was imported; those are not for rules.
+  // The name of an imported metric may hold blanks; rules cannot name such a metric.
   std::string_view before = rest;
   word = take_word(rest);
   if (word == "self" || word == "dominated") {
@@ -144,7 +144,7 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
     return wrong(limit.text, fmt::format("no metric \"{}\" in {}", limit.metric,
                                          now == nullptr ? "the profile" : "the baseline"));
   }
-  // What was not measured never changes. (What only one of the runs counted may be news.)
+  // A metric that was not measured never changes. (One that only one run counted may have changed.)
   const std::uint64_t all_now = analysis::total(profile, *now);
   const std::uint64_t all_base = analysis::total(profile, *base);
   const bool is_everywhere = now->role == Role::kCpuTime || now->role == Role::kWallTime ||
@@ -168,7 +168,7 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
     auto matched = transform::match(profile, limit.pattern);
     if (!matched) return wrong(limit.text, matched.error().line());
     matches = std::move(*matched);
-    // A rule about nothing would hold for ever.
+    // A rule that matches nothing would always hold.
     bool any = false;
     for (const profile::FunctionId f : profile.nodes().function) any |= matches[f.index()] != 0;
     if (!any) {
@@ -192,7 +192,7 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
   const bool counts = limit.direction == Limit::Direction::kBoth ||
                       (limit.direction == Limit::Direction::kUp) == change.grew();
   if (!counts || !exceeds(change, limit)) return std::string();
-  // What chance alone can make breaks no rule.
+  // A change that chance alone can cause breaks no rule.
   std::vector<std::uint64_t> base_runs, runs;
   for (const Metric* run : metrics.base_runs) base_runs.push_back(cost(*run));
   for (const Metric* run : metrics.runs) runs.push_back(cost(*run));

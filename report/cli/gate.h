@@ -1,17 +1,17 @@
-// Limits of what may change from a baseline: what --fail-if says.
+// Limits for changes from a baseline: the argument of --fail-if.
 //
 //     [+|-]NUMBER[%|UNIT] METRIC [self|dominated] [in PATTERN]
 //
-//     +5% ticks in parse*       ticks of all paths that hold a function parse*, 5% up at most
+//     +5% ticks in parse*       ticks of all paths that hold a function parse*, at most 5% up
 //     +0 calls self in sort     not a single call of sort more
-//     -20% cpu                  the whole profile, 20% down at most
-//     10ms wall in re:^io::     10 ms in either direction at most
+//     -20% cpu                  the whole profile, at most 20% down
+//     10ms wall in re:^io::     at most 10 ms in either direction
 //
 // UNIT is ns, us, ms, s for times; B, KiB, MiB, GiB for sizes; counts have none. The functions that
 // the pattern names count together: `self`, or `dominated` (every path that holds one of them,
-// once). Without either word it is dominated; for calls it is self, which are the calls of these
-// functions and not of what they call. Figures are whole numbers and are compared exactly; but a
-// change of a sampled metric that chance alone can make (analysis/diff.h) breaks no rule.
+// once). Without either word it is dominated; for calls it is self, the calls of these functions
+// and not of their callees. Figures are whole numbers and are compared exactly; but a change of a
+// sampled metric that chance alone can cause (analysis/diff.h) breaks no rule.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +37,10 @@ struct Limit {
   std::string text;     // as the user wrote it
 };
 
-// Fails, with one line, on what is no limit.
+// Fails, with one line, if the text is not a limit.
 Result<Limit> parse_limit(const std::string& text);
 
-// One line about how the limit is broken; "" if it holds. `profile` is one tree that holds the
+// One line that says how the limit is broken; "" if it holds. `profile` is one tree that holds the
 // metric and its baseline. With `normalize` the baseline is scaled to the total of the new profile,
 // except for calls.
 Result<std::string> check_limit(const profile::Profile& profile, const Limit& limit,

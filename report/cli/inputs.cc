@@ -37,7 +37,7 @@ class Source {
  public:
   static Result<Source> open(const std::string& name) {
     if (name == "-") return Source("stdin", STDIN_FILENO, false);
-    // Non-blocking: a FIFO that nobody writes to is empty, and not a wait for ever.
+    // Non-blocking: a FIFO without a writer is empty instead of blocking forever.
     const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
       const int error = errno;
@@ -108,7 +108,7 @@ std::unique_ptr<importers::TextParser> text_parser(FileKind kind, const std::str
   return nullptr;
 }
 
-// Feeds lines as they come; only what is behind the last line's end is kept.
+// Passes lines on as they come; keeps only the text after the last line's end.
 Result<Profile> stream_text(importers::TextParser& parser, Source& source, std::string held) {
   for (;;) {
     std::size_t begin = 0;
@@ -131,7 +131,7 @@ class Inputs {
   Inputs(const std::vector<std::string>& files, const InputOptions& options)
       : files_(files), options_(options) {}
 
-  // Nothing, without an error: the file is a program that another one needs.
+  // No profile and no error: the file is a program that another file needs.
   Result<std::optional<Profile>> read(const std::string& file) {
     if (options_.plain_runs) return plain_run(file);
     auto source = Source::open(file);
@@ -139,7 +139,7 @@ class Inputs {
     std::string head;
     if (Status bad = source->read(importers::kDetectBytes, head)) return *bad;
     const FileKind kind = importers::detect(head);
-    // The reader of mlmon.out takes the file of a live program in an order of its own.
+    // The reader of mlmon.out reads a live program's file in its own order.
     if (kind == FileKind::kNative && source->is_regular()) return native(file);
     if (auto parser = text_parser(kind, source->name())) {
       return wrap(stream_text(*parser, *source, std::move(head)));
@@ -166,7 +166,7 @@ class Inputs {
     return std::optional<Profile>(std::move(*profile));
   }
 
-  // A file that was cut before its first context shows nothing, which is not what was recorded.
+  // A file that was cut before its first context shows nothing, although something was recorded.
   static Status check_rest(const profile::ReadResult& read, const std::string& name) {
     if (!read.is_truncated || read.profile.nodes().count() != 0) return {};
     return Error{name, {}, "the file ends before its first context", "nothing is left to show"};
@@ -182,7 +182,7 @@ class Inputs {
 
   Result<std::optional<Profile>> native(const std::string& file) const {
     profile::ReadOptions how;
-    // Of many files the number read is shown, and not how far each is.
+    // For many files, shows the number read instead of the progress in each.
     if (files_.size() == 1) how.progress = options_.progress;
     auto read = profile::read_file(file, how);
     if (!read) return read.error();
@@ -235,7 +235,7 @@ class Inputs {
 
   bool any_is(FileKind kind) const { return !first_of(kind).empty(); }
 
-  // Only regular files can be looked into without taking something away.
+  // Only regular files can be inspected without consuming data.
   std::string first_of(FileKind kind) const {
     for (const std::string& file : files_) {
       if (file == "-") continue;

@@ -1,4 +1,5 @@
-// Opens what the user named, tells what it is, and has it read: mlmon.out or another profiler's.
+// Opens the files that the user named, detects their kind, and reads them: mlmon.out or another
+// profiler's.
 #pragma once
 
 #include <functional>
@@ -12,14 +13,14 @@
 namespace fbleprof::report {
 
 struct InputOptions {
-  bool tolerant = false;  // what cannot be read is a warning
+  bool tolerant = false;  // an unreadable file is a warning
   Progress* progress = nullptr;
-  bool plain_runs = false;  // of each file the sampled run that stands in it; others are skipped
+  bool plain_runs = false;  // only the sampled run in each file; files without one are skipped
 };
 
-// Calls `take` with the profile of each file in turn; "-" is stdin. A program among the files is no
-// profile but what a gmon.out beside it needs. Fails at the first file that cannot be read, or, if
-// tolerant, where none can; those that could not are in `warnings`, a line each.
+// Calls `take` with the profile of each file in turn; "-" is stdin. A program among the files is
+// not a profile, but a gmon.out beside it needs it. Fails at the first file that cannot be read,
+// or, if tolerant, if none can; those that could not are in `warnings`, a line each.
 Status read_inputs(const std::vector<std::string>& files, const InputOptions& options,
                    const std::function<void(profile::Profile)>& take,
                    std::vector<std::string>& warnings);

@@ -67,7 +67,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A closed pipe is seen where we write, not by a signal half-way through.
+  // A closed pipe is noticed when writing, not by a signal in the middle of work.
   std::signal(SIGPIPE, SIG_IGN);
   fbleprof::keep_freed_memory();
   try {

@@ -17,10 +17,10 @@ using namespace profile;
 
 namespace {
 
-constexpr double kLeastShare = 0.01;  // of the whole, to be worth a line
+constexpr double kLeastShare = 0.01;  // least share of the whole that is reported
 constexpr std::size_t kMostModules = 3;
 
-// What a module's functions without a name cost themselves.
+// The self cost of a module's functions without a name.
 struct Unnamed {
   std::size_t module;
   std::uint64_t cost;

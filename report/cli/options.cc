@@ -210,7 +210,7 @@ bool wants_colour() {
          !(terminal != nullptr && std::string_view(terminal) == "dumb");
 }
 
-// Which view or export; why the choice is none, or "".
+// Selects the view or export; returns why the selection is invalid, or "".
 std::string choose_view(const po::variables_map& given, Options& options) {
   std::string chosen;
   const auto choose = [&](std::string_view name) {
@@ -253,7 +253,7 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   return {};
 }
 
-// What the view does not take, of what was asked for; "" if it takes all.
+// The requested options that the view does not take; "" if it takes all.
 std::string check_view(const Options& options, const po::variables_map& given) {
   const View& view = *options.view;
   const std::string name = fmt::format("--{}", view.name);
@@ -293,7 +293,7 @@ std::string check_view(const Options& options, const po::variables_map& given) {
   return {};
 }
 
-// Boost takes "-3" for a very large number.
+// Boost reads "-3" as a very large number.
 std::string check_numbers(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     for (const std::string name : {"--depth", "--top", "--width"}) {
@@ -347,7 +347,7 @@ std::string read_look(const po::variables_map& given, Look& look) {
   return {};
 }
 
-// Boost takes "-10s" for an option of its own.
+// Boost reads "-10s" as an option.
 void join_times(std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& value = arguments[i + 1];
@@ -358,7 +358,7 @@ void join_times(std::vector<std::string>& arguments) {
   }
 }
 
-// Options whose value may be left out take it behind "=" alone: what follows may be a file.
+// Options with an optional value take it only after "=": the next word may be a file.
 std::vector<std::string> with_optional_values(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   join_times(arguments);
@@ -375,7 +375,7 @@ std::vector<std::string> with_optional_values(int argc, char** argv) {
   return arguments;
 }
 
-// --window and --since; why they are none, or "".
+// Reads --window and --since; returns why they are invalid, or "".
 std::string read_window(const po::variables_map& given, Options& options) {
   if (given.count("window") + given.count("since") > 1) return "--window or --since: take one";
   if (given.count("since") != 0) options.window.from = given["since"].as<Text>();

@@ -1,4 +1,4 @@
-// What the user asked for.
+// The user's options.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct Options {
   } action = Action::kShow;
   const View* view = nullptr;             // of kShow
   std::string value;                      // of the view's option
-  std::vector<std::string> view_options;  // of the view's own that were given
+  std::vector<std::string> view_options;  // options of the view's own that were given
   const Exporter* exporter = nullptr;     // of kExport
   std::string serve;                      // of kServe: where, see web/serve.h
   std::string output;                     // file; "" = stdout
@@ -38,13 +38,13 @@ struct Options {
   transform::Filter filter;
   std::vector<transform::Split> splits;
   bool tolerant = false;
-  std::vector<std::string> baselines;  // --diff: what `files` are compared with
-  // --diff A1,A2 B1,B2: each file is a run of its own, and figures are means of the runs.
+  std::vector<std::string> baselines;  // --diff: the baseline of `files`
+  // --diff A1,A2 B1,B2: each file is one run, and figures are means of the runs.
   bool are_runs = false, are_base_runs = false;
   transform::Span window, base_window;  // the part of the runs, and of the baselines
-  // By file: a copy of it, made while its program ran. The window begins there.
+  // By file: a copy of it, made while its program was running. The window begins there.
   std::map<std::string, std::string> marks;
-  bool own_times = true;                // take those of the sampled run that stands in a file
+  bool own_times = true;                // take the times of the sampled run in a file
   std::vector<std::string> times_from;  // --times-from: runs without hooks
   bool normalize = false;
   std::vector<Limit> limits;
@@ -59,9 +59,9 @@ Result<Options> parse_options(int argc, char** argv);
 
 std::string help_text();
 
-// An option that is no view's, as help and completions tell it.
+// An option that belongs to no view, as help and completions describe it.
 struct OptionHelp {
-  std::string_view name, value;  // value "" = it takes none
+  std::string_view name, value;  // value "" = takes none
   std::string_view help;
   std::string_view words = {};  // values that completions offer, separated by blanks
   enum class Kind { kFlag, kText, kTexts, kCount, kNumber } kind = Kind::kFlag;
@@ -71,7 +71,7 @@ struct OptionGroup {
   std::string_view title;
   std::vector<OptionHelp> options;
 };
-// All options but the views'.
+// All options except those of views.
 const std::vector<OptionGroup>& option_groups();
 
 }  // namespace fbleprof::report

@@ -37,7 +37,7 @@ Status write_output(const std::string& file, const std::string& text) {
   const int why = errno;
   if (std::fclose(out) == 0 && written) return std::nullopt;
   const int reason = written ? errno : why;
-  // Half a report helps nobody; but a device or pipe is not ours to take away.
+  // Removes an incomplete report, but not a device or pipe.
   struct stat status;
   if (stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode)) std::remove(file.c_str());
   return Error{file, std::nullopt, "cannot write", std::strerror(reason)};
@@ -45,7 +45,7 @@ Status write_output(const std::string& file, const std::string& text) {
 
 namespace {
 
-// Lines that fit on the terminal; 0 = it is none.
+// Lines that fit on the terminal; 0 = not a terminal.
 std::size_t terminal_lines() {
   winsize size;
   if (isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0) return 0;
@@ -62,13 +62,13 @@ Status show_on_terminal(const std::string& text) {
   if (lines == 0 || needed < lines || *pager == '\0' || std::string_view(pager) == "cat") {
     return write_output("", text);
   }
-  // Colours as they are, and no screen of its own for what is read once.
+  // Keeps colours, and uses the normal screen, so that the text stays visible.
   setenv("LESS", "FRX", 0);
   std::FILE* pipe = popen(pager, "w");
   if (pipe == nullptr) return write_output("", text);
   const bool written = std::fwrite(text.data(), 1, text.size(), pipe) == text.size();
   const int status = pclose(pipe);
-  // 127: the shell found no such pager. A pager that was left early is no failure.
+  // 127: the shell found no such pager. Quitting a pager early is not an error.
   constexpr int kNotFound = 127;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotFound) return write_output("", text);
   (void)written;

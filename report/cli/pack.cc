@@ -26,7 +26,7 @@ Error failure(const std::string& file, const char* what) {
   return {file, {}, fmt::format("{}: {}", what, std::strerror(errno)), {}};
 }
 
-// What the file uses; what a killed program reserved behind that is not read.
+// The used part of the file; the space that a killed program reserved after it is not read.
 Result<std::vector<std::byte>> read_used(const std::string& file) {
   const auto image = profile::FileImage::load(file);
   if (!image) return image.error();
@@ -37,7 +37,7 @@ Result<std::vector<std::byte>> read_used(const std::string& file) {
   return bytes;
 }
 
-// The new file takes the old one's place in one step: a reader sees one of the two.
+// The new file replaces the old one in one step: a reader sees one of the two.
 Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
   const std::string made = file + ".packing";
   std::remove(made.c_str());
@@ -85,7 +85,7 @@ Result<Packed> packed(std::vector<std::byte> bytes, const profile::Profile& prof
   return result;
 }
 
-// The sampled run that stands in the file needs the same names: by them its times are found.
+// The sampled run in the file needs the same names: its times are matched by name.
 Status pack_plain_run(const std::string& file, std::vector<std::byte>& bytes, Progress& progress) {
   auto plain = profile::plain_run_of(file);
   if (!plain) return {};

@@ -1,4 +1,4 @@
-// --pack and --trim: what changes profiles, instead of showing them.
+// --pack and --trim, which change profiles instead of showing them.
 #pragma once
 
 #include "report/cli/options.h"
@@ -6,7 +6,7 @@
 
 namespace fbleprof::report {
 
-// Puts the names of its functions into each file, or into a copy of the only one (-o).
+// Adds the names of its functions to each file, or to a copy of the only one (-o).
 Result<Report> pack_files(const Options& options, Progress& progress);
 
 // Cuts off the unused end of each file.

@@ -60,10 +60,10 @@ bool is_of(const Options& options, View::Subject subject) {
   return options.view != nullptr && options.view->subject == subject;
 }
 
-// Views of files as they are, not of profiles.
+// Views that read files directly, not profiles.
 Result<Report> report_files(const Options& options) {
   Report report;
-  // Records go out while they are walked: there may be millions.
+  // Records are written while they are read: there may be millions.
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> mine(nullptr, std::fclose);
   const auto print = options.view->print;
   if (print != nullptr && !options.output.empty() && options.output != "-") {
@@ -114,7 +114,7 @@ Result<Report> report_files(const Options& options) {
   return report;
 }
 
-// All of `files` in one profile. Views of single threads and processes want all trees as they were;
+// All of `files` in one profile. Views of single threads and processes need all trees as recorded;
 // for the others many files become one tree while they are read.
 struct Found {
   std::vector<std::string> warnings;
@@ -129,7 +129,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   transform::AccumulateOptions how;
   how.splits = needs.splits;
   how.keep_leaves = needs.leaves || options.inlines;
-  // Of thousands of files only the outlines are held, where these are all that is shown.
+  // Of thousands of files only the outlines are kept, if nothing else is shown.
   const bool about_runs = is_of(options, View::Subject::kRuns);
   if (about_runs) how.most_profiles = how.most_nodes = static_cast<std::size_t>(-1) / 2;
   transform::Accumulator all(how);
@@ -160,7 +160,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   return all.take();
 }
 
-// The same; of several runs each is kept apart, too, for their spread to tell what chance makes.
+// The same for a comparison; the runs stay apart, so that their spread measures chance.
 Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
                           const Options& options, const Needs& needs, Progress& progress,
                           Found& found) {
@@ -176,7 +176,7 @@ Result<Profile> read_side(const std::vector<std::string>& files, bool are_runs,
   return transform::join(runs);
 }
 
-// Whether a pattern asks for source files, which only debug info tells.
+// Whether a pattern needs source files, which only debug info names.
 bool names_files(const Options& options) {
   const auto asks = [](const std::string& pattern) { return pattern.starts_with("file:"); };
   const transform::Filter& filter = options.filter;
@@ -194,7 +194,7 @@ Profile add_names(const Profile& profile, const Options& options, const Needs& n
   symbolize::Options how;
   how.lines = needs.lines || names_files(options);
   how.inlines = options.inlines;
-  // Exports and --annotate ask for addresses and functions, not for names of places.
+  // Exports and --annotate use addresses and functions, not names of places.
   const bool view_wants_leaves =
       options.view == nullptr ||
       (options.view->needs != nullptr && options.view->needs(options.value).leaves);
@@ -218,7 +218,7 @@ Result<const profile::Metric*> choose_metric(const Profile& profile, const std::
                "there are " + known};
 }
 
-// What --fail-if says to the whole, unfiltered comparison.
+// Checks --fail-if against the whole, unfiltered comparison.
 Status check_limits(const Profile& profile, const Options& options, Report& report) {
   for (const Limit& limit : options.limits) {
     auto broken = check_limit(profile, limit, options.normalize);
@@ -230,8 +230,8 @@ Status check_limits(const Profile& profile, const Options& options, Report& repo
   return {};
 }
 
-// Which metric of `base` takes the place of the time of `profile`: of the same clock, or whatever
-// another profiler measured times by.
+// The metric of `base` that replaces the time of `profile`: of the same clock, or another
+// profiler's measure of time.
 Result<std::string> time_to_take(const Profile& profile, const Profile& base,
                                  const std::string& file) {
   const profile::Metric* own = analysis::default_metric(profile);
@@ -263,7 +263,8 @@ bool is_imported(const Profile& profile) {
                      [](const profile::Process& process) { return process.is_imported; });
 }
 
-// Folded stacks don't say what they count. Beside a profile that does, it is what is compared.
+// Folded stacks do not say what they count. Next to a profile that does, they count the same
+// metric.
 Status give_metric_its_name(Profile& profile, Profile& base, const Options& options,
                             std::vector<std::string>& remarks) {
   const bool now_lacks = transform::has_unnamed_metric(profile);
@@ -279,7 +280,7 @@ Status give_metric_its_name(Profile& profile, Profile& base, const Options& opti
   return {};
 }
 
-// Recorded with different limits of depth, both as if with the smaller one.
+// If the depth limits differ, treats both as recorded with the smaller one.
 void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string>& remarks) {
   const std::uint32_t now_limit = transform::depth_limit(profile);
   const std::uint32_t base_limit = transform::depth_limit(base);
@@ -294,10 +295,11 @@ void bring_to_one_depth(Profile& profile, Profile& base, std::vector<std::string
       limit));
 }
 
-// Two runs of one program that does the same have less of their time in other functions than this.
+// Two runs of one program with the same work differ by less than this share of time between
+// functions.
 constexpr double kMovedOfOneProgram = 0.2;
 
-// If the sampled run tells nothing, the counted one's times must do.
+// If the sampled run has no times, the counted run's are used.
 Result<Loaded> load_without_own_times(const Options& options, const Needs& needs,
                                       Progress& progress) {
   Options again = options;
@@ -310,12 +312,12 @@ Result<Loaded> load_without_own_times(const Options& options, const Needs& needs
   return loaded;
 }
 
-// Whether the files hold sampled runs, to take the times from. What only the counted run knows, its
-// overhead and its samples, is shown as it is.
+// Whether the files hold sampled runs, to take the times from. Metrics that only the counted run
+// has, its overhead and its samples, are shown unchanged.
 bool takes_own_times(const Options& options) {
   if (options.view != nullptr && !options.view->is_of_contexts()) return false;
   if (!options.times_from.empty() || !options.baselines.empty()) return false;
-  // The sampled run has no moments of the counted one.
+  // The counted run's moments do not exist in the sampled run.
   if (!options.own_times || has_window(options)) return false;
   if (options.metric == "overhead" || options.metric == "samples") return false;
   return std::any_of(options.files.begin(), options.files.end(), profile::has_plain_run);
@@ -324,11 +326,11 @@ bool takes_own_times(const Options& options) {
 }  // namespace
 
 Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
-  // Read: each file by itself, whatever its state and kind; all runs side by side, so that a
+  // Read: each file separately, in any state and of any kind; then all runs side by side, so that a
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
   // it: a million nodes are not kept twice.
   Found found;
-  // A wrapper's profile says little: the program that it became is what the user ran.
+  // A wrapper's profile says little: the user ran the program that it became.
   const std::vector<std::string> files =
       options.names_no_file ? profile::with_profiles_after_exec(options.files[0]) : options.files;
   auto read = read_side(files, options.are_runs, options, needs, progress, found);
@@ -345,7 +347,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     loaded.runs = std::move(profile);
     return loaded;
   }
-  // What this is compared with, or takes its times from.
+  // The profile to compare with, or to take times from.
   const bool own_times = takes_own_times(options);
   const bool takes_times = own_times || !options.times_from.empty();
   const std::string times_of = own_times                    ? "the sampled run"
@@ -375,7 +377,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                                   escape(file), escape(metric_name),
                                   escape(fmt::format("{}", fmt::join(names, ", ")))));
   }
-  // Threads and processes as they are now: after merging nothing tells them apart.
+  // Threads and processes before merging, which removes the distinction.
   loaded.runs = transform::outline(profile);
 
   transform::MergeOptions how;
@@ -405,13 +407,13 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     base.reset();
   }
 
-  // Symbolize: names for addresses, and where asked for, lines and inlined functions.
+  // Symbolize: names for addresses and, if requested, lines and inlined functions.
   if (options.symbols) profile = add_names(profile, options, needs, progress);
   std::vector<std::string>& remarks = loaded.remarks;
   remarks = profile.warnings();
   remarks.insert(remarks.end(), skipped.begin(), skipped.end());
 
-  // Merge: one tree by path, whatever thread or process it came from.
+  // Merge: one tree by path, across threads and processes.
   profile = transform::merge(profile, how);
   if (takes_times) {
     const profile::Metric* time = analysis::default_metric(profile);
@@ -432,7 +434,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
                       "same each time?",
                       100 * taken->moved));
     }
-    // Most of it may be a library's; or it is another program, which has a main, too.
+    // Most of the profile may be in a library; another program has a main, too.
     if (!own_times && taken->below_ns > taken->total_ns / 2) {
       remarks.push_back(fmt::format(
           "{:.1f} % of the time of {} is in functions that did not run here: it is "
@@ -487,14 +489,14 @@ Result<Report> make_report(const Options& options, Progress& progress) {
         "has few samples or none");
   }
 
-  // Filter: what the user selected, excluded, folded.
+  // Filter: what the user selects, excludes and folds.
   transform::Filter filter = options.filter;
   filter.metric = metric_name;
   auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
   profile = std::move(filtered->profile);
 
-  // Analyse and show: what the view asks of the profile, it asks itself.
+  // Analyse and show: the view computes what it needs from the profile.
   const profile::Metric& metric = *profile.find_metric(metric_name);
   if (options.exporter != nullptr) {
     auto text =

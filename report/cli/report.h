@@ -1,4 +1,4 @@
-// From files to text: the passes of fble-prof-report, each a pure step from profile to profile.
+// Turns files into text: the passes of fble-prof-report, each a pure step from profile to profile.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ namespace fbleprof::report {
 struct Report {
   std::string text;                   // for stdout
   std::vector<std::string> warnings;  // for stderr, one line each
-  bool is_written = false;            // --raw: the text went out already
+  bool is_written = false;            // --raw: the text was written already
   bool broken = false;                // --verify found a broken invariant, --fail-if a broken rule
 };
 
-// Reads what `options` name, and what they compare it with; names and merges it.
+// Reads the files that `options` name, and their baseline; names and merges the profiles.
 Result<Loaded> load(const Options& options, Needs needs, Progress& progress);
 
-// Does what `options` ask for. --raw writes its text itself, because it can be long.
+// Does what `options` request. --raw writes its text itself, because it can be long.
 Result<Report> make_report(const Options& options, Progress& progress);
 
 }  // namespace fbleprof::report

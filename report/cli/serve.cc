@@ -26,7 +26,7 @@ Status serve(const Options& options, const std::string& version) {
       one.marks[one.files[i]] = request.since[i];
     }
     if (!request.files.empty()) one.files = request.files;
-    // Others wait for what is loaded for a page, and nobody looks at the terminal.
+    // When a page loads files, the browser's user waits, and nobody looks at the terminal.
     ProgressBar quiet(false);
     return load(one, request.needs, quiet);
   });

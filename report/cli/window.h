@@ -10,11 +10,11 @@ namespace fbleprof::report {
 // Whether only a part is shown.
 bool has_window(const Options& options);
 
-// The part of one file's profile that the options ask for. Fails, with a line that names the file,
-// if it has no such moments.
+// The requested part of one file's profile. Fails, with a line that names the file, if it has no
+// such moments.
 Result<profile::Profile> cut_window(profile::Profile profile, const Options& options);
 
-// The options for what is compared with: its own window, or none.
+// The options for the baseline: its own window, or none.
 Options with_base_window(Options options);
 
 }  // namespace fbleprof::report

@@ -1,5 +1,5 @@
-// write_templates TEMPLATE OUTPUT: fills in what the registry of views knows (see describe.h). Runs
-// when the program is built.
+// write_templates TEMPLATE OUTPUT: fills in the registry's text (see describe.h). Runs when the
+// program is built.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

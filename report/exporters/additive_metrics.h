@@ -1,4 +1,4 @@
-// Metrics that may be added up over paths, which is what every other tool does: peaks may not.
+// Metrics that may be added up over paths, as every other tool does: peaks may not.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace fbleprof::report {
 
-// All of them. The one chosen by the user is the first, if it is one.
+// All of them. The user's choice comes first, if it is one.
 std::vector<const profile::Metric*> additive_metrics(const Export& input);
 
 // An error if the chosen metric may not be added up.

@@ -1,9 +1,9 @@
-// callgrind: the call graph with exact counts, as KCachegrind and callgrind_annotate read it.
+// callgrind: the call graph with exact counts, for KCachegrind and callgrind_annotate.
 //
-// Readers take a function's inclusive cost for the sum of what its callers paid for it, leaving out
-// calls to itself. So a call costs something only where its callee is the outermost one of its kind
-// on the path; then that sum is the function's dominated cost. Calls further in are counted and
-// cost nothing. A tail call costs nothing either: what it ran is its caller's caller's.
+// Readers assume that a function's inclusive cost is the sum of its callers' costs for it, without
+// its calls to itself. So only a call whose callee is the outermost occurrence on the path has a
+// cost; then that sum is the function's dominated cost. Calls further in are counted without cost.
+// A tail call has no cost either: its callee's cost belongs to the caller's caller.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using namespace profile;
 
 namespace {
 
-// Names of one kind, each told once with its number and then by the number alone. Numbers are
+// Names of one kind, each written once with its number and then as the number alone. Numbers are
 // dense: readers keep them in arrays.
 class Names {
  public:
@@ -63,7 +63,7 @@ class CallgrindWriter {
   std::string write() {
     gather_costs();
     header();
-    // Callers before callees, as they stand in the tree.
+    // Callers before callees, in the order of the tree.
     std::vector<bool> told(functions_.count());
     for (const FunctionId f : nodes_.function) {
       if (told[f.index()]) continue;
@@ -76,8 +76,8 @@ class CallgrindWriter {
  private:
   static constexpr std::uint32_t kNone = 0xffffffffu;
 
-  // A function's own cost at one line of its source, or the calls of one function by another: a row
-  // of values, in a list of those of the same function.
+  // A function's own cost at one line of its source, or one function's calls of another: a row of
+  // values, in a list of rows of the same function.
   struct Row {
     std::uint32_t key;  // line, or callee
     std::uint32_t next;
@@ -100,7 +100,8 @@ class CallgrindWriter {
     return row(calls_, call_values_, call_index_, first_call_, from.index(), to.index());
   }
 
-  // The function whose self cost a node's is: a sampled address is a line of the function around.
+  // The function that owns a node's self cost: a sampled address is a line of the function around
+  // it.
   NodeId owner(std::size_t n) const {
     const NodeId node(n);
     return is_place_in_parent(profile_, node) ? nodes_.parent[n] : node;
@@ -118,7 +119,7 @@ class CallgrindWriter {
         if (nodes_.parent[n]) cost[nodes_.parent[n].index() * width + m] += cost[n * width + m];
       }
     }
-    // By function: where the subtree of its outermost node on the path in hand ends.
+    // By function: the end of the subtree of its outermost node on the current path.
     std::vector<std::uint32_t> until(functions_.count());
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       const FunctionId at_line = nodes_.function[n];

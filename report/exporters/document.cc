@@ -108,7 +108,7 @@ class Document {
     json_.EndObject();
   }
 
-  // Only those that stand in the tree, numbered as they are met.
+  // Only functions in the tree, numbered in order of first use.
   void functions() {
     const Functions& all = profile_.functions();
     number_.assign(all.count(), 0);
@@ -131,7 +131,7 @@ class Document {
     column("module", [&](std::size_t f) {
       json_.Int64(all.module[f] ? static_cast<std::int64_t>(all.module[f].index()) : -1);
     });
-    // As text: JavaScript's numbers end at 2^53.
+    // As text: JavaScript's exact integers end at 2^53.
     column("address", [&](std::size_t f) { json_.text(fmt::format("0x{:x}", all.address[f])); });
     column("file", [&](std::size_t f) { json_.text(escape(profile_.text(all.file[f]))); });
     column("line", [&](std::size_t f) { json_.Uint(all.line[f]); });

@@ -1,4 +1,4 @@
-// DOT: the call graph of functions, with exact calls and the cost of each way.
+// DOT: the call graph of functions, with exact calls and the cost of each pair.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class DotWriter {
     }
     for (const auto& pair : pairs) {
       if (!shown_[pair.callee.index()] || !shown_[pair.caller.index()]) {
-        // Calls by the root are what starts threads, and no line of the graph.
+        // Calls by the root start threads, and are not drawn.
         hidden_pairs += pair.caller != profile_.nodes().function[0];
       } else {
         body += edge(pair);
@@ -106,7 +106,7 @@ class DotWriter {
         lines(caption));
   }
 
-  // Line ends become dot's own, for text that is aligned to the left.
+  // Line ends become dot's own, for left-aligned text.
   static std::string lines(const std::string& text) {
     std::string out;
     for (const char c : quoted(text)) {

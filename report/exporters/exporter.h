@@ -1,8 +1,8 @@
-// Exporters: the profile in the formats of other tools.
+// Exporters write the profile in the formats of other tools.
 //
-// Each takes the same profile as the views: merged into one tree, symbolized, filtered.
-// docs/EXPORTS.md says what each format can carry of it, and what it cannot. All of them export the
-// tree's paths as stacks: recursion that was compacted stays compacted.
+// Each receives the same profile as the views: merged into one tree, symbolized, filtered.
+// docs/EXPORTS.md says what each format can hold, and what it cannot. All of them export the tree's
+// paths as stacks: compacted recursion stays compacted.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace fbleprof::report {
 
-// What every exporter is given.
+// The input of every exporter.
 struct Export {
   const profile::Profile& profile;  // one tree
   const profile::Metric& metric;    // of formats that hold one metric; else the one shown first
@@ -23,7 +23,7 @@ struct Export {
   bool kept_is_bound = false;
   double min_percent = 0.5;  // graphs leave out what costs less than this share
   bool all = false;          // ... or nothing
-  // The runs as they were recorded, without contexts; null: not known.
+  // The runs as recorded, without contexts; null: unknown.
   const profile::Profile* runs = nullptr;
 };
 
@@ -38,11 +38,11 @@ struct Exporter {
 // All exporters, by name.
 const std::vector<Exporter>& exporters();
 
-// Fails with the names of all where `name` is none of them.
+// Fails, with the names of all exporters, if `name` is none of them.
 Result<const Exporter*> find_exporter(std::string_view name);
 
-// Makes an exporter known. To be a constant of the exporter's file, which is all that there is of
-// it.
+// Registers an exporter. Must be a constant in the exporter's file, which is all that an exporter
+// needs.
 class RegisterExporter {
  public:
   explicit RegisterExporter(Exporter exporter);

@@ -1,6 +1,6 @@
 // The Firefox Profiler's processed format, version 66, which profiler.firefox.com upgrades to its
-// own. Tables are shared by all threads; a "thread" here is a metric. There is no time axis in a
-// tree: samples stand in the order of the tree, and the timeline means nothing.
+// own. All threads share the tables; a "thread" here is a metric. A tree has no time axis: samples
+// are in the order of the tree, and the timeline means nothing.
 #include <algorithm>
 #include <unordered_map>
 
@@ -57,7 +57,7 @@ class FirefoxWriter {
   }
 
  private:
-  // The chosen one is the first, whatever it has.
+  // The chosen metric comes first, even if it is all zero.
   static std::vector<const Metric*> metrics_with_values(const Export& input) {
     std::vector<const Metric*> metrics = additive_metrics(input);
     metrics.erase(std::remove_if(metrics.begin() + 1, metrics.end(),
@@ -107,7 +107,7 @@ class FirefoxWriter {
     json_.EndObject();
     json_.EndArray();
     json_.column("markerSchema", 0, [](std::size_t) {});
-    // Else it hides "threads" that have few samples, and selects the one that has most.
+    // Otherwise the profiler hides "threads" that have few samples, and selects the one with most.
     json_.column("initialVisibleThreads", threads_.size(), [&](std::size_t i) { json_.Uint64(i); });
     json_.column("initialSelectedThreads", 1, [&](std::size_t i) { json_.Uint64(i); });
     for (const char* yes :
@@ -152,7 +152,7 @@ class FirefoxWriter {
     return id + "0";
   }
 
-  // Stack n is node n; the root is left out of stacks by being one of its own.
+  // Stack n is node n; the root is a stack of its own and is not part of other stacks.
   void stack_table() {
     json_.key("stackTable");
     json_.StartObject();
@@ -167,7 +167,7 @@ class FirefoxWriter {
     json_.EndObject();
   }
 
-  // A frame a function.
+  // One frame per function.
   void frame_table() {
     const std::size_t count = met_.size();
     json_.key("frameTable");

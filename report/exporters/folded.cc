@@ -1,4 +1,4 @@
-// Folded stacks: "a;b;c 123" a line, as flamegraph.pl, inferno and speedscope read them.
+// Folded stacks: "a;b;c 123" per line, for flamegraph.pl, inferno and speedscope.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -13,8 +13,8 @@ using namespace profile;
 
 namespace {
 
-// A name that cannot be taken for anything else: no ';', and no blank before digits at its end,
-// which readers of "before and after" files take for a second value. Line ends are escaped already.
+// A name that cannot be misread: no ';', and no blank before digits at its end, which readers of
+// "before and after" files take for a second value. Line ends are escaped already.
 std::string folded_name(std::string name) {
   for (char& c : name) {
     if (c == ';') c = ':';
@@ -34,14 +34,14 @@ Result<std::string> write_folded(const Export& input) {
   std::vector<std::string> names = distinct_names(input.profile);
   for (std::string& name : names) name = folded_name(std::move(name));
   std::string out;
-  // The path of the node in hand, and where in it each level ends.
+  // The path of the current node, and where in it each level ends.
   std::string path;
   std::vector<std::size_t> ends;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     const std::size_t depth = nodes.depth[n];
     const std::string& name = names[nodes.function[n].index()];
     if (depth == 0) {
-      // The root stands on a line of its own only: it is on every path.
+      // The root is only on a line of its own: every path contains it.
       if (const std::uint64_t own = input.metric.value(NodeId(n))) {
         out += fmt::format("{} {}\n", name, own);
       }

@@ -61,10 +61,10 @@ class FramesBuilder {
     return module ? mapping_of_[module.index()] : 0;
   }
 
-  // The function's number, given on first use. Sampled addresses of one function share it.
+  // The function's number, assigned on first use. Sampled addresses of one function share it.
   std::uint64_t number_of(FunctionId f) {
     const std::size_t i = f.index();
-    // Readers know a function by its name, file and mapping.
+    // Readers identify a function by its name, file and mapping.
     const bool is_marked = names_.needs_place(f);
     const std::string name = is_marked ? names_.whole_marked(f) : names_.whole(f);
     const std::string file = escape(profile_.text(functions_.file[i]));
@@ -73,7 +73,7 @@ class FramesBuilder {
         function_numbers_.try_emplace({name, file, mapping}, function_numbers_.size() + 1);
     if (added) {
       Frames::Function& function = frames_.functions.emplace_back();
-      // Namesakes have one linkage name: it would make them one again.
+      // Namesakes share a linkage name, which would merge them again.
       if (!is_marked) function.linkage_name = escape(profile_.text(functions_.linkage_name[i]));
       if (function.linkage_name == name) function.linkage_name.clear();
       function.name = name;

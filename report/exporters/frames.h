@@ -1,5 +1,5 @@
-// The frames of a tree as pprof tells them, and OTLP after it: functions, locations and mappings,
-// each told once and referred to by number. Numbers begin at 1; 0 stands for none.
+// The frames of a tree for pprof and OTLP: functions, locations and mappings, each written once and
+// referred to by number. Numbers begin at 1; 0 means none.
 //
 // Functions inlined into one another are lines of one location, the innermost first. So are a
 // sampled address and the function that it lies in.
@@ -41,14 +41,14 @@ struct Frames {
 
 Frames frames(const profile::Profile& profile);
 
-// The node that has the next location on the stack of `node`: its caller, past the functions that
-// its own location holds. None above the root.
+// The node of the next location on the stack of `node`: its caller, past the functions that its own
+// location holds. None above the root.
 profile::NodeId caller_on_stack(const profile::Profile& profile, profile::NodeId node);
 
 // Both formats have signed values; no sum comes near their end.
 std::int64_t signed_value(std::uint64_t value);
 
-// A unit as both formats call it.
+// The name of a unit in both formats.
 std::string unit_name(const std::string& unit);
 
 }  // namespace fbleprof::report

@@ -45,7 +45,7 @@ Result<std::string> write_graphml(const Export& input) {
   key("cost", "edge", "long");
   key("kind", "edge", "string");
   out += "<graph edgedefault=\"directed\">\n";
-  // The root calls what nothing else does, and need not have a row of its own.
+  // The root makes the calls without another caller, and need not have a row of its own.
   if (input.profile.nodes().count() != 0 && costs.own(NodeId(0)) == 0) {
     const FunctionId root = input.profile.nodes().function[0];
     out += fmt::format("<node id=\"n{}\"><data key=\"name\">{}</data></node>\n", root.index(),

@@ -5,7 +5,7 @@
 
 namespace fbleprof::report {
 
-// `data` as a gzip file, the same bytes at every time. Throws std::bad_alloc.
+// `data` as a gzip file; equal data gives equal bytes. Throws std::bad_alloc.
 std::string gzip(std::string_view data);
 
 }  // namespace fbleprof::report

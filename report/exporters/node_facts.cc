@@ -67,7 +67,7 @@ bool is_place_in_parent(const Profile& profile, NodeId node) {
   const std::uint64_t begin = functions.address[around.index()];
   const std::uint64_t at = functions.address[f.index()];
   if (at >= begin && at - begin < functions.size[around.index()]) return true;
-  // Parts that the compiler split off lie elsewhere under the same name.
+  // Parts that the compiler split off are elsewhere under the same name.
   const StringId name = functions.name[f.index()];
   return name && functions.name[around.index()] == name;
 }

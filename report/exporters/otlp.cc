@@ -1,6 +1,6 @@
-// OTLP profiles as opentelemetry-proto 1.11.0 has them (profiles/v1development).
+// OTLP profiles of opentelemetry-proto 1.11.0 (profiles/v1development).
 //
-// A sample is a node with values of its own, as in pprof. What differs from pprof:
+// A sample is a node with values of its own, as in pprof. Differences from pprof:
 //  - a profile holds one metric, and all profiles of a request share one dictionary of tables;
 //  - entry 0 of each table is empty and means "none";
 //  - stacks are entries of a table too, and two samples of one profile differ in their stack or
@@ -133,7 +133,7 @@ class OtlpWriter {
     for (const std::string& attribute : attributes_) {
       dictionary_.add_message(field::kAttributeTable, attribute);
     }
-    // All texts are known only now.
+    // All texts are known only at this point.
     for (const std::string* entry : texts_) dictionary_.add_string(field::kStringTable, *entry);
     out.add_message(field::kDictionary, dictionary_data_);
     return data;
@@ -146,7 +146,7 @@ class OtlpWriter {
     std::uint64_t location = 0;
     auto operator<=>(const Stack&) const = default;
   };
-  // What tells one sample of a profile from another. `labels` is a place in label_sets_.
+  // The key of a sample in a profile. `labels` is an index into label_sets_.
   struct Row {
     std::int32_t stack = 0;
     std::uint32_t labels = 0;
@@ -158,7 +158,7 @@ class OtlpWriter {
     return static_cast<std::int32_t>(at->second);
   }
 
-  // The attribute's place in their table. `value` is an AnyValue.
+  // The attribute's index in its table. `value` is an AnyValue.
   std::int32_t attribute(const std::string& key, const std::string& value) {
     const auto [at, added] = attribute_index_.try_emplace({key, value}, attributes_.size());
     if (added) {
@@ -176,7 +176,7 @@ class OtlpWriter {
     return at->second;
   }
 
-  // Groups stand in the tree, but not on stacks: they are attributes.
+  // Groups are in the tree, but not on stacks: they are attributes.
   std::vector<std::int32_t> labels_of_group(const Group& group) {
     const std::string name = escape(profile_.text(group.name));
     const auto label = [&](const std::string& key) {
@@ -205,7 +205,7 @@ class OtlpWriter {
     return labels;
   }
 
-  // Gives each node its stack and its labels: those of its caller, and what it adds.
+  // Gives each node its stack and its labels: those of its caller plus its own.
   void place_nodes() {
     label_sets_.emplace_back();
     stacks_.emplace_back();
@@ -239,7 +239,7 @@ class OtlpWriter {
         return metric->value(NodeId(n)) != 0;
       });
       if (!any) continue;
-      // What ran in no known function has the root for its stack.
+      // Time in no known function has the root as its stack.
       std::uint32_t stack = stack_of_node_[n];
       if (stack == 0) stack = stack_number({0, frames_.location_of_node[0]});
       place_of_stack.resize(stacks_.size());
@@ -258,7 +258,7 @@ class OtlpWriter {
     }
   }
 
-  // The same labels, and the one that says that calls were not counted.
+  // The same labels, plus one that says that calls were not counted.
   std::uint32_t labels_not_counted(std::uint32_t labels) {
     const auto [at, added] =
         not_counted_index_.try_emplace(labels, static_cast<std::uint32_t>(label_sets_.size()));
@@ -286,7 +286,7 @@ class OtlpWriter {
     attribute.add_message(field::kAttributeValue, value);
   }
 
-  // What `of` says of each process, if it says the same of all.
+  // The value of `of` for each process, if it is the same for all.
   template <class Of>
   auto said_of_all(Of of) const -> decltype(of(std::declval<const Process&>())) {
     const auto& processes = profile_.processes();
@@ -297,7 +297,7 @@ class OtlpWriter {
     return agree ? first : decltype(of(processes.front())){};
   }
 
-  // The first to name a key says its value.
+  // The first value of a key counts.
   void add_resource(protozero::pbf_writer& of_resource) {
     protozero::pbf_writer resource(of_resource, field::kResource);
     std::vector<std::string> keys;
@@ -327,7 +327,7 @@ class OtlpWriter {
     const auto line = [&](const Process& p) { return profile_.text(p.command_line); };
     if (!said_of_all(line).empty()) add_text("process.command_line", command_line(profile_));
     add_text("host.name", said_of_all([&](const Process& p) { return profile_.text(p.host); }));
-    // Ours are of Linux; what was imported may be of anything.
+    // Our own profiles are of Linux; imported ones may be of any system.
     const bool recorded = std::none_of(profile_.processes().begin(), profile_.processes().end(),
                                        [](const Process& p) { return p.is_imported; });
     if (recorded) add_text("os.type", "linux");
@@ -375,7 +375,7 @@ class OtlpWriter {
     }
   }
 
-  // Of what samples measure: time by the clock that they follow, and how many there were.
+  // Sampled metrics: the time of the sampling clock, and the number of samples.
   void add_period(protozero::pbf_writer& out, const Metric& metric) {
     const Sampling sampling = sampling_of(profile_);
     if (sampling.metric == nullptr) return;
@@ -438,7 +438,7 @@ class OtlpWriter {
     }
   }
 
-  // No sample has one, but the table has its entry for none, with ids of their full length.
+  // No sample has a link, but the table needs its entry for none, with ids of full length.
   void add_link() {
     protozero::pbf_writer message(dictionary_, field::kLinkTable);
     message.add_bytes(field::kTraceId, std::string(16, '\0'));
@@ -454,7 +454,7 @@ class OtlpWriter {
   std::string dictionary_data_;
   protozero::pbf_writer dictionary_;
   std::unordered_map<std::string, std::size_t> text_index_;
-  std::vector<const std::string*> texts_;  // keys of text_index_, which stay where they are
+  std::vector<const std::string*> texts_;  // keys of text_index_, whose addresses are stable
   std::map<std::pair<std::string, std::string>, std::size_t> attribute_index_;
   std::vector<std::string> attributes_;
   std::unordered_map<std::uint64_t, std::uint32_t> stack_index_;

@@ -1,7 +1,7 @@
-// pprof: Google's profile.proto, gzipped, as `go tool pprof` and many servers read it.
+// pprof: Google's profile.proto, gzipped, for `go tool pprof` and many servers.
 //
-// A sample is a node with values of its own; its stack is the way to the root. What is less than
-// obvious about the format:
+// A sample is a node with values of its own; its stack is the path to the root. Less obvious
+// properties of the format:
 //  - string_table[0] is "", ids are not zero, stacks begin at the leaf;
 //  - a system_name that equals the name makes readers demangle it and cut off what looks like
 //    template arguments: it holds the linkage name or nothing;
@@ -69,7 +69,7 @@ enum Function : std::uint32_t {
 };
 }  // namespace field
 
-// What Go and tcmalloc call the same: viewers of heap profiles look for these names.
+// The names that Go and tcmalloc use: viewers of heap profiles look for them.
 std::string sample_type(const Metric& metric) {
   if (metric.name == "allocations") return "alloc_objects";
   if (metric.name == "allocated") return "alloc_space";
@@ -87,7 +87,7 @@ class PprofWriter {
         metrics_(additive_metrics(input)),
         not_counted_(not_counted(input.profile)),
         out_(data_) {
-    // Old readers take the last sample type for the default, so the chosen metric is the last.
+    // Old readers use the last sample type as default, so the chosen metric is the last.
     if (!metrics_.empty()) std::rotate(metrics_.begin(), metrics_.begin() + 1, metrics_.end());
     text("");
   }
@@ -101,7 +101,7 @@ class PprofWriter {
     add_samples();
     add_mappings();
     add_run();
-    // All texts are known only now.
+    // All texts are known only at this point.
     for (const std::string* entry : texts_) out_.add_string(field::kStringTable, *entry);
     return gzip(data_);
   }
@@ -168,7 +168,7 @@ class PprofWriter {
           stack.push_back(frames_.location_of_node[at.index()]);
         }
       }
-      // Readers don't count samples without a stack.
+      // Readers do not count samples without a stack.
       if (stack.empty()) stack.push_back(frames_.location_of_node[0]);
       protozero::pbf_writer sample(out_, field::kSample);
       sample.add_packed_uint64(field::kLocationId, stack.begin(), stack.end());
@@ -180,7 +180,7 @@ class PprofWriter {
     }
   }
 
-  // Groups are labels of samples, and not on their stacks.
+  // Groups are labels of samples, not frames of their stacks.
   void add_group(protozero::pbf_writer& sample, NodeId node) {
     const Group& group = *group_of(profile_, node);
     std::string value = whole_name(profile_, nodes_.function[node.index()]);
@@ -256,7 +256,7 @@ class PprofWriter {
   std::string data_;
   protozero::pbf_writer out_;
   std::unordered_map<std::string, std::size_t> text_index_;
-  std::vector<const std::string*> texts_;  // keys of text_index_, which stay where they are
+  std::vector<const std::string*> texts_;  // keys of text_index_, whose addresses are stable
 };
 
 Result<std::string> write_pprof(const Export& input) { return PprofWriter(input).write(); }

@@ -1,4 +1,4 @@
-// The run that was recorded, as other formats tell of it: its program, its time, its sampling.
+// Facts about the recorded run for other formats: its program, its time, its sampling.
 #pragma once
 
 #include <cstdint>

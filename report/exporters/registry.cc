@@ -7,7 +7,7 @@
 namespace fbleprof::report {
 namespace {
 
-// In no order before main(): files are initialized as they come.
+// Unordered until main(): static initialization has no defined order across files.
 std::vector<Exporter>& registered() {
   static std::vector<Exporter> all;
   return all;

@@ -1,9 +1,9 @@
-// speedscope: one flame graph per metric, as https://www.speedscope.app reads it.
+// speedscope: one flame graph per metric, for https://www.speedscope.app.
 //
-// A tree has no time axis. Walking it depth first, with each node's own value first and then its
-// children, gives events that open and close frames. speedscope 1.25 walks call trees by recursion
-// and fails to load 4000 levels, whether they come as events or as samples; so what lies below
-// level 1000 is one frame, [deeper].
+// A tree has no time axis. A depth-first walk, with each node's own value before its children,
+// gives events that open and close frames. speedscope 1.25 walks call trees by recursion and fails
+// to load 4000 levels, as events or as samples; so everything below level 1000 is one frame,
+// [deeper].
 #include "analysis/costs.h"
 #include "report/exporters/additive_metrics.h"
 #include "report/exporters/exporter.h"
@@ -45,7 +45,7 @@ class SpeedscopeWriter {
     json_.StartArray();
     const auto metrics = additive_metrics(input_);
     for (const Metric* metric : metrics) {
-      // What was not measured is no profile, except the one asked for.
+      // A metric that was not measured has no profile, unless it is the chosen one.
       const std::vector<std::uint64_t> cost = analysis::inclusive(profile_, *metric);
       if (metric == metrics.front() || (!cost.empty() && cost[0] != 0)) one(*metric, cost);
     }
@@ -129,7 +129,7 @@ class SpeedscopeWriter {
         open.push_back(n);
         now += own;
       } else if (own != 0) {
-        // The root is on every path: it is shown for its own value alone.
+        // The root is on every path: it is shown only for its own value.
         event("O", now, frame(n));
         now += own;
         event("C", now, frame(n));

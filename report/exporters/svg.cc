@@ -28,7 +28,7 @@ Error failure(const std::string& what, const std::string& remedy) {
 Result<std::string> write_svg(const Export& input) {
   auto graph = write_dot(input);
   if (!graph) return graph;
-  // Files, not pipes: dot reads all before it writes, and neither side waits for the other.
+  // Uses files, not pipes: then neither side can block while the other writes.
   const File in(std::tmpfile()), out(std::tmpfile());
   if (!in || !out || std::fwrite(graph->data(), 1, graph->size(), in.get()) != graph->size() ||
       std::fflush(in.get()) != 0 || std::fseek(in.get(), 0, SEEK_SET) != 0) {

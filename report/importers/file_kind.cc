@@ -9,7 +9,7 @@
 namespace fbleprof::importers {
 namespace {
 
-// Text has no control characters but those that lay it out. Bytes from 0x80 on may be any encoding.
+// Text has no control characters except for layout. Bytes from 0x80 on may be any encoding.
 bool is_text(std::string_view head) {
   for (const unsigned char c : head) {
     if (c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b) return false;
@@ -17,7 +17,7 @@ bool is_text(std::string_view head) {
   return true;
 }
 
-// The first field of a pprof profile: one of its numbers, with the wire type that belongs to it.
+// The first field of a pprof profile: a known number, with its wire type.
 bool looks_like_pprof(std::string_view head) {
   const auto tag = static_cast<unsigned char>(head[0]);
   const unsigned field = tag >> 3, wire_type = tag & 7;
@@ -25,7 +25,7 @@ bool looks_like_pprof(std::string_view head) {
   const bool is_message = (field >= 1 && field <= 6) || field == 11;
   const bool is_number = (field >= 7 && field <= 10) || (field >= 12 && field <= 14);
   if (is_message && wire_type == kLengthDelimited) {
-    // Messages of the head of a profile are short, but a sample may be long.
+    // Messages at the start of a profile are short, but a sample may be long.
     return head.size() < 2 || field == 2 || static_cast<unsigned char>(head[1]) < 0x80 ||
            head.size() < 3 || static_cast<unsigned char>(head[2]) < 0x80;
   }
@@ -42,7 +42,7 @@ FileKind detect_text(std::string_view head) {
       continue;
     if (is_perf_script_header(line)) return FileKind::kPerfScript;
     if (is_folded_line(line)) return FileKind::kFolded;
-    // A stack of thousands of frames: its number is still to come.
+    // A stack of thousands of frames: its number comes later.
     const bool is_cut = end == std::string_view::npos && is_full;
     return is_cut && line.find(';') != std::string_view::npos ? FileKind::kFolded
                                                               : FileKind::kUnknown;

@@ -1,4 +1,4 @@
-// What a file is, told by its content: names and extensions are not looked at.
+// Detects the kind of a file by its content; names and extensions are ignored.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@ namespace fbleprof::importers {
 enum class FileKind {
   kEmpty,
   kNative,      // mlmon.out
-  kGzip,        // of anything else here; pprof writes its profiles so
+  kGzip,        // of any other kind here; pprof compresses its profiles
   kPprof,       // protobuf, not compressed
   kPerfScript,  // text that `perf script` printed
   kFolded,      // text: "main;work;inner 12"
   kSpeedscope,  // JSON of speedscope
   kGmon,        // gprof's gmon.out
-  kElf,         // a program: of use beside a gmon.out
-  kPerfData,    // what `perf record` writes: perf itself has to print it
+  kElf,         // a program: needed with a gmon.out
+  kPerfData,    // of `perf record`: only perf itself can print it
   kUnknown,
 };
 
-// How much of a file's beginning detect() wants to see, if there is that much.
+// How many bytes of a file's beginning detect() needs, if the file is that long.
 inline constexpr std::size_t kDetectBytes = 65536;
 
-// `head` is the file's beginning. Only what tells the kind is looked at: the file may be damaged.
+// `head` is the file's beginning. Checks only what tells the kind: the file may still be damaged.
 FileKind detect(std::string_view head);
 
 }  // namespace fbleprof::importers

@@ -63,7 +63,7 @@ Status FoldedParser::parse(std::string_view text) {
     return damage(wrong, "folded stacks look like this: main;work;inner 12");
   }
   NodeId at = root_;
-  // What the root itself cost is a stack of its own.
+  // The root's own cost is a separate stack.
   if (folded.stack == kRoot) folded.stack = {};
   for (std::string_view stack = folded.stack; !stack.empty();) {
     const std::size_t end = std::min(stack.find(';'), stack.size());

@@ -1,9 +1,9 @@
-// Folded stacks: one line per stack, outermost first, and what it cost.
+// Folded stacks: one line per stack, outermost function first, with its cost.
 //
 //     main;parse;std::vector<int, std::allocator<int> >::push_back 12
 //
-// Names may hold blanks: the number is what follows the last one. Stacks that come more than once
-// are summed. The one metric is called "samples", because the format does not say what it is.
+// Names may hold blanks: the number follows the last one. Equal stacks are summed. The only metric
+// is called "samples", because the format does not say what it measures.
 #pragma once
 
 #include <optional>

@@ -124,7 +124,7 @@ std::vector<std::uint64_t> gmon_addresses(const Gmon& gmon) {
   std::vector<std::uint64_t> addresses;
   addresses.reserve(2 * (gmon.arcs.size() + gmon.bins.size()));
   for (const Gmon::Arc& arc : gmon.arcs) {
-    // The call stands before its return address.
+    // The call comes before its return address.
     addresses.push_back(arc.from == 0 ? 0 : arc.from - 1);
     addresses.push_back(arc.to);
   }
@@ -200,7 +200,7 @@ Profile gmon_profile(const Gmon& gmon, const std::vector<GmonFunction>& function
     const GmonFunction& last = functions[next++];
     const NodeId at_first = builder.child(root, function_of(first));
     const NodeId at_last = builder.child(root, function_of(last));
-    // A piece of code that two functions share is split by bytes, as gprof does.
+    // Code that two functions share is split by bytes, as gprof does.
     std::uint64_t part = bin.ns;
     const std::uint64_t width = bin.end - bin.begin;
     const std::uint64_t first_end = first.begin + first.size;

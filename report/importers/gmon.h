@@ -1,7 +1,8 @@
 // gprof's gmon.out.
 //
-// The file holds a graph, not contexts: how often each call site entered each function, exactly,
-// and how many samples fell into each piece of code. So the profile is a tree of two levels:
+// The file holds a graph, not contexts: exact counts of how often each call site entered each
+// function, and how many samples fell into each piece of code. So the profile is a tree of two
+// levels:
 //
 //     [root]
 //     ├─ f          its own time, of all its callers together
@@ -9,9 +10,9 @@
 //     │  └─ ↻ f     f called itself
 //     └─ g          g's own time
 //
-// Self times and calls are right in every view. What a function costs with all it calls is not in
-// the file: gprof estimates it by assuming that all calls of a function cost the same, and nothing
-// here does. Entries from code that was not compiled with -pg are calls by [root].
+// Self times and calls are right in every view. The file does not hold inclusive costs: gprof
+// estimates them by assuming that all calls of a function cost the same; this importer does not.
+// Entries from code that was not compiled with -pg are calls by [root].
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ struct Gmon {
 // Addresses are those of the program's file.
 Result<Gmon> read_gmon(std::string_view bytes, const std::string& name);
 
-// What gmon_profile() wants to know of the program: the function at each of these addresses.
+// What gmon_profile() needs from the program: the function at each of these addresses.
 std::vector<std::uint64_t> gmon_addresses(const Gmon& gmon);
 
 struct GmonFunction {

@@ -33,7 +33,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& name) {
   for (;;) {
     if (stream.avail_in == 0 && taken < bytes.size()) {
       const std::size_t step = std::min(kStepBytes, bytes.size() - taken);
-      // zlib's pointers lack a const that it keeps.
+      // zlib's pointers lack a const, but zlib does not write through them.
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + taken));
       stream.avail_in = static_cast<uInt>(step);
       taken += step;

@@ -8,8 +8,9 @@
 
 namespace fbleprof::importers {
 
-// What `bytes` (one or more gzip members) expand to. Profiles shrink to a tenth or so; what expands
-// to more than 64 MiB and 256 times its size is refused, so that a small file takes little memory.
+// The decompressed content of `bytes` (one or more gzip members). Profiles compress to about a
+// tenth; content of more than 64 MiB and 256 times the compressed size is refused, so that a small
+// file cannot take much memory.
 Result<std::string> gunzip(std::string_view bytes, const std::string& name);
 
 }  // namespace fbleprof::importers

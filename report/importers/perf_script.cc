@@ -27,7 +27,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// Takes the next word off `text`, which then begins with the next one.
+// Takes the next word off `text`, which then begins with the following one.
 std::string_view take_word(std::string_view& text) {
   text = text.substr(std::min(text.find_first_not_of(kBlanks), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
@@ -70,7 +70,7 @@ bool is_time(std::string_view word, std::uint64_t& ns) {
   return true;
 }
 
-// What follows the task, from the CPU to the event.
+// The part after the task, from the CPU to the event.
 bool parse_rest(std::string_view text, bool with_time, Header& header) {
   std::string_view word = take_word(text);
   if (word.starts_with('[') && word.ends_with(']')) word = take_word(text);
@@ -100,8 +100,8 @@ bool parse_rest(std::string_view text, bool with_time, Header& header) {
   return true;
 }
 
-// The command may hold blanks and numbers: the task is the first number after which all fits. With
-// a time there is no doubt, so that is tried first.
+// The command may hold blanks and numbers: the task is the first number after which everything
+// fits. A time makes the match certain, so lines with a time are tried first.
 bool parse_header(std::string_view line, Header& header) {
   line = trim(line);
   for (const bool with_time : {true, false}) {
@@ -136,7 +136,7 @@ bool parse_frame(std::string_view text, Frame& frame) {
   frame = {};
   if (blank == std::string_view::npos) return true;
   text = trim(text.substr(blank));
-  // The offset ends the symbol, whatever is in either.
+  // The offset ends the symbol, whatever the symbol or module contains.
   for (std::size_t plus = text.rfind("+0x"); plus != std::string_view::npos && plus != 0;
        plus = text.rfind("+0x", plus - 1)) {
     const std::size_t end = text.find_first_not_of("0123456789abcdef", plus + 3);
@@ -194,7 +194,7 @@ Status PerfScriptParser::parse(std::string_view text) {
   const bool indented = text[0] == ' ' || text[0] == '\t';
   if (indented && sample_ && expects_stack_) {
     if (add_frame(text)) return {};
-    // Source lines, of -F +srcline, stand below their frame. They are not needed.
+    // Source lines, from -F +srcline, follow their frame. They are not needed.
     if (!sample_->frames.empty() && !is_perf_script_header(text)) return {};
   }
   return begin_sample(text);
@@ -261,7 +261,7 @@ const PerfScriptParser::Event& PerfScriptParser::event(std::string_view name) {
   if (const auto it = events_.find(name); it != events_.end()) return it->second;
   const std::string_view base = without_modifiers(name);
   const bool is_time = base == "cpu-clock" || base == "task-clock";
-  // These two names have a meaning of their own here.
+  // These two names have a special meaning in our profiles.
   const bool is_taken = name == "calls" || name == "samples";
   const std::string metric = is_taken ? fmt::format("event {}", name) : std::string(name);
   const Event added{builder_.add_metric(metric, is_time ? "ns" : "count"), is_time};

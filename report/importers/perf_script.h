@@ -1,16 +1,17 @@
-// What `perf script` prints: a header line a sample, then its stack, innermost first, then a blank.
+// The output of `perf script`: per sample a header line, its stack, innermost frame first, and a
+// blank line.
 //
 //     my prog  6738/6740 [001]  5799.127143:    1001001 cpu-clock:u:
 //             ffffffff81591f22 filemap_get_entry+0x92 ([kernel.kallsyms])
 //                        e2bc std::map<int, char>::operator[](int const&)+0x69c (/usr/bin/my prog)
 //
-// Each event is a metric: the sum of the periods where perf prints them, of the samples otherwise
+// Each event is a metric: the sum of the periods if perf prints them, else of the samples
 // (tracepoints). perf's clock events count nanoseconds. Without stacks (recorded without -g) the
-// sampled function stands in the header. Processes are told apart only where perf was asked to
-// print them (-F +pid); by itself it prints threads alone.
+// header holds the sampled function. Processes are told apart only if perf prints them (-F +pid);
+// by default it prints only threads.
 //
-// perf prints addresses relative to the file's start, not the virtual ones of its symbols, so
-// functions are known here by module and name. Frames without a name are [module].
+// perf prints addresses relative to the file's start, not the symbols' virtual addresses, so
+// functions are identified by module and name. Frames without a name are [module].
 #pragma once
 
 #include <map>

@@ -16,8 +16,8 @@ using namespace profile;
 
 namespace {
 
-// A sample names a location by a byte or two, and a location may stand for many inlined frames: a
-// small file could ask for any number of them. Real ones ask for few.
+// A sample names a location with one or two bytes, and a location may stand for many inlined
+// frames: a small file could request any number of them. Real files request few.
 constexpr std::uint64_t kFramesAlwaysAllowed = 1'000'000, kFramesPerByte = 16;
 
 struct Scale {
@@ -124,7 +124,7 @@ class Importer {
 
   void add_metrics() {
     const std::size_t count = message_.sample_types.size();
-    // Without a default the last one is it, as pprof has it.
+    // Without a declared default it is the last one, as in pprof.
     std::size_t first = count - 1;
     for (std::size_t i = 0; message_.default_type != 0 && i < count; ++i) {
       if (message_.text(message_.sample_types[i].type) == message_.text(message_.default_type)) {
@@ -156,7 +156,7 @@ class Importer {
     column.metric = builder_.add_metric(name, scale.unit);
   }
 
-  // The thread, and its tree, of samples with these labels.
+  // The thread of samples with these labels, and its tree.
   std::size_t thread_of(const pprof::Sample& sample) {
     std::vector<std::pair<std::string, std::string>> labels;
     for (const pprof::Label& label : sample.labels) {
@@ -248,7 +248,7 @@ class Importer {
     return it->second;
   }
 
-  // The cost of the root itself is a stack of it alone.
+  // The root's own cost is a stack of the root alone.
   bool is_root_alone(const pprof::Sample& sample) const {
     if (sample.locations.size() != 1) return false;
     const auto at = message_.location_index.find(sample.locations[0]);
@@ -260,7 +260,7 @@ class Importer {
            message_.text(message_.functions[it->second].name) == "[root]";
   }
 
-  // Goes from `at` to the location's innermost frame. `site` is where `at` calls it.
+  // Goes from `at` to the location's innermost frame. `site` is the call's place in `at`.
   NodeId enter(NodeId at, const pprof::Location& location, SiteId site) {
     const auto step = [&](FunctionId function) {
       at = builder_.child(at, function);
@@ -285,7 +285,7 @@ class Importer {
     return site;
   }
 
-  // The sampled place itself, a leaf below its function: what --leaves shows.
+  // The sampled place itself, a leaf below its function, as shown by --leaves.
   NodeId instruction(NodeId at, const pprof::Location& location) {
     const bool has_line = !location.lines.empty() && location.lines.front().line > 0;
     if (location.address == 0 && !has_line) return at;

@@ -1,11 +1,11 @@
-// pprof's profile.proto, decompressed: of Go, gperftools, and whatever else writes it.
+// pprof's profile.proto, decompressed: from Go, gperftools and other tools.
 //
-// Every sample type is a metric; the default one comes first. Times are brought to nanoseconds.
-// A sample type "calls" that counts becomes calls of the edges that lead to its stacks.
-// Labels tell sets of samples apart: each set is a thread of its own here, with these labels. Sizes
-// in bytes are no labels but measurements (heap profiles have one a block size): left out.
-// Names, files and lines are those of the profile. Where it has none, the place in its mapping
-// stands for one: what a mapping's offsets mean, only the file could tell.
+// Every sample type is a metric; the default one comes first. Times are converted to nanoseconds. A
+// sample type "calls" that counts becomes calls of the edges that lead to its stacks. Labels tell
+// sets of samples apart: each set becomes a thread with these labels. Sizes in bytes are not labels
+// but measurements (heap profiles have one per block size), and are left out. Names, files and
+// lines are those of the profile. A location without a name is named after its place in its
+// mapping: only the file could tell more.
 #pragma once
 
 #include <string>

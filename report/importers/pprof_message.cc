@@ -14,7 +14,7 @@ pbf_reader reader_of(std::string_view bytes) { return pbf_reader(bytes.data(), b
 
 std::string_view view_of(protozero::data_view view) { return {view.data(), view.size()}; }
 
-// Repeated numbers come packed or one by one.
+// Repeated numbers are packed or separate.
 template <class Number>
 void add_numbers(pbf_reader& reader, std::vector<Number>& out) {
   if (reader.wire_type() == pbf_wire_type::length_delimited) {
@@ -26,7 +26,7 @@ void add_numbers(pbf_reader& reader, std::vector<Number>& out) {
   }
 }
 
-// Calls `field(tag)` for each varint of a message; what is of another type is skipped.
+// Calls `field(tag)` for each varint of a message; skips other types.
 template <class Field>
 void each_number(std::string_view bytes, Field field) {
   pbf_reader reader = reader_of(bytes);

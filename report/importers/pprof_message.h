@@ -47,7 +47,7 @@ struct Sample {
   std::vector<Label> labels;
 };
 
-// All but the samples, which are many and read one by one.
+// Everything except the samples, which are many and read one by one.
 struct Message {
   std::vector<ValueType> sample_types;
   std::vector<std::pair<std::uint64_t, std::string_view>> samples;  // offset and bytes
@@ -66,7 +66,7 @@ struct Message {
   }
 };
 
-// The views point into `bytes`. Fails where they are no well-formed profile; `name` is for
+// The views point into `bytes`. Fails if they are not a well-formed profile; `name` is for
 // messages.
 Result<Message> read(std::string_view bytes, const std::string& name);
 // Reads samples[index] of `message` into `sample`.

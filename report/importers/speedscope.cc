@@ -42,7 +42,7 @@ const Json* array_of(const Json& object, const char* member) {
   return it != object.MemberEnd() && it->value.IsArray() ? &it->value : nullptr;
 }
 
-// A moment or weight in the file's unit. Whole numbers stay exact.
+// A time or weight in the file's unit. Whole numbers stay exact.
 struct Amount {
   bool is_whole = true;
   std::uint64_t whole = 0;
@@ -167,7 +167,7 @@ class Importer {
     return true;
   }
 
-  // Frames open and close; what lies between two events is the newest open one's.
+  // Frames open and close; the time between two events belongs to the newest open frame.
   Status add_events(const Json& profile) {
     const Json* events = array_of(profile, "events");
     if (events == nullptr) return damage("an evented profile without events");
@@ -229,7 +229,7 @@ class Importer {
   std::vector<bool> is_root_;
   std::vector<Thread> threads_;
   std::map<std::string, MetricId> metrics_;
-  // Of the profile in hand.
+  // Of the current profile.
   NodeId root_;
   MetricId metric_;
   std::uint64_t factor_ = 1;
@@ -246,7 +246,7 @@ bool is_speedscope(std::string_view head) {
 
 Result<Profile> parse_speedscope(std::string_view text, const std::string& name) {
   rapidjson::Document file;
-  // Iterative: brackets nested a million deep are no stack overflow.
+  // Iterative: brackets nested a million deep must not overflow the stack.
   file.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (file.HasParseError()) {
     return Error{name, file.GetErrorOffset(), "this is not a complete JSON document",

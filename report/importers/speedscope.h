@@ -1,7 +1,7 @@
 // speedscope's JSON, as https://www.speedscope.app and many profilers write it.
 //
-// Our own exports hold a profile for each metric: read back, they are metrics again, and "calls"
-// are calls. Other programs write a profile for each thread, in one unit: those become threads.
+// Our own exports hold a profile for each metric: when read, they become metrics, and "calls"
+// become calls. Other programs write a profile for each thread, in one unit: those become threads.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace fbleprof::importers {
 
-// Whether a text that begins so is a speedscope file: it names the format's schema.
+// Whether a text with this beginning is a speedscope file: it names the format's schema.
 bool is_speedscope(std::string_view head);
 
 Result<profile::Profile> parse_speedscope(std::string_view text, const std::string& name);

@@ -1,4 +1,4 @@
-// The importers of text are fed a line at a time, so that a pipe is never held whole.
+// Importers of text receive one line at a time, so that a pipe is never held whole.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,13 +18,13 @@ class TextParser {
   explicit TextParser(std::string name) : name_(std::move(name)) {}
   virtual ~TextParser() = default;
 
-  // The next line, without its end. After an error the parser is of no more use.
+  // The next line, without its end. After an error the parser must not be used.
   Status line(std::string_view text) {
     ++line_number_;
     if (text.ends_with('\r')) text.remove_suffix(1);
     return parse(text);
   }
-  // What the lines held. Called once, after the last one.
+  // The profile of the lines. Called once, after the last one.
   virtual Result<profile::Profile> finish() = 0;
 
  protected:

@@ -103,7 +103,7 @@ Profile since(const Profile& profile, const LastPush& last) {
     for (std::size_t n = 0; n < values->size(); ++n) {
       const auto before = last.values.find(hashes[n]);
       if (before == last.values.end()) continue;
-      // A symbol that became known since can move a context: then it counts as new.
+      // A symbol that became known meanwhile can move a context: then it counts as new.
       const std::uint64_t sent = before->second[m];
       const std::uint64_t held = (*values)[n];
       values->set(n, held > sent ? held - sent : 0);

@@ -1,7 +1,7 @@
-// What was sent before, so that only what came since is sent now.
+// Remembers what was sent, so that only later additions are sent.
 //
-// Kept by context: a hash of the path's functions, and the values of each metric then. Contexts
-// only ever grow while a program lives; its start tells another run of the program.
+// Stored by context: a hash of the path's functions, and the values of each metric. Contexts only
+// grow while a program is alive; its start time tells another run of the program.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ struct LastPush {
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> values;  // by path
 };
 
-// Tells the runs of a program apart: its start and its process ids.
+// Identifies a run of a program by its start and its process ids.
 std::uint64_t run_of(const profile::Profile& profile);
 
-// All that `profile` (merged) holds now.
+// Everything in `profile` (merged).
 LastPush snapshot(const profile::Profile& profile, std::uint64_t until_ns);
 
-// `profile` less what `last` holds; all of it if that was another run.
+// `profile` minus `last`; all of it if `last` is of another run.
 profile::Profile since(const profile::Profile& profile, const LastPush& last);
 
 // The state file of a profile and a URL, in XDG_STATE_HOME/fbleprof or ~/.local/state/fbleprof.
 Result<std::string> state_path(const std::string& profile, const std::string& url);
 
-// A file that is not there, or is damaged, is as if nothing had been pushed.
+// A missing or damaged file means that nothing was pushed.
 LastPush read_state(const std::string& path);
-// Whole or not at all.
+// Written completely or not at all.
 Status write_state(const std::string& path, const LastPush& state);
 
 }  // namespace fbleprof::push

@@ -1,4 +1,4 @@
-// fble-prof-push, which `fble-prof push` becomes: sends a profile to a server.
+// fble-prof-push, which `fble-prof push` executes: sends a profile to a server.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -65,7 +65,7 @@ Result<std::string> server_url(const std::string& text) {
   char* user = nullptr;
   if (curl_url_get(parts.get(), CURLUPART_USER, &user, 0) == CURLUE_OK) {
     curl_free(user);
-    // Other users see a command line.
+    // Other users can see a command line.
     return usage("a URL with a user: write user and password to ~/.netrc");
   }
   return text.substr(0, text.find_last_not_of('/') + 1);

@@ -1,4 +1,4 @@
-// What the user asks of fble-prof push.
+// The user's options of fble-prof push.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace fbleprof::push {
 
-// "http[s]://HOST[:PORT][/PATH]", without slashes at the end: a server's own path is added to it.
+// "http[s]://HOST[:PORT][/PATH]", without trailing slashes: a server's own path is added to it.
 // Fails on anything else, also on a URL with a user, a query or a fragment.
 Result<std::string> server_url(const std::string& text);
 
-// How the profile is sent, and to which servers.
+// The protocol of the upload, and the servers that take it.
 enum class Format {
   kPprof,  // Pyroscope's /ingest
   kOtlp,   // OpenTelemetry's protocol, over HTTP
@@ -24,7 +24,7 @@ struct Options {
   enum class Action { kPush, kHelp, kVersion } action = Action::kPush;
   std::string file;
   std::string server;    // its URL, without slashes at the end
-  std::string url_text;  // as it was typed
+  std::string url_text;  // as the user typed it
   Format format = Format::kPprof;
   std::string name;  // of the application; "" = the program's
   std::vector<std::pair<std::string, std::string>> labels;

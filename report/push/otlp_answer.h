@@ -1,4 +1,4 @@
-// What an OTLP server answers: protobuf, whether it took the profile or not.
+// The answer of an OTLP server: protobuf, for success and failure.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace fbleprof::push {
 
-// Of a success: the profiles that were not taken all the same, and the server's remark; 0 and "" if
-// all is well, or if the answer cannot be read.
+// For a success: the number of profiles that were rejected all the same, and the server's remark; 0
+// and "" if there are none, or if the answer cannot be read.
 struct OtlpAnswer {
   std::int64_t rejected = 0;
   std::string message;
 };
 OtlpAnswer otlp_answer(const Response& response);
 
-// Of a refusal: the server's reason. A proxy's answer, which is no protobuf, is taken as it is.
+// For a refusal: the server's reason. A proxy's answer, which is not protobuf, is used as it is.
 std::string otlp_reason(const Response& response);
 
 }  // namespace fbleprof::push

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostOfAnswer = 1024 * 1024;
 constexpr long kMostRedirects = 5;
 
-// Of a server's answer only the beginning is of use, but all of it is read.
+// Only the beginning of a server's answer is used, but all of it is read.
 std::size_t take(const char* data, std::size_t, std::size_t bytes, void* body) {
   auto& text = *static_cast<std::string*>(body);
   text.append(data, std::min(bytes, kMostOfAnswer - std::min(text.size(), kMostOfAnswer)));
@@ -75,7 +75,7 @@ class Exchange {
     set(CURLOPT_WRITEFUNCTION, take);
     set(CURLOPT_WRITEDATA, &response_.body);
     set(CURLOPT_ERRORBUFFER, reason_);
-    // The curl command reads this variable, and so does OpenSSL; libcurl does not.
+    // The curl command and OpenSSL read this variable; libcurl does not.
     if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != 0) {
       set(CURLOPT_CAINFO, file);
     }
@@ -86,8 +86,8 @@ class Exchange {
     const CURLcode code = curl_easy_perform(handle_.get());
     long status = 0;
     curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
-    // Once a server has answered, it has decided, even if the rest of its answer is lost. A
-    // redirect is no answer.
+    // A server that has answered has decided, even if the rest of its answer is lost. A redirect is
+    // not an answer.
     const bool answered = status >= 200 && (status < 300 || status >= 400);
     if (code != CURLE_OK && !answered) return failed(code);
     response_.status = static_cast<unsigned>(status);

@@ -1,4 +1,4 @@
-// One HTTP request, by libcurl: https, redirects, and the proxies that the environment names.
+// One HTTP request through libcurl: https, redirects, and the proxies that the environment names.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace fbleprof::push {
 
 // Posts once. Gives up after `timeout_s` seconds in all. Credentials for the server come from
-// ~/.netrc. Not to be called by several threads.
+// ~/.netrc. Not thread-safe.
 Response post(const Request& request, const std::string& tenant, unsigned timeout_s);
 
 }  // namespace fbleprof::push

@@ -13,8 +13,8 @@ profile::Profile prune(const profile::Profile& profile, const profile::Metric& m
                        std::size_t most) {
   const profile::Nodes& nodes = profile.nodes();
   if (nodes.count() <= most) return profile;
-  // A caller costs at least what its callees do, and stands before them: the most expensive `most`
-  // nodes hold all of their callers.
+  // A caller costs at least as much as its callees and comes before them: the most expensive `most`
+  // nodes include all of their callers.
   const std::vector<std::uint64_t> cost = analysis::inclusive(profile, metric);
   std::vector<std::uint32_t> order(nodes.count());
   std::iota(order.begin(), order.end(), 0u);

@@ -1,4 +1,4 @@
-// A profile made small enough for a server.
+// Makes a profile small enough for a server.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace fbleprof::push {
 inline constexpr std::size_t kMostSamples = 16'000;
 inline constexpr std::uint64_t kMostBytes = 4 * 1024 * 1024;  // before compression
 
-// The profile (one tree) with at most `most` contexts: the cheapest ones are taken out, and what
-// they cost is charged to their callers. No sum changes.
+// The profile (one tree) with at most `most` contexts: the cheapest ones are removed, and their
+// cost is charged to their callers. No sum changes.
 profile::Profile prune(const profile::Profile& profile, const profile::Metric& metric,
                        std::size_t most);
 

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// The last four bytes of a gzip file: the length of what was packed, if below 4 GiB.
+// The last four bytes of a gzip file: the uncompressed length, if below 4 GiB.
 std::uint64_t unpacked_bytes(const std::string& gzip) {
   if (gzip.size() < 18) return 0;
   std::uint64_t bytes = 0;
@@ -73,7 +73,7 @@ Result<std::string> encode(const report::Export& input, const Options& options,
   return report::gzip(report::otlp_request(input, resource));
 }
 
-// The profile as the server wants it, within a server's limits.
+// The profile in the server's format, within the server's limits.
 Result<std::string> pack(const Profile& whole, const std::string& metric_name,
                          const Options& options, const report::OtlpResource& resource,
                          std::vector<std::string>& remarks) {

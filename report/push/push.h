@@ -1,4 +1,4 @@
-// From a profile to what is sent of it.
+// Turns a profile into a request to a server.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@ namespace fbleprof::push {
 
 struct Prepared {
   std::optional<Upload> upload;      // none: nothing new since the last push
-  LastPush now;                      // to be remembered once the upload was taken
-  std::string state_file;            // "" = nothing is to be remembered
+  LastPush now;                      // to be stored after a successful upload
+  std::string state_file;            // "" = nothing is to be stored
   std::vector<std::string> remarks;  // for the user, one line each
 };
 
-// Reads, names, merges, takes off what was sent before, prunes, packs.
+// Reads, names, merges, subtracts what was sent before, prunes, compresses.
 Result<Prepared> prepare(const Options& options, Progress* progress);
 
 }  // namespace fbleprof::push

@@ -17,7 +17,7 @@ std::string without(std::string text, std::string_view special) {
   return text;
 }
 
-// What the server is to make of each sample type. Its units are samples, objects and bytes.
+// How the server treats each sample type. Its units are samples, objects and bytes.
 std::string sample_type_config(const Upload& upload) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> json(buffer);
@@ -85,7 +85,7 @@ Request ingest_request(const std::string& server, const Upload& upload) {
   if (upload.rate_hz != 0) request.url += fmt::format("&sampleRate={}", upload.rate_hz);
   request.url += "&spyName=fbleprof";
 
-  // A boundary must not occur in what it bounds.
+  // A boundary must not occur in the content.
   std::string boundary = "fbleprof-form";
   while (upload.profile.find(boundary) != std::string::npos) boundary += "-x";
   request.content_type = "multipart/form-data; boundary=" + boundary;

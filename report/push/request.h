@@ -25,15 +25,15 @@ struct Request {
   std::string body;
 };
 
-// "app{key=value,...}" as the server reads it: characters that it gives a meaning become '_'.
+// "app{key=value,...}" in the server's syntax: special characters become '_'.
 std::string application_name(const std::string& name,
                              const std::vector<std::pair<std::string, std::string>>& labels);
 
-// All but letters, digits and -._~ as %XX.
+// Everything except letters, digits and -._~ as %XX.
 std::string percent_encode(std::string_view text);
 
-// Pyroscope's: a form with the fields `profile` and `sample_type_config`. `server` is
-// its URL, to which /ingest is added.
+// Pyroscope's: a form with the fields `profile` and `sample_type_config`. `server` is its URL, to
+// which /ingest is added.
 Request ingest_request(const std::string& server, const Upload& upload);
 
 // OTLP's over HTTP: the profile itself. `server` is the URL before /v1development/profiles.

@@ -15,16 +15,15 @@ struct Response {
   std::string body;
   unsigned retry_after_s = 0;
   std::string problem;
-  bool lasts =
-      false;  // the problem: another try meets it again (a certificate that is not trusted)
+  bool lasts = false;  // the problem will not go away (a certificate that is not trusted)
 };
 
-// Whether another try may help: the server is away, slow, busy (429) or failing (5xx; OTLP allows
-// another try for 502 to 504 only).
+// Whether another try may help: the server is unreachable, slow, busy (429) or failing (5xx; OTLP
+// allows another try for 502 to 504 only).
 bool worth_another_try(const Response& response, Format format);
 
 // How long to wait before try number `next` (1 = the second): half a second, doubled each time, or
-// what the server asks for; half a minute at most.
+// what the server requests; half a minute at most.
 std::chrono::milliseconds pause_before(unsigned next, const Response& response);
 
 // Posts until the server takes the profile or refuses it, or until `retries` more tries failed.

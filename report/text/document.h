@@ -1,4 +1,4 @@
-// What a view shows, whatever it is written as: facts and tables.
+// The content of a view in any output format: facts and tables.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace fbleprof::report {
 
-// What the first field of every JSON document says: docs/JSON.md tells the fields of this version.
+// The first field of every JSON document: docs/JSON.md describes the fields of this version.
 inline constexpr std::string_view kJsonSchema = "fbleprof/1";
 
 struct Field {
@@ -32,7 +32,8 @@ struct Section {
   std::vector<std::pair<std::string, std::vector<std::string>>> lists;  // escaped
 };
 
-// Refers to the profile it is about. In JSON its view, its measure, and what Section holds.
+// Refers to the profile that it describes. In JSON: its view, its metric, and the content of
+// Section.
 struct Document : Section {
   Document(std::string view_name, Names names_of) : view(std::move(view_name)), names(names_of) {}
 
@@ -43,7 +44,7 @@ struct Document : Section {
   std::vector<std::string> notes;  // lines below the text, escaped
   // The text for people; none: the tables, one after the other.
   std::function<std::string(const Look&)> text;
-  std::shared_ptr<const profile::Profile> held;  // what the view made for itself
+  std::shared_ptr<const profile::Profile> held;  // objects that the view made
 };
 
 std::string render(const Document& document, const Look& look);

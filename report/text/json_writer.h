@@ -1,4 +1,4 @@
-// Small additions to RapidJSON's writer that all who write JSON want.
+// Additions to RapidJSON's writer for all code that writes JSON.
 #pragma once
 
 #include <rapidjson/stringbuffer.h>

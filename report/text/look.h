@@ -1,4 +1,4 @@
-// How output is to look.
+// The appearance of the output.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Look {
 // ANSI sequences, or nothing without colour.
 enum class Ink { kPlain, kBold, kDim, kHot, kWarm, kGood, kBad };
 std::string paint(const Look& look, Ink ink, std::string_view text);
-// The ink of a share of the whole.
+// The colour of a share of the whole.
 Ink heat(double percent);
 
 }  // namespace fbleprof::report

@@ -36,7 +36,7 @@ std::string place_of(const Profile& profile, FunctionId function) {
   return place_in(profile, functions.module[f], functions.address[f]);
 }
 
-// Whether no two of `same` have the same; one may have none.
+// Whether all in `same` differ; one may be empty.
 template <class Of>
 bool tells_apart(const Profile& profile, const std::vector<FunctionId>& same, Of of) {
   std::set<std::string> seen;
@@ -45,8 +45,8 @@ bool tells_apart(const Profile& profile, const std::vector<FunctionId>& same, Of
   });
 }
 
-// What each of `texts` has that the others have not: the stretch between what all begin with and
-// what all end with, in whole words.
+// The part of each of `texts` that the others do not have: the stretch between the common beginning
+// and the common end, in whole words.
 std::vector<std::string> differences(const std::vector<std::string>& texts) {
   const std::string& first = texts.front();
   std::size_t prefix = first.size(), suffix = first.size();
@@ -144,7 +144,7 @@ std::string Names::mark_of(FunctionId function) const {
 std::string Names::source_line(FunctionId function) const {
   const Functions& functions = profile_->functions();
   const std::string_view file = profile_->text(functions.file[function.index()]);
-  // A script's function has no other place: two of one name differ in this.
+  // A script's function has no other place: namesakes differ in file and line.
   const bool is_of_script = functions.language[function.index()] != StringId{};
   if ((!lines_ && !is_of_script) || file.empty()) return {};
   const std::uint32_t line = functions.line[function.index()];
@@ -160,8 +160,8 @@ std::string Names::label(FunctionId function) const {
 std::string Names::fit(FunctionId function, std::size_t width) const {
   std::string whole = label(function);
   if (width == 0 || width_of(whole) <= width) return whole;
-  // What tells a name from others is worth more than its tail, and so is the source line, but that
-  // not more than the name.
+  // The part that tells a name from others is worth more than the name's end. So is the source
+  // line, but it is not worth more than the name.
   std::string behind = mark_of(function);
   if (width_of(behind) * 3 > width * 2) behind.clear();
   if (const std::string line = source_line(function); width_of(behind + line) * 2 < width) {
@@ -188,7 +188,7 @@ std::string Names::fit_parts(const Pieces& parts, std::size_t width,
       fixed += width_of(part.text);
     }
   }
-  // Each name has an equal share of the room; what a short one leaves, the others have.
+  // Each name has an equal share of the width; the others share what a short one leaves.
   std::size_t room = width > fixed ? width - fixed : 0;
   std::vector<std::size_t> widths(parts.size());
   std::size_t left = names;
@@ -238,7 +238,7 @@ std::vector<std::string> Names::fit(const std::vector<Pieces>& lines, std::size_
       if (!functions_of(i).empty()) different[functions_of(i)].push_back(i);
     }
     if (different.size() < 2) continue;
-    // Show what sets their names apart, beginning with the first that is not the same in all.
+    // Show what tells their names apart, beginning with the first function that differs.
     std::map<FunctionId, std::string> shown;
     const std::size_t count = different.begin()->first.size();
     for (std::size_t p = 0; p < count && shown.empty(); ++p) {

@@ -1,4 +1,4 @@
-// A bar on stderr for what takes more than a second; nothing at all where stderr is no terminal.
+// A bar on stderr for work of more than a second; nothing if stderr is not a terminal.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class ProgressBar : public Progress {
   ~ProgressBar() override { clear(); }
 
   void update(std::string_view step, std::uint64_t done, std::uint64_t total) override;
-  // Takes the bar off the screen before something else is printed.
+  // Removes the bar from the screen before something else is printed.
   void clear();
 
  private:

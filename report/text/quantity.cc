@@ -22,8 +22,8 @@ std::string digits(double value, std::string_view name) {
   return fmt::format("{:.{}f} {}", value, decimals, name);
 }
 
-// In the unit asked for: three decimals, or as many as three significant digits need, but none
-// beyond one unit of the smallest scale.
+// In the requested unit: three decimals, or as many as three significant digits need, but none
+// below one unit of the smallest scale.
 std::string in_unit(std::uint64_t value, const Scale& scale) {
   const double shown = static_cast<double>(value) / scale.factor;
   int decimals = 3;

@@ -1,4 +1,4 @@
-// Figures as people read them.
+// Formats figures for people.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fbleprof::report {
 
-// A value of a metric whose unit is ns, bytes or anything else (a count). `wanted` is what --unit
-// says: "auto", or one of ns us ms s, B KiB MiB GiB; one that does not fit the metric is ignored.
+// A value of a metric whose unit is ns, bytes or anything else (a count). `wanted` is the value of
+// --unit: "auto", or one of ns us ms s, B KiB MiB GiB; one that does not fit the metric is ignored.
 std::string quantity(std::uint64_t value, std::string_view unit, std::string_view wanted = "auto");
 
 // 1234567 -> "1,234,567".
@@ -20,7 +20,7 @@ std::string counted(std::uint64_t value, std::string_view one);
 // The word alone.
 std::string plural(std::uint64_t value, std::string_view one);
 
-// "12.3%"; "-" where the whole is nothing.
+// "12.3%"; "-" if the whole is zero.
 std::string percent(std::uint64_t part, std::uint64_t whole);
 double percent_of(std::uint64_t part, std::uint64_t whole);
 

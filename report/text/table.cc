@@ -49,7 +49,7 @@ Cell shown_as(Cell cell, std::string text) {
 
 namespace {
 
-// What programs read of a cell that is no number. The first function of a line is its name.
+// What programs read from a cell that is not a number. The first function of a line is its name.
 std::string raw_text(const Cell& cell, const Names& names) {
   if (cell.has_raw) return cell.raw;
   if (cell.parts.empty()) return {};
@@ -138,7 +138,7 @@ class TextTable {
     }
   }
 
-  // Names get what the other columns leave; so does the last column, where that is other text.
+  // Names get the width that other columns leave; so does the last column, if it is other text.
   void fit_names(const Names& names) {
     std::size_t others = 0, flexible = shown_.size();
     for (std::size_t i = 0; i < shown_.size(); ++i) {

@@ -1,7 +1,7 @@
 // Tables: the same rows for people as text, and for programs as CSV and JSON.
 //
-// Each column is named once. Its kind says how people see its values: 1500000 of the kind "cost" is
-// "1.50 ms" in a metric of time, and 1500000 in CSV and JSON.
+// Each column is named once. Its kind says how its values are shown to people: 1500000 of the kind
+// "cost" is "1.50 ms" in a metric of time, and 1500000 in CSV and JSON.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct Column {
     kNumber,  // a plain number: an id, a line
     kCount,   // with thousands apart; nothing where it is zero
     kCost,    // in the unit of the metric
-    kShare,   // a cost, shown as a part of all that was kept
+    kShare,   // a cost, shown as a share of all that was kept
     kTime,    // ns
     kFlag,    // true or false
   };
   std::string key;    // CSV header and JSON name; "" = for people only
   std::string title;  // of the text table; "" = for programs only
   Kind kind = Kind::kCount;
-  // People read numbers first, then text; within these by place, then as listed.
+  // In text, numbers come first, then text; within these by `place`, then as listed.
   int place = 0;
 
   bool is_text() const { return kind == Kind::kText || kind == Kind::kName; }
@@ -48,19 +48,19 @@ struct Cell {
 
 Cell name_cell(profile::FunctionId function, std::string behind = {});
 Cell name_cell(Pieces parts, std::string raw);
-// What only programs see; escaped.
+// Visible to programs only; escaped.
 Cell raw_cell(std::string raw);
 Cell text_cell(std::string_view text);  // not escaped yet
 Cell number_cell(std::uint64_t value, bool is_bound = false);
 Cell flag_cell(bool value);
-// Cost a call; empty without calls.
+// Cost per call; empty without calls.
 Cell average_cell(std::uint64_t cost, std::uint64_t calls, bool is_bound = false);
-// What people do not see: a cost that is another row's.
+// Hidden in text: a cost that belongs to another row.
 Cell hidden(Cell cell);
-// What people see instead.
+// Shown in text instead.
 Cell shown_as(Cell cell, std::string text);
 
-// What a metric's figures are of.
+// What the figures of a metric refer to.
 struct Measure {
   std::string metric, unit;
   std::uint64_t total = 0;  // before filtering
@@ -75,7 +75,7 @@ struct Table {
   std::vector<std::string> notes;  // lines below the text, escaped
 
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
-  // Rows made when they are asked for, so that a million of them are never held at once. What
+  // Rows made on demand, so that a million of them are never in memory at once. Everything that
   // `make` refers to must outlive the table.
   void generate(std::size_t count, std::function<std::vector<Cell>(std::size_t)> make) {
     count_ = count;
@@ -91,15 +91,15 @@ struct Table {
   std::function<std::vector<Cell>(std::size_t)> make_;
 };
 
-// The last column of text takes what width is left and is shortened to it.
+// The last text column takes the width left and is shortened to it.
 std::string text_of(const Table& table, const Look& look, const Names& names,
                     const Measure& measure);
 std::string csv_of(const Table& table, const Names& names);
 // [{"key": value, ...}, ...]
 std::string json_of(const Table& table, const Names& names);
 
-// One CSV field, quoted if necessary. What a spreadsheet would run as a formula (`=`, `+`, `-`, `@`
-// in front of a text) is led by a single quote.
+// One CSV field, quoted if necessary. A text that a spreadsheet would run as a formula (`=`, `+`,
+// `-`, `@` in front) gets a leading single quote.
 std::string csv_field(std::string_view text);
 
 }  // namespace fbleprof::report

@@ -1,5 +1,5 @@
-// --allocations: what the program allocated, held and left behind: in all, by function, by size and
-// by lifetime.
+// --allocations: the memory that the program allocated, held and leaked: in total, by function, by
+// size and by lifetime.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Kind = Column::Kind;
 
 namespace {
 
-// What a row of the table by function tells, in this order. A profile need not have them all.
+// The columns of the table by function, in this order. A profile need not have them all.
 struct Figure {
   const char* metric;
   const char* title;
@@ -39,7 +39,7 @@ std::uint64_t total_of(const Request& request, std::string_view name) {
   return metric != nullptr ? analysis::total(request.profile(), *metric) : 0;
 }
 
-// Each function by what it allocated itself.
+// Each function with its own allocations.
 std::vector<Row> rows_of(const Profile& profile) {
   std::vector<Row> rows(profile.functions().count());
   for (std::size_t f = 0; f < rows.size(); ++f) rows[f].function = FunctionId(f);
@@ -80,7 +80,7 @@ Table totals(const Request& request) {
     std::string title = name, share;
     std::uint64_t shown = total;
     if (title == "lifetime") {
-      // The sum says nothing; blocks live so long on average.
+      // The sum has no meaning by itself; this is the mean lifetime of a block.
       const std::uint64_t frees = total_of(request, "frees");
       title = "mean-lifetime";
       shown = frees != 0 ? total / frees : 0;
@@ -100,7 +100,7 @@ Table functions(const Request& request, std::vector<FunctionId>& named) {
   Table table;
   table.key = "rows";
   table.title = "By the function that allocates";
-  // The metric asked for, or what was allocated.
+  // The requested metric, or allocated bytes.
   std::size_t by = 0;
   for (std::size_t i = 0; i < std::size(kFigures); ++i) {
     if (request.metric().name == kFigures[i].metric) by = i;
@@ -109,7 +109,7 @@ Table functions(const Request& request, std::vector<FunctionId>& named) {
   for (const Figure& figure : kFigures) {
     std::string key = figure.metric;
     std::replace(key.begin(), key.end(), '-', '_');
-    // A profile without samples of peaks or searched leaks has no such column for people.
+    // Without samples of peaks or a search for leaks, such a column is hidden in text.
     const bool is_there = request.profile().find_metric(figure.metric) != nullptr;
     table.columns.push_back({key, is_there ? figure.title : "", Kind::kCount});
   }

@@ -19,7 +19,7 @@ using analysis::PlaceChain;
 namespace {
 
 constexpr std::size_t kFigures = 29, kLeastText = 22;  // columns
-// What costs nothing is shown this far around what does.
+// Lines without cost are shown this far around lines with cost.
 constexpr std::size_t kLinesAround = 4, kInstructionsAround = 5, kSmallestGap = 2;
 
 std::string place_name(const Place& place) {
@@ -28,7 +28,7 @@ std::string place_name(const Place& place) {
   return place.line == 0 ? file : fmt::format("{}:{}", file, place.line);
 }
 
-// A line of source as people see it: tabs are columns.
+// A line of source as displayed: tabs are expanded.
 std::string source_line(const Annotated& one, const std::string& file, std::uint32_t line) {
   const auto source = one.sources.find(file);
   if (source == one.sources.end()) return {};
@@ -43,8 +43,8 @@ std::string source_line(const Annotated& one, const std::string& file, std::uint
   return escape(text);
 }
 
-// By place in a list: whether it is within `around` of one that costs something, or in a gap too
-// small to be worth a line.
+// By index in a list: whether it is within `around` of an entry with cost, or in a gap too small to
+// be worth a line.
 std::vector<std::uint8_t> near_cost(const std::vector<Figures>& costs, std::size_t around,
                                     bool all) {
   std::vector<std::uint8_t> shown(costs.size(), all ? 1 : 0);
@@ -159,7 +159,7 @@ class Text {
   void source() {
     out_ += "\n" + paint(look_, Ink::kDim, escape(one_.file)) + "\n";
     columns();
-    // The function's own lines, with what was inlined there below each.
+    // The function's own lines, each with the functions inlined there below it.
     std::map<std::uint32_t, std::size_t> row_of_line;
     std::vector<std::size_t> elsewhere;
     for (std::size_t i = 0; i < one_.lines.size(); ++i) {

@@ -60,7 +60,7 @@ Table instruction_table(const Annotated& one) {
                text_cell(hex(at.bytes)), text_cell(at.text),
                text_cell(name == one.names.end() ? std::string() : name->second)});
   }
-  // Without the file the addresses are all there is.
+  // Without the file only the addresses are known.
   for (; next < sampled.size(); ++next) {
     table.add({number_cell(sampled[next].address), number_cell(sampled[next].cost),
                number_cell(sampled[next].total), text_cell(one.name), text_cell(""), number_cell(0),
@@ -69,7 +69,7 @@ Table instruction_table(const Annotated& one) {
   return table;
 }
 
-// Where self time went that is in code without hooks below the function.
+// Self time in code without hooks below the function.
 Table outside_table(const Profile& profile, const Annotated& one) {
   Table table;
   table.key = "outside";

@@ -19,7 +19,7 @@ using analysis::PlaceChain;
 
 namespace {
 
-// The code that the pattern names: of functions on the stack, and of those that only samples saw.
+// The code that the pattern selects: of functions on the stack, and of those that only samples saw.
 class Targets {
  public:
   Targets(const Request& request, const std::vector<std::uint8_t>& matches)
@@ -42,7 +42,7 @@ class Targets {
   // By range: a function with its name.
   const std::map<CodeRange, FunctionId>& ranges() const { return ranges_; }
 
-  // By FunctionId: those whose code the range is.
+  // By FunctionId: whether its code is the range.
   std::vector<std::uint8_t> functions_of(const CodeRange& range) const {
     std::vector<std::uint8_t> is_function(functions_.count());
     bool any = false;
@@ -55,7 +55,7 @@ class Targets {
       any |= stands_.count(FunctionId(f)) != 0;
     }
     if (any) return is_function;
-    // A part that the compiler split off stands in the tree under the function it belongs to.
+    // A part that the compiler split off is in the tree under its function.
     const FunctionId named = ranges_.at(range);
     for (std::size_t f = 0; f < functions_.count(); ++f) {
       is_function[f] = functions_.kind[f] == FunctionKind::kNative &&
@@ -193,7 +193,7 @@ void add_details(const Request& request, Annotated& out) {
   add_names(request, out);
 }
 
-// Samples in code without names become those of functions, which the unwind tables delimit.
+// Samples in code without names are assigned to functions, which the unwind tables delimit.
 void join_nameless(const Request& request, analysis::Annotation& costs) {
   using Outside = analysis::Annotation::Outside;
   const Functions& functions = request.profile().functions();
@@ -236,7 +236,7 @@ Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size
   const Profile& profile = request.profile();
   const std::vector<analysis::Charge> charges = analysis::charges(request.costs);
   AnnotatedFunctions result;
-  // Patterns that name many functions name those with code of their own, if there are any.
+  // A pattern that matches many functions selects those with code of their own, if there are any.
   const auto matches = named_functions(request, pattern);
   const bool leaves = has_leaves(profile);
   if (leaves && (!matches || transform::is_exact(pattern))) {
@@ -266,7 +266,7 @@ Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size
   const auto weight = [](const Annotated& one) { return one.costs.in_code + one.costs.self(); };
   std::stable_sort(result.functions.begin(), result.functions.end(),
                    [&](const Annotated& a, const Annotated& b) { return weight(a) > weight(b); });
-  // One without a cost is worth showing where it is all there is.
+  // A function without a cost is shown only if there is no other.
   while (result.functions.size() > 1 && result.functions.back().costs.total == 0) {
     result.functions.pop_back();
   }

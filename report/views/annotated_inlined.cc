@@ -1,5 +1,5 @@
 // --annotate of a function that the compiler copied into its callers. It has no code of its own and
-// stands in no tree: only the debug information of the addresses that cost something tells of it.
+// is in no tree: only the debug information of addresses with cost mentions it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ using analysis::PlaceChain;
 
 namespace {
 
-// Of the names, those that the pattern names.
+// Those of the names that match the pattern.
 std::set<std::string> matching(const std::set<std::string>& names, const std::string& pattern) {
   ProfileBuilder builder;
   std::vector<FunctionId> functions;
@@ -82,7 +82,7 @@ std::vector<Annotated> inlined_functions(const Request& request,
     for (std::size_t i = 0; i < own.size(); ++i) {
       const symbolize::AddressSymbol& address = symbols.addresses[i];
       const PlaceChain chain = chain_of(symbols, i, symbols.functions[address.function].name);
-      std::set<std::string> met;  // a function inlined into itself stands there once
+      std::set<std::string> met;  // a function inlined into itself is listed once
       for (std::size_t k = 1; k < chain.size(); ++k) {
         const std::string& name = chain[k].function;
         if (wanted.count(name) == 0 || !met.insert(name).second) continue;

@@ -1,4 +1,4 @@
-// --block: a function from all sides.
+// --block: a function with its callers, callees and paths.
 #include "analysis/in_and_out.h"
 #include "analysis/sampled.h"
 #include "analysis/tables.h"
@@ -43,7 +43,7 @@ struct Row {
   const char* kind = "call";
 };
 
-// What the tables of one function say below them.
+// The notes below the tables of one function.
 struct Marks {
   bool any_bound = false;
   CallCells calls;
@@ -83,7 +83,7 @@ Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& o
   return table;
 }
 
-// The paths by which a function is reached, the most expensive first.
+// The paths that lead to a function, the most expensive first.
 Table path_table(const Request& request, const Names& names, const std::vector<NodeId>& contexts,
                  Marks& marks) {
   Table table = side_table("paths", "hottest full paths");

@@ -1,4 +1,4 @@
-// --call-sites: what is called from where. The merged tree keeps its call sites apart.
+// --call-sites: calls by their place in the code. The merged tree keeps its call sites apart.
 #include "analysis/call_sites.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string address_of(const Profile& profile, SiteId site) {
                   profile.sites().address[site.index()]);
 }
 
-// Where people look: file:line, or what else is known.
+// The place for people: file:line, or what else is known.
 std::string place_of(const Profile& profile, const CallSiteRow& row) {
   if (!row.site) return "?";
   const std::string_view file = profile.text(profile.sites().file[row.site.index()]);
@@ -52,7 +52,7 @@ Result<Document> call_sites(const Request& request) {
   std::erase_if(rows, [](const CallSiteRow& row) { return !row.site && row.calls == 0; });
   if (!request.value.empty()) {
     auto matches = named_functions(request, request.value);
-    // "*" is what the option means by itself, and matches nothing in an empty profile.
+    // "*" is the option's default; in an empty profile it matches nothing.
     if (!matches && request.value != "*") return matches.error();
     if (matches) {
       std::erase_if(rows, [&](const CallSiteRow& row) {

@@ -1,7 +1,7 @@
-// --coverage: what was never entered.
+// --coverage: functions that were never entered.
 //
-// The profile knows what was entered; the files of its modules know what has a hook, that is, what
-// would have been counted. The difference was never entered.
+// The profile knows which functions were entered; the files of its modules know which have a hook
+// and would have been counted. The difference was never entered.
 //
 // With --exact there are no hooks in the files; then the profile names the functions whose calls
 // are not counted, and why. Of all others of these modules the counts are exact.
@@ -32,8 +32,8 @@ struct Row {
   bool entered = false;
 };
 
-// What was entered, by where it is. A compiler makes clones and parts of functions ("f.part.0"),
-// which a merged profile holds under one of their addresses: those are known by name.
+// The entered functions, by place. Compilers make clones and parts of functions ("f.part.0"), which
+// a merged profile holds under one of their addresses: those are matched by name.
 class Entered {
  public:
   explicit Entered(const analysis::Costs& costs) : profile_(costs.profile()) {
@@ -52,7 +52,7 @@ class Entered {
     return linkage_name.find('.') != std::string_view::npos;
   }
 
-  // Whether the function of `profile` was, and how often.
+  // Whether the function of `profile` was entered, and how often.
   Row look_up(const Profile& profile, FunctionId function) const {
     const Functions& functions = profile.functions();
     const std::size_t f = function.index();
@@ -79,7 +79,7 @@ class Entered {
   std::map<std::pair<StringId, StringId>, Named> by_name_;
 };
 
-// The profile, and behind its functions those that have hooks.
+// The profile, with the functions that have hooks appended to its functions.
 Profile with_hooked(const Profile& profile, const symbolize::Code& code) {
   StringInterner strings(profile.strings());
   auto functions = std::make_shared<Functions>(profile.functions());
@@ -103,7 +103,7 @@ Profile with_hooked(const Profile& profile, const symbolize::Code& code) {
   return Profile(std::move(parts));
 }
 
-// Never entered first; else as the code lies: a file's functions side by side.
+// Never entered first; else by address: a file's functions side by side.
 void sort_rows(const Profile& profile, const std::string& by, std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return a.entered < b.entered; });
@@ -117,12 +117,12 @@ void sort_rows(const Profile& profile, const std::string& by, std::vector<Row>& 
   }
 }
 
-// Of a function that --exact does not count.
+// For a function that --exact does not count.
 struct Uncounted {
   FunctionId function;
   plan::Reason reason;
 
-  // Parts of functions, and stubs, are no loss.
+  // Leaving out parts of functions, and stubs, loses nothing.
   bool is_function() const {
     return reason != plan::Reason::kPart && reason != plan::Reason::kNotAnEntry &&
            reason != plan::Reason::kStub && reason != plan::Reason::kUnreferenced;
@@ -159,7 +159,7 @@ std::vector<std::string> exact_lines(const Profile& profile,
   return lines;
 }
 
-// One line per module; what to say where there is nothing to say.
+// One line per module; an explanation if there is nothing to report.
 std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row>& rows) {
   struct Counts {
     std::size_t hooked = 0, entered = 0;

@@ -23,14 +23,14 @@ namespace {
 
 constexpr std::size_t kRowsForPeople = 40;
 constexpr std::size_t kFigureColumns = 10 + 2 + 9 + 2 + 9 + 2;
-constexpr std::size_t kDeepest = 30;  // levels drawn unless asked otherwise
+constexpr std::size_t kDeepest = 30;  // levels drawn by default
 
 }  // namespace
 
 analysis::DiffMetrics diff_metrics(const Profile& profile, const Metric& metric, bool normalize) {
   static const Metric kNothing;
   const Metric* base = profile.find_metric(transform::baseline_name(metric.name));
-  // What was not counted is not none: calls are compared where both have them.
+  // Not counted does not mean zero: calls are compared only if both profiles have them.
   const Metric* calls = profile.find_metric(Role::kCalls);
   const Metric* base_calls = profile.find_baseline(Role::kCalls);
   const bool both_count =
@@ -69,7 +69,7 @@ std::string delta(const Request& request, const Change& change) {
   return sign(change) + request.amount(change.size());
 }
 
-// "+12.5%", "new", "gone"; "~": no more than chance makes.
+// "+12.5%", "new", "gone"; "~": within what chance can cause.
 std::string relative(const Change& change) {
   if (change.is_new() && !change.is_noise) return "new";
   if (change.is_gone() && !change.is_noise) return "gone";
@@ -82,7 +82,7 @@ std::string relative(const Change& change) {
                                                      static_cast<double>(change.base));
 }
 
-// Coloured only where it matters: by the part of the larger total that changed.
+// Coloured only if it matters: if the change is large compared with the larger total.
 Ink ink_of(const Change& change, const Change& total) {
   const double share = percent_of(change.size(), std::max(total.base, total.now));
   if (share < 0.5 || change.is_noise) return Ink::kDim;
@@ -102,7 +102,7 @@ std::string calls_text(const Change& calls) {
   return fmt::format("  [calls {} → {}]", count(calls.base), count(calls.now));
 }
 
-// What the reader must know about the figures, to judge them.
+// Notes that the reader needs to judge the figures.
 std::string noise_text(const Diff& diff) {
   const analysis::Noise& noise = diff.noise;
   std::string text;
@@ -147,8 +147,8 @@ class DiffTree {
     const Change& total = diff.total;
     const std::uint64_t larger = std::max(total.base, total.now);
     least_ = look.all ? 0 : look.min_percent / 100 * static_cast<double>(larger);
-    // By node: the most that a node of its subtree changed. A branch whose parts cancel out is
-    // worth showing.
+    // By node: the largest change of a node in its subtree. A branch whose changes cancel out is
+    // still worth showing.
     most_.resize(nodes_.count());
     for (std::size_t n = nodes_.count(); n-- > 0;) {
       for (const Change* change : {&diff.self[n], &diff.inclusive[n]}) {
@@ -194,7 +194,7 @@ class DiffTree {
   bool is_shown(std::uint32_t node) const {
     if (look_.all) return true;
     if (most_[node] != 0 && static_cast<double>(most_[node]) >= least_) return true;
-    // Counts are exact: where nothing was measured but calls, any change counts.
+    // Counts are exact: if only calls were measured, any change counts.
     return diff_.total.base == 0 && diff_.total.now == 0 && changed_calls_[node] != 0;
   }
 

@@ -1,5 +1,5 @@
-// A profile beside its baseline: what grew, what shrank, what is new, what is gone. Both take the
-// profile with the baseline's metrics in it (see transform/baseline.h).
+// Compares a profile with its baseline: what grew, shrank, appeared and disappeared. Both views
+// take the profile with the baseline's metrics in it (see transform/baseline.h).
 #pragma once
 
 #include "analysis/diff.h"
@@ -7,7 +7,7 @@
 
 namespace fbleprof::report {
 
-// What is compared: the metric with its baseline, calls, samples and single runs.
+// The operands: the metric with its baseline, calls, samples and single runs.
 analysis::DiffMetrics diff_metrics(const profile::Profile& profile, const profile::Metric& metric,
                                    bool normalize);
 

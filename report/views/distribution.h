@@ -1,4 +1,4 @@
-// Tables that tell how something is distributed: of metrics that each count one class of it.
+// Tables of distributions, made of metrics that each count one class.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace fbleprof::report {
 
-// Metrics whose names begin with `prefix` are the classes. `counted`: what they count, as key and
-// title of its column.
+// The classes are the metrics whose names begin with `prefix`. `counted`: what they count, as key
+// and title of its column.
 Table distribution(const Request& request, std::string_view key, std::string_view title,
                    std::string_view prefix, std::string_view counted);
 

@@ -17,7 +17,7 @@ using Kind = Column::Kind;
 
 namespace {
 
-// A line about a whole run of next to no samples; "" for others.
+// A note for a run with hardly any samples; "" for others.
 std::string too_short(const Request& request) {
   const Metric* samples = request.profile().find_metric(Role::kSamples);
   if (request.metric().unit != "ns" || samples == nullptr ||

@@ -20,8 +20,8 @@ using analysis::tree_total;
 
 namespace {
 
-// Why a rate is not the one that was asked for. A signal reaches a thread only where it runs its
-// own code: time in the kernel is charged, by the next sample, but has no samples of its own.
+// Why a rate is not the requested one. A signal reaches a thread only while it runs its own code:
+// time in the kernel is charged, by the next sample, but has no samples of its own.
 std::string rate_text(const Profile& profile, const RunFacts& run) {
   std::uint64_t asked = 0;
   bool is_by_timer = false;

@@ -8,10 +8,10 @@
 
 namespace fbleprof::report {
 
-// A line or two: what ran, how long, at which rate, at what cost.
+// One or two lines: what ran, how long, at which rate, at what cost.
 std::string heading(const profile::Profile& runs, const Look& look);
 
-// Of several files: what each has of the metric. Empty for one.
+// For several files: each one's amount of the metric. Empty for one.
 std::string process_split(const profile::Profile& runs, const profile::Metric& metric,
                           const Look& look);
 

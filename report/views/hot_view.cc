@@ -1,6 +1,5 @@
-// --hot: straight to where the action is: the path from the root on which each function is the most
-// expensive callee of the one before and has at least half of its cost; and what the last one forks
-// into.
+// --hot: the most expensive path: from the root on, each function is the most expensive callee of
+// the one before and has at least half of its cost. Also shows the fork at the end of the path.
 #include "analysis/hot_path.h"
 
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ constexpr std::size_t kPathForPeople = 40;  // lines
 constexpr std::size_t kAboveForPeople = 3;  // of a longer one, at its beginning
 constexpr std::size_t kDeepestIndent = 12;  // levels
 
-// As the tree draws it; beyond the deepest level all stand below each other.
+// Indented like the tree; beyond the deepest level all lines have the same indent.
 std::string branch(std::size_t level, bool is_last) {
   if (level == 0) return {};
   return std::string(3 * (std::min(level, kDeepestIndent) - 1), ' ') + (is_last ? "└─ " : "├─ ");

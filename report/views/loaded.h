@@ -1,4 +1,4 @@
-// What views start from: files that were read, named and merged, before any filter.
+// The input of views: files that were read, named and merged, before any filter.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Loaded {
   profile::Profile profile;  // one tree, with the metrics of a baseline if there is one
   profile::Profile runs;     // as recorded, without contexts (transform/outline.h)
   std::string metric;        // what is shown
-  std::vector<transform::Moment> moments;  // of all files, whatever window was chosen
+  std::vector<transform::Moment> moments;  // of all files, for any chosen window
   std::vector<std::string> remarks;        // warnings, not escaped
 };
 

@@ -1,4 +1,4 @@
-// --metrics: what the profile measured: the names that --metric takes.
+// --metrics: the profile's metrics, with the names that --metric takes.
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/view.h"

@@ -52,7 +52,7 @@ struct Way {
   std::uint64_t cost;
 };
 
-// What the end of the hot path forks into, with its own cost.
+// The fork at the end of the hot path, with its own cost.
 std::vector<Way> ways_from(const Request& request, const std::vector<NodeId>& path) {
   std::vector<Way> ways;
   if (path.empty()) return ways;
@@ -70,7 +70,7 @@ std::vector<Way> ways_from(const Request& request, const std::vector<NodeId>& pa
   return ways;
 }
 
-// What the view says of the runs; threads are still apart.
+// What the view says about the runs; threads are still apart.
 struct RunOverview {
   struct Share {
     std::string name;  // escaped
@@ -87,7 +87,7 @@ struct RecursionLine {
   std::uint64_t cost = 0;
 };
 
-// The recursion that costs most.
+// The most expensive recursion.
 std::vector<RecursionLine> recursion_lines(const Request& request) {
   const analysis::Cliques& cliques = request.costs.tables().cliques();
   std::vector<RecursionLine> lines;
@@ -112,7 +112,7 @@ std::string overview_text(const Request& request, const RunOverview& run, const 
   for (const FunctionRow& row : self) named.push_back(row.function);
   for (const FunctionRow& row : dominated) named.push_back(row.function);
   const Names names = request.names().marked(std::move(named));
-  // Figures and a name in each half of the line; names that are cut stay different.
+  // Figures and a name in each half of the line; cut names stay distinct.
   constexpr std::size_t kFigures = 7 + 1 + 8 + 2;
   const auto fitted = [&](const std::vector<FunctionRow>& rows) {
     std::vector<Pieces> lines;

@@ -18,11 +18,11 @@ namespace {
 constexpr char kArrow[] = " → ";
 constexpr std::size_t kArrowWidth = 3;
 constexpr std::size_t kLongestName = 40;   // of one of many
-constexpr std::size_t kMostOfACircle = 4;  // functions named of what repeats
+constexpr std::size_t kMostOfACircle = 4;  // functions named of a repetition
 constexpr std::size_t kNoPart = static_cast<std::size_t>(-1);
 
-// Of a long circle the functions from its beginning are named; or those from `from` on, if the ones
-// before are no news.
+// A long cycle shows the functions from its beginning, or those from `from` on if the ones before
+// are known already.
 std::string part_text(const Names& names, const analysis::PathPart& part, std::size_t width,
                       std::size_t from = 0) {
   std::string text;
@@ -41,8 +41,8 @@ std::string part_text(const Names& names, const analysis::PathPart& part, std::s
   return count == 1 ? text + "*" : "(" + text + ")*";
 }
 
-// The last name, then the part that must stay, from its function `from` on, then the first, then
-// from the end for as long as there is room.
+// Fills the width with the last name, then the required part from function `from` on, then the
+// first, then further names from the end.
 std::string fit(const Names& names, const Path& path, std::size_t width, std::size_t must_stay,
                 std::size_t from = 0) {
   const auto parts = analysis::compact_path(path);
@@ -81,7 +81,7 @@ std::string fit(const Names& names, const Path& path, std::size_t width, std::si
   stays.back() = true;
   if (must_stay < texts.size() && !stays[must_stay]) {
     stays[must_stay] = true;
-    // The last name is worth more than the end of what must stay.
+    // The last name is worth more than the end of the required part.
     const std::size_t whole = width_of(written());
     const std::size_t own = width_of(texts[must_stay]);
     if (whole > width) {
@@ -95,8 +95,8 @@ std::string fit(const Names& names, const Path& path, std::size_t width, std::si
   return cut(written(), width);
 }
 
-// Behind those that still look alike stands what their names differ in, at the first function that
-// is not the same in all.
+// Paths that still look alike get a suffix: the difference of their names at the first function
+// that differs.
 void tell_apart(const Names& names, const std::vector<Path>& paths, std::size_t width,
                 std::vector<std::string>& texts) {
   std::map<std::string, std::vector<std::size_t>> same;
@@ -137,7 +137,7 @@ std::vector<std::string> path_texts(const Names& names, const std::vector<Path>&
   }
   for (const auto& [text, alike] : same) {
     for (std::size_t k = 0; alike.size() > 1 && k < alike.size(); ++k) {
-      // The first part that its neighbour has not.
+      // The first part that its neighbour does not have.
       const auto own = analysis::compact_path(paths[alike[k]]);
       const auto other = analysis::compact_path(paths[alike[k == 0 ? 1 : k - 1]]);
       std::size_t i = 0;
@@ -153,7 +153,7 @@ std::vector<std::string> path_texts(const Names& names, const std::vector<Path>&
     }
   }
   tell_apart(names, paths, width, texts);
-  // The same path twice is numbered.
+  // Identical paths are numbered.
   std::set<std::string> taken;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string text = texts[i];

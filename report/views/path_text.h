@@ -10,11 +10,12 @@ namespace fbleprof::report {
 
 using Path = std::vector<profile::FunctionId>;
 
-// "main → (eval → apply)* → lookup": what repeats stands once, with a star. In at most `width`
-// columns (0 = no limit): the names that matter least, in the middle, are counted: "… 7 more …".
+// "main → (eval → apply)* → lookup": a repetition is shown once, with a star. In at most `width`
+// columns (0 = no limit): the least important names, in the middle, are replaced by their number:
+// "… 7 more …".
 std::string path_text(const Names& names, const Path& path, std::size_t width);
 
-// The same of several paths in one list: where two would look alike, what tells them apart stays.
+// The same for several paths in one list: paths that would look alike keep the part that differs.
 std::vector<std::string> path_texts(const Names& names, const std::vector<Path>& paths,
                                     std::size_t width);
 

@@ -1,4 +1,4 @@
-// What several views say in the same words.
+// Phrases that several views share.
 #pragma once
 
 #include <string>
@@ -8,23 +8,24 @@
 
 namespace fbleprof::report {
 
-// Behind the name of what was reached by a jump of the function that was called: the machine's
-// caller is not the source's.
+// Suffix of a function that was reached by a jump from the called function: the caller in machine
+// code is not the caller in the source.
 inline constexpr char kThroughTailCall[] = "  (through a tail call)";
 
-// What "≥" means.
+// The meaning of "≥".
 inline constexpr char kBoundNote[] =
     "≥ at least: recursion is folded, and part of what it cost is charged to an outer call";
 
-// What "·" means among calls.
+// The meaning of "·" among calls.
 inline constexpr char kSampledNote[] = "·  no hook: sampled, calls not counted";
 
-// Behind a number of calls of fbleprof_leave, of blocks that were not entered or ended before.
+// Suffix of a number of calls of fbleprof_leave for blocks that were not entered or had already
+// ended.
 inline constexpr char kUnmatchedLeaves[] =
     "to leave what was not entered (see FBLEPROF_WRAPPER in man 3 fbleprof)";
 
-// Cells of counts of calls. In a profile with counted calls, people see "·" where only samples saw
-// the calls; programs see the flag in a column of its own.
+// Cells of call counts. In a profile with counted calls, people see "·" if only samples saw the
+// calls; programs see the flag in a separate column.
 class CallCells {
  public:
   explicit CallCells(const profile::Profile& profile);
@@ -36,13 +37,13 @@ class CallCells {
   bool any_counted_, any_sampled_ = false;
 };
 
-// "kept 1.2 s of 3.4 s (35%)", or what percentages are of. One line, without its end.
+// "kept 1.2 s of 3.4 s (35%)", or the basis of percentages. One line, without its end.
 std::string kept_line(const Request& request);
 
 // How many of `size` rows to show, and a note about the others. JSON and CSV have all of them.
 std::size_t rows_to_show(const Look& look, std::size_t size, std::vector<std::string>& notes);
 
-// What a pattern names, by function. Fails, with what may have been meant, if that is nothing.
+// The functions that a pattern names, by function. Fails, with suggestions, if there are none.
 Result<std::vector<std::uint8_t>> named_functions(const Request& request,
                                                   const std::string& pattern);
 

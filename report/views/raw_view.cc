@@ -1,5 +1,5 @@
-// Walks the records as they stand in the file, by the reader's own walk, and prints their fields:
-// nothing is merged, and no reference is followed but those to strings.
+// Walks the records in the order of the file, as the reader does, and prints their fields: nothing
+// is merged, and only references to strings are followed.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -214,7 +214,7 @@ class RawPrinter {
           number(edge.kind), edge.from, edge.to, edge.calls, edge.site, edge.flags);
   }
 
-  // Rows that nobody has taken yet are all zero.
+  // Unused rows are all zero.
   void print_row(format::Ref ref, const std::byte* bytes, std::size_t count) {
     const std::span words(reinterpret_cast<const std::uint64_t*>(bytes),
                           count / sizeof(std::uint64_t));

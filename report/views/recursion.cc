@@ -39,7 +39,7 @@ std::string kind_name(Recursion recursion) {
 std::string clique_label(const Names& names_of, const Clique& clique, std::size_t width) {
   std::string names;
   const std::size_t count = clique.members.size();
-  // A name has an equal share of the room that the shorter ones leave.
+  // A name has an equal share of the width that the shorter ones leave.
   std::size_t each = 0;
   if (width != 0) {
     std::vector<std::size_t> widths;

@@ -1,4 +1,4 @@
-// Cliques of functions as people and programs call them.
+// Names of cliques, for people and programs.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ std::string kind_name(analysis::Recursion recursion);
 
 // "fib*", "(parse, expr, term, +2)*", "main": in at most about `width` columns, 0 = no limit.
 std::string clique_label(const Names& names, const analysis::Clique& clique, std::size_t width);
-// For programs: whole names, but not a thousand of them in each row.
+// For programs: whole names, but only the first ones of a large clique.
 std::string raw_label(const Names& names, const analysis::Clique& clique);
 
-// The most levels on a path; "≥" if folded recursion can have been deeper.
+// The most levels on a path; "≥" if folded recursion may have been deeper.
 std::string depth_text(const analysis::Clique& clique);
 
 }  // namespace fbleprof::report

@@ -84,7 +84,7 @@ Parts of_functions(const Request& request, std::string_view what) {
   return parts;
 }
 
-// Each child of the root is a part, as merging made them.
+// Each child of the root is a part, as the merge made them.
 Parts of_trees(const Request& request) {
   const Nodes& nodes = request.profile().nodes();
   const std::vector<std::uint64_t>& cost = request.costs.inclusive();
@@ -111,7 +111,7 @@ std::string check(const std::string& what) {
          ": module, file, namespace, class, thread, process, host, rank or label:KEY";
 }
 
-// Runs are told apart while they are merged.
+// The merge tells runs apart.
 Needs needs(const std::string& what) {
   Needs needs{.splits = {}, .lines = what == "file"};
   if (is_of_functions(what)) return needs;
@@ -126,7 +126,7 @@ Result<Document> rollup_view(const Request& request) {
   const bool functions = is_of_functions(what);
   Parts parts = functions ? of_functions(request, what) : of_trees(request);
   const std::string& sort = request.look.sort;
-  // What a part costs each time that it is entered.
+  // The cost of a part per entry.
   const auto entries = [&](const RollupRow& row) { return functions ? row.entries : row.calls; };
   const auto average = [&](const RollupRow& row) {
     return entries(row) == 0 ? 0 : row.dominated / entries(row);
@@ -147,7 +147,7 @@ Result<Document> rollup_view(const Request& request) {
   Document document = request.document("by-" + what);
   Table& table = document.tables.emplace_back();
   table.key = "rows";
-  // For people a run has one figure, and of calls into a part those from outside are telling.
+  // In text a run has one figure; for a part, calls from outside are the useful count.
   const auto for_parts = [&](const char* title) { return functions ? title : ""; };
   table.columns = {
       {"name", what.starts_with(kLabel) ? what.substr(kLabel.size()) : what, Kind::kText},

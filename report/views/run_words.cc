@@ -64,7 +64,7 @@ std::string compaction_name(Compaction compaction) {
 
 namespace {
 
-// As a shell would take it: in single quotes, those within it escaped.
+// In shell syntax: in single quotes, with inner ones escaped.
 std::string quoted(std::string_view word) {
   std::string text = "'";
   for (const char c : escape(word)) {

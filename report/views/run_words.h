@@ -1,4 +1,4 @@
-// What the facts of a run are called.
+// Names for the facts of a run.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ std::string clock_name(profile::Clock clock);
 std::string source_name(profile::SampleSource source);
 std::string compaction_name(profile::Compaction compaction);
 
-// The command line as one would type it, escaped; the executable if there is none.
+// The command line in shell syntax, escaped; the executable if there is none.
 std::string command_text(const profile::Profile& profile, const profile::Process& process);
 
 }  // namespace fbleprof::report

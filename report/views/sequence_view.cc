@@ -1,5 +1,5 @@
-// --path a,b,c: a sequence of calls from all sides. "≥" marks a lower bound, "≈" a count that is
-// about right.
+// --path a,b,c: a sequence of calls with its callers, callees and paths. "≥" marks a lower bound,
+// "≈" an approximate count.
 #include "analysis/sampled.h"
 #include "analysis/sequences.h"
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMostSteps = 60;
 
-// Whether every bracket that opens is closed: else it is no list ("operator<", "repeat<*").
+// Whether every opening bracket is closed: else the text is not a list ("operator<", "repeat<*").
 bool balances(const std::string& names) {
   std::string open;
   char quote = 0, before = 0;
@@ -41,7 +41,7 @@ bool balances(const std::string& names) {
   return open.empty();
 }
 
-// At commas, but not those of template and parameter lists.
+// Splits at commas outside template and parameter lists.
 std::vector<std::string> split(const std::string& names) {
   const bool has_lists = balances(names);
   std::vector<std::string> parts(1);

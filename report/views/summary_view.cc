@@ -1,4 +1,4 @@
-// --summary: what was run and how it was recorded.
+// --summary: the program that ran, and how it was recorded.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ struct Fact {
   std::string value;  // for programs, unless is_number
   bool is_number = false;
   std::uint64_t number = 0;
-  bool only_if_set = false;  // a count of losses: for people only where there are any
+  bool only_if_set = false;  // a count of losses: shown in text only if not 0
 };
 
 std::vector<Fact> facts_of(const Profile& profile, const Process& process, const RunFacts& run) {
@@ -178,7 +178,7 @@ Cell value_of(const Fact& fact) {
   return cell;
 }
 
-// All of a process; what is escaped already stays as it is.
+// All facts of a process; escaped texts are not escaped again.
 void put_process(const Profile& profile, ProcessId id, Section& section) {
   const Process& process = profile.processes()[id.index()];
   for (const Fact& fact : facts_of(profile, process, run_facts(profile, id))) {

@@ -8,7 +8,7 @@
 
 namespace fbleprof::report {
 
-// The `shown` first of `rows` in the order of `less`; rows of one rank stay as they were.
+// The first `shown` of `rows` in the order of `less`; rows of equal rank keep their order.
 template <class Row, class Less>
 std::vector<Row> top_rows(const std::vector<Row>& rows, std::size_t shown, Less less) {
   std::vector<std::uint32_t> order(rows.size());
@@ -19,7 +19,7 @@ std::vector<Row> top_rows(const std::vector<Row>& rows, std::size_t shown, Less 
     return !less(rows[b], rows[a]) && a < b;
   };
   const auto end = order.begin() + static_cast<std::ptrdiff_t>(shown);
-  // A heap of a few beats sorting all; of many it does not.
+  // A heap is faster than sorting only for a few rows.
   if (shown < rows.size() / 16) {
     std::partial_sort(order.begin(), end, order.end(), comes_first);
   } else {

@@ -1,10 +1,9 @@
 // The default view: the tree of calling contexts.
 //
-// Meant to be read by people, so it leaves out what nobody looks for and says what that was:
-// branches below --min, levels below --depth. A run of functions that only call the next
-// one is one line, "a → b → c", with the first one's figures. What stands further right is called
-// by what it hangs from, always. Recursion and tail calls are lines of their own, below the
-// function that makes them:
+// Written for people, so it leaves out unimportant parts and says what they were: branches below
+// --min, levels below --depth. A chain of functions that only call the next one is one line, "a → b
+// → c", with the first one's figures. Indented lines are always called by the line that they hang
+// from. Recursion and tail calls are separate lines below the function that makes them:
 //
 //     fib                       ↻ a call back to a context further up (0 = itself)
 //     └─ ↻ fib  (itself)        ⇒ a tail call: the cost of what was called is its caller's
@@ -29,15 +28,15 @@ using Kind = Column::Kind;
 namespace {
 
 constexpr std::size_t kFigureColumns = 6 + 2 + 6 + 2 + 9 + 2 + 13 + 2;
-constexpr std::size_t kNameColumns = 24;         // what a name must have left at the deepest level
+constexpr std::size_t kNameColumns = 24;         // least width of a name at the deepest level
 constexpr std::size_t kShortestRun = 3;          // of functions that are collapsed to one line
 constexpr std::size_t kShortestCutRun = 5;       // of those that don't fit it
 constexpr std::size_t kEdgesOfANode = 4;         // back and tail edges shown of each kind
-constexpr double kShares[] = {2, 3, 5, 10, 20};  // what --min is raised to
+constexpr double kShares[] = {2, 3, 5, 10, 20};  // --min is raised to this
 constexpr std::ptrdiff_t kScreenLines = 45;
-constexpr std::size_t kWidestIndent = 120;  // beyond, a number stands for the level
+constexpr std::size_t kWidestIndent = 120;  // deeper levels are shown as a number
 
-// The tree as text. Nodes are visited with a stack of their own: recursion may be a million deep.
+// The tree as text. Nodes are visited with an explicit stack: recursion may be a million deep.
 class TreeText {
  public:
   TreeText(const Request& request, const Look& look)
@@ -193,13 +192,13 @@ class TreeText {
   }
   std::uint64_t calls_of(std::uint32_t node) const { return request_.costs.calls(NodeId(node)); }
 
-  // Does nothing worth a line but call the one child that is worth one.
+  // The node only calls its one visible child and has no visible cost of its own.
   bool passes_through(std::uint32_t node, const Below& below) const {
     return !look_.all && below.shown.size() == 1 && below.back.empty() && below.tail.empty() &&
            tiny(own(node) + below.hidden_cost);
   }
 
-  // Puts what is below `node` on the stack, last line first.
+  // Pushes the lines below `node` on the stack, last line first.
   void open_below(NodeId node, const std::string& prefix, std::size_t level) {
     const bool top = level == 0;
     Below under = below(node.index());
@@ -299,8 +298,8 @@ class TreeText {
          name(nodes_.function[node], rest) + how);
     const std::string inner = prefix_below(next);
 
-    // A run of functions that only pass on what they were called for becomes one line, without the
-    // branches too small to count that leave it.
+    // A chain of functions that only pass on a call becomes one line, without the branches that
+    // leave it and are too small to show.
     struct Passing {
       std::uint32_t node;
       std::uint64_t hidden_contexts, hidden_cost;
@@ -334,14 +333,14 @@ class TreeText {
       hidden_cost_ += run[i].hidden_cost;
     }
     in_runs_ += run.size();
-    // The run is a level of its own, so that what it leads to stands below it, not beside it.
+    // The chain is a level of its own, so that its callees are shown below it, not beside it.
     const std::uint32_t front = run.front().node;
     line(cost_[front], 0, calls_text(front), to_run, Ink::kDim, names);
     open_below(NodeId(run.back().node), prefix_below(drawn), next.level + 2);
   }
 
-  // "a → b → c": each calls the next. Of a long run that does not fit the ones in the middle are
-  // counted; of a short one nothing is left, it is worth its lines.
+  // "a → b → c": each calls the next. If a long chain does not fit, the names in the middle are
+  // replaced by their number; a short chain is wrapped instead.
   std::string run_text(std::uint32_t first, std::uint32_t last, std::size_t size,
                        std::size_t width) const {
     std::vector<std::string> names;
@@ -362,7 +361,7 @@ class TreeText {
     const std::string head = name(nodes_.function[first], half);
     const std::size_t taken = width_of(head) + between;
     std::string tail = name(nodes_.function[last], width > taken ? width - taken : 1);
-    // Where a run leads to says more than where it came from.
+    // The end of a chain is more important than its beginning.
     std::size_t left = size - 2;
     for (NodeId at = nodes_.parent[last]; left > 1; at = nodes_.parent[at.index()]) {
       const std::string with = names_.fit(nodes_.function[at.index()], 0) + " → " + tail;
@@ -410,7 +409,7 @@ class TreeText {
     std::string text = kept_line(request_);
     if (any_sampled_shown_) text += ".  ·: no hook: sampled, calls not counted";
     if (!parts.empty()) text += fmt::format(".  Hidden: {}", fmt::join(parts, ", "));
-    // Wrapped at blanks, so that it fits as well.
+    // Wrapped at blanks to fit the width.
     while (look_.width > 20 && width_of(text) > look_.width) {
       std::size_t at = text.rfind(' ', look_.width);
       if (at == std::string::npos || at == 0) break;
@@ -485,7 +484,7 @@ Table edge_table(const Profile& profile) {
   return table;
 }
 
-// Nodes and, below each, the edges that lead to no child of it.
+// Nodes and, below each, the edges that lead to none of its children.
 Table flat_table(const analysis::Costs& costs) {
   const Profile& profile = costs.profile();
   const Nodes& nodes = profile.nodes();

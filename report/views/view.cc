@@ -9,7 +9,7 @@
 namespace fbleprof::report {
 namespace {
 
-// In no order before main(): files are initialized as they come.
+// Unordered until main(): static initialization has no defined order across files.
 std::vector<View>& registered() {
   static std::vector<View> all;
   return all;

@@ -1,4 +1,4 @@
-// --waits: where threads wait: in all, by call, by the place of the call, and by length.
+// --waits: where threads wait: in total, by call, by the place of the call, and by length.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Kind = Column::Kind;
 
 namespace {
 
-// What a row is of. `caller` and `site` are none in the table by call.
+// The subject of a row. The table by call has no `caller` and `site`.
 struct Key {
   FunctionId call, caller;
   SiteId site;
@@ -157,7 +157,7 @@ Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>
   return table;
 }
 
-// By function: for how long others waited for it, itself.
+// By function: how long others waited for the function itself, without its callees.
 Table holders(const Request& request, std::vector<FunctionId>& named) {
   constexpr const char* kFigures[] = {"held", "holds", "woke", "wakes"};
   struct Holder {

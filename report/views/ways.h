@@ -1,5 +1,5 @@
-// Rows that --block and --path share: what goes into a function or sequence, what goes out of it,
-// and the full paths that hold it.
+// Rows that --block and --path share: callers and callees of a function or sequence, and the full
+// paths that hold it.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace fbleprof::report {
 
 inline constexpr std::size_t kPathsForPeople = 5;
 
-// The paths to `contexts`, as many as the look wants, in one column of a list.
+// The paths to `contexts`, as many as the look allows, in one column of a list.
 std::vector<Cell> path_cells(const Request& request, const Names& names,
                              const std::vector<profile::NodeId>& contexts);
 

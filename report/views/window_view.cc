@@ -1,4 +1,4 @@
-// --windows: the moments at which values were taken down, and what was added between them.
+// --windows: the moments of snapshots, and what was added between them.
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/view.h"
@@ -51,7 +51,7 @@ Result<Document> windows(const Request& request) {
                    {"reason", "reason", Kind::kText},
                    {"name", "name", Kind::kText},
                    {"file", has_files ? "file" : "", Kind::kText}};
-  // A level is what there is, not what was added.
+  // A level is a current state, not an addition.
   const profile::Metric& metric = request.metric();
   const bool adds_up =
       metric.aggregation == profile::Aggregation::kSum && metric.role != profile::Role::kLevel;

@@ -70,7 +70,8 @@ std::optional<HttpResponse> Access::refusal(const HttpRequest& request,
   }
   const bool is_ours = request.origin.empty() || request.origin == "http://" + request.host;
   if (!is_ours || request.fetch_site == "cross-site") {
-    // Following a link from elsewhere is no reading: the browser shows the page to its user alone.
+    // Following a link from another site reads nothing: the browser shows the page only to its
+    // user.
     if (!is_ours || request.method == "POST" ||
         request.accept.find("text/html") == std::string::npos) {
       return refused(403, "no other site may ask this server");

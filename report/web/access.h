@@ -1,4 +1,4 @@
-// Who may ask: those who have the link, from the address in it, and no other site's pages.
+// Who may send requests: users of the link, at its address, but no other site's pages.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,15 @@ std::string make_token();
 
 struct Access {
   std::string token;
-  std::string host;  // that the server was told to listen on
+  std::string host;  // that the server listens on
   unsigned short port = 0;
 
-  // "localhost:8080" and the like: an address, not a name that someone else could point here.
+  // "localhost:8080" and the like: an address, not a name that someone else could direct to this
+  // one.
   bool is_our_host(std::string_view host_header) const;
   std::string cookie_name() const;
   bool has_cookie(std::string_view cookies) const;
-  // What a request without the right to ask gets; nothing: it may.
+  // The answer to a request without permission; nothing: it is permitted.
   std::optional<HttpResponse> refusal(const HttpRequest& request,
                                       std::string_view token_given) const;
 };

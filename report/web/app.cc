@@ -40,8 +40,8 @@ HttpResponse asset(std::string_view name) {
   return {200, type, std::string(found->text), {}};
 }
 
-// POST /mark leads to what can be compared with it; POST /mark/PAGE[/VALUE] to the page, which from
-// then on shows what was added since.
+// POST /mark redirects to the page for comparing with the mark; POST /mark/PAGE[/VALUE] to the page
+// itself, which from then on shows what was added since.
 Query after_mark(const Query& query, const std::string& mark) {
   if (query.value.empty()) return Query().to_page("diff");
   const std::size_t slash = query.value.find('/');
@@ -82,7 +82,7 @@ Site App::site() const {
 }
 
 void App::make_ahead() {
-  // A profile that grows is read again by then.
+  // A growing profile is read again by that time.
   const auto make_page = [&](std::string_view name, std::string_view value) {
     Query query;
     query.page = name;
@@ -92,7 +92,7 @@ void App::make_ahead() {
   for (const PageKind& kind : page_kinds()) {
     if (kind.in_menu) make_page(kind.name, "");
   }
-  // And what is read in ways of its own: by call site, with lines, by thread.
+  // Also the sources that are read differently: by call site, with lines, by thread.
   make_page("call-sites", "");
   make_page("by", "file");
   make_page("by", "thread");
@@ -115,7 +115,7 @@ bool App::refresh() {
   const auto begin = std::chrono::steady_clock::now();
   const bool is_new = profiles_.refresh();
   refreshed_ = std::chrono::steady_clock::now();
-  // A large file is read less often: at most a tenth of the time.
+  // A large file is read less often: reading takes at most a tenth of the time.
   patience_ = std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(900),
                                                             9 * (refreshed_ - begin));
   const bool is_live = profiles_.is_live();
@@ -142,7 +142,7 @@ HttpResponse App::answer(const HttpRequest& request) {
   auto query = parse_query(*target);
   if (!query) return plain(400, escape(query.error().line()));
   if (!token.empty() && !query->json) {
-    // From here on the browser has it; the address need not show it.
+    // The browser has the token now, so the address need not show it.
     HttpResponse response = redirect(url_of(*query));
     response.headers.emplace_back("Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Lax; Path=/",
                                                             access_.cookie_name(), access_.token));
@@ -164,7 +164,7 @@ HttpResponse App::answer(const HttpRequest& request) {
 HttpResponse App::page(const Query& query) {
   const std::string key = fmt::format("{} {}", profiles_.generation(), url_of(query));
   const auto made = made_.get(key, [&] { return make(query); });
-  // What failed may work when it is asked for again.
+  // A failed result is not kept: the next try may succeed.
   if (made->status != 200) made_.forget(key);
   return {made->status, made->type, made->text, {}};
 }
@@ -194,7 +194,7 @@ std::shared_ptr<const App::Made> App::make(const Query& query) {
       Made{200, "text/html; charset=utf-8", whole_page(page, *body)});
 }
 
-// The page as it is without the lists, so that what was wrong can be taken off them.
+// The page without the lists, so that the user can remove the wrong entry.
 HttpResponse App::failure(const Query& query, const Error& error, unsigned status) {
   if (query.json) return {status, kJson, error_json(error), {}};
   Query without = query;

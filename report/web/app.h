@@ -1,4 +1,4 @@
-// Answers requests: an address becomes a query, a query a page, a document or a file.
+// Answers requests: turns an address into a query, and a query into a page, a document or a file.
 #pragma once
 
 #include <atomic>
@@ -18,21 +18,21 @@ namespace fbleprof::web {
 
 class App {
  public:
-  // `save_mark`, which may be null, keeps the files as they are now, as something to compare with.
+  // `save_mark`, which may be null, keeps a copy of the files, as a baseline.
   App(Access access, Site site, Load load, std::function<Result<Base>()> save_mark,
       std::unique_ptr<Control> control);
 
-  // Any thread.
+  // Thread-safe.
   HttpResponse answer(const HttpRequest& request);
-  // Looks whether the files have changed. True: pages are out of date.
+  // Checks whether the files have changed. True: pages are out of date.
   bool refresh();
-  // What pages are told then: an event of a stream.
+  // The event of a stream that tells pages so.
   std::string event();
   // Reads the files. Fails if there is nothing to show.
   Status open();
-  // Makes the pages of the menu, and what takes long to read, before anyone asks for them.
+  // Makes the pages of the menu, and slow sources, before they are requested.
   void make_ahead();
-  // Nobody will ask any more: make_ahead() returns as soon as it can.
+  // No more requests will come: make_ahead() returns as soon as it can.
   void end() { is_over_ = true; }
 
  private:

@@ -1,4 +1,4 @@
-// The files of the page, built in.
+// The built-in files of the page.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@ struct Asset {
 };
 // All files of report/web/page/, by name.
 std::span<const Asset> assets();
-// Null: there is none of that name.
+// Null: there is no file of that name.
 const Asset* find_asset(std::string_view name);
-// The modules as one script, for a page in one file; and the hashes by which its policy knows it
-// and the style: hexadecimal.
+// The modules as one script, for a page in one file; and the hashes that permit it and the style in
+// the page's policy: hexadecimal.
 extern const std::string_view kWholeScript, kWholeScriptSha256, kStyleSha256;
 
 }  // namespace fbleprof::web

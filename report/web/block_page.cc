@@ -1,5 +1,5 @@
-// A function from all sides, and sequences of calls: what goes in, what goes out, what removing a
-// call would give back.
+// A function with its callers and callees, and sequences of calls, with what removing a call would
+// save.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::size_t name_column(const Table& table) {
   return 0;
 }
 
-// "continue": the walk goes on from there, in the same context.
+// "continue": continues the sequence from there, in the same context.
 TableLook walk_look(const Page& page, const Table& table, bool going_in, const std::string& here) {
   TableLook look;
   const std::size_t column = name_column(table);
@@ -82,7 +82,7 @@ std::string actions_html(const Page& page, FunctionId function) {
       {Listed::List::kExclude, "without it"},
       {Listed::List::kFold, "fold into its callers"}};
   for (const auto& [list, text] : kLists) {
-    // Excluding it leaves nothing of this page: the overview shows what remains.
+    // Excluding it leaves this page empty: the overview shows the rest.
     const Query to = (list == Listed::List::kSelect ? page.query : page.query.to_page("overview"))
                          .with({list, id});
     out += fmt::format("<a class=\"button {}\" href=\"{}\">{}</a>", parameter_of(list),
@@ -91,7 +91,7 @@ std::string actions_html(const Page& page, FunctionId function) {
   return out + "</p>";
 }
 
-// Steps that a link names by id get their names.
+// Steps that a link gives by id get their names.
 Table with_names(const Page& page, const Table& table) {
   const std::size_t column = name_column(table);
   Table out;
@@ -115,7 +115,7 @@ Table with_names(const Page& page, const Table& table) {
 }  // namespace
 
 std::string block_body(const Page& whole) {
-  // Three tables of a function; a name can have several.
+  // Three tables per function; a name can match several.
   constexpr std::size_t kRows = 40;
   Query query = whole.query;
   if (query.rows == 0) query.rows = kRows;
@@ -130,7 +130,7 @@ std::string block_body(const Page& whole) {
   constexpr std::size_t kMost = 20;
   for (std::size_t p = 0; p < document.parts.size() && p < kMost; ++p) {
     const report::Section& part = document.parts[p];
-    // The part's name is the first field; who it is of, the flat table knows.
+    // The part's name is the first field; the flat table knows its owner.
     FunctionId function = page.data.source().function(page.query.value);
     if (!function) {
       for (const auto& row : document.flat->rows()) {

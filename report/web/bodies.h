@@ -1,4 +1,4 @@
-// The bodies of the pages that were written for a browser: one file each, *_page.cc.
+// The bodies of pages written for a browser: one file each, *_page.cc.
 #pragma once
 
 #include <string>
@@ -22,19 +22,19 @@ std::string diff_body(const Page& page);
 std::string exports_body(const Page& page);
 std::string find_body(const Page& page);
 
-// Metrics of waiting, of memory.
+// Metrics of waits and of memory.
 bool has_waits(const Page& page);
 bool has_memory(const Page& page);
 
-// What a flame graph draws (docs/PAGE.md).
+// The data of a flame graph (docs/PAGE.md).
 std::string flame_json(const Page& page);
-// The same of more contexts: what the lists of a file work on.
+// The same with more contexts, for the lists in a file.
 std::string contexts_json(const Page& page);
-// A canvas and what it draws.
+// A canvas and its data.
 std::string flame_canvas(const Page& page, bool is_small);
 std::string find_json(const Page& page);
 
-// A line that says why there is nothing to see.
+// A line that says why the page is empty.
 std::string failure_html(const Error& error);
 
 }  // namespace fbleprof::web

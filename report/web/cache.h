@@ -1,5 +1,5 @@
-// Results by key, the most recently used ones, up to a number of them and, where they differ in
-// size, up to a weight of all. Whoever asks for what another is making waits for it.
+// Results by key: keeps the most recently used ones, up to a number and, if they differ in size, up
+// to a total weight. A caller waits if another is making the same result.
 #pragma once
 
 #include <exception>
@@ -18,11 +18,11 @@ class Cache {
   using Weigh = std::size_t (*)(const Value&);
 
   explicit Cache(std::size_t most) : most_(most) {}
-  // However heavy they are, the latest two stay.
+  // The latest two always stay, however heavy they are.
   Cache(std::size_t most, std::size_t most_weight, Weigh weigh)
       : most_(most), most_weight_(most_weight), weigh_(weigh) {}
 
-  // What `make` returned for `key`. Any thread may call.
+  // The result of `make` for `key`. Thread-safe.
   template <class Make>
   Value get(const std::string& key, Make make) {
     std::promise<Value> promise;

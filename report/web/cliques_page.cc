@@ -1,4 +1,4 @@
-// Recursion: functions that call each other in a circle as one entry, its members inside.
+// Recursion: functions that call each other in a circle are one entry that contains its members.
 #include <fmt/format.h>
 
 #include <algorithm>

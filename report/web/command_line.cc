@@ -25,7 +25,7 @@ bool is_mark(const Page& page, const std::string& moment) {
   return base != nullptr && base->is_mark;
 }
 
-// A name says more than an id, if it says the same.
+// A name says more than an id, if it selects the same function.
 std::string pattern_text(const Page& page, const std::string& pattern) {
   const profile::FunctionId function = page.data.source().function(pattern);
   if (!function) return pattern;
@@ -78,7 +78,7 @@ std::string command_line(const Page& page) {
     if (query.normalize) out += " --normalize";
   }
   for (const std::string& file : page.site.files) add(file);
-  // Marks are the server's own: a terminal knows nothing of them.
+  // Marks exist only in the server: a terminal cannot use them.
   if (is_marked) out += "  # without its marks";
   return report::escape(out);
 }

@@ -1,4 +1,4 @@
-// The command that shows in a terminal what a page shows.
+// The command that shows a page's content in a terminal.
 #pragma once
 
 #include <string>

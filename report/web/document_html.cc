@@ -39,7 +39,7 @@ const char* ink_class(Ink ink) {
   }
 }
 
-// The key of --sort for a column; "" = it gives no order.
+// The --sort key of a column; "" = it cannot be sorted by it.
 std::string sort_key(const Column& column, std::string_view sort_keys) {
   std::string key = column.title == "per call" ? "per-call" : column.title;
   if (column.kind == Kind::kName) key = "name";
@@ -267,7 +267,7 @@ std::string document_html(const Page& page, const Document& document, const Tabl
   const Measure measure = document.measure.value_or(Measure());
   std::string out;
   if (document.text && !has_titles(document)) {
-    // Made for people as text, and only as text.
+    // Written for people, as text only.
     Look plain;
     plain.width = kTextColumns;
     plain.top = page.query.rows;

@@ -1,4 +1,4 @@
-// Any view's document as HTML: this is what makes a page of a view that nobody wrote a page for.
+// Any view's document as HTML: the page of a view without a page of its own.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 namespace fbleprof::web {
 
 struct TableLook {
-  std::string_view sort_keys = {};  // of the view: those columns link to their order
+  std::string_view sort_keys = {};  // sort keys of the view: columns link to them
   std::string_view sorted_by = {};
-  // Of tables whose functions are not those of the page's profile, such as ones that never ran:
-  // they have no pages of their own.
+  // For tables with functions outside the page's profile, such as ones that never ran: they have no
+  // pages of their own.
   const report::Names* other_names = nullptr;
-  // What stands behind the name in a row; escaped.
+  // The text after the name in a row; escaped.
   std::function<std::string(const std::vector<report::Cell>&)> behind_name = nullptr;
 };
 
 std::string table_html(const Page& page, const report::Table& table, const report::Measure& measure,
                        const TableLook& look = {});
-// Notes below a table. One about rows that are not shown leads to them.
+// Notes below a table. A note about hidden rows links to them.
 std::string notes_html(const Page& page, const std::vector<std::string>& notes);
 std::string document_html(const Page& page, const report::Document& document,
                           const TableLook& look = {});

@@ -1,5 +1,5 @@
-// The flame graph: as much of the tree as a screen can show. The browser draws and moves it; what
-// is too small to see stays here until somebody looks closer.
+// The flame graph: as much of the tree as fits on a screen. The browser draws and moves it; parts
+// that are too small stay on the server until the user zooms in.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,9 +22,9 @@ using analysis::VisibleNode;
 namespace {
 
 constexpr std::size_t kNodes = 1200;      // 180 KB of long names
-constexpr std::size_t kNodesOfTwo = 600;  // of each, where callers and callees are shown
+constexpr std::size_t kNodesOfTwo = 600;  // of each, if both callers and callees are shown
 constexpr std::size_t kSmallNodes = 400;
-constexpr std::size_t kListedNodes = 6000;  // of a file, whose lists work on what is in it
+constexpr std::size_t kListedNodes = 6000;  // of a file, whose lists work on its own content
 constexpr std::uint64_t kFinest = 4000;     // a part of the whole: a quarter of a pixel
 
 class FlameJson {
@@ -85,7 +85,7 @@ class FlameJson {
     }
   }
 
-  // The way down to where the graph begins.
+  // The path from the root to the start of the graph.
   void path(NodeId at) {
     const Nodes& nodes = page_.data.profile().nodes();
     std::vector<NodeId> above;
@@ -123,7 +123,7 @@ class FlameJson {
     json_.column("modules", groups.size(), [&](std::size_t i) { json_.text(groups[i]); });
   }
 
-  // What colours tell apart by language.
+  // The languages, which have different colours.
   std::string kind(FunctionId f) const {
     const Functions& functions = page_.data.profile().functions();
     const std::string_view language = page_.data.profile().text(functions.language[f.index()]);
@@ -173,7 +173,7 @@ class FlameJson {
              (is_sampled(n) ? 8 : 0);
     });
     if (has_base) figure("base", [](const VisibleNode& n) { return n.base; });
-    // Where more can be had, by index.
+    // Which contexts have more below them, by index.
     json_.key("more");
     json_.StartObject();
     for (std::size_t i = 0; can_open && i < nodes.size(); ++i) {

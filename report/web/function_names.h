@@ -1,4 +1,4 @@
-// Functions on a page: names shortened so that no two are equal, links, and buttons for the lists.
+// Functions on a page: unambiguous shortened names, links, and buttons for the lists.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace fbleprof::web {
 
 class FunctionNames {
  public:
-  // Of those that the page shows, in at most `width` columns each.
+  // For the functions on the page, in at most `width` columns each.
   FunctionNames(const Page& page, std::vector<profile::FunctionId> shown, std::size_t width = 72);
 
-  // What people read. Not escaped for HTML.
+  // The display name. Not escaped for HTML.
   const std::string& label(profile::FunctionId function) const;
   // A link to the function's page; the whole name on hover.
   std::string link(profile::FunctionId function) const;
   // Buttons that put it on a list. Empty for groups and the root, and in files.
   std::string buttons(profile::FunctionId function) const;
-  // Attributes of a row that is about it, for the keyboard.
+  // Attributes of the function's row, for the keyboard.
   std::string row(profile::FunctionId function) const;
 
  private:

@@ -1,8 +1,8 @@
 // --export html: the pages in one file, without a server or the network.
 //
-// Whatever a profiled program called its functions must not run in somebody's browser. The pages
-// are the server's, which escapes every name; they stand in <template>s, where nothing runs; and
-// the policy at the head allows the one script and the one style of ours, told by their hashes.
+// The names of a profiled program's functions must not run as code in a browser. The pages are the
+// server's, which escapes every name; they are in <template>s, where nothing runs; and the policy
+// in the head allows only our script and our style, by their hashes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,12 +22,12 @@ using namespace profile;
 namespace {
 
 constexpr std::size_t kBlocks = 150;      // pages of single functions: the most expensive
-constexpr std::size_t kOtherMetrics = 3;  // beside the one that was chosen
+constexpr std::size_t kOtherMetrics = 3;  // in addition to the chosen one
 constexpr std::size_t kRows = 200;
 
 unsigned hex_digit(char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10); }
 
-// Policies want hashes in base 64.
+// Policies contain hashes in base 64.
 std::string base64_of_hex(std::string_view hex) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
@@ -44,7 +44,7 @@ std::string base64_of_hex(std::string_view hex) {
   return out;
 }
 
-// What stands between two marks of a page of the server.
+// The part of a server's page between two marks.
 std::string between(const std::string& page, std::string_view begin, std::string_view end) {
   const std::size_t at = page.find(begin);
   const std::size_t close = page.find(end, at == std::string::npos ? 0 : at);
@@ -61,7 +61,7 @@ std::shared_ptr<const Source> source_of(const report::Export& input) {
   return make_source(std::move(loaded), 0);
 }
 
-// The metrics that the file has pages of, the chosen one first.
+// The metrics that have pages in the file, the chosen one first.
 std::vector<std::string> metrics_of(const report::Export& input) {
   std::vector<std::string> names{input.metric.name};
   for (const Metric& metric : input.profile.metrics()) {
@@ -75,7 +75,7 @@ std::vector<std::string> metrics_of(const report::Export& input) {
   return names;
 }
 
-// The most expensive functions, by either figure.
+// The functions most expensive by either figure.
 std::vector<FunctionId> main_functions(const Data& data) {
   std::vector<analysis::FunctionRow> rows = data.costs().tables().functions();
   std::vector<FunctionId> chosen;
@@ -92,7 +92,7 @@ std::vector<FunctionId> main_functions(const Data& data) {
   return chosen;
 }
 
-// As the links of a page name it.
+// In the form of a page's links.
 std::string address(const Query& query) {
   const auto target = parse_target(url_of(query));
   std::string text = target->path;

@@ -1,4 +1,4 @@
-// A request and its answer, whatever carries them.
+// A request and its answer, independent of transport.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace fbleprof::web {
 
 struct HttpRequest {
-  std::string method;  // GET, HEAD, POST; others are refused before
+  std::string method;  // GET, HEAD, POST; others are refused earlier
   std::string target;
   std::string host, origin, cookie, fetch_site, accept, authorization;  // headers; "" = not sent
 };

@@ -1,4 +1,4 @@
-// What stands around every page: title, menu, metric, lists, command line.
+// The frame of every page: title, menu, metric, lists, command line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string program_text(const Page& page) {
   return fmt::format("{} profiles", runs.processes().size());
 }
 
-// What keeps the state in forms that ask by GET.
+// Hidden fields that keep the state in forms with GET.
 std::string hidden_inputs(const Query& query, std::string_view without) {
   std::string out;
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -135,7 +135,7 @@ std::string chip(const Page& page, std::size_t index, const FunctionId function)
                    page.href(page.query.without(index)));
 }
 
-// A chip that is no entry of a list.
+// A chip that is not an entry of a list.
 std::string removable(const Page& page, std::string_view kind, const std::string& text,
                       const Query& without, std::string_view what) {
   return fmt::format(
@@ -145,7 +145,7 @@ std::string removable(const Page& page, std::string_view kind, const std::string
 }
 
 std::string lists(const Page& page) {
-  // In a file the page's own script keeps them.
+  // In a file the page's own script maintains the lists.
   if (page.site.is_file) {
     return "<form id=lists></form><section class=lists aria-label=\"lists\"></section>";
   }
@@ -193,7 +193,7 @@ std::string lists(const Page& page) {
   return out + "</section>";
 }
 
-// From here on the page in sight shows what is added.
+// From then on the page shows only what is added.
 std::string since_now(const Page& page) {
   Query mark = page.query.to_page(
       "mark", page.query.page + (page.query.value.empty() ? "" : "/" + page.query.value));
@@ -206,7 +206,7 @@ std::string since_now(const Page& page) {
       page.href(mark));
 }
 
-// What the program can be told; nothing where it listens to nobody.
+// Commands for the program; none if it does not listen.
 std::string control_buttons(const Page& page) {
   std::string out;
   for (const std::string& action : page.site.actions) {

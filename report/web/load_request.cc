@@ -13,7 +13,7 @@ const Base* find_mark(const Site& site, const std::string& name) {
   return base != nullptr && base->is_mark ? base : nullptr;
 }
 
-// "@A..B": a window of what is served.
+// "@A..B": a window of the served profile.
 Status find_base(const Query& query, const Site& site, LoadRequest& request) {
   if (query.base.starts_with('@')) {
     auto span = transform::parse_span(std::string_view(query.base).substr(1));

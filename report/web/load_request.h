@@ -1,4 +1,4 @@
-// From what a page is asked for to what must be read for it.
+// Turns a page's query into the sources that it needs.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace fbleprof::web {
 
-// Fails if the query names a profile to compare with, or a mark, that there is not.
+// Fails if the query names a baseline or a mark that does not exist.
 Result<LoadRequest> load_request(const Query& query, const Site& site);
 
 // "from #2 to peak", "since mark 1 at 12:00:01": the window of a query; "" = it has none.
 std::string window_text(const Query& query, const Site& site);
-// What base= says: a profile's label, or a window.
+// The value of base=: a profile's label, or a window.
 std::string base_text(const Query& query, const Site& site);
 
 }  // namespace fbleprof::web

@@ -1,5 +1,5 @@
-// Waits and memory: the metrics of one subject side by side, each with who holds most of it. The
-// pages appear when a profile has such metrics.
+// Waits and memory: the metrics of one subject side by side, each with its most expensive
+// functions. The pages appear if a profile has such metrics.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool is_of_waits(const Metric& metric) {
   return metric.role == Role::kWaitTime || metric.role == Role::kUnseenTime;
 }
 
-// What is measured in bytes, and events beside it that have no other page.
+// Metrics in bytes, and events that have no other page.
 bool is_of_memory(const Metric& metric) {
   return metric.role == Role::kLevel || metric.unit == "bytes" ||
          (metric.role == Role::kEvent && metric.name.find("alloc") != std::string::npos);
@@ -37,7 +37,7 @@ std::vector<const Metric*> chosen(const Page& page, bool (*is_chosen)(const Metr
       found.push_back(&metric);
     }
   }
-  // Who holds something comes before who took it.
+  // Current holders come before allocators.
   std::stable_partition(found.begin(), found.end(),
                         [](const Metric* metric) { return metric->role == Role::kLevel; });
   return found;

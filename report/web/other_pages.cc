@@ -1,4 +1,4 @@
-// Comparing, exporting, finding.
+// The pages to compare, export and search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Those whose name holds the text, in whatever case, or that the pattern names; the most expensive
+// Functions whose names contain the text, ignoring case, or match the pattern; the most expensive
 // first.
 std::vector<analysis::FunctionRow> found(const Page& page) {
   const Profile& profile = page.data.profile();
@@ -134,7 +134,7 @@ std::string find_body(const Page& page) {
       fmt::format("<p class=lead>{} function{} of “{}”</p>", report::count(rows.size()),
                   rows.size() == 1 ? "" : "s", html_text(report::escape(page.query.value)));
   if (rows.empty()) out += "<p class=empty>None that was seen running.</p>";
-  // A whole pattern can stand on a list as well.
+  // A pattern can be put on a list as well.
   if (rows.size() > 1 && !page.site.is_file) {
     out += "<p class=actions>all of them: ";
     for (const auto list : {Listed::List::kSelect, Listed::List::kExclude, Listed::List::kFold}) {

@@ -1,4 +1,4 @@
-// Where to look first: what ran, the hottest path, the most expensive functions, what is odd.
+// Where to look first: the run, the hottest path, the most expensive functions, unusual facts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::string functions_card(const Page& page, const FunctionNames& names, const R
   return out + "</tbody></table></section>";
 }
 
-// Each step with what is left of the cost; what only calls the next one is grey.
+// Each step with the remaining cost; functions that only call the next one are grey.
 std::string hot_card(const Page& page, const FunctionNames& names,
                      const std::vector<NodeId>& path) {
   const Data& data = page.data;
@@ -169,7 +169,7 @@ std::string overview_body(const Page& page) {
   look.width = 0;
   std::string out = "<div class=facts>";
   std::string facts = report::heading(page.data.source().loaded.runs, look);
-  facts.erase(0, facts.find('\n') + 1);  // the title says the first line
+  facts.erase(0, facts.find('\n') + 1);  // the title repeats the first line
   out += html_text(facts) + "</div>";
   out += "<div class=cards><section class=\"card wide\"><h2><a href=\"" + page.href("flame") +
          "\">Flame graph</a> <small>click to look closer</small></h2>" + flame_canvas(page, true) +

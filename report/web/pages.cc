@@ -26,7 +26,7 @@ bool has_threads(const Page& page) { return page.data.source().loaded.runs.threa
 
 bool has_windows(const Page& page) { return !page.data.source().loaded.moments.empty(); }
 
-// Addresses that people know by another name.
+// Other names that users know for these addresses.
 struct Alias {
   std::string_view page, view, value;
 };
@@ -75,7 +75,7 @@ std::pair<const View*, std::string> view_of(const Query& query) {
     return {report::find_view(alias.view),
             alias.value.empty() ? query.value : std::string(alias.value)};
   }
-  // In comparisons the tables say what changed.
+  // In comparisons the tables show changes.
   std::string_view name = query.page;
   if (name == "diff") name = "dominated";
   if (name == "flame") name = "tree";

@@ -1,4 +1,4 @@
-// All pages: those that were written for a browser, and one for each view of the registry.
+// All pages: those written for a browser, and one for each view of the registry.
 #pragma once
 
 #include <string>
@@ -12,31 +12,31 @@
 
 namespace fbleprof::web {
 
-// A page that was written for a browser. It says more than the text of its view.
+// A page written for a browser. It shows more than the text of its view.
 struct PageKind {
   std::string_view name;
   std::string_view title;
   std::string_view key;   // of the keyboard; "" = none
-  std::string_view view;  // whose command line and JSON it has; "" = none
+  std::string_view view;  // the view of its command line and JSON; "" = none
   std::string (*body)(const Page&);
-  // Where it is worth a place in the menu; null: always.
+  // Whether the menu lists it; null: always.
   bool (*is_useful)(const Page&) = nullptr;
   bool in_menu = true;
 };
 const std::vector<PageKind>& page_kinds();
 const PageKind* find_page(std::string_view name);
 
-// The view that a page is of, and its value. Null: there is none.
+// A page's view, and its value. Null: there is none.
 std::pair<const report::View*, std::string> view_of(const Query& query);
 
-// What it needs of a source.
+// The source that it needs.
 report::Needs needs_of(const Query& query);
 
-// The body of the page as HTML, or why there is none.
+// The body of the page as HTML, or the reason why it cannot be made.
 Result<std::string> page_body(const Page& page);
 // Its document as JSON.
 Result<std::string> page_json(const Page& page);
-// What people call the page.
+// The page's title.
 std::string page_title(const Page& page);
 
 // A page around a body: head, menu, lists, command line.

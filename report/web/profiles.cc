@@ -36,7 +36,7 @@ std::string key_of(const LoadRequest& request, std::uint64_t generation) {
   return key;
 }
 
-// The totals of all metrics: what changes when a program goes on.
+// The totals of all metrics, which change while a program runs.
 std::vector<std::uint64_t> totals(const Profile& profile) {
   std::vector<std::uint64_t> all;
   for (const Metric& metric : profile.metrics()) all.push_back(analysis::total(profile, metric));
@@ -200,7 +200,7 @@ bool Profiles::refresh() {
     return false;
   }
   auto now = make_source(std::move(*loaded), generation_ + 1);
-  // In its place before anyone asks for it.
+  // Replaces the old one before it is requested.
   (void)sources_.get(key_of({}, now->generation), [&]() -> Shared<Source> { return now; });
   generation_ = now->generation;
   return true;

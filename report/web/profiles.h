@@ -1,10 +1,10 @@
-// The profiles that pages are made of: each stage of what the command line does, kept for the next
-// request that needs the same.
+// The profiles that pages are made of: each stage of the command line's work, kept for later
+// requests that need the same.
 //
 //     files ──► Source (read, named, merged) ──► Data (filtered, in one metric) ──► pages
 //
-// A source that changes on disk is a new generation; pages of the old one stay valid until they are
-// done.
+// A source that changes on disk becomes a new generation; pages of the old one stay valid until
+// they are complete.
 #pragma once
 
 #include <atomic>
@@ -30,13 +30,13 @@ namespace fbleprof::web {
 
 struct LoadRequest {
   report::Needs needs;
-  std::vector<std::string> files;  // in place of those that are served; empty: those
+  std::vector<std::string> files;  // instead of the served files; empty: the served files
   transform::Span window;
-  std::vector<std::string> since;  // file by file an earlier copy: the window begins there
+  std::vector<std::string> since;  // by file, an earlier copy: the window begins there
   std::vector<std::string> base;   // files to compare with; empty: nothing is compared
   transform::Span base_window;
 };
-// Reads the files that are served. May be called by several threads at once.
+// Reads the served files. Thread-safe.
 using Load = std::function<Result<report::Loaded>(const LoadRequest&)>;
 
 struct Source {
@@ -46,10 +46,10 @@ struct Source {
   std::unordered_map<std::uint64_t, profile::FunctionId> by_id;
   std::vector<std::uint64_t> totals;  // by metric
 
-  // The function that an id pattern names; none: it is no id, or of no function here.
+  // The function that an id pattern names; none: not an id, or of no function here.
   profile::FunctionId function(std::string_view pattern) const;
   std::string id(profile::FunctionId function) const;
-  // All of a metric of the profile.
+  // The total of a metric in the profile.
   std::uint64_t total_of(const profile::Metric& metric) const {
     return totals[static_cast<std::size_t>(&metric - loaded.profile.metrics().data())];
   }
@@ -58,8 +58,8 @@ struct Source {
 // Names its functions and sums its metrics.
 std::shared_ptr<const Source> make_source(report::Loaded loaded, std::uint64_t generation);
 
-// A source as the lists leave it, measured by one metric. What pages share is made when it is first
-// asked for.
+// A source with the lists applied, measured by one metric. Data that pages share is made on first
+// use.
 class Data {
  public:
   Data(std::shared_ptr<const Source> source, profile::Profile filtered, const std::string& metric,
@@ -71,16 +71,16 @@ class Data {
   const analysis::Costs& costs() const { return costs_; }
   std::uint64_t total() const { return total_; }  // before filtering
   bool kept_is_bound() const { return kept_is_bound_; }
-  // Of the metric that is compared with; null: nothing is compared.
+  // Of the baseline's metric; null: there is no comparison.
   const profile::Metric* base_metric() const { return base_metric_; }
 
   // By node; empty without a baseline.
   const std::vector<std::uint64_t>& base_inclusive() const;
-  // By node: 1 = only samples saw the context. Empty where no calls were counted at all.
+  // By node: 1 = only samples saw the context. Empty if no calls were counted at all.
   const std::vector<std::uint8_t>& sampled() const;
-  // By node: a hash of the ids on its path, by which links name a context.
+  // By node: a hash of the ids on its path, which identifies a context in links.
   const std::vector<std::uint64_t>& node_ids() const;
-  // The context of that name; none: it is gone.
+  // The context with that hash; none: it is gone.
   profile::NodeId node(std::string_view name) const;
 
  private:
@@ -104,9 +104,9 @@ class Profiles {
   Result<std::shared_ptr<const Data>> data(const Query& query, const LoadRequest& request);
 
   std::uint64_t generation() const { return generation_; }
-  // Reads the files again. True: there is something new.
+  // Reads the files again. True: something is new.
   bool refresh();
-  // Whether a program that writes one of the files runs.
+  // Whether a program that writes one of the files is running.
   bool is_live();
 
  private:
@@ -115,7 +115,7 @@ class Profiles {
 
   const Load load_;
   std::atomic<std::uint64_t> generation_ = 1;
-  // What a large profile needs is held for a few of them: a context takes some 100 bytes in each.
+  // Only a few large results are kept: a context takes some 100 bytes in each.
   static constexpr std::size_t kMostContexts = 3'000'000;
   static std::size_t weight_of_source(const Shared<Source>& source);
   static std::size_t weight_of_data(const Shared<Data>& data);
@@ -123,7 +123,7 @@ class Profiles {
   Cache<Shared<Data>> data_{8, kMostContexts, weight_of_data};
 };
 
-// "0123456789ab": a context in a link.
+// "0123456789ab": the hash of a context in a link.
 std::string node_name(std::uint64_t id);
 
 }  // namespace fbleprof::web

@@ -127,7 +127,7 @@ Result<Query> parse_query(const Target& target) {
       if (value != "json" && value != "html") return bad(name, value, "json or html");
       query.json = value == "json";
     }
-    // Others may be of a newer page: a link from there still works here.
+    // Unknown parameters may come from a newer page: its links still work here.
   }
   return query;
 }

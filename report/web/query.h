@@ -1,8 +1,8 @@
-// What a page is asked for: all state of the page is here, and all of it stands in its address.
+// A page's query: the whole state of the page, all of it in its address.
 //
 //     /PAGE[/VALUE]?sel=X&exc=Y&fold=Z&keep=Q&metric=M&base=FILE&...
 //
-// Patterns are those of the command line; links name single functions by id (id:0123456789ab).
+// Patterns are those of the command line; links identify single functions by id (id:0123456789ab).
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace fbleprof::web {
 
-// One entry of the lists. They keep the order in which they were added, so that the last can be
-// taken back.
+// One entry of the lists. Entries keep the order in which they were added, so that the last can be
+// undone.
 struct Listed {
   enum class List { kSelect, kExclude, kFold, kKeep } list = List::kSelect;
   std::string pattern;
@@ -32,7 +32,7 @@ struct Query {
   std::string value;  // the rest
   std::vector<Listed> lists;
   std::string metric;  // "" = the profile's own
-  std::string base;    // what to compare with, as /diff names it
+  std::string base;    // the baseline, as /diff names it
   std::string thread;  // only this one, as /by/thread names it
   std::string sort;
   std::string at;                    // a context (see node_ids.h)
@@ -46,19 +46,19 @@ struct Query {
   double min_percent = -1;  // < 0: the page's own
   bool json = false;
 
-  // The same, elsewhere: keeps lists, metric, base, thread, window.
+  // The same state for another page: keeps lists, metric, base, thread, window.
   Query to_page(std::string page, std::string value = {}) const;
   Query with(Listed entry) const;
   Query without(std::size_t entry) const;
 };
 
-// Fails on what is no query, in one line.
+// Fails, in one line, if the address is not a query.
 Result<Query> parse_query(const Target& target);
 
-// Its address; always the same for the same query.
+// Its address; always the same for equal queries.
 std::string url_of(const Query& query);
 
-// What is not of the page itself: names and values.
+// The state without the page: names and values.
 using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 Parameters state_parameters(const Query& query);
 // The same, as "&sel=..."; "" = nothing.

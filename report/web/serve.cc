@@ -39,8 +39,8 @@ std::string time_of_day() {
 
 constexpr char kDefaultName[] = "mlmon.out";
 
-// Opens the link where somebody sits in front of a screen. A browser that is not there is no
-// failure: the link was printed.
+// Opens the link if a user sits at a screen. A missing browser is not an error: the link was
+// printed.
 void open_browser(const std::string& link) {
   const bool has_screen =
       std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
@@ -63,7 +63,7 @@ std::string time_of(const fs::path& path) {
   return local != nullptr && std::strftime(text, sizeof text, "%F %T", local) != 0 ? text : "";
 }
 
-// What can be compared with: what was named, and the other profiles beside those that are served.
+// Baselines: the named files, and the other profiles beside the served ones.
 std::vector<Base> find_bases(const ServeOptions& options) {
   std::vector<Base> bases;
   const auto add = [&](const std::string& file) {
@@ -95,7 +95,7 @@ std::vector<Base> find_bases(const ServeOptions& options) {
   return bases;
 }
 
-// Copies of live files, to compare with later. They go when the server does.
+// Copies of live files, as baselines. Removed with the server.
 class Marks {
  public:
   explicit Marks(std::vector<std::string> files) : files_(std::move(files)) {}
@@ -126,7 +126,7 @@ class Marks {
     return {"mark", std::nullopt, "cannot copy the profile", "is the disk full?"};
   }
 
-  // As much of it as is used: a live file is much larger than what is in it.
+  // Only the used part: a live file is much larger than its content.
   static Status copy_profile(const std::string& file, const std::string& copy) {
     auto image = profile::FileImage::load(file);
     if (!image) return image.error();
@@ -151,7 +151,7 @@ class Marks {
   unsigned number_ = 0;
 };
 
-// The recorder of the program that writes the only file.
+// The recorder that writes the file, if there is only one.
 class RecorderControl : public Control {
  public:
   explicit RecorderControl(std::vector<std::string> files) : files_(std::move(files)) {}
@@ -224,7 +224,7 @@ Status serve(const ServeOptions& options, Load load) {
   App app(
       access, site, std::move(load), [&] { return marks.save(); },
       std::make_unique<RecorderControl>(options.files));
-  // What cannot be read is said here, and not in a browser.
+  // Unreadable files are reported here, not in a browser.
   if (Status bad = app.open()) return bad;
 
   const bool is_v6 = address->host.find(':') != std::string::npos;

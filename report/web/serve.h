@@ -1,4 +1,4 @@
-// --serve: from options to a server that runs until somebody stops it.
+// --serve: turns options into a server that runs until the user stops it.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct ServeOptions {
 // Prints the link on stdout and serves. Fails if it cannot.
 Status serve(const ServeOptions& options, Load load);
 
-// "HOST:PORT" taken apart; fails on what is neither.
+// "HOST:PORT" split into its parts; fails on anything else.
 struct Address {
   std::string host = "127.0.0.1";
   unsigned short port = 0;

@@ -1,4 +1,4 @@
-// The only file that knows Beast.
+// The only file that uses Beast.
 #include "report/web/server.h"
 
 #include <atomic>
@@ -36,7 +36,7 @@ constexpr seconds kPatience{30};         // for a request, for its answer to be 
 constexpr seconds kHeartbeat{15};        // of event streams
 constexpr std::size_t kMostUnsent = 64;  // events of a stream that nobody reads
 
-// What every answer says: nothing of it may be framed, guessed at, kept, or read by another site.
+// Headers of every answer: it must not be framed, sniffed, stored, or read by another site.
 constexpr std::pair<const char*, const char*> kAlways[] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -44,7 +44,7 @@ constexpr std::pair<const char*, const char*> kAlways[] = {
     {"X-Content-Type-Options", "nosniff"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
-    // With no referrer at all, forms of the page itself would say that they come from nowhere.
+    // Without any referrer, forms of the page itself would appear to come from nowhere.
     {"Referrer-Policy", "same-origin"},
     {"Cache-Control", "no-store"}};
 
@@ -95,11 +95,11 @@ class BeastServer : public Server {
   asio::signal_set signals_;
   asio::thread_pool workers_;
   Handler handler_;
-  std::set<std::shared_ptr<Connection>> open_;  // touched by the thread of context_ alone
+  std::set<std::shared_ptr<Connection>> open_;  // used only by the thread of context_
   std::atomic<std::size_t> listeners_ = 0;
 };
 
-// One browser's connection: request, answer, request. All but the making of answers runs on the
+// One browser's connection: request, answer, request. Everything except making answers runs on the
 // server's thread.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -166,7 +166,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     request.accept = text(http::field::accept);
     request.authorization = text(http::field::authorization);
     request.fetch_site = std::string(message["Sec-Fetch-Site"]);
-    stream_.expires_never();  // making an answer may take as long as it takes
+    stream_.expires_never();  // making an answer has no time limit
     asio::post(server_.workers(), [self = shared_from_this(), request = std::move(request)] {
       HttpResponse response;
       try {
@@ -218,7 +218,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                              });
   }
 
-  // A browser that leaves is seen by the end of what it sends.
+  // Notices a browser that leaves by the end of its data.
   void watch() {
     stream_.async_read_some(asio::buffer(&ignored_, 1),
                             [self = shared_from_this()](beast::error_code error, std::size_t) {

@@ -1,5 +1,5 @@
-// An HTTP server on one address. Connections are served by one thread that never waits; what is
-// asked for is made by others.
+// An HTTP server on one address. One thread that never blocks serves connections; other threads
+// make the answers.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace fbleprof::web {
 
 class Server {
  public:
-  // Called by several threads at once.
+  // Must be thread-safe.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   // Binds. Port 0: any that is free.
@@ -23,9 +23,9 @@ class Server {
   virtual unsigned short port() const = 0;
   // Serves until SIGINT or SIGTERM.
   virtual void run(Handler handler) = 0;
-  // Sends an event to all open streams. Any thread.
+  // Sends an event to all open streams. Thread-safe.
   virtual void publish(const std::string& event) = 0;
-  // Streams that are open.
+  // The number of open streams.
   virtual std::size_t listeners() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What all pages of a server (or of a file with pages in it) have in common.
+// Data that all pages of a server (or of a file with pages) share.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@
 
 namespace fbleprof::web {
 
-// What can be done to the program that is profiled: start, stop, snapshot. A page shows buttons
-// only for what is possible.
+// The commands for the profiled program: start, stop, snapshot. A page shows buttons only for
+// possible ones.
 class Control {
  public:
   virtual ~Control() = default;
-  // "start", "stop", "snapshot": those that the program takes now.
+  // "start", "stop", "snapshot": the commands possible at present.
   virtual std::vector<std::string> actions() const = 0;
   virtual Status run(const std::string& action) = 0;
 };
 
-// A profile to compare with: a file beside those that are served, or a mark.
+// A baseline: a file beside the served ones, or a mark.
 struct Base {
-  std::string name;                // as base= says it
-  std::vector<std::string> files;  // of a mark: a copy of each that is served
+  std::string name;                // as in base=
+  std::vector<std::string> files;  // of a mark: a copy of each served file
   std::string label;               // for people
   bool is_mark = false;
 };
 
 struct Site {
   std::string version;
-  std::vector<std::string> files;  // that are served
+  std::vector<std::string> files;  // the served files
   std::vector<Base> bases;
   std::vector<std::string> actions;  // of the control
   bool is_live = false;
@@ -41,20 +41,21 @@ struct Site {
   const Base* find_base(std::string_view name) const;
 };
 
-// What one page is made of.
+// The input of one page.
 struct Page {
   const Query& query;
   const Data& data;
   const Site& site;
 
-  // The address of another page, as links hold it: escaped.
+  // The address of another page for links: escaped.
   std::string href(const Query& to) const;
   std::string href(const std::string& page, const std::string& value = {}) const;
-  // How people read an amount of the metric.
+  // An amount of the metric as shown to people.
   std::string amount(std::uint64_t cost) const;
   std::string share(std::uint64_t cost) const;  // "12.3%" of what was kept
   double percent(std::uint64_t cost) const;
-  // HTML: how often, "·" where only samples saw it beside calls that were counted, else nothing.
+  // HTML: the number of calls; "·" if only samples saw it in a profile with counted calls, else
+  // nothing.
   std::string calls(std::uint64_t calls, bool is_sampled) const;
   std::string calls(const analysis::VisibleNode& node) const;
 };

@@ -1,4 +1,4 @@
-// A function's source with what each line costs, inlined functions below their lines, and its
+// A function's source with the cost of each line, inlined functions below their lines, and its
 // instructions.
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ std::uint64_t number(const Table& table, const std::vector<Cell>& row, std::stri
   return found == nullptr ? 0 : found->number.value_or(0);
 }
 
-// Blanks at the front stay: this is code.
+// Keeps leading blanks: the text is code.
 std::string lines_html(const Page& page, const Table& table, std::uint64_t whole) {
   std::string out =
       "<h2>Source</h2><div class=scroll><table class=\"data code\"><thead><tr><th scope=col "
@@ -98,7 +98,7 @@ std::string instructions_html(const Page& page, const Table& table, std::uint64_
   return out + "</details>";
 }
 
-// Whether no sample kept its address.
+// Whether all samples lack an address.
 bool in_need_of_leaves(const Page& page) {
   const auto& profile = page.data.profile();
   const auto& kinds = profile.functions().kind;

@@ -1,4 +1,4 @@
-// Threads: when each ran, and what it did.
+// Threads: when each ran, and how long it computed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kThreads = 200;
 
-// A line a thread: from its start to its end, filled as much as it computed.
+// One line per thread: from its start to its end, filled in proportion to its CPU time.
 std::string timeline(const Page& page) {
   const Profile& runs = page.data.source().loaded.runs;
   std::uint64_t end = 1;

@@ -1,4 +1,5 @@
-// The tree of contexts: the most expensive ones, opened as far as fits; the rest is a link away.
+// The tree of contexts: the most expensive ones, opened as far as space allows; links lead to the
+// rest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +66,7 @@ class TreeHtml {
     return order;
   }
 
-  // Recursion may be deep, so this keeps a stack of its own.
+  // Uses an explicit stack, since recursion may be deep.
   void put(std::size_t top, std::size_t top_level, std::string& out) {
     struct Pending {
       std::size_t node, level;
@@ -89,7 +90,7 @@ class TreeHtml {
   }
 
   std::string indent(std::size_t level) const {
-    // A column of SVG, as the policy allows no inline styles.
+    // A column of SVG, as the policy forbids inline styles.
     constexpr std::size_t kStep = 14, kMost = 40;
     return fmt::format("<svg class=indent width={} height=1 aria-hidden=true></svg>",
                        kStep * std::min(level, kMost));
@@ -155,7 +156,7 @@ class TreeHtml {
   bool compares_ = false;
 };
 
-// The way down to where the tree begins.
+// The path from the root to the start of the tree.
 std::string trail(const Page& page, NodeId at) {
   const Nodes& nodes = page.data.profile().nodes();
   std::vector<NodeId> above;

@@ -1,4 +1,4 @@
-// The address that a browser asks for, taken apart and put together. Pure.
+// Parses and builds the address that a browser requests. Pure.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ struct Target {
   std::string_view get(std::string_view name) const;
 };
 
-// Nothing: no valid target (bad escapes, control characters, no path).
+// Nothing: not a valid target (bad escapes, control characters, no path).
 std::optional<Target> parse_target(std::string_view text);
 
-// Everything but letters, digits and -._~:,* as %XX.
+// Everything except letters, digits and -._~:,* as %XX.
 std::string percent_encoded(std::string_view text);
 
 }  // namespace fbleprof::web

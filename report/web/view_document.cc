@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kRows = 100;
 
-// The invariants of each file that is served.
+// The invariants of each served file.
 std::vector<FileChecks> checks_of(const Site& site) {
   std::vector<FileChecks> all;
   for (const std::string& file : site.files) {

@@ -1,4 +1,4 @@
-// Asks a view for its document, as the command line does.
+// Requests a view's document, as the command line does.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace fbleprof::web {
 
-// A document and what it refers to.
+// A document and the objects that it refers to.
 struct ViewDocument {
   std::unique_ptr<symbolize::ModuleCode> code;
   std::unique_ptr<report::Request> request;

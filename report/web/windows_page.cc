@@ -1,5 +1,5 @@
-// Windows: the moments at which values were taken down, what was added between them, and ways to
-// look at a part of the run alone or beside another.
+// Windows: the moments of snapshots, what was added between them, and links to a part of the run,
+// alone or compared with another.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using transform::Moment;
 
 namespace {
 
-// What the metric came to at a moment, and from the one before to it.
+// The metric's total at a moment, and its increase since the previous one.
 struct Part {
   const Moment* begin;  // null: the start
   const Moment* end;    // null: the end
@@ -40,7 +40,7 @@ std::vector<Part> parts_of(const Page& page) {
     before = now;
     begin = &moment;
   }
-  // Only the profile of the whole run tells what came to its end.
+  // Only the profile of the whole run has the totals at its end.
   if (page.query.from.empty() && page.query.to.empty()) {
     parts.push_back({begin, nullptr, page.data.total() - std::min(page.data.total(), before)});
   }

@@ -5,7 +5,7 @@ _fble_prof() {
   local cur prev words cword split
   _init_completion -s -n : || return
 
-  # `fble-prof push` is another program.
+  # `fble-prof push` has its own options.
   if ((cword > 1)) && [[ ${words[1]} == push ]]; then
     if [[ $prev == --format ]]; then
       mapfile -t COMPREPLY < <(compgen -W 'pprof otlp' -- "$cur")
@@ -22,7 +22,7 @@ _fble_prof() {
     _pids
     return
   fi
-  # And so is `fble-prof ctl`.
+  # So has `fble-prof ctl`.
   if ((cword > 1)) && [[ ${words[1]} == ctl ]]; then
     if ((cword == 2)); then
       _filedir

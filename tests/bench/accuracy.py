@@ -37,10 +37,10 @@ def of_workload(context, workload):
     print(f"  {workload.name}: plain, perf, {', '.join(map(str, RATES))} Hz", flush=True)
     hooked = hooked_functions(workload.binary(context, "fentry"))
     with measure.scratch(context.cache) as cwd:
-        # The median of several: some programs' plain runs differ by a fifth.
+        # The median of several: the plain runs of some programs differ by a fifth.
         plain_cpu = statistics.median(workload.run(context, "plain", LENGTH, cwd=cwd).cpu
                                       for _ in range(PLAIN_RUNS))
-        # After them: perf would see a first run read its input from the disk.
+        # Runs after them: otherwise perf's first run would read its input from the disk.
         reference = perf_shares(context, workload, cwd, hooked)
     result = {"rates": {}, "plain_cpu": plain_cpu, "perf_samples": reference["samples"]}
     top = sorted(reference["shares"], key=reference["shares"].get, reverse=True)[:TOP]
@@ -98,7 +98,7 @@ def errors(shares, reference, top):
             "mean_points": sum(differences) / len(differences)}
 
 
-# Names: clones (.part.0, .cold, .isra.0) are their function; C++ names are demangled.
+# Names: a clone (.part.0, .cold, .isra.0) counts as its function; C++ names are demangled.
 def plain_name(linkage_name):
     return re.split(r"\.(?:part|isra|constprop|cold|lto_priv|localalias)\b", linkage_name)[0]
 

@@ -166,7 +166,7 @@ class Builder:
             shutil.copytree(self.source("cppcheck"), tree, symlinks=True)
         hooks = [] if variant == "plain" else COMPILE["fentry"]
         (tree / "cppcheck").unlink(missing_ok=True)
-        # It looks for its configuration where it was built.
+        # cppcheck looks for its configuration in its build directory.
         run(["make", f"-j{self.jobs}", "cppcheck", f"CXXFLAGS={' '.join(['-O2 -DNDEBUG -w', *hooks])}",
              f"LDFLAGS={' '.join(LINK.get(variant, []))}", f"FILESDIR={tree}"], cwd=tree)
         output.parent.mkdir(exist_ok=True)

@@ -10,10 +10,10 @@ import measure
 import our_report
 import verdicts
 
-# One core: a thread that moves to the other finds cold caches there. uftrace needs more than one: its
-# writers are threads beside the program.
+# One core: a thread that moves to the other finds cold caches there. uftrace needs more than one,
+# as its writer threads run beside the program.
 PINNED = ["taskset", "-c", "1"]
-# gcc's hooks work with the plain profile start of libc, too: gprof gets the objects that we get.
+# gcc's hooks also work with the plain profile start of libc: gprof gets our objects.
 VARIANTS = {"plain": ([], []), "fentry": (["-pg", "-mfentry"], []),
             "gprof": (["-pg", "-mfentry"], ["-pg"])}
 MEMORY = "2G"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# large_debug_info.sh REPORT FBLE_PROF DIRECTORY [COPIES]: what a report of a program with much debug
-# info takes, at first and again. Makes the program (2.2 GB with 130 copies, in two minutes; needs
-# lld): one piece of templates, and copies of it that the linker cannot merge.
+# large_debug_info.sh REPORT FBLE_PROF DIRECTORY [COPIES]: the cost of a report of a program with
+# much debug info, the first and the second time. Makes the program (2.2 GB with 130 copies, in two
+# minutes; needs lld): one piece of templates, and copies of it that the linker cannot merge.
 set -eu
 report=$1 fble_prof=$2 copies=${4:-130}
 cd "$3"

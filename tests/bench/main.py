@@ -116,7 +116,7 @@ def main():
         "compilers": lambda: compilers.measure_compilers(context),
         "memory": lambda: memory.measure_memory(context),
     }
-    # What is named is measured again, in a run that was whole.
+    # The named parts are measured again, in a run that was complete.
     again = arguments.resume and arguments.only
     complete = not arguments.quick and (again or not arguments.only)
     results_file = context.cache / ("results.json" if complete else "results.partial.json")

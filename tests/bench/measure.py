@@ -95,5 +95,5 @@ def ratios(numerators, denominators):
 def bytes_under(path):
     path = pathlib.Path(path)
     files = [path] if path.is_file() else [f for f in path.rglob("*") if f.is_file()]
-    # What the file takes on the disk: ours is sparse while it is live.
+    # The file's size on disk: ours is sparse while it is live.
     return sum(f.stat().st_blocks * 512 for f in files)

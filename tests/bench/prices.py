@@ -17,7 +17,7 @@ def measure_xray(context, workloads):
 
 
 def of_workload(context, workload, peers):
-    # What takes part of a workload only is divided by the plain run of the same part.
+    # A peer that runs only a part of a workload is divided by the plain run of the same part.
     peers = [peer for peer in peers if peer.variant in workload.variants + ("clang", "xray")]
     runs = collections.defaultdict(list)
     facts, died = {}, {}

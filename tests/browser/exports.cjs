@@ -29,7 +29,7 @@ async function checkPage(browser, name, totals) {
   const page = await open(browser, trouble);
   await page.goto("file://" + path.join(work, name + ".html"));
   await page.waitForSelector("html[data-ready]");
-  // The flame graph of each metric that the file has holds all of it.
+  // The flame graph of each metric in the file shows all of it.
   const metrics = await page.$$eval(".metric option", (options) => options.map((option) => option.value));
   assert.ok(metrics.includes(totals.metric), `${name}.html: ${metrics}`);
   const data = await page.$eval("main .flame-data", (script) => JSON.parse(script.textContent));
@@ -47,7 +47,7 @@ async function checkPage(browser, name, totals) {
   assert.deepStrictEqual(trouble, [], name + ".html");
 }
 
-// speedscope's own export of what it imported: every profile's end.
+// speedscope's export of its import: the end value of every profile.
 async function checkSpeedscope(browser, name, totals) {
   const trouble = [];
   const page = await open(browser, trouble);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The HTML page and speedscope, in Chromium, show what the views say.
+# In Chromium, the HTML page and speedscope show the same figures as the views.
 set -u
 : "${LIB:?path of libfbleprof.so}" "${REPORT:?path of fble-prof-report}" "${CACHE:?a directory}"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -63,7 +63,7 @@ expect("the chosen metric is selected", True, f"Selected thread: t-0 ({threads[0
 for number, metric in enumerate(threads):
     found = json.loads(profiler("thread", "functions", "--json", "--limit", "0", "--include-idle",
                                 "--thread", f"t-{number}"))
-    # Sampled addresses have names of their own in a view; in the export they are their function.
+    # Sampled addresses have their own names in a view; in the export they have their function's.
     options = [option for option in OPTIONS if option != "--leaves"]
     ours = json.loads(run(REPORT, "--self", "--all", "--format", "json", *options,
                           "--metric", metric, PROFILE))
@@ -76,7 +76,7 @@ for number, metric in enumerate(threads):
         if sum(dominated) == 0:
             continue
         expect(f"{metric} of {name}", sum(own), sum(theirs[name][0]))
-        # Functions that share a name may stand on the same paths.
+        # Functions that share a name may be on the same paths.
         if len(own) == 1 and len(theirs[name][1]) == 1:
             expect(f"{metric} of {name} and below", dominated, theirs[name][1])
 profiler("stop", "--all")

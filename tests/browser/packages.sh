@@ -1,5 +1,5 @@
 #!/bin/bash
-# packages.sh DIRECTORY: what package.json names, in DIRECTORY/node_modules, once.
+# packages.sh DIRECTORY: installs the packages of package.json in DIRECTORY/node_modules, once.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"

@@ -1,4 +1,5 @@
-// page.cjs CHROMIUM REPORT LIB WORK: uses the page as people do, with the mouse, the keyboard, a screen reader's rules.
+// page.cjs CHROMIUM REPORT LIB WORK: uses the page as people do: with the mouse, the keyboard and
+// by a screen reader's rules.
 "use strict";
 const assert = require("assert");
 const fs = require("fs");
@@ -33,7 +34,7 @@ async function open(browser, options = {}) {
 const ready = (page) => page.waitForSelector("html[data-ready]");
 
 async function accessible(browser, served, paths) {
-  // axe runs as a script of its own, which the page's policy rightly forbids.
+  // axe needs a script of its own, which the page's policy rightly forbids.
   for (const colorScheme of ["light", "dark"]) {
     const page = await open(browser, { bypassCSP: true, colorScheme });
     await page.goto(served.link);
@@ -68,12 +69,12 @@ async function lists(page, served) {
   await page.goBack();
   await page.waitForURL(/exc=id/);
   assert.strictEqual(await page.locator(".chip").count(), 1);
-  // From list to list, by the chip's own signs, and off it.
+  // The chip's signs move the entry from list to list and remove it.
   await page.getByRole("link", { name: "folded instead" }).click();
   await page.waitForURL(/fold=id/);
   await page.getByRole("link", { name: "take it off the list" }).click();
   await page.waitForURL((url) => url.search === "");
-  // A link says it all: another browser sees the same.
+  // A link holds the whole state: another browser sees the same.
   await page.goto(served.at("/self?sel=parse&metric=samples"));
   const sent = page.url(), shown = await names();
   await page.goto(served.at("/overview"));
@@ -171,7 +172,7 @@ async function live(browser) {
   const id = await page.getAttribute("tr.current", "data-id");
   await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, before, { timeout: 15000 });
   assert.strictEqual(await page.getAttribute("tr.current", "data-id"), id, "the current row stays");
-  // Paused, nothing moves; a mark is something to compare with.
+  // While paused, nothing changes; a mark serves as a baseline.
   await page.click("#pause");
   const paused = await total();
   await page.waitForTimeout(2500);
@@ -204,7 +205,7 @@ async function inAFile(browser) {
   await page.waitForFunction(() => document.querySelector("h1").textContent === "lex");
   await page.goBack();
   await page.waitForFunction(() => document.querySelector("h1").textContent === "Self");
-  // Lists work on what is in the file: one click, a chip, undo, and links keep them.
+  // Lists work on the file's own content: one click, a chip, undo; links keep them.
   const names = () => page.locator("main td.name a.fn").allTextContents();
   const row = (name) => page.locator("main tr[data-id]", { has: page.getByRole("link", { name, exact: true }) });
   assert.ok((await names()).includes("lex"));

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The page, in Chromium, with a served profile, a program that runs, and in a file.
+# Tests the page in Chromium: a served profile, a running program, and a file.
 set -u
 : "${LIB:?path of libfbleprof.so}" "${REPORT:?path of fble-prof-report}" "${CACHE:?a directory}"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The page's modules have no type errors, as TypeScript sees them.
+# TypeScript finds no type errors in the page's modules.
 set -u
 : "${CACHE:?a directory}"
 here=$(cd "$(dirname "$0")" && pwd)

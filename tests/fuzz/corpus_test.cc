@@ -1,4 +1,4 @@
-// Replays the corpus: what the fuzzers found stays found.
+// Replays the corpus, so that fixed defects do not return.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,7 +30,7 @@ TEST(Corpus, IsReadWithoutACrash) {
   }
 }
 
-// A mlmon.out, cut off anywhere, is a profile with one warning or one clear line.
+// A mlmon.out cut off anywhere gives a profile with one warning, or one clear line.
 TEST(Corpus, WholeProfileIsReadHoweverShort) {
   auto bytes = bytes_of(std::filesystem::path(FBLEPROF_CORPUS) / "native" / "everything");
   ASSERT_GT(bytes.size(), 4096u);
@@ -47,7 +47,7 @@ TEST(Corpus, WholeProfileIsReadHoweverShort) {
   }
 }
 
-// Flips that no fuzzer need look for.
+// Flips that need no fuzzer.
 TEST(Corpus, IsReadWithAnyByteChanged) {
   for (const NamedTarget& target : kTargets) {
     const auto folder = std::filesystem::path(FBLEPROF_CORPUS) / target.name;

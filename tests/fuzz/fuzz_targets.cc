@@ -32,7 +32,7 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Preorder and ids must hold whatever was read: everything else relies on them.
+// Preorder and ids must be valid for any input: all other code relies on them.
 void check(const Profile& profile) {
   const profile::Nodes& nodes = profile.nodes();
   const std::size_t count = nodes.count();
@@ -88,7 +88,7 @@ void native(std::span<const std::uint8_t> bytes) {
   const auto image = profile::FileImage::from_bytes(std::as_bytes(bytes), "fuzz");
   if (!image) return;
   const profile::ReadResult read = profile::read_image(*image, how);
-  // One for damage, one for what a newer version wrote, and one for each sum that did not fit.
+  // One for damage, one for records of a newer version, and one for each sum that did not fit.
   demand(read.profile.warnings().size() <= 10 + read.profile.metrics().size());
   profile::verify(*image, read);
   use(read.profile);

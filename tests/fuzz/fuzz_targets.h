@@ -1,5 +1,5 @@
-// What is fuzzed: each takes any bytes, and must neither crash nor use memory out of proportion.
-// The fuzzers (preset `fuzz`) and the replay of the corpus in the unit tests call the same.
+// The fuzz targets: each takes any bytes, and must neither crash nor use excessive memory. The
+// fuzzers (preset `fuzz`) and the replay of the corpus in the unit tests call the same functions.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Allocations by context: exact where there are hooks, sampled elsewhere.
+# Allocations by context: exact with hooks, sampled elsewhere.
 . "$(dirname "$0")/lib.sh"
 wrappers=$(dirname "$LIB")/libfbleprof_alloc.so
 
 # recording MODE: the settings of a run that records allocations.
 recording() { settings=("LD_PRELOAD=$LIB:$wrappers" "FBLEPROF_ALLOCS=$1"); }
-# total METRIC [FILE]: of the whole profile.
+# total METRIC [FILE]: the whole profile's total.
 total() {
   "$REPORT" --metrics --format csv "${2:-$profile}" | awk -F, -v name="$1" '$1 == name { print $4 }'
 }
-# self METRIC FUNCTION: what the function itself has of it.
+# self METRIC FUNCTION: the function's own amount.
 self() {
   "$REPORT" --self --metric "$1" --format csv "$profile" | python3 -c '
 import csv, sys

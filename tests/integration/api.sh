@@ -1,6 +1,6 @@
 #!/bin/bash
-# The C API: named blocks, tail calls, green threads, ticks; linked in every way, with and without the
-# library.
+# The C API: named blocks, tail calls, green threads, ticks; linked in every way, with and without
+# the library.
 . "$(dirname "$0")/lib.sh"
 
 build() { # COMPILER FLAG...: the program of this case

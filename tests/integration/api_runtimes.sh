@@ -1,6 +1,6 @@
 #!/bin/bash
-# The C API as runtimes use it: with and without hooks in the runtime, from every language standard, with
-# libraries older and newer than the header; and the example of the manual page.
+# The C API as runtimes use it: with and without hooks in the runtime, from every language standard,
+# with libraries older and newer than the header; and the example of the manual page.
 . "$(dirname "$0")/lib.sh"
 include=$SOURCE/libprof/include
 
@@ -97,7 +97,7 @@ done <<LIST
 LIST
 
 begin "the example of the manual page"
-# The page shows the file, each backslash as \e and each hyphen as \-.
+# The manual page shows the file, each backslash as \e and each hyphen as \-.
 sed -n '/^\.\\" interpreter.c$/,/^\.EE$/p' "$SOURCE/docs/man/fbleprof.3" | sed '/^\.[\\E]/d' |
   sed 's/^\\&//; s/\\-/-/g; s/\\e/\\/g' >"$dir/shown.c"
 cmp "$dir/shown.c" "$SOURCE/docs/examples/interpreter.c" || fail "the page does not show docs/examples/interpreter.c"
@@ -131,6 +131,6 @@ for optimized in -O0 -O2; do
   for edge in main,heavy main,callback callback,light; do
     grep -q "^$edge," "$dir/edges.csv" || fail "no $edge"
   done
-  # The loop and what leads back into it stand between a script's functions.
+  # The loop and the functions that call it are between a script's functions.
   check "the runtime's functions are left out" "$(grep -c '^callback,\(run\|apply\)' "$dir/edges.csv")" = 0
 done

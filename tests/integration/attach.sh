@@ -1,5 +1,5 @@
 #!/bin/bash
-# fble-prof attach: programs that run already, which must not notice.
+# fble-prof attach: profiles running programs, which must not notice.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 if ! grep -qsx 0 /proc/sys/kernel/yama/ptrace_scope && [ -e /proc/sys/kernel/yama/ptrace_scope ] &&
@@ -8,13 +8,13 @@ if ! grep -qsx 0 /proc/sys/kernel/yama/ptrace_scope && [ -e /proc/sys/kernel/yam
   exit 77
 fi
 
-# started ARGS...: a program that runs, its process id $pid.
+# started ARGS...: starts a program; its process id is $pid.
 started() {
   (cd "$dir" && exec timeout -k 5 "${TIMEOUT:-60}" "$@" >"$dir/out" 2>"$dir/err") &
   timer=$!
   for _ in $(seq 100); do
     pid=$(pgrep -P "$timer" | head -n 1)
-    # Not before its libc is ready.
+    # Wait until its libc is ready.
     [ -n "$pid" ] && grep -qs 'libc\.so' "/proc/$pid/maps" && sleep 0.2 && return
     sleep 0.05
   done
@@ -23,7 +23,7 @@ started() {
 attach() { does attach "$@"; }
 detach() { does detach "$@"; }
 does() { "$FBLE_PROF" "$@" 2>"$dir/attach.err" || fail "$*: $(cat "$dir/attach.err")"; }
-# cycles N: detached and attached again.
+# cycles N: detaches and attaches again, N times.
 cycles() {
   for _ in $(seq "$1"); do
     if ! { "$FBLE_PROF" detach "$pid" && "$FBLE_PROF" attach "$pid"; } 2>/dev/null; then
@@ -117,7 +117,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   verified "$profile"
 fi
 
-# refused STATUS WORD ARGS...: one line that has the word in it.
+# refused STATUS WORD ARGS...: fails with one line that contains the word.
 refused() {
   local expected=$1 word=$2
   shift 2

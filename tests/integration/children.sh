@@ -1,9 +1,9 @@
 #!/bin/bash
-# Child processes: which are recorded, and their profiles in one report.
+# Child processes: which ones are recorded, and their profiles in one report.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 
-# recorded ARGS...: runs it in $dir/profiles; its profiles are there.
+# recorded ARGS...: records a run; its profiles are in $dir/profiles.
 recorded() {
   rm -rf "$dir/profiles"
   mkdir "$dir/profiles"

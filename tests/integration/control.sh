@@ -1,9 +1,9 @@
 #!/bin/bash
-# What is recorded, and when: ctl, the C API, a signal, a delay and a duration, windows.
+# When recording is on: ctl, the C API, a signal, a delay and a duration, windows.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 
-# in_background ARGS...: a run of fble-prof, whose process id is $pid. Its profile is $profile.
+# in_background ARGS...: starts fble-prof; its process id is $pid, its profile is $profile.
 in_background() {
   (cd "$dir" && exec "$FBLE_PROF" -o "$profile" "$@" >"$dir/out" 2>"$dir/err") &
   pid=$!
@@ -91,7 +91,7 @@ check "but not all" "$(($(fact cpu_ns) * 3 / 2))" -lt "$(fact process_cpu_ns)"
 
 begin "a signal"
 in_background --control-signal USR2 "$PROGRAMS/phases.plain" 60
-# becomes STATE: within five seconds.
+# becomes STATE: waits up to five seconds for it.
 becomes() {
   for _ in $(seq 50); do
     [ "$(recording)" = "$1" ] && return
@@ -119,7 +119,7 @@ wait "$pid"
 verified "$profile"
 check "the newest two are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 2
 
-# refused STATUS WORD ARGS...: one line that has the word in it.
+# refused STATUS WORD ARGS...: fails with one line that contains the word.
 refused() {
   local expected=$1 word=$2
   shift 2

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Calls that leave stale entries behind, unhooked code that calls back, jumps, exceptions,
-# coroutines, alternate stacks, running out of stack: counts and contexts stay right.
+# Calls that leave stale entries, unhooked code that calls back, jumps, exceptions, coroutines,
+# alternate stacks, stack exhaustion: counts and contexts stay right.
 . "$(dirname "$0")/lib.sh"
 hooked='fentry gmon mcount mcountc cyg cygclang'
 
@@ -13,7 +13,7 @@ for mode in $hooked; do
   begin "unhooked callers $mode"
   same "$PROGRAMS/unhooked.$mode" 1500
   expected
-  # memcpy has no hook: it stands below its caller.
+  # memcpy has no hook: it is below its caller.
   check "copier has nearly all the time ($(dominated copier) %)" \
     "$(dominated copier | cut -d. -f1)" -ge 95
   settings=(FBLEPROF_NATIVE_BELOW=off)
@@ -22,7 +22,7 @@ for mode in $hooked; do
   check "or is a part of it ($(share copier) %)" "$(share copier | cut -d. -f1)" -ge 95
 done
 
-# Not where glibc counts, too: for so many arcs its own table is too small, and it says so.
+# Not where glibc counts too: its own table is too small for so many arcs, and it prints a message.
 for mode in fentry mcountc cyg cygclang; do
   begin "more edges than the cache has slots $mode"
   same "$PROGRAMS/crowd.$mode"
@@ -48,7 +48,7 @@ for mode in fentry mcountc cyg cygclang; do
   done
 done
 
-# As Go's functions are: no unwind entries anywhere near, but symbols.
+# Like Go's functions: no unwind entries nearby, but symbols.
 begin "functions in a long gap of the unwind tables"
 cat >"$dir/gap.c" <<'END'
 #include "block.h"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A known split of CPU time is reported as it is, within what chance does, in every hook mode and without.
+# The report shows a known split of CPU time, within the bounds of chance, in every hook mode and
+# without hooks.
 . "$(dirname "$0")/lib.sh"
 milliseconds=${SPLIT_MS:-5000}
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Two profiles compared, as text and as a gate for CI.
+# Compares two profiles, as text and as a gate for CI.
 . "$(dirname "$0")/lib.sh"
 
 printf 'main;parse;lex 100\nmain;parse 50\nmain;old 10\nmain;io 40\n' >"$work/base"
@@ -47,7 +47,7 @@ status 2 --diff /nonexistent now
 status 2 --diff base --edges now
 
 name=counts
-# Calls and ticks of a program are the same every time: a gate without tolerance holds.
+# A program's calls and ticks are the same every time: a gate without tolerance holds.
 cd "$work" || exit 1
 FBLEPROF_OUT=$work/one LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1000 >/dev/null 2>&1
 FBLEPROF_OUT=$work/two LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1000 >/dev/null 2>&1
@@ -55,7 +55,7 @@ status 0 --diff one --metric calls two --fail-if '0 calls' --fail-if '0 calls in
 FBLEPROF_OUT=$work/three LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1001 >/dev/null 2>&1
 status 1 --diff one --metric calls three --fail-if '+0 calls in deep*' 
 
-# Two builds of one program, whose helpers moved between them.
+# Two builds of one program, with helpers that moved between them.
 cd "$work" || exit 1
 build() { # build DIRECTORY NAME FLAGS...
   mkdir -p "$1"

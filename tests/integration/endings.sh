@@ -1,10 +1,10 @@
 #!/bin/bash
-# However a program ends, it ends that way under the profiler too, and its profile is complete.
+# A program ends the same way under the profiler, and its profile is complete.
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry gmon mcount cyg cygclang; do
   for how in return exit _exit quick_exit abort kill term segv thread pthread_exit exec; do
-    # gprof's timer outlives exec: SIGPROF kills the next program, or does not, without us too.
+    # gprof's timer outlives exec: whether SIGPROF kills the next program is chance, without us too.
     [ "$how $mode" != "exec gmon" ] || continue
     begin "$how $mode"
     same "$PROGRAMS/endings.$mode" $how
@@ -19,7 +19,7 @@ for how in return term segv; do
   verified "$profile"
 done
 
-# What is left at the end is charged: the tree's sum is the clock, except after a kill.
+# The remaining time is charged at the end: the tree's sum equals the clock, except after a kill.
 for how in return _exit quick_exit abort segv exec; do
   begin "charged to the end: $how"
   profiled "$PROGRAMS/endings.fentry" $how

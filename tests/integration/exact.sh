@@ -1,5 +1,5 @@
 #!/bin/bash
-# fble-prof --exact: programs without hooks are counted exactly, and behave as they do without us.
+# fble-prof --exact: counts programs without hooks exactly, and does not change their behaviour.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}" "${CACHE:?directory for what is fetched and built once}"
 oracle=$here/../oracle
@@ -11,7 +11,7 @@ exactly() {
   settings+=(FBLEPROF_EXACT="${1:-on}" FBLEPROF_EXACT_PLANS="$plans" FBLEPROF_EXACT_TOOL="$FBLE_PROF")
 }
 
-# entered FUNCTION: how often, by any caller.
+# entered FUNCTION: the number of its calls, by any caller.
 entered() {
   "$REPORT" --self --format csv "$profile" | python3 -c '
 import csv, sys
@@ -47,7 +47,7 @@ same "$PROGRAMS/exact_throws.plain"
 verified "$profile"
 check "calls in threads" "$(entered '(anonymous namespace)::Plain::value(int)')" = 60000
 
-# What these programs expect of their hooked builds holds for the plain ones.
+# These programs' expectations of their hooked builds hold for the plain builds.
 for program in notes jumps throws; do
   begin "expected of $program"
   exactly program

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Exports are read by the tools they are meant for, and these find what the views say.
+# The tools that exports are meant for read them and find the same figures as the views.
 set -u
 : "${LIB:?path of libfbleprof.so}" "${REPORT:?path of fble-prof-report}"
 tests=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,7 +20,7 @@ compare() {
   python3 "$tests/oracle/check_exports.py" "$REPORT" "$work" "$@" || failures=$((failures + 1))
 }
 
-# Recursion, tail calls, threads, templates, and blocks with names that a format could trip over.
+# Recursion, tail calls, threads, templates, and blocks with names that a format could misread.
 cp "$tests/oracle/exports_workload.cc" .
 g++ -O2 -g -pg -mfentry -pthread -I"$tests/../libprof/include" exports_workload.cc -o workload ||
   exit 1
@@ -35,7 +35,7 @@ compare leaves.out
 compare leaves.out --leaves --inlines --split-by thread
 compare leaves.out --no-symbols
 
-# Contexts as they come, 5000 deep.
+# Contexts without folding, 5000 deep.
 FBLEPROF_COMPACT=none FBLEPROF_OUT=deep.out LD_PRELOAD=$LIB ./workload deep || exit 1
 compare deep.out
 

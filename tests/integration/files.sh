@@ -1,5 +1,5 @@
 #!/bin/bash
-# What can go wrong with the profile's file costs the program nothing.
+# Faults of the profile's file do not affect the program.
 . "$(dirname "$0")/lib.sh"
 program=$PROGRAMS/endings.fentry
 
@@ -73,7 +73,7 @@ for how in truncate delete replace; do
   same "$PROGRAMS/file_harm.plain" $how "$profile"
 done
 
-# A bad setting costs a remark at the most.
+# A bad setting causes one remark at most.
 for setting in FBLEPROF_RATE=many FBLEPROF_RATE=-5 FBLEPROF_RATE=99999999999 FBLEPROF_CLOCK=sun \
   FBLEPROF_COMPACT=all FBLEPROF_MEMORY=lots FBLEPROF_MEMORY=1 FBLEPROF_OUT= FBLEPROF_OUT=%q%; do
   begin "bad setting $setting"

@@ -11,7 +11,7 @@ import sys
 import xml.etree.ElementTree
 
 REPORT, PROFILE, BASE = sys.argv[1:]
-# Controls, zero widths, directions: what moves the cursor or shows another text than there is.
+# Controls, zero widths, directions: characters that move the cursor or change the visible text.
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 VIEWS = ("--tree --all --lines,--tree --inlines,--tree --split-by thread,--hot,--overview,--metrics,--self,"

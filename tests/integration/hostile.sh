@@ -1,8 +1,8 @@
 #!/bin/bash
-# Programs that do what few do: nothing of the profiler shows in them, and nothing of theirs is lost.
+# Programs that do unusual things: they see nothing of the profiler, and it loses nothing of theirs.
 . "$(dirname "$0")/lib.sh"
 
-# A handler of ours must not wait for what the thread that it interrupted holds.
+# Our handler must not wait for a lock of the thread that it interrupted.
 begin "a fatal signal while libraries are unloaded"
 plugin=$PROGRAMS/first.fentry
 hangs=0
@@ -41,8 +41,8 @@ limits=(@as=400000000)
 same "$PROGRAMS/crowded.plain" 8
 verified "$profile"
 
-# The program's own actions for fatal signals: it is told of them and ends by them as without us,
-# and the file is cut however it ends.
+# The program's own actions for fatal signals: the program receives them and ends by them as without
+# us, and the file is complete however it ends.
 for mode in fentry plain; do
   for how in queries masks reraise once usr1 realtime trap; do
     begin "own signals: $how $mode"
@@ -62,7 +62,7 @@ plain "$PROGRAMS/own_signals.fentry" bus "$dir/plain/file"
 profiled "$PROGRAMS/own_signals.fentry" bus "$profile"
 same_as_plain
 
-# The loader still lists in the child what it was about to forget, without its memory.
+# In the child the loader still lists a library that it was about to forget, without its memory.
 begin "forks while libraries are unloaded"
 same "$PROGRAMS/fork_unloading.plain" "$plugin"
 
@@ -76,7 +76,7 @@ for how in clone syscall timer destructor; do
   done < <(profiles_in "$dir")
 done
 
-# The search reads all memory: each page behind the end of the file would be a signal.
+# The search reads all memory: each page beyond the end of the file would raise a signal.
 begin "valgrind's search for leaks"
 if command -v valgrind >/dev/null; then
   start=$SECONDS

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Profiles of other profilers: their totals are those of the tools they belong to. A tool that is not
-# here is left out.
+# Profiles of other profilers: the totals equal those of the tools that made them. A tool that is
+# not installed is left out.
 . "$(dirname "$0")/lib.sh"
 
 cat >prog.c <<'C'
@@ -40,7 +40,7 @@ func main() {
 }
 G
 
-# total METRIC ARGS...: the total that a report of these files has
+# total METRIC ARGS...: the total in a report of these files
 total() { "$REPORT" --self --format json --metric "$@" | grep -o '"total":[0-9]*' | cut -d: -f2; }
 
 begin folded

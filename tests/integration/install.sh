@@ -1,5 +1,5 @@
 #!/bin/bash
-# What `cmake --install` puts in place works from there: tools, header, CMake package, pkg-config file.
+# `cmake --install` gives a working installation: tools, header, CMake package, pkg-config file.
 . "$(dirname "$0")/lib.sh"
 : "${BUILD:?build directory of the project}"
 
@@ -18,7 +18,7 @@ check "the C API's man page" -n "$(find "$prefix" -name 'fbleprof.3*')"
 for page in QUERY JSON EXPORTS ARCHITECTURE FILE_FORMAT; do
   check "$page.md is there" -e "$prefix/share/doc/fbleprof/$page.md"
 done
-# It may be moved: nothing in it names where it was made.
+# The installation can be moved: no file in it names the directory where it was built.
 mv "$prefix" "$dir/moved"
 prefix=$dir/moved
 

@@ -1,8 +1,8 @@
 #!/bin/bash
-# What a hooked call, an API call and a report cost in instructions, as callgrind counts them, does not
-# grow, nor what a call of a large program costs in instructions and in lines of memory: a guard that
-# needs no quiet machine. The figures stand in tests/bench/instruction_budget.txt;
-# more than 5 % above one fails. BUDGET_UPDATE=1 writes the measured ones there.
+# A guard that needs no quiet machine: the instructions of a hooked call, an API call and a report,
+# and the instructions and memory lines of a call in a large program, as callgrind counts them, must
+# not grow. The limits are in tests/bench/instruction_budget.txt; a value more than 5 % above its
+# limit fails. BUDGET_UPDATE=1 writes the measured values there.
 . "$(dirname "$0")/lib.sh"
 : "${SOURCE:?directory of the source}" "${BUILD:?build directory}"
 command -v valgrind >/dev/null || { skip "no valgrind"; exit 77; }
@@ -10,7 +10,7 @@ budget=$SOURCE/tests/bench/instruction_budget.txt
 measured=$work/measured
 begin "instructions"
 
-# instructions_of [VARIABLE=VALUE...] -- COMMAND...: how many the whole run took.
+# instructions_of [VARIABLE=VALUE...] -- COMMAND...: the instructions of the whole run.
 instructions_of() {
   local environment=()
   while [ "$1" != -- ]; do
@@ -38,8 +38,8 @@ compare() {
   return 0
 }
 
-# per_call PROGRAM [VARIABLE=VALUE...]: instructions a call, from two runs of different length, so that
-# start and end fall out. Clock ticks: no signals, the same count on every run.
+# per_call PROGRAM [VARIABLE=VALUE...]: instructions per call, from two runs of different length, so
+# that start and end cancel out. Clock ticks: no signals, the same count on every run.
 per_call() {
   local program=$1 n calls=() count=()
   shift
@@ -50,10 +50,10 @@ per_call() {
   awk -v a="${count[0]}" -v b="${count[1]}" -v m="${calls[0]}" -v n="${calls[1]}" \
     'BEGIN { printf "%.3f", (b - a) / (n - m) }'
 }
-# %e: valgrind's own programs, which are preloaded too, write elsewhere.
+# %e: valgrind's own programs, which also preload the library, write elsewhere.
 preloaded=("LD_PRELOAD=$LIB" "FBLEPROF_OUT=$dir/%e" FBLEPROF_CLOCK=ticks)
 
-# hooked_call NAME PROGRAM PLAIN_PROGRAM: what the hook adds, the instruction that calls it included.
+# hooked_call NAME PROGRAM PLAIN_PROGRAM: the instructions that the hook adds, including its call.
 hooked_call() {
   local with without
   with=$(per_call "$2" "${preloaded[@]}")
@@ -80,7 +80,7 @@ gcc -O1 "$dir/large.c" -o "$dir/large.plain" -pthread || fail "large.plain was n
 # shellcheck disable=SC2034  # large_call reads them by their names
 large_calls=() plain_ir=() plain_lines=() hooked_ir=() hooked_lines=()
 large_preloaded=("LD_PRELOAD=$LIB" "FBLEPROF_OUT=$dir/%e.profile" FBLEPROF_CLOCK=ticks)
-# The same addresses on every run, where that is allowed.
+# Uses the same addresses on every run, if permitted.
 fixed=(setarch -R)
 "${fixed[@]}" true 2>/dev/null || fixed=()
 
@@ -117,8 +117,8 @@ large_call() {
 large_call instructions hooked_ir plain_ir
 large_call lines hooked_lines plain_lines
 
-# Reports: instructions a node of a profile of some 20,000. The same addresses on every run, where
-# that is allowed; the count depends on how the report was compiled.
+# Reports: instructions per node of a profile of some 20,000. Uses the same addresses on every run,
+# if permitted; the count depends on how the report was compiled.
 if grep -q '^CMAKE_BUILD_TYPE:STRING=RelWithDebInfo' "$BUILD/CMakeCache.txt"; then
   profile=$dir/maze
   "${fixed[@]}" env "${preloaded[@]}" "FBLEPROF_OUT=$profile" "$PROGRAMS/maze.fentry" 2000 \

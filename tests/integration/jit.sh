@@ -1,6 +1,6 @@
 #!/bin/bash
-# Code that programs make while they run has the names that the program tells, and stacks through
-# it are whole.
+# Code that programs generate while they run gets the names from the program, and stacks through
+# this code are complete.
 . "$(dirname "$0")/lib.sh"
 sources=$here/jit
 maps=()

@@ -1,5 +1,5 @@
 #!/bin/bash
-# docs/JSON.md and the JSON that the views write have the same fields.
+# docs/JSON.md and the views' JSON have the same fields.
 . "$(dirname "$0")/lib.sh"
 : "${SOURCE:?path of the sources}"
 page=$SOURCE/docs/JSON.md
@@ -62,7 +62,7 @@ begin "annotated"
 settings=(FBLEPROF_LEAVES=1 FBLEPROF_RATE=1000)
 profiled "$PROGRAMS/sites.fentry" 20000
 hottest=$("$REPORT" --self --format csv --top 1 "$profile" | tail -n 1 | cut -d, -f1)
-# What a profile need not hold: calls into code without hooks.
+# Fields that a profile need not have: calls into code without hooks.
 for how in "" source asm; do
   covered+="annotate, "
   output=$("$REPORT" --format json --annotate "$hottest" ${how:+"--$how"} "$profile" |

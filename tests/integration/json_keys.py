@@ -70,7 +70,7 @@ def main():
                 if below in lists:
                     walk(below, value)
 
-    # What an option leaves out.
+    # Fields that an option leaves out.
     def absent(path):
         if wanted != "annotate" or path != "functions":
             return set()

@@ -1,5 +1,5 @@
 #!/bin/bash
-# fble-prof: what it sets, what it says, and that the program is itself under it.
+# fble-prof: its settings and messages; the program's behaviour does not change.
 set -u
 : "${FBLE_PROF:?path of fble-prof}" "${LIB:?path of libfbleprof.so}" "${BUILD:?build directory}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/fbleprof.XXXXXX")
@@ -26,7 +26,7 @@ lines() { expect "lines on stderr ($(head -c 300 err))" "$1" "$(wc -l <err)"; }
 
 variable() { "$FBLE_PROF" "${@:2}" env 2>/dev/null | sed -n "s/^$1=//p"; }
 
-# --- the program is itself
+# --- the program's behaviour does not change
 status 7 -o a.out sh -c 'exit 7'
 lines 0
 [ -s a.out ] || expect 'a profile' a.out nothing
@@ -38,7 +38,7 @@ chmod +x script
 expect 'a script without #!' 'no first line' "$("$FBLE_PROF" -o a.out ./script)"
 expect 'a program found along PATH' 'no first line' "$(PATH=$work:$PATH "$FBLE_PROF" -o a.out script)"
 
-# --- what it sets
+# --- the settings
 expect 'the recorder alone' "$LIB" "$(variable LD_PRELOAD -o a.out)"
 expect 'the recorder first' "$LIB:libm.so.6" "$(LD_PRELOAD=libm.so.6 variable LD_PRELOAD -o a.out)"
 expect 'when the run began' "$(date +%s | cut -c1-7)" "$(variable FBLEPROF_RUN -o a.out | cut -c1-7)"
@@ -62,7 +62,7 @@ if [ -w /dev/full ]; then
   expect 'help on a full disk' 2 $?
 fi
 
-# --- what cannot be run
+# --- programs that cannot be run
 status 127 no-such-program
 lines 1
 status 127 ./no-such-program
@@ -71,7 +71,7 @@ lines 1
 touch plain
 status 126 ./plain
 
-# --- what cannot be profiled runs, with one line
+# --- programs that cannot be profiled run, with one line
 cat >program.c <<'C'
 int main(void) { return 5; }
 C
@@ -86,7 +86,7 @@ if [ "$(id -u)" = 0 ] && gcc program.c -o setuid && chown 12345 setuid && chmod 
   grep -q setuid err || expect 'the reason' setuid "$(cat err)"
 fi
 
-# --- what cannot be written is said in one line, and the program runs
+# --- files that cannot be written cause one line, and the program runs
 echo text >text
 ln -s text link
 mkdir folder
@@ -109,7 +109,7 @@ grep -q /proc err || expect 'the reason' /proc "$(cat err)"
 failures=$((failures + $?))
 grep -q 'ulimit -f' err || expect 'the reason' 'ulimit -f' "$(cat err)"
 
-# --- AddressSanitizer wants to be first: programs linked with it run and are profiled
+# --- AddressSanitizer must be first: programs linked with it run and are profiled
 if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then
   status 5 -o asan.out ./sanitized
   lines 0
@@ -121,7 +121,7 @@ if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then
     "$(ASAN_OPTIONS=detect_leaks=0 "$FBLE_PROF" -o a.out ./options)"
 fi
 
-# --- it works from where it is installed
+# --- it works from its installation directory
 if cmake --install "$BUILD" --prefix "$work/prefix" >install.log 2>&1; then
   installed=$work/prefix/bin/fble-prof
   expect 'the installed recorder' "$work/prefix" \

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the integration tests share. Sourced, not run.
+# Functions that the integration tests share. Sourced, not run.
 #
 #   begin NAME                 starts a case: its own directory, no settings
 #   settings=(FBLEPROF_...=V)  environment of the profiled run
@@ -45,7 +45,8 @@ fail() {
   echo x >>"$work/failures"
 }
 
-# For what this machine cannot do (not root, no such kernel feature): says so, fails nothing.
+# For tests that this machine cannot run (not root, no such kernel feature): prints a line, fails
+# nothing.
 skip() { printf 'skipped [%s] %s\n' "$name" "$*"; }
 
 begin() {
@@ -97,7 +98,7 @@ check() {
   [ "$@" ] || fail "$what: not true: $*"
 }
 
-# verified FILE...: each exists and holds every invariant of the format.
+# verified FILE...: each exists and satisfies every invariant of the format.
 verified() {
   local file output
   for file in "$@"; do
@@ -132,5 +133,5 @@ near_share() {
   near "$1" "$2" "$3" "$bound"
 }
 
-# profiles_in DIRECTORY: the profiles there, one a line.
+# profiles_in DIRECTORY: the profiles there, one per line.
 profiles_in() { find "$1" -maxdepth 1 -name 'mlmon.out*' -size +0 | sort; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Under resource limits, sandboxes and other users' rights the program runs as without us.
+# Under resource limits, in sandboxes and as other users, the program runs as without us.
 . "$(dirname "$0")/lib.sh"
 program=$PROGRAMS/endings.fentry
 
@@ -48,7 +48,7 @@ for mode in fentry cyg plain; do
   done
 done
 
-# A set-user-id program that is linked with the library itself: LD_PRELOAD never reaches one.
+# A set-user-id program that is linked with the library itself: LD_PRELOAD has no effect on one.
 begin "set-user-id"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chmod 711 "$work" "$dir"
@@ -76,7 +76,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chmod 711 "$work"
   chmod 777 "$dir" "$dir/plain" "$dir/profiled"
   cp "$program" "$LIB" "$dir"
-  # The tools may live where that user cannot look, so only the program runs as somebody else.
+  # The tools may be in directories that this user cannot read, so only the program runs as that
+  # user.
   plain setpriv --reuid nobody --regid nogroup --clear-groups "$dir/${program##*/}" return
   run profiled -- setpriv --reuid nobody --regid nogroup --clear-groups \
     env LD_PRELOAD="$dir/${LIB##*/}" FBLEPROF_OUT="$profile" "$dir/${program##*/}" return
@@ -87,7 +88,7 @@ else
   skip "needs root"
 fi
 
-# Timers where task-clock events are forbidden: the fallback gives the same tree.
+# Timers, where task-clock events are forbidden: the fallback gives the same tree.
 begin "statically linked programs are left alone"
 echo 'int main(void) { return 11; }' >"$dir/static.c"
 if gcc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then

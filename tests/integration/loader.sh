@@ -1,5 +1,5 @@
 #!/bin/bash
-# Libraries that come and go: addresses that are used again name the right function.
+# Libraries that are loaded and unloaded: reused addresses name the right function.
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry cyg; do
@@ -68,7 +68,7 @@ run profiled LD_PRELOAD="$LIB:$dir/other.so" FBLEPROF_OUT="$profile" -- \
   sh -c 'grep -c other.so /proc/self/maps >/dev/null && echo here'
 check "it is loaded" "$(cat "$dir/profiled.out")" = here
 
-# A C host that loads a C++ plugin which throws: libunwind must not take the unwinder's place.
+# A C host that loads a C++ plugin which throws: libunwind must not replace the unwinder.
 begin "exceptions in a plugin of a C program"
 cat >"$dir/thrower.cc" <<'END'
 #include <stdexcept>
@@ -94,7 +94,7 @@ g++ -O2 -shared -fPIC "$dir/thrower.cc" -o "$dir/thrower.so" && gcc "$dir/host.c
 same "$dir/host" "$dir/thrower.so"
 verified "$profile"
 
-# The loader answers for such a program one segment at a time: its names need all of them.
+# The loader reports such a program one segment at a time: naming its functions needs all of them.
 for program in far.{fentry,mcountc,cyg,plain} far_pie.{fentry,cyg,plain}; do
   begin "a hole between segments: $program"
   same "$PROGRAMS/$program"
@@ -115,7 +115,7 @@ for program in notes.fentry far.fentry far_pie.fentry; do
   check "the program is $program" "$(basename "$(fact executable)")" = "$program"
 done
 
-# The loader maps it, finds that a symbol is missing, and maps the next one in its place.
+# The loader maps it, finds that a symbol is missing, and maps the next one at its address.
 begin "a library that cannot be loaded, and another in its place"
 cat >"$dir/library.c" <<'END'
 #ifdef LACKING

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Functions of Lua scripts: their calls are those that a hook of Lua counts, and the script notices
-# nothing.
+# Functions of Lua scripts: the profile's calls equal those that a Lua hook counts, and the script's
+# behaviour does not change.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 scripts=$here/lua
@@ -10,7 +10,7 @@ command -v lua5.4 >/dev/null || { echo "skipped: lua5.4 is not installed"; exit 
 # with_adapter: the profiled runs of this case load the adapter and count exactly.
 with_adapter() { settings+=(LD_PRELOAD="$LIB:$adapter" FBLEPROF_EXACT=on FBLEPROF_EXACT_EXCEPT=lua); }
 
-# counted LUA SCRIPT: the calls that the profile has are those that counter.lua counts.
+# counted LUA SCRIPT: the profile's calls equal the counts of counter.lua.
 counted() {
   "$1" "$scripts/counter.lua" "$dir/counts" "$2" >"$dir/counter.out" 2>&1 </dev/null
   "$REPORT" --self --all --format csv "$profile" 2>/dev/null |
@@ -97,7 +97,7 @@ for lua in lua5.2 lua5.3 lua5.4; do
   done
 done
 
-# fble-prof knows the interpreter, also behind a script's first line.
+# fble-prof recognizes the interpreter, also in a script's first line.
 begin "fble-prof loads the adapter"
 printf '#!/usr/bin/env lua5.4\nlocal function f() end\nfor i = 1, 9 do f() end\n' >"$dir/script"
 chmod +x "$dir/script"

@@ -2,7 +2,7 @@
 # Amounts other than time, and limits of the tree.
 . "$(dirname "$0")/lib.sh"
 
-# self METRIC FUNCTION: what the function itself has of it.
+# self METRIC FUNCTION: the function's own amount.
 self() {
   "$REPORT" --self --metric "$1" --format csv "$profile" |
     python3 -c 'import csv, sys
@@ -43,7 +43,7 @@ for mode in fentry cyg; do
   done
 done
 
-# What the program's own hook counts is the oracle.
+# The program's own hook counts: it is the oracle.
 for mode in blocks blocksclang fentryblocks; do
   begin "basic blocks are ticks, $mode"
   settings=(FBLEPROF_CLOCK=ticks)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Code without hooks below hooked functions and blocks: one tree, whose shares are those of the same
-# program without hooks, and whose counts are exact.
+# Code without hooks below hooked functions and blocks: one tree, with the shares of the same
+# program without hooks and exact counts.
 . "$(dirname "$0")/lib.sh"
 
 libc() {
@@ -78,7 +78,7 @@ contexts | grep -q '\[truncated\]' && fail "the walk ends at code without an unw
 "$REPORT" --path main,caller "$profile" >/dev/null 2>&1 || fail "no path to the caller"
 near_share "the caller's share" "$(dominated caller)" 100 3
 
-# has_cost A,B,...: samples fell where these functions stand on one path.
+# has_cost A,B,...: a path with these functions in sequence has samples.
 has_cost() {
   local cost
   cost=$("$REPORT" --path "$1" --format csv "$profile" 2>&1 | grep '^step' | tail -n 1 | cut -d, -f4)

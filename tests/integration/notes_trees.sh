@@ -1,5 +1,5 @@
 #!/bin/bash
-# The trees of known call sequences come out in their compacted form, in every hook mode.
+# The trees of known call sequences have their compacted form, in every hook mode.
 . "$(dirname "$0")/lib.sh"
 
 # tree LINE...: the tree edges under main are exactly these, as PATH CALLS.

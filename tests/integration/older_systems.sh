@@ -1,6 +1,6 @@
 #!/bin/bash
-# What an older kernel or a sandbox refuses costs precision at the most, never the program or its
-# counts. scripts/matrix does the same with an older libc.
+# System calls that an older kernel or a sandbox refuses cost precision at most, never the program
+# or its counts. scripts/matrix does the same with an older libc.
 . "$(dirname "$0")/lib.sh"
 
 # Calls by number (x86-64): see refusing.c. 23: MADV_POPULATE_WRITE, 18: MADV_WIPEONFORK.
@@ -64,7 +64,7 @@ if [ "$(id -u)" = 0 ] && unshare --mount --pid --fork --mount-proc true 2>/dev/n
   cp "$PROGRAMS/endings.fentry" "$PROGRAMS/processes.fentry" "$PROGRAMS/refusing.plain" "$LIB" "$dir"
   cat >"$dir/container" <<'END'
 #!/bin/bash
-# container DIRECTORY COMMAND...: only DIRECTORY can be written
+# container DIRECTORY COMMAND...: only DIRECTORY is writable
 mount --bind "$1" "$1" && mount -o remount,ro / 2>/dev/null
 shift
 exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"

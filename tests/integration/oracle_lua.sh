@@ -25,7 +25,7 @@ build() { # NAME FLAG...
   "$oracle/build_lua" "$CACHE" "$lua" "$@" || { fail "cannot build Lua"; exit 1; }
 }
 
-# glibc's gmon leaves a timer running for a moment when it stops: its last signal must not kill.
+# glibc's gmon leaves a timer running briefly when it stops: its last signal must not kill.
 with_callgrind() {
   (trap '' PROF && cd "$dir" && valgrind --tool=callgrind --compress-strings=no --compress-pos=no \
     --callgrind-out-file="$dir/callgrind.out" "$@" >"$dir/callgrind.stdout" 2>"$dir/callgrind.log") ||
@@ -33,7 +33,7 @@ with_callgrind() {
   cmp -s "$dir/callgrind.stdout" "$dir/profiled.out" || fail "callgrind's run printed something else"
 }
 
-# gcc's .cold parts would blur gprof's arcs, which it keeps for every 16 bytes of code only.
+# gcc's .cold parts would make gprof's arcs imprecise, which it keeps per 16 bytes of code.
 flags=(-fno-reorder-blocks-and-partition)
 
 begin "Lua, no tail calls, short"
@@ -68,7 +68,7 @@ verified "$profile"
 with_callgrind "$lua" "$workload" 20
 compare "against callgrind" "$lua" profile:"$profile" callgrind:"$dir/callgrind.out"
 
-# Inlined functions are hooked too, and callgrind does not see them: so none is inlined.
+# Inlined functions are hooked too, but callgrind does not see them: so nothing is inlined.
 begin "Lua, -finstrument-functions"
 build lua-cyg -finstrument-functions -fno-inline -fno-partial-inlining "${flags[@]}"
 same "$lua" "$workload" 20

@@ -74,8 +74,8 @@ for mode in patchable fentry; do
   check "nothing is counted, $mode" "$(fact calls)" = 0
 done
 
-# While recording is off, a function calls nothing: it runs as many instructions as it does without
-# the recorder.
+# While recording is off, a function calls nothing: it runs as many instructions as without the
+# recorder.
 begin "off costs no call"
 instructions() {
   valgrind --tool=callgrind --callgrind-out-file=/dev/null "$PROGRAMS/count.$1" 21 2>&1 >/dev/null |
@@ -89,7 +89,7 @@ if command -v valgrind >/dev/null; then
     on=$(instructions $mode)
     unset LD_PRELOAD FBLEPROF_OUT FBLEPROF_START
     without=$(instructions $mode)
-    # fib(21) makes 35,421 calls. With the recorder the start takes some instructions more.
+    # fib(21) makes 35,421 calls. With the recorder, start-up takes some more instructions.
     check "on takes more, $mode" "$((on - without))" -gt 700000
     check "off takes no more, $mode: $off against $without" "$((off - without))" -lt 400000
   done

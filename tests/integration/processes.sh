@@ -1,8 +1,8 @@
 #!/bin/bash
-# Programs that make other programs: every process keeps its own profile, nobody's is clobbered.
+# Programs that start other programs: every process keeps its own profile, and none is overwritten.
 . "$(dirname "$0")/lib.sh"
 
-# total CALLEE: calls of it over all profiles of this case.
+# total CALLEE: its calls in all profiles of this case.
 total() {
   local file sum=0
   while read -r file; do
@@ -88,7 +88,7 @@ for mode in fentry plain; do
   check "it is counted" "$(fact lost_children)" = 1
 done
 
-# Hooks lose some 6 % of these children where they do not start again in the child.
+# Hooks lose some 6 % of these children, where they do not restart in the child.
 for mode in fentry mcountc cyg cygclang; do
   begin "forks in a handler that interrupts hooks $mode"
   same "$PROGRAMS/fork_in_handler.$mode"
@@ -100,7 +100,7 @@ done
 begin "many children"
 same "$PROGRAMS/processes.fentry" children 300
 all_verified
-# Some may share the limit of files; none may disturb the parent's.
+# Some may exceed the shared limit of files; none may disturb the parent's profile.
 check "profiles of children" "$(profiles_in "$dir" | wc -l)" -ge 2
 
 # Shells between us and the program

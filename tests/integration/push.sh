@@ -1,7 +1,6 @@
 #!/bin/bash
-# fble-prof push: the request is as Pyroscope's documentation of /ingest has it, or as OTLP's
-# specification does, differences are differences, and a server that is away, busy or unwilling is
-# told apart.
+# fble-prof push: the request follows Pyroscope's documentation of /ingest, or OTLP's specification;
+# later pushes send differences; and servers that are unreachable, busy or refuse are distinguished.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 export XDG_STATE_HOME=$work/state
@@ -26,11 +25,12 @@ stop() {
   server=
 }
 push() { "$FBLE_PROF" push "$@" >"$dir/out" 2>"$dir/err"; }
-# of_otlp REQUEST EXPRESSION: what the server got; r is the request as tests/oracle/otlp.py reads it.
+# of_otlp REQUEST EXPRESSION: evaluates it on a received request; r is the request as
+# tests/oracle/otlp.py reads it.
 of_otlp() { PYTHONPATH=$here/../oracle python3 -c 'import otlp, sys
 r = otlp.Request(open(sys.argv[1], "rb").read())
 print(eval(sys.argv[2]))' "$dir/requests/$1.otlp" "$2"; }
-# of REQUEST EXPRESSION: what the server got; r is the request.
+# of REQUEST EXPRESSION: evaluates it on a received request; r is the request.
 of() { python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 print(eval(sys.argv[2]))' "$dir/requests/$1.json" "$2"; }
@@ -194,7 +194,7 @@ if [ -x "$scale" ]; then
   check "status" $? = 0
   grep -q 'contexts were charged to their callers' "$dir/err" || fail "it does not say so"
   check "bytes" "$(of 1 'r["bytes"] <= 4 << 20')" = True
-  # What is cut is charged to callers: the sum stays.
+  # The cost of cut contexts is charged to callers: the sum stays.
   total() { "$REPORT" --metric cpu --self --top 1 --format json --no-symbols "$1" | grep -o '"total":[0-9]*'; }
   check "the total" "$(total "$dir/requests/1.pprof")" = "$(total "$dir/large")"
   check "samples" "$(python3 - "$dir/requests/1.pprof" <<'END'

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Python's scripts: their functions by file and line, the C functions below them, exact counts; and a
-# script that sees no difference.
+# Python's scripts: their functions by file and line, the C functions below them, exact counts; and
+# a script that detects no difference.
 . "$(dirname "$0")/lib.sh"
 python=/usr/bin/python3
 scripts=$here/../programs/python
 counts=$here/python_counts.py
 [ -x "$python" ] || { echo "no $python"; exit 77; }
 
-# dominated_by NAME: the share of a function and all it calls, in percent.
+# dominated_by NAME: the inclusive share of a function, in percent.
 dominated_by() {
   "$REPORT" --self --all --format csv "$profile" 2>/dev/null |
     awk -F, -v name="$1" 'NR > 1 { all += $2 } $1 == name { own = $3 } END { printf "%.2f\n", 100 * own / all }'
@@ -28,7 +28,7 @@ grep -q 'Worker.two  split.py:18' "$dir/tree" || fail "no file and line: $(grep 
 "$REPORT" --path 'main,native,*sha*' "$profile" >"$dir/path" 2>&1
 "$REPORT" --select native --self --all --format csv "$profile" 2>/dev/null >"$dir/below"
 grep -q '_hashlib\|libcrypto' "$dir/below" || fail "no C functions below native()"
-# The loop of the interpreter is left out below a script's functions.
+# The interpreter's loop is left out below a script's functions.
 check "the loop is not shown" "$("$REPORT" --edges --all --format csv "$profile" 2>/dev/null |
   grep -c '^\(main\|one\|three\),_PyEval_EvalFrameDefault,')" = 0
 
@@ -43,7 +43,7 @@ settings=(FBLEPROF_PYTHON=off)
 same "$python" "$scripts/split.py" 20000
 check "no script function" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null | grep -c '^three,')" = 0
 
-# compared COUNTS: the profile's counts are these.
+# compared COUNTS: the profile's counts equal these.
 compared() {
   verified "$profile"
   "$REPORT" --self --lines --all --format csv "$profile" >"$dir/self.csv" 2>/dev/null
@@ -83,7 +83,7 @@ done
 
 begin "a wrapper"
 mkdir "$dir/run"
-# With a profile of its own: bash does some work.
+# bash has a profile of its own, as it does some work.
 cat >"$dir/run/wrapper" <<WRAPPER
 #!/bin/bash
 for ((i = 0; i < 100000; ++i)); do :; done

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Programs from Debian, as they are: the same output, and a tree that names their C functions.
+# Unmodified programs from Debian: the same output, and a tree that names their C functions.
 . "$(dirname "$0")/lib.sh"
 
-# names FUNCTION...: the profile has time in or beneath each.
+# names FUNCTION...: the profile has time in or below each.
 names() {
   local function
   for function in "$@"; do
@@ -103,7 +103,8 @@ sound
 
 begin "redis-server under redis-benchmark"
 if has redis-benchmark; then
-  # The server is in redis-tools too, by another name; installing redis-server would start one.
+  # redis-tools contains the server too, under another name; installing redis-server would start
+  # one.
   ln -s "$(command -v redis-check-rdb)" "$dir/redis-server"
   socket=$dir/socket
   (cd "$dir" && LD_PRELOAD=$LIB FBLEPROF_OUT=$profile exec "$dir/redis-server" --port 0 \

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What this program writes and reads again is the same profile: --diff finds nothing. Names stay with
-# a profile that was packed. Chance is no change.
+# A profile that this program exports and reads again is unchanged: --diff finds nothing. A packed
+# profile keeps its names. Chance is not reported as a change.
 . "$(dirname "$0")/lib.sh"
 
 cat >app.cc <<'C'
@@ -61,7 +61,7 @@ P
 }
 
 formats='pprof speedscope folded'
-# round_trip PROFILE: through every format that is read again, both ways.
+# round_trip PROFILE: through every format that can be read again, in both directions.
 round_trip() {
   local format
   for format in $formats; do

@@ -131,7 +131,7 @@ check("around a function", (flame["down"]["cost"][0], len(flame["up"]["cost"])),
 status, body, response = server.ask("/export/folded")
 check("an export", (status, "main;parse;lex 40" in body), (200, True))
 
-# What is asked for wrongly gets a status of its own.
+# Invalid requests get a status of their own.
 for path, wanted in (("/nothing", 404), ("/self?n=0", 400), ("/%zz", 400), ("/export/nothing", 404),
                      ("/assets/../serve.cc", 404), ("/assets/nothing", 404), ("/block/nothing", 200),
                      ("/self?base=/etc/passwd", 404), ("/self?metric=nothing", 400), ("/raw", 404),

@@ -1,5 +1,5 @@
 #!/bin/bash
-# --serve: pages, JSON, lists, live programs; and what it answers to those who should not ask.
+# --serve: pages, JSON, lists, live programs; and its answers to requests without permission.
 . "$(dirname "$0")/lib.sh"
 
 begin "what the server answers"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Signals, masks, interrupted calls and registers are for the program as without the profiler.
+# Signals, masks, interrupted calls and registers are the same for the program as without the
+# profiler.
 . "$(dirname "$0")/lib.sh"
 
 for rate in 1000 10000; do
@@ -24,7 +25,7 @@ for mode in fentry plain; do
     begin "SIGPROF $how $mode"
     same "$PROGRAMS/sigprof.$mode" "$how"
     verified "$profile"
-    # The calls are counted whatever becomes of the signal. After exec the profile is another one.
+    # The calls are counted whatever happens to the signal. After exec the profile is another one.
     case $mode-$how in
       fentry-exec*) ;;
       fentry-*) expected ;;
@@ -40,14 +41,14 @@ for mode in fentry plain; do
   check "the report says so" "$(fact state)" = fatal
 done
 
-# Samples come though the program blocks or ignores SIGPROF.
+# Samples arrive although the program blocks or ignores SIGPROF.
 for how in ignored blocked full sigwait; do
   begin "samples while SIGPROF is $how"
   profiled "$PROGRAMS/sigprof.fentry" "$how"
   check "there are samples" "$(fact samples)" -gt 10
 done
 
-# The handler reads the clock, which reads a counter that a program may forbid itself.
+# The handler reads the clock, which uses a counter that a program can forbid itself to read.
 for mode in fentry plain; do
   for how in "" raw; do
     begin "no time-stamp counter $mode $how"

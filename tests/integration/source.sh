@@ -1,11 +1,11 @@
 #!/bin/bash
-# Where in the source: call sites, lines, instructions.
+# Costs in the source: call sites, lines, instructions.
 . "$(dirname "$0")/lib.sh"
 
 # line_of COMMENT: the line of the test program with that comment.
 line_of() { grep -n "// $1" "$SOURCE/tests/programs/sites.c" | cut -d: -f1; }
-# sites FIELD [LINE]: the sum of a column of the calls of work (there). One line of a source may be
-# several places of the code: compilers peel and unroll loops.
+# sites FIELD [LINE]: the sum of a column over the calls of work (on that line). One source line may
+# be several places in the code: compilers peel and unroll loops.
 sites() {
   "$REPORT" --call-sites=work --format csv "$profile" | python3 -c '
 import csv, sys

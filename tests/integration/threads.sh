@@ -1,5 +1,5 @@
 #!/bin/bash
-# Threads of every kind are covered, and what they leave behind is bounded.
+# All kinds of threads are recorded, and the memory that they leave is bounded.
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry mcountc cyg; do

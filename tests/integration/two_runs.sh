@@ -1,5 +1,5 @@
 #!/bin/bash
-# fble-prof --exact --runs 2: counts of one run and times of another, in one file.
+# fble-prof --exact --runs 2: one file with counts of one run and times of another.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 

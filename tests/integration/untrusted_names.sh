@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whatever names a program has, no view and no export sends them to a terminal, a spreadsheet, a page
-# or a parser as anything but text.
+# Views and exports send a program's names to a terminal, a spreadsheet, a page or a parser only as
+# text.
 . "$(dirname "$0")/lib.sh"
 : "${SOURCE:?path of the sources}"
 begin "names that would do harm"

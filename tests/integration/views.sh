@@ -1,5 +1,5 @@
 #!/bin/bash
-# Queries, sequences, cliques, the hot path and the overview, of real profiles with known calls.
+# Queries, sequences, cliques, the hot path and the overview, for real profiles with known calls.
 . "$(dirname "$0")/lib.sh"
 
 # view ARGS...: CSV, in calls.
@@ -110,7 +110,7 @@ same "$PROGRAMS/notes.fentry" abbbc
 
 begin "what cannot be written"
 same "$PROGRAMS/notes.fentry" abbbc
-# A device of our own that is always full: it must be there afterwards.
+# A device of our own that is always full: it must still exist afterwards.
 if mknod -m 600 "$dir/full" c 1 7 2>/dev/null && [ -w "$dir/full" ] && ! echo x 2>/dev/null >"$dir/full"; then
   "$REPORT" --self -o "$dir/full" "$profile" 2>"$dir/err"
   check "status" $? = 2

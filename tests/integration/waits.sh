@@ -4,13 +4,13 @@
 wrappers=$(dirname "$LIB")/libfbleprof_wait.so
 recording=("LD_PRELOAD=$wrappers:$LIB" FBLEPROF_WAITS=1)
 
-# total METRIC [FILE]: of the whole profile.
+# total METRIC [FILE]: the whole profile's total.
 total() {
   "$REPORT" --metrics --format csv "${2:-$profile}" | awk -F, -v name="$1" '$1 == name { print $4 }'
 }
 # paths [FILE [METRIC]]: "a;b;c NS" of each context that waited.
 paths() { "$REPORT" --export folded --metric "${2:-wait}" -o - "${1:-$profile}"; }
-# waited FUNCTION [FILE [METRIC]]: what it and what it called waited, in ms.
+# waited FUNCTION [FILE [METRIC]]: its inclusive wait, in ms.
 waited() {
   paths "${2:-$profile}" "${3:-wait}" |
     awk -v name=";$1;" '{ ns = $NF; sub(/ [0-9]*$/, ";"); if (index(";" $0, name)) sum += ns }

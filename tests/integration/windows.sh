@@ -1,5 +1,5 @@
 #!/bin/bash
-# --window, --since, --windows: parts of a run, divided by the snapshot that a peak of memory leaves.
+# --window, --since, --windows: parts of a run, divided by the snapshot of a memory peak.
 . "$(dirname "$0")/lib.sh"
 
 total() { "$REPORT" --self --metric "${metric:-calls}" --format json "$@" | python3 -c 'import json, sys; print(json.load(sys.stdin)["total"])'; }

@@ -49,7 +49,7 @@ def exported(name, *options):
         return path, file.read()
 
 
-# --- what the views say
+# --- the figures of the views
 
 summary = json.loads(view("--export", "json"))
 metrics = [m["name"] for m in summary["metrics"]]
@@ -110,7 +110,7 @@ def check_pprof():
             continue
         if unit:
             expect(f"pprof -top: {metric}", str(totals[metric]), match and match.group(2))
-    # protoc: the message has no fields but those of the format, and its texts begin with "".
+    # protoc: the message has only the format's fields, and its texts begin with "".
     decoded = run("protoc", "--proto_path=" + HERE, "--decode=pprof.Profile", "profile.proto",
                   stdin=run("gzip", "-dc", path, binary=True))
     texts = re.findall(r'^string_table: "(.*)"$', decoded, re.M)
@@ -175,7 +175,7 @@ def check_callgrind():
     program = re.search(r"^(.*)PROGRAM TOTALS", out, re.M).group(1)
     values = [int(v.replace(",", "")) for v in program.split()]
     expect("callgrind_annotate: totals", totals, dict(zip(events, values)))
-    # Without inclusive costs: what stands in the body adds up as well.
+    # Without inclusive costs: the costs in the body add up as well.
     self_out = run("callgrind_annotate", "--threshold=100", "--show-percs=no", "--auto=no", path)
     sums = [0] * len(events)
     for line in self_out[self_out.index("file:function"):].splitlines()[2:]:
@@ -185,7 +185,7 @@ def check_callgrind():
             sums = [a + b for a, b in zip(sums, columns)]
     first = events[0]
     expect("callgrind_annotate: sum of self", totals[first], sums[0])
-    # Calls of every pair. Where only samples saw one, the format makes us say 1.
+    # Calls of every pair. If only samples saw one, the format requires 1.
     calls, caller = Counter(), None
     strip = lambda text: re.sub(r" \[[^\[\]]*\]$", "", text)
     for line in out.splitlines():

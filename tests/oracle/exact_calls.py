@@ -80,7 +80,7 @@ def main():
     wrong = [f for f in entered if theirs[f] != ours[f]]
     for function in wrong[:20]:
         print(f"+0x{function:x}: callgrind {theirs[function]}, ours {ours[function]}")
-    # What callgrind takes for a call of anything but a function's start (PLT stubs) is left out.
+    # Leaves out callgrind's calls of anything but a function's start (PLT stubs).
     covered = sum(theirs[f] for f in entered)
     whole = covered + sum(theirs[f] for f in plan_of(module, plans)[1])
     print(f"{len(entered) - len(wrong)} of {len(entered)} functions equal; "

@@ -1,5 +1,5 @@
-// What the tests of exports profile: recursion, tail calls, threads, inlined functions, and names
-// that a format could trip over. With the argument "deep": recursion 5000 calls deep.
+// The program for the tests of exports: recursion, tail calls, threads, inlined functions, and
+// names that a format could misread. With the argument "deep": recursion 5000 calls deep.
 #include <fbleprof/fbleprof.h>
 
 #include <thread>
@@ -45,7 +45,7 @@ BLOCK static void work() {
   for (int i = 0; i < 100; ++i) sink = sink + one(i);
 }
 
-// Names that a format could trip over.
+// Names that a format could misread.
 static void named_blocks() {
   const char* names[] = {"a;b",          "ends in 12", "<script>alert(1)</script>", "line\nend",
                          "\"quoted\\\"", "(7) seven",  "\xff\xfe not UTF-8",        "naïve ✓"};

@@ -117,7 +117,7 @@ class Request:
         for function in self.tables["function_table"][1:]:
             for field in ("name_strindex", "system_name_strindex", "filename_strindex"):
                 self.text(function, field)
-        # Mappings and functions are told whole, and each of these is used.
+        # Mappings and functions are complete, and each of these is used.
         for table in ("string_table", "attribute_table", "stack_table"):
             unused = set(range(1, len(self.tables[table]))) - self._used[table]
             self._expect(f"all of {table} is used, {sorted(unused)[:3]} are not", not unused)

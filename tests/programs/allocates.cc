@@ -1,4 +1,4 @@
-// Allocates in every way that there is, always the same. Its parts, chosen by arguments:
+// Allocates in every possible way, always the same. Its parts, chosen by arguments:
 //   containers  maps, strings, vectors
 //   forms       each function of the allocator and each form of new
 //   fails       operator new throws
@@ -68,7 +68,7 @@ static NOT_INLINED void forms() {
   wide = new (std::nothrow) Wide;
   use(wide);
   delete wide;
-  // More than there is: it fails, and the block stays.
+  // More memory than exists: the call fails, and the block stays.
   block = malloc(50);
   use(block);
   void* none = realloc(block, static_cast<size_t>(-1) / 4);
@@ -121,8 +121,8 @@ static NOT_INLINED void* give(void* to) {
   for (void*& block : *static_cast<void*(*)[kBlocks]>(to)) block = malloc(48);
   return nullptr;
 }
-// A fourth of each thread's blocks: most are another's than the one whose memory this thread took
-// over.
+// A quarter of each thread's blocks: most belong to another thread than the one whose memory this
+// thread took over.
 static NOT_INLINED void* take(void* first) {
   const long quarter = static_cast<void*(*)[kBlocks]>(first) - passed;
   for (auto& blocks : passed) {

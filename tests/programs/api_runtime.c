@@ -1,6 +1,6 @@
-// What runtimes need of the C API: calls out of step, helpers with and without hooks, other exits,
+// What runtimes need from the C API: unbalanced calls, helpers with and without hooks, other exits,
 // keys, marks, green threads that move, profiles within the process. Checks itself by queries, and
-// prints what fails; prints the same with and without the library.
+// prints failures; prints the same with and without the library.
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>
 #include <string.h>
@@ -262,7 +262,7 @@ static void* steps_in_thread(void* argument) {
   return argument;
 }
 
-// It does not go back: that happens when it ends, if it has hooks.
+// Does not restore the profile: that happens when the function ends, if it has hooks.
 BLOCK void forgetful(void) {
   fbleprof_profile_with(two);
   steps(1);

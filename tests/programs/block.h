@@ -1,11 +1,11 @@
-// What the test programs share.
+// Shared by the test programs.
 //
-// BLOCK marks a function that must stay one: not inlined, not cloned, called as often as the source
-// says. A call followed by KEEP stays a call (no tail call). work() burns CPU time in whoever calls
-// it, the same amount per unit.
+// BLOCK marks a function that must remain: not inlined, not cloned, called as often as the source
+// says. A call followed by KEEP remains a call (no tail call). work() burns CPU time in its caller,
+// the same amount per unit.
 //
-// Programs print what must be counted, one line per pair: "expect CALLER CALLEE CALLS". The scripts
-// hold the profile against those lines.
+// Programs print expected counts, one line per pair: "expect CALLER CALLEE CALLS". The scripts
+// compare the profile with those lines.
 #pragma once
 
 #include <stdio.h>

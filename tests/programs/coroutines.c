@@ -52,8 +52,8 @@ int main(void) {
   }
   expect("main", "turn", 2 * kTurns);
   expect("main", "between", 2 * kTurns);
-  // Stacks that the profiler was not told of: no call is lost, though one may be charged to the
-  // function that ran when the stacks were switched.
+  // Stacks unknown to the profiler: no call is lost, though one may be charged to the function that
+  // ran when the stacks were switched.
   expect("*", "inner_a", kTurns);
   expect("*", "inner_b", kTurns);
   expect("*", "leaf", 3 * kTurns - 2);

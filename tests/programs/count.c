@@ -1,5 +1,5 @@
-// A known number of calls, for counting what one costs. count N: fib(N) by its definition; prints
-// the number of its calls. Compiled with -DBLOCKS each call enters and leaves a block of the C API.
+// A known number of calls, to measure the cost of one. count N: recursive fib(N); prints the number
+// of its calls. Compiled with -DBLOCKS each call enters and leaves a block of the C API.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -40,7 +40,7 @@ int main(void) {
   for (int call = 0; call < kCalls; ++call) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     const unsigned host = (unsigned)(random >> 57);
-    // A product of two draws: small numbers are far more frequent than large ones.
+    // The product of two draws: small numbers are far more frequent than large ones.
     const unsigned leaf = (unsigned)((random >> 49 & 255) * (random >> 41 & 255) >> 8);
     ++called[host][leaf];
     hosts[host](leaf);

@@ -1,5 +1,5 @@
-// Every call that a signal can interrupt, many times, with CPU time burnt before each by this and
-// by another thread. None may come back early.
+// Makes every call that a signal can interrupt, many times, while this and another thread burn CPU
+// time before each. None may return early.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,4 +1,4 @@
-// Does known work, then ends in the way that argv[1] says.
+// Does known work, then ends in the way given by argv[1].
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

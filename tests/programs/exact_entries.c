@@ -1,4 +1,4 @@
-// Calls the functions of exact_entries.S, and says how often. Their results must not change when
+// Calls the functions of exact_entries.S, and prints how often. Their results must not change when
 // their starts are rewritten.
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// Functions in a section that the linker puts far from the rest of the program: between its
-// segments is a hole, in which a library's address may lie.
+// Functions in a section that the linker places far from the rest of the program: between its
+// segments is a gap that may hold a library.
 #include "block.h"
 
 #define FAR __attribute__((section(".far")))

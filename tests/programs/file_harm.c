@@ -1,4 +1,4 @@
-// Harms its own profile (argv[2]) in the way argv[1] says, while it is written, and goes on.
+// Damages its own profile (argv[2]) in the way given by argv[1], while it is written, and goes on.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

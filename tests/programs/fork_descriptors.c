@@ -1,4 +1,4 @@
-// Forks while threads start, and asks each child what descriptors it has.
+// Forks while threads start, and asks each child which descriptors it has.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

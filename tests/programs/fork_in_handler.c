@@ -21,7 +21,7 @@ BLOCK void middle(int depth) {
   KEEP;
 }
 
-// One shot, after a time that changes: the program gets somewhere else each time.
+// One shot, after a varying time, so that the program gets to a different place each time.
 UNHOOKED static void alarm_soon(void) {
   static unsigned next = 7;
   next = next * 1664525u + 1013904223u;

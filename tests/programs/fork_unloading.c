@@ -1,4 +1,4 @@
-// fork_unloading PLUGIN: forks 300 times while other threads load and unload the plugin. Says how
+// fork_unloading PLUGIN: forks 300 times while other threads load and unload the plugin. Prints how
 // many children a signal ended.
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // generated UNITS: code without unwind tables, made at run time, calls back into C. It keeps frame
-// pointers, as the code of Java, JavaScript and Go does if it is told to.
+// pointers, like the code of Java, JavaScript and Go if so configured.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Hooked functions that the compiler inlines, under -finstrument-functions: they stay themselves,
+// Hooked functions that the compiler inlines, under -finstrument-functions: they remain separate,
 // in the context of the function that they were inlined into.
 #include <cstdlib>
 
@@ -40,8 +40,8 @@ BLOCK void outer(long units) {
   sink = sink + 3;
 }
 
-// The host's frame is not the one that it began with. What inlined functions call from there is
-// known to be the host's, no more.
+// The host's frame changes after its start. For calls by inlined functions from there, only the
+// host is known as caller.
 BLOCK void with_alloca(long units) {
   volatile char* room = static_cast<char*>(__builtin_alloca(units % 3 * 64 + 64));
   room[0] = 1;

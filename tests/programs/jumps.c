@@ -1,5 +1,5 @@
-// Jumps out of many frames: longjmp over 100 of them, siglongjmp out of a handler, and what is
-// called next from where they land.
+// Jumps out of many frames: longjmp over 100 of them, siglongjmp out of a handler, and the next
+// calls at the target.
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>

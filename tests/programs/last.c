@@ -1,5 +1,5 @@
-// Threads of a few periods, which end in a function that takes no time: what has passed since the
-// last sample is not its.
+// Threads of a few periods, which end in a function that takes no time: the time since the last
+// sample does not belong to it.
 #include <pthread.h>
 
 #include "block.h"

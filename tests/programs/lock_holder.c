@@ -1,4 +1,5 @@
-// Locks its current directory, as programs do that may run once only, while children of it fork.
+// Locks its current directory, like programs that allow only one instance, while children of it
+// fork.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>

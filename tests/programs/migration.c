@@ -1,5 +1,5 @@
-// Fibers that go on in whichever of four threads takes them next. Each round has stacks of another
-// size, mostly where the last round's were.
+// Fibers that continue in any of four threads. Each round has stacks of another size, mostly at the
+// addresses of the last round's.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// Code without hooks below hooked code, where a walk could lose its way: in fibers, in handlers on
-// a signal stack, at several places of one function, where another function has just returned, and
-// in a part that the compiler put elsewhere.
+// Code without hooks below hooked code, where a walk could fail: in fibers, in handlers on a signal
+// stack, at several places of one function, where another function has just returned, and in a part
+// that the compiler split off.
 // argv[1]: how many ms each of them takes.
 #include <signal.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ BLOCK void two_places(void) {
   KEEP;
 }
 
-// Its return address stands where that of `returned` stood, and its call names nobody.
+// Its return address is where that of `returned` was, and its call has no direct target.
 static volatile int sink;
 BLOCK void returned(void) { sink = 1; }
 static void (*volatile pointed)(void) = helper;
@@ -97,7 +97,7 @@ BLOCK void through_a_pointer(void) {
   KEEP;
 }
 
-// Unlikely calls stand in a part of the function that has no hook of its own.
+// Unlikely calls are in a part of the function that has no hook of its own.
 static UNHOOKED __attribute__((noipa, cold)) void unlikely(void) {
   grind();
   KEEP;

@@ -1,5 +1,5 @@
-// Forbids itself to read the time-stamp counter: whoever does, in the vDSO's clock_gettime too,
-// gets SIGSEGV. Works, has a thread that works, and ends. argv[1]: raw (not through prctl).
+// Forbids itself to read the time-stamp counter: any read, including by the vDSO's clock_gettime,
+// raises SIGSEGV. Works, has a thread that works, and ends. argv[1]: raw (not through prctl).
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -77,7 +77,7 @@ BLOCK void deep(long level) {
 }
 
 // A square-free sequence of calls over three functions, all nested: no suffix ever repeats. The
-// word says who is next: the differences of neighbours in the Thue-Morse sequence.
+// next function is given by differences of neighbours in the Thue-Morse sequence.
 static unsigned char* word;
 static long word_length;
 BLOCK void s0(long at);

@@ -1,5 +1,5 @@
-// Makes a child in a way that is not fork(): odd_forks clone|syscall|timer|destructor. The child
-// computes in two threads, the parent in others, as long.
+// Makes a child without fork(): odd_forks clone|syscall|timer|destructor. The child computes in two
+// threads, the parent in others, for the same time.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,6 @@
 // outcome FILE [@LIMIT=VALUE...] [NAME=VALUE...] PROGRAM [ARGUMENT...]: runs the program under
-// these resource limits, with these variables added to its environment and nothing of a test
-// harness around it (its signal mask, its descriptors), and writes to FILE how it ended: "exit N"
-// or "signal N".
+// these resource limits, with these variables added to its environment and without a test harness's
+// signal mask and descriptors, and writes to FILE how it ended: "exit N" or "signal N".
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Actions of the program's own for signals that end a process. own_signals HOW [PROFILE].
+// The program's own actions for signals that end a process. own_signals HOW [PROFILE].
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static void tell(const char* what, int number) {
          sigismember(&action.sa_mask, SIGHUP));
 }
 
-// What the program is told is what it set.
+// The program reads back the action that it set.
 static void queries(void) {
   const int numbers[] = {SIGTERM, SIGUSR1, SIGBUS, SIGPROF, SIGRTMIN + 1, SIGCHLD};
   for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
@@ -77,7 +77,7 @@ static void queries(void) {
   raise(SIGPROF);
 }
 
-// The old calls on the mask, for the signal that the profiler uses.
+// The old mask functions, for the signal that the profiler uses.
 static void masks(void) {
   sigset_t set;
   signal(SIGPROF, once);

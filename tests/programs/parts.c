@@ -1,7 +1,6 @@
 // Functions that the compiler splits, under -finstrument-functions: the head, with the hook at its
-// entry, is inlined; the rest, with the hook at its exit, is called. Written out by hand, as
-// whether a compiler does it is up to it. And functions inlined into one that they leave by
-// longjmp.
+// entry, is inlined; the rest, with the hook at its exit, is called. Written by hand, as compilers
+// do not always do so. And functions inlined into one that they leave by longjmp.
 #include <setjmp.h>
 
 #include "block.h"
@@ -24,7 +23,7 @@ BLOCK void split_again(void) { KEEP; }
 
 BY_HAND void rest(long units) {
   leaf(units);
-  // The last thing it does: a tail call.
+  // Its last action is a tail call.
   __cyg_profile_func_exit((void*)split, __builtin_return_address(0));
 }
 

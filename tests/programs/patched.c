@@ -1,4 +1,4 @@
-// Functions with a patchable entry that need care. The program prints what came out, which must be
+// Functions with a patchable entry that need care. The program prints its results, which must be
 // the same with hooks.
 #include <stdarg.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ BLOCK double sum(int n, ...) {
   return result;
 }
 
-// The frame is aligned anew behind the entry.
+// The frame is realigned after the entry.
 BLOCK uintptr_t aligned(long x) {
   volatile long wide[8] __attribute__((aligned(64)));
   wide[0] = x;
@@ -40,7 +40,7 @@ BLOCK uintptr_t aligned(long x) {
 
 // Has no room for a site: not counted.
 __attribute__((patchable_function_entry(2))) BLOCK void crowded(void) { KEEP; }
-// The compiler leaves it no NOPs at all.
+// The compiler gives it no NOPs at all.
 __attribute__((patchable_function_entry(0))) BLOCK void left_out(void) { KEEP; }
 // NOPs before the function as well.
 __attribute__((patchable_function_entry(12, 4))) BLOCK void in_front(void) { KEEP; }

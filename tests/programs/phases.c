@@ -2,8 +2,8 @@
 // each round if it is told to. Prints how many of its sleeps were interrupted or ended early.
 //   phases SECONDS [sleep|mark]
 // A file named "stop" in its directory ends it earlier.
-// mark: after half of the time it takes a snapshot, "half", by the API; then it counts anew at
-// three quarters.
+// mark: after half of the time it takes a snapshot, "half", through the API; at three quarters it
+// restarts counting.
 #include <errno.h>
 #include <fbleprof/fbleprof.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-// Loads and unloads two plugins in turn (argv[1], argv[2]), so that the second one lands where the
-// first one was.
+// Loads and unloads two plugins in turn (argv[1], argv[2]), so that the second one is loaded at the
+// address of the first.
 #include <dlfcn.h>
 #include <stdlib.h>
 

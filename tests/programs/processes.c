@@ -1,4 +1,4 @@
-// Programs that make other processes. argv[1]: fork | vfork | spawn | system | popen | execs N |
+// Programs that start other processes. argv[1]: fork | vfork | spawn | system | popen | execs N |
 // thread-exec | daemon MARKER | children N | fork-refused.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -143,7 +143,7 @@ BLOCK void become_daemon(const char* marker) {
   for (int fd = 0; fd < 1024; ++fd) close(fd);
   if (open("/dev/null", O_RDWR) != 0 || dup(0) != 1 || dup(0) != 2) _exit(1);
   for (int i = 0; i < 5000; ++i) daemon_work();
-  // The first descriptor that is free is the same as without a profiler.
+  // The first free descriptor is the same as without a profiler.
   int fd = open(marker, O_WRONLY | O_CREAT | O_EXCL, 0600);
   dprintf(fd, "first descriptor %d\n", fd);
   close(fd);
@@ -162,7 +162,7 @@ BLOCK void children(int count) {
   }
 }
 
-// A child that may make no file of a profile's size. It starts threads, and another program.
+// A child that cannot make a file of a profile's size. It starts threads, and another program.
 BLOCK void* refused_work(void* unused) {
   for (int i = 0; i < 100; ++i) child_work();
   return unused;

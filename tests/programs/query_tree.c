@@ -1,4 +1,4 @@
-// A tree of 200,000 contexts and more, queried: each is shown once, with its calls of every kind. A
+// Queries a tree of 200,000 contexts and more: each is listed once, with its calls of every kind. A
 // spine of blocks, each of which calls the next one and all the leaves.
 #include <fbleprof/fbleprof.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int starts_with(const fbleprof_visit* visit, const char* text) {
 
 static int look(const fbleprof_visit* visit, void* argument) {
   struct Seen* seen = (struct Seen*)argument;
-  // Parents before children: a level deeper at most than what came before.
+  // Parents before children: at most one level deeper than the node before.
   if (visit->depth > seen->depth + 1) ++seen->wrong;
   seen->depth = visit->depth;
   if (starts_with(visit, "spine")) {

@@ -1,7 +1,7 @@
 // Runs a program whose system calls are refused, as an older kernel or a sandbox does:
 //   refusing RULE... -- PROGRAM ARGUMENTS...
-// A rule is CALL=ERROR, or CALL/N/VALUE=ERROR if only calls are meant whose argument N has that
-// value; all are numbers.
+// A rule is CALL=ERROR, or CALL/N/VALUE=ERROR for calls whose argument N has that value; all are
+// numbers.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

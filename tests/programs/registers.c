@@ -1,5 +1,6 @@
-// What hooks and handler must leave alone: errno, argument and vector registers, the static chain,
-// x87 and SSE control words, flags of rounding. Prints what came out; must be the same without us.
+// State that hooks and handler must not change: errno, argument and vector registers, the static
+// chain, x87 and SSE control words, rounding modes. Prints results, which must be the same without
+// us.
 #include <errno.h>
 #include <fenv.h>
 #include <immintrin.h>
@@ -50,7 +51,7 @@ BLOCK int outer(int base) {
 __attribute__((target("avx2"))) BLOCK __m256i avx_arguments(__m256i a, __m256i b) {
   return _mm256_add_epi32(a, _mm256_slli_epi32(b, 1));
 }
-// Holds values in vector registers while samples come.
+// Holds values in vector registers while samples arrive.
 __attribute__((target("avx2"))) BLOCK int avx_kept(long rounds) {
   __m256i a = _mm256_set1_epi32(0x12345678), b = _mm256_set1_epi32(0x0f0f0f0f);
   __m256i a0 = a, b0 = b;

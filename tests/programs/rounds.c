@@ -1,4 +1,4 @@
-// Rounds of CPU time that samplers get wrong. argv[1]: for how many ms.
+// Rounds of CPU time that are hard to sample. argv[1]: for how many ms.
 //   rhythm  three tenths of each millisecond in first, the rest in second: a sampler that keeps the
 //           same time meets each round at the same point
 //   kernel  three tenths in the kernel, called from in_kernel; not in step with the kernel's ticks

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   static const char* const names[] = {"chunk", "a", "b", "c"};
   for (int i = 0; i < 4; ++i) blocks[i] = fbleprof_block_new(names[i], 0, 0);
   for (int i = 0; i < rounds; ++i) evaluate("(0g(1gg(2g)2)1(3e)3)0");
-  // A green thread: what runs in no block of it stands where it was made.
+  // A green thread: work outside its blocks belongs to the context where it was made.
   fbleprof_context* thread = fbleprof_context_new(100);
   fbleprof_context_switch(thread);
   for (int i = 0; i < rounds; ++i) evaluate("g(1g)1");

@@ -1,4 +1,4 @@
-// Calls of one function from several places, some of them inlined: what call sites and lines show.
+// Calls of one function from several places, some of them inlined, for call sites and lines.
 //   sites ROUNDS
 #include <stdio.h>
 #include <stdlib.h>

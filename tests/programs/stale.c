@@ -1,4 +1,4 @@
-// Calls after which an entry of the shadow stack looks alive by its address, though its function
+// Calls after which an entry of the shadow stack seems alive by its address, though its function
 // has returned: the next callee's frame lies below it.
 #include <alloca.h>
 #include <string.h>
@@ -59,7 +59,7 @@ BLOCK void with_alloca(int n) {
   KEEP;
 }
 
-// The same deeper down: the stale entries are a chain.
+// The same at a deeper level: the stale entries are a chain.
 BLOCK void chain(int level) {
   if (level > 1)
     chain(level - 1);

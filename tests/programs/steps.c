@@ -1,8 +1,8 @@
 // A program of few instructions, for the proofs (tests/proof), which stop it at each of them.
 //   steps COUNTS SCENARIO [PLUGIN]
 // In the file COUNTS each function counts its own calls, after its hook: at any moment, the profile
-// has as many calls as stand there, and at most one more for each thread. The system call kMark
-// says where the steps begin and end.
+// has as many calls as the file, and at most one more for each thread. The system call kMark marks
+// the beginning and end of the steps.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

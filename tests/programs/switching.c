@@ -1,5 +1,5 @@
-// Recording is switched on and off while four threads compute, N times (argv[1]). The results must
-// be those of a run without us. Then it is off for a while, and on for a known number of calls.
+// Switches recording on and off while four threads compute, N times (argv[1]). The results must
+// equal those of a run without us. Then it is off for a while, and on for a known number of calls.
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static void* compute(void* seed) {
 BLOCK void measured(void) { KEEP; }
 BLOCK void unmeasured(void) { KEEP; }
 
-// While recording is off, nobody is told of these calls; afterwards everybody is.
+// While recording is off, these calls reach no hook; afterwards they all do.
 BLOCK void phases(void) {
   fbleprof_stop();
   for (int i = 0; i < 1000; ++i) unmeasured();

@@ -141,7 +141,7 @@ BLOCK void small_stacks(void) {
   expect("run_tasks", "task", 20 * 5000);
 }
 
-// Raw clone: a thread that libc knows nothing of, on its creator's TLS.
+// Raw clone: a thread unknown to libc, on its creator's TLS.
 BLOCK void raw_task(void) { work(1); }
 BLOCK int raw_thread(void* unused) {
   (void)unused;

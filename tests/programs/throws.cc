@@ -1,5 +1,5 @@
 // 100,000 exceptions through instrumented frames; half are caught, thrown again and caught further
-// out. What the catching function calls next is called by it and by nobody else.
+// out. The next calls of the catching function have only that function as caller.
 #include <cstdio>
 #include <stdexcept>
 

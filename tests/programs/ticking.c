@@ -1,5 +1,5 @@
-// Basic blocks as virtual time. Passes the same blocks on every run. Built with -DCOUNT it has a
-// hook of its own, which prints how many blocks there are, by function.
+// Basic blocks as virtual time. Runs the same blocks every time. Built with -DCOUNT it has a hook
+// of its own, which prints the number of blocks by function.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// unloading PLUGIN THREADS: loads, calls and unloads the plugin for ever, beside sleeping threads.
+// unloading PLUGIN THREADS: loads, calls and unloads the plugin forever, beside sleeping threads.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

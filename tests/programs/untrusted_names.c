@@ -1,5 +1,6 @@
-// Names that would do harm if they were printed as they are: of blocks, their files, and threads.
-// untrusted_names.sh also renames the functions, the program and what a comment here says.
+// Names that would do harm if printed unescaped: of blocks, their files, and threads.
+// untrusted_names.sh also renames the functions and the program, and changes the text of a comment
+// here.
 //   untrusted_names ARGUMENT...
 #include <fbleprof/fbleprof.h>
 #include <pthread.h>

@@ -33,13 +33,13 @@ static long now_ns(clockid_t clock) {
   return now.tv_sec * 1000000000L + now.tv_nsec;
 }
 
-// What the program measured itself, by kind and context.
+// The program's own measurements, by kind and context.
 enum { kSleep, kPipe, kFutex, kEpoll, kCond, kFileLock, kKinds };
 static const char* const kNames[] = {"sleep", "pipe", "futex", "epoll", "cond", "filelock"};
 static long waited_ns[kKinds][10];
 static int early, interrupted;
 
-// The other side of the waits: a thread that answers after the time that it is asked for.
+// The other side of the waits: a thread that answers after the requested time.
 static int ask[2], answer[2], file;
 static int futex_word;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

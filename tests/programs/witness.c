@@ -1,6 +1,6 @@
-// A preloaded library that writes down, when the program exits, what it would leave to its
-// successors: descriptors, signals, timers, limits. WITNESS names the file. Lines that begin with
-// "size" are amounts; all others are to be the same under a profiler.
+// A preloaded library that records, when the program exits, what it would leave to its successors:
+// descriptors, signals, timers, limits. WITNESS names the file. Lines that begin with "size" are
+// amounts; all others must be the same under a profiler.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>

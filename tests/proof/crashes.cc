@@ -1,6 +1,6 @@
-// What a program that is killed leaves is its file as it was at that moment: the mapping is shared,
-// and the kernel keeps what was stored. So instead of one killed run for each instruction, one run
-// is stopped at each, and its files are examined whenever they have changed.
+// A killed program leaves its file as it was at that moment: the mapping is shared, and the kernel
+// keeps what was stored. So instead of one killed run per instruction, one run is stopped at each
+// instruction, and its files are examined whenever they have changed.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ namespace fbleprof::proof {
 
 namespace {
 
-// One file of the run, as it is now and as it was when it was last examined.
+// One file of the run, in its current state and as last examined.
 class Watched {
  public:
   explicit Watched(const std::string& path) : name_(std::filesystem::path(path).filename()) {
@@ -49,7 +49,7 @@ class Watched {
 
   bool is_open() const { return now_ != nullptr; }
 
-  // Whether it has changed since the last call. Takes a copy if it has.
+  // Whether the file has changed since the last call. Takes a copy if it has.
   bool has_changed() {
     const std::size_t bytes = used();
     if (bytes == image_.bytes.size() && std::memcmp(now_, image_.bytes.data(), bytes) == 0) {
@@ -61,7 +61,7 @@ class Watched {
   const Image& image() const { return image_; }
 
  private:
-  // Behind its end a file that was cut has no pages: reading there would be our end.
+  // A file that was cut has no pages beyond its end: reading there would kill this process.
   std::size_t used() const {
     struct stat status {};
     fstat(fd_, &status);
@@ -81,7 +81,7 @@ class Watch {
  public:
   explicit Watch(const Run& run) : run_(run) {}
 
-  // Examines what there is, if any of it has changed.
+  // Examines the files, if any of them has changed.
   bool look(unsigned in_flight, Findings& findings) {
     if (has_directory_changed()) find_files();
     bool is_new = false;
@@ -110,7 +110,7 @@ class Watch {
       return std::find(paths.begin(), paths.end(), known.first) == paths.end();
     });
     for (const std::string& path : paths) {
-      // One that was renamed, or that another took the place of, is opened again.
+      // A file that was renamed or replaced is opened again.
       files_[path] = std::make_unique<Watched>(path);
     }
   }
@@ -124,7 +124,7 @@ struct Tally {
   std::uint64_t steps = 0, states = 0, problems = 0;
 };
 
-// What steps are examined: from where the program says, or from the recorder's first system call.
+// The steps to examine: from where the program says, or from the recorder's first system call.
 enum class From { kMark, kStart };
 
 void step_through(const Setup& setup, const Scenario& scenario, From from, const Bound& bound,
@@ -142,7 +142,8 @@ void step_through(const Setup& setup, const Scenario& scenario, From from, const
   std::uint64_t steps = 0;
   program.run_by_steps([&](Task& task) {
     if (++steps > most) return false;
-    // About to say that the steps end, or, from the start on, that they begin.
+    // The program is about to announce the end of the steps or, if started from there, their
+    // beginning.
     const user_regs_struct state = program.registers(task);
     if (state.rax == kMark && (state.rdi == 0 || from == From::kStart)) return false;
     Findings findings;
@@ -166,7 +167,7 @@ void step_through(const Setup& setup, const Scenario& scenario, From from, const
 }  // namespace
 
 int prove_crashes(const Setup& setup, const Bound& bound) {
-  // Stepping takes time: at 1 Hz hardly a sample falls into it.
+  // Stepping takes time: at 1 Hz hardly any sample falls into it.
   const std::vector<std::string> slow = {"FBLEPROF_RATE=1"};
   struct Part {
     Scenario scenario;
@@ -213,7 +214,7 @@ int prove_kills(const Setup& setup, const Bound& bound) {
     kill(pid, SIGKILL);
     int status = 0;
     waitpid(pid, &status, 0);
-    // Its children are gone when nobody is left in its group.
+    // All children have ended when its process group is empty.
     while (kill(-pid, 0) == 0) usleep(100);
     const auto images = images_of(run);
     const Counted counted = counted_of(run);

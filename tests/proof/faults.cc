@@ -1,5 +1,6 @@
 // Each system call of the recorder fails once with each error that it can give. The program must
-// do as it does without us; a profile that is there must read, and say so if it lacks something.
+// behave as it does without the profiler; a profile that exists must be readable, and say so if it
+// is incomplete.
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,8 +26,8 @@ struct Call {
   std::vector<int> errors;  // what the kernel can answer to what the recorder asks
 };
 
-// Calls that cannot fail as the recorder makes them (getpid, rt_sigprocmask) are not here, nor
-// those that the program itself makes through an interposed function (fork, execve).
+// Leaves out calls that cannot fail as the recorder makes them (getpid, rt_sigprocmask), and calls
+// that the program itself makes through an interposed function (fork, execve).
 const std::vector<Call>& calls() {
   static const std::vector<Call> all = {
       {SYS_access, "access", {EACCES, ENOENT, ENOMEM}},
@@ -109,7 +110,7 @@ End plain_end(const Setup& setup, const Scenario& scenario) {
   return {status, run.text_of("out")};
 }
 
-// Runs it; lets `point` fail with `error`. With neither: lists the points.
+// Runs the program; makes `point` fail with `error`. With neither: lists the points.
 End run_failing(const Setup& setup, const Run& run, const Point* point, int error,
                 std::set<Point>* points) {
   Tracee program(run, true);
@@ -128,7 +129,7 @@ End run_failing(const Setup& setup, const Run& run, const Point* point, int erro
     if (points) points->insert(here);
     if (!point || here != *point) return false;
     failing = task.tid;
-    // A failing close has closed the descriptor all the same.
+    // A failing close has closed the descriptor anyway.
     if (number == SYS_close) return false;
     state.orig_rax = ~0ul;
     return true;
@@ -167,7 +168,7 @@ class Table {
   std::map<std::pair<std::string, int>, Row> rows_;
 };
 
-// What is wrong with a run in which a call failed; the row is told what it left.
+// The problem of a run in which a call failed; notes in the row what the run left.
 std::vector<std::string> judge(const Run& run, const Setup& setup, const End& plain, const End& end,
                                Row& row) {
   std::vector<std::string> problems;
@@ -226,7 +227,7 @@ int prove_faults(const Setup& given, const Bound& bound) {
     const End plain = plain_end(setup, part.scenario);
     std::set<Point> points;
     for (int twice = 0; twice < 2; ++twice) {
-      // Once more with the plans that the first run made.
+      // Repeats the test with the plans that the first run made.
       Run run(setup, part.scenario);
       points.clear();
       run_failing(setup, run, nullptr, 0, &points);

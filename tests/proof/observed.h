@@ -1,4 +1,4 @@
-// Real code of the recorder, watched at each access to memory.
+// Watches real code of the recorder at each access to memory.
 //
 // Sources that are compiled with -fsanitize=thread call a function before each access, and for each
 // atomic one. Here these functions tell an observer, instead of looking for races.
@@ -11,19 +11,19 @@ enum class Order { kPlain, kRelaxed, kRelease };
 class Observer {
  public:
   virtual ~Observer() = default;
-  // An atomic access comes: another thread may run first.
+  // Before an atomic access: another thread may run first.
   virtual void before_atomic() {}
   // Memory is about to be written, or has just been (atomics).
   virtual void before_store(void*, unsigned) {}
   virtual void after_store(void*, unsigned, Order) {}
-  // What follows a release fence is seen after what comes before it.
+  // Stores after a release fence become visible after those before it.
   virtual void at_fence() {}
 };
 
-// Null: nobody watches.
+// Null: no observer.
 extern Observer* observer;
-// While it is told something, nothing else is told: it may be made of watched code itself. One that
-// changes threads sets this back first.
+// Set while the observer runs, which suppresses nested calls, as it may consist of watched code
+// itself. An observer that switches threads clears it first.
 extern bool is_telling;
 
 }  // namespace fbleprof::proof

@@ -1,11 +1,11 @@
-// The proofs: what tests/proof/main.cc can be asked to run.
+// The proofs that tests/proof/main.cc can run.
 #pragma once
 
 #include "tests/proof/scenario.h"
 
 namespace fbleprof::proof {
 
-// How much of a proof is run.
+// How much of a proof to run.
 struct Bound {
   bool quick = false;   // a sample of it, in seconds
   unsigned stride = 1;  // every so many-th point
@@ -13,9 +13,9 @@ struct Bound {
   std::string only;  // scenario; empty: all
 };
 
-// Each prints what it found, one line a problem, and a summary; the number of problems.
+// Each prints what it found, one line per problem, and a summary; returns the number of problems.
 
-// SIGKILL after each instruction that changes a file: it reads, verifies, and has all calls.
+// SIGKILL after each instruction that changes a file: the file reads, verifies, and has all calls.
 int prove_crashes(const Setup& setup, const Bound& bound);
 // SIGKILL at random moments of a program with threads and children.
 int prove_kills(const Setup& setup, const Bound& bound);

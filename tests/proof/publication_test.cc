@@ -1,9 +1,9 @@
-// A live reader may see a thread's stores in another order than they were made, as far as their
-// memory orders allow: a release store is seen after all that were made before it, others in any
-// order (more than x86 allows, which keeps stores in order; it is what the language promises).
+// A live reader may see a thread's stores in another order than they were made, within the limits
+// of their memory orders: a release store becomes visible after all earlier ones, others in any
+// order (the language allows this; x86 keeps stores in order).
 //
 // The stores of the real code are logged. For each of them, and each subset of the next kWindow
-// that may be seen without it, the real reader reads the file that results.
+// that may be visible without it, the real reader reads the resulting file.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -39,7 +39,7 @@ class Log : public Observer {
   void before_atomic() override { settle(); }
   void before_store(void* at, unsigned bytes) override {
     settle();
-    // Its value stands there when the next access comes.
+    // The value is in memory at the next access.
     if (is_ours(at)) pending_ = {at, bytes};
   }
   void after_store(void* at, unsigned bytes, Order order) override {
@@ -114,7 +114,7 @@ class Publication : public testing::Test {
     return ref;
   }
 
-  // Logs what `work` stores, then reads the file in all states that a reader may see.
+  // Logs the stores of `work`, then reads the file in all states that a reader may see.
   template <typename Work>
   void explore(Work work) {
     const std::vector<std::byte> before = file_;
@@ -162,7 +162,7 @@ class Publication : public testing::Test {
     for (const auto& check : profile::verify(*image, result)) {
       ASSERT_TRUE(check.ok) << "at store " << first << ": " << check.what << ": " << check.detail;
     }
-    // What is there is a function of ours, below one.
+    // Each node found is one of our functions, below another.
     for (const auto function : result.profile.nodes().function) {
       ASSERT_LT(function.index(), result.profile.functions().count());
     }
@@ -194,8 +194,8 @@ TEST_F(Publication, CallsMakeNodesAndBackEdges) {
   arena_.publish(thread, format::Kind::kThread);
   explore([&] {
     Ref at = tree_.root();
-    // Down twice through all, so that the second time takes back edges, and more nodes than a chunk
-    // has.
+    // Walks down through all functions twice: the second time takes back edges. Needs more nodes
+    // than a chunk has.
     for (int round = 0; round < 2; ++round) {
       for (const Ref function : functions_) {
         const signal_safe::Step step = tree_.enter(guard_, at, function, 0, 0);

@@ -1,4 +1,4 @@
-// A run of tests/programs/steps.c in a directory of its own, and what its profiles must hold.
+// A run of tests/programs/steps.c in its own directory, and the checks of its profiles.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fbleprof::proof {
 
-// What all runs share; from the command line.
+// Settings that all runs share, from the command line.
 struct Setup {
   std::string library;   // libfbleprof.so
   std::string programs;  // directory of the test programs
@@ -36,7 +36,7 @@ class Run {
   [[noreturn]] void become(bool profiled) const;
 
   std::string text_of(const std::string& file) const;  // of the directory: "out", "err"
-  // The profiles that have a name now.
+  // The profiles that have a name at this moment.
   std::vector<std::string> profiles() const;
 
  private:
@@ -45,7 +45,7 @@ class Run {
   std::string directory_;
 };
 
-// What the program counted in its functions.
+// The program's own counts of its functions.
 struct Counted {
   static constexpr int kFunctions = 9;
   std::uint64_t address[kFunctions];
@@ -67,9 +67,9 @@ struct Findings {
   bool is_whole = false;      // nothing is missing
 };
 
-// Whether all profiles read, verify, and hold the calls that were counted, and at most
-// `in_flight` more of each function. `is_stepped`: a step takes so much CPU time that one charge
-// may be of seconds, so one that is caught half-way is no problem.
+// Whether all profiles read, verify, and hold the counted calls, and at most `in_flight` more per
+// function. `is_stepped`: a step takes so much CPU time that one charge may be of seconds, so a
+// charge caught half-way is not a problem.
 Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight,
                  bool is_stepped = false);
 

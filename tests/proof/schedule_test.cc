@@ -1,8 +1,8 @@
-// Two threads in the tables that all threads share, in every order of their atomic accesses.
+// Two threads use the tables that all threads share, in every order of their atomic accesses.
 //
-// The threads are fibers that change places before an atomic access of the real code. Each schedule
-// is run anew; a schedule is the list of choices. With `most_switches`, only schedules with so many
-// changes of a thread that could have gone on.
+// The threads are fibers that switch before an atomic access of the real code. Each schedule runs
+// from the start; a schedule is a list of choices. With `most_switches`, runs only schedules with
+// at most that many switches away from a thread that could have continued.
 #include <gtest/gtest.h>
 #include <ucontext.h>
 
@@ -24,7 +24,7 @@ class Scheduler : public Observer {
  public:
   using Body = std::function<void()>;
 
-  // Runs the two bodies in the next schedule. False: there is no other one.
+  // Runs the two bodies in the next schedule. False: there are no more.
   bool run(const Body& first, const Body& second, int most_switches) {
     most_switches_ = most_switches;
     switches_ = 0;
@@ -139,7 +139,7 @@ struct SameKey {
 
 TEST(Interleavings, AKeyHasOnePlace) { EXPECT_GT(explore<SameKey>(kAllSwitches), 2u); }
 
-// Keys whose home is the same: they take places one after the other.
+// Keys with the same home: they occupy consecutive slots.
 struct Neighbours {
   static constexpr std::uint64_t kInverse = 0xf1de83e19937733du;  // of the table's factor
   static std::uint64_t key(std::uint64_t n) { return (n + 1) * kInverse; }
@@ -190,7 +190,7 @@ struct SameFact {
 
 TEST(Interleavings, AFactIsKnownOrNot) { EXPECT_GT(explore<SameFact>(kAllSwitches), 10u); }
 
-// Code is unloaded while the table grows: what was forgotten stays forgotten.
+// Code is unloaded while the table grows: forgotten entries stay forgotten.
 struct ForgetWhileGrowing {
   Pages pages;
   FactTable table;

@@ -1,6 +1,6 @@
-// A signal at each instruction of the recorder's slow paths, and wherever it holds something: the
-// sampling signal, one with a handler of the program's that calls hooked functions, one that ends
-// the program, and the one that a truncated file raises.
+// A signal at each instruction of the recorder's slow paths, and wherever it holds a resource: the
+// sampling signal, one whose handler in the program calls hooked functions, one that ends the
+// program, and the one that a truncated file raises.
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -71,7 +71,7 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
 
 enum class Harm { kTerminate, kTruncate };
 
-// How many steps there are to the end.
+// The number of steps to the end.
 std::uint64_t count_steps(const Setup& setup, const Scenario& scenario) {
   Run run(setup, scenario);
   Tracee program(run, true);
@@ -82,7 +82,8 @@ std::uint64_t count_steps(const Setup& setup, const Scenario& scenario) {
   return steps;
 }
 
-// One run for each of so many instructions, evenly spread: it is harmed there, and goes on freely.
+// One run for each of so many instructions, evenly spread: the signal or damage comes there, and
+// the run then continues freely.
 unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, const Bound& bound) {
   const std::uint64_t all = bound.quick ? 6000 : count_steps(setup, scenario);
   const std::uint64_t runs = std::min<std::uint64_t>(all, bound.quick ? 5 : bound.runs);
@@ -107,7 +108,7 @@ unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, c
       if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM) {
         problems.push_back(fmt::format("it did not end by the signal: status {:#x}", status));
       }
-      // A child that goes on while its parent has died is cut short by us.
+      // If the parent has died, this proof kills the child that still runs.
       const Findings findings = examine(images_of(run), counted_of(run), 2, true);
       problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
     } else if (!WIFEXITED(status) || run.text_of("out").find("result") != 0) {

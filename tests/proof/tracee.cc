@@ -27,7 +27,7 @@ double now_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// A stopped task's thread may have been killed meanwhile: no request to it is an error of ours.
+// A stopped task's thread may have been killed meanwhile, so a failing request is not an error.
 long ask(int request, pid_t tid, unsigned long address, unsigned long data) {
   return ptrace(static_cast<__ptrace_request>(request), tid, address, data);
 }
@@ -132,7 +132,7 @@ void Tracee::run_by_calls(const AtCall& at_call) {
 }
 
 void Tracee::run_by_steps(const Before& before) {
-  // A task that does not stop again within this time waits in the kernel: others go on.
+  // A task that does not stop again within this time is blocked in the kernel: others continue.
   constexpr double kPatience = 0.02;
   while (!tasks_.empty()) {
     // Tasks that were waiting, or are new.
@@ -182,7 +182,7 @@ bool Tracee::run_handler(Task& task, int signal) {
     now = wait_here(is_call);
     if (!now) return false;
     if (!is_call || now->in_call) continue;
-    // After rt_sigreturn, everything is as it was.
+    // After rt_sigreturn, the state is as before the signal.
     const user_regs_struct state = registers(*now);
     if (state.rip == at.rip && state.rsp == at.rsp) return true;
   }
@@ -219,7 +219,7 @@ void Tracee::kill_all() {
     if (tid < 0 && errno != EINTR) tasks_.clear();
     bool is_call = false;
     if (tid > 0) {
-      // A task that was just made, or that stopped on its way to its end.
+      // A task that was just created, or that stopped on its way to its end.
       if (const Task* task = take(tid, status, is_call)) kill(task->tid, SIGKILL);
     }
   }

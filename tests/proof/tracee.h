@@ -29,14 +29,14 @@ class Tracee {
  public:
   // Starts the program, stopped at its first instruction.
   Tracee(const Run& run, bool profiled);
-  // Ends what is left of it.
+  // Ends all remaining tasks.
   ~Tracee();
   Tracee(const Tracee&) = delete;
   Tracee& operator=(const Tracee&) = delete;
 
-  // Lets everything run from system call to system call. `at_call` is called before each call and
-  // after it (`is_end`), with the task's registers, which it may change (it then returns true).
-  // Returns when the program has ended, or `at_call` has asked for it (stop_here).
+  // Lets everything run from system call to system call. Calls `at_call` before and after each call
+  // (`is_end`) with the task's registers, which it may change (it then returns true). Returns when
+  // the program has ended, or `at_call` has requested it (stop_here).
   using AtCall = std::function<bool(Task& task, bool is_end, user_regs_struct& registers)>;
   void run_by_calls(const AtCall& at_call);
   void stop_here() { stopping_ = true; }
@@ -46,8 +46,8 @@ class Tracee {
   using Before = std::function<bool(Task& task)>;
   void run_by_steps(const Before& before);
 
-  // Sends the stopped task a signal, and lets it run until the handler has returned to where the
-  // task is; if it blocks the signal, for one instruction. False: it ended.
+  // Sends the stopped task a signal, and lets it run until the handler has returned to the task's
+  // current instruction; if the task blocks the signal, for one instruction. False: the task ended.
   bool run_handler(Task& task, int signal);
 
   // Lets all run to the end; gives up after `seconds`. False: something still ran and was killed.
@@ -68,7 +68,7 @@ class Tracee {
     int reads = 0;
     bool is_settled = false;  // the recorder runs: all of it is loaded
   };
-  // What a stop was; handles new tasks, ends and execs. Null: nothing to go on with.
+  // The reason of a stop; handles new tasks, ends and execs. Null: no task is left.
   Task* take(pid_t tid, int status, bool& is_call);
   void resume(Task& task, int how);
   Task* wait_for_any(bool& is_call);

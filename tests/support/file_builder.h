@@ -1,11 +1,10 @@
 // Builds synthetic mlmon.out files in memory.
 //
 // Contexts are named by path notation: "a b c" is the node of c, called by b, called by a, below
-// the current tree's [root]; "" is the root itself. Nodes come to be when they are first named,
-// with no calls. Functions are blocks of the C API unless native() or function() made one of that
-// name.
+// the current tree's [root]; "" is the root itself. A node is made when it is first named, with no
+// calls. Functions are blocks of the C API unless native() or function() made one of that name.
 //
-// Nodes, edges and values stand in records of a few items each, so that a small file has several.
+// Nodes, edges and values are in records of a few items each, so that a small file has several.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ struct Charge {
   std::uint64_t ticks = 0;
 };
 
-// Where the usual metrics stand in a node's row; words from kFirstFreeWord on are for others.
+// The positions of the usual metrics in a node's row; words from kFirstFreeWord on are for others.
 enum Word : std::uint16_t { kCpu, kWall, kSamples, kOverhead, kTicks, kFirstFreeWord };
 
 class FileBuilder {
@@ -37,12 +36,12 @@ class FileBuilder {
   explicit FileBuilder(bool with_metrics = true);
 
   format::Header& header() { return *record<format::Header>(0); }
-  // The record or item at `ref`, until the next one is added.
+  // The record or item at `ref`, valid until the next one is added.
   template <class Record>
   Record* record(format::Ref ref) {
     return reinterpret_cast<Record*>(bytes_.data() + std::size_t{ref} * format::kUnitBytes);
   }
-  // Where the next record will stand.
+  // The position of the next record.
   format::Ref end() const { return static_cast<format::Ref>(bytes_.size() / format::kUnitBytes); }
 
   // A record of any kind; only its head is not zero.
@@ -52,11 +51,11 @@ class FileBuilder {
   format::Ref string(std::string_view text);
   format::Ref module(std::string_view path, std::uint64_t begin, std::uint64_t end,
                      std::uint64_t load_bias, std::string_view build_id = {});
-  // From now on `name` in paths means this native function, of no name in the file.
+  // From here on `name` in paths means this native function, which has no name in the file.
   format::Ref native(std::string_view name, std::uint64_t address, std::uint32_t size,
                      format::Ref module, format::FunctionKind kind = format::FunctionKind::kNative);
   format::Ref block(std::string_view name, std::string_view file, std::uint32_t line);
-  // From now on `name` in paths means this one, which has that name.
+  // From here on `name` in paths means this function, which has that name.
   format::Ref function(std::string_view name, format::FunctionKind kind, std::string_view file = {},
                        std::uint32_t line = 0, std::uint32_t column = 0,
                        std::string_view language = {});
@@ -69,7 +68,7 @@ class FileBuilder {
   format::Ref derived(std::string_view name, std::string_view unit, format::Role role,
                       std::string_view formula, std::uint32_t flags = 0);
 
-  // Starts a thread; what follows goes to its tree. One named "main" starts by itself.
+  // Starts a thread; later calls add to its tree. One named "main" starts by itself.
   format::Ref thread(std::string_view name, std::uint32_t tid);
   format::Ref current_thread() const { return thread_; }
   // Starts another tree of the current thread.
@@ -78,7 +77,7 @@ class FileBuilder {
   format::Ref node(std::string_view path);
   // Adds to the node, its thread's clock and samples.
   void charge(std::string_view path, const Charge& charge);
-  // A word of the node's row, which comes to be; valid until the next record is added.
+  // A word of the node's row, which is made if necessary; valid until the next record is added.
   std::uint64_t& value(std::string_view path, std::size_t word);
   // Calls on the edge that leads to the node of `path`.
   void calls(std::string_view path, std::uint64_t count, std::uint64_t site = 0);
@@ -86,11 +85,11 @@ class FileBuilder {
                    std::uint64_t site = 0);
   format::Ref tail(std::string_view from, std::string_view to, std::uint64_t count);
 
-  // Takes down the values of all nodes and edges as they are.
+  // Takes a snapshot of the values of all nodes and edges.
   format::Ref snapshot(std::string_view name, std::uint64_t time_ns,
                        format::SnapshotReason reason = format::SnapshotReason::kAsked);
 
-  // The file as it stands.
+  // The file as built so far.
   std::vector<std::byte> bytes() const { return bytes_; }
   void write(const std::string& path) const;
 

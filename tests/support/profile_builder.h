@@ -21,7 +21,7 @@ profile::Profile profile_of(std::string_view text);
 // an edge that is no tree edge: "a b ~> a : 2".
 std::string text_of(const profile::Profile& profile);
 
-// The function called so; none if there is none.
+// The function of that name; none if there is none.
 profile::FunctionId function_called(const profile::Profile& profile, std::string_view name);
 
 }  // namespace fbleprof::test

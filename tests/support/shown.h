@@ -1,4 +1,4 @@
-// What a view prints of a profile, in the metric cpu.
+// The text that a view prints for a profile, in the metric cpu.
 #pragma once
 
 #include <string>

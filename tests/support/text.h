@@ -1,4 +1,4 @@
-// Assertions about texts that say what was there when they fail.
+// Assertions about texts that show the text when they fail.
 #pragma once
 
 #include <gtest/gtest.h>

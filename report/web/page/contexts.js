@@ -1,15 +1,15 @@
-// The contexts of a file, as the lists leave them: what the server does for a page that has one.
+// Applies the lists to the contexts of a file, as the server does for a page that has one.
 
 /** @typedef {{list: string, id: string}} ListEntry */
 /** @typedef {{parent: number, fn: number, own: number, hidden: number, calls: number, cost: number, flags: number}} Context */
 /** @typedef {{fn: number, self: number, dominated: number, calls: number}} FunctionSums */
 
-/** Those that stay, parents first; folded ones are their callers'. @param {any} data @param {ListEntry[]} entries @returns {Context[]} */
+/** Contexts that stay, parents first; folded ones are charged to their callers. @param {any} data @param {ListEntry[]} entries @returns {Context[]} */
 export function filteredContexts(data, entries) {
   const tree = data.down, ids = data.functions.id, count = tree.parent.length;
   const listed = (/** @type {string} */ list) => entries.filter((entry) => entry.list === list).map((entry) => entry.id);
   const selected = listed("sel"), excluded = new Set(listed("exc")), folded = new Set(listed("fold"));
-  // What a context has that is too small to stand in this file.
+  // The part of a context's cost that is too small to be in this file.
   const hidden = tree.cost.map((/** @type {number} */ cost, /** @type {number} */ i) => cost - tree.own[i]);
   for (let i = 1; i < count; ++i) hidden[tree.parent[i]] -= tree.cost[i];
   /** @type {Context[]} */
@@ -57,7 +57,7 @@ export function functionSums(contexts) {
     sums.set(context.fn, row);
     row.self += context.own;
     row.calls += context.calls;
-    // A path counts once, however often the function stands on it.
+    // A path counts once, however often the function is on it.
     let up = context.parent;
     while (up && contexts[up].fn !== context.fn) up = contexts[up].parent;
     if (!up) row.dominated += context.cost;
@@ -65,7 +65,7 @@ export function functionSums(contexts) {
   return [...sums.values()];
 }
 
-/** As the server sends what a flame graph draws. @param {any} data @param {Context[]} contexts */
+/** A flame graph's data in the server's format. @param {any} data @param {Context[]} contexts */
 export function flameOf(data, contexts) {
   /** @type {number[][]} */
   const below = contexts.map(() => []);

@@ -1,4 +1,4 @@
-// Small words for what the other modules do with the document.
+// Helper functions for the document.
 
 /** @param {string} selector @param {ParentNode} [inside] @returns {HTMLElement | null} */
 export function one(selector, inside = document) { return inside.querySelector(selector); }
@@ -6,7 +6,7 @@ export function one(selector, inside = document) { return inside.querySelector(s
 /** @param {string} selector @param {ParentNode} [inside] @returns {HTMLElement[]} */
 export function all(selector, inside = document) { return Array.from(inside.querySelectorAll(selector)); }
 
-/** An element with a text; never HTML. @param {string} tag @param {string} [text] @param {string} [className] */
+/** An element with text, never HTML. @param {string} tag @param {string} [text] @param {string} [className] */
 export function element(tag, text = "", className = "") {
   const made = document.createElement(tag);
   if (text) made.textContent = text;
@@ -14,7 +14,7 @@ export function element(tag, text = "", className = "") {
   return made;
 }
 
-/** Says something for a moment. @param {string} text */
+/** Shows a message for a moment. @param {string} text */
 export function toast(text) {
   const said = element("div", text, "toast");
   said.setAttribute("role", "status");
@@ -27,7 +27,7 @@ export async function copyText(text, what) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Without the right to the clipboard an old way still works.
+    // Without permission for the clipboard, use the older method.
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
@@ -38,7 +38,7 @@ export async function copyText(text, what) {
   toast(`${what} copied`);
 }
 
-/** Whether keys are text just now. @param {EventTarget | null} target */
+/** Whether key presses currently enter text. @param {EventTarget | null} target */
 export function isTyping(target) {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }

@@ -1,8 +1,8 @@
-// Pages that stand in one file (--export html): links lead from one to another without a server.
+// Pages in one file (--export html): links lead from one to another without a server.
 import { all, element, one } from "./dom.js";
 import { applyFileLists, fileAddress, fileHash, startFileLists } from "./file_lists.js";
 
-/** @param {() => void} start what a new page needs @returns {boolean} whether this is such a file */
+/** @param {() => void} start sets up a new page @returns {boolean} whether this is such a file */
 export function startFile(start) {
   const pages = one("#pages");
   if (!pages) return false;

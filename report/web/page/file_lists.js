@@ -1,5 +1,5 @@
-// Select, exclude and fold in a file: its address holds the lists, and the pages that can be made
-// of the contexts in the file are made anew.
+// Select, exclude and fold in a file: the lists are in its address, and pages that can be computed
+// from the contexts in the file are rebuilt.
 import { filteredContexts, flameOf, functionSums } from "./contexts.js";
 import { all, element, one } from "./dom.js";
 import { quantityText, shareText } from "./flame_data.js";
@@ -102,7 +102,7 @@ function functionsTable(data, contexts, by) {
   return scroll;
 }
 
-/** Buttons behind each name; nothing of them stands in the file. */
+/** Adds buttons after each name; the file does not contain them. */
 function addListButtons() {
   for (const row of all("main [data-id]")) {
     const name = one("td.name", row) ?? row;
@@ -117,7 +117,7 @@ function addListButtons() {
   }
 }
 
-/** What the lists change on the page in sight. @param {HTMLElement} main */
+/** Applies the lists to the current page. @param {HTMLElement} main */
 export function applyFileLists(main) {
   const { path, metric, lists } = fileAddress(), data = contextsOf(metric);
   if (!data) return;
@@ -143,14 +143,14 @@ export function applyFileLists(main) {
 
 export function startFileLists() {
   const form = /** @type {HTMLFormElement | null} */ (one("#lists"));
-  // What keys and the flame graph's buttons send.
+  // Keys and the flame graph's buttons send this.
   form?.addEventListener("submit", (event) => {
     event.preventDefault();
     const by = event.submitter instanceof HTMLButtonElement ? event.submitter : /** @type {HTMLInputElement | null} */ (form.lastElementChild);
     if (by?.name) putOnFileList(by.name, by.value);
     form.replaceChildren();
   });
-  // A link leads to its page with the lists as they are.
+  // A link opens its page with the current lists.
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href^='#/']") : null, { metric, lists } = fileAddress();
     if (!link || !lists.length || event.ctrlKey || event.metaKey) return;

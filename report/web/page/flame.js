@@ -1,4 +1,4 @@
-// A flame graph that is looked into: click, wheel, drag and keys.
+// An interactive flame graph: click, wheel, drag and keys.
 import { element, isTyping, one } from "./dom.js";
 import { costOfMatches, flameModel, quantityText, shareText } from "./flame_data.js";
 import { FlameDrawing } from "./flame_draw.js";
@@ -94,7 +94,7 @@ function startOne(place) {
     search();
     show(view.left, view.right);
   };
-  /** What a context holds that was too small to be sent. @param {string} address @param {boolean} push */
+  /** Fetches the parts of a context that were too small to be sent. @param {string} address @param {boolean} push */
   const fetchAt = async (address, push) => {
     const separator = address.includes("?") ? "&" : "?";
     const answer = await fetch(`${address}${separator}format=json`).catch(() => null);
@@ -145,7 +145,7 @@ function startOne(place) {
     view.colour = "change";
     colour?.append(new Option("change", "change", true, true));
   } else {
-    // Where one module is all there is, its colour says nothing.
+    // If there is only one module, its colour says nothing.
     view.colour = model.modules.filter(Boolean).length > 1 ? "module" : "function";
     try { view.colour = localStorage.getItem(colourKey) ?? view.colour; } catch { /* as it is */ }
     if (colour) colour.value = view.colour;

@@ -1,5 +1,5 @@
-// What a flame graph draws: frames with a place and a depth, made of the columns that the server
-// sends (docs/PAGE.md).
+// A flame graph's data: frames with a position and a depth, made from the server's columns
+// (docs/PAGE.md).
 
 /**
  * @typedef {{index: number, side: string, parent: Frame | null, below: Frame[], fn: number, cost: number, own: number,
@@ -48,7 +48,7 @@ export function deepest(model) {
   return { up: depth(model.up), down: depth(model.down) };
 }
 
-/** What the frames cost whose function matches; frames below a match count once. @param {FlameModel} model @param {RegExp} wanted */
+/** The cost of frames whose function matches; frames below a match count once. @param {FlameModel} model @param {RegExp} wanted */
 export function costOfMatches(model, wanted) {
   const hits = model.functions.name.map((name) => wanted.test(name));
   let cost = 0;
@@ -60,7 +60,7 @@ export function costOfMatches(model, wanted) {
   return { hits, cost };
 }
 
-/** As the server writes figures. @param {number} value @param {string} unit */
+/** Formats figures like the server. @param {number} value @param {string} unit */
 export function quantityText(value, unit) {
   const scaled = (/** @type {[number, string][]} */ steps) => {
     for (const [size, name] of steps) {

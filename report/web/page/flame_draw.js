@@ -1,11 +1,11 @@
-// Draws frames. Nothing here knows what a click does.
+// Draws frames. Does not handle input.
 import { deepest } from "./flame_data.js";
 
 /** @typedef {import("./flame_data.js").Frame} Frame */
 /** @typedef {import("./flame_data.js").FlameModel} FlameModel */
 /**
  * @typedef {{left: number, right: number, colour: string, hits: boolean[] | null, chosen: Frame | null, hovered: Frame | null,
- *   deepestShown: number}} FlameView  What part of the cost axis is in sight, and how.
+ *   deepestShown: number}} FlameView  The visible part of the cost axis, and its appearance.
  */
 
 const rowHeight = 20, charWidth = 6.7;
@@ -70,7 +70,7 @@ export class FlameDrawing {
     this.colouredHits = null;
   }
 
-  /** While a graph is moved its colours stay: to make them again takes longer than to draw. @param {Frame} frame @param {FlameView} view @param {boolean} isDark */
+  /** Colours are kept while a graph moves: computing them takes longer than drawing. @param {Frame} frame @param {FlameView} view @param {boolean} isDark */
   colour(frame, view, isDark) {
     let colour = this.colours.get(frame);
     if (!colour) this.colours.set(frame, colour = colourOf(this.model, frame, view, isDark));
@@ -86,7 +86,7 @@ export class FlameDrawing {
     this.colouredHits = view.hits;
   }
 
-  /** The row of a frame: callers stand above what they call. @param {Frame} frame */
+  /** The row of a frame: callers are above their callees. @param {Frame} frame */
   rowOf(frame) { return frame.side === "up" ? this.upRows - frame.depth : this.upRows + frame.depth; }
 
   /** @param {FlameView} view */

@@ -1,4 +1,4 @@
-// Keys, and the page that says which there are.
+// Keys, and the dialog that lists them.
 import { all, element, isTyping, one } from "./dom.js";
 import { copyName, moveRow, openRow, putOnList } from "./rows.js";
 
@@ -64,7 +64,7 @@ export function startKeys() {
       return;
     }
     if (one("dialog[open]")) return;
-    // Enter on a link or button is the browser's.
+    // Enter on a link or button is left to the browser.
     if (event.key === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary, canvas")) return;
     const action = keyActions[event.key];
     const link = all("[data-key]").find((one) => one.dataset.key === event.key);

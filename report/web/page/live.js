@@ -1,9 +1,9 @@
-// A program that still runs: the page in sight is fetched again when its file has grown. Scroll,
-// sort, lists and the current row stay as they are.
+// A running program: the current page is fetched again when its file has grown. Scroll position,
+// order, lists and the current row are kept.
 import { one } from "./dom.js";
 import { currentId, restoreRow } from "./rows.js";
 
-/** @param {() => void} start what a new page needs */
+/** @param {() => void} start sets up a new page */
 export function startLive(start) {
   const badge = one("#live");
   if (!badge?.classList.contains("live")) return;
@@ -15,7 +15,7 @@ export function startLive(start) {
     isBusy = true;
     isOld = false;
     const id = currentId(), response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-    // What somebody is about to use is not taken from under their hands.
+    // Elements that the user is about to use are not replaced.
     const isInUse = Boolean(one("dialog[open], .flame canvas:focus, .folded, details.others[open]"));
     if (response?.ok && !isPaused && !isInUse) {
       const page = new DOMParser().parseFromString(await response.text(), "text/html");

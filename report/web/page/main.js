@@ -1,4 +1,4 @@
-// Begins with a page that works without any of this, and makes it quicker to use.
+// The page works without scripts; these make it quicker to use.
 import { copyText, one } from "./dom.js";
 import { startFile } from "./file.js";
 import { startFlames } from "./flame.js";
@@ -9,7 +9,7 @@ import { startSearch } from "./search.js";
 import { startTheme } from "./theme.js";
 import { startTree } from "./tree.js";
 
-/** What stands in <main>, each time anew. */
+/** Sets up the content of <main>, each time it is replaced. */
 function startContent() {
   startFlames();
   startTree();

@@ -1,4 +1,4 @@
-// The row that the keyboard is at: j and k move, Enter opens, + - ~ put its function on a list.
+// The keyboard's current row: j and k move, Enter opens, + - ~ put its function on a list.
 import { all, copyText, one } from "./dom.js";
 
 /** @type {HTMLElement | null} */
@@ -27,12 +27,12 @@ export function moveRow(step) {
 
 export function openRow() { one("a.fn", currentRow ?? undefined)?.click(); }
 
-/** A function that is chosen and has no row: in a flame graph. */
+/** A chosen function without a row, in a flame graph. */
 let chosenId = "";
 /** @param {string} id */
 export function setFunction(id) { chosenId = id; }
 
-/** The function that keys are about: the current row's, the chosen one, or the page's own. @returns {string} */
+/** The function that keys act on: the current row's, the chosen one, or the page's own. @returns {string} */
 export function currentId() {
   if (chosenId) return chosenId;
   if (currentRow?.isConnected) return currentRow.dataset.id ?? "";
@@ -40,7 +40,7 @@ export function currentId() {
   return match ? match[1] : "";
 }
 
-/** Onto a list, by the form that the buttons use. @param {"sel" | "exc" | "fold"} list @param {string} [id] */
+/** Puts a function on a list, through the buttons' form. @param {"sel" | "exc" | "fold"} list @param {string} [id] */
 export function putOnList(list, id = currentId()) {
   const form = /** @type {HTMLFormElement | null} */ (one("#lists"));
   if (!form || !id) return;
@@ -59,7 +59,7 @@ export function copyName() {
   if (text) copyText(text, "name");
 }
 
-/** After the page was renewed: the same function's row again. @param {string} id */
+/** Selects the same function's row after the page was replaced. @param {string} id */
 export function restoreRow(id) {
   currentRow = id ? one(`main [data-id="${CSS.escape(id)}"]`) : null;
   currentRow?.classList.add("current");

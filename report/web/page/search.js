@@ -1,4 +1,4 @@
-// The field that finds functions: what is typed brings up names; Enter lists all that match.
+// The field that finds functions: typing suggests names; Enter lists all matches.
 import { element, one } from "./dom.js";
 
 export function startSearch() {
@@ -61,7 +61,7 @@ export function startSearch() {
   input.addEventListener("blur", () => setTimeout(close, 150));
 }
 
-/** The lists and the metric as they stand in a form, for another page's address. @param {HTMLFormElement} form */
+/** The lists and the metric of a form, for another page's address. @param {HTMLFormElement} form */
 function stateSuffix(form) {
   const state = new URLSearchParams();
   new FormData(form).forEach((value, name) => { if (name !== "q") state.append(name, String(value)); });

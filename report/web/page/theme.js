@@ -1,4 +1,4 @@
-// Dark or light: the system's choice until somebody makes another.
+// Dark or light: the system's choice until the user chooses.
 import { one } from "./dom.js";
 
 const themeKey = "fbleprof-theme";

@@ -1,4 +1,4 @@
-// The tree of contexts: a click folds what is below a row, and fetches what was not sent.
+// The tree of contexts: a click folds the rows below, and fetches rows that were not sent.
 import { all, one } from "./dom.js";
 
 /** @param {Element} row */
@@ -11,7 +11,7 @@ function foldRow(row) {
   const twig = one(".twig", row);
   if (twig) twig.textContent = isFolded ? "▸" : "▾";
   const level = levelOf(row);
-  // What a folded row further down hides stays hidden.
+  // Rows that a folded row further down hides stay hidden.
   let hiddenBelow = isFolded ? level : Infinity;
   for (let next = row.nextElementSibling; next && levelOf(next) > level; next = next.nextElementSibling) {
     const own = levelOf(next);
@@ -21,7 +21,7 @@ function foldRow(row) {
   }
 }
 
-/** Puts the rows of a context where "… n more" stands. @param {HTMLTableRowElement} row @param {HTMLAnchorElement} link */
+/** Replaces "… n more" by the rows of a context. @param {HTMLTableRowElement} row @param {HTMLAnchorElement} link */
 async function openMore(row, link) {
   link.textContent = "…";
   const response = await fetch(link.href).catch(() => null);
@@ -29,7 +29,7 @@ async function openMore(row, link) {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const rows = all("table.tree tbody tr", page);
   const base = levelOf(row);
-  // Of the same context, without itself and without what stands here already.
+  // Rows of the same context, without the context itself and the rows already present.
   const known = new Set();
   for (let before = row.previousElementSibling; before && levelOf(before) >= base; before = before.previousElementSibling) {
     if (levelOf(before) === base) known.add(/** @type {HTMLElement} */ (before).dataset.id);

@@ -1,4 +1,4 @@
-// What the C API costs. api_price PAIRS: prints ns for an enter and its leave, the loop taken off.
+// The cost of the C API. api_price PAIRS: prints ns for an enter and its leave, without the loop.
 #include <fbleprof/fbleprof.h>
 #include <stdio.h>
 #include <stdlib.h>

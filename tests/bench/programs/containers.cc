@@ -1,4 +1,4 @@
-// What containers.h does, on a larger scale. The argument: rounds.
+// The work of containers.h on a larger scale. The argument: rounds.
 #include <cstdio>
 #include <cstdlib>
 

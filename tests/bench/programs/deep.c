@@ -1,9 +1,9 @@
 // Works at the end of a stack of 30 frames.
 //   deep ROUNDS            a fixed amount of work
 //   deep ROUNDS signals    instead sends itself ROUNDS signals that look like a sampling timer's,
-//                          and prints what each took, in ns. Without a profiler an empty handler of
-//                          its own takes them: the difference is the profiler's handler alone,
-//                          free of what the kernel takes for a timer's interrupt.
+//                          and prints the time of each, in ns. Without a profiler it uses an empty
+//                          handler: the difference is the cost of the profiler's handler alone,
+//                          without the kernel's cost of a timer interrupt.
 #define _GNU_SOURCE
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// The floor: hooks that do nothing, preloaded in our library's place.
+// The lower bound: hooks that do nothing, preloaded instead of our library.
 __asm__(
     ".globl __fentry__, mcount, _mcount\n"
     ".type __fentry__, @function\n.type mcount, @function\n.type _mcount, @function\n"

@@ -1,5 +1,5 @@
-// The floor of sampling: the same signals at the same rate as ours, to a handler that does nothing.
-// A library to preload; EMPTY_SAMPLER_RATE in Hz; the main thread only.
+// The lower bound of sampling: the same signals at the same rate as ours, with a handler that does
+// nothing. A library to preload; EMPTY_SAMPLER_RATE in Hz; main thread only.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/perf_event.h>

@@ -1,5 +1,4 @@
-// The worst case for hooks: functions that do nothing but call. fib N [THREADS]: each thread does
-// it.
+// The worst case for hooks: functions that only call. fib N [THREADS]: each thread computes it.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

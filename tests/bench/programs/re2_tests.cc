@@ -1,5 +1,4 @@
-// Runs the tests of RE2 that are linked in, again and again: re2_tests TIMES. In place of its
-// util/test.cc.
+// Runs the linked tests of RE2 repeatedly: re2_tests TIMES. Replaces RE2's util/test.cc.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

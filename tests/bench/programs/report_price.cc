@@ -1,5 +1,5 @@
-// report_price PROFILE PATTERN: what a report does, step by step, as a server would that has loaded
-// the profile once. Prints "name ms" lines, and the peak of its memory in bytes.
+// report_price PROFILE PATTERN: times the steps of a report, as a server would that has loaded the
+// profile once. Prints "name ms" lines, and the peak of its memory in bytes.
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// thread_memory THREADS: all of them call some functions, then wait; prints what of this process is
-// in memory, in bytes.
+// thread_memory THREADS: each thread calls some functions, then waits; prints the resident memory
+// of this process, in bytes.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

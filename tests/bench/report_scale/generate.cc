@@ -61,7 +61,7 @@ class Generator {
     root_ = function("", format::FunctionKind::kRoot, 0);
   }
 
-  // `every`: one of so many contexts has time.
+  // One of `every` contexts has time.
   void add_thread(std::size_t nodes, std::size_t every) {
     tree_.clear();
     open_nodes_ = open_edges_ = open_values_ = {};
@@ -79,8 +79,9 @@ class Generator {
     std::unordered_set<std::uint64_t> children;  // (parent, function), so that paths differ
     std::uint64_t cpu = 0, samples = 0;
     while (tree_.size() < nodes) {
-      // New contexts hang from recent ones mostly: trees of programs are deep and bushy at once.
-      // Old ones get some too, so that it never ends where all recent ones are full or too deep.
+      // Most new contexts are children of recent ones: trees of programs are both deep and bushy.
+      // Some are children of old ones, so that generation continues when all recent ones are full
+      // or too deep.
       const std::size_t recent = std::min<std::size_t>(tree_.size(), 400);
       const std::size_t parent =
           random_() % 8 == 0 ? random_() % tree_.size() : tree_.size() - 1 - random_() % recent;
@@ -124,7 +125,7 @@ class Generator {
     std::uint32_t depth;
     std::size_t parent;
   };
-  // A record of items that has room for more.
+  // A record of items with free space.
   struct Open {
     Ref next = 0;
     std::uint32_t left = 0;

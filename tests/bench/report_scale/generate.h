@@ -7,8 +7,8 @@
 namespace fbleprof::bench {
 
 // Writes a valid mlmon.out of about `nodes` contexts below `threads` threads, of 20,000 functions
-// with names as C++ has them, with recursion and a hot path. One of `every` contexts has time.
-// False: it cannot be written.
+// with typical C++ names, with recursion and a hot path. One of `every` contexts has time. False:
+// the file cannot be written.
 bool generate(const std::string& path, std::size_t nodes, std::size_t threads,
               std::size_t every = 4);
 

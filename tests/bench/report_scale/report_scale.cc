@@ -1,4 +1,4 @@
-// Measures what a user of a large profile waits for: loading it, then each view.
+// Measures how long a user of a large profile waits: for loading it, then for each view.
 //
 //     report_scale generate NODES THREADS FILE [EVERY]   one of EVERY contexts has time: 4
 //     report_scale measure FILE
@@ -62,7 +62,7 @@ void tell(std::string_view what, Took took) {
   std::fflush(stdout);
 }
 
-// Makes and writes what a view shows, sums included.
+// Makes and writes a view, sums included.
 void show(const profile::Profile& profile, std::string_view name, std::string value = {},
           bool compare = false, report::Format format = report::Format::kText) {
   const analysis::Costs costs(profile, *profile.find_metric("cpu"));
@@ -90,7 +90,7 @@ void measure_views(const Views& views) {
   }
 }
 
-// What is asked of the profile as it was read, and of merged forms that only one view wants.
+// Steps on the profile as read, and merged forms that only one view needs.
 void measure_unmerged(const profile::Profile& profile) {
   const auto of_runs = [&](std::string_view view) {
     const profile::Profile runs = transform::outline(profile);

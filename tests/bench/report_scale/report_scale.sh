@@ -1,9 +1,8 @@
 #!/bin/bash
-# What large profiles cost to look at: report_scale.sh BUILD_DIRECTORY [NODES [THREADS [EVERY]]].
-# One of EVERY contexts has time: 4 for a small tree, 360 for the 7.2 million contexts of a program
-# that ran for 20 seconds.
-# Goals at a million contexts: load < 1 s and < 200 MB, any view < 100 ms after that. At 7.2 million:
-# the tree and --self <= 1.5 s and <= 700 MB, whole.
+# The cost of viewing large profiles: report_scale.sh BUILD_DIRECTORY [NODES [THREADS [EVERY]]]. One
+# of EVERY contexts has time: 4 for a small tree, 360 for the 7.2 million contexts of a program that
+# ran for 20 seconds. Goals at a million contexts: load < 1 s and < 200 MB, any view < 100 ms after
+# that. At 7.2 million: the tree and --self <= 1.5 s and <= 700 MB, in total.
 set -euo pipefail
 build=${1:?build directory} nodes=${2:-1000000} threads=${3:-4} every=${4:-4}
 scale=$build/tests/bench/report_scale/report_scale

@@ -1,5 +1,5 @@
-// embedded SCRIPT: runs it in two states, one after the other, with a hook of its own, which has to
-// be the only one that it sees.
+// embedded SCRIPT: runs it in two states, one after the other, with a hook of its own, which must
+// be the only hook that it sees.
 #include <lua5.4/lauxlib.h>
 #include <lua5.4/lua.h>
 #include <lua5.4/lualib.h>

@@ -16,7 +16,7 @@ using signal_safe::Options;
 using signal_safe::Step;
 using test::Recording;
 
-// The rules of the notes, as they are written there: a path is a list of functions.
+// The rules of the notes in their plain form: a path is a list of functions.
 using Path = std::vector<std::uint32_t>;
 
 bool ends_with_repetition(const Path& path, std::size_t k) {
@@ -24,7 +24,7 @@ bool ends_with_repetition(const Path& path, std::size_t k) {
                                             path.end() - static_cast<std::ptrdiff_t>(2 * k));
 }
 
-// Where `path` leads when `callee` is entered.
+// The path after `callee` is entered at `path`.
 Path fold(Path path, std::uint32_t callee, Compaction rule) {
   const std::uint32_t caller = path.back();
   path.push_back(callee);
@@ -50,7 +50,7 @@ constexpr std::uint32_t kRoot = Recording::kSpecial + 2;
 constexpr std::uint32_t kOverflow = Recording::kSpecial + 3;
 constexpr std::uint32_t kDeeper = Recording::kSpecial + 10;
 
-// A random walk up and down a call stack, through the recorder and, beside it, by the book.
+// A random walk up and down a call stack, through the recorder and through the reference.
 struct Walk {
   Recording& recording;
   std::mt19937 random;
@@ -133,7 +133,7 @@ TEST(CallTree, MemoryLimitKeepsPairsExact) {
   walk.run(40, 1'000'000, 30, false);
   EXPECT_GT(recording.session.arena.header()->overflow_contexts, 0u);
   auto pairs = recording.pairs();
-  // What stands below [overflow] was called from there by nobody.
+  // Contexts below [overflow] have no known caller there.
   for (std::uint32_t f = 0; f < 40; ++f) EXPECT_FALSE((pairs.contains({kOverflow, f})));
   EXPECT_EQ(pairs, walk.pairs);
 }

@@ -1,5 +1,5 @@
-// Which context a point of code has, on a stack that the test builds: every frame is 64 bytes, and
-// the rules of the code are laid into the thread's memory of them.
+// The context of a point of code, on a stack that the test builds: every frame is 64 bytes, and the
+// test writes the code's rules into the thread's cache.
 #include "signal_safe/context_at.h"
 
 #include <gtest/gtest.h>
@@ -68,8 +68,8 @@ class Contexts : public testing::Test {
     return *reinterpret_cast<std::uint64_t*>(address);
   }
 
-  // Where the running function's code goes on. Its rule, for the call before as for the instruction
-  // itself, must not share a place with another one's.
+  // The point at which the running function's code continues. The slot of its rule, both for the
+  // call before it and for the instruction itself, must not be shared with another rule.
   std::uint64_t pc(Reached reached = Reached::kByReturn) {
     const std::uint32_t function = running_.back();
     for (std::uint32_t which = 0;; ++which) {

@@ -1,5 +1,5 @@
 // The hooks themselves, on a recorder without a program: the assembly of the C API and the slow
-// path of native hooks, on made-up stacks.
+// path of native hooks, on synthetic stacks.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -115,7 +115,7 @@ TEST_F(Hooks, RandomStacksAreFollowedThroughStaleEntries) {
     // Deeper by one frame, or by some that its caller has pushed.
     const std::uint64_t depth = stack.back().depth + 1 + (random() % 4 == 0 ? random() % 5 : 0);
     std::uint32_t callee = random() % 60;
-    // What the proof cannot see: a stale entry of the same function.
+    // A case that the proof cannot detect: a stale entry of the same function.
     if (callee == stack.back().function) callee = 60 + random() % 3;
     call(stack.back().function, callee, depth, random() % 3);
     ++expected[{stack.back().function, callee}];
@@ -156,7 +156,7 @@ TEST_F(Hooks, SignalStackHasItsOwnShadow) {
   recording.thread.signal_stack = {
       low, low + 65536, shadow.data(), shadow.data() + 900, shadow.data(), 0};
   call(0, 1, 1), call(1, 2, 2);
-  // A handler on its own stack, called by nobody that has a hook.
+  // A handler on its own stack, whose caller has no hook.
   const signal_safe::HookState at{recording.code.hook_of(5), low + 4096, 0};
   signal_safe::fbleprof_enter_slow(fbleprof_hot.top, low + 4096, 12345, recording.code.hook_of(5),
                                    HOOK_NATIVE, &at);

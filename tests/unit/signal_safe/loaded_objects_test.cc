@@ -1,4 +1,4 @@
-// The table of loaded objects that we keep where the loader cannot be asked, held against the
+// Compares the table of loaded objects, which we keep for when the loader cannot be asked, with the
 // loader's own answers.
 #include "signal_safe/loaded_objects.h"
 

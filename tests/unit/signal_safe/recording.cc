@@ -87,7 +87,7 @@ Recording::Recording(const signal_safe::Options& options, std::uint64_t cap_byte
       cache_(reinterpret_cast<signal_safe::Slot*>(map(kCacheBytes))),
       shadow_(new Entry[kShadowEntries]()) {
   reinterpret_cast<format::Header*>(file_)->used_bytes = format::kHeaderBytes;
-  // All of it may be touched: there is no disk to be full.
+  // All of it may be touched: no disk can be full.
   EXPECT_TRUE(session.start(file_, cap_bytes, cap_bytes, options, FakeCode::source()));
   session.recording.store(true);
   thread.session = &session;

@@ -1,6 +1,6 @@
-// A recorder without a program: a profile in memory, code that is only addresses, a thread whose
-// shadow stack the test moves. What was recorded is read back from the records, as a reader of the
-// file would.
+// A recorder without a program: a profile in memory, code that consists only of addresses, and a
+// thread whose shadow stack the test moves. Recorded data is read back from the records, as a
+// reader of the file would.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace fbleprof::test {
 
-// Code: a mapped range that nobody runs, cut into functions of kBytes. Its bytes can be written to,
-// to stand for instructions.
+// Code: a mapped range that nobody runs, divided into functions of kBytes. Tests can write bytes to
+// it that represent instructions.
 class FakeCode {
  public:
   static constexpr std::uint64_t kBytes = 64;
@@ -49,7 +49,7 @@ class FakeCode {
   std::uint64_t begin_;
 };
 
-// A context as the file tells it.
+// A context as in the file.
 struct ReadNode {
   format::Ref ref, parent;
   std::uint32_t function;  // its number in FakeCode, or a block's; kSpecial + kind for others
@@ -75,14 +75,14 @@ class Recording {
   signal_safe::Session session;
   signal_safe::ThreadState thread;
 
-  // For tests that change the tree directly: no handler comes between.
+  // For tests that change the tree directly: no handler interrupts in between.
   signal_safe::ThreadState nobody;
   signal_safe::BusyGuard guard{nobody};
 
   signal_safe::CallTree& tree() { return thread.tree; }
   format::Ref function(std::uint32_t number);
 
-  // All that is in the file, in its order. Fails the test where the file breaks its own rules.
+  // All records of the file, in order. Fails the test if the file breaks the format's rules.
   std::vector<ReadNode> nodes() const;
   std::vector<ReadEdge> edges() const;
   // Calls by (caller, callee), over all contexts.
@@ -90,7 +90,7 @@ class Recording {
   // Calls by "path from > path to", numbers joined by '/'.
   std::map<std::string, std::uint64_t> ways() const;
 
-  // Makes the thread that of hooks run by this test, until the next one.
+  // Makes the thread the current one for hooks of this test, until the next call.
   void attach();
 
  private:

@@ -1,4 +1,4 @@
-// Script and machine stack put together; reads of memory that is not there.
+// Combines script and machine stack; reads unmapped memory.
 #include "signal_safe/runtime_stack.h"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ void on_fault(int, siginfo_t*, void* context) {
   if (!arch::resume_failed_copy(context)) _exit(3);
 }
 
-// Copies what is there, up to the end of a page, and fails one byte further.
+// Copies memory up to the end of a page, and fails one byte further.
 void expect_peeks() {
   constexpr std::size_t kPage = 4096;
   auto* pages = static_cast<char*>(

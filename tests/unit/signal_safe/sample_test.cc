@@ -1,5 +1,5 @@
-// What a sample charges, and to whom, on a recorder without a program and with a clock that the
-// test turns.
+// What a sample charges, and to which context, on a recorder without a program and with a clock
+// that the test sets.
 #include "signal_safe/sample.h"
 
 #include <gtest/gtest.h>

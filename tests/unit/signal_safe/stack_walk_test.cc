@@ -39,8 +39,8 @@ timer_t timer;
 std::uint64_t timer_samples_wanted = 0;
 
 void arm_timer() {
-  // One shot at a time, of changing length: never two in a row before the program got anywhere, and
-  // never in step with what it does.
+  // One shot at a time, of varying length: the program always advances between two, and they never
+  // fall into step with it.
   static unsigned next = 7;
   next = next * 1664525u + 1013904223u;
   itimerspec when{};
@@ -76,8 +76,8 @@ void handle(int number, void (*handler)(int, siginfo_t*, void*), int flags = 0) 
   ASSERT_EQ(sigaction(number, &action, nullptr), 0);
 }
 
-// Runs `subject` in a thread of its own, so that a stack is a few frames and the thread's bottom.
-// Returns what both walks made of it.
+// Runs `subject` in its own thread, so that a stack is a few frames and the thread's bottom.
+// Returns the results of both walks.
 std::unique_ptr<WalkPair> on_thread(const std::function<void()>& subject) {
   struct Arguments {
     const std::function<void()>& subject;

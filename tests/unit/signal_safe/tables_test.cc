@@ -58,7 +58,8 @@ TEST(FactTable, KeepsFactsAcrossGrowth) {
     EXPECT_TRUE(found == i || found == 0);
     known += found == i;
   }
-  // What is added while the table is copied can be lost; by one thread, nothing is.
+  // Items added by other threads while the table is copied can be lost; with one thread, nothing
+  // is.
   EXPECT_EQ(known, 100'000u);
   EXPECT_EQ(table.find(7), 0u);
 }

@@ -1,5 +1,5 @@
-// What a wait charges, and to whom, on a recorder without a program and with clocks that the test
-// turns.
+// What a wait charges, and to which context, on a recorder without a program and with clocks that
+// the test sets.
 #include "signal_safe/waits.h"
 
 #include <gtest/gtest.h>

@@ -48,8 +48,8 @@ WalkPair::WalkPair() : thread_(new signal_safe::ThreadState()) {
   thread_->main_stack.low = reinterpret_cast<std::uint64_t>(low);
   thread_->main_stack.high = thread_->main_stack.low + bytes;
   thread_->current = &thread_->main_stack;
-  // Its cache takes the address alone for the frame's rule, but a return address and an interrupted
-  // instruction may be the same address with different rules.
+  // libunwind caches rules by address alone, but a return address and an interrupted instruction
+  // may be the same address with different rules.
   unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_NONE);
 }
 
@@ -119,7 +119,7 @@ void WalkPair::compare(const ucontext_t& at) {
     ++(ours_.is_complete && theirs_.is_complete ? complete : both_stopped);
     return;
   }
-  // Ours stopped, and says so, at code that nobody can know the frame of.
+  // Our walk stopped, and reports so, at code whose frame is unknown.
   if (ours_ended && !ours_.is_complete && same > 0 &&
       !has_unwind_table(ours_.frames[same - 1].pc - (same > 1 ? 1 : 0))) {
     ++without_table;

@@ -1,7 +1,7 @@
 // Our walk of the machine stack beside libunwind's, from one machine state, frame for frame.
 //
-// libunwind reads the same unwind tables with code of its own, so that where both agree on pc and
-// sp of every frame, both are right. What may differ is counted by kind:
+// libunwind reads the same unwind tables with its own code: where both agree on pc and sp of every
+// frame, both are right. Permitted differences are counted by kind:
 //  - code without an unwind table: libunwind guesses by frame pointers, ours stops;
 //  - both stop at the same frame: the compiler's unwinder is writing over its own saved registers;
 //  - ours stops where a register holds the return address (a few instructions of longjmp);
@@ -28,9 +28,9 @@ class WalkPair {
   // No bounds are known from here on: every stack is probed.
   void forget_bounds();
 
-  // Compares both walks from the interrupted state. Callable from a handler on the thread.
+  // Compares both walks from the interrupted state. May be called from a handler on the thread.
   void compare(const ucontext_t& at);
-  // Only ours, from a state that may be garbage: it comes to an end. Returns its frames.
+  // Only ours, from a possibly invalid state: the walk must end. Returns its frames.
   int walk_any(const signal_safe::MachineState& state);
   // From the caller's present instruction.
   void compare_here();

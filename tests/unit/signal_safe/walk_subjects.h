@@ -1,5 +1,5 @@
-// Code to be interrupted. In a library of its own, so that it calls others through its procedure
-// linkage table, which is bound lazily.
+// Code to interrupt. In its own library, so that it calls others through its procedure linkage
+// table, which is bound lazily.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ int subject_saved_sp();
 
 namespace fbleprof::test {
 
-// Each returns something that depends on all that it did.
+// Each returns a value that depends on all its work.
 std::uint64_t sort_with_callbacks(int items);
 std::uint64_t format_numbers(int count);
 std::uint64_t match_regex(int count);
