@@ -14,14 +14,11 @@
 namespace fbleprof::capture {
 
 using arch::kernel_call;
-using arch::kernel_failed;
 using arch::kTrampolineBytes;
 using format::Module;
 using signal_safe::session;
 
 namespace {
-
-constexpr std::uint64_t kPage = 4096;
 
 std::uint8_t* slot_of(const Region& region, std::uint64_t index) {
   return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes + index * kTrampolineBytes;

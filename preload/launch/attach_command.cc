@@ -12,6 +12,7 @@
 #include "control/running_profile.h"
 #include "launch/library.h"
 #include "launch/options.h"
+#include "launch/say.h"
 
 namespace fbleprof::launch {
 
@@ -41,8 +42,8 @@ constexpr char kHelp[] =
     "\n"
     "Exit status: 0 done, 1 the process refused, 2 wrong usage.\n";
 
-int say(int status, const std::string& line) {
-  std::fprintf(stderr, "fble-prof: attach: %s\n", line.c_str());
+int give_up(int status, const std::string& line) {
+  say("attach: " + line);
   return status;
 }
 
@@ -113,18 +114,18 @@ std::string from_outside(pid_t pid, const std::string& profile) {
 int turn(pid_t pid, const std::string& profile, bool on) {
   constexpr std::chrono::milliseconds kPatience(30);
   auto opened = RunningProfile::open(from_outside(pid, profile));
-  if (!opened) return say(kRefused, opened.error().line());
+  if (!opened) return give_up(kRefused, opened.error().line());
   if (on) {
-    if (const Status bad = opened->reset()) return say(kRefused, bad->line());
+    if (const Status bad = opened->reset()) return give_up(kRefused, bad->line());
   }
   auto answer = opened->set_recording(on, kPatience);
   if (answer && *answer != Answer::kDone && *answer != Answer::kAlready) {
     if (const Status bad = attach::make_recorder_obey(pid, find_library())) {
-      return say(kRefused, bad->line());
+      return give_up(kRefused, bad->line());
     }
     answer = opened->set_recording(on, kPatience);
   }
-  if (!answer) return say(kRefused, answer.error().line());
+  if (!answer) return give_up(kRefused, answer.error().line());
   return 0;
 }
 
@@ -134,43 +135,43 @@ int attach(const std::vector<std::string>& words) {
   if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
   const Request request = read_request(words);
   const auto pid = request.command.size() == 1 ? read_pid(request.command[0]) : std::nullopt;
-  if (!request.error.empty() && !request.command.empty()) return say(kWrongUse, request.error);
-  if (!pid) return say(kWrongUse, "expected [options] PID (fble-prof attach --help)");
-  if (const std::string fault = fault_of(request); !fault.empty()) return say(kWrongUse, fault);
+  if (!request.error.empty() && !request.command.empty()) return give_up(kWrongUse, request.error);
+  if (!pid) return give_up(kWrongUse, "expected [options] PID (fble-prof attach --help)");
+  if (const std::string fault = fault_of(request); !fault.empty()) return give_up(kWrongUse, fault);
   hold_signals();
   const std::string library = find_library();
   if (library.empty()) {
-    return say(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
+    return give_up(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
   }
-  const auto recorder = attach::find_recorder(*pid, find_library());
-  if (!recorder) return say(kRefused, recorder.error().line());
+  const auto recorder = attach::find_recorder(*pid, library);
+  if (!recorder) return give_up(kRefused, recorder.error().line());
   if (recorder->is_loaded) {
     if (recorder->profile.empty()) {
-      return say(kRefused, "process " + std::to_string(*pid) +
-                               ": it has a recorder that writes no file: start it again");
+      return give_up(kRefused, "process " + std::to_string(*pid) +
+                                   ": it has a recorder that writes no file: start it again");
     }
-    std::fprintf(stderr, "fble-prof: process %d goes on in %s\n", *pid, recorder->profile.c_str());
+    say("process " + std::to_string(*pid) + " goes on in " + recorder->profile);
     return turn(*pid, recorder->profile, true);
   }
   const std::vector<std::string> settings = settings_of(request, *pid);
   if (const Status bad = attach::load_recorder(*pid, library, settings)) {
-    return say(kRefused, bad->line());
+    return give_up(kRefused, bad->line());
   }
-  const auto attached = attach::find_recorder(*pid, find_library());
-  std::fprintf(stderr, "fble-prof: process %d is recorded in %s\n", *pid,
-               attached ? from_outside(*pid, attached->profile).c_str() : "?");
+  const auto attached = attach::find_recorder(*pid, library);
+  say("process " + std::to_string(*pid) + " is recorded in " +
+      (attached ? from_outside(*pid, attached->profile) : "?"));
   return 0;
 }
 
 int detach(const std::vector<std::string>& words) {
   if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
   const auto pid = words.size() == 1 ? read_pid(words[0]) : std::nullopt;
-  if (!pid) return say(kWrongUse, "expected PID (fble-prof detach PID)");
+  if (!pid) return give_up(kWrongUse, "expected PID (fble-prof detach PID)");
   hold_signals();
   const auto recorder = attach::find_recorder(*pid, find_library());
-  if (!recorder) return say(kRefused, recorder.error().line());
+  if (!recorder) return give_up(kRefused, recorder.error().line());
   if (!recorder->is_loaded || recorder->profile.empty()) {
-    return say(kRefused, "process " + std::to_string(*pid) + ": it is not recorded");
+    return give_up(kRefused, "process " + std::to_string(*pid) + ": it is not recorded");
   }
   return turn(*pid, recorder->profile, false);
 }

@@ -4,6 +4,7 @@
 
 #include "control/running_profile.h"
 #include "launch/periodic.h"
+#include "launch/say.h"
 #include "launch/time_text.h"
 
 namespace fbleprof::launch {
@@ -36,12 +37,12 @@ constexpr char kHelp[] =
     "\n"
     "Exit status: 0 done, 1 the program did not do it, 2 wrong usage or no such profile.\n";
 
-int say(int status, const std::string& line) {
-  std::fprintf(stderr, "fble-prof: ctl: %s\n", line.c_str());
+int give_up(int status, const std::string& line) {
+  say("ctl: " + line);
   return status;
 }
 
-int report(const Status& failure) { return failure ? say(kNotDone, failure->line()) : 0; }
+int report(const Status& failure) { return failure ? give_up(kNotDone, failure->line()) : 0; }
 
 const char* reason_text(format::SnapshotReason reason) {
   switch (reason) {
@@ -88,22 +89,22 @@ int show_status(const RunningProfile& profile) {
 
 int set_recording(RunningProfile& profile, bool on) {
   const auto answer = profile.set_recording(on, kPatience);
-  if (!answer) return say(kNotDone, answer.error().line());
+  if (!answer) return give_up(kNotDone, answer.error().line());
   const std::string pid = std::to_string(profile.header().pid);
   switch (*answer) {
     case Answer::kDone:
     case Answer::kAlready:
       return 0;
     case Answer::kPending:
-      return say(kNotDone, "process " + pid +
-                               " sleeps: it obeys at its next call of a function "
-                               "with hooks; or try again when it computes");
+      return give_up(kNotDone, "process " + pid +
+                                   " sleeps: it obeys at its next call of a function "
+                                   "with hooks; or try again when it computes");
     case Answer::kRefused:
       break;
   }
-  return say(kNotDone, "process " + pid +
-                           " obeys at its next call of a function with hooks; to reach it "
-                           "otherwise, set kernel.perf_event_paranoid to 2 or less");
+  return give_up(kNotDone, "process " + pid +
+                               " obeys at its next call of a function with hooks; to reach it "
+                               "otherwise, set kernel.perf_event_paranoid to 2 or less");
 }
 
 bool is_name(const std::string& text) {
@@ -123,21 +124,22 @@ int control(const std::vector<std::string>& words) {
   const bool is_known = command == "start" || command == "stop" || command == "status" ||
                         command == "reset" || command == "snapshot" || command == "windows";
   if (!is_known || words.size() != wanted) {
-    return say(kWrongUse,
-               "expected FILE and one of start, stop, status, reset, snapshot NAME, windows TIME "
-               "(fble-prof ctl --help)");
+    return give_up(
+        kWrongUse,
+        "expected FILE and one of start, stop, status, reset, snapshot NAME, windows TIME "
+        "(fble-prof ctl --help)");
   }
   if (command == "snapshot" && !is_name(words[2])) {
-    return say(kWrongUse, words[2] + ": a name has 1 to 255 bytes, and no \"..\" in it");
+    return give_up(kWrongUse, words[2] + ": a name has 1 to 255 bytes, and no \"..\" in it");
   }
   const auto windows = command == "windows" ? read_windows(words[2]) : Windows{};
   if (!windows) {
-    return say(kWrongUse, words[2] +
-                              ": expected a time as 500ms, 10s or 5m, and \",N\", 1 to "
-                              "1000, or nothing");
+    return give_up(kWrongUse, words[2] +
+                                  ": expected a time as 500ms, 10s or 5m, and \",N\", 1 to "
+                                  "1000, or nothing");
   }
   auto profile = RunningProfile::open(words[0]);
-  if (!profile) return say(kWrongUse, profile.error().line());
+  if (!profile) return give_up(kWrongUse, profile.error().line());
   if (command == "status") return show_status(*profile);
   if (command == "snapshot") return report(profile->snapshot(words[2]));
   if (command == "reset") return report(profile->reset());

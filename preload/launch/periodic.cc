@@ -8,6 +8,7 @@
 
 #include "launch/names.h"
 #include "launch/program_run.h"
+#include "launch/say.h"
 
 namespace fbleprof::launch {
 
@@ -77,7 +78,7 @@ ProgramRun run_with_windows(const std::function<int()>& become_program, const st
         auto profile = find_profile(out, since_ns, pid);
         if (!profile) continue;
         if (const Status failure = take_windows(*profile, windows, pause)) {
-          std::fprintf(stderr, "fble-prof: --window: %s\n", failure->line().c_str());
+          say("--window: " + failure->line());
           return;
         }
       } while (pause.wait_until(std::chrono::steady_clock::now() + kLookAgain));

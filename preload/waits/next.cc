@@ -9,21 +9,8 @@ extern "C" const char _DYNAMIC[] __attribute__((visibility("hidden")));
 namespace fbleprof::preload {
 
 namespace next {
-#define WAITED(name) constinit Next name{#name};
-#define EVENTS(name) WAITED(name)
-#define PEERS(name) WAITED(name)
-#define RECEIVED(name) WAITED(name)
-#define SENT(name) WAITED(name)
-#define EXPORTED(name) WAITED(name)
-#define CALLED(name) WAITED(name)
-#include "calls.def"
-#undef WAITED
-#undef EVENTS
-#undef PEERS
-#undef RECEIVED
-#undef SENT
-#undef EXPORTED
-#undef CALLED
+#define EACH(name) constinit Next name{#name};
+#include "each_call.def"
 }  // namespace next
 
 namespace {
@@ -54,12 +41,6 @@ void Next::find() {
 
 FBLEPROF_INTERPOSE void fbleprof_find_waited() {
   namespace next = fbleprof::preload::next;
-#define WAITED(name) next::name.find();
-#define EVENTS(name) WAITED(name)
-#define PEERS(name) WAITED(name)
-#define RECEIVED(name) WAITED(name)
-#define SENT(name) WAITED(name)
-#define EXPORTED(name) WAITED(name)
-#define CALLED(name) WAITED(name)
-#include "calls.def"
+#define EACH(name) next::name.find();
+#include "each_call.def"
 }

@@ -37,21 +37,8 @@ class Next {
 };
 
 namespace next {
-#define WAITED(name) extern constinit Next name;
-#define EVENTS(name) WAITED(name)
-#define PEERS(name) WAITED(name)
-#define RECEIVED(name) WAITED(name)
-#define SENT(name) WAITED(name)
-#define EXPORTED(name) WAITED(name)
-#define CALLED(name) WAITED(name)
-#include "calls.def"
-#undef WAITED
-#undef EVENTS
-#undef PEERS
-#undef RECEIVED
-#undef SENT
-#undef EXPORTED
-#undef CALLED
+#define EACH(name) extern constinit Next name;
+#include "each_call.def"
 }  // namespace next
 
 }  // namespace fbleprof::preload

@@ -117,24 +117,15 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   verified "$profile"
 fi
 
-# refused STATUS WORD ARGS...: fails with one line that contains the word.
-refused() {
-  local expected=$1 word=$2
-  shift 2
-  "$FBLE_PROF" "$@" >"$dir/out" 2>"$dir/err"
-  check "$*: status" $? = "$expected"
-  check "$*: one line" "$(wc -l <"$dir/err")" = 1
-  grep -q "$word" "$dir/err" || fail "$*: says $(cat "$dir/err")"
-}
 begin "bad input"
-refused 2 "expected" attach
-refused 2 "expected" attach one
-refused 2 "expected" detach
-refused 2 "fble-prof starts" attach --exact 1
-refused 2 "fble-prof starts" attach --window 1s 1
-refused 1 "there is none" attach 4194303
-refused 1 "there is none" detach 4194303
+launcher_refuses 2 "expected" attach
+launcher_refuses 2 "expected" attach one
+launcher_refuses 2 "expected" detach
+launcher_refuses 2 "fble-prof starts" attach --exact 1
+launcher_refuses 2 "fble-prof starts" attach --window 1s 1
+launcher_refuses 1 "there is none" attach 4194303
+launcher_refuses 1 "there is none" detach 4194303
 started "$PROGRAMS/phases.plain" 60
-refused 1 "not recorded" detach "$pid"
+launcher_refuses 1 "not recorded" detach "$pid"
 touch "$dir/stop"
 ended

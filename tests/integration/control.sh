@@ -119,30 +119,21 @@ wait "$pid"
 verified "$profile"
 check "the newest two are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 2
 
-# refused STATUS WORD ARGS...: fails with one line that contains the word.
-refused() {
-  local expected=$1 word=$2
-  shift 2
-  "$FBLE_PROF" "$@" >"$dir/out" 2>"$dir/err"
-  check "$*: status" $? = "$expected"
-  check "$*: one line" "$(wc -l <"$dir/err")" = 1
-  grep -q "$word" "$dir/err" || fail "$*: says $(cat "$dir/err")"
-}
 begin "bad input"
 profiled "$PROGRAMS/phases.plain" 0.1
-refused 2 "has ended" ctl "$profile" stop
-refused 2 "No such file" ctl "$dir/none" stop
-refused 2 "not a profile" ctl "$here/control.sh" stop
-refused 2 "expected FILE" ctl "$profile"
-refused 2 "expected FILE" ctl "$profile" jump
-refused 2 "expected FILE" ctl "$profile" snapshot
-refused 2 '"\.\."' ctl "$profile" snapshot a..b
-refused 2 "expected a time" ctl "$profile" windows soon
-refused 2 "expected a time" --delay never true
-refused 2 "expected a time" --duration 5x true
-refused 2 "expected a time" --window 0s true
-refused 2 "USR1" --control-signal KILL true
+launcher_refuses 2 "has ended" ctl "$profile" stop
+launcher_refuses 2 "No such file" ctl "$dir/none" stop
+launcher_refuses 2 "not a profile" ctl "$here/control.sh" stop
+launcher_refuses 2 "expected FILE" ctl "$profile"
+launcher_refuses 2 "expected FILE" ctl "$profile" jump
+launcher_refuses 2 "expected FILE" ctl "$profile" snapshot
+launcher_refuses 2 '"\.\."' ctl "$profile" snapshot a..b
+launcher_refuses 2 "expected a time" ctl "$profile" windows soon
+launcher_refuses 2 "expected a time" --delay never true
+launcher_refuses 2 "expected a time" --duration 5x true
+launcher_refuses 2 "expected a time" --window 0s true
+launcher_refuses 2 "USR1" --control-signal KILL true
 in_background "$PROGRAMS/phases.plain" 60
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
-refused 2 "was killed" ctl "$profile" stop
+launcher_refuses 2 "was killed" ctl "$profile" stop

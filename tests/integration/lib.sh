@@ -133,5 +133,15 @@ near_share() {
   near "$1" "$2" "$3" "$bound"
 }
 
+# launcher_refuses STATUS WORD ARGS...: fble-prof fails with one line that contains the word.
+launcher_refuses() {
+  local expected=$1 word=$2
+  shift 2
+  "$FBLE_PROF" "$@" >"$dir/out" 2>"$dir/err"
+  check "$*: status" $? = "$expected"
+  check "$*: one line" "$(wc -l <"$dir/err")" = 1
+  grep -q "$word" "$dir/err" || fail "$*: says $(cat "$dir/err")"
+}
+
 # profiles_in DIRECTORY: the profiles there, one per line.
 profiles_in() { find "$1" -maxdepth 1 -name 'mlmon.out*' -size +0 | sort; }
