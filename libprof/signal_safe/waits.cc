@@ -281,7 +281,7 @@ void close(ThreadState& thread, WaitThread& own, const fbleprof_wait* wait) {
 void start_thread(WaitThread& own) {
   own.served += 1;
   own.gathered_ns = 0;
-  own.open_frame = 0;
+  own.open_frame = own.ending_frame = 0;
 }
 
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {
@@ -294,6 +294,13 @@ void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
   const std::uint64_t ns = off < wall - since ? off : wall - since;
   if (ns >= kLeastChargedNs)
     add_wait(thread, thread.tree.values_or_root(context), record->wait_kind, ns);
+}
+
+bool is_wait_ending(const ThreadState& thread, std::uint64_t sp) {
+  constexpr std::uint32_t kMostInARow = 3;
+  WaitThread* own = thread.waits;
+  if (own == nullptr || own->ending_frame == 0 || sp >= own->ending_frame) return false;
+  return own->left_out++ < kMostInARow;
 }
 
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
@@ -355,6 +362,9 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   ThreadState& thread = *fbleprof_hot.self;
   WaitThread* own = thread.waits;
   if (own == nullptr) return;
+  own->left_out = 0;
+  own->ending_frame = wait->frame;
+  asm volatile("" ::: "memory");
   close(thread, *own, wait);
   auto* known = static_cast<KnownWait*>(wait->context);
   // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
@@ -367,6 +377,8 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   if (ns < kLeastWaitNs) [[likely]]
     ns = gather(*own, ns);
   if (ns != 0) charge(thread, *own, *wait, ns);
+  asm volatile("" ::: "memory");
+  own->ending_frame = 0;
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* object) {

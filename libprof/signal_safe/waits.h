@@ -61,6 +61,8 @@ struct WaitThread {
   std::uint32_t patience;             // the limit is multiplied by 2^patience: short calls compute
   std::uint64_t open_frame;           // of the wait that the thread's record names,
   std::uint64_t open_site;            // and where it returns to
+  std::uint64_t ending_frame;         // of the wait that is being charged at its end; 0: none
+  std::uint32_t left_out;             // samples meanwhile
   std::uint64_t tokens, refilled_ns;  // for walks at the begin of calls: 2 % of the time
   std::uint32_t served;               // threads that used this memory
   KnownWait known[kKnown];
@@ -72,6 +74,11 @@ void start_thread(WaitThread& own);
 // Charges the wait that the thread is in, if any, up to `wall`. `cpu` and `wall` are the readings
 // of its clocks. For the thread itself, and any thread that ends the process; needs no guard.
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall);
+
+// Whether a sample met the thread, at a stack pointer, while the end of a wait is charged. It must
+// then leave the time to the wait, or else the wait would be charged as unseen. True a few times in
+// a row at most: a handler of the program may have left that code by longjmp.
+bool is_wait_ending(const ThreadState& thread, std::uint64_t sp);
 
 // A sample met the thread at a stack pointer: charges its current wait. A wait that longjmp left is
 // charged for the last time.
