@@ -4,10 +4,16 @@
 
 for mode in fentry gmon mcount cyg cygclang; do
   for how in return exit _exit quick_exit abort kill term segv thread pthread_exit exec; do
-    # gprof's timer outlives exec: whether SIGPROF kills the next program is chance, without us too.
-    [ "$how $mode" != "exec gmon" ] || continue
     begin "$how $mode"
-    same "$PROGRAMS/endings.$mode" $how
+    case "$how $mode" in
+      # Linked with -pg: gprof's timer outlives exec, and its SIGPROF kills some of the plain runs
+      # (34 of 150). The recorder keeps that timer from starting.
+      "exec gmon" | "exec mcount")
+        profiled "$PROGRAMS/endings.$mode" $how
+        check "status" "$(cat "$dir/profiled.status")" = "exit 7"
+        ;;
+      *) same "$PROGRAMS/endings.$mode" $how ;;
+    esac
     expected
   done
 done
