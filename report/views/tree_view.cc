@@ -550,7 +550,7 @@ Result<Document> tree(const Request& request) {
 const Register kTree({
     .name = "tree",
     .help = "the tree of calling contexts (default)",
-    .manual = "The tree of calling contexts, which is shown if no other view is asked for.",
+    .manual = "The tree of calling contexts. It is the default view.",
     .topic = View::Topic::kOverview,
     .show = tree,
     .compare = diff_tree,

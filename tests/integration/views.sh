@@ -106,7 +106,7 @@ END
 begin "a run of next to no samples"
 settings=(FBLEPROF_RATE=1)
 same "$PROGRAMS/notes.fentry" abbbc
-"$REPORT" --self "$profile" | grep -q "too short to tell" || fail "--self does not say it"
+"$REPORT" --self "$profile" | grep -q "too few samples" || fail "--self does not say it"
 
 begin "what cannot be written"
 same "$PROGRAMS/notes.fentry" abbbc
