@@ -58,6 +58,14 @@ inline constexpr HookSection kHookSections[] = {
      .may_be_before = false,
      .room = room_in_sled,
      .may_call = false},
+    // gcc -pg -mfentry -mrecord-mcount -mnop-mcount; without the last, it lists calls of the hook
+    {.name = "__mcount_loc",
+     .item_bytes = 8,
+     .address = listed_address,
+     .is_relocated = true,
+     .may_be_before = false,
+     .room = room_for_site,
+     .may_call = true},
 };
 inline constexpr std::uint32_t kHookSectionKinds = sizeof kHookSections / sizeof *kHookSections;
 
