@@ -108,6 +108,14 @@ TEST(Dot, ShowsExactCallsAndQuotesNames) {
   EXPECT_TRUE(holds(out, "(1000)")) << out;
 }
 
+TEST(Dot, LabelsMadeEqualByShorteningShowTheirDifference) {
+  const std::string head = "std::Table<std::pair<int,int>,std::allocator<std::pair<int,int>>,";
+  const std::string out =
+      export_of("dot", head + "Less>::rehash(int) = 60\n" + head + "Greater>::rehash(int) = 40\n");
+  EXPECT_TRUE(holds(out, "[Less]\\n")) << out;
+  EXPECT_TRUE(holds(out, "[Greater]\\n")) << out;
+}
+
 TEST(Dot, HidesSmallNodesAndReportsThem) {
   const std::string out = export_of("dot", "a = 100000\na b = 1\n");
   EXPECT_FALSE(holds(out, "label=\"b")) << out;

@@ -33,6 +33,15 @@ TEST(TreeView, ALongTreeHidesItsSmallestBranchesUntilItFitsAScreen) {
   EXPECT_TRUE(test::holds(tree(text, {.all = true}), "f59"));
 }
 
+TEST(TreeView, NamesMadeEqualByShorteningShowTheirDifference) {
+  const std::string out = tree(
+      "main std::Table<std::pair<int,int>,Less>::rehash(int) = 60\n"
+      "main std::Table<std::pair<int,int>,Greater>::rehash(int) = 40\n",
+      {.width = 80, .min_percent = 0.5});
+  EXPECT_TRUE(test::holds(out, "rehash(…) [Less]"));
+  EXPECT_TRUE(test::holds(out, "rehash(…) [Greater]"));
+}
+
 TEST(TreeView, ContextsRecursionAndTailCalls) {
   EXPECT_EQ(tree("main = 100000000\n"
                  "main -> 1\n"
