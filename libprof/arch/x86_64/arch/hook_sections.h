@@ -68,5 +68,11 @@ inline constexpr HookSection kHookSections[] = {
      .may_call = true},
 };
 inline constexpr std::uint32_t kHookSectionKinds = sizeof kHookSections / sizeof *kHookSections;
+static_assert([] {
+  for (const HookSection& section : kHookSections) {
+    if (__builtin_strlen(section.name) >= HookSection::kMostNameBytes) return false;
+  }
+  return true;
+}());
 
 }  // namespace fbleprof::arch
