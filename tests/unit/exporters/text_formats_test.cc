@@ -110,10 +110,10 @@ TEST(Dot, ShowsExactCallsAndQuotesNames) {
 
 TEST(Dot, LabelsMadeEqualByShorteningShowTheirDifference) {
   const std::string head = "std::Table<std::pair<int,int>,std::allocator<std::pair<int,int>>,";
-  const std::string out =
-      export_of("dot", head + "Less>::rehash(int) = 60\n" + head + "Greater>::rehash(int) = 40\n");
-  EXPECT_TRUE(holds(out, "[Less]\\n")) << out;
-  EXPECT_TRUE(holds(out, "[Greater]\\n")) << out;
+  const std::string out = export_of("dot", head + "Order::Rising>::rehash(int) = 60\n" + head +
+                                               "Order::Falling>::rehash(int) = 40\n");
+  EXPECT_TRUE(holds(out, "Rising]\\n")) << out;
+  EXPECT_TRUE(holds(out, "Falling]\\n")) << out;
 }
 
 TEST(Dot, HidesSmallNodesAndReportsThem) {
