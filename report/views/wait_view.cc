@@ -104,7 +104,7 @@ std::string place_of(const Profile& profile, SiteId site) {
 Table totals(const Request& request) {
   Table table;
   table.key = "totals";
-  table.title = "Total";
+  table.title = "In all";
   table.columns = {{"name", "figure", Kind::kText}, {"unit", "", Kind::kText}, {"total", "total"}};
   for (const Role role :
        {Role::kCpuTime, Role::kWaitTime, Role::kUnseenTime, Role::kWaits, Role::kLongestWait}) {
@@ -178,7 +178,7 @@ Table holders(const Request& request, std::vector<FunctionId>& named) {
                 [](const Holder& holder) { return holder.values[0] + holder.values[2] == 0; });
   Table table;
   table.key = "holders";
-  table.title = "Functions that others waited for: who held a lock, who woke a thread";
+  table.title = "Whom others waited for: who held a lock, who woke";
   table.columns = {{"name", "function", Kind::kName},
                    {"held", "held", Kind::kCount},
                    {"holds", "times", Kind::kCount},
@@ -210,8 +210,9 @@ Result<Document> waits(const Request& request) {
     return document;
   }
   document.notes.push_back(
-      "waits below 20 us are collected and count as one; [idle]: waits for work, which --busy "
-      "leaves out");
+      "waits below 20 us are gathered and count as one; [idle]: waits for work, which --busy "
+      "leaves "
+      "out");
   document.notes.push_back("contexts: --metric wait, held, woke with any view");
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
@@ -220,17 +221,18 @@ Result<Document> waits(const Request& request) {
 const Register kWaits({
     .name = "waits",
     .help = "where threads wait: calls that block, by call and place, how long and how often",
-    .manual =
-        "Where threads waited (recorded with \\fBfble-prof \\-\\-waits\\fR or\n"
-        "\\fB\\-\\-clock=wall\\fR): totals; each call that blocks, and each place that makes "
-        "it, with\n"
-        "total, number, mean and longest of its waits; and all waits by length.\n"
-        "\\fIUnseen\\fR is time off the processor in no known call: waiting for a processor "
-        "or a page.\n"
-        "Waits for work are marked \\fB[idle]\\fR: waits in epoll_wait, accept, sigwait, pause\n"
-        "and the like, and waits for another thread or process (conditions, semaphores, poll,\n"
-        "read) in a context in which a thread spent at least half of its elapsed time.\n"
-        "\\fB\\-\\-busy\\fR leaves them out of every view.",
+    .manual = "Where threads waited (recorded with \\fBfble-prof \\-\\-waits\\fR or\n"
+              "\\fB\\-\\-clock=wall\\fR): totals; each call that blocks, and each place that makes "
+              "it, with the\n"
+              "time waited there, how often, the mean and the longest; and all waits by length.\n"
+              "\\fIunseen\\fR is time off the processor in no known call: waiting for a processor "
+              "or a page.\n"
+              "Waits for work are marked \\fB[idle]\\fR: those in epoll_wait, accept, sigwait, "
+              "pause and the\n"
+              "like, and those for another thread or process (conditions, semaphores, poll, read) "
+              "in one\n"
+              "context in which a thread spent at least half of its elapsed time.\n"
+              "\\fB\\-\\-busy\\fR leaves them out, in every view.",
     .topic = View::Topic::kFunctions,
     .sort_keys = "",
     .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },

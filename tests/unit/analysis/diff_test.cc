@@ -105,7 +105,7 @@ TEST(Noise, AFewMoreSamplesAreWithinChance) {
   EXPECT_FALSE(is_noise(noise, {.base = 0, .now = 60 * kMs}, {}, {}));
 }
 
-TEST(Noise, DifferencesBetweenEqualRunsAreNoChange) {
+TEST(Noise, WhatDiffersFromRunToRunDidNotChange) {
   Noise noise = sampled();
   noise.base_runs = noise.now_runs = 3;
   const Change change{.base = 10000 * kMs, .now = 11000 * kMs};

@@ -64,7 +64,7 @@ std::uint64_t value(const profile::Profile& profile, std::string_view metric,
   return 0;
 }
 
-TEST(Window, SnapshotsAreListedInTheOrderTheyWereTaken) {
+TEST(Window, SnapshotsAreThereInTheOrderOfTheirTaking) {
   const auto all = read(phases());
   ASSERT_EQ(all.snapshots().size(), 2u);
   EXPECT_EQ(all.text(all.snapshots()[0].name), "loaded");
