@@ -1,14 +1,11 @@
 #include "capture/hook_sites.h"
 
-#include "arch/hook_site.h"
+#include "arch/hook_sections.h"
 #include "signal_safe/unwind_table.h"
 
 namespace fbleprof::capture {
 
 namespace {
-
-constexpr char kEntriesName[] = "__patchable_function_entries";
-constexpr char kSledsName[] = "xray_instr_map";
 
 template <typename T>
 T load(std::uint64_t address) {
@@ -43,10 +40,11 @@ class SectionNames {
     const long got = file.read(section.sh_offset, text_, sizeof text_);
     known_ = got > 0 ? static_cast<std::uint64_t>(got) : 0;
   }
-  bool is(std::uint64_t name, const char* wanted, std::uint64_t length) const {
+  bool is(std::uint64_t name, const char* wanted) const {
+    const std::uint64_t length = __builtin_strlen(wanted) + 1;
     if (name >= section_.sh_size || length > section_.sh_size - name) return false;
     if (name + length <= known_) return __builtin_memcmp(text_ + name, wanted, length) == 0;
-    char text[sizeof kEntriesName];
+    char text[arch::HookSection::kMostNameBytes];
     return length <= sizeof text &&
            file_.read(section_.sh_offset + name, text, length) == static_cast<long>(length) &&
            __builtin_memcmp(text, wanted, length) == 0;
@@ -65,14 +63,6 @@ AddressRange range_of(const Elf64_Shdr& section, const ModuleImage& image, std::
   if (!image.has(begin, bytes, PF_R)) return {};
   return {begin, begin + bytes};
 }
-
-// An entry of xray_instr_map; its addresses are relative to their own places.
-struct Sled {
-  std::int64_t address, function;
-  std::uint8_t kind, always, version, padding[13];
-};
-static_assert(sizeof(Sled) == 32);
-enum : std::uint8_t { kSledOfEntry = 0, kSledOfEntryWithArguments = 3 };
 
 bool are_nops(std::uint64_t begin, std::uint64_t end) {
   const auto* at = reinterpret_cast<const std::uint8_t*>(begin);
@@ -109,11 +99,14 @@ class Places {
   Places(const ModuleImage& image, SiteList& sites)
       : image_(image), object_(image.object()), sites_(sites) {}
 
-  void add_entry(std::uint64_t named) {
-    const std::uint64_t at = start_of_nops(image_, object_, named);
-    add(at, arch::room_for_site(bytes(at), end_of_code(at)));
+  void add(const arch::HookSection& section, std::uint64_t named) {
+    const std::uint64_t at = section.may_be_before ? start_of_nops(image_, object_, named) : named;
+    if (section.room(bytes(at), end_of_code(at)) != 0) {
+      sites_.add(at);
+    } else if (!section.may_call || !is_call(at)) {
+      ++too_small_;
+    }
   }
-  void add_sled(std::uint64_t at) { add(at, arch::room_in_sled(bytes(at), end_of_code(at))); }
   std::uint32_t too_small() const { return too_small_; }
 
  private:
@@ -123,12 +116,8 @@ class Places {
   const std::uint8_t* end_of_code(std::uint64_t at) const {
     return bytes(image_.segment_end(at, PF_X));
   }
-  void add(std::uint64_t at, std::uint64_t room) {
-    if (room != 0) {
-      sites_.add(at);
-    } else {
-      ++too_small_;
-    }
+  bool is_call(std::uint64_t at) const {
+    return image_.has(at, arch::kSlotSiteBytes, PF_X) && arch::named_by_site(bytes(at)) != 0;
   }
 
   const ModuleImage& image_;
@@ -194,10 +183,40 @@ bool is_hook(const Dynamic& dynamic, const ModuleImage& image, std::uint64_t num
   return false;
 }
 
+void add_places(const ModuleImage& image, const arch::HookSection& section,
+                const AddressRange& range, Places& places) {
+  bool is_complete = true;
+  for (std::uint64_t at = range.begin; at < range.end; at += section.item_bytes) {
+    const std::uint64_t value = section.address(reinterpret_cast<const std::uint8_t*>(at), at);
+    const std::uint64_t biased = value + image.load_bias;
+    // 0: the linker left the function out, or a relocation will fill in the address.
+    if (value == 0) is_complete = false;
+    if (image.is_code(value)) {
+      places.add(section, value);
+    } else if (section.is_relocated && value != 0 && image.is_code(biased)) {
+      places.add(section, biased);
+    }
+  }
+  if (is_complete || !section.is_relocated) return;
+  Dynamic(image).for_each([&](const Elf64_Rela& relocation) {
+    const std::uint64_t at = image.load_bias + relocation.r_offset;
+    if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE || at < range.begin ||
+        at >= range.end) {
+      return;
+    }
+    const auto to = image.load_bias + static_cast<std::uint64_t>(relocation.r_addend);
+    if (load<std::uint64_t>(at) == 0 && image.is_code(to)) places.add(section, to);
+  });
+}
+
 }  // namespace
 
 std::uint64_t PatchableSections::most_sites() const {
-  return entries.size() / sizeof(std::uint64_t) + sleds.size() / sizeof(Sled);
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < arch::kHookSectionKinds; ++i) {
+    most += ranges[i].size() / arch::kHookSections[i].item_bytes;
+  }
+  return most;
 }
 
 PatchableSections find_patchable_sections(const File& file, const ModuleImage& image) {
@@ -216,6 +235,7 @@ PatchableSections find_patchable_sections(const File& file, const ModuleImage& i
   }
   const SectionNames names(file, names_section);
   std::uint32_t known = 0;
+  bool has_any = false;
   for (std::uint32_t i = 0; i < elf.e_shnum; ++i) {
     if (i % kAtOnce == 0) {
       const long got = file.read(elf.e_shoff + i * sizeof *sections, sections, sizeof sections);
@@ -224,51 +244,21 @@ PatchableSections find_patchable_sections(const File& file, const ModuleImage& i
     if (i >= known) break;
     const Elf64_Shdr& section = sections[i % kAtOnce];
     if (section.sh_type != SHT_PROGBITS || (section.sh_flags & SHF_ALLOC) == 0) continue;
-    if (names.is(section.sh_name, kEntriesName, sizeof kEntriesName)) {
-      found.entries = range_of(section, image, sizeof(std::uint64_t));
-    } else if (names.is(section.sh_name, kSledsName, sizeof kSledsName)) {
-      found.sleds = range_of(section, image, sizeof(Sled));
+    for (std::uint32_t kind = 0; kind < arch::kHookSectionKinds; ++kind) {
+      const arch::HookSection& wanted = arch::kHookSections[kind];
+      if (!names.is(section.sh_name, wanted.name)) continue;
+      found.ranges[kind] = range_of(section, image, wanted.item_bytes);
+      has_any |= found.ranges[kind].size() != 0;
     }
   }
-  const bool has_any = found.entries.size() != 0 || found.sleds.size() != 0;
   return has_any && is_file_of(file, elf, image) ? found : PatchableSections{};
 }
 
 std::uint32_t find_patchable(const ModuleImage& image, const PatchableSections& sections,
                              SiteList& sites) {
   Places places(image, sites);
-  bool is_relocated = true;
-  for (std::uint64_t at = sections.entries.begin; at < sections.entries.end; at += 8) {
-    const auto value = load<std::uint64_t>(at);
-    const std::uint64_t biased = value + image.load_bias;
-    // 0: the linker left the function out, or a relocation will fill in the address.
-    if (value == 0) is_relocated = false;
-    if (image.is_code(value)) {
-      places.add_entry(value);
-    } else if (value != 0 && image.is_code(biased)) {
-      places.add_entry(biased);
-    }
-  }
-  if (!is_relocated) {
-    Dynamic(image).for_each([&](const Elf64_Rela& relocation) {
-      const std::uint64_t at = image.load_bias + relocation.r_offset;
-      if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE || at < sections.entries.begin ||
-          at >= sections.entries.end) {
-        return;
-      }
-      const auto to = image.load_bias + static_cast<std::uint64_t>(relocation.r_addend);
-      if (load<std::uint64_t>(at) == 0 && image.is_code(to)) places.add_entry(to);
-    });
-  }
-  for (std::uint64_t at = sections.sleds.begin; at < sections.sleds.end; at += sizeof(Sled)) {
-    const auto sled = load<Sled>(at);
-    constexpr std::uint8_t kRelative = 2;
-    const auto address =
-        static_cast<std::uint64_t>(sled.address) + (sled.version >= kRelative ? at : 0);
-    if ((sled.kind == kSledOfEntry || sled.kind == kSledOfEntryWithArguments) &&
-        image.is_code(address)) {
-      places.add_sled(address);
-    }
+  for (std::uint32_t i = 0; i < arch::kHookSectionKinds; ++i) {
+    add_places(image, arch::kHookSections[i], sections.ranges[i], places);
   }
   return places.too_small();
 }

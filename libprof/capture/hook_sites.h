@@ -1,8 +1,9 @@
 // Where the hook sites of a module are (arch/hook_site.h), or can be made.
 //
-// A section names the patchable functions, and only the section table tells where that section is.
-// The table is not loaded, so it is read from the file. The file may have been replaced, or be
-// hostile: an entry counts only if it leads to NOPs in the module's code.
+// Sections name the places with room for hooks (arch/hook_sections.h), and only the section table
+// tells where these sections are. The table is not loaded, so it is read from the file. The file
+// may have been replaced, or be hostile: an entry counts only if it leads to NOPs in the module's
+// code.
 //
 // Calls of hooks that the compiler wrote (-mfentry, -pg) are found in memory, at the starts that
 // the unwind table lists.
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 
+#include "arch/hook_sections.h"
 #include "capture/kernel_file.h"
 #include "capture/module_image.h"
 
@@ -20,10 +22,10 @@ struct AddressRange {
   std::uint64_t size() const { return end - begin; }
 };
 
-// The sections that name patchable functions: of -fpatchable-function-entry, and of XRay. Empty if
-// the module has none. Both lie in segments of the module.
+// The sections that name places with room for hooks, in the order of arch::kHookSections. Empty if
+// the module has none. All lie in segments of the module.
 struct PatchableSections {
-  AddressRange entries, sleds;
+  AddressRange ranges[arch::kHookSectionKinds];
   std::uint64_t most_sites() const;
 };
 PatchableSections find_patchable_sections(const File& file, const ModuleImage& image);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "format/decades.h"
+
 namespace fbleprof::format {
 
 // What a thread waits for. kForEvents and kForPeers can be waits for work: an idle thread.
@@ -15,15 +17,6 @@ enum class WaitKind : std::uint32_t {
 // Classes of lengths: below 100 us, below 1 ms, and so on by factors of ten; the last class is 10 s
 // or more. The metrics that count them (Role::kWaitClass) come in this order.
 inline constexpr std::uint32_t kWaitClasses = 7;
-
-inline std::uint32_t wait_class(std::uint64_t ns) {
-  std::uint64_t limit = 100'000;
-  std::uint32_t which = 0;
-  while (which + 1 < kWaitClasses && ns >= limit) {
-    limit *= 10;
-    ++which;
-  }
-  return which;
-}
+inline std::uint32_t wait_class(std::uint64_t ns) { return decade_of(ns, 100'000, kWaitClasses); }
 
 }  // namespace fbleprof::format

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "format/decades.h"
 #include "signal_safe/call_tree.h"
 
 namespace fbleprof::signal_safe {
@@ -24,13 +25,7 @@ inline std::uint32_t size_class(std::uint64_t bytes) {
 // 100 s or more. Known to within a sampling period.
 inline constexpr std::uint32_t kLifetimeClasses = 6;
 inline std::uint32_t lifetime_class(std::uint64_t ns) {
-  std::uint64_t limit = 10'000'000;
-  std::uint32_t which = 0;
-  while (which + 1 < kLifetimeClasses && ns >= limit) {
-    limit *= 10;
-    ++which;
-  }
-  return which;
+  return format::decade_of(ns, 10'000'000, kLifetimeClasses);
 }
 
 enum MemoryWord : std::uint32_t {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "arch/hook_site.h"
+#include "arch/hook_sections.h"
 
 namespace fbleprof::symbolize {
 namespace {
@@ -34,29 +34,17 @@ void add_relocated(const ElfObject& object, const Section& section,
   }
 }
 
-std::vector<std::uint64_t> entries_of(const ElfObject& object, const Section& section) {
+// The addresses that the section lists.
+std::vector<std::uint64_t> listed(const ElfObject& object, const Section& section,
+                                  const arch::HookSection& kind) {
   std::vector<std::uint64_t> found;
   const std::string_view bytes = section.bytes();
-  for (std::uint64_t at = 0; at + 8 <= bytes.size(); at += 8) {
-    if (const auto value = read<std::uint64_t>(bytes, at); value && *value != 0) {
-      found.push_back(*value);
-    }
+  const auto* items = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  for (std::uint64_t at = 0; at + kind.item_bytes <= bytes.size(); at += kind.item_bytes) {
+    const std::uint64_t address = kind.address(items + at, section.header.sh_addr + at);
+    if (address != 0) found.push_back(address);
   }
-  if (found.empty()) add_relocated(object, section, found);
-  return found;
-}
-
-std::vector<std::uint64_t> sleds_of(const Section& section) {
-  constexpr std::uint64_t kItem = 32, kKind = 16, kVersion = 18;
-  std::vector<std::uint64_t> found;
-  const std::string_view bytes = section.bytes();
-  for (std::uint64_t at = 0; at + kItem <= bytes.size(); at += kItem) {
-    const auto kind = *read<std::uint8_t>(bytes, at + kKind);
-    const bool is_relative = *read<std::uint8_t>(bytes, at + kVersion) >= 2;
-    if (kind != 0 && kind != 3) continue;  // an entry; an entry with arguments
-    found.push_back(*read<std::uint64_t>(bytes, at) +
-                    (is_relative ? section.header.sh_addr + at : 0));
-  }
+  if (found.empty() && kind.is_relocated) add_relocated(object, section, found);
   return found;
 }
 
@@ -71,11 +59,11 @@ std::string_view code_at(const ElfObject& object, std::uint64_t address) {
   return {};
 }
 
-bool has_room(std::string_view code, bool is_sled) {
+bool has_room(std::string_view code, const arch::HookSection& kind) {
   const auto* at = reinterpret_cast<const std::uint8_t*>(code.data());
   const std::uint8_t* end = at + code.size();
   if (code.size() >= arch::kMarkBytes && arch::is_mark(at)) at += arch::kMarkBytes;
-  return (is_sled ? arch::room_in_sled(at, end) : arch::room_for_site(at, end)) != 0;
+  return kind.room(at, end) != 0;
 }
 
 // Functions by address, to find the one that follows NOPs.
@@ -110,16 +98,13 @@ class Starts {
 std::vector<std::uint64_t> patchable_functions(const ElfObject& object,
                                                const std::vector<RawSymbol>& symbols) {
   std::vector<std::uint64_t> functions;
-  if (const Section* section = object.section("__patchable_function_entries")) {
-    const Starts starts(symbols);
-    for (const std::uint64_t named : entries_of(object, *section)) {
-      const std::uint64_t start = starts.function_of(named);
-      if (has_room(code_at(object, start), false)) functions.push_back(start);
-    }
-  }
-  if (const Section* section = object.section("xray_instr_map")) {
-    for (const std::uint64_t sled : sleds_of(*section)) {
-      if (has_room(code_at(object, sled), true)) functions.push_back(sled);
+  const Starts starts(symbols);
+  for (const arch::HookSection& kind : arch::kHookSections) {
+    const Section* section = object.section(kind.name);
+    if (section == nullptr) continue;
+    for (const std::uint64_t named : listed(object, *section, kind)) {
+      const std::uint64_t start = kind.may_be_before ? starts.function_of(named) : named;
+      if (has_room(code_at(object, start), kind)) functions.push_back(start);
     }
   }
   return functions;

@@ -1,4 +1,4 @@
-// Functions with room for a hook: compiled with -fpatchable-function-entry, or for XRay.
+// Functions with room for a hook (arch/hook_sections.h).
 #pragma once
 
 #include <cstdint>

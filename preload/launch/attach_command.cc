@@ -33,7 +33,7 @@ constexpr char kHelp[] =
     "\n"
     "Options: --out (default: mlmon.out here; in a container /tmp/mlmon.out.PID there),\n"
     "--rate, --clock, --compact, --memory, --depth, --callsites, --leaves, --faults,\n"
-    "--duration, as without attach. Calls are not counted: the program's functions have no\n"
+    "--duration, as for fble-prof itself. Calls are not counted: the program's functions have no\n"
     "hooks that reach the recorder.\n"
     "\n"
     "One thread is stopped for some milliseconds, and no sleeping call returns early. This\n"
@@ -148,7 +148,7 @@ int attach(const std::vector<std::string>& words) {
   if (recorder->is_loaded) {
     if (recorder->profile.empty()) {
       return give_up(kRefused, "process " + std::to_string(*pid) +
-                                   ": it has a recorder that writes no file: start it again");
+                                   ": it has a recorder that writes no file; restart the program");
     }
     say("process " + std::to_string(*pid) + " goes on in " + recorder->profile);
     return turn(*pid, recorder->profile, true);

@@ -23,12 +23,12 @@ constexpr char kHelp[] =
     "Tells the recorder of a running program what to do. FILE is the program's profile;\n"
     "only its owner can do this.\n"
     "\n"
-    "  status             is it recorded, how large is the profile, which snapshots it has\n"
+    "  status             show whether recording is on, the profile's size, the snapshots\n"
     "  start, stop        turn recording on or off\n"
-    "  snapshot NAME      keep the values of all contexts as they are now, under a name;\n"
-    "                     another snapshot of that name is replaced\n"
-    "  reset              let the report count from now on\n"
-    "  windows TIME[,N]   take a snapshot each TIME (500ms, 10s, 5m) until the program ends,\n"
+    "  snapshot NAME      save the current values of all contexts under a name; replaces\n"
+    "                     another snapshot of that name\n"
+    "  reset              make the report count from this moment\n"
+    "  windows TIME[,N]   take a snapshot every TIME (500ms, 10s, 5m) until the program ends,\n"
     "                     and keep the newest N of them (12)\n"
     "\n"
     "The program is not stopped, gets no signal while it sleeps, and does no work for\n"
@@ -49,7 +49,7 @@ const char* reason_text(format::SnapshotReason reason) {
     case format::SnapshotReason::kPeriod:
       return "periodic";
     case format::SnapshotReason::kPeak:
-      return "peak of memory";
+      return "memory peak";
     case format::SnapshotReason::kReset:
       return "reset";
     case format::SnapshotReason::kAsked:
@@ -130,13 +130,13 @@ int control(const std::vector<std::string>& words) {
         "(fble-prof ctl --help)");
   }
   if (command == "snapshot" && !is_name(words[2])) {
-    return give_up(kWrongUse, words[2] + ": a name has 1 to 255 bytes, and no \"..\" in it");
+    return give_up(kWrongUse, words[2] + ": a name has 1 to 255 bytes and does not contain \"..\"");
   }
   const auto windows = command == "windows" ? read_windows(words[2]) : Windows{};
   if (!windows) {
     return give_up(kWrongUse, words[2] +
-                                  ": expected a time as 500ms, 10s or 5m, and \",N\", 1 to "
-                                  "1000, or nothing");
+                                  ": expected a time such as 500ms, 10s or 5m, optionally "
+                                  "followed by \",N\", 1 to 1000");
   }
   auto profile = RunningProfile::open(words[0]);
   if (!profile) return give_up(kWrongUse, profile.error().line());

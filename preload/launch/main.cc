@@ -139,8 +139,9 @@ int main(int argc, char** argv) {
     return give_up(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
   }
   if (library.find_first_of(": ") != std::string::npos) {
-    return give_up(kWrongUse,
-                   library + ": LD_PRELOAD cannot hold a path with a colon or a blank: move it");
+    return give_up(
+        kWrongUse,
+        library + ": LD_PRELOAD cannot contain a path with a colon or a blank; move the library");
   }
 
   const std::string& name = request.command.front();
@@ -154,8 +155,9 @@ int main(int argc, char** argv) {
   if (const char* exact = std::getenv("FBLEPROF_EXACT"); exact && *exact) {
     const std::string folder = plan_folder();
     if (folder.empty()) {
-      return give_up(kWrongUse,
-                     "--exact: cannot make a folder for plans: point XDG_CACHE_HOME to one");
+      return give_up(
+          kWrongUse,
+          "--exact: cannot create the folder for plans; set XDG_CACHE_HOME to a writable folder");
     }
     setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);
@@ -179,7 +181,7 @@ int main(int argc, char** argv) {
       preload = with_preloaded(wrappers, preload.c_str());
       if (const std::string allocator = linked_allocator(program.path); !allocator.empty()) {
         say(name + " has " + allocator +
-            " linked into it: what it allocates there is not recorded; link it as a library");
+            " linked into it, whose allocations are not recorded; link it as a shared library");
       }
     }
     const Adapters adapters = adapters_for(program.path, std::getenv("PATH"), library);

@@ -73,8 +73,8 @@ po::options_description recording_options() {
       po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
       "also record allocations and frees, by context: blocks, bytes, live memory, the peak, "
       "leaks. hooks (if no MODE is given): each allocation of code with hooks, one in 512 KiB "
-      "elsewhere, which stands for others. sample: one in 512 KiB everywhere; BYTES (as 64K): "
-      "one in so many. exact: each, with a walk of the stack where there are no hooks. With "
+      "elsewhere, which stands for the others. sample: one in 512 KiB everywhere; BYTES (64K): one "
+      "in that many bytes. exact: each, with a walk of the stack where there are no hooks. With "
       "\",mmap\" after it, mapped memory counts, too. (--memory limits the profile's own size.)");
   add("no-native-below",
       "charge the time of code without hooks to the hooked function or block that called it, "
@@ -236,8 +236,8 @@ constexpr Valued kValued[] = {
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
     {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
     {"children", "FBLEPROF_CHILDREN", is_name, "all, none, or patterns of names"},
-    {"delay", "FBLEPROF_DELAY", is_time, "a time as 500ms, 10s, 5m or 1h"},
-    {"duration", "FBLEPROF_DURATION", is_time, "a time as 500ms, 10s, 5m or 1h"},
+    {"delay", "FBLEPROF_DELAY", is_time, "a time such as 500ms, 10s, 5m or 1h"},
+    {"duration", "FBLEPROF_DURATION", is_time, "a time such as 500ms, 10s, 5m or 1h"},
     {"control-signal", "FBLEPROF_CONTROL_SIGNAL", is_signal, "USR1, USR2 or RTMIN+N"},
     {"memory-profile", "FBLEPROF_ALLOCS", is_allocations,
      "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
@@ -291,7 +291,7 @@ void read_runs(const po::variables_map& given, Request* request) {
   request->twice = value == "2";
   const char* exact = std::getenv("FBLEPROF_EXACT");
   if (request->twice && given.count("exact") == 0 && (exact == nullptr || *exact == 0)) {
-    request->error = "--runs=2: only with --exact: one run is sampled, the other counted";
+    request->error = "--runs=2 needs --exact: one run is sampled, the other counted";
   }
 }
 
@@ -302,10 +302,11 @@ void read_window(const po::variables_map& given, Request* request) {
   if (windows) {
     request->windows = *windows;
   } else {
-    request->error = "--window=" + value +
-                     ": expected a time as 500ms, 10s or 5m, and \",N\", 1 to 1000, or nothing";
+    request->error =
+        "--window=" + value +
+        ": expected a time such as 500ms, 10s or 5m, optionally followed by \",N\", 1 to 1000";
   }
-  if (windows && request->twice) request->error = "--window: not with --runs=2";
+  if (windows && request->twice) request->error = "--window cannot be used with --runs=2";
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, p
   const auto from = of_process(all_plain, plain);
   const auto into = of_process(all_counted, counted);
   if (from.empty() || from.size() != into.size()) {
-    tell("the sampled run and the counted run left different profiles: they are not joined");
+    tell("the sampled run and the counted run wrote different profiles, which are not joined");
     return;
   }
   for (std::size_t i = 0; i < into.size(); ++i) {

@@ -292,15 +292,15 @@ std::string obstacle_of_output(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (const int reason = reason_not_to_make_file_in(directory)) {
-    return directory + ": " + std::strerror(reason) + ": no profile can be made there";
+    return directory + ": " + std::strerror(reason) + ": no profile can be written there";
   }
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return {};
   const bool is_plain =
       S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == geteuid();
-  if (!is_plain) return path + ": is not a plain file of yours alone, and is left as it is";
+  if (!is_plain) return path + ": is not a regular file that only you own; it was not changed";
   const std::string head = File(path).first_bytes(kMagic.size());
-  if (!head.empty() && head != kMagic) return path + ": is not a profile, and is left as it is";
+  if (!head.empty() && head != kMagic) return path + ": is not a profile; it was not changed";
   return {};
 }
 
@@ -310,7 +310,7 @@ std::string explain(Obstacle obstacle, const std::string& program) {
       break;
     case Obstacle::kStatic:
       return program +
-             ": is linked statically, so the recorder cannot be loaded: it runs "
+             ": is linked statically, so the recorder cannot be loaded; it runs "
              "unprofiled (link it dynamically)";
     case Obstacle::kSetuid:
       return program +

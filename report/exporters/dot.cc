@@ -56,12 +56,17 @@ class DotWriter {
     std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
       return std::tie(a.caller, a.callee, a.is_tail) < std::tie(b.caller, b.callee, b.is_tail);
     });
-    std::string body;
-    std::size_t hidden = 0, hidden_pairs = 0;
+    std::vector<Pieces> labels;
     for (const auto& row : functions) {
       shown_[row.function.index()] = input_.all || !is_small(row.dominated);
+      if (shown_[row.function.index()]) labels.push_back({{{}, row.function}});
+    }
+    const std::vector<std::string> names = names_.fit(labels, kNameColumns);
+    std::string body;
+    std::size_t hidden = 0, hidden_pairs = 0, number = 0;
+    for (const auto& row : functions) {
       if (shown_[row.function.index()]) {
-        body += node(row);
+        body += node(row, names[number++]);
       } else {
         ++hidden;
       }
@@ -119,9 +124,8 @@ class DotWriter {
     return out;
   }
 
-  std::string node(const analysis::FunctionRow& row) const {
+  std::string node(const analysis::FunctionRow& row, const std::string& name) const {
     const std::string full = whole_name(profile_, row.function);
-    const std::string name = names_.fit(row.function, kNameColumns);
     std::string label = quoted(name);
     label.pop_back();
     label += "\\ntotal " + figure(row.dominated, row.dominated_is_bound) + "\\nself " +

@@ -64,7 +64,7 @@ Cell amount_cell(const Request& request, std::uint64_t value, std::string_view u
 Table totals(const Request& request) {
   Table table;
   table.key = "totals";
-  table.title = "In all";
+  table.title = "Total";
   table.columns = {{"name", "figure", Kind::kText},
                    {"unit", "", Kind::kText},
                    {"total", "total"},
@@ -165,14 +165,12 @@ const Register kAllocations({
         "What the program allocated (recorded with \\fBfble-prof \\-\\-memory\\-profile\\fR): "
         "totals,\n"
         "the functions that allocate, sizes and lifetimes. \\fIlive\\fR is what is allocated now,\n"
-        "\\fIat peak\\fR what was held when most was in use, \\fIleaked\\fR what was never freed, "
-        "and\n"
-        "\\fIlost\\fR what of it is reachable from nowhere. \\fItemporary\\fR blocks were freed "
-        "by\n"
-        "the next call of the allocator. With \\fB\\-\\-metric\\fR the table is sorted by that\n"
-        "figure; with any other view, \\fB\\-\\-metric allocated\\fR, \\fBlive\\fR, \\fBpeak\\fR "
-        "or\n"
-        "\\fBleaked\\fR shows contexts.",
+        "\\fIat peak\\fR what was allocated when most was in use, \\fIleaked\\fR what was never\n"
+        "freed, and \\fIlost\\fR the leaked memory that no pointer reaches. \\fITemporary\\fR\n"
+        "blocks were freed by the next call of the allocator. \\fB\\-\\-metric\\fR sorts the "
+        "table\n"
+        "by that figure. Other views show contexts with \\fB\\-\\-metric allocated\\fR,\n"
+        "\\fBlive\\fR, \\fBpeak\\fR or \\fBleaked\\fR.",
     .topic = View::Topic::kFunctions,
     .sort_keys = "",
     .show = allocations,

@@ -146,8 +146,8 @@ Result<Document> annotate(const Request& request) {
     if (!analysis::has_call_sites(request.profile())) {
       out +=
           paint(look, Ink::kDim,
-                "total: what a function called from several lines costs stands at the first that "
-                "called it (fble-prof --callsites keeps them apart)") +
+                "total: if several lines call a function, all of its cost is shown at the first of "
+                "them (record with fble-prof --callsites to separate them)") +
           "\n";
     }
     if (found->left_out == 0) return out;
@@ -165,21 +165,21 @@ const Register kAnnotate({
     .value = "NAME",
     .words = "re: module: file:",
     .example = "*",
-    .help = "the cost of a function by source line and by instruction, inlined functions unfolded "
+    .help = "the cost of a function by source line and by instruction, with inlined functions "
             "(record with fble-prof --leaves)",
     .manual =
-        "The cost of a function by source line and by instruction, with and without what was\n"
-        "called from there.\n"
-        "Functions that were inlined stand below the line that holds their call; a NAME that\n"
-        "was inlined is shown by line, too.\n"
-        "Percentages are of the function's total.\n"
-        "A note tells of each source file that is gone.\n"
-        "Needs a profile recorded with fble-prof \\-\\-leaves; if it was recorded with\n"
-        "\\-\\-callsites, too, calls of one function from several lines are told apart.\n"
+        "The cost of a function by source line and by instruction, with and without the cost of\n"
+        "the functions called there.\n"
+        "Inlined functions are shown below the line of their call. A NAME that was inlined is\n"
+        "also shown by line.\n"
+        "Percentages refer to the function's total.\n"
+        "A note names each source file that is missing.\n"
+        "The profile must be recorded with fble-prof \\-\\-leaves. With\n"
+        "\\-\\-callsites as well, calls of one function from several lines are separate.\n"
         ".B \\-\\-source\n"
-        "shows lines only,\n"
+        "shows only lines,\n"
         ".B \\-\\-asm\n"
-        "instructions only.",
+        "only instructions.",
     .topic = View::Topic::kCode,
     .sort_keys = "",
     .options = {{"source", "with --annotate: lines only"},

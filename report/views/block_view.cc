@@ -216,14 +216,14 @@ const Register kBlock({
     .value = "NAME",
     .words = "re: module: file:",
     .example = "*",
-    .help = "one function from all sides: who calls it and what that costs, what it calls, [self]",
-    .manual =
-        "One function from all sides.\n"
-        "Going in: for each caller Y the cost of all paths that hold Y\\(->NAME, and its calls.\n"
-        "Going out: the same for each callee, and\n"
-        ".B [self]\n"
-        "for what the function spends itself.\n"
-        "Last come the hottest full paths by which NAME is reached.",
+    .help = "one function: who calls it, what it calls, and what each call costs",
+    .manual = "One function with its callers and callees.\n"
+              "Going in: for each caller Y the cost of all paths that contain Y\\(->NAME, and its "
+              "calls.\n"
+              "Going out: the same for each callee;\n"
+              ".B [self]\n"
+              "is the function's own cost.\n"
+              "Then the most expensive full paths to NAME.",
     .topic = View::Topic::kCalls,
     .show = block_view,
 });

@@ -102,8 +102,8 @@ Result<Document> call_sites(const Request& request) {
   }
   if (any_first) {
     table.notes.push_back(
-        "+ the first place that called: others of the caller are counted there too "
-        "(fble-prof --callsites keeps them apart)");
+        "+ the first call in this caller, which stands for all of its calls of this callee "
+        "(record with fble-prof --callsites to separate them)");
   }
   if (any_unknown) table.notes.push_back("? the place of the call was not recorded");
   if (any_bound) table.notes.push_back(kBoundNote);
@@ -117,14 +117,14 @@ const Register kCallSites({
     .value = "[=NAME]",
     .implied = "*",
     .words = "re: module: file:",
-    .help = "every place that calls, with file:line, calls and cost (all with "
-            "fble-prof --callsites); with =NAME only calls of and by NAME",
+    .help = "every call site, with file:line, calls and cost (record with fble-prof "
+            "--callsites); with =NAME only calls of and by NAME",
     .manual =
-        "Every place that calls, with file:line, calls, cost and cost per call; with\n"
+        "Every call site, with file:line, calls, cost and cost per call; with\n"
         ".I NAME\n"
         "only calls of and by that function.\n"
-        "Places are told apart in profiles recorded with fble-prof \\-\\-callsites; in others the\n"
-        "first place stands for all of a caller, marked\n"
+        "Profiles recorded with fble-prof \\-\\-callsites have all call sites. In others, one row\n"
+        "at the first call site stands for all calls of a callee by one caller. It is marked\n"
         ".BR + .",
     .topic = View::Topic::kCalls,
     .sort_keys = "cost calls per-call caller callee name",

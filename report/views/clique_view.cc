@@ -34,9 +34,9 @@ std::string kind_text(const Clique& clique) {
     case Recursion::kSelf:
       return "calls itself";
     case Recursion::kSingle:
-      return "single: calls itself once a call";
+      return "single: calls itself once per call";
     case Recursion::kSeveral:
-      return "several: calls itself more than once a call";
+      return "several: calls itself more than once per call";
     case Recursion::kMutual:
       return fmt::format("mutual: {} functions", clique.members.size());
   }
@@ -137,9 +137,9 @@ std::string clique_text(const Request& request, const Look& look,
     if (!out.empty()) out += "\n";
     put_clique(request, look, *clique, out);
   }
-  out += wanted.empty() ? "no recursion: no function calls itself, directly or by way of others\n"
+  out += wanted.empty() ? "no recursion: no function calls itself, directly or through others\n"
                         : "\n";
-  notes.push_back("a clique's cost is that of the paths that enter it: its entry's");
+  notes.push_back("the cost of a clique is the cost of the paths that enter it");
   for (const Clique* clique : wanted) {
     if (!clique->depth_is_bound) continue;
     notes.push_back("≥ at least: deeper recursion is folded");
@@ -261,37 +261,33 @@ const Register kCliques({
     .value = "[=context]",
     .implied = "whole",
     .words = "context",
-    .help = "recursion: functions that call each other in a circle as one entry, its members "
-            "inside; =context: calls by the chain of cliques above them",
+    .help = "recursion: functions that call each other as one entry, with its members; "
+            "=context: calls by the chain of cliques above them",
     .manual =
-        "Recursion as a whole.\n"
-        "Functions that can call each other round in a circle are a clique, one entry with its\n"
-        "members inside: of each its own cost, that of its own children (what it calls outside "
-        "the\n"
-        "clique), and its calls from outside and inside.\n"
-        "The cost of a clique is that of the paths that enter it, and exact.\n"
+        "Recursion, one entry per clique.\n"
+        "Functions that can all call each other, directly or through others, are a clique. Each\n"
+        "member is listed with its self cost, the cost of what it calls outside the clique, and\n"
+        "its calls from outside and inside.\n"
+        "The cost of a clique is the cost of the paths that enter it, and is exact.\n"
         "Kinds of recursion:\n"
         ".B single\n"
-        "(calls itself once a call),\n"
+        "(calls itself once per call),\n"
         ".B several\n"
         "(more than once: a tree of calls),\n"
-        ".BR mutual ,\n"
-        "and\n"
+        ".B mutual\n"
+        "(several functions), and\n"
         ".B self\n"
-        "where calls were not counted.\n"
-        "With\n"
+        "(calls itself; calls were not counted).\n"
         ".B \\-\\-all\n"
-        "functions without recursion, too.\n"
-        "With\n"
+        "also shows functions without recursion.\n"
         ".B =context\n"
-        "one row per call, told apart by the chain of cliques above the caller, with its cost per "
-        "call.",
+        "shows one row per call and chain of cliques above the caller, with its cost per call.",
     .topic = View::Topic::kCalls,
     .check =
         [](const std::string& value) {
           return value == "whole" || value == "context"
                      ? std::string()
-                     : "--cliques=" + value + ": nothing, or context";
+                     : "--cliques=" + value + ": expected context, or no value";
         },
     .show = cliques,
 });

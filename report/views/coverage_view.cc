@@ -266,11 +266,12 @@ const Register kCoverage({
     .value = "[=NAME]",
     .implied = "*",
     .words = "re: module: file:",
-    .help = "functions that have a hook and were never entered; CSV and JSON: all that have one",
-    .manual = "Functions that have a hook and were never entered, by what the files of the loaded\n"
-              "modules hold; in CSV and JSON all functions that have one, with their calls. With\n"
-              ".I NAME\n"
-              "only those called so.",
+    .help = "functions with a hook that were never entered; CSV and JSON list all with a hook",
+    .manual =
+        "Functions that have a hook in the files of the loaded modules and were never entered.\n"
+        "CSV and JSON list all functions with a hook, with their calls. With\n"
+        ".I NAME\n"
+        "only functions of that name.",
     .topic = View::Topic::kCode,
     .subject = View::Subject::kWholeTree,
     .sort_keys = "calls name",

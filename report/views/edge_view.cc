@@ -72,10 +72,10 @@ Result<Document> edges(const Request& request) {
 
 const Register kEdges({
     .name = "edges",
-    .help = "every caller and callee with exact calls and cost: the call graph",
+    .help = "the call graph: every pair of caller and callee with its cost and exact calls",
     .manual =
-        "Every pair of caller and callee with its exact number of calls and its cost: the call\n"
-        "graph. Tail calls are rows of their own.",
+        "The call graph: every pair of caller and callee with its exact number of calls and its\n"
+        "cost. Tail calls have separate rows.",
     .topic = View::Topic::kCalls,
     .sort_keys = "cost calls caller callee name",
     .show = edges,

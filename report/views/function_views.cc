@@ -29,8 +29,9 @@ std::string too_short(const Request& request) {
   }
   const std::uint64_t taken = analysis::total(request.profile(), *samples);
   if (taken > 1) return {};
-  return fmt::format("too short to tell: {} sample{} (fble-prof --rate takes more a second)", taken,
-                     taken == 1 ? "" : "s");
+  return fmt::format(
+      "too few samples for reliable figures: {} sample{} (fble-prof --rate takes more per second)",
+      taken, taken == 1 ? "" : "s");
 }
 
 std::vector<FunctionRow> first_rows(const Request& request, const std::string& sort,
@@ -94,16 +95,16 @@ Result<Document> function_view(const Request& request, const char* name) {
 
 const Register kSelf({
     .name = "self",
-    .help = "a table of functions by what each costs itself",
+    .help = "functions by self cost",
     .show = [](const Request& request) { return function_view(request, "self"); },
     .compare = [](const Request& request) { return diff_table(request, true); },
 });
 
 const Register kDominated({
     .name = "dominated",
-    .help = "a table of functions by all paths that each stands on; a path counts once",
-    .manual = "A table of functions by the cost of all paths that each stands on.\n"
-              "A path counts once, however often the function stands on it.",
+    .help = "functions by the cost of all paths that contain them; a path counts once",
+    .manual = "Functions by the cost of all paths that contain them.\n"
+              "A path counts once, however often the function appears on it.",
     .show = [](const Request& request) { return function_view(request, "dominated"); },
     .compare = [](const Request& request) { return diff_table(request, false); },
 });

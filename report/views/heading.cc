@@ -31,10 +31,10 @@ std::string rate_text(const Profile& profile, const RunFacts& run) {
     is_by_timer |= process.source == SampleSource::kCpuTimer;
   }
   if (asked == 0 || run.samples < 100 || reached_hz(run) * 10 >= asked * 9) return {};
-  return is_by_timer ? fmt::format(" ({} asked for: the kernel's timer gives no more)", asked)
+  return is_by_timer ? fmt::format(" ({} requested; the kernel's timer gives no more)", asked)
                      : fmt::format(
-                           " ({} asked for; none in the kernel, whose time is charged "
-                           "all the same)",
+                           " ({} requested; time in the kernel is charged, but not "
+                           "sampled)",
                            asked);
 }
 
@@ -79,7 +79,7 @@ std::string heading(const Profile& profile, const Look& look) {
   }
   if (run.cpu_ns != 0) add(time_text(run.cpu_ns) + " CPU");
   if (run.samples != 0) {
-    add(fmt::format("{}, {} a second of CPU time", counted(run.samples, "sample"),
+    add(fmt::format("{}, {} per second of CPU time", counted(run.samples, "sample"),
                     reached_hz(run)) +
         rate_text(profile, run));
   }

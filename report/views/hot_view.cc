@@ -111,7 +111,7 @@ Result<Document> hot(const Request& request) {
     table.add(std::move(row));
   }
   if (path.empty()) {
-    table.notes.push_back("nothing holds half of the cost: it forks at the root");
+    table.notes.push_back("no function has half of the cost: the path forks at the root");
   } else {
     document.notes.push_back(path_text(
         document.names, analysis::path_to(request.profile(), path.back()), request.look.width));
@@ -126,8 +126,9 @@ Result<Document> hot(const Request& request) {
 const Register kHot({
     .name = "hot",
     .help = "the most expensive path, down to its first fork",
-    .manual = "The most expensive path from the root, for as long as one callee has half of its\n"
-              "caller's cost; then what it forks into.",
+    .manual =
+        "The most expensive path from the root, as long as one callee has at least half of its\n"
+        "caller's cost; then the callees at the fork.",
     .topic = View::Topic::kOverview,
     .show = hot,
 });

@@ -274,7 +274,7 @@ Result<Document> overview(const Request& request) {
 
 const Register kOverview({
     .name = "overview",
-    .help = "one screen: what ran, where the cost is, recursion, threads, losses",
+    .help = "one screen: what ran, where the cost is, recursion, threads, what was lost",
     .manual = "One screen of 80 by 24: what ran, the most expensive functions, the hot path,\n"
               "recursion, threads, what was lost, warnings.",
     .topic = View::Topic::kOverview,

@@ -182,12 +182,12 @@ const Register kBy({
     .value = "WHAT",
     .words = "module file namespace class thread process host rank label:",
     .example = "module",
-    .help = "a table of modules: module, file, namespace or class; or of runs: thread, process, "
-            "host, rank or label:KEY",
+    .help = "totals by module, file, namespace or class; or by thread, process, host, rank or "
+            "label:KEY",
     .manual =
-        "A row for each part of the program: its self cost, the cost of all paths that hold one\n"
-        "of its functions (a path counts once), calls, calls from outside the part, and the cost\n"
-        "of each such call.\n"
+        "One row for each part of the program: its self cost, the cost of all paths that contain\n"
+        "one of its functions (a path counts once), calls, calls from outside the part, and the\n"
+        "cost of each such call.\n"
         ".IR WHAT :\n"
         ".B module\n"
         "(shared library or program),\n"
@@ -196,8 +196,7 @@ const Register kBy({
         ".B namespace\n"
         "(the outermost scope of the name),\n"
         ".B class\n"
-        "(all of its scope, whether that is a class or a namespace: names do not tell); or of\n"
-        "runs:\n"
+        "(the whole scope; names do not show whether it is a class or a namespace); or by run:\n"
         ".BR thread \", \" process \", \" host \", \" rank\n"
         "(of MPI) or\n"
         ".BI label: KEY\\fR;\n"

@@ -212,12 +212,12 @@ Result<Document> sequence_view(const Request& request) {
   if (any_bound) document.notes.push_back(kBoundNote);
   if (any_about) {
     document.notes.push_back(
-        "≈ about: calls by way of folded recursion can have come from elsewhere");
+        "≈ about: calls through folded recursion may have come from elsewhere");
   }
   if (calls.any_sampled()) document.notes.push_back(kSampledNote);
   if (any_tail) {
     document.notes.push_back(
-        "⇒ a tail call: what it costs is charged to the caller, beside the sequence");
+        "⇒ a tail call: its cost is charged to the caller, outside the sequence");
   }
   document.notes.push_back(kept_line(request));
   return document;
@@ -228,17 +228,17 @@ const Register kPath({
     .value = "A,B,C",
     .words = "re: module: file:",
     .example = "*",
-    .help = "a sequence of calls: the cost of each step, what goes in, what goes out",
+    .help = "a sequence of calls: the cost of each step, its callers and callees",
     .manual =
         "A sequence of calls: A calls B calls C, each a NAME.\n"
-        "The cost and calls up to each step, what goes in, what goes out, the hottest full\n"
-        "paths that hold it.\n"
+        "The cost and calls up to each step, the callers and callees of the sequence, and the\n"
+        "most expensive full paths that contain it.\n"
         "Costs marked\n"
         "\\(lq\\[u2265]\\(rq\n"
         "are lower bounds; calls marked\n"
         "\\(lq\\[u2248]\\(rq\n"
-        "can hold some that came another way, through folded recursion (in sequences of four\n"
-        "and more).",
+        "may include some that came another way, through folded recursion (in sequences of four\n"
+        "or more).",
     .topic = View::Topic::kCalls,
     .show = sequence_view,
 });

@@ -48,7 +48,7 @@ std::string how_it_ended(const Process& process) {
       return fmt::format("ended by signal {} ({})", process.end_code,
                          strsignal(static_cast<int>(process.end_code)));
     case ProcessState::kKilled:
-      return "killed, or ended by a system call of its own: short of at most one sampling period";
+      return "killed, or ended by its own system call: at most one sampling period is missing";
   }
   return "unknown";
 }
@@ -92,11 +92,11 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   text("clock", "clock", clock_name(process.clock));
   text("sample_source", "samples from", source_name(process.source),
        process.is_imported                          ? "another profiler"
-       : process.source == SampleSource::kTaskClock ? "task-clock events, a timer a thread"
+       : process.source == SampleSource::kTaskClock ? "task-clock events, one timer per thread"
        : process.source == SampleSource::kCpuTimer
-           ? "CPU timers: the kernel delivers at most one a kernel tick"
+           ? "CPU timers: the kernel delivers at most one per kernel tick"
            : "nowhere: hooks only");
-  number("rate_asked_hz", "rate asked", process.rate_hz, fmt::format("{} Hz", process.rate_hz));
+  number("rate_asked_hz", "rate requested", process.rate_hz, fmt::format("{} Hz", process.rate_hz));
   number("rate_reached_hz", "rate reached", hz, fmt::format("{} Hz of CPU time", hz));
   number("samples", "samples", run.samples);
   number("samples_dropped", "signals put off", run.dropped,
@@ -242,8 +242,8 @@ const Register kSummary({
     .name = "summary",
     .help = "what ran, how it was recorded, what was lost",
     .manual =
-        "What ran, for how long, with which clock, at which rate, how it ended, what was lost or\n"
-        "folded.",
+        "What ran, for how long, with which clock, at which rate, how it ended, and what was lost\n"
+        "or folded.",
     .topic = View::Topic::kRuns,
     .subject = View::Subject::kRuns,
     .show = summary,

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "analysis/sampled.h"
 #include "report/text/escape.h"
@@ -82,6 +84,7 @@ class TreeText {
  private:
   std::string draw() {
     out_.clear();
+    find_names();
     hidden_contexts_ = hidden_cost_ = hidden_edges_ = in_runs_ = too_deep_ = 0;
     header();
     const NodeId root(0);
@@ -256,8 +259,33 @@ class TreeText {
     return look_.width > used + kNameColumns / 2 ? look_.width - used : kNameColumns / 2;
   }
 
+  // The functions that may be shown, unless they are too many to compare with each other.
+  void find_names() {
+    constexpr std::size_t kMost = 300;
+    std::set<FunctionId> functions;
+    for (std::size_t n = 1; n < nodes_.count() && functions.size() <= kMost; ++n) {
+      if (!tiny(cost_[n])) functions.insert(nodes_.function[n]);
+    }
+    if (functions.size() > kMost) functions.clear();
+    functions_.assign(functions.begin(), functions.end());
+    names_ = request_.names().marked(functions_);
+    texts_.clear();
+  }
+
+  // Names that shortening makes equal show where they differ.
   std::string name(FunctionId function, std::size_t width) const {
-    return names_.fit(function, look_.width == 0 ? 0 : width);
+    if (look_.width == 0) width = 0;
+    std::string text = names_.fit(function, width);
+    if (width == 0 || text == names_.fit(function, 0)) return text;
+    auto [texts, is_new] = texts_.try_emplace(width);
+    if (is_new) {
+      std::vector<Pieces> lines;
+      for (const FunctionId each : functions_) lines.push_back({{{}, each}});
+      const std::vector<std::string> fitted = names_.fit(lines, width);
+      for (std::size_t i = 0; i < fitted.size(); ++i) texts->second[functions_[i]] = fitted[i];
+    }
+    const auto found = texts->second.find(function);
+    return found != texts->second.end() ? found->second : text;
   }
 
   void show(Pending& next) {
@@ -422,7 +450,9 @@ class TreeText {
   const Request& request_;
   const Look& look_;
   const Profile& profile_;
-  const Names names_;
+  Names names_;
+  std::vector<FunctionId> functions_;                                       // to be told apart
+  mutable std::map<std::size_t, std::map<FunctionId, std::string>> texts_;  // by width
   const std::uint64_t kept_;
   const Nodes& nodes_;
   const std::vector<std::uint64_t>& cost_;
@@ -550,7 +580,7 @@ Result<Document> tree(const Request& request) {
 const Register kTree({
     .name = "tree",
     .help = "the tree of calling contexts (default)",
-    .manual = "The tree of calling contexts, which is shown if no other view is asked for.",
+    .manual = "The tree of calling contexts. It is the default view.",
     .topic = View::Topic::kOverview,
     .show = tree,
     .compare = diff_tree,

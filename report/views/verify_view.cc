@@ -50,8 +50,8 @@ Result<Document> verify(const Request& request) {
 
 const Register kVerify({
     .name = "verify",
-    .help = "check every invariant of the file, a line each; status 1 if one is broken",
-    .manual = "Every invariant of the file, a line each.",
+    .help = "check every invariant of the file, one line each; status 1 if one is broken",
+    .manual = "Checks every invariant of the file, one line each.",
     .topic = View::Topic::kRuns,
     .subject = View::Subject::kFiles,
     .show = verify,

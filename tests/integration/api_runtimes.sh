@@ -129,7 +129,7 @@ for optimized in -O0 -O2; do
   near_share "callback" "$(dominated callback)" 42.9 3
   "$REPORT" --edges --format csv --all "$profile" >"$dir/edges.csv"
   for edge in main,heavy main,callback callback,light; do
-    grep -q "^$edge," "$dir/edges.csv" || fail "no $edge"
+    has_text "^$edge," "$dir/edges.csv" || fail "no $edge"
   done
   # The loop and the functions that call it are between a script's functions.
   check "the runtime's functions are left out" "$(grep -c '^callback,\(run\|apply\)' "$dir/edges.csv")" = 0

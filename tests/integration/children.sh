@@ -33,7 +33,7 @@ check "none: the shell alone" "$(profiles_in "$dir/profiles" | wc -l)" = 1
 recorded --children 'nothing,work*' sh "$dir/script"
 check "by a pattern: the shell and two" "$(profiles_in "$dir/profiles" | wc -l)" = 3
 recorded --children none sh -c 'exec ./other 0.2'
-"$REPORT" "$dir/profiles" | grep -q first || fail "what the program becomes is recorded"
+"$REPORT" "$dir/profiles" | has_text first || fail "what the program becomes is recorded"
 
 begin "children without exec"
 same=$("$PROGRAMS/processes.fentry" 2>/dev/null | sort | head -n 3)

@@ -88,4 +88,4 @@ begin "reasons are told when asked for"
 settings=(FBLEPROF_OUT="$dir/not/there/mlmon.out" FBLEPROF_VERBOSE=1)
 profiled "$program" return
 check "one line on stderr" "$(wc -l <"$dir/profiled.err")" = 1
-grep -q fbleprof "$dir/profiled.err" || fail "the line does not say who speaks"
+has_text fbleprof "$dir/profiled.err" || fail "the line does not say who speaks"

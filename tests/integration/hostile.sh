@@ -114,7 +114,7 @@ profiled "$PROGRAMS/endings.fentry" return
 settings=(FBLEPROF_VERBOSE=1)
 profiled "$PROGRAMS/endings.fentry" return
 check "it is left alone" "$(cat "$profile.old")" = precious
-grep -q "not a profile" "$dir/profiled.err" || fail "the reason is not told"
+has_text "not a profile" "$dir/profiled.err" || fail "the reason is not told"
 
 begin "another file in the place of the first process's profile"
 cat >"$dir/replaces.c" <<'END'

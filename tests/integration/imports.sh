@@ -50,7 +50,7 @@ check 'its total' "$(total samples f)" = 42
 check 'through a pipe' "$(total samples - <f)" = 42
 check 'as process substitution' "$(total samples <(cat f))" = 42
 check 'compressed' "$(gzip <f | total samples -)" = 42
-"$REPORT" --self f | grep -q 'std::map<int, char>::at(int)\|std::map<…>::at' || check 'names with blanks' found = no
+"$REPORT" --self f | has_text 'std::map<int, char>::at(int)\|std::map<…>::at' || check 'names with blanks' found = no
 
 begin perf
 cd "$dir" || exit 1
@@ -88,7 +88,7 @@ if command -v go >/dev/null; then
   check 'as go tool pprof -proto writes it' "$(total cpu again.pb.gz)" = "$ns"
   gzip -dc go.pprof >expanded
   check 'not compressed' "$(total cpu expanded)" = "$ns"
-  "$REPORT" --split-by label:job go.pprof | grep -q 'job=big' || check 'labels' found = no
+  "$REPORT" --split-by label:job go.pprof | has_text 'job=big' || check 'labels' found = no
   chmod -R u+w . # the cache is read-only
 else
   echo 'no go here: left out'

@@ -95,7 +95,7 @@ prefix=$work/install/moved
   "$PROGRAMS/endings.fentry" exit >"$dir/out" 2>"$dir/err")
 check "the program's exit status is passed on" $? = 4
 verified "$dir/own.mlmon"
-"$prefix/bin/fble-prof-report" "$dir/own.mlmon" | grep -q counted || fail "no tree"
+"$prefix/bin/fble-prof-report" "$dir/own.mlmon" | has_text counted || fail "no tree"
 
 begin "pkg-config"
 pc=$(find "$prefix" -name fbleprof.pc -printf '%h')

@@ -10,6 +10,7 @@
 #   expected [PROFILE]         the program's "expect" lines hold in the profile
 #   calls CALLER CALLEE, share FUNCTION, fact KEY: figures of $profile, from the report
 #   check WHAT ARGS...         a test(1) expression, with a readable failure
+#   has_text PATTERN FILE      like grep -q, and shows the text if nothing matches
 #
 # A failure is printed at once; the script goes on, and fails at its end.
 set -u
@@ -96,6 +97,16 @@ check() {
   local what=$1
   shift
   [ "$@" ] || fail "$what: not true: $*"
+}
+
+# has_text PATTERN [FILE...]: like grep -q. If nothing matches, prints the beginning of the text.
+has_text() {
+  local pattern=$1 text
+  shift
+  text=$(cat -- "$@")
+  grep -q -e "$pattern" <<<"$text" && return
+  printf 'no "%s" in:\n%s\n' "$pattern" "$(head -n 12 <<<"$text")"
+  return 1
 }
 
 # verified FILE...: each exists and satisfies every invariant of the format.

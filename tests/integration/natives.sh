@@ -27,12 +27,12 @@ for mode in fentry mcountc cyg; do
   near_share "malloc's share" "$(dominated malloc)" "$malloc_alone" 2
   near_share "free's share" "$(dominated free)" "$free_alone" 2
   near_share "copy's share" "$(dominated copy)" "$copy_alone" 2
-  "$REPORT" --block malloc "$profile" | grep -q 'allocate → malloc' ||
+  "$REPORT" --block malloc "$profile" | has_text 'allocate → malloc' ||
     fail "malloc does not stand below its caller"
-  "$REPORT" --annotate malloc "$profile" | grep -q 'libc.so' || fail "malloc has no code"
+  "$REPORT" --annotate malloc "$profile" | has_text 'libc.so' || fail "malloc has no code"
   for view in '' --self --edges '--block malloc' --hot; do
     # shellcheck disable=SC2086
-    "$REPORT" $view "$profile" | grep -q '·.*malloc\|·.*copy\|·.*compare\|· *no hook' ||
+    "$REPORT" $view "$profile" | has_text '·.*malloc\|·.*copy\|·.*compare\|· *no hook' ||
       fail "$view: sampled calls look counted"
   done
   "$REPORT" --self --format json "$profile" | python3 -c '
@@ -115,10 +115,10 @@ for mode in fentry mcountc cyg; do
     has_no_cost hooked_body,helper
     has_no_cost returned,helper
     has_no_cost returned,grind
-    "$REPORT" --path main,two_places,helper "$profile" | grep -q '· *→ *helper' ||
+    "$REPORT" --path main,two_places,helper "$profile" | has_text '· *→ *helper' ||
       fail "--path: sampled calls look counted"
     "$REPORT" --path main,two_places,helper --format csv "$profile" |
-      grep -q '^step,two_places,1,.*,0$' || fail "--path: counted calls look sampled"
+      has_text '^step,two_places,1,.*,0$' || fail "--path: counted calls look sampled"
     places=$("$REPORT" --call-sites=two_places --format csv "$profile" | grep -c '^two_places,helper,.*,1$')
     check "places that call helper, in call-site mode $sites" "$places" = $((sites == 1 ? 3 : 1))
   done

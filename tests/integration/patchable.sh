@@ -1,5 +1,5 @@
 #!/bin/bash
-# Programs that leave room for hooks (-fpatchable-function-entry, XRay) are counted, calls of hooks
+# Programs that leave room for hooks (-fpatchable-function-entry, XRay, -mnop-mcount) are counted, calls of hooks
 # are switched off and on while threads run, and the programs behave as they do without us.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}" "${CACHE:?directory for what is fetched and built once}"
@@ -17,7 +17,7 @@ settings+=(FBLEPROF_VERBOSE=1)
 profiled "$PROGRAMS/patched.patchable"
 check "one line" "$(grep -c 'less than 5 bytes of NOPs' "$dir/profiled.err")" = 1
 
-for program in count.patchable count.patchableclang count.xrayclang count_fixed.patchable; do
+for program in count.patchable count.patchableclang count.xrayclang count.nopmcount count_fixed.patchable; do
   begin "counts of $program"
   same "$PROGRAMS/$program" 18
   verified "$profile"
@@ -52,7 +52,7 @@ for host in patchable plain; do
   check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
 done
 
-for mode in patchable patchableclang fentry mcountc; do
+for mode in patchable patchableclang nopmcount fentry mcountc; do
   begin "switched on and off under threads, $mode"
   same "$PROGRAMS/switching.$mode" 2500
   expected

@@ -50,7 +50,7 @@ for mode in fentry cyg; do
     check "$file was replaced" "$(fact state "$file")" = replaced
     next=$("$REPORT" --summary "$file" | sed -n 's/^goes on in *//p')
     [ -e "$next" ] || { fail "$file does not say where it goes on"; break; }
-    "$REPORT" "$file" | grep -qF "goes on in" || fail "the heading of $file does not say it"
+    "$REPORT" "$file" | has_text "goes on in" || fail "the heading of $file does not say it"
     check "$next is of the same process" "$(fact pid "$next")" = "$(fact pid "$file")"
     file=$next
   done
@@ -137,7 +137,7 @@ check "none is taken for the last run's" ! -e "$profile.old"
 begin "the first rank of MPI"
 settings=(OMPI_COMM_WORLD_RANK=0)
 profiled "$PROGRAMS/processes.fentry" spawn
-"$REPORT" --by rank "$profile" | grep -q mpi_rank=0 || fail "it is not in --by rank"
+"$REPORT" --by rank "$profile" | has_text mpi_rank=0 || fail "it is not in --by rank"
 
 begin "names with places"
 settings=(FBLEPROF_OUT="$dir/%e-%p-%h.prof")

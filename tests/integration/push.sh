@@ -52,7 +52,7 @@ check "types" "$(of 1 'r["types"]["cpu"]["aggregation"]')" = sum
 check "tenant" "$(of 1 'r["tenant"]')" = one
 if command -v protoc >/dev/null; then
   protoc --decode_raw <"$dir/requests/1.pprof" >"$dir/decoded" || fail "it is no protobuf"
-  grep -q '"work"' "$dir/decoded" || fail "functions have no names"
+  has_text '"work"' "$dir/decoded" || fail "functions have no names"
 fi
 cp "$profile" "$work/ready.out"
 
@@ -112,7 +112,7 @@ profiled "$PROGRAMS/sites.fentry" 2000
 serve 400
 push --since-last "$profile" "$url"
 check "status" $? = 1
-grep -q 'HTTP 400: answer' "$dir/err" || fail "the server's answer is not shown"
+has_text 'HTTP 400: answer' "$dir/err" || fail "the server's answer is not shown"
 push --since-last "$profile" "$url"
 check "it is sent again" -e "$dir/requests/2.json"
 
@@ -125,13 +125,13 @@ check "the path is kept" "$(of 3 'r["path"]')" = /prefix/ingest
 serve 500 500
 push --retries 1 "$work/ready.out" "$url"
 check "it gives up" $? = 1
-grep -q 'tried 2 times' "$dir/err" || fail "it does not say how often"
+has_text 'tried 2 times' "$dir/err" || fail "it does not say how often"
 
 begin "nobody there"
 stop
 push --retries 1 "$work/ready.out" "$url"
 check "status" $? = 1
-grep -q 'cannot be reached' "$dir/err" || fail "it does not say so"
+has_text 'cannot be reached' "$dir/err" || fail "it does not say so"
 check "one line" "$(wc -l <"$dir/err")" = 1
 
 begin "a server that says nothing"
@@ -192,7 +192,7 @@ if [ -x "$scale" ]; then
   serve
   push --name large "$dir/large" "$url"
   check "status" $? = 0
-  grep -q 'contexts were charged to their callers' "$dir/err" || fail "it does not say so"
+  has_text 'contexts were charged to their callers' "$dir/err" || fail "it does not say so"
   check "bytes" "$(of 1 'r["bytes"] <= 4 << 20')" = True
   # The cost of cut contexts is charged to callers: the sum stays.
   total() { "$REPORT" --metric cpu --self --top 1 --format json --no-symbols "$1" | grep -o '"total":[0-9]*'; }

@@ -116,7 +116,7 @@ check 'fble-prof --names: status' $? = 0
 check 'fble-prof --names: the output is the program'"'"'s' "$(cat out)" = 'done'
 check 'fble-prof --names: silent' ! -s err
 rm prog
-self_of run.ml | grep -q '^"*text::Parser::burn' || fail 'no names after --names'
+self_of run.ml | has_text '^"*text::Parser::burn' || fail 'no names after --names'
 "$FBLE_PROF" --names -o status.ml sh -c 'exit 7'
 check 'its exit status' $? = 7
 "$FBLE_PROF" --names -o killed.ml sh -c 'kill -TERM $$' 2>/dev/null
@@ -147,7 +147,7 @@ record whole.ml ../our_exports_are_our_profiles/hooked
 FBLEPROF_DEPTH=2 record shallow.ml ../our_exports_are_our_profiles/hooked
 unset FBLEPROF_CLOCK
 "$REPORT" --diff whole.ml shallow.ml --metric calls --self --all >out 2>err || fail 'not compared'
-grep -q 'compared by caller and callee' err out || fail 'nothing says so'
+has_text 'compared by caller and callee' err out || fail 'nothing says so'
 check 'no call differs' "$("$REPORT" --diff whole.ml shallow.ml --metric calls --format json 2>&1 | grep -o '"changed":true' | wc -l)" = 0
 
 begin 'chance is no change'
@@ -155,7 +155,7 @@ cd "$dir" || exit 1
 for run in 1 2 3 4; do record run$run ../our_exports_are_our_profiles/sampled; done
 changed() { "$REPORT" --self --format json --diff "$@" 2>&1 | grep -o '"changed":true' | wc -l; }
 check 'several runs of one program' "$(changed run1,run2 run3,run4)" = 0
-"$REPORT" --diff run1,run2 run3,run4 | grep -q 'did not change' || fail 'it does not say so'
+"$REPORT" --diff run1,run2 run3,run4 | has_text 'did not change' || fail 'it does not say so'
 sed 's/n_(n)/n_(n * 2)/' ../app.cc >slower.cc
 g++ -g -O1 -o slower slower.cc ../other.cc
 for run in 5 6; do record run$run ./slower; done

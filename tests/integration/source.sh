@@ -52,7 +52,7 @@ for mode in fentry mcountc cyg plain; do
   whole=$("$REPORT" --self --format csv "$profile" | awk -F, '$1 == "work" { print $2 }')
   check "which is most of the self time ($lines of $whole)" "$((lines * 100))" -ge "$((whole * 95))"
   "$REPORT" --annotate caller --asm --all "$profile" >"$dir/all" || fail "the caller"
-  grep -q 'twice.*←.*caller' "$dir/all" || [ "$mode" = cyg ] || fail "inlined calls are shown"
+  has_text 'twice.*←.*caller' "$dir/all" || [ "$mode" = cyg ] || fail "inlined calls are shown"
 done
 
 begin "what lines call"
@@ -65,8 +65,8 @@ check "the expensive line has its callee's cost ($first, $second)" "$second" -gt
 whole=$("$REPORT" --dominated --format csv "$profile" | awk -F, '$1 == "caller" { print $3 }')
 check "which is most of the caller's ($second of $whole)" "$((second * 100))" -gt "$((whole * 60))"
 "$REPORT" --annotate twice --source "$profile" >"$dir/text" || fail "an inlined function has lines: $(cat "$dir/text")"
-grep -q 'inlined into caller' "$dir/text" || fail "it does not say where it was inlined"
-grep -q "$(line_of 'inlined site' | head -n 1) .*work(n)" "$dir/text" || fail "its lines are not shown"
+has_text 'inlined into caller' "$dir/text" || fail "it does not say where it was inlined"
+has_text "$(line_of 'inlined site' | head -n 1) .*work(n)" "$dir/text" || fail "its lines are not shown"
 
 begin "a source file that is gone"
 settings=(FBLEPROF_LEAVES=1)
@@ -75,10 +75,10 @@ gcc -O2 -g "$dir/gone.c" -o "$dir/gone"
 profiled "$dir/gone" 20000
 rm "$dir/gone.c"
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 || fail "it is an error"
-grep -q 'gone.c: not found' "$dir/text" || fail "nothing is said about it"
+has_text 'gone.c: not found' "$dir/text" || fail "nothing is said about it"
 rm "$dir/gone"
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 || fail "its name was kept"
-grep -q 'its code cannot be shown' "$dir/text" || fail "nothing is said about the code"
+has_text 'its code cannot be shown' "$dir/text" || fail "nothing is said about the code"
 export XDG_CACHE_HOME=$dir/empty
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1 && fail "it still has a name"
 "$REPORT" --annotate '*' --format csv "$profile" >"$dir/text" 2>"$dir/err" ||
@@ -89,7 +89,7 @@ begin "a profile without addresses"
 profiled "$PROGRAMS/sites.fentry" 100
 "$REPORT" --annotate work "$profile" >"$dir/text" 2>&1
 check "status" $? = 2
-grep -q 'FBLEPROF_LEAVES=1' "$dir/text" || fail "it does not say how to record them"
+has_text 'FBLEPROF_LEAVES=1' "$dir/text" || fail "it does not say how to record them"
 
 for mode in fentry gmon mcount mcountc cyg cygclang; do
   begin "coverage $mode"

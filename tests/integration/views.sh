@@ -106,7 +106,7 @@ END
 begin "a run of next to no samples"
 settings=(FBLEPROF_RATE=1)
 same "$PROGRAMS/notes.fentry" abbbc
-"$REPORT" --self "$profile" | grep -q "too short to tell" || fail "--self does not say it"
+"$REPORT" --self "$profile" | has_text "too few samples" || fail "--self does not say it"
 
 begin "what cannot be written"
 same "$PROGRAMS/notes.fentry" abbbc
@@ -123,5 +123,5 @@ fi
 begin "an import says nothing of what it does not know"
 printf 'main;<script>alert(1)</script>;\xe2\x80\xaeevil 5\nmain;plain 3\n' >"$dir/folded"
 check "lines above the tree" "$("$REPORT" "$dir/folded" | sed -n 2p)" = ''
-"$REPORT" "$dir/folded" | grep -q '\\u202eevil' || fail "names are not escaped"
+"$REPORT" "$dir/folded" | has_text '\\u202eevil' || fail "names are not escaped"
 check "tags of names in the page" "$("$REPORT" --export html "$dir/folded" | grep -c '<script>alert')" = 0

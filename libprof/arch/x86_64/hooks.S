@@ -96,6 +96,28 @@ fbleprof_offsets:
         jnz     7b
 .endm
 
+/* After a hit in the slot at rcx: counts the call on its edge, and loads the word of the context that it
+ * leads to into rcx. Overwrites rdx. */
+.macro COUNT_CALL
+        mov     SLOT_CALLS(%rcx), %rdx
+        mov     SLOT_TO(%rcx), %rcx
+        incq    (%rdx)
+.endm
+
+/* Pushes an entry with the word in rcx onto the shadow stack, whose top entry is at rax. Except in a
+ * template, r11 = TLS offset of fbleprof_hot. */
+.macro PUSH_CONTEXT frame, is_template=0
+        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
+        mov     \frame, ENTRY_BYTES+ENTRY_FRAME(%rax)
+        add     $ENTRY_BYTES, %rax
+  .if \is_template
+        mov     %rax, %fs:HOT_TOP
+        ADD_OFFSET_HERE
+  .else
+        mov     %rax, %fs:HOT_TOP(%r11)
+  .endif
+.endm
+
 /* Saves the registers that a C++ function may clobber (rax, rcx, rdx, and perhaps r11, are in the red
  * zone already) and keeps the stack pointer in rbp. */
 .macro SAVE_REST saved=24
@@ -214,18 +236,13 @@ fbleprof_offsets:
         jne     6f
 7:      cmp     %fs:HOT_LIMIT(%r11), %rax
         jae     4f
-        mov     SLOT_CALLS(%rcx), %rdx
-        mov     SLOT_TO(%rcx), %rcx
-        incq    (%rdx)
-        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
+        COUNT_CALL
   .if \frame_from_rbp
         lea     8-FRAME_BIAS(%rbp), %rdx
-        mov     %rdx, ENTRY_BYTES+ENTRY_FRAME(%rax)
+        PUSH_CONTEXT %rdx
   .else
-        mov     %rsp, ENTRY_BYTES+ENTRY_FRAME(%rax)
+        PUSH_CONTEXT %rsp
   .endif
-        add     $ENTRY_BYTES, %rax
-        mov     %rax, %fs:HOT_TOP(%r11)
 2:      mov     -8(%rsp), %rax
         mov     -16(%rsp), %rcx
         mov     -24(%rsp), %rdx
@@ -338,14 +355,8 @@ fbleprof_near_hook:
 7:      cmp     %fs:HOT_LIMIT, %rax
         ADD_OFFSET_HERE
         jae     4f
-        mov     SLOT_CALLS(%rcx), %rdx
-        mov     SLOT_TO(%rcx), %rcx
-        incq    (%rdx)
-        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
-        mov     %rsp, ENTRY_BYTES+ENTRY_FRAME(%rax)
-        add     $ENTRY_BYTES, %rax
-        mov     %rax, %fs:HOT_TOP
-        ADD_OFFSET_HERE
+        COUNT_CALL
+        PUSH_CONTEXT %rsp, 1
 2:      mov     -8(%rsp), %rax
         mov     -16(%rsp), %rcx
         mov     -24(%rsp), %rdx
@@ -398,13 +409,8 @@ __cyg_profile_func_enter:
         jne     6f
 7:      cmp     %fs:HOT_LIMIT(%r11), %rax
         jae     4f
-        mov     SLOT_CALLS(%rcx), %rdx
-        mov     SLOT_TO(%rcx), %rcx
-        incq    (%rdx)
-        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
-        mov     %r8, ENTRY_BYTES+ENTRY_FRAME(%rax)
-        add     $ENTRY_BYTES, %rax
-        mov     %rax, %fs:HOT_TOP(%r11)
+        COUNT_CALL
+        PUSH_CONTEXT %r8
 2:      ret
 3:      test    %r11, %r11
         jz      2b
@@ -503,14 +509,9 @@ fbleprof_enter:
         jne     6f
 7:      cmp     %fs:HOT_LIMIT(%r11), %rax
         jae     4f
-        mov     SLOT_CALLS(%rcx), %rdx
-        mov     SLOT_TO(%rcx), %rcx
-        incq    (%rdx)
+        COUNT_CALL
         mov     ENTRY_FRAME(%rax), %r8
-        mov     %rcx, ENTRY_BYTES+ENTRY_WORD(%rax)
-        mov     %r8, ENTRY_BYTES+ENTRY_FRAME(%rax)
-        add     $ENTRY_BYTES, %rax
-        mov     %rax, %fs:HOT_TOP(%r11)
+        PUSH_CONTEXT %r8
 2:      ret
 3:      sub     $ENTRY_BYTES, %rax
         cmp     %r8, ENTRY_FRAME(%rax)

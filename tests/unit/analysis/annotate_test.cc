@@ -69,14 +69,14 @@ TEST_F(AnnotateTest, AddressesOfTheRangeAreSummedInOrder) {
   EXPECT_EQ(costs.of_callers, 5u);
 }
 
-TEST_F(AnnotateTest, CodeWithoutHooksBelowIsToldByName) {
+TEST_F(AnnotateTest, CodeWithoutHooksBelowIsListedByName) {
   const Annotation costs = result();
   ASSERT_EQ(costs.outside.size(), 2u);
   EXPECT_EQ(costs.outside[0].cost, 4u);
   EXPECT_EQ(costs.outside[1].cost, 3u);
 }
 
-TEST_F(AnnotateTest, ACallIsChargedToItsPlace) {
+TEST_F(AnnotateTest, ACallIsChargedToItsLine) {
   const NodeId root(0), f = builder_.child(root, f_), h = builder_.child(f, native("h", 500));
   builder_.charge(h, cpu_, 50);
   builder_.add_edge(f, h, EdgeKind::kTree, 3, 0, builder_.site(program_, 131));
@@ -99,7 +99,7 @@ Charge sample(std::uint32_t address, std::uint64_t cost) {
   return {{}, address, cost, cost, address, address + 1};
 }
 
-TEST(LineRows, WhatWasCalledIsInTheTotalAlone) {
+TEST(LineRows, CalleesCountOnlyInTheTotal) {
   const Place call{"f", "a.c", 1};
   const auto rows = line_rows({sample(10, 1), {{}, 12, 0, 100, 20, 30}}, {{call}, {call}});
   ASSERT_EQ(rows.size(), 1u);
@@ -117,7 +117,7 @@ TEST(LineRows, APathCountsOnceForALine) {
   EXPECT_EQ(rows[1].total, 5u);
 }
 
-TEST(LineRows, InlinedLinesStandBelowTheLineOfTheirCall) {
+TEST(LineRows, InlinedLinesAreBelowTheLineOfTheirCall) {
   const Place first{"f", "a.c", 1}, second{"f", "a.c", 2};
   const Place cheap{"g", "b.h", 8}, costly{"h", "b.h", 9};
   const auto rows = line_rows({sample(10, 1), sample(11, 2), sample(12, 4), sample(13, 8)},
@@ -133,7 +133,7 @@ TEST(LineRows, InlinedLinesStandBelowTheLineOfTheirCall) {
   EXPECT_EQ(rows[3].place, cheap);
 }
 
-TEST(LineRows, SameLineInlinedTwiceIsOneRowEach) {
+TEST(LineRows, ALineInlinedTwiceHasTwoRows) {
   const Place call{"f", "a.c", 1}, inner{"g", "b.h", 8};
   const auto rows = line_rows({sample(10, 1), sample(20, 2)}, {{call, inner}, {call, inner}});
   ASSERT_EQ(rows.size(), 2u);

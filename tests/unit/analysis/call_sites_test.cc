@@ -12,8 +12,8 @@ namespace {
 
 using namespace profile;
 
-// main calls work at two places: 3 times for 10 ns each, 1 time for 5 ns. The recorder keeps them
-// apart as two functions of the same name, as it does for two return addresses.
+// main calls work at two places: 3 times for 10 ns each, 1 time for 5 ns. As for two return
+// addresses, the recorder keeps them as two functions of the same name.
 Profile recorded(bool with_sites) {
   ProfileBuilder builder;
   Process process;
@@ -58,7 +58,7 @@ TEST(CallSites, EachPlaceHasItsCallsAndCost) {
   EXPECT_FALSE(rows[0].is_first_only);
 }
 
-TEST(CallSites, WithoutThemOneNodeHoldsAllAndMergingKeepsTheFirst) {
+TEST(CallSites, WithoutCallSitesMergingKeepsTheFirst) {
   const auto rows = rows_of(transform::merge(recorded(false)));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].calls, 4u);
@@ -66,7 +66,7 @@ TEST(CallSites, WithoutThemOneNodeHoldsAllAndMergingKeepsTheFirst) {
   EXPECT_TRUE(rows[0].is_first_only);
 }
 
-TEST(CallSites, SurviveAFilter) {
+TEST(CallSites, CallSitesAreKeptByFilters) {
   const Profile merged = merged_apart(recorded(true));
   transform::Filter filter;
   filter.select = {"work"};
@@ -75,7 +75,7 @@ TEST(CallSites, SurviveAFilter) {
   EXPECT_EQ(rows_of(filtered->profile).size(), 2u);
 }
 
-TEST(CallSites, TotalsAreThoseOfTheMergedTree) {
+TEST(CallSites, TotalsEqualThoseOfTheMergedTree) {
   const Profile merged = merged_apart(recorded(true));
   std::uint64_t calls = 0;
   for (const CallSiteRow& row : call_site_table({merged, *merged.find_metric("cpu")})) {

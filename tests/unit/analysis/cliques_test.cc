@@ -23,7 +23,7 @@ const Clique& clique_of(const profile::Profile& profile, const Cliques& cliques,
   return cliques.cliques[cliques.of[function_called(profile, function).index()]];
 }
 
-TEST(Components, FindsCirclesAndOrdersThemCalleesFirst) {
+TEST(Components, FindsCyclesAndOrdersThemCalleesFirst) {
   // 0 -> 1 <-> 2 -> 3, 4 -> 4
   const auto found = components(5, {{0, 1}, {1, 2}, {2, 1}, {2, 3}, {4, 4}});
   EXPECT_EQ(found[1], found[2]);
@@ -32,7 +32,7 @@ TEST(Components, FindsCirclesAndOrdersThemCalleesFirst) {
   EXPECT_GT(found[1], found[3]);
 }
 
-TEST(Components, LongChainsNeedNoDeepStack) {
+TEST(Components, LongChainsDoNotNeedADeepStack) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
   constexpr std::uint32_t kCount = 1000000;
   for (std::uint32_t i = 0; i < kCount; ++i) edges.emplace_back(i, (i + 1) % kCount);
@@ -40,7 +40,7 @@ TEST(Components, LongChainsNeedNoDeepStack) {
   EXPECT_EQ(found[0], found[kCount - 1]);
 }
 
-TEST(Cliques, CostIsThatOfTheEntryAndMembersShareIt) {
+TEST(Cliques, CostOfACliqueIsThatOfItsEntry) {
   // main -> even <-> odd, both call leaf; the second even is folded.
   const auto profile = profile_of(
       "main even = 1\nmain even -> 10\nmain even odd = 2\nmain even odd -> 50\n"
@@ -70,7 +70,7 @@ TEST(Cliques, CostIsThatOfTheEntryAndMembersShareIt) {
   EXPECT_EQ(sum, clique.cost);
 }
 
-TEST(Cliques, TellsAChainOfCallsFromATreeOfCalls) {
+TEST(Cliques, DistinguishesChainsFromTreesOfCalls) {
   const auto profile = profile_of(
       "main fac -> 2\nmain fac fac -> 2\nmain fac fac ~> main fac fac : 16\n"
       "main fib -> 1\nmain fib fib -> 2\nmain fib fib ~> main fib fib : 100\n"
@@ -86,14 +86,14 @@ TEST(Cliques, TellsAChainOfCallsFromATreeOfCalls) {
   EXPECT_EQ(clique_of(profile, cliques, "once").recursion, Recursion::kNone);
 }
 
-TEST(Cliques, WithoutCountsNothingIsMadeUp) {
+TEST(Cliques, WithoutCountsTheKindIsUnknown) {
   const auto profile = profile_of("main f = 1\nmain f f = 2\n");
   const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
   EXPECT_EQ(clique_of(profile, cliques, "f").recursion, Recursion::kSelf);
   EXPECT_FALSE(clique_of(profile, cliques, "f").depth_is_bound);
 }
 
-TEST(Cliques, TailCallsRoundInACircleAreRecursion) {
+TEST(Cliques, ACycleOfTailCallsIsRecursion) {
   const auto profile = profile_of(
       "main ping = 1\nmain ping -> 1\nmain pong = 2\nmain ping => main pong : 9\n"
       "main pong => main ping : 8\n");
@@ -105,7 +105,7 @@ TEST(Cliques, TailCallsRoundInACircleAreRecursion) {
   EXPECT_EQ(clique.entries, 1u);
 }
 
-TEST(CliqueContexts, CallsAreToldApartByTheChainOfTheirAncestors) {
+TEST(CliqueContexts, CallsAreGroupedByTheChainOfTheirAncestors) {
   const auto profile = profile_of(
       "main f h i = 20\nmain f h i -> 10\nmain g h i = 28\nmain g h i -> 7\n"
       "main g h h i = 2\nmain g h h -> 4\nmain g h h i -> 1\n");
@@ -131,7 +131,7 @@ TEST(CliqueContexts, CallsAreToldApartByTheChainOfTheirAncestors) {
                                             "main g h | i 8 30"}));
 }
 
-TEST(CliqueContexts, AChainIsOneHoweverDeepTheRecursionAboveItWas) {
+TEST(CliqueContexts, AChainDoesNotDependOnTheDepthOfRecursion) {
   const auto profile = profile_of(
       "main f g h i = 1\n"
       "main f f g h i = 1\n");
@@ -160,7 +160,7 @@ std::string compact(const std::string& path) {
   return text;
 }
 
-TEST(CompactPath, WhatRepeatsIsToldOnce) {
+TEST(CompactPath, RepetitionsAreShownOnce) {
   EXPECT_EQ(compact("a b c b d e e f"), "a (b c)* d e* f");
   EXPECT_EQ(compact("a b c"), "a b c");
   EXPECT_EQ(compact("a b a b c"), "(a b)* c");

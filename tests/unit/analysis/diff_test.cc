@@ -93,11 +93,11 @@ Noise sampled() {
   return noise;
 }
 
-TEST(Noise, WhatWasCountedHasNone) {
+TEST(Noise, CountedMetricsHaveNoNoise) {
   EXPECT_FALSE(is_noise({}, {.base = 1000, .now = 1001}, {}, {}));
 }
 
-TEST(Noise, AFewSamplesMoreAreChance) {
+TEST(Noise, AFewMoreSamplesAreWithinChance) {
   const Noise noise = sampled();
   EXPECT_TRUE(is_noise(noise, {.base = 0, .now = kMs}, {}, {}));
   EXPECT_TRUE(is_noise(noise, {.base = 100 * kMs, .now = 130 * kMs}, {}, {}));
@@ -119,7 +119,7 @@ TEST(Noise, WhatDiffersFromRunToRunDidNotChange) {
                        {10990 * kMs, 11000 * kMs, 11010 * kMs}));
 }
 
-TEST(Noise, AChangeThatAllShareIsTheMachines) {
+TEST(Noise, AChangeOfAllFunctionsIsAttributedToTheMachine) {
   Noise noise = sampled();
   const Change change{.base = 10000 * kMs, .now = 11000 * kMs};
   EXPECT_FALSE(is_noise(noise, change, {}, {}));

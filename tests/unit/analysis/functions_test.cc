@@ -19,7 +19,7 @@ FunctionRow row(const profile::Profile& profile, std::string_view name) {
   return {};
 }
 
-TEST(FunctionTable, APathCountsOnceHoweverOftenAFunctionStandsOnIt) {
+TEST(FunctionTable, APathCountsOnceForEachFunction) {
   const auto profile = profile_of("a = 1\na b = 2\na b b = 4\na b b c = 8\na b b c b = 16\n");
   EXPECT_EQ(row(profile, "b").self, 22u);
   EXPECT_EQ(row(profile, "b").dominated, 30u);
@@ -34,7 +34,7 @@ TEST(FunctionTable, CallsOfAllEdgesCount) {
   EXPECT_EQ(row(profile, "c").calls, 5u);
 }
 
-TEST(FunctionTable, CostBehindABackEdgeMakesABound) {
+TEST(FunctionTable, CostBehindABackEdgeGivesALowerBound) {
   // a b c a: what the second a does is charged below the first, though b and c stand on its path.
   const auto profile = profile_of("a = 1\na b = 2\na b c = 4\na b c ~> a : 9\nd = 1\n");
   EXPECT_FALSE(row(profile, "a").dominated_is_bound);
@@ -49,7 +49,7 @@ TEST(FunctionTable, RecursionIntoItselfIsExact) {
   EXPECT_EQ(row(profile, "b").dominated, 5u);
 }
 
-TEST(HotPath, EndsWhereTheCostForks) {
+TEST(HotPath, EndsAtTheFirstFork) {
   const auto profile = profile_of("a b c = 30\na b d = 29\na b = 10\ne = 5\n");
   std::string names;
   for (const auto node : hot_path({profile, *profile.find_metric("cpu")})) {

@@ -10,7 +10,7 @@ namespace {
 using test::function_called;
 using test::profile_of;
 
-TEST(InAndOut, InAndOutAndRecursion) {
+TEST(InAndOut, SplitsCostsByCallersAndCallees) {
   const auto profile = profile_of(
       "a x = 1\na x -> 2\na x x = 2\na x x -> 3\na x x ~> a x x : 4\na x x y = 10\nb x y = 20\n"
       "b x -> 5\na x => a z : 6\n");

@@ -28,7 +28,7 @@ std::string pairs(const profile::Profile& profile) {
   return text;
 }
 
-TEST(PairTable, NoteExampleABBBC) {
+TEST(PairTable, FoldsRepeatedCallsIntoOnePair) {
   EXPECT_EQ(pairs(profile_of("a -> 1\na b -> 1\na b b -> 1\na b b ~> a b b : 1\na b b c -> 1\n"
                              "a b b c = 7\n")),
             "[root]->a calls=1 cost=7\n"
@@ -45,7 +45,7 @@ TEST(PairTable, SameCalleeOfTwoCallersIsTwoPairs) {
             "b->c calls=3 cost=4\n");
 }
 
-TEST(PairTable, TailCallsHaveRowsOfTheirOwnWithoutCost) {
+TEST(PairTable, TailCallsHaveSeparateRowsWithoutCost) {
   EXPECT_EQ(pairs(profile_of("1 2 = 1\n1 3 = 5\n1 2 => 1 3 : 4\n")),
             "1->2 calls=0 cost=1\n"
             "1->3 calls=0 cost=5\n"
@@ -53,7 +53,7 @@ TEST(PairTable, TailCallsHaveRowsOfTheirOwnWithoutCost) {
             "[root]->1 calls=0 cost=6\n");
 }
 
-TEST(PairTable, CostHiddenBehindABackEdgeIsABound) {
+TEST(PairTable, CostBehindABackEdgeIsALowerBound) {
   // a b a b ...: the pair b->a leads back to where a->b stands already.
   EXPECT_EQ(pairs(profile_of("a b = 1\na b a = 2\na b a ~> a b : 3\na b -> 1\na b a -> 4\n")),
             "[root]->a calls=0 cost=3\n"

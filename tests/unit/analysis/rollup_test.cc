@@ -22,7 +22,7 @@ std::vector<RollupRow> rows_of(const profile::Profile& profile) {
   return rollup({profile, *profile.find_metric("cpu")}, part_of);
 }
 
-TEST(Rollup, APathCountsOnceHoweverOftenThePartStandsOnIt) {
+TEST(Rollup, APathCountsOnceForEachPart) {
   const auto rows = rows_of(profile_of("a = 1\na b = 2\na c = 4\na c b = 8\nx = 16\n"));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].self, 11u);
@@ -32,7 +32,7 @@ TEST(Rollup, APathCountsOnceHoweverOftenThePartStandsOnIt) {
   EXPECT_EQ(rows[1].dominated, 12u);
 }
 
-TEST(Rollup, EntriesAreCallsFromOutside) {
+TEST(Rollup, EntriesCountCallsFromOutside) {
   const auto rows = rows_of(profile_of("a -> 1\na b -> 10\na b a -> 5\na c -> 3\na c b -> 7\n"));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].calls, 23u);
@@ -41,7 +41,7 @@ TEST(Rollup, EntriesAreCallsFromOutside) {
   EXPECT_EQ(rows[1].entries, 3u);
 }
 
-TEST(Rollup, BackEdgesCountAndMakeBounds) {
+TEST(Rollup, BackEdgesCountAndGiveLowerBounds) {
   const auto rows = rows_of(profile_of("x c = 1\nx c y = 2\nx c y ~> x : 4\nx c ~> x c : 6\n"));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_TRUE(rows[0].dominated_is_bound);

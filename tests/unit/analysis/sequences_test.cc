@@ -28,7 +28,7 @@ constexpr std::string_view kTree =
     "n a b c = 4\nn a b c y = 8\nn a b c -> 7\nn a b -> 2\nn a -> 1\n"
     "m d b c = 100\nm d b c -> 1000\nm a b = 16\nm a b c => m a b z : 9\n";
 
-TEST(Sequence, PrefixesInAndOut) {
+TEST(Sequence, HasCostsOfPrefixesCallersAndCallees) {
   const auto profile = profile_of(kTree);
   const Sequence found = of(profile, "a b c");
   ASSERT_EQ(found.steps.size(), 3u);
@@ -55,7 +55,7 @@ TEST(Sequence, PrefixesInAndOut) {
   ASSERT_EQ(found.contexts.size(), 2u);
 }
 
-TEST(Sequence, OneFunctionIsItsBlock) {
+TEST(Sequence, SequenceOfOneFunctionEqualsTheBlockView) {
   const auto profile = profile_of(kTree);
   const Sequence found = of(profile, "b");
   EXPECT_EQ(found.steps[0].cost, 131u);
@@ -64,7 +64,7 @@ TEST(Sequence, OneFunctionIsItsBlock) {
   EXPECT_EQ(found.in[1].calls, 5u);
 }
 
-TEST(Sequence, ThatIsNotThereCostsNothing) {
+TEST(Sequence, MissingSequenceCostsNothing) {
   const auto profile = profile_of(kTree);
   const Sequence found = of(profile, "m b");
   EXPECT_EQ(found.steps[0].cost, 119u);
@@ -85,7 +85,7 @@ TEST(Sequence, RecursionCountsAPathOnce) {
   EXPECT_EQ(to_g.steps[1].calls, 11u);
 }
 
-TEST(Sequence, CostBehindABackEdgeIsABound) {
+TEST(Sequence, CostBehindABackEdgeIsALowerBound) {
   // c calls a again, which is charged above: c is on those paths, unseen.
   const auto profile = profile_of("a b c = 1\na b c -> 4\na b c ~> a : 3\na b = 2\na -> 1\n");
   const Sequence found = of(profile, "b c");
@@ -94,7 +94,7 @@ TEST(Sequence, CostBehindABackEdgeIsABound) {
   EXPECT_FALSE(of(profile, "a").steps[0].cost_is_bound);
 }
 
-TEST(Sequence, CallsThroughMixedContextsAreAboutRight) {
+TEST(Sequence, CallsThroughMixedContextsAreApproximate) {
   // x's second way into c comes from a b that q called: c's calls of d are of both.
   const auto profile = profile_of(
       "a b c d = 1\na b c d -> 5\na b c q b = 1\na b c q b ~> a b c : 2\na b c -> 1\n"
@@ -104,7 +104,7 @@ TEST(Sequence, CallsThroughMixedContextsAreAboutRight) {
   EXPECT_FALSE(of(profile, "b c d").steps[2].calls_are_about);
 }
 
-TEST(Sequence, StepsThatNobodyCountedSaySo) {
+TEST(Sequence, UncountedStepsAreMarked) {
   profile::ProfileBuilder builder;
   builder.add_metric("cpu", "ns");
   const auto root =
@@ -121,7 +121,7 @@ TEST(Sequence, StepsThatNobodyCountedSaySo) {
   EXPECT_TRUE(of(profile, "a").out[0].is_sampled);
 }
 
-TEST(Sequence, TailCallsAreCountedApart) {
+TEST(Sequence, TailCallsAreCountedSeparately) {
   const auto profile = profile_of("m a = 1\nm b = 2\nm a => m b : 6\nm b -> 1\n");
   const Sequence found = of(profile, "a b");
   EXPECT_EQ(found.steps[1].tail_calls, 6u);

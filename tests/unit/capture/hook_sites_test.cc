@@ -248,6 +248,19 @@ TEST(HookSites, SledsOfXrayAreFound) {
   EXPECT_EQ(module.too_small, 1u);
 }
 
+TEST(HookSites, RecordedNopsAreFoundAndCallsAreNotTooSmall) {
+  Module module;
+  module.section_name = "__mcount_loc";
+  module.put_code(0, Bytes{0x0f, 0x1f, 0x44, 0, 0} + kReturn);
+  module.put_code(32, Bytes{0xe8, 0, 1, 0, 0} + kReturn);  // -mrecord-mcount alone
+  module.put_code(64, Bytes{0x90} + kReturn);
+  for (const std::uint64_t at : {0, 32, 64}) {
+    module.add_entry(module.address(Module::kCode + at));
+  }
+  EXPECT_EQ(module.found(), (Places{0}));
+  EXPECT_EQ(module.too_small, 1u);
+}
+
 TEST(HookSite, IsSwitchedByOneByte) {
   Module module;
   module.put_code(0, Bytes(9, 0x90) + kReturn);

@@ -36,7 +36,7 @@ TEST(Speedscope, EventsOpenAndCloseInTheOrderOfTheTree) {
   EXPECT_EQ(told, "Oa0 Ob1 Oc3 Cc6 Cb6 Ca6 Od6 Cd10 ");
 }
 
-TEST(Speedscope, AProfileForEachMetricThatWasMeasured) {
+TEST(Speedscope, HasOneProfilePerMeasuredMetric) {
   const auto json = parsed(export_of("speedscope", "a = 1\na -> 5\n"));
   ASSERT_EQ(json["profiles"].Size(), 2u);
   EXPECT_STREQ(json["profiles"][1]["name"].GetString(), "calls");
@@ -44,7 +44,7 @@ TEST(Speedscope, AProfileForEachMetricThatWasMeasured) {
   EXPECT_EQ(parsed(export_of("speedscope", "a = 1\n"))["profiles"].Size(), 1u);
 }
 
-TEST(Speedscope, WhatItsReaderCannotWalkIsOneFrame) {
+TEST(Speedscope, PathsTooDeepForItsReaderBecomeOneFrame) {
   std::string path;
   for (int i = 0; i < 3000; ++i) path += "f" + std::to_string(i) + " ";
   const auto json = parsed(export_of("speedscope", "f0 = 1\n" + path + "= 9\n"));

@@ -1,4 +1,4 @@
-// What the exports of real programs do not show (tests/oracle/otlp.py has all of the rest).
+// Cases that exports of real programs do not show (tests/oracle/otlp.py checks the others).
 #include "report/exporters/otlp.h"
 
 #include <map>
@@ -9,7 +9,7 @@
 namespace fbleprof::report {
 namespace {
 
-// The fields of a message that are messages or texts, by number.
+// The fields of a message that hold messages or texts, by number.
 std::multimap<unsigned, std::string> parts_of(const std::string& data) {
   std::multimap<unsigned, std::string> parts;
   protozero::pbf_reader reader(data);
@@ -51,7 +51,7 @@ std::size_t samples(const std::string& request) {
 
 constexpr unsigned kAttributeTable = 6, kStackTable = 7;
 
-TEST(Otlp, StacksAreToldOnceAndThreadsAreAttributes) {
+TEST(Otlp, StacksAreWrittenOnceAndThreadsAreAttributes) {
   const std::string request =
       export_of("otlp", test::profile_of("a = 1\na b = 2\nthread worker\na = 4\n"),
                 {{profile::Axis::kThread, {}}});
@@ -60,7 +60,7 @@ TEST(Otlp, StacksAreToldOnceAndThreadsAreAttributes) {
   EXPECT_EQ(entries(request, kAttributeTable), 5u);  // none, and each thread's name and id
 }
 
-TEST(Otlp, WhatTheUserSaysComesBeforeTheProfile) {
+TEST(Otlp, UserAttributesTakePrecedenceOverTheProfile) {
   const profile::Profile merged = transform::merge(test::profile_of("a = 1\n"));
   const Export input{merged, *merged.find_metric("cpu")};
   const std::string request =
@@ -69,7 +69,7 @@ TEST(Otlp, WhatTheUserSaysComesBeforeTheProfile) {
   EXPECT_EQ(resource_of(request).at("env"), "test");
 }
 
-TEST(Otlp, EmptyProfileIsARequest) {
+TEST(Otlp, EmptyProfileGivesAValidRequest) {
   const std::string request = export_of("otlp", "a = 0\n");
   EXPECT_EQ(samples(request), 0u);
   EXPECT_EQ(entries(request, kStackTable), 1u);

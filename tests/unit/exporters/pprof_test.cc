@@ -1,4 +1,4 @@
-// What readers of profile.proto will find in it.
+// The content as readers of profile.proto see it.
 #include <zlib.h>
 
 #include <map>
@@ -44,7 +44,7 @@ struct Mapping {
   bool has_functions = false, has_inlines = false;
 };
 
-// The message, read without the writer's tables.
+// The decoded message, read independently of the writer's tables.
 struct Message {
   explicit Message(const std::string& gzipped) : data(gunzip(gzipped)) {
     protozero::pbf_reader texts(data);
@@ -197,7 +197,7 @@ TEST(Pprof, StacksBeginAtTheLeafAndHaveAValueForEachType) {
   EXPECT_EQ(message.samples[1].values, (std::vector<std::int64_t>{7, 2}));
 }
 
-TEST(Pprof, ContextsThatNobodyCountedSaySo) {
+TEST(Pprof, UncountedContextsAreMarked) {
   ProfileBuilder builder;
   const MetricId cpu = builder.add_metric("cpu", "ns");
   const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
@@ -213,13 +213,13 @@ TEST(Pprof, ContextsThatNobodyCountedSaySo) {
   EXPECT_EQ(message.samples[1].labels.at("calls"), "not counted");
 }
 
-TEST(Pprof, RootsOwnValueHasAStack) {
+TEST(Pprof, ValueOfTheRootHasAStack) {
   const Message message(export_of("pprof", " = 3\n"));
   ASSERT_EQ(message.samples.size(), 1u);
   EXPECT_EQ(message.stack(message.samples[0]), "[root]");
 }
 
-TEST(Pprof, NamesThatLookLikeTagsHaveNoSystemName) {
+TEST(Pprof, NamesThatLookLikeTagsHaveNoLinkageName) {
   const Message message(export_of("pprof", "vector<int> = 3\n"));
   for (const auto& [id, function] : message.functions) EXPECT_EQ(function.system_name, "");
 }

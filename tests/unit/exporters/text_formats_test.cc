@@ -10,7 +10,7 @@ using namespace profile;
 
 using test::holds;
 
-TEST(Registry, UnknownFormatNamesTheKnownOnes) {
+TEST(Registry, UnknownFormatListsTheKnownOnes) {
   const auto found = find_exporter("xml");
   ASSERT_FALSE(found.ok());
   for (const Exporter& exporter : exporters()) {
@@ -19,7 +19,7 @@ TEST(Registry, UnknownFormatNamesTheKnownOnes) {
   }
 }
 
-TEST(Registry, EveryFormatTakesAnEmptyProfile) {
+TEST(Registry, EveryFormatAcceptsAnEmptyProfile) {
   ProfileBuilder builder;
   builder.add_metric("cpu", "ns");
   builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
@@ -31,7 +31,7 @@ TEST(Registry, EveryFormatTakesAnEmptyProfile) {
   }
 }
 
-TEST(Registry, PeaksAreNotAddedUp) {
+TEST(Registry, PeaksAreNotSummed) {
   ProfileBuilder builder;
   const MetricId peak = builder.add_metric("peak", "bytes", Aggregation::kMax);
   const MetricId cpu = builder.add_metric("cpu", "ns");
@@ -47,16 +47,16 @@ TEST(Registry, PeaksAreNotAddedUp) {
   EXPECT_TRUE(holds(export_of("json", profile, {}, "peak"), "\"aggregation\":\"max\""));
 }
 
-TEST(Folded, OneLineAStackWithItsOwnValue) {
+TEST(Folded, EachStackIsOneLineWithItsOwnValue) {
   EXPECT_EQ(export_of("folded", "a = 1\na b = 2\na b c = 3\na d e = 4\nf = 5\n"),
             "a 1\na;b 2\na;b;c 3\na;d;e 4\nf 5\n");
 }
 
-TEST(Folded, RootIsThereForItsOwnValueOnly) {
+TEST(Folded, RootIsWrittenOnlyForItsOwnValue) {
   EXPECT_EQ(export_of("folded", " = 7\na = 1\n"), "[root] 7\na 1\n");
 }
 
-TEST(Folded, NamesCannotBreakTheFormat) {
+TEST(Folded, NamesDoNotBreakTheFormat) {
   ProfileBuilder builder;
   const MetricId cpu = builder.add_metric("cpu", "ns");
   const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
@@ -68,7 +68,7 @@ TEST(Folded, NamesCannotBreakTheFormat) {
             "a:b 1\nline\\nend 2\nends in_12 3\nversion_1.5 4\nf(1, 2) 5\nx2 6\n");
 }
 
-TEST(Callgrind, CallsAreExactAndCostsAreOfTheOutermostCallee) {
+TEST(Callgrind, CallsAreExactAndCostsAreInclusive) {
   const std::string out = export_of("callgrind",
                                     "main = 1\nmain -> 1\n"
                                     "main f = 10\nmain f -> 3\n"
@@ -76,7 +76,7 @@ TEST(Callgrind, CallsAreExactAndCostsAreOfTheOutermostCallee) {
                                     "main f g f = 30\nmain f g f -> 5\n"
                                     "main f g f ~> main f g : 6\n");
   EXPECT_TRUE(holds(out, "events: cpu calls\nsummary: 61 19\n")) << out;
-  // main calls f: all that f and what is below cost. g calls f: counted, paid for already.
+  // main calls f: its inclusive cost. g calls f: counted without cost, which is charged already.
   EXPECT_TRUE(holds(out, "fn=(2)\n0 1 1\ncob=(1)\ncfi=(1)\ncfn=(3) f\ncalls=3 0\n0 60 18\n"))
       << out;
   EXPECT_TRUE(holds(out, "fn=(4)\n0 20 10\ncob=(1)\ncfi=(1)\ncfn=(3)\ncalls=5 0\n0 0 0\n")) << out;
@@ -91,7 +91,7 @@ TEST(Callgrind, TailCallsAreCountedWithoutCost) {
   EXPECT_TRUE(holds(out, "calls=7 0\n0 0 0\n")) << out;
 }
 
-TEST(Callgrind, NumbersAreDenseAndToldOnce) {
+TEST(Callgrind, NumbersAreDenseAndDefinedOnce) {
   const std::string out = export_of("callgrind", "a = 1\nb = 1\na b = 1\n");
   for (const char* name : {"(1) [root]", "(2) ", "(3) "}) {
     const std::size_t first = out.find(std::string("fn=") + name);
@@ -108,13 +108,21 @@ TEST(Dot, ShowsExactCallsAndQuotesNames) {
   EXPECT_TRUE(holds(out, "(1000)")) << out;
 }
 
-TEST(Dot, HidesWhatIsSmallAndSaysSo) {
+TEST(Dot, LabelsMadeEqualByShorteningShowTheirDifference) {
+  const std::string head = "std::Table<std::pair<int,int>,std::allocator<std::pair<int,int>>,";
+  const std::string out = export_of("dot", head + "Order::Rising>::rehash(int) = 60\n" + head +
+                                               "Order::Falling>::rehash(int) = 40\n");
+  EXPECT_TRUE(holds(out, "Rising]\\n")) << out;
+  EXPECT_TRUE(holds(out, "Falling]\\n")) << out;
+}
+
+TEST(Dot, HidesSmallNodesAndReportsThem) {
   const std::string out = export_of("dot", "a = 100000\na b = 1\n");
   EXPECT_FALSE(holds(out, "label=\"b")) << out;
   EXPECT_TRUE(holds(out, "1 function and 1 call below 0.5% are hidden")) << out;
 }
 
-TEST(Graphml, EveryEdgeJoinsNodesThatAreThere) {
+TEST(Graphml, EveryEdgeJoinsExistingNodes) {
   const std::string out = export_of("graphml", "a<b> = 1\na<b> c = 5\na<b> c -> 3\n");
   EXPECT_TRUE(holds(out, "<data key=\"name\">a&lt;b&gt;</data>")) << out;
   EXPECT_TRUE(holds(out, "<data key=\"calls\">3</data><data key=\"cost\">5</data>")) << out;

@@ -26,7 +26,7 @@ TEST(Folded, SameStacksAreSummed) {
   EXPECT_TRUE(test::function_called(*profile, "a b").valid());
 }
 
-TEST(Folded, DamageIsOneLineWithItsPlace) {
+TEST(Folded, DamageGivesOneLineWithItsPlace) {
   EXPECT_EQ(
       parse("a;b 1\na;b\n").error().line(),
       "f.txt: line 2: no number after the stack: folded stacks look like this: main;work;inner 12");

@@ -54,7 +54,7 @@ Profile import(const std::string& bytes) {
   return gmon_profile(*gmon, functions, "gmon.out", "prog");
 }
 
-TEST(GmonTest, ArcsAreExactCallsAndBinsAreSelfTime) {
+TEST(GmonTest, ArcsGiveExactCallsAndBinsSelfTime) {
   std::string bytes = header();
   arc(bytes, 105, 110, 7);  // f -> g
   arc(bytes, 105, 100, 5);  // f -> f
@@ -68,13 +68,13 @@ TEST(GmonTest, ArcsAreExactCallsAndBinsAreSelfTime) {
             "f ~> f : 5\n");
 }
 
-TEST(GmonTest, BinOfTwoFunctionsIsSplitByBytes) {
+TEST(GmonTest, BinOfTwoFunctionsIsDividedByBytes) {
   std::string bytes = header();
   histogram(bytes, 105, 115, {10});
   EXPECT_EQ(test::text_of(import(bytes)), "[root]\n.f cpu=50000000\n.g cpu=50000000\n");
 }
 
-TEST(GmonTest, DamageIsOneLineWithItsOffset) {
+TEST(GmonTest, DamageGivesOneLineWithItsOffset) {
   std::string bytes = header();
   arc(bytes, 105, 110, 7);
   histogram(bytes, 100, 120, {1, 0, 4, 2});

@@ -35,7 +35,7 @@ std::uint64_t total(const Profile& profile, std::string_view metric) {
   return found != nullptr ? analysis::total(profile, *found) : 0;
 }
 
-TEST(PerfScript, NamesKeepTheirBlanksTemplatesAndParentheses) {
+TEST(PerfScript, NamesKeepBlanksTemplatesAndParentheses) {
   const auto profile = parse(kTwoSamples);
   ASSERT_TRUE(profile.ok()) << profile.error().line();
   std::vector<std::string> names;
@@ -59,7 +59,7 @@ TEST(PerfScript, WeightsArePeriodsAndModulesAreKept) {
   EXPECT_NE(profile->functions().flags[inlined.index()] & kFunctionInlined, 0);
 }
 
-TEST(PerfScript, ProcessAndThreadAreTold) {
+TEST(PerfScript, ProcessAndThreadAreRead) {
   const auto profile = parse(kTwoSamples);
   ASSERT_TRUE(profile.ok());
   ASSERT_EQ(profile->processes().size(), 1u);
@@ -72,7 +72,7 @@ TEST(PerfScript, ProcessAndThreadAreTold) {
   EXPECT_EQ(profile->threads()[0].samples, 2u);
 }
 
-TEST(PerfScript, EveryEventIsAMetric) {
+TEST(PerfScript, EachEventIsAMetric) {
   const auto profile = parse(
       "a 1 5.0: 100 cycles:\n\t1 f+0x1 (/a)\n\n"
       "a 1 5.1: 7 instructions:u:\n\t1 f+0x1 (/a)\n\n"
@@ -85,7 +85,7 @@ TEST(PerfScript, EveryEventIsAMetric) {
   EXPECT_EQ(total(*profile, "samples"), 3u);
 }
 
-TEST(PerfScript, WithoutStacksTheFunctionStandsInTheHeader) {
+TEST(PerfScript, WithoutStacksTheFunctionIsInTheHeader) {
   const auto profile = parse(
       "               w  6738  5799.127143:    1001001 cpu-clock:  e2bc f(int)+0x3 (/bin/w)\n"
       "               w  6738  5799.127144:    1001001 cpu-clock:  e2bc g+0x3 (/bin/w)\n");
@@ -94,13 +94,13 @@ TEST(PerfScript, WithoutStacksTheFunctionStandsInTheHeader) {
   EXPECT_TRUE(test::function_called(*profile, "g").valid());
 }
 
-TEST(PerfScript, EventCalledCallsKeepsItsValues) {
+TEST(PerfScript, EventNamedCallsKeepsItsValues) {
   const auto profile = parse("a 1 5.0: 3 calls:\n\t1 f+0x1 (/a)\n\n");
   ASSERT_TRUE(profile.ok());
   EXPECT_EQ(total(*profile, "event calls"), 3u);
 }
 
-TEST(PerfScript, DamageIsOneLineWithItsPlace) {
+TEST(PerfScript, DamageGivesOneLineWithItsPlace) {
   for (const char* text : {"w  6738  5799.1: 1 cpu-clock:\n\t1 f+0x1 (/a)\n\nwhat is this\n"}) {
     const auto profile = parse(text);
     ASSERT_FALSE(profile.ok());
@@ -111,7 +111,7 @@ TEST(PerfScript, DamageIsOneLineWithItsPlace) {
   EXPECT_FALSE(parse("").ok());
 }
 
-TEST(FileKindTest, ContentTells) {
+TEST(FileKindTest, FileKindIsFoundByContent) {
   EXPECT_EQ(detect(kTwoSamples), FileKind::kPerfScript);
   EXPECT_EQ(detect("main;f(int, char);g 12\n"), FileKind::kFolded);
   EXPECT_EQ(detect("main 12"), FileKind::kFolded);

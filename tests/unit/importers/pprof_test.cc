@@ -147,7 +147,7 @@ TEST(Pprof, InlinesLinesMappingsAndLabelsAreKept) {
   EXPECT_EQ(profile->sites().line[0], 10u);
 }
 
-TEST(Pprof, DamageIsOneLine) {
+TEST(Pprof, DamageGivesOneLine) {
   const std::string whole = sample_profile().bytes();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const auto cut = parse_pprof(std::string_view(whole).substr(0, length), "p");
@@ -166,7 +166,7 @@ TEST(Pprof, DamageIsOneLine) {
   EXPECT_TRUE(test::holds(parse_pprof(odd.bytes(), "p").error().line(), "1 values, not 3"));
 }
 
-TEST(Pprof, SmallFileCannotAskForManyFrames) {
+TEST(Pprof, SmallFileCannotRequestManyFrames) {
   Writer writer;
   writer.type("samples", "count");
   writer.function(1, "f", "");
@@ -191,13 +191,13 @@ std::string gzip(const std::string& text) {
   return out;
 }
 
-TEST(Gzip, MembersFollowEachOther) {
+TEST(Gzip, ConsecutiveMembersAreRead) {
   EXPECT_EQ(*gunzip(gzip("one ") + gzip("two"), "z"), "one two");
   const std::string large(5'000'000, 'x');
   EXPECT_EQ(*gunzip(gzip(large), "z"), large);
 }
 
-TEST(Gzip, CutOffOrHugeIsOneLine) {
+TEST(Gzip, TruncatedOrHugeDataGivesOneLine) {
   const std::string whole = gzip(std::string(1000, 'x') + "y");
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_FALSE(gunzip(std::string_view(whole).substr(0, length), "z").ok()) << length;

@@ -5,7 +5,7 @@
 namespace fbleprof::names {
 namespace {
 
-TEST(WithoutParameters, KeepsNamesThatOnlyLookLikeLists) {
+TEST(WithoutParameters, KeepsNamesThatOnlyResembleParameterLists) {
   EXPECT_EQ(without_parameters("f"), "f");
   EXPECT_EQ(without_parameters("a::b(int) const"), "a::b");
   EXPECT_EQ(without_parameters("f(void (*)(int))"), "f");
@@ -13,7 +13,7 @@ TEST(WithoutParameters, KeepsNamesThatOnlyLookLikeLists) {
   EXPECT_EQ(without_parameters("X::operator()(int)"), "X::operator()");
 }
 
-TEST(Scope, IsWhatStandsBeforeTheLastPart) {
+TEST(Scope, IsThePartBeforeTheLastName) {
   EXPECT_EQ(scope_of("main"), "");
   EXPECT_EQ(scope_of("a::b"), "a");
   EXPECT_EQ(scope_of("a::B<c::D>::f(e::G) const"), "a::B");
@@ -35,7 +35,7 @@ TEST(Scope, OutermostPart) {
   EXPECT_EQ(outermost_scope_of("c"), "");
 }
 
-TEST(Scope, NamesThatAreNoneDoNoHarm) {
+TEST(Scope, MalformedNamesAreAccepted) {
   for (const char* name : {"", "<", "<<<", "::", "operator", "a<b", ">>", "<a as ", "(", "a::"}) {
     (void)scope_of(name);
     (void)outermost_scope_of(name);

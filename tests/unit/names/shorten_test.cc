@@ -5,7 +5,7 @@
 namespace fbleprof::names {
 namespace {
 
-TEST(Tidy, NamesStringsAsPeopleDo) {
+TEST(Tidy, UsesTheShortNamesOfStrings) {
   EXPECT_EQ(tidy("f(std::__cxx11::basic_string<char, std::char_traits<char>, "
                  "std::allocator<char> > const&)"),
             "f(std::string const&)");
@@ -39,14 +39,14 @@ TEST(Tidy, KeepsArgumentsThatAreNotDefaults) {
             "std::allocator<int>::allocate(unsigned long)");
 }
 
-TEST(Tidy, TakesTagsAndInlineNamespacesOff) {
+TEST(Tidy, RemovesTagsAndInlineNamespaces) {
   EXPECT_EQ(tidy("f[abi:cxx11](int)"), "f(int)");
   EXPECT_EQ(tidy("std::__1::vector<int, std::__1::allocator<int> >::size() const"),
             "std::vector<int>::size() const");
   EXPECT_EQ(tidy("(anonymous namespace)::f()"), "(anon)::f()");
 }
 
-TEST(Shorten, LeavesWhatFits) {
+TEST(Shorten, KeepsNamesThatFit) {
   EXPECT_EQ(shorten("ns::f(int)", 10), "ns::f(int)");
   EXPECT_EQ(shorten("main", 80), "main");
   EXPECT_EQ(shorten("", 10), "");
@@ -58,19 +58,19 @@ TEST(Shorten, ElidesParametersFirst) {
   EXPECT_EQ(shorten("main()", 6), "main()");
 }
 
-TEST(Shorten, ThenTheReturnType) {
+TEST(Shorten, ElidesTheReturnTypeNext) {
   EXPECT_EQ(shorten("std::enable_if<true, int>::type ns::f<int>(int)", 14), "ns::f<int>(…)");
   EXPECT_EQ(shorten("unsigned long f<int>(int, int, int)", 12), "f<int>(…)");
 }
 
-TEST(Shorten, ThenTemplateArgumentsInnermostFirst) {
+TEST(Shorten, ElidesTemplateArgumentsNextInnermostFirst) {
   const std::string_view name = "f<A<B<C>>, D<E>>(int)";
   EXPECT_EQ(shorten(name, 20), "f<A<B<C>>, D<E>>(…)");
   EXPECT_EQ(shorten(name, 18), "f<A<…>, D<…>>(…)");
   EXPECT_EQ(shorten(name, 9), "f<…>(…)");
 }
 
-TEST(Shorten, ThenNamespacesThenTheEnd) {
+TEST(Shorten, ElidesNamespacesAndTheEndLast) {
   EXPECT_EQ(shorten("alpha::beta::gamma::delta", 15), "…::gamma::delta");
   EXPECT_EQ(shorten("alpha::beta::gamma::delta", 10), "…::delta");
   EXPECT_EQ(shorten("a_very_long_name_without_scopes", 10), "a_very_lo…");
@@ -81,7 +81,7 @@ TEST(Shorten, WithoutWidthElidesEverythingButTheName) {
   EXPECT_EQ(shorten("int ns::Foo<int>::bar<long>(char)", 0), "…::bar<…>(…)");
 }
 
-TEST(Shorten, TellsOperatorsFromBrackets) {
+TEST(Shorten, DistinguishesOperatorsFromBrackets) {
   EXPECT_EQ(shorten("ns::operator<(ns::Key const&, ns::Key const&)", 20), "ns::operator<(…)");
   EXPECT_EQ(shorten("Functor::operator()(int, int, int) const", 30),
             "Functor::operator()(…) const");
@@ -90,7 +90,7 @@ TEST(Shorten, TellsOperatorsFromBrackets) {
   EXPECT_EQ(shorten("my_operator<int>(int, int)", 19), "my_operator<int>(…)");
 }
 
-TEST(Shorten, KeepsWhatIsNotAReturnType) {
+TEST(Shorten, KeepsTextThatIsNotAReturnType) {
   EXPECT_EQ(shorten("non-virtual thunk to ns::Foo::bar(int, int)", 36),
             "non-virtual thunk to ns::Foo::bar(…)");
   EXPECT_EQ(shorten("(anonymous namespace)::visit(int, int, int)", 20), "(anon)::visit(…)");

@@ -5,7 +5,7 @@
 namespace fbleprof::profile {
 namespace {
 
-TEST(ProfileBuilder, NodesComeOutInPreorderWhateverOrderTheyWereAddedIn) {
+TEST(ProfileBuilder, NodesAreInPreorderWhateverTheOrderOfAdding) {
   ProfileBuilder builder;
   const auto cpu = builder.add_metric("cpu", "ns");
   const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
@@ -26,7 +26,7 @@ TEST(ProfileBuilder, NodesComeOutInPreorderWhateverOrderTheyWereAddedIn) {
   EXPECT_EQ(profile.metrics()[0].values->wide(), (std::vector<std::uint64_t>{0, 0, 3, 2}));
 }
 
-TEST(ProfileBuilder, CallsOfAllEdgesToANodeAreItsCalls) {
+TEST(ProfileBuilder, CallsOfANodeAreTheSumOverItsEdges) {
   ProfileBuilder builder;
   const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
   const NodeId a = builder.child(root, builder.named_function("a"));
@@ -42,7 +42,7 @@ TEST(ProfileBuilder, CallsOfAllEdgesToANodeAreItsCalls) {
   EXPECT_EQ(calls->value(NodeId(2)), 12u);
 }
 
-TEST(ProfileBuilder, BasedOnAProfileItFindsTheFunctionsThatAreThere) {
+TEST(ProfileBuilder, BasedOnAProfileItFindsExistingFunctions) {
   ProfileBuilder first;
   first.add_tree(first.named_function("[root]", FunctionKind::kRoot));
   const Profile base = first.build();
@@ -54,7 +54,7 @@ TEST(ProfileBuilder, BasedOnAProfileItFindsTheFunctionsThatAreThere) {
   EXPECT_EQ(derived.trees().size(), 0u);
 }
 
-TEST(ProfileBuilder, AggregationsDiffer) {
+TEST(ProfileBuilder, MetricsAreAggregatedByTheirOwnRule) {
   ProfileBuilder builder;
   const auto peak = builder.add_metric("peak", "bytes", Aggregation::kMax);
   const auto last = builder.add_metric("live", "bytes", Aggregation::kLast);

@@ -9,7 +9,7 @@ using Values = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t kLarge = 0x123456789abcdef0;
 
-TEST(Counts, LargeAndSmallOnesComeBackAsTheyWere) {
+TEST(Counts, LargeAndSmallCountsAreReadBackUnchanged) {
   Counts counts;
   Values expected;
   for (std::uint64_t i = 0; i < 5000; ++i) {
@@ -21,28 +21,28 @@ TEST(Counts, LargeAndSmallOnesComeBackAsTheyWere) {
   EXPECT_EQ(counts.wide(), expected);
 }
 
-TEST(Counts, LargeOneReplacedBySmallOneIsSmall) {
+TEST(Counts, LargeCountReplacedBySmallOneIsSmall) {
   Counts counts(3);
   counts.set(1, kLarge);
   counts.set(1, 7);
   EXPECT_EQ(counts.wide(), (Values{0, 7, 0}));
 }
 
-TEST(Counts, WhatIsAddedCarriesIntoTheUpperHalf) {
+TEST(Counts, AdditionCarriesIntoTheUpperHalf) {
   Counts counts(2);
   counts.add(0, 0xffffffff);
   counts.add(0, 1);
   EXPECT_EQ(counts.wide(), (Values{0x100000000, 0}));
 }
 
-TEST(Counts, SumBeyondTheLargestStaysThere) {
+TEST(Counts, SumsSaturate) {
   Counts counts(1);
   counts.add(0, kLargestCount - 1);
   counts.add(0, 2);
   EXPECT_EQ(counts[0], kLargestCount);
 }
 
-TEST(Counts, WhatWasCutOffDoesNotComeBack) {
+TEST(Counts, RemovedCountsStayZero) {
   Counts counts(3000);
   counts.set(2000, kLarge);
   counts.resize(1500);
@@ -50,7 +50,7 @@ TEST(Counts, WhatWasCutOffDoesNotComeBack) {
   EXPECT_EQ(counts.wide(), Values(3000));
 }
 
-TEST(RoundedQuotient, IsToTheNearestAlsoNearTheLargest) {
+TEST(RoundedQuotient, RoundsToTheNearestAlsoNearTheMaximum) {
   EXPECT_EQ(rounded_quotient(7, 2), 4u);
   EXPECT_EQ(rounded_quotient(7, 3), 2u);
   EXPECT_EQ(rounded_quotient(8, 3), 3u);

@@ -63,7 +63,7 @@ TEST(FileImage, EmptyFileIsRefused) {
   EXPECT_TRUE(test::holds(image.error().line(), "empty file"));
 }
 
-TEST(FileImage, ForeignFilesAreNamed) {
+TEST(FileImage, FilesOfOtherFormatsAreRefusedByName) {
   const auto bytes = [](std::string_view text) {
     std::vector<std::byte> out(8192);
     std::memcpy(out.data(), text.data(), text.size());
@@ -92,7 +92,7 @@ TEST(FileImage, OlderVersionAsksForAnotherRun) {
   EXPECT_EQ(error_of(file.bytes()), "f: written by an older fbleprof (format 1): record it again");
 }
 
-TEST(FileImage, EveryLengthOfHeaderIsRefusedOrRead) {
+TEST(FileImage, HeaderOfAnyLengthIsRefusedOrRead) {
   test::FileBuilder file;
   auto bytes = file.bytes();
   for (std::size_t length = 0; length < sizeof(format::Header); ++length) {
@@ -104,7 +104,7 @@ TEST(FileImage, EveryLengthOfHeaderIsRefusedOrRead) {
   EXPECT_EQ(error_of(bytes), "");
 }
 
-TEST(FileImage, SpaceInReserveIsNotRead) {
+TEST(FileImage, ReservedSpaceIsNotRead) {
   const TempDir dir;
   test::FileBuilder file;
   file.charge("a", {.cpu_ns = 1});

@@ -31,7 +31,7 @@ TEST(FitSums, SumThatJustFitsIsLeftAlone) {
   EXPECT_TRUE(profile.warnings().empty());
 }
 
-TEST(FitSums, HugeTimesOfADamagedFileAreCutWithAWarningThatSaysWhich) {
+TEST(FitSums, HugeTimesOfADamagedFileAreLimitedWithAWarning) {
   test::FileBuilder file;
   file.charge("a", {.cpu_ns = kHalf, .wall_ns = 1});
   file.charge("b", {.cpu_ns = kHalf, .wall_ns = 1});
@@ -45,7 +45,7 @@ TEST(FitSums, HugeTimesOfADamagedFileAreCutWithAWarningThatSaysWhich) {
             "figures are too low");
 }
 
-TEST(FitSums, HugeCallCountsAreCutOnEdgesAndNodesAlike) {
+TEST(FitSums, HugeCallCountsAreLimitedOnEdgesAndNodes) {
   test::FileBuilder file;
   file.calls("a", kHalf);
   file.calls("a b", kHalf);
@@ -59,7 +59,7 @@ TEST(FitSums, HugeCallCountsAreCutOnEdgesAndNodesAlike) {
   EXPECT_TRUE(test::holds(profile.warnings()[0], "calls adds up"));
 }
 
-TEST(FitSums, ThreadsOfADamagedFileAreCutToo) {
+TEST(FitSums, HugeValuesOfThreadsAreLimitedToo) {
   test::FileBuilder file;
   file.calls("a", 1);
   file.record<format::Thread>(file.current_thread())->lost_calls = kHalf;
@@ -72,7 +72,7 @@ TEST(FitSums, ThreadsOfADamagedFileAreCutToo) {
   EXPECT_TRUE(test::holds(profile.warnings()[0], "lost calls"));
 }
 
-TEST(FitSums, NodeThatAnImportChargesTooMuchIsToldOf) {
+TEST(FitSums, OverflowOfAnImportedNodeGivesAWarning) {
   ProfileBuilder builder;
   const MetricId cpu = builder.add_metric("cpu", "ns");
   const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
@@ -84,7 +84,7 @@ TEST(FitSums, NodeThatAnImportChargesTooMuchIsToldOf) {
   ASSERT_EQ(profile.warnings().size(), 1u);
 }
 
-TEST(FitSums, MaximaDoNotAddUp) {
+TEST(FitSums, MaximaAreNotSummed) {
   ProfileBuilder builder;
   const MetricId peak = builder.add_metric("peak", "bytes", Aggregation::kMax);
   const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));

@@ -58,7 +58,7 @@ TEST(Pack, NamesAreReadBack) {
   EXPECT_EQ(after->profile.nodes().count(), before->profile.nodes().count());
 }
 
-TEST(Pack, TwiceIsOnce) {
+TEST(Pack, PackingTwiceChangesNothing) {
   const auto read = read_bytes(sample_bytes(), "f");
   const auto once = pack(sample_bytes(), "f", with_names(read->profile));
   const auto twice = pack(*once, "f", read_bytes(*once, "f")->profile);

@@ -33,7 +33,7 @@ std::string tree_text(const Profile& profile, std::string_view metric) {
   return text;
 }
 
-TEST(Reader, TreeWithBackEdgeComesOutAsTheNotesSay) {
+TEST(Reader, TreeWithBackEdgeIsReadAsExpected) {
   FileBuilder file;  // a b b b c
   file.calls("a", 1);
   file.calls("a b", 1);
@@ -66,7 +66,7 @@ TEST(Reader, AddressesBecomeRelativeToTheirModule) {
   EXPECT_EQ(profile.sites().module[0], ModuleId(0));
 }
 
-TEST(Reader, AModuleLoadedTwiceIsOne) {
+TEST(Reader, AModuleLoadedTwiceIsMerged) {
   FileBuilder file;
   const auto first = file.module("/lib/p.so", 0x1000, 0x2000, 0x1000, "x");
   const auto second = file.module("/lib/p.so", 0x8000, 0x9000, 0x8000, "x");
@@ -80,7 +80,7 @@ TEST(Reader, AModuleLoadedTwiceIsOne) {
   }
 }
 
-TEST(Reader, ThreadsHaveATreeEach) {
+TEST(Reader, EachThreadHasItsTree) {
   FileBuilder file;
   file.thread("one", 11);
   file.charge("a", {.cpu_ns = 5});
@@ -95,7 +95,7 @@ TEST(Reader, ThreadsHaveATreeEach) {
   EXPECT_EQ(tree_text(profile, "cpu"), "[root] 0 .a 5 [root] 0 .b 7");
 }
 
-TEST(Reader, MetricsItNeverHeardOfAreRead) {
+TEST(Reader, UnknownMetricsAreRead) {
   FileBuilder file;
   file.metric("allocated", "bytes", format::Role::kAmount, format::MetricPlace::kValues,
               test::kFirstFreeWord);
@@ -110,7 +110,7 @@ TEST(Reader, MetricsItNeverHeardOfAreRead) {
   EXPECT_EQ(profile.find_metric("ticks")->values, nullptr);
 }
 
-TEST(Reader, ValuesThatABlockHasNoRoomForAreZero) {
+TEST(Reader, ValuesBeyondTheRowAreZero) {
   FileBuilder file;
   file.metric("newer", "ns", format::Role::kAmount, format::MetricPlace::kValues, 8);
   file.charge("a", {.cpu_ns = 2});
@@ -119,7 +119,7 @@ TEST(Reader, ValuesThatABlockHasNoRoomForAreZero) {
   EXPECT_EQ(result.profile.find_metric("newer")->value(NodeId(1)), 0u);
 }
 
-TEST(Reader, MetricsWithoutAPlaceOrNameOfTheirOwnAreDamage) {
+TEST(Reader, MetricsWithoutUniquePlaceAndNameAreDamage) {
   FileBuilder file;
   file.metric("evil", "ns", format::Role::kAmount, format::MetricPlace::kValues, test::kCpu);
   file.metric("cpu", "ns", format::Role::kAmount, format::MetricPlace::kValues, 7);
@@ -130,7 +130,7 @@ TEST(Reader, MetricsWithoutAPlaceOrNameOfTheirOwnAreDamage) {
   EXPECT_EQ(result.profile.find_metric("evil"), nullptr);
 }
 
-TEST(Reader, NodesWhoseParentIsLostAreKeptAsUnreadable) {
+TEST(Reader, NodesWithoutAParentAreKeptAsUnreadable) {
   FileBuilder file;
   const auto a = file.node("a");
   file.charge("a b", {.cpu_ns = 1});
@@ -143,7 +143,7 @@ TEST(Reader, NodesWhoseParentIsLostAreKeptAsUnreadable) {
   EXPECT_TRUE(test::holds(result.profile.warnings()[0], "damaged: there is no parent node"));
 }
 
-TEST(Reader, AThreadThatIsJustStartingIsNotThereYet) {
+TEST(Reader, AThreadThatIsStartingIsIgnored) {
   for (const bool is_tree_made : {true, false}) {
     FileBuilder file;
     file.charge("a", {.cpu_ns = 1});
@@ -169,7 +169,7 @@ TEST(Reader, ANodeThatIsItsOwnParentIsReadOnce) {
   EXPECT_EQ(tree_text(result.profile, "samples"), "[root] 0 .[unreadable] 0 ..a 0");
 }
 
-TEST(Reader, RefsOfTheWrongKindAreRefused) {
+TEST(Reader, ReferencesOfTheWrongKindAreRefused) {
   FileBuilder file;
   const auto node = file.node("a");
   file.record<format::Node>(node)->function = file.current_thread();
@@ -178,7 +178,7 @@ TEST(Reader, RefsOfTheWrongKindAreRefused) {
   EXPECT_EQ(tree_text(result.profile, "samples"), "[root] 0 .[unreadable] 0");
 }
 
-TEST(Reader, ABlockOfValuesIsOneNodesOnly) {
+TEST(Reader, ARowOfValuesBelongsToOneNode) {
   FileBuilder file;
   file.charge("a", {.cpu_ns = 5});
   const auto a = file.node("a"), b = file.node("b");
@@ -188,7 +188,7 @@ TEST(Reader, ABlockOfValuesIsOneNodesOnly) {
   EXPECT_EQ(tree_text(result.profile, "cpu"), "[root] 0 .b 5 .a 0");
 }
 
-// Something of everything.
+// A file with every kind of record.
 FileBuilder full_file() {
   FileBuilder file;
   const auto module = file.module("/lib/libx.so", 0x1000, 0x9000, 0, "id");
@@ -210,7 +210,7 @@ FileBuilder full_file() {
   return file;
 }
 
-TEST(Reader, EveryFlippedByteIsSurvived) {
+TEST(Reader, AnyFlippedByteIsTolerated) {
   const auto bytes = full_file().bytes();
   ASSERT_FALSE(read_bytes(bytes, "f")->damage.any());
   for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -238,7 +238,7 @@ std::size_t readable_nodes(const std::vector<std::byte>& bytes) {
   return count;
 }
 
-TEST(Reader, ADamagedHeadCostsItsRecordOnly) {
+TEST(Reader, ADamagedHeadLosesOnlyItsRecord) {
   FileBuilder file;
   for (int i = 0; i < 40; ++i) file.node("f" + std::to_string(i));
   const auto bytes = file.bytes();
@@ -258,7 +258,7 @@ TEST(Reader, ADamagedHeadCostsItsRecordOnly) {
   EXPECT_FALSE(damage.any());
 }
 
-TEST(Reader, EndedAndLiveAndKilledAreToldApart) {
+TEST(Reader, EndedLiveAndKilledProcessesAreDistinguished) {
   FileBuilder file;
   EXPECT_EQ(read(file).profile.processes()[0].state, ProcessState::kEnded);
   file.header().state = format::State::kFatal;

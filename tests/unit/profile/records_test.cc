@@ -1,4 +1,4 @@
-// Each thing that the file can hold, written and read back.
+// Each kind of record, written and read back.
 #include "profile/records.h"
 #include "analysis/default_metric.h"
 
@@ -25,7 +25,7 @@ ReadResult read(const FileBuilder& file) {
   return std::move(result).value();
 }
 
-TEST(Records, WhatIsPrivateUnfinishedOrZeroIsSkipped) {
+TEST(Records, PrivateUnfinishedAndZeroRecordsAreSkipped) {
   FileBuilder file;
   file.charge("a", {.cpu_ns = 1});
   file.zeros(5);
@@ -39,7 +39,7 @@ TEST(Records, WhatIsPrivateUnfinishedOrZeroIsSkipped) {
   EXPECT_EQ(result.profile.nodes().count(), 3u);
 }
 
-TEST(Records, NewerMinorVersionIsReadWithALineThatSaysWhatWasSkipped) {
+TEST(Records, NewerMinorVersionIsReadAndSkippedRecordsAreReported) {
   FileBuilder file;
   file.header().minor_version = format::kMinorVersion + 1;
   file.add(static_cast<Kind>(40), 64);
@@ -54,7 +54,7 @@ TEST(Records, NewerMinorVersionIsReadWithALineThatSaysWhatWasSkipped) {
                                               "); records skipped: 2 of kind 40, 1 of kind 41");
 }
 
-TEST(Records, LongerRecordOfANewerMinorVersionIsReadAsFarAsItIsKnown) {
+TEST(Records, KnownPartOfALongerRecordIsRead) {
   FileBuilder file;
   file.header().minor_version = format::kMinorVersion + 1;
   const auto text = file.string("longer");
@@ -95,7 +95,7 @@ TEST(Records, EveryKindOfFunctionHasNameFileLineColumnAndLanguage) {
   }
 }
 
-TEST(Records, DeeperContextsHaveANameOfTheirOwn) {
+TEST(Records, DeeperContextsHaveTheirOwnName) {
   FileBuilder file;
   file.header().depth_limit = 40;
   file.node("a [deeper] b");
@@ -104,7 +104,7 @@ TEST(Records, DeeperContextsHaveANameOfTheirOwn) {
   EXPECT_EQ(profile.processes()[0].depth_limit, 40u);
 }
 
-TEST(Records, MetricsSayRoleDefaultEstimateAndSign) {
+TEST(Records, MetricsHaveRoleDefaultEstimateAndSign) {
   FileBuilder file;
   file.metric("faults", "count", format::Role::kEvent, MetricPlace::kValues, 5,
               format::Aggregation::kSum, format::kMetricDefault);
@@ -125,7 +125,7 @@ TEST(Records, MetricsSayRoleDefaultEstimateAndSign) {
   EXPECT_EQ(static_cast<std::int64_t>(drift->value(NodeId(2))), -5);
 }
 
-TEST(Records, DefaultMetricIsThatOfTheClock) {
+TEST(Records, DefaultMetricFollowsTheClock) {
   FileBuilder file;
   file.charge("a", {.cpu_ns = 1, .wall_ns = 2});
   EXPECT_EQ(analysis::default_metric(read(file).profile)->name, "cpu");
@@ -136,7 +136,7 @@ TEST(Records, DefaultMetricIsThatOfTheClock) {
   EXPECT_EQ(analysis::default_metric(read(file).profile)->name, "calls");
 }
 
-TEST(Records, DerivedMetricIsWhatItsFormulaSays) {
+TEST(Records, DerivedMetricFollowsItsFormula) {
   FileBuilder file;
   file.metric("allocated", "bytes", format::Role::kAmount, MetricPlace::kValues, 5);
   file.metric("freed", "bytes", format::Role::kAmount, MetricPlace::kValues, 6);
@@ -155,7 +155,7 @@ TEST(Records, DerivedMetricIsWhatItsFormulaSays) {
   EXPECT_FALSE(profile.find_metric("traffic")->is_signed);
 }
 
-TEST(Records, MoreMetricsThanTheUsualBlockHoldsAreRead) {
+TEST(Records, MoreMetricsThanTheUsualRowHoldsAreRead) {
   FileBuilder file;
   file.header().row_bytes = 32 * 8;
   for (std::uint16_t word = test::kFirstFreeWord; word < 32; ++word) {
@@ -189,13 +189,13 @@ TEST(Records, LabelSetsOwnTrees) {
   EXPECT_EQ(profile.processes()[0].labels.size(), 1u);
 }
 
-TEST(Records, MachineOfTheAddressesIsKept) {
+TEST(Records, ArchitectureOfTheAddressesIsKept) {
   FileBuilder file;
   file.header().machine = 183;
   EXPECT_EQ(read(file).profile.processes()[0].machine, 183u);
 }
 
-TEST(Records, TreeEdgesAreInTheNodesTheyLeadTo) {
+TEST(Records, TreeEdgesAreStoredInTheirCallees) {
   FileBuilder file;
   file.calls("a b", 7, 0x4010);
   file.record<format::Node>(file.node("a b"))->flags = format::kEdgeByTailCall;
@@ -208,8 +208,8 @@ TEST(Records, TreeEdgesAreInTheNodesTheyLeadTo) {
   EXPECT_EQ(profile.sites().address[edges.site[2].index()], 0x4010u);
 }
 
-// A file is read in pieces: one that is larger than a piece is none the worse.
-TEST(Records, FileLargerThanTheWindowIsReadAsOneInMemoryIs) {
+// A file is read in pieces. One that is larger than a piece must give the same profile.
+TEST(Records, FileLargerThanTheWindowIsReadCompletely) {
   FileBuilder file;
   for (int i = 0; i < 6000; ++i) {
     file.charge("f" + std::to_string(i) + " g", {.cpu_ns = 1});
@@ -230,7 +230,7 @@ TEST(Records, FileLargerThanTheWindowIsReadAsOneInMemoryIs) {
   EXPECT_EQ(result->profile.edges().calls.wide(), expected.edges().calls.wide());
 }
 
-TEST(Records, FileThatGrewSinceItWasOpenedIsReadToItsNewEnd) {
+TEST(Records, FileThatGrewAfterOpeningIsReadToItsNewEnd) {
   FileBuilder file;
   file.charge("a", {.cpu_ns = 1});
   std::string name = (std::filesystem::temp_directory_path() / "fbleprof-XXXXXX").string();

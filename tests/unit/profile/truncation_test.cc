@@ -1,4 +1,4 @@
-// Files that lack their tail: a valid prefix is a profile.
+// Truncated files: a valid prefix is a profile.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -48,7 +48,7 @@ TEST(TruncatedFile, KeepsItsValidPrefix) {
   }
 }
 
-TEST(TruncatedFile, LosesOnlyTheNewestNodes) {
+TEST(TruncatedFile, LosesOnlyTheLastNodes) {
   FileBuilder file;
   file.charge("a", {.cpu_ns = 1});
   file.charge("a b", {.cpu_ns = 1});
@@ -64,7 +64,7 @@ TEST(TruncatedFile, LosesOnlyTheNewestNodes) {
   EXPECT_EQ(result->profile.threads().size(), 1u);
 }
 
-TEST(TruncatedFile, ThatIsWholeButForReservedSpaceIsNoDamage) {
+TEST(TruncatedFile, WithoutItsReservedSpaceIsComplete) {
   FileBuilder file = sample_file();
   auto bytes = file.bytes();
   bytes.resize(bytes.size() + 4096);

@@ -22,7 +22,7 @@ FileBuilder good_file() {
   return file;
 }
 
-// The invariants that do not hold.
+// The broken invariants.
 std::vector<std::string> broken(const FileBuilder& file) {
   auto image = FileImage::from_bytes(file.bytes(), "f");
   EXPECT_TRUE(image.ok());
@@ -33,7 +33,7 @@ std::vector<std::string> broken(const FileBuilder& file) {
   return names;
 }
 
-// Whether one of them is about that.
+// Whether one of them mentions the text.
 testing::AssertionResult contains(const std::vector<std::string>& names, std::string_view part) {
   std::string all;
   for (const std::string& name : names) all += name + "\n";
@@ -42,7 +42,7 @@ testing::AssertionResult contains(const std::vector<std::string>& names, std::st
 
 TEST(Verify, GoodFilePassesEveryCheck) { EXPECT_TRUE(broken(good_file()).empty()); }
 
-TEST(Verify, TimeThatIsNotOnTheClockIsFound) {
+TEST(Verify, TimeThatDiffersFromTheClockIsFound) {
   FileBuilder file = good_file();
   file.value("a b", test::kCpu) += 1;
   EXPECT_TRUE(contains(broken(file), "add up to its clock"));
@@ -54,13 +54,13 @@ TEST(Verify, LostSampleIsFound) {
   EXPECT_TRUE(contains(broken(file), "every sample"));
 }
 
-TEST(Verify, PairTwiceOnAPathIsFound) {
+TEST(Verify, RepeatedPairOnAPathIsFound) {
   FileBuilder file = good_file();
   file.node("x y x y");
   EXPECT_TRUE(contains(broken(file), "stands twice"));
 }
 
-TEST(Verify, PairsBelowDeeperCanBeThoseOfThePathAbove) {
+TEST(Verify, PairsBelowDeeperMayRepeatThePathAbove) {
   FileBuilder file = good_file();
   file.node("x y [deeper] x y");
   EXPECT_TRUE(broken(file).empty());
@@ -76,7 +76,7 @@ TEST(Verify, BackEdgeToTheWrongOccurrenceIsFound) {
   EXPECT_TRUE(contains(broken(file), "back edge"));
 }
 
-TEST(Verify, TailEdgeElsewhereIsFound) {
+TEST(Verify, MisplacedTailEdgeIsFound) {
   FileBuilder file = good_file();
   file.tail("a b", "a b b", 1);
   EXPECT_TRUE(contains(broken(file), "tail edge"));
@@ -90,7 +90,7 @@ TEST(Verify, WrongDepthAndCountsAreFound) {
   EXPECT_TRUE(contains(broken(file), "header counts"));
 }
 
-TEST(Verify, TruncatedFileSaysSo) {
+TEST(Verify, TruncatedFileIsFound) {
   FileBuilder file = good_file();
   auto bytes = file.bytes();
   bytes.resize(bytes.size() - 32);

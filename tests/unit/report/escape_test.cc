@@ -5,12 +5,12 @@
 namespace fbleprof::report {
 namespace {
 
-TEST(Escape, TextOfAllLanguagesStays) {
+TEST(Escape, TextOfAnyLanguageIsKept) {
   EXPECT_EQ(escape("operator<< <int>"), "operator<< <int>");
   EXPECT_EQ(escape("größe 関数 🙂"), "größe 関数 🙂");
 }
 
-TEST(Escape, ControlAndAnsiSequencesAreShownNotSent) {
+TEST(Escape, ControlAndAnsiSequencesAreEscaped) {
   EXPECT_EQ(escape("\x1b[31mred"), "\\x1b[31mred");
   EXPECT_EQ(escape("a\nb\tc\r\x7f"), "a\\nb\\tc\\x0d\\x7f");
   EXPECT_EQ(escape(std::string_view("a\0b", 3)), "a\\x00b");
@@ -19,12 +19,12 @@ TEST(Escape, ControlAndAnsiSequencesAreShownNotSent) {
             "\\x9b31m");  // CSI in one byte, as UTF-8
 }
 
-TEST(Escape, BidirectionalAndInvisibleCharactersAreShown) {
+TEST(Escape, BidirectionalAndInvisibleCharactersAreEscaped) {
   EXPECT_EQ(escape("a\u202eb"), "a\\u202eb");
   EXPECT_EQ(escape("a\u2066b\u200bc\ufeff"), "a\\u2066b\\u200bc\\ufeff");
 }
 
-TEST(Escape, BytesThatAreNoUtf8AreShown) {
+TEST(Escape, InvalidUtf8IsEscaped) {
   EXPECT_EQ(escape("a\xff"
                    "b"),
             "a\\xffb");

@@ -32,26 +32,26 @@ TEST(Gate, LimitsAreExact) {
   EXPECT_EQ(check("0 cpu"), "");
 }
 
-TEST(Gate, DirectionCounts) {
+TEST(Gate, SignSelectsGrowthOrShrinkage) {
   EXPECT_EQ(check("+0 cpu in io"), "");
   EXPECT_NE(check("-4% cpu in io"), "");
   EXPECT_NE(check("4% cpu in io"), "");
   EXPECT_EQ(check("-0 cpu in parse"), "");
 }
 
-TEST(Gate, CallsAreThoseOfTheFunctionItself) {
+TEST(Gate, CallLimitsApplyToTheFunctionItself) {
   EXPECT_EQ(check("+0 calls in parse"),
             "failed: +0 calls in parse: calls self in parse 2 -> 3 (+1, +50.00%)");
   EXPECT_TRUE(test::holds(check("+0 calls dominated in parse"), "11 -> 12"));
   EXPECT_EQ(check("0 calls in lex"), "");
 }
 
-TEST(Gate, NormalisedBaseIsScaledButNotItsCalls) {
+TEST(Gate, NormalizedBaseIsScaledExceptItsCalls) {
   EXPECT_NE(check("+0 calls in parse", true), "");
   EXPECT_EQ(check("0 cpu", true), "");
 }
 
-TEST(Gate, MistakesAreNoPass) {
+TEST(Gate, InvalidRulesDoNotPass) {
   for (const char* rule : {"", "x", "5", "5x cpu", "+% cpu", "5% cpu parse", "5% cpu in",
                            "99999999999999999999 cpu"}) {
     EXPECT_EQ(check(rule), "bad rule") << rule;

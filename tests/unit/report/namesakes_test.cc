@@ -56,30 +56,30 @@ std::vector<std::string> names_in(const std::string& table) {
 
 using Texts = std::vector<std::string>;
 
-TEST(Namesakes, ModuleTellsFunctionsOfOneNameApart) {
+TEST(Namesakes, FunctionsOfOneNameAreDistinguishedByModule) {
   EXPECT_EQ(names_in(self_text({{"helper", "/lib/libfoo.so", "", 16},
                                 {"helper", "/lib/libbar.so", "", 16},
                                 {"other", "/lib/libbar.so", "", 32}})),
             (Texts{"helper [libfoo.so]", "helper [libbar.so]", "other"}));
 }
 
-TEST(Namesakes, OfOneModuleTheFileDoes) {
+TEST(Namesakes, FunctionsOfOneModuleAreDistinguishedByFile) {
   EXPECT_EQ(names_in(self_text(
                 {{"helper", "/bin/x", "/src/a.c", 16}, {"helper", "/bin/x", "/src/b.c", 32}})),
             (Texts{"helper [a.c]", "helper [b.c]"}));
 }
 
-TEST(Namesakes, ElseTheAddressDoes) {
+TEST(Namesakes, OtherwiseFunctionsAreDistinguishedByAddress) {
   EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "/bin/x", "", 32}})),
             (Texts{"helper [x+0x10]", "helper [x+0x20]"}));
 }
 
-TEST(Namesakes, OneWithoutAModuleIsLeftAsItIs) {
+TEST(Namesakes, FunctionWithoutAModuleHasNoSuffix) {
   EXPECT_EQ(names_in(self_text({{"helper", "/bin/x", "", 16}, {"helper", "", "", 0}})),
             (Texts{"helper [x]", "helper"}));
 }
 
-TEST(Namesakes, NarrowTableCutsTheNameAndKeepsTheModule) {
+TEST(Namesakes, NarrowTableShortensTheNameAndKeepsTheModule) {
   const Texts names = names_in(self_text({{"a_helper_of_a_very_long_name", "/lib/a.so", "", 16},
                                           {"a_helper_of_a_very_long_name", "/lib/b.so", "", 16}},
                                          70));
@@ -88,13 +88,13 @@ TEST(Namesakes, NarrowTableCutsTheNameAndKeepsTheModule) {
   EXPECT_TRUE(names[1].ends_with("[b.so]")) << names[1];
 }
 
-TEST(Namesakes, FunctionThatNeedsNoMarkInOneTableHasNone) {
+TEST(Namesakes, FunctionUniqueInOneTableHasNoSuffix) {
   const auto profile = test::profile_of("main a = 1\n");
   const FunctionId main = profile.nodes().function[1];
   EXPECT_EQ(report::Names(profile).marked({main, main}).fit(main, 0), "main");
 }
 
-TEST(Names, ThoseThatShorteningMakesEqualShowWhereTheyDiffer) {
+TEST(Names, NamesMadeEqualByShorteningShowTheirDifference) {
   EXPECT_EQ(
       names_in(self_text({{"std::Table<std::pair<int, int>, A>::rehash(int)", "/bin/x", "", 16},
                           {"std::Table<std::pair<int, int>, B>::rehash(int)", "/bin/x", "", 32}},

@@ -18,7 +18,7 @@ using transform::outline;
 constexpr const char* kRun =
     "a b = 5\na b -> 3\na b ~> a : 2\nthread worker\nw x = 3\nw x y = 1\nw -> 4\n";
 
-TEST(Outline, HoldsNoNodesAndKeepsTheFigures) {
+TEST(Outline, HasNoNodesAndTheSameFigures) {
   const auto whole = profile_of(kRun);
   const auto outlined = outline(whole);
   EXPECT_EQ(outlined.nodes().count(), 0u);
@@ -32,7 +32,7 @@ TEST(Outline, HoldsNoNodesAndKeepsTheFigures) {
   EXPECT_EQ(tree_total(outlined, outlined.find_metric("cpu"), outlined.trees()[1]), 4u);
 }
 
-TEST(Outline, ViewsOfRunsAreTheSame) {
+TEST(Outline, ViewsOfRunsDoNotChange) {
   const auto runs = [](bool outlined) {
     std::vector<profile::Profile> all;
     for (int i = 0; i < 3; ++i) {

@@ -28,7 +28,7 @@ std::string shown(std::string_view view, std::string value = {}, const Look& loo
   return test::shown(view, text, look, std::move(value));
 }
 
-TEST(PathText, RepeatsHaveAStarAndTheMiddleIsLeftOut) {
+TEST(PathText, RepetitionsHaveAStarAndTheMiddleIsElided) {
   const auto profile = profile_of("a b c b d e e f = 1\n");
   const Names names(profile);
   const auto path = analysis::path_to(profile, profile::NodeId(profile.nodes().count() - 1));
@@ -41,7 +41,7 @@ TEST(PathText, RepeatsHaveAStarAndTheMiddleIsLeftOut) {
   }
 }
 
-TEST(PathText, PathsThatWouldLookAlikeShowWhereTheyDiffer) {
+TEST(PathText, SimilarPathsShowTheirDifference) {
   const auto profile =
       profile_of("m one b c d e f g h i leaf = 1\nm two b c d e f g h i leaf = 1\n");
   const auto end = [&](std::size_t node) {
@@ -69,7 +69,7 @@ TEST(PathText, NamesThatShorteningMakesEqualShowWhereTheyDiffer) {
   EXPECT_TRUE(test::holds(texts[1], "[char]")) << texts[1];
 }
 
-TEST(PathText, ALongCircleThatTellsPathsApartLeavesTheLastName) {
+TEST(PathText, ALongDistinguishingCycleKeepsTheLastName) {
   const auto profile = profile_of(
       "m a b c d e f g one a b c d e f g one leaf = 1\n"
       "m a b c d e f g two a b c d e f g two leaf = 1\n");
@@ -95,7 +95,7 @@ TEST(PathText, ALongCircleThatTellsPathsApartLeavesTheLastName) {
   }
 }
 
-TEST(CliqueLabel, AShortNameLeavesItsRoomToALongOne) {
+TEST(CliqueLabel, ShortNamesLeaveRoomForLongOnes) {
   constexpr const char* kLong = "a_name_that_is_forty_two_characters_long_x";
   const auto profile = profile_of(std::string("f ") + kLong + " f " + kLong + " = 1\n");
   analysis::Clique clique;
@@ -106,7 +106,7 @@ TEST(CliqueLabel, AShortNameLeavesItsRoomToALongOne) {
   EXPECT_EQ(clique_label(Names(profile), clique, 60), std::string("(f, ") + kLong + ")*");
 }
 
-TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {
+TEST(SequenceView, ShowsCallersAndCalleesOfEachStep) {
   constexpr const char* kSteps = "even,odd";
   EXPECT_EQ(shown("path", kSteps, csv()),
             "part,name,calls,cost,kind,cost_is_bound,calls_are_about,sampled\n"
@@ -124,31 +124,31 @@ TEST(SequenceView, TellsWhatGoesInAndOutOfEachStep) {
   EXPECT_TRUE(test::holds(text, "cpu 1.00 us in all"));
 }
 
-TEST(SequenceView, NamesCanHoldCommasInTheirLists) {
+TEST(SequenceView, NamesCanContainCommasInBrackets) {
   constexpr const char* kSteps = "f<a,b>(c,d), g";
   EXPECT_TRUE(test::holds(shown("path", kSteps, csv(), "f<a,b>(c,d) g = 1\n"), "step,g,0,1,call"));
 }
 
-TEST(SequenceView, BracketThatIsNotClosedHoldsNoCommas) {
+TEST(SequenceView, UnclosedBracketDoesNotProtectCommas) {
   constexpr const char* kSteps = "f<*,operator->, g";
   EXPECT_TRUE(
       test::holds(shown("path", kSteps, csv(), "f<a,b>(c) operator-> g = 1\n"), "step,g,0,1,call"));
 }
 
-TEST(SequenceView, NameThatWasLikelyMeantIsOffered) {
+TEST(SequenceView, SimilarNameIsSuggested) {
   constexpr const char* kSteps = "main,Spin";
   EXPECT_EQ(shown("path", kSteps, {}, "main geo::spin = 1\n"),
             "--path: \"Spin\" names no function of this profile: did you mean \"geo::spin\"?");
 }
 
-TEST(SequenceView, NameThatIsNotThereIsAnError) {
+TEST(SequenceView, UnknownNameIsAnError) {
   constexpr const char* kSteps = "even,nope";
   EXPECT_EQ(shown("path", kSteps),
             "--path: \"nope\" names no function of this profile: see --self for the names; "
             "separate them by commas");
 }
 
-TEST(CliqueView, MembersAreInsideTheirClique) {
+TEST(CliqueView, MembersAreListedBelowTheirClique) {
   EXPECT_EQ(shown("cliques", "whole"),
             "(odd, even)*\n"
             "1.00 us (100.0%)   self 600 ns (60.0%)   entered 10, 100 ns each\n"
@@ -157,7 +157,7 @@ TEST(CliqueView, MembersAreInsideTheirClique) {
             "200 ns        400 ns  60.0%               70  odd\n"
             "400 ns             0  40.0%       10      30  even\n"
             "\n"
-            "a clique's cost is that of the paths that enter it: its entry's\n"
+            "the cost of a clique is the cost of the paths that enter it\n"
             "≥ at least: deeper recursion is folded\n"
             "cpu 1.00 us in all\n");
   EXPECT_EQ(shown("cliques", "whole", csv()),
@@ -168,12 +168,12 @@ TEST(CliqueView, MembersAreInsideTheirClique) {
             "0,member,even,mutual,1,400,400,0,1000,10,30,3,1\n");
 }
 
-TEST(CliqueView, NoRecursionIsSaid) {
+TEST(CliqueView, NoRecursionIsReported) {
   const std::string text = shown("cliques", "whole", {}, "a b = 1\n");
   EXPECT_TRUE(test::holds(text, "no recursion"));
 }
 
-TEST(CliqueContextView, CallsStandWithTheChainAboveThem) {
+TEST(CliqueContextView, CallsAreShownWithTheChainAboveThem) {
   EXPECT_EQ(shown("cliques", "context", csv()),
             "chain,caller,callee,calls,cost,kind\n"
             "main,main,even,10,1000,call\n"
@@ -183,7 +183,7 @@ TEST(CliqueContextView, CallsStandWithTheChainAboveThem) {
             "\"main → (odd, even)*\",even,leaf,3,0,tail\n");
 }
 
-TEST(HotView, EndsWhereItForks) {
+TEST(HotView, EndsAtTheFirstFork) {
   EXPECT_EQ(shown("hot", {}, csv(), "m a b = 10\nm a b x = 30\nm a b y = 29\nm c = 5\n"),
             "part,depth,name,total,self,calls,total_is_bound,sampled\n"
             "path,1,m,74,0,0,0,0\n"
@@ -217,7 +217,7 @@ TEST(Overview, FitsAScreenWhateverTheProfile) {
   EXPECT_TRUE(test::holds(out, "… 6 more (--summary)")) << out;
 }
 
-TEST(Overview, SaysThatNothingWasLost) {
+TEST(Overview, ReportsThatNothingWasLost) {
   const std::string out = shown("overview");
   EXPECT_TRUE(test::holds(out, "lost       nothing")) << out;
   EXPECT_TRUE(test::holds(out, "100.0%  mutual, depth ≥3: (odd, even)*")) << out;

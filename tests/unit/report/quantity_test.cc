@@ -13,7 +13,7 @@ TEST(Quantity, TimesHaveThreeDigitsAndAUnitThatFits) {
   EXPECT_EQ(quantity(123'456'789'000, "ns"), "123 s");
 }
 
-TEST(Quantity, AskedUnitIsObeyedWhereItFits) {
+TEST(Quantity, RequestedUnitIsUsedWhereItFits) {
   EXPECT_EQ(quantity(1'234'567, "ns", "ms"), "1.235 ms");
   EXPECT_EQ(quantity(100'000, "ns", "ms"), "0.100 ms");
   EXPECT_EQ(quantity(12'345, "ns", "ms"), "0.0123 ms");
@@ -27,20 +27,20 @@ TEST(Quantity, AskedUnitIsObeyedWhereItFits) {
   EXPECT_TRUE(is_known_unit("GiB"));
 }
 
-TEST(Quantity, CountsAreGrouped) {
+TEST(Quantity, CountsHaveThousandsSeparators) {
   EXPECT_EQ(count(0), "0");
   EXPECT_EQ(count(999), "999");
   EXPECT_EQ(count(1000), "1,000");
   EXPECT_EQ(count(18446744073709551615u), "18,446,744,073,709,551,615");
 }
 
-TEST(Quantity, OneOfAThingIsNoPlural) {
+TEST(Quantity, ACountOfOneIsSingular) {
   EXPECT_EQ(counted(1, "call"), "1 call");
   EXPECT_EQ(counted(1000, "call"), "1,000 calls");
   EXPECT_EQ(counted(0, "process"), "0 processes");
 }
 
-TEST(Quantity, PercentOfNothingIsNoNumber) {
+TEST(Quantity, PercentOfZeroIsNotANumber) {
   EXPECT_EQ(percent(1, 3), "33.3%");
   EXPECT_EQ(percent(0, 0), "-");
 }

@@ -26,12 +26,12 @@ std::size_t fields(std::string_view line) {
   return count;
 }
 
-// Views of code read files; the integration tests run those.
+// Views of code read files; integration tests run them.
 bool can_be_shown(const View& view) {
   return view.show != nullptr && view.topic != View::Topic::kCode;
 }
 
-TEST(Registry, EveryViewSaysWhatItIs) {
+TEST(Registry, EveryViewDescribesItself) {
   std::set<std::string_view> names;
   for (const View& view : views()) {
     EXPECT_TRUE(names.insert(view.name).second) << view.name;
@@ -62,7 +62,7 @@ TEST(Registry, EveryViewIsShownInEveryFormat) {
   }
 }
 
-TEST(Registry, EveryExporterWritesSomething) {
+TEST(Registry, EveryExporterWritesOutput) {
   const auto profile = test::profile_of(kText);
   const Export input{profile, *profile.find_metric("cpu")};
   for (const Exporter& exporter : exporters()) {

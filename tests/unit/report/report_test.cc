@@ -1,4 +1,4 @@
-// The whole way: command line and files to text.
+// From command line and files to text.
 #include "report/cli/report.h"
 
 #include <gtest/gtest.h>
@@ -73,8 +73,8 @@ TEST_F(ReportTest, SeveralFilesAreSummedAndSplit) {
   EXPECT_TRUE(test::holds(out, "6.00 us             24"));
 }
 
-// Time that an older recorder charged under the clock of ticks is no measure of it.
-TEST_F(ReportTest, ClockOfTicksShowsTicksElseCalls) {
+// Time charged by an older recorder under the ticks clock is not shown.
+TEST_F(ReportTest, TicksClockShowsTicksOrElseCalls) {
   test::FileBuilder file;
   file.header().clock = format::Clock::kTicks;
   file.charge("main work", {.cpu_ns = 3000, .samples = 1});
@@ -103,7 +103,7 @@ TEST_F(ReportTest, AllMetricsCanBeShown) {
             "calls");
 }
 
-TEST_F(ReportTest, RunsAreToldApartByWhatTheirProfilesSay) {
+TEST_F(ReportTest, RunsAreDistinguishedByTheirProfiles) {
   EXPECT_TRUE(
       test::holds(text({"--by", "label:release", "--format", "csv", "%1", "%2"}), "7,12000,12000"));
   EXPECT_TRUE(
@@ -122,7 +122,7 @@ TEST_F(ReportTest, SelectionIsReported) {
   EXPECT_TRUE(test::holds(out, "kept 4.00 us of 8.00 us cpu (50.0%)"));
 }
 
-TEST_F(ReportTest, EveryViewGoesThroughTheFiltersAndSaysWhatIsKept) {
+TEST_F(ReportTest, EveryViewAppliesFiltersAndReportsWhatIsKept) {
   const std::string kept = "kept 4.00 us of 8.00 us cpu (50.0%)";
   for (const std::vector<std::string>& view :
        std::vector<std::vector<std::string>>{{},
@@ -160,7 +160,7 @@ TEST_F(ReportTest, SummaryForProgramsIsFlat) {
   EXPECT_STREQ(json["notes"][0].GetString(), "a remark");
 }
 
-TEST_F(ReportTest, SummaryOfSeveralListsThem) {
+TEST_F(ReportTest, SummaryListsSeveralProfiles) {
   rapidjson::Document json;
   json.Parse(text({"--summary", "--format", "json", "%1", "%2"}).c_str());
   ASSERT_FALSE(json.HasParseError());
@@ -169,7 +169,7 @@ TEST_F(ReportTest, SummaryOfSeveralListsThem) {
   EXPECT_EQ(json["samples"].GetInt(), 9);
 }
 
-TEST_F(ReportTest, EveryViewSpeaksJson) {
+TEST_F(ReportTest, EveryViewWritesJson) {
   for (const char* view :
        {"--self", "--dominated", "--edges", "--threads", "--verify", "--summary", "--call-sites"}) {
     rapidjson::Document json;
@@ -198,7 +198,7 @@ TEST_F(ReportTest, EveryViewSpeaksJson) {
   EXPECT_EQ(json["blocks"].Size(), 3u);
 }
 
-TEST_F(ReportTest, VerifyTellsByStatus) {
+TEST_F(ReportTest, VerifySetsTheExitStatus) {
   auto good = run({"--verify", "%1"});
   ASSERT_TRUE(good.ok());
   EXPECT_FALSE(good->broken) << good->text;
@@ -217,7 +217,7 @@ TEST_F(ReportTest, TruncatedFileIsShownWithOneWarning) {
   EXPECT_TRUE(test::holds(report->text, "work"));
 }
 
-TEST_F(ReportTest, MistakesOnTheCommandLineAreOneClearLine) {
+TEST_F(ReportTest, CommandLineErrorsAreOneClearLine) {
   EXPECT_EQ(text({"--self", "--edges", "%1"}),
             "fble-prof-report: --self and --edges are two views: take one: see fble-prof-report "
             "--help");
@@ -243,7 +243,7 @@ TEST_F(ReportTest, MistakesOnTheCommandLineAreOneClearLine) {
   }
 }
 
-TEST_F(ReportTest, HelpTeachesByExample) { EXPECT_TRUE(test::holds(help_text(), "Examples:")); }
+TEST_F(ReportTest, HelpHasExamples) { EXPECT_TRUE(test::holds(help_text(), "Examples:")); }
 
 }  // namespace
 }  // namespace fbleprof::report

@@ -28,7 +28,7 @@ TEST(FunctionView, CsvHasRawNumbers) {
             "main,0,1000,0,0,0,,,0\n");
 }
 
-TEST(FunctionView, SortAndTopAreObeyed) {
+TEST(FunctionView, SortAndTopAreApplied) {
   Look look = csv();
   look.sort = "name";
   look.top = 1;
@@ -37,7 +37,7 @@ TEST(FunctionView, SortAndTopAreObeyed) {
             "a,300,400,3,0,0,,,0\n");
 }
 
-TEST(FunctionView, TextSaysWhatPercentagesAreOf) {
+TEST(FunctionView, TextNamesTheBasisOfPercentages) {
   Look look;
   look.top = 2;
   EXPECT_EQ(shown("self", look),
@@ -56,7 +56,7 @@ TEST(FunctionView, FilteredProfileSaysHowMuchWasKept) {
             "kept 250 ns of 1.00 us cpu (25.0%); percentages are of what is kept");
 }
 
-TEST(PairView, CsvTellsCallsFromTailCalls) {
+TEST(PairView, CsvDistinguishesCallsFromTailCalls) {
   EXPECT_EQ(shown("edges", csv()),
             "caller,callee,calls,cost,kind,cost_is_bound,by_tail_call,sampled\n"
             "[root],main,0,1000,call,0,0,0\n"
@@ -72,7 +72,7 @@ TEST(PairView, TextShowsBothNames) {
   EXPECT_TRUE(test::holds(text, "a ⇒ b"));
 }
 
-TEST(BlockView, BothSidesWithSelf) {
+TEST(BlockView, ShowsCallersCalleesAndSelf) {
   EXPECT_EQ(shown("block", Look(), "a"),
             "a\n"
             "self 300 ns (30.0%)   dominated 400 ns (40.0%)   calls 3   per call 133 ns\n"
@@ -101,12 +101,12 @@ TEST(BlockView, BothSidesWithSelf) {
             "a,path,main → a,3,400,context,0,0\n");
 }
 
-TEST(BlockView, NameThatIsNotThereIsAnError) {
+TEST(BlockView, UnknownNameIsAnError) {
   EXPECT_TRUE(test::holds(shown("block", Look(), "nope"), "names no function"));
 }
 
-// What a spreadsheet takes for a formula must not run.
-TEST(Csv, NamesThatLookLikeFormulasAreTexts) {
+// Text that a spreadsheet takes for a formula must not run.
+TEST(Csv, NamesThatLookLikeFormulasAreQuoted) {
   EXPECT_EQ(csv_field("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
   EXPECT_EQ(csv_field("+a,b"), "\"'+a,b\"");
   EXPECT_EQ(csv_field("a=b"), "a=b");

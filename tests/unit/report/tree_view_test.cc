@@ -33,6 +33,15 @@ TEST(TreeView, ALongTreeHidesItsSmallestBranchesUntilItFitsAScreen) {
   EXPECT_TRUE(test::holds(tree(text, {.all = true}), "f59"));
 }
 
+TEST(TreeView, NamesMadeEqualByShorteningShowTheirDifference) {
+  const std::string out = tree(
+      "main std::Table<std::pair<int,int>,Less>::rehash(int) = 60\n"
+      "main std::Table<std::pair<int,int>,Greater>::rehash(int) = 40\n",
+      {.width = 80, .min_percent = 0.5});
+  EXPECT_TRUE(test::holds(out, "rehash(…) [Less]"));
+  EXPECT_TRUE(test::holds(out, "rehash(…) [Greater]"));
+}
+
 TEST(TreeView, ContextsRecursionAndTailCalls) {
   EXPECT_EQ(tree("main = 100000000\n"
                  "main -> 1\n"
@@ -55,7 +64,7 @@ TEST(TreeView, ContextsRecursionAndTailCalls) {
             "cpu 1.00 s in all\n");
 }
 
-TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
+TEST(TreeView, HiddenBranchesAndLongChainsAreReported) {
   const std::string text =
       "main a b c d e work = 9890\nmain a b x = 20\nmain t1 = 30\nmain t2 = 30\nmain t3 u = 30\n";
   EXPECT_EQ(
@@ -77,13 +86,13 @@ TEST(TreeView, TinyBranchesAndLongRunsAreHiddenAndSaidToBe) {
   EXPECT_FALSE(test::holds(whole, "Hidden"));
 }
 
-TEST(TreeView, ContextsWithoutAnyCostAreSaidToBe) {
+TEST(TreeView, ContextsWithoutCostAreReported) {
   const std::string text = tree("main a -> 3\nmain b -> 2\n");
   EXPECT_TRUE(test::holds(text, "cpu 0 in all.  Hidden: 3 contexts without any cpu (--all)\n"))
       << text;
 }
 
-TEST(TreeView, DepthCutsAndSaysHowMuch) {
+TEST(TreeView, DepthLimitReportsHiddenContexts) {
   Look look{.min_percent = 0.5};
   look.depth = 2;
   const std::string text = tree("a b c = 5\na b d = 5\n", look);
@@ -92,7 +101,7 @@ TEST(TreeView, DepthCutsAndSaysHowMuch) {
   EXPECT_FALSE(test::holds(text, "└─ c"));
 }
 
-// What the drawing says: a line "parent>child" for each, runs unfolded.
+// The calls that the drawing shows: a line "parent>child" for each, chains expanded.
 std::vector<std::string> pairs_drawn(const std::string& drawing) {
   std::vector<std::string> pairs, above;  // `above`: by column of the branch, the last name there
   std::istringstream lines(drawing);
@@ -100,7 +109,7 @@ std::vector<std::string> pairs_drawn(const std::string& drawing) {
   std::getline(lines, line);
   const std::size_t begin = line.find("context");
   while (std::getline(lines, line) && !line.starts_with("cpu")) {
-    // Past the figures, whose columns are all ASCII.
+    // After the figures, whose columns are all ASCII.
     std::string_view text = std::string_view(line).substr(begin);
     std::size_t level = 0;
     for (const std::string_view branch : {"│  ", "   ", "├─ ", "└─ "}) {
@@ -131,8 +140,8 @@ std::vector<std::string> pairs_drawn(const std::string& drawing) {
   return pairs;
 }
 
-TEST(TreeView, WhatHangsFromALineIsCalledByIt) {
-  // Random trees of distinct names, in which long runs are common.
+TEST(TreeView, LinesAreCalledByTheLineTheyHangFrom) {
+  // Random trees of distinct names with many long chains.
   std::mt19937 random(11);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::string> paths{"n0"};
@@ -149,7 +158,7 @@ TEST(TreeView, WhatHangsFromALineIsCalledByIt) {
     Look look{.min_percent = 0};
     look.width = 0;
     EXPECT_EQ(pairs_drawn(tree(text, look)), expected) << text << tree(text, look);
-    // Nor does what is left out change it.
+    // Hidden branches do not change it either.
     look.min_percent = 1;
     for (const std::string& pair : pairs_drawn(tree(text, look))) {
       if (pair.find("…") != std::string::npos) continue;
@@ -178,13 +187,13 @@ TEST(TreeView, EveryLineFitsTheWidth) {
   }
 }
 
-TEST(TreeView, NoLineHoldsMoreThanALineOfANameFullOfTricks) {
+TEST(TreeView, HostileNamesFillAtMostOneLine) {
   const std::string out = tree("evil\x1b[2J = 1\n");
   EXPECT_EQ(out.find('\x1b'), std::string::npos);
   EXPECT_TRUE(test::holds(out, "evil\\x1b[2J"));
 }
 
-TEST(TreeView, ColourIsOnlyThereWhenAskedFor) {
+TEST(TreeView, ColourIsUsedOnlyOnRequest) {
   Look look{.min_percent = 0.5};
   look.colour = true;
   EXPECT_TRUE(test::holds(tree("a = 1\n", look), "\x1b["));
@@ -215,7 +224,7 @@ TEST(TreeView, JsonNamesParentsAndEdges) {
             "\"edges\":[{\"from\":1,\"to\":1,\"kind\":\"back\",\"calls\":3,\"sampled\":false}]}\n");
 }
 
-TEST(TreeView, DeepTreesNeedNoDeepStack) {
+TEST(TreeView, DeepTreesDoNotNeedADeepStack) {
   std::string path, text;
   for (int i = 0; i < 3000; ++i) path += "f" + std::to_string(i) + " ";
   text = path + "= 5\n";

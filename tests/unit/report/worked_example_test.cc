@@ -1,4 +1,4 @@
-// The worked example of docs/FILE_FORMAT.md is a file that can be written, and read as it says.
+// The worked example of docs/FILE_FORMAT.md can be written and is read as described.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ bool is_nothing(const std::string& word) {
   return word.ends_with("=0") || word.ends_with("=0x0") || word.ends_with("=\"\"");
 }
 
-// The lines of --raw but those of the header, without fields that are 0 or empty.
+// The lines of --raw except the header's, without fields that are 0 or empty.
 std::vector<std::string> raw_lines(const profile::FileImage& image) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::tmpfile(), std::fclose);
   find_view("raw")->print(image, out.get());
@@ -63,7 +63,7 @@ std::vector<std::string> documented_lines() {
   return lines;
 }
 
-TEST(FileFormatDocument, ExampleIsWhatAFileHolds) {
+TEST(FileFormatDocument, ExampleMatchesAWrittenFile) {
   const auto file = example();
   const auto image = profile::FileImage::from_bytes(file.bytes(), "example");
   ASSERT_TRUE(image.ok());

@@ -11,7 +11,7 @@ TEST(Demangle, NamesCxxFunctionsWithTheirParameters) {
             "std::vector<int, std::allocator<int> >::size() const");
 }
 
-TEST(Demangle, LeavesCNamesAlone) {
+TEST(Demangle, DoesNotChangeCNames) {
   EXPECT_EQ(demangle("main"), "main");
   EXPECT_EQ(demangle(""), "");
   EXPECT_EQ(demangle("_start"), "_start");
@@ -19,14 +19,14 @@ TEST(Demangle, LeavesCNamesAlone) {
   EXPECT_EQ(demangle("i"), "i");  // not the mangling of "int"
 }
 
-TEST(Demangle, TakesTheSuffixOfClonesOff) {
+TEST(Demangle, RemovesCloneSuffixes) {
   EXPECT_EQ(demangle("_Z3foov.cold"), "foo()");
   EXPECT_EQ(demangle("_Z3foov.constprop.0.isra.1.cold"), "foo()");
   EXPECT_EQ(demangle("parse.part.0"), "parse");
   EXPECT_EQ(demangle("parse.llvm.1234567"), "parse");
 }
 
-TEST(Demangle, KeepsDotsThatAreNames) {
+TEST(Demangle, KeepsDotsThatBelongToNames) {
   EXPECT_EQ(demangle("main.main"), "main.main");
   EXPECT_EQ(demangle("runtime.goexit.abi0"), "runtime.goexit.abi0");
   EXPECT_EQ(demangle("counter.0"), "counter.0");
@@ -46,8 +46,8 @@ TEST(Demangle, ReadsRust) {
   EXPECT_EQ(demangle("_RNvC6_123foo3bar"), "123foo::bar");
 }
 
-TEST(Demangle, StopsBombs) {
-  // Each step doubles what stands before it: written out this would take 2^60 bytes.
+TEST(Demangle, LimitsExponentialExpansion) {
+  // Each step doubles the previous text: in full it would take 2^60 bytes.
   std::string bomb = "_Z1f1AIiiE";
   for (int i = 0; i < 60; ++i) {
     constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

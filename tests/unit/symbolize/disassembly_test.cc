@@ -44,14 +44,14 @@ TEST_F(DisassemblyTest, EachInstructionHasAddressBytesAndText) {
   EXPECT_EQ((*code)[3].address, second_ - 1);
 }
 
-TEST_F(DisassemblyTest, DirectCallsKnowTheirTarget) {
+TEST_F(DisassemblyTest, DirectCallsHaveATarget) {
   const auto code = disassemble(module_, first_, second_, {});
   ASSERT_TRUE(code.ok());
   EXPECT_FALSE((*code)[0].target);
   EXPECT_TRUE((*code)[1].target.has_value());
 }
 
-TEST_F(DisassemblyTest, WhatIsNoCodeIsShownAsBytesAndDecodingGoesOn) {
+TEST_F(DisassemblyTest, InvalidCodeIsShownAsBytesAndDecodingContinues) {
   const auto code = disassemble(module_, first_, second_, {});
   ASSERT_TRUE(code.ok());
   EXPECT_EQ((*code)[2].text, ".byte 0x06");

@@ -14,7 +14,7 @@ std::string name_at(const GeneratedCode& code, std::uint64_t address) {
   return found != nullptr ? found->name : "none";
 }
 
-TEST(PerfMap, NamesAreFoundFromTheFirstByteToTheLast) {
+TEST(PerfMap, NamesCoverTheFirstByteToTheLast) {
   GeneratedCode code;
   read_perf_map("1000 20 first\n0x1020 0x8 void W.second(int, long)\n", &code);
   EXPECT_EQ(name_at(code, 0xfff), "none");
@@ -26,7 +26,7 @@ TEST(PerfMap, NamesAreFoundFromTheFirstByteToTheLast) {
   EXPECT_EQ(code.first_in(0x1021, 0x1030), nullptr);
 }
 
-TEST(PerfMap, WhatIsNoLineOfItIsLeftOut) {
+TEST(PerfMap, InvalidLinesAreIgnored) {
   GeneratedCode code;
   read_perf_map("\nnonsense\n1000\n1000 20\n1000 20 \n2000 zz name\n3000 0 nothing\n4000 10 last",
                 &code);
@@ -37,7 +37,7 @@ TEST(PerfMap, WhatIsNoLineOfItIsLeftOut) {
   EXPECT_EQ(name_at(code, ~std::uint64_t{0}), "none");
 }
 
-TEST(PerfMap, WhereAnAddressIsUsedAgainTheLastFunctionCounts) {
+TEST(PerfMap, TheLastFunctionAtAReusedAddressWins) {
   GeneratedCode code;
   read_perf_map("1000 100 old\n1080 20 new\n1100 10 next\n10f0 20 both\n", &code);
   EXPECT_EQ(name_at(code, 0x1000), "none") << "a part of it is another function";
@@ -45,7 +45,7 @@ TEST(PerfMap, WhereAnAddressIsUsedAgainTheLastFunctionCounts) {
   EXPECT_EQ(name_at(code, 0x1108), "both");
 }
 
-TEST(GeneratedName, OfJavaScriptIsTakenApart) {
+TEST(GeneratedName, JavaScriptNamesAreSplitIntoParts) {
   const GeneratedFunction fib = take_apart("JS:*fib /tmp/a b/w.js:12:13");
   EXPECT_EQ(fib.name, "fib");
   EXPECT_EQ(fib.file, "/tmp/a b/w.js");
@@ -102,7 +102,7 @@ TEST(JitDump, CodeIsLoadedAndMoves) {
   EXPECT_EQ(code.find(0x3000)->file, "");
 }
 
-TEST(JitDump, CutAnywhereItHoldsWhatStandsBeforeTheCut) {
+TEST(JitDump, TruncatedAnywhereItKeepsTheRecordsBefore) {
   Dump dump;
   dump.load(0x1000, 0x40, "f").load(0x2000, 0x40, "g");
   for (std::size_t size = 0; size < dump.bytes().size(); ++size) {

@@ -21,7 +21,7 @@ TEST(SourceText, LinesCountFromOne) {
   EXPECT_EQ(text.note(), "");
 }
 
-TEST(SourceText, MissingFileIsANoteOnly) {
+TEST(SourceText, MissingFileGivesOnlyANote) {
   const SourceText text = SourceText::read("/nonexistent/a.c", 0);
   EXPECT_FALSE(text.available());
   EXPECT_TRUE(test::holds(text.note(), "not found"));

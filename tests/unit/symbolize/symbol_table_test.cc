@@ -21,7 +21,7 @@ std::string_view name_at(const SymbolTable& table, std::uint64_t address) {
   return found == nullptr ? "nothing" : found->name;
 }
 
-TEST(SymbolTable, CoversAFunctionToItsEndAndNoFurther) {
+TEST(SymbolTable, CoversAFunctionExactlyToItsEnd) {
   const auto table = SymbolTable::build({symbol(0x100, 0x10, "f"), symbol(0x200, 0x10, "g")}, {});
   EXPECT_EQ(name_at(table, 0xff), "nothing");
   EXPECT_EQ(name_at(table, 0x100), "f");
@@ -68,7 +68,7 @@ TEST(SymbolTable, FillsGapsFromTheUnwindTables) {
   EXPECT_EQ(table.find(0x20f)->begin, 0x200U);
 }
 
-TEST(SymbolTable, DoesNotStretchANameOverTheRestOfAnUnwindRange) {
+TEST(SymbolTable, DoesNotExtendANameOverTheRestOfAnUnwindRange) {
   const auto table = SymbolTable::build({symbol(0x100, 0x10, "f")}, {{0x100, 0x140}});
   EXPECT_EQ(name_at(table, 0x10f), "f");
   EXPECT_EQ(name_at(table, 0x110), "");
@@ -86,7 +86,7 @@ TEST(SymbolTable, PrefersTheInnermostOfNestedSymbols) {
   EXPECT_EQ(table.find(0x1ff)->begin, 0x100U);
 }
 
-TEST(SymbolTable, PrefersTheNameThatAProgrammerKnows) {
+TEST(SymbolTable, PrefersTheNameThatProgrammersUse) {
   RawSymbol weak = symbol(0x100, 8, "write");
   weak.is_weak = true;
   RawSymbol local = symbol(0x100, 8, "w");
@@ -98,7 +98,7 @@ TEST(SymbolTable, PrefersTheNameThatAProgrammerKnows) {
   EXPECT_EQ(name_at(table, 0x104), "write");
 }
 
-TEST(SymbolTable, TakesVersionsOff) {
+TEST(SymbolTable, RemovesSymbolVersions) {
   const auto table = SymbolTable::build({symbol(0x100, 8, "memcpy@@GLIBC_2.14")}, {});
   EXPECT_EQ(name_at(table, 0x100), "memcpy");
 }

@@ -83,7 +83,7 @@ class SymbolizeProfile : public testing::Test {
   profile::MetricId cpu_;
 };
 
-TEST_F(SymbolizeProfile, FunctionsAreNamedAndTheRestIsShared) {
+TEST_F(SymbolizeProfile, FunctionsAreNamedAndOtherDataIsShared) {
   const std::uint64_t start = address_of(file_, kArea);
   const FunctionId area = add(start);
   const FunctionId middle_of_area = add(start + 3);
@@ -121,7 +121,7 @@ TEST_F(SymbolizeProfile, LinesCanBeAddedLater) {
   EXPECT_EQ(lined.text(lined.functions().name[area.index()]), "int shapes::area<int>(int)");
 }
 
-TEST_F(SymbolizeProfile, NamesThatAreThereStay) {
+TEST_F(SymbolizeProfile, ExistingNamesAreKept) {
   profile::FunctionKey key;
   key.module = module_;
   key.address = address_of(file_, kArea);
@@ -132,7 +132,7 @@ TEST_F(SymbolizeProfile, NamesThatAreThereStay) {
   EXPECT_EQ(display_name(after, imported), "imported");
 }
 
-TEST_F(SymbolizeProfile, InstructionsAreToldByTheirOffset) {
+TEST_F(SymbolizeProfile, InstructionsAreNamedByTheirOffset) {
   const std::uint64_t start = address_of(file_, kArea);
   const NodeId area = builder_.child(root_, add(start));
   const FunctionId first = add(start, FunctionKind::kInstruction);
@@ -162,7 +162,7 @@ TEST_F(SymbolizeProfile, InstructionsKeepTheirAddressAndGetTheirOwnLine) {
   EXPECT_GT(after.functions().line[instruction.index()], 0U);
 }
 
-TEST_F(SymbolizeProfile, StubsThatUnwindTablesTakeForOneFunctionAreThePlt) {
+TEST_F(SymbolizeProfile, PltStubsThatShareOneUnwindEntryAreNamedPlt) {
   profile::FunctionKey key;
   key.module = module_;
   key.address = addresses_in(file_, ".plt", 16).at(0);
@@ -176,7 +176,7 @@ TEST_F(SymbolizeProfile, StubsThatUnwindTablesTakeForOneFunctionAreThePlt) {
   EXPECT_TRUE(display_name(after, stub).ends_with("@plt"));
 }
 
-TEST_F(SymbolizeProfile, ARebuiltProgramIsAWarningOfTheProfile) {
+TEST_F(SymbolizeProfile, ARebuiltProgramGivesAWarning) {
   const FunctionId area = add(address_of(file_, kArea));
   builder_.child(root_, area);
   workshop_.compile("g++", "-O1", "sample");
@@ -254,7 +254,7 @@ TEST_F(SymbolizeProfile, VdsoIsKnownByItsName) {
   EXPECT_FALSE(module_file(profile, file).is_vdso);
 }
 
-TEST_F(SymbolizeProfile, AnotherKernelsVdsoIsNamedAsAWholeAndNotWarnedOf) {
+TEST_F(SymbolizeProfile, TheVdsoOfAnotherKernelHasOneNameAndNoWarning) {
   module_ = builder_.add_module({builder_.string("linux-vdso.so.1"), builder_.string("12"), 0});
   for (const std::uint64_t address : {0xaf0, 0xb40}) {
     builder_.charge(builder_.child(root_, add(address)), cpu_, 1);

@@ -134,7 +134,7 @@ TEST_P(OfBothCompilers, SplitDwarfIsRead) {
       }));
 }
 
-TEST_P(OfBothCompilers, AStrippedLibraryIsNamedByItsDynamicSymbolsAlone) {
+TEST_P(OfBothCompilers, AStrippedLibraryIsNamedByItsDynamicSymbols) {
   const std::string file =
       workshop_.compile(GetParam(), "-O2 -shared -fPIC -fvisibility=hidden", "lib.so");
   const std::uint64_t hidden = address_of(file, kHidden);
@@ -144,14 +144,14 @@ TEST_P(OfBothCompilers, AStrippedLibraryIsNamedByItsDynamicSymbolsAlone) {
   const FunctionSymbol known = function_at({file, ""}, exported + 1);
   EXPECT_EQ(known.name, "exported");
   EXPECT_EQ(known.origin, NameOrigin::kDynsym);
-  // Its neighbour has no name, but is a function of its own.
+  // Its neighbour has no name, but is a separate function.
   const FunctionSymbol unknown = function_at({file, ""}, hidden + 1);
   EXPECT_EQ(unknown.name, "");
   EXPECT_EQ(unknown.begin, hidden);
   EXPECT_EQ(unknown.origin, NameOrigin::kUnwindTable);
 }
 
-TEST_P(OfBothCompilers, PltStubsAreNamedAfterTheirTarget) {
+TEST_P(OfBothCompilers, PltStubsAreNamedAfterTheirTargets) {
   for (const char* flags :
        {"-O2", "-O2 -Wl,-z,now", "-O2 -Wl,-z,lazy", "-O2 -fcf-protection -Wl,-z,ibtplt",
         "-O2 -fcf-protection -Wl,-z,ibtplt -Wl,-z,now", "-O2 -no-pie"}) {
@@ -213,7 +213,7 @@ TEST(Symbolizer, AMissingProgramGivesAWarningAndOffsets) {
   EXPECT_EQ(unnamed(module, 0x1234), "prog+0x1234");
 }
 
-TEST(Symbolizer, WhatIsNoElfFileGivesAWarning) {
+TEST(Symbolizer, AFileThatIsNotElfGivesAWarning) {
   Workshop workshop;
   const std::uint64_t addresses[] = {0x1234};
   for (const std::string& path :
@@ -316,7 +316,7 @@ TEST_F(SeparateDebugFile, NamesAProgramThatIsGone) {
   expect_named();
 }
 
-TEST_F(SeparateDebugFile, PackedIntoTheProgramGivesNames) {
+TEST_F(SeparateDebugFile, EmbeddedInTheProgramGivesNames) {
   ASSERT_TRUE(
       workshop_.run("strip -g -o mini sample.debug && xz -f mini && "
                     "objcopy --add-section .gnu_debugdata=mini.xz sample"));
@@ -348,7 +348,7 @@ TEST_F(SeparateDebugFile, IsFetchedFromTheServersOfDebuginfodIfAllowed) {
   workshop_.run("kill $(cat pid)");
 }
 
-TEST(Packages, TheListsOfDpkgTellWhichOneInstalledAFile) {
+TEST(Packages, DpkgListsShowWhichPackageInstalledAFile) {
   Workshop workshop;
   workshop.write("libbz2-1.0:amd64.list", "/.\n/lib\n/lib/libbz2.so.1.0\n");
   workshop.write("bzip2.list", "/bin/bzip2\n");
@@ -430,7 +430,7 @@ TEST(Symbolizer, AssemblerFunctionsWithoutSizeAreNamed) {
   EXPECT_EQ(function_at({file, ""}, second + 1).begin, second);
 }
 
-TEST(Symbolizer, TablesAreKeptByBuildId) {
+TEST(Symbolizer, TablesAreCachedByBuildId) {
   Workshop workshop;
   const std::string file = workshop.compile("g++", "-O2", "sample");
   const std::uint64_t area = address_of(file, kArea);
@@ -456,7 +456,7 @@ TEST(Symbolizer, TablesAreKeptByBuildId) {
   EXPECT_EQ(function_at({file, ""}, area, options).linkage_name, "from_the_cache");
 }
 
-TEST(Symbolizer, LinesOfLargeDebugInfoAreKept) {
+TEST(Symbolizer, LinesOfLargeDebugInfoAreCached) {
   Workshop workshop;
   const std::string file = workshop.compile("g++", "-O2 -g", "sample");
   const std::uint64_t address = address_of(file, kArea);
@@ -491,7 +491,7 @@ TEST(Symbolizer, LinesOfLargeDebugInfoAreKept) {
   EXPECT_EQ(kept.size(), 2U);
 }
 
-TEST(Symbolizer, BuildThatIsGoneHasTheNamesThatWereKept) {
+TEST(Symbolizer, RemovedBuildIsNamedFromTheCache) {
   Workshop workshop;
   const std::string file = workshop.compile("g++", "-O2", "sample");
   const std::uint64_t area = address_of(file, kArea);
@@ -559,7 +559,7 @@ TEST(Symbolizer, SurvivesDamagedFiles) {
     for (int flips = round % 8; flips > 0 && !bad.empty(); --flips) {
       bad[next() % bad.size()] = static_cast<char>(next());
     }
-    // Damage where it hurts most: the section headers, at the end.
+    // Damage in the section headers, at the end.
     if (round % 4 == 1) bad[bad.size() - 1 - next() % 2000] = static_cast<char>(next());
     const std::string path = workshop.write("bad", bad);
     const ModuleSymbols symbols = symbolize_module({path, ""}, addresses, with_inlines());

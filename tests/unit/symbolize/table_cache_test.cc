@@ -39,7 +39,7 @@ class TableCacheTest : public testing::Test {
   fs::path directory_;
 };
 
-TEST(SymbolTableBytes, ComeBackAsTheyWere) {
+TEST(SymbolTableBytes, AreReadBackUnchanged) {
   const SymbolTable table = some_table(50);
   const auto back = SymbolTable::from_bytes(table.to_bytes());
   ASSERT_TRUE(back.has_value());
@@ -69,7 +69,7 @@ KnownLines some_lines() {
   return lines;
 }
 
-TEST(KnownLinesBytes, ComeBackAsTheyWere) {
+TEST(KnownLinesBytes, AreReadBackUnchanged) {
   const std::string bytes = some_lines().to_bytes();
   const auto back = KnownLines::from_bytes(bytes);
   ASSERT_TRUE(back.has_value());
@@ -84,7 +84,7 @@ TEST(KnownLinesBytes, ComeBackAsTheyWere) {
   EXPECT_EQ(back->find(0x1001), nullptr);
 }
 
-TEST(KnownLinesBytes, DamagedOrCutOnesAreNone) {
+TEST(KnownLinesBytes, DamagedOrTruncatedOnesAreRejected) {
   const std::string bytes = some_lines().to_bytes();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(KnownLines::from_bytes(bytes.substr(0, size)).has_value()) << size;
@@ -105,7 +105,7 @@ TEST_F(TableCacheTest, LinesAreFoundAgain) {
   EXPECT_FALSE(cache.find("key").has_value());  // it is no symbol table
 }
 
-TEST(SymbolTableBytes, DamagedOrCutOnesAreNoTable) {
+TEST(SymbolTableBytes, DamagedOrTruncatedOnesAreRejected) {
   const std::string bytes = some_table(8).to_bytes();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(SymbolTable::from_bytes(std::string_view(bytes).substr(0, size)).has_value());
@@ -118,7 +118,7 @@ TEST(SymbolTableBytes, DamagedOrCutOnesAreNoTable) {
   }
 }
 
-TEST_F(TableCacheTest, KeepsTablesByKey) {
+TEST_F(TableCacheTest, StoresTablesByKey) {
   const TableCache cache(cache_directory(), TableCache::kMostBytes, 1);
   EXPECT_FALSE(cache.find("\x01\xab").has_value());
   cache.keep("\x01\xab", some_table(10));
@@ -129,7 +129,7 @@ TEST_F(TableCacheTest, KeepsTablesByKey) {
   EXPECT_TRUE(fs::exists(cache_directory() + "/01ab.symbols"));
 }
 
-TEST_F(TableCacheTest, SmallTablesAreNotWorthAFileUnlessTheyAreThePrograms) {
+TEST_F(TableCacheTest, SmallTablesAreStoredOnlyForTheProgramItself) {
   const TableCache cache(cache_directory());
   cache.keep("a", some_table(10));
   EXPECT_FALSE(fs::exists(cache_directory()));
@@ -137,7 +137,7 @@ TEST_F(TableCacheTest, SmallTablesAreNotWorthAFileUnlessTheyAreThePrograms) {
   EXPECT_TRUE(cache.find("a").has_value());
 }
 
-TEST_F(TableCacheTest, DamagedFilesAreAsIfTheyWereNotThere) {
+TEST_F(TableCacheTest, DamagedFilesAreIgnored) {
   const TableCache cache(cache_directory(), TableCache::kMostBytes, 1);
   cache.keep("a", some_table(10));
   std::ofstream(cache_directory() + "/61.symbols", std::ios::binary) << "rubbish";
@@ -146,7 +146,7 @@ TEST_F(TableCacheTest, DamagedFilesAreAsIfTheyWereNotThere) {
   EXPECT_TRUE(cache.find("a").has_value());
 }
 
-TEST_F(TableCacheTest, TheOldestGoWhenThereAreTooMany) {
+TEST_F(TableCacheTest, TheOldestFilesAreRemovedWhenThereAreTooMany) {
   const std::size_t size = some_table(10).to_bytes().size();
   const TableCache cache(cache_directory(), size * 3, 1);
   for (const char* key : {"a", "b", "c"}) cache.keep(key, some_table(10));
@@ -162,7 +162,7 @@ TEST_F(TableCacheTest, TheOldestGoWhenThereAreTooMany) {
   EXPECT_TRUE(cache.find("d").has_value());
 }
 
-TEST_F(TableCacheTest, WithoutADirectoryNothingIsKept) {
+TEST_F(TableCacheTest, WithoutADirectoryNothingIsStored) {
   const TableCache cache("");
   cache.keep("a", some_table(5000));
   EXPECT_FALSE(cache.find("a").has_value());

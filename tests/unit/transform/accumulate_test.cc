@@ -51,7 +51,7 @@ TEST(Accumulator, ProcessesKeepTheirTotals) {
   EXPECT_EQ(cpu, 9u);
 }
 
-TEST(Accumulator, WhatIsSplitStaysApart) {
+TEST(Accumulator, SplitProfilesStayApart) {
   const std::vector<Split> splits = {{Axis::kThread, {}}};
   const Profile at_once = merge(join(some_profiles()), {.splits = splits});
   const Profile bit_by_bit =
@@ -60,7 +60,7 @@ TEST(Accumulator, WhatIsSplitStaysApart) {
   EXPECT_TRUE(test::holds(text_of(bit_by_bit), ".thread \"worker\""));
 }
 
-TEST(Grouping, LabelsOfThreadsComeBeforeThoseOfTheirProcess) {
+TEST(Grouping, ThreadLabelsComeBeforeProcessLabels) {
   ProfileBuilder builder;
   builder.add_metric("cpu", "ns");
   Process process;

@@ -25,21 +25,21 @@ constexpr std::string_view kTree =
     "a c = 8\n"
     "d = 16\n";
 
-TEST(Filter, SelectKeepsPathsThatHoldAllOfThem) {
+TEST(Filter, SelectKeepsPathsThatContainAllNames) {
   EXPECT_EQ(filtered(kTree, {.select = {"c"}}), "[root]\n.a\n..b\n...c cpu=4 calls=7\n..c cpu=8\n");
   EXPECT_EQ(filtered(kTree, {.select = {"c", "b"}}), "[root]\n.a\n..b\n...c cpu=4 calls=7\n");
 }
 
-TEST(Filter, ExcludeDropsPathsThatHoldAnyOfThem) {
+TEST(Filter, ExcludeDropsPathsThatContainAnyName) {
   EXPECT_EQ(filtered(kTree, {.exclude = {"c"}}), "[root]\n.a cpu=1\n..b cpu=2\n.d cpu=16\n");
   EXPECT_EQ(filtered(kTree, {.exclude = {"c", "d"}}), "[root]\n.a cpu=1\n..b cpu=2\n");
 }
 
-TEST(Filter, FoldGivesTheCostToTheCaller) {
+TEST(Filter, FoldChargesTheCostToTheCaller) {
   EXPECT_EQ(filtered(kTree, {.fold = {"b"}}), "[root]\n.a cpu=3\n..c cpu=12 calls=7\n.d cpu=16\n");
 }
 
-TEST(Filter, WhatFoldsAwayWholeIsChargedToFolded) {
+TEST(Filter, APathFoldedCompletelyIsChargedToFolded) {
   EXPECT_EQ(filtered(kTree, {.fold = {"a", "d"}}),
             "[root]\n.b cpu=2\n..c cpu=4 calls=7\n.c cpu=8\n.[folded] cpu=17\n");
 }
@@ -69,20 +69,20 @@ TEST(Filter, RecursionAcrossTheSelectionIsABound) {
   EXPECT_FALSE(inside->is_bound);
 }
 
-TEST(Filter, PatternThatNamesNothingIsAnError) {
+TEST(Filter, PatternWithoutMatchIsAnError) {
   EXPECT_EQ(filtered(kTree, {.select = {"nope"}}),
             "\"nope\" names no function of this profile: see --self for the names");
   EXPECT_EQ(filtered(kTree, {.exclude = {"nope"}}),
             "\"nope\" names no function of this profile: see --self for the names");
 }
 
-TEST(Filter, PatternThatExcludesNothingIsFine) {
+TEST(Filter, ExcludePatternWithoutMatchIsAccepted) {
   for (const char* pattern : {"module:libc.so*", "file:*.rs", "re:^std::", "nope*"}) {
     EXPECT_EQ(filtered(kTree, {.exclude = {pattern}}), filtered(kTree, {})) << pattern;
   }
 }
 
-TEST(Filter, NothingIsLostByFolding) {
+TEST(Filter, FoldingKeepsTheTotal) {
   const auto profile = merge(profile_of(kTree));
   for (const char* fold : {"a", "b", "c", "d", "*"}) {
     auto result = filter(profile, {.fold = {fold}});
@@ -93,8 +93,8 @@ TEST(Filter, NothingIsLostByFolding) {
   }
 }
 
-// Subtrees in which nothing is folded are copied: the result is that of taking them apart.
-TEST(Filter, CopiedSubtreesAreWhatDealingThemOutMakesOfThem) {
+// Subtrees in which nothing is folded are copied. The result must equal that of rebuilding them.
+TEST(Filter, CopiedSubtreesEqualRebuiltOnes) {
   std::string text;
   std::uint32_t random = 1;
   for (int path = 0; path < 300; ++path) {

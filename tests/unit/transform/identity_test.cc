@@ -37,7 +37,7 @@ class Identity : public testing::Test {
   ProfileBuilder builder_;
 };
 
-TEST_F(Identity, AnImportIsTheFunctionOfItsLinkageName) {
+TEST_F(Identity, AnImportedFunctionIsFoundByItsLinkageName) {
   const ModuleId app = module("/a/app", "aa"), again = module("/b/app", "aa");
   const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
   const FunctionId of_long = recorded(app, 0x20, "f(long)", "_Z1fl");
@@ -47,7 +47,7 @@ TEST_F(Identity, AnImportIsTheFunctionOfItsLinkageName) {
   EXPECT_EQ(same[two.index()], f);
 }
 
-TEST_F(Identity, NamesakesAreToldByFileAndLine) {
+TEST_F(Identity, NamesakesAreDistinguishedByFileAndLine) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId first = recorded(app, 0x10, "helper", nullptr, "a.c", 3);
   const FunctionId second = recorded(app, 0x20, "helper", nullptr, "b.c", 3);
@@ -61,7 +61,7 @@ TEST_F(Identity, NamesakesAreToldByFileAndLine) {
   EXPECT_EQ(same[marked.index()], second);
 }
 
-TEST_F(Identity, NamesThatAnExportHadToChangeAreTheSame) {
+TEST_F(Identity, NamesThatAnExportChangedStillMatch) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId f = recorded(app, 0x10, "a;b\n 12");
   const FunctionId nameless = recorded(app, 0x40, nullptr);
@@ -72,7 +72,7 @@ TEST_F(Identity, NamesThatAnExportHadToChangeAreTheSame) {
   EXPECT_EQ(same[place.index()], nameless);
 }
 
-TEST_F(Identity, OtherModulesHaveOtherFunctions) {
+TEST_F(Identity, FunctionsOfDifferentModulesDiffer) {
   const ModuleId app = module("/a/app", "aa"), other = module("/a/other", "bb");
   const FunctionId f = recorded(app, 0x10, "f");
   const FunctionId g = imported(other, "f");
@@ -81,7 +81,7 @@ TEST_F(Identity, OtherModulesHaveOtherFunctions) {
   EXPECT_EQ(same[f.index()], f);
 }
 
-TEST_F(Identity, ANameOfSeveralModulesIsNoneOfThem) {
+TEST_F(Identity, ANameFoundInSeveralModulesMatchesNone) {
   const FunctionId one = recorded(module("/a/one", "aa"), 0x10, "f");
   const FunctionId two = recorded(module("/a/two", "bb"), 0x10, "f");
   const FunctionId name = imported({}, "f"), marked = imported({}, "f [two]");
@@ -91,7 +91,7 @@ TEST_F(Identity, ANameOfSeveralModulesIsNoneOfThem) {
   EXPECT_EQ(same[one.index()], one);
 }
 
-TEST_F(Identity, PartsOfAFunctionAreIt) {
+TEST_F(Identity, PartsOfAFunctionBelongToIt) {
   const ModuleId app = module("/a/app", "aa");
   const FunctionId f = recorded(app, 0x10, "f(int)", "_Z1fi");
   const FunctionId cold = recorded(app, 0x90, "f(int)", "_Z1fi.cold");

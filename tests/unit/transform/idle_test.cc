@@ -67,7 +67,7 @@ TEST_F(Idle, WaitsForEventsStandApart) {
   EXPECT_EQ(sum(profile, "wait", "main", "fsync"), 40u);
 }
 
-TEST_F(Idle, AConditionIsIdleIfTheThreadSpentHalfOfItsTimeThere) {
+TEST_F(Idle, AConditionIsIdleIfTheThreadSpentHalfItsTimeThere) {
   waiting("cond_wait", peers, 100);
   waiting("sem_wait", peers, 30);
   const Profile profile = with_idle_apart(builder.build());
@@ -75,13 +75,13 @@ TEST_F(Idle, AConditionIsIdleIfTheThreadSpentHalfOfItsTimeThere) {
   EXPECT_EQ(sum(profile, "wait", "sem_wait", kIdle), 0u);
 }
 
-TEST_F(Idle, AProfileWithoutSuchWaitsStaysAsItIs) {
+TEST_F(Idle, AProfileWithoutSuchWaitsDoesNotChange) {
   waiting("fsync", {}, 400);
   const Profile before = builder.build();
   EXPECT_EQ(with_idle_apart(before).nodes().count(), before.nodes().count());
 }
 
-TEST_F(Idle, TheTreeStaysWhole) {
+TEST_F(Idle, TheTotalsOfTheTreeDoNotChange) {
   const NodeId loop = waiting("epoll_wait", events, 100);
   builder.charge(builder.child(loop, builder.named_function("below")), cpu, 5);
   waiting("accept", events, 10);

@@ -21,7 +21,7 @@ TEST(Join, RunsAreSummedByPath) {
   EXPECT_EQ(text_of(merge(joined)), "[root]\n.a cpu=11\n..b calls=2\n..c cpu=5\n");
 }
 
-TEST(Join, RunsLoadedAtDifferentAddressesMeetByModule) {
+TEST(Join, RunsLoadedAtDifferentAddressesAreMatchedByModule) {
   const auto run = [](std::uint64_t bias) {
     test::FileBuilder file;
     const auto module = file.module("/bin/x", bias, bias + 0x10000, bias, "id");
@@ -33,7 +33,7 @@ TEST(Join, RunsLoadedAtDifferentAddressesMeetByModule) {
   EXPECT_EQ(text_of(merged), "[root]\n.x+0x1230 cpu=2\n");
 }
 
-TEST(Join, MetricThatOneRunLacksIsZeroThere) {
+TEST(Join, MetricMissingInOneRunIsZeroThere) {
   test::FileBuilder with;
   with.metric("allocated", "bytes", format::Role::kAmount, format::MetricPlace::kValues,
               test::kFirstFreeWord);
@@ -46,7 +46,7 @@ TEST(Join, MetricThatOneRunLacksIsZeroThere) {
   EXPECT_EQ(allocated->value(profile::NodeId(3)), 100u);
 }
 
-TEST(Join, RunsWhoseSumDoesNotFitAreCutWithAWarning) {
+TEST(Join, SumsThatOverflowAreLimitedWithAWarning) {
   constexpr const char* kThird = "a = 6148914691236517206\na b -> 6148914691236517206\n";
   const auto joined =
       join({profile_of(kThird), profile_of(kThird), profile_of(kThird), profile_of("c = 1\n")});

@@ -36,7 +36,7 @@ TEST(Matcher, ExactNameMatchesWithAndWithoutParameters) {
   EXPECT_EQ(matched("operator*"), "0001");
 }
 
-TEST(Matcher, RegexesThatWouldBacktrackForEverAreQuick) {
+TEST(Matcher, RegexesProneToBacktrackingAreFast) {
   EXPECT_EQ(matched("re:^(([a-z]+)*)*$"), "1000");
   profile::ProfileBuilder builder;
   builder.add_function({.name = builder.string(std::string(5000, 'a') + "!")});
@@ -47,7 +47,7 @@ TEST(Matcher, RegexesThatWouldBacktrackForEverAreQuick) {
   EXPECT_TRUE(test::holds(matched("re:(a{1000}){1000}"), "bad pattern"));
 }
 
-TEST(Matcher, NamesThatWereLikelyMeantAreOffered) {
+TEST(Matcher, SimilarNamesAreSuggested) {
   profile::ProfileBuilder builder;
   std::vector<profile::FunctionId> all;
   for (const char* name : {"geo::spin", "geo::Spinner::turn()", "int sort<geo::spin>(int)",
@@ -65,7 +65,7 @@ TEST(Matcher, NamesThatWereLikelyMeantAreOffered) {
   EXPECT_EQ(meant("re:spim"), "-");
 }
 
-TEST(Matcher, PlacesAreOfTheirFunctions) {
+TEST(Matcher, PlacesMatchTheNamesOfTheirFunctions) {
   profile::ProfileBuilder builder;
   for (const char* name : {"f(int)+0x1f", "g(int) (f(int)+0x3)", "f(int)"}) {
     builder.add_function(
@@ -101,7 +101,7 @@ TEST(Glob, StarsQuestionMarksAndClasses) {
   EXPECT_TRUE(glob_match("*[0-9]", "x7"));
   EXPECT_FALSE(glob_match("*[!0-9]", "x7"));
   EXPECT_TRUE(glob_match("[", "["));
-  // A pattern made to take for ever in a backtracking matcher.
+  // A backtracking matcher would never finish with this pattern.
   EXPECT_FALSE(glob_match("a*a*a*a*a*a*a*a*a*a*b", std::string(20000, 'a')));
 }
 

@@ -43,7 +43,7 @@ TEST(Merge, BackAndTailEdgesOfThreadsAreAddedUp) {
             "a c => a b : 1\n");
 }
 
-TEST(Merge, AnOverflowIsShownOnlyWhereOneHappened) {
+TEST(Merge, OverflowIsShownOnlyWhereItHappened) {
   profile::ProfileBuilder builder;
   builder.add_metric("cpu", "ns");
 
@@ -64,7 +64,7 @@ TEST(Merge, AnOverflowIsShownOnlyWhereOneHappened) {
             "..[overflow] calls=3\n");
 }
 
-TEST(Merge, ThreadsStandApartWhenGrouped) {
+TEST(Merge, GroupedThreadsAreSeparate) {
   MergeOptions options;
   options.splits = {{profile::Axis::kThread, {}}};
   EXPECT_EQ(text_of(merge(profile_of("a = 1\nthread two\na = 2\n"), options)),
@@ -75,7 +75,7 @@ TEST(Merge, ThreadsStandApartWhenGrouped) {
             "..a cpu=2\n");
 }
 
-TEST(Merge, SampledAddressesAreTheSelfOfTheirFunction) {
+TEST(Merge, SampledAddressesBecomeSelfCostOfTheirFunction) {
   profile::ProfileBuilder builder;
   const auto cpu = builder.add_metric("cpu", "ns");
   const auto root =
@@ -92,7 +92,7 @@ TEST(Merge, SampledAddressesAreTheSelfOfTheirFunction) {
   EXPECT_EQ(text_of(merge(profile, options)), "[root]\n.f cpu=1\n..0x10 cpu=2\n");
 }
 
-TEST(Merge, FunctionsOfOneNameAreOneAcrossBuildsAndWithTheirParts) {
+TEST(Merge, FunctionsOfOneNameAreMergedAcrossBuildsAndParts) {
   profile::ProfileBuilder builder;
   const auto cpu = builder.add_metric("cpu", "ns");
   const auto module = builder.add_module({builder.string("/bin/x"), builder.string("aa"), 0});
@@ -148,7 +148,7 @@ profile::Profile run_of(const std::vector<Ran>& modules) {
   return mark_twins(builder.build());
 }
 
-TEST(Merge, BuildsInSeveralDirectoriesAreOneProgram) {
+TEST(Merge, BuildsInDifferentDirectoriesAreMerged) {
   const auto first = run_of({{"/v1/app", "aa", {{"f", 0x10}, {"f", 0x20}, {"", 0x90}}}});
   const auto second = run_of({{"/v2/app", "bb", {{"f", 0x30}, {"f", 0x40}, {"", 0x90}}}});
   // Namesakes and places without a name stay apart.
@@ -156,20 +156,20 @@ TEST(Merge, BuildsInSeveralDirectoriesAreOneProgram) {
             "[root]\n.f cpu=2\n.f cpu=2\n.app+0x90 cpu=1\n.app+0x90 cpu=1\n");
 }
 
-TEST(Merge, CopiesOfABinaryAreOneWhateverTheirNames) {
+TEST(Merge, CopiesOfABinaryAreMergedWhateverTheirNames) {
   const auto first = run_of({{"/v1/app", "aa", {{"f", 0x20}, {"", 0x90}}}});
   const auto second = run_of({{"/v2/copy", "aa", {{"f", 0x10}, {"f", 0x20}, {"", 0x90}}}});
   EXPECT_EQ(text_of(merge(join({first, second}))), "[root]\n.f cpu=2\n.app+0x90 cpu=2\n.f cpu=1\n");
 }
 
-TEST(Merge, PluginsOfOneNameLoadedTogetherStayApart) {
+TEST(Merge, PluginsOfOneNameLoadedTogetherAreNotMerged) {
   const auto run = [] {
     return run_of({{"/a/core.so", "aa", {{"f", 0x10}}}, {"/b/core.so", "bb", {{"f", 0x10}}}});
   };
   EXPECT_EQ(text_of(merge(join({run(), run()}))), "[root]\n.f cpu=2\n.f cpu=2\n");
 }
 
-TEST(Merge, FunctionOfAnUnknownModuleIsTheOnlyOneOfItsName) {
+TEST(Merge, FunctionOfAnUnknownModuleMatchesAUniqueName) {
   const auto known =
       run_of({{"/a/app", "aa", {{"f", 0x10}, {"g", 0x20}}}, {"/a/lib.so", "bb", {{"g", 0x10}}}});
   const auto unknown = run_of({{"", "", {{"f", 0}, {"g", 0}}}});
@@ -177,7 +177,7 @@ TEST(Merge, FunctionOfAnUnknownModuleIsTheOnlyOneOfItsName) {
             "[root]\n.f cpu=2\n.g cpu=1\n.g cpu=1\n.g cpu=1\n");
 }
 
-TEST(Merge, RenamedProgramGoesByItsNewName) {
+TEST(Merge, RenamedProgramIsShownUnderItsNewName) {
   const auto base = run_of({{"/a/app-1", "aa", {{"f", 0x10}}, format::kModuleIsMain}});
   const auto now = run_of({{"/a/app-2", "bb", {{"f", 0x20}}, format::kModuleIsMain}});
   MergeOptions options;
@@ -187,7 +187,7 @@ TEST(Merge, RenamedProgramGoesByItsNewName) {
   EXPECT_TRUE(renamed_program(base, join({base, now})).empty());
 }
 
-TEST(Merge, ImportsMeetRecordedFunctionsByName) {
+TEST(Merge, ImportedFunctionsMatchRecordedOnesByName) {
   const auto recorded = run_of({{"/a/app", "aa", {{"f", 0x10}}}});
   profile::ProfileBuilder builder;
   profile::Process process;

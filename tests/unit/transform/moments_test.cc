@@ -46,7 +46,7 @@ Window found(const char* text) {
   return window.ok() ? *window : Window();
 }
 
-TEST(Moments, AreNamesNumbersPeaksAndTimes) {
+TEST(Moments, CanBeNamesNumbersPeaksAndTimes) {
   EXPECT_EQ(found("loaded..").from, 0u);
   EXPECT_EQ(found("..loaded").to, 0u);
   EXPECT_EQ(found("#2..").from, 1u);
@@ -58,7 +58,7 @@ TEST(Moments, AreNamesNumbersPeaksAndTimes) {
   EXPECT_FALSE(found("start..end").to.has_value());
 }
 
-TEST(Moments, SayWhatThereIsWhenOneIsMissing) {
+TEST(Moments, ErrorListsTheSnapshotsThatExist) {
   const auto window = find_window(read(phases()), {"nothing", ""});
   ASSERT_FALSE(window.ok());
   EXPECT_EQ(window.error().line(),
@@ -83,7 +83,7 @@ TEST(Moments, HoldTotals) {
   EXPECT_EQ(cpu(1), 30u);
 }
 
-TEST(Mark, ShowsWhatCameSinceAnEarlierReading) {
+TEST(Mark, ShowsCostsSinceAnEarlierReading) {
   FileBuilder file = half();
   const profile::Profile then = read(file);
   file.charge("work", {.cpu_ns = 20});
@@ -101,7 +101,7 @@ TEST(Mark, ShowsWhatCameSinceAnEarlierReading) {
   EXPECT_EQ(text.find(": 7"), std::string::npos) << text;
 }
 
-TEST(Mark, IsOfOneRun) {
+TEST(Mark, ProfilesOfAnotherRunAreRefused) {
   FileBuilder other = half();
   other.header().pid += 1;
   EXPECT_FALSE(with_mark(read(half()), read(other), "mark").has_value());

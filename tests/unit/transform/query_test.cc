@@ -13,7 +13,7 @@ namespace {
 using test::profile_of;
 using test::text_of;
 
-// main calls parse, which calls lex and itself; eval calls lex by way of get; idle stands apart.
+// main calls parse, which calls lex and itself; eval calls lex through get; idle is separate.
 constexpr std::string_view kTree =
     "main = 1\n"
     "main parse = 2\n"
@@ -26,7 +26,7 @@ constexpr std::string_view kTree =
     "main eval get lex ~> main eval : 3\n"
     "idle = 40\n";
 
-// The contexts that a query denotes, as "a/b c".
+// The contexts that a query matches, as "a/b c".
 std::string kept(const std::string& query, std::string_view text = kTree) {
   const auto profile = merge(profile_of(text));
   const auto parsed = parse_query(query);
@@ -46,20 +46,20 @@ std::string kept(const std::string& query, std::string_view text = kTree) {
   return found;
 }
 
-TEST(Query, NameKeepsPathsThatHoldIt) {
+TEST(Query, NameKeepsPathsThatContainIt) {
   EXPECT_EQ(kept("parse"), "main/parse main/parse/lex");
   EXPECT_EQ(kept("'parse'"), "main/parse main/parse/lex");
   EXPECT_EQ(kept("re:^l"), "main/parse/lex main/eval/get/lex");
 }
 
-TEST(Query, AndOrNotBindAsUsual) {
+TEST(Query, AndOrNotHaveTheUsualPrecedence) {
   EXPECT_EQ(kept("lex and not parse"), "main/eval/get/lex");
   EXPECT_EQ(kept("idle or lex and eval"), "main/eval/get/lex idle");
   EXPECT_EQ(kept("(idle or lex) and eval"), "main/eval/get/lex");
   EXPECT_EQ(kept("not (parse || eval) && !idle"), "main");
 }
 
-TEST(Query, AtIsTheFunctionItself) {
+TEST(Query, AtMatchesOnlyTheFunctionItself) {
   EXPECT_EQ(kept("at(main)"), "main");
   EXPECT_EQ(kept("at(lex or get)"), "main/parse/lex main/eval/get main/eval/get/lex");
 }
@@ -72,7 +72,7 @@ TEST(Query, FromAndToFollowCallsAndBackEdges) {
   EXPECT_EQ(kept("to(get)"), "main main/eval main/eval/get main/eval/get/lex");
 }
 
-TEST(Query, PredAndSuccAreOneCallAway) {
+TEST(Query, PredAndSuccMatchDirectCallersAndCallees) {
   EXPECT_EQ(kept("pred(lex)"), "main/parse main/eval/get");
   EXPECT_EQ(kept("pred(eval)"), "main main/eval/get/lex");
   EXPECT_EQ(kept("succ(main)"), "main/parse main/eval");
@@ -90,7 +90,7 @@ TEST(Query, PathsAreContiguousUnlessTheyHaveAGap) {
   EXPECT_EQ(kept("path(a,a)", "a = 1\na b a = 1\na a = 1\na a c = 1\n"), "a/a a/a/c");
 }
 
-TEST(Query, ThresholdsAreOfFunctionsTotalOfContexts) {
+TEST(Query, ThresholdsApplyToFunctionsAndTotalToContexts) {
   EXPECT_EQ(kept("self > 40%"), "main/parse/lex main/eval/get/lex");
   EXPECT_EQ(kept("self >= 40 ns"), "main/parse/lex main/eval/get/lex idle");
   EXPECT_EQ(kept("dominated >= 47 and not at(main)"), "main/parse/lex main/eval/get/lex");
@@ -100,7 +100,7 @@ TEST(Query, ThresholdsAreOfFunctionsTotalOfContexts) {
   EXPECT_EQ(kept("depth = 1"), "main idle");
 }
 
-TEST(Query, NamesCanBeQuotedAndHoldSigns) {
+TEST(Query, QuotedNamesCanContainOperators) {
   const std::string_view text = "f<int,long>(char) = 1\nself = 1\nstd::less<a> = 1\n";
   EXPECT_EQ(kept("\"f<int,long>(char)\"", text), "f<int,long>(char)");
   EXPECT_EQ(kept("self", text), "self");
@@ -108,7 +108,7 @@ TEST(Query, NamesCanBeQuotedAndHoldSigns) {
   EXPECT_EQ(kept("re:\"^f<.*(char)\"", text), "f<int,long>(char)");
 }
 
-TEST(Query, MistakesSayWhereWhatAndWhatToDo) {
+TEST(Query, ErrorsSayWhereWhatAndWhatToDo) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"", "query: at character 1: a name is missing at the end: as in --keep 'parse*'"},
       {"a and", "query: at character 6: a name is missing at the end: as in --keep 'parse*'"},
@@ -147,18 +147,18 @@ TEST(Query, MistakesSayWhereWhatAndWhatToDo) {
   for (const auto& [query, line] : mistakes) EXPECT_EQ(kept(query), line) << query;
 }
 
-TEST(Query, WhatIsNotThereCanBeLeftOut) {
+TEST(Query, NegatedPatternWithoutMatchIsAccepted) {
   EXPECT_EQ(kept("not module:libc.so*"), kept("*"));
   EXPECT_EQ(kept("lex and not (nosuch or path(nosuch, lex))"), kept("lex"));
   EXPECT_TRUE(test::holds(kept("not lex and nosuch"), "names no function"));
 }
 
-TEST(Query, NestingHasAnEnd) {
+TEST(Query, NestingIsLimited) {
   EXPECT_TRUE(test::holds(kept(std::string(100000, '(')), "nested too deep"));
   EXPECT_TRUE(test::holds(kept(std::string(100000, '!')), "nested too deep"));
 }
 
-TEST(Query, FilterKeepsWhatAllQueriesDenote) {
+TEST(Query, FilterKeepsContextsThatAllQueriesMatch) {
   Filter how;
   how.keep = {"lex", "not eval"};
   how.metric = "cpu";

@@ -1,4 +1,4 @@
-// A part that is copied is the part that is rebuilt.
+// A copied part equals the rebuilt part.
 #include "transform/subset.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ profile::Profile random_profile(unsigned seed) {
   return merge(test::profile_of(text));
 }
 
-TEST(Subset, IsWhatRebuildingGives) {
+TEST(Subset, EqualsTheRebuiltProfile) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     const profile::Profile all = random_profile(seed);
     const auto& nodes = all.nodes();
@@ -50,7 +50,7 @@ TEST(Subset, IsWhatRebuildingGives) {
   }
 }
 
-TEST(Subset, LeavesWhatWasNotMergedToOthers) {
+TEST(Subset, RefusesProfilesThatWereNotMerged) {
   const profile::Profile two = test::profile_of("a = 1\nthread other\nb = 1\n");
   const std::vector<std::uint8_t> kept(two.nodes().count(), 1);
   EXPECT_FALSE(subset(two, kept, kept).has_value());

@@ -22,7 +22,7 @@ Result<TakenTimes> taken(std::string_view hooked, std::string_view plain) {
   return result;
 }
 
-TEST(TakeTimes, AFunctionsTimeIsSpreadOverItsContexts) {
+TEST(TakeTimes, TimeOfAFunctionIsDividedAmongItsContexts) {
   const auto result = taken(
       "main -> 1\n"
       "main a -> 5\n"
@@ -47,7 +47,7 @@ TEST(TakeTimes, AFunctionsTimeIsSpreadOverItsContexts) {
   EXPECT_EQ(result->elsewhere_ns, 0u);
 }
 
-TEST(TakeTimes, WhatHasNoHookBelongsToItsCaller) {
+TEST(TakeTimes, TimeWithoutAHookIsChargedToItsCaller) {
   const auto result = taken(
       "main -> 1\n"
       "main a -> 1\n"
@@ -59,7 +59,7 @@ TEST(TakeTimes, WhatHasNoHookBelongsToItsCaller) {
       "start = 3\n"
       "main b = 4\n");
   ASSERT_TRUE(result) << result.error().line();
-  // A leaf that the run with hooks saw takes its part of what its caller has.
+  // A leaf that the run with hooks sampled gets its share of its caller's time.
   EXPECT_EQ(text_of(result->profile),
             "[root] cpu=3\n"
             ".main cpu=4 calls=1\n"
@@ -69,7 +69,7 @@ TEST(TakeTimes, WhatHasNoHookBelongsToItsCaller) {
   EXPECT_EQ(result->below_ns, 14u);
 }
 
-TEST(TakeTimes, EachFunctionBelowHasItsOwnTime) {
+TEST(TakeTimes, EachCalleeKeepsItsOwnTime) {
   const auto result = taken(
       "main a -> 1\n"
       "main b -> 1\n"
@@ -91,7 +91,7 @@ TEST(TakeTimes, EachFunctionBelowHasItsOwnTime) {
   EXPECT_EQ(result->below_ns, 0u);
 }
 
-TEST(TakeTimes, WhereNoSampleFellCallsTellTheProportions) {
+TEST(TakeTimes, WithoutSamplesTimeIsDividedByCalls) {
   const auto result = taken(
       "main -> 1\n"
       "main a -> 1\n"
@@ -109,7 +109,7 @@ TEST(TakeTimes, WhereNoSampleFellCallsTellTheProportions) {
             "...f cpu=7 calls=2\n");
 }
 
-TEST(TakeTimes, FunctionsMeetByNameWithTheirParametersOrWithout) {
+TEST(TakeTimes, FunctionsMatchWithAndWithoutParameters) {
   const auto result = taken(
       "main -> 1\n"
       "main geo::area(int)const -> 1\n"
@@ -132,7 +132,7 @@ TEST(TakeTimes, AnotherProgramIsRefused) {
   EXPECT_TRUE(test::holds(none.error().line(), "was called in this run"));
 }
 
-TEST(TakeTimes, ItIsForRunsWithHooks) {
+TEST(TakeTimes, ARunWithoutHooksIsRefused) {
   const auto none = taken("main a = 1\n", "main a = 2\n");
   ASSERT_FALSE(none);
   EXPECT_TRUE(test::holds(none.error().line(), "no calls were counted"));

@@ -75,7 +75,7 @@ TEST(Window, SnapshotsAreThereInTheOrderOfTheirTaking) {
   EXPECT_EQ(find_snapshot(all, "nothing"), std::nullopt);
 }
 
-TEST(Window, ThisPhaseOnlyHoldsWhatHappenedInIt) {
+TEST(Window, APhaseHoldsOnlyItsOwnCosts) {
   const auto all = read(phases());
   EXPECT_EQ(text_of(window(all, {.from = {}, .to = find_snapshot(all, "loaded")})),
             "[root]\n.work\n..again\n.load cpu=10 calls=1\n"
@@ -85,7 +85,7 @@ TEST(Window, ThisPhaseOnlyHoldsWhatHappenedInIt) {
             "work again ~> work : 3\nwork ~> work : 0\n");
 }
 
-TEST(Window, TheLastSecondsAreFromASnapshotToNow) {
+TEST(Window, TheLastSecondsRunFromASnapshotToThePresent) {
   const auto all = read(phases());
   EXPECT_EQ(snapshot_before_end(all, 5 * kSecond), 1u);
   EXPECT_EQ(snapshot_before_end(all, 10 * kSecond), 0u);
@@ -98,7 +98,7 @@ TEST(Window, TheLastSecondsAreFromASnapshotToNow) {
   EXPECT_TRUE(last.snapshots().empty());
 }
 
-TEST(Window, AtThePeakALevelIsWhatItWasThen) {
+TEST(Window, AtThePeakALevelHasItsValueOfThatMoment) {
   const auto all = read(phases());
   EXPECT_EQ(value(all, "live", "work"), 0u);
   EXPECT_EQ(value(all, "live", "load"), 40u);
@@ -106,17 +106,17 @@ TEST(Window, AtThePeakALevelIsWhatItWasThen) {
       window(all, {.from = {}, .to = find_snapshot(all, profile::SnapshotReason::kPeak)});
   EXPECT_EQ(value(peak, "live", "work"), 500u);
   EXPECT_EQ(value(peak, "live", "load"), 40u);
-  // Also in a window that began when something was there already.
+  // Also in a window that begins with an amount above 0.
   EXPECT_EQ(value(window(all, {.from = 0, .to = 1}), "live", "load"), 40u);
   EXPECT_EQ(value(window(all, {.from = 0, .to = 1}), "freed", "load"), 60u);
 }
 
-TEST(Window, WithoutSnapshotsIsTheProfileItself) {
+TEST(Window, WithoutSnapshotsTheProfileDoesNotChange) {
   const auto all = read(phases());
   EXPECT_EQ(text_of(window(all, {})), text_of(all));
 }
 
-TEST(Window, SnapshotThatWasNotFinishedIsNoSnapshot) {
+TEST(Window, UnfinishedSnapshotIsIgnored) {
   FileBuilder file = phases();
   const auto snapshot = file.snapshot("killed", 31 * kSecond);
   file.record<format::Snapshot>(snapshot)->is_complete = 0;
