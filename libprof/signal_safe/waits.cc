@@ -8,6 +8,7 @@
 #include "signal_safe/poisson.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
+#include "signal_safe/usage.h"
 #include "signal_safe/wait_calls.h"
 #include "signal_safe/wait_words.h"
 
@@ -203,6 +204,24 @@ bool may_charge(const ThreadState& thread) {
          arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
 }
 
+// The node of a wait for a lock: below the call, with the functions of the context that held it,
+// innermost first.
+Ref below_holder(const BusyGuard& guard, ThreadState& thread, Ref call, Ref holder) {
+  constexpr int kFrames = 3;
+  Session& session = *thread.session;
+  if (!session.options.native_below) return call;
+  Ref node = call;
+  for (int i = 0; i < kFrames; ++i) {
+    const auto* held = session.arena.at<format::Node>(holder);
+    if (held->parent == 0) break;  // the root
+    const Ref function = session.code_map.holder(held->function);
+    if (function == 0) break;
+    node = thread.tree.enter(guard, node, function, 0, format::kEdgeSampled).to;
+    holder = held->parent;
+  }
+  return node;
+}
+
 [[gnu::noinline]] void charge(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait,
                               std::uint64_t most_ns) {
   const Call call{wait.frame, wait.callee, wait.kind};
@@ -221,11 +240,15 @@ bool may_charge(const ThreadState& thread) {
   if (ns < kLeastChargedNs) return;
   KnownWait* known = find(thread, own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, own, call);
-  add_wait(thread, known->values, call.kind, ns);
+  Ref node = known->node;
   if (wait.object != nullptr) {
     const bool is_lock = wait.kind == format::WaitKind::kForOther;
-    charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
+    const Ref waker = charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
+    if (is_lock && waker != 0) node = below_holder(guard, thread, node, waker);
   }
+  std::uint64_t* values = node == known->node ? known->values : thread.tree.values(guard, node);
+  add_wait(thread, values, call.kind, ns);
+  if (rusage usage; read_usage(&usage)) charge_switches(thread, values, usage);
 }
 
 // Adds a short call to the uncharged ones; returns their sum, if it is time to charge it.
@@ -320,6 +343,10 @@ bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
 void start_thread(WaitThread& own) {
   own.served += 1;
   own.gathered_ns = own.ending_frame = 0;
+  rusage usage{};
+  own.knows_switches = read_usage(&usage);
+  own.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  own.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
   // A cancelled thread left them.
   while (own.open_count != 0) want_no_more(own.open[--own.open_count].object);
 }
@@ -350,6 +377,21 @@ void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
   const Clocks& clocks = thread.session->clocks;
   const std::uint64_t cpu = clocks.cpu_ns();
   charge_open_wait(thread, cpu, clocks.wall_ns());
+}
+
+void charge_switches(ThreadState& thread, std::uint64_t* values, const rusage& usage) {
+  WaitThread* own = thread.waits;
+  if (own == nullptr) return;
+  const auto voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  const auto involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  if (own->knows_switches) {
+    std::uint64_t* words = wait_words(thread, values);
+    words[kVoluntarySwitches] += voluntary - own->voluntary;
+    words[kInvoluntarySwitches] += involuntary - own->involuntary;
+  }
+  own->knows_switches = true;
+  own->voluntary = voluntary;
+  own->involuntary = involuntary;
 }
 
 void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns) {
@@ -436,5 +478,5 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* 
   if (!guard) return;
   KnownWait* known = find(thread, *own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, *own, call);
-  note_waker(*thread.session, object, thread.tree.node_at(known->node)->values);
+  note_waker(*thread.session, object, known->node);
 }

@@ -25,6 +25,8 @@
 // Costs nothing when off, because the wrappers are in a separate library.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <cstdint>
 
 #include "signal_safe/shadow_stack.h"
@@ -68,13 +70,15 @@ struct WaitThread {
   static constexpr std::uint32_t kKnown = 64, kOpen = 4;
 
   std::uint64_t random, gathered_ns, limit_ns;
-  std::uint32_t patience;             // the limit is multiplied by 2^patience: short calls compute
-  OpenWait open[kOpen];               // outermost first; the thread's record names the last one
-  std::uint32_t open_count;           // deeper ones are charged at their end only
-  std::uint64_t ending_frame;         // of the wait that is being charged at its end; 0: none
-  std::uint32_t left_out;             // samples meanwhile
-  std::uint64_t tokens, refilled_ns;  // for walks at the begin of calls: 2 % of the time
-  std::uint32_t served;               // threads that used this memory
+  std::uint32_t patience;      // the limit is multiplied by 2^patience: short calls compute
+  OpenWait open[kOpen];        // outermost first; the thread's record names the last one
+  std::uint32_t open_count;    // deeper ones are charged at their end only
+  std::uint64_t ending_frame;  // of the wait that is being charged at its end; 0: none
+  std::uint32_t left_out;      // samples meanwhile
+  std::uint64_t voluntary, involuntary;  // context switches, at the last charge
+  bool knows_switches;                   // whether they could be read
+  std::uint64_t tokens, refilled_ns;     // for walks at the begin of calls: 2 % of the time
+  std::uint32_t served;                  // threads that used this memory
   KnownWait known[kKnown];
 };
 
@@ -93,6 +97,9 @@ bool is_wait_ending(const ThreadState& thread, std::uint64_t sp);
 // A sample met the thread at a stack pointer: charges its current wait. A wait that the thread left
 // (by an exception or cancellation; longjmp ends its waits itself) is charged for the last time.
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp);
+
+// Charges the context switches since the last charge, which a system call tells.
+void charge_switches(ThreadState& thread, std::uint64_t* values, const rusage& usage);
 
 // Charges the time between two charges that was off the processor, but in no known call.
 void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns);

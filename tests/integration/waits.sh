@@ -115,6 +115,12 @@ held=$(waited hold_long "$profile" held)
 check "the long one" "$held" -ge 100
 check "more than the short one" "$held" -gt $((2 * $(waited hold_short "$profile" held)))
 check "not who waited" "$(waited contend "$profile" held)" = 0
+check "below who waited, it has the holder's name" "$(waited '[held by hold_long]')" -ge 100
+check "the pair in the view" "$("$REPORT" --waits --format json "$profile" |
+  python3 -c 'import json, sys
+print(sum(row["waits"] for row in json.load(sys.stdin)["contention"]
+          if row["caller"].startswith("contend") and row["holder"].startswith("hold_long")))')" -ge 5
+check "context switches" "$(total voluntary-switches)" -ge 40
 
 begin "programs run as they do without"
 settings=("${recording[@]}" FBLEPROF_CLOCK=wall)
