@@ -4,6 +4,7 @@
 #include <threads.h>
 #include <ucontext.h>
 
+#include "arch/registers.h"
 #include "capture/fibers.h"
 #include "capture/fork_child.h"
 #include "capture/profile.h"
@@ -11,6 +12,7 @@
 #include "capture/stack_bounds.h"
 #include "capture/threads.h"
 #include "interposed.h"
+#include "signal_safe/wait_calls.h"
 #include "watching.h"
 
 namespace {
@@ -108,6 +110,7 @@ FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexc
 }
 FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
   capture::note_switch(to);
+  fbleprof_jumps(fbleprof::arch::state_of(to).sp);
   return original::setcontext(to);
 }
 

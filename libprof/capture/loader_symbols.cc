@@ -134,6 +134,42 @@ void* definition_from(const link_map* map, const char* name) {
   return nullptr;
 }
 
+const char* file_name(const char* path) {
+  const char* name = path;
+  for (; *path; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  return name;
+}
+
+bool is_libc(const char* name) {
+  // Since glibc 2.34, only the first has more than names for old programs.
+  constexpr const char* kParts[] = {"libc.so.6", "libpthread.so.0", "librt.so.1", "libanl.so.1"};
+  for (const char* part : kParts) {
+    if (equal(name, part)) return true;
+  }
+  return false;
+}
+
+// Whether the program names this library among those that it needs.
+bool is_needed_by_program(const char* name) {
+  const link_map& program = *_r_debug.r_map;
+  const ElfW(Dyn)* dynamic = program.l_ld;
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* entry = dynamic; entry && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_STRTAB) continue;
+    const ElfW(Addr) address = entry->d_un.d_ptr;
+    strings = reinterpret_cast<const char*>(address < program.l_addr ? program.l_addr + address
+                                                                     : address);
+  }
+  for (const ElfW(Dyn)* entry = dynamic; strings && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag != DT_NEEDED) continue;
+    const char* needed = strings + entry->d_un.d_val;
+    if (equal(needed, name) || equal(file_name(needed), name)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void look_at_all_objects() { is_last = true; }
@@ -149,6 +185,24 @@ void* next_definition(const char* name, const void* after) {
 void* next_definition(const char* name) { return next_definition(name, _DYNAMIC); }
 
 void* any_definition(const char* name) { return definition_from(_r_debug.r_map, name); }
+
+// The loader lists the program, then what is preloaded, then what the program needs.
+Definition next_definition_of_libc(const char* name, const void* after) {
+  Definition found;
+  const link_map* map = entry_of(after);
+  bool is_preloaded = true;
+  while (map && (map = map->l_next)) {
+    const char* file = file_name(map->l_name);
+    is_preloaded = is_preloaded && !is_needed_by_program(file);
+    void* function = Symbols(*map).find(name);
+    if (!function) continue;
+    if (!found.next) found.next = function;
+    if (!is_preloaded && !is_libc(file)) continue;
+    found.of_libc = function;
+    break;
+  }
+  return found;
+}
 
 const char* own_file() {
   const link_map* own = entry_of(_DYNAMIC);

@@ -12,6 +12,15 @@ void* next_definition(const char* name);
 // The same, after the library whose _DYNAMIC is `after`.
 void* next_definition(const char* name, const void* after);
 
+// A library of the program may define a name of libc's for a purpose of its own, with another type.
+// A preloaded library that defines such a name stands for libc.
+struct Definition {
+  void* next = nullptr;     // the first one, of any library
+  void* of_libc = nullptr;  // the first one of libc or a preloaded library
+};
+// The definitions in the objects after the library whose _DYNAMIC is `after`.
+Definition next_definition_of_libc(const char* name, const void* after);
+
 // Makes the search cover all other objects: this library was loaded after them.
 void look_at_all_objects();
 // The definition of the name in the first object of the list that has one, the program included;

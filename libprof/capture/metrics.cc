@@ -1,5 +1,6 @@
 #include "capture/metrics.h"
 
+#include "format/events.h"
 #include "signal_safe/call_tree.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/wait_words.h"
@@ -14,6 +15,11 @@ using signal_safe::Options;
 
 bool always(const Options&) { return true; }
 bool with_faults(const Options& options) { return options.faults; }
+
+template <int kPlace>
+bool with_event(const Options& options) {
+  return options.event == kPlace + 1;
+}
 
 bool with_waits(const Options& options) { return options.waits; }
 
@@ -37,6 +43,11 @@ bool with_lost(const Options& options) { return options.allocations == Allocatio
   { name, unit, Role::role, MetricPlace::kValues, signal_safe::word, nullptr, is_recorded }
 #define FBLEPROF_WAIT(name, unit, role, word) \
   { name, unit, Role::role, MetricPlace::kValues, signal_safe::word, nullptr, with_waits, true }
+#define FBLEPROF_EVENT(n)                                                                 \
+  {                                                                                       \
+    format::kEvents[n].name, format::kEvents[n].unit, Role::kEvent, MetricPlace::kValues, \
+        signal_safe::kEvents, nullptr, with_event<n>                                      \
+  }
 #define FBLEPROF_SIZES(n, name)                                                          \
   {                                                                                      \
     name, "count", Role::kEvent, MetricPlace::kValues, signal_safe::kSizes + n, nullptr, \
@@ -66,6 +77,13 @@ constinit const MetricDescription kMetrics[] = {
      nullptr, with_faults},
     {"faults", "count", Role::kEvent, MetricPlace::kDerived, 0, "minor-faults + major-faults",
      with_faults},
+    FBLEPROF_EVENT(0),
+    FBLEPROF_EVENT(1),
+    FBLEPROF_EVENT(2),
+    FBLEPROF_EVENT(3),
+    FBLEPROF_EVENT(4),
+    FBLEPROF_EVENT(5),
+    FBLEPROF_EVENT(6),
     FBLEPROF_WAIT("wait", "ns", kWaitTime, kWaitNs),
     FBLEPROF_WAIT("unseen", "ns", kUnseenTime, kUnseenNs),
     {"time", "ns", Role::kWallTime, MetricPlace::kDerived, 0, "cpu + wait", with_waits},
@@ -80,6 +98,10 @@ constinit const MetricDescription kMetrics[] = {
     FBLEPROF_WAIT("wakes", "count", kEvent, kWakes),
     FBLEPROF_WAIT("bytes-read", "bytes", kAmount, kBytesRead),
     FBLEPROF_WAIT("bytes-written", "bytes", kAmount, kBytesWritten),
+    FBLEPROF_WAIT("voluntary-switches", "count", kEvent, kVoluntarySwitches),
+    FBLEPROF_WAIT("involuntary-switches", "count", kEvent, kInvoluntarySwitches),
+    {"switches", "count", Role::kEvent, MetricPlace::kDerived, 0,
+     "voluntary-switches + involuntary-switches", with_waits},
     FBLEPROF_WAIT("waited-below-100us", "count", kWaitClass, kWaitClass + 0),
     FBLEPROF_WAIT("waited-below-1ms", "count", kWaitClass, kWaitClass + 1),
     FBLEPROF_WAIT("waited-below-10ms", "count", kWaitClass, kWaitClass + 2),
@@ -124,11 +146,15 @@ constinit const MetricDescription kMetrics[] = {
     FBLEPROF_LIFETIMES(4, "lived-below-100s"),
     FBLEPROF_LIFETIMES(5, "lived-100s-or-more"),
 };
-static_assert(format::kWaitClasses == 7);
+static_assert(format::kWaitClasses == 7 && format::kEventCount == 7);
 static_assert(signal_safe::kSizeClasses == 11 && signal_safe::kLifetimeClasses == 6);
 constinit const int kMetricCount = sizeof kMetrics / sizeof kMetrics[0];
 
 bool is_default_metric(const MetricDescription& metric, const Options& options) {
+  if (options.event != 0) {
+    return metric.place == MetricPlace::kValues && metric.word == signal_safe::kEvents &&
+           metric.is_recorded(options) && !metric.is_wait_word;
+  }
   switch (options.clock) {
     case format::Clock::kCpu:
       return metric.role == Role::kCpuTime;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "format/events.h"
 #include "format/size_suffix.h"
 #include "signal_safe/shadow_stack.h"
 
@@ -139,6 +140,19 @@ bool read_name(const char* text, const char* const (&names)[kCount], Enum* value
   return false;
 }
 
+// An event is sampled besides the CPU clock.
+bool read_clock(const char* text, signal_safe::Options* options) {
+  constexpr const char* kClocks[] = {"cpu", "wall", "ticks"};
+  if (read_name(text, kClocks, &options->clock)) return options->event = 0, true;
+  for (std::uint32_t i = 0; i < format::kEventCount; ++i) {
+    if (!equal(text, format::kEvents[i].name)) continue;
+    options->clock = format::Clock::kCpu;
+    options->event = static_cast<std::uint8_t>(i + 1);
+    return true;
+  }
+  return false;
+}
+
 // MODE or MODE,mmap; a mode that is a number of bytes is the sampling period.
 bool read_allocations(const char* text, signal_safe::Options* options) {
   using Mode = signal_safe::AllocationMode;
@@ -165,7 +179,6 @@ bool read_allocations(const char* text, signal_safe::Options* options) {
 
 Settings read_settings(char** environment) {
   Settings settings;
-  constexpr const char* kClocks[] = {"cpu", "wall", "ticks"};
   constexpr char kDuration[] = "a time as 500ms, 10s, 5m or 1h";
   constexpr const char* kRules[] = {"pair", "suffix", "none"};
   for (char** variable = environment; variable && *variable; ++variable) {
@@ -180,8 +193,7 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_RATE")) {
       check(read_rate(value, &settings.rate_hz), "FBLEPROF_RATE", "1 to 20000 (Hz)");
     } else if (is("FBLEPROF_CLOCK")) {
-      check(read_name(value, kClocks, &settings.recording.clock), "FBLEPROF_CLOCK",
-            "cpu, wall or ticks");
+      check(read_clock(value, &settings.recording), "FBLEPROF_CLOCK", format::kClockNames);
     } else if (is("FBLEPROF_COMPACT")) {
       check(read_name(value, kRules, &settings.recording.compaction), "FBLEPROF_COMPACT",
             "pair, suffix or none");

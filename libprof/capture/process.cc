@@ -17,6 +17,7 @@
 #include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
+#include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "capture/waits.h"
@@ -78,6 +79,7 @@ void start_process(char** environment) {
   if (!is_wanted(profile.settings)) return;
   find_allocator(profile.settings);
   profile.perf_allowed = !is_born_confined();
+  settle_event(profile.settings, profile.perf_allowed);
   find_loaded_objects();
   find_wrappers(profile.settings);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;

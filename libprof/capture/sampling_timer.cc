@@ -11,6 +11,7 @@
 
 #include "arch/kernel.h"
 #include "capture/clock.h"
+#include "format/events.h"
 
 namespace fbleprof::capture {
 
@@ -75,16 +76,21 @@ std::uint64_t drifting(std::uint64_t period_ns) { return period_ns + period_ns /
 
 bool is_caller(std::uint32_t tid) { return kernel_call(SYS_gettid) == static_cast<long>(tid); }
 
-void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
-  attributes.sample_period = drifting(1'000'000'000u / rate_hz);
+constexpr format::Event kClock = {"", "ns", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0};
+
+// A clock's event only signals. The samples of others are kept, too, so that they can be counted:
+// signals that come together are one.
+long bytes_of(const signal_safe::Options& options) {
+  return options.event != 0 ? 2 * kPage : kPage;
+}
+
+void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz,
+                 const signal_safe::Options& options) {
+  const bool is_clock = options.event == 0;
+  perf_event_attr attributes =
+      format::attributes_of(is_clock ? kClock : format::kEvents[options.event - 1]);
+  attributes.sample_period = is_clock ? drifting(1'000'000'000u / rate_hz) : options.event_period;
   attributes.wakeup_events = 1;
-  attributes.exclude_kernel = 1;
-  attributes.exclude_hv = 1;
-  attributes.disabled = 1;
   const Opening guard;
   const long fd =
       kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes),
@@ -95,7 +101,7 @@ void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz) {
   if (!kernel_failed(kernel_call(SYS_fcntl, fd, kSetOwnerEx, reinterpret_cast<long>(&owner))) &&
       !kernel_failed(kernel_call(SYS_fcntl, fd, kSetSignal, signal_number)) &&
       !kernel_failed(kernel_call(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
-    page = kernel_call(SYS_mmap, 0, kPage, PROT_READ, MAP_SHARED, fd, 0);
+    page = kernel_call(SYS_mmap, 0, bytes_of(options), PROT_READ, MAP_SHARED, fd, 0);
     if (!kernel_failed(page)) kernel_call(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0);
   }
   kernel_call(SYS_close, fd);
@@ -121,20 +127,54 @@ bool make_timer(std::uint32_t tid, int signal_number, const itimerspec& when, in
 
 }  // namespace
 
+void settle_event(Settings& settings, bool allow_perf) {
+  signal_safe::Options& options = settings.recording;
+  if (options.event == 0) return;
+  const format::Event& event = format::kEvents[options.event - 1];
+  perf_event_attr attributes = format::attributes_of(event);
+  const long fd = allow_perf ? kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes),
+                                           0, -1, -1, PERF_FLAG_FD_CLOEXEC)
+                             : -1;
+  if (kernel_failed(fd)) {
+    settings.complaints.add("FBLEPROF_CLOCK=")
+        .add(event.name)
+        .add(": this machine or container does not count this event; CPU time is recorded\n");
+    options.event = 0;
+    return;
+  }
+  kernel_call(SYS_close, fd);
+  const std::uint64_t period = event.at_1khz * 1000 / settings.rate_hz;
+  options.event_period = period != 0 ? period : 1;
+}
+
+std::uint64_t take_events(ThreadState& thread, int code) {
+  const signal_safe::Options& options = thread.session->options;
+  if (options.event == 0 || code != POLL_IN || thread.sampling_page == nullptr) return 0;
+  // A sample without contents is a head of 8 bytes.
+  constexpr std::uint64_t kSampleBytes = 8;
+  const auto* page = static_cast<const perf_event_mmap_page*>(thread.sampling_page);
+  const std::uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+  const std::uint64_t samples = (head - thread.events_seen) / kSampleBytes;
+  thread.events_seen = head;
+  return samples * options.event_period;
+}
+
 format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint32_t rate_hz,
                                bool allow_perf) {
   if (allow_perf && __atomic_load_n(&events, __ATOMIC_RELAXED) < kMostEvents) {
-    thread.sampling_page = open_event(thread.tid, signal_number, rate_hz);
+    thread.sampling_page = open_event(thread.tid, signal_number, rate_hz, thread.session->options);
+    thread.events_seen = 0;
     if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
   }
   const long period_ns = 1'000'000'000 / static_cast<long>(rate_hz);
   const timespec period{period_ns / 1'000'000'000, period_ns % 1'000'000'000};
   const bool timer = make_timer(thread.tid, signal_number, {period, period}, &thread.timer);
   thread.has_timer = timer;
-  thread.event_period_ns = thread.sampling_page ? drifting(1'000'000'000 / rate_hz) : 0;
-  return thread.sampling_page ? format::SampleSource::kTaskClock
-         : timer              ? format::SampleSource::kCpuTimer
-                              : format::SampleSource::kNone;
+  const bool is_clock = thread.sampling_page && thread.session->options.event == 0;
+  thread.event_period_ns = is_clock ? drifting(1'000'000'000 / rate_hz) : 0;
+  return is_clock ? format::SampleSource::kTaskClock
+         : timer  ? format::SampleSource::kCpuTimer
+                  : format::SampleSource::kNone;
 }
 
 bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer) {
@@ -143,7 +183,8 @@ bool make_waking_timer(std::uint32_t tid, int signal_number, int* timer) {
 
 void disarm_timer(ThreadState& thread) {
   if (thread.sampling_page) {
-    kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page), kPage);
+    kernel_call(SYS_munmap, reinterpret_cast<long>(thread.sampling_page),
+                bytes_of(thread.session->options));
     __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
   }
   if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);

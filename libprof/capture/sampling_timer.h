@@ -6,6 +6,7 @@
 //  - A software task-clock perf event, in user mode only, with a period slightly longer than
 //    requested. It is mapped and its descriptor closed: the mapping keeps the event alive, and the
 //    program sees no descriptor.
+//    Another event may take its place (FBLEPROF_CLOCK=cycles).
 //  - A timer on the thread's CPU clock, which signals at most once per kernel tick, and only on the
 //    way back to user mode. Without a perf event it is the only source; with one, it shows in which
 //    system calls the thread spends its time.
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 
+#include "capture/options.h"
 #include "format/format.h"
 #include "signal_safe/thread_state.h"
 
@@ -24,6 +26,14 @@ namespace fbleprof::capture {
 // system allows neither. Must not be called while events are held back by the caller's own fork.
 format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_number,
                                std::uint32_t rate_hz, bool allow_perf);
+// Decides whether the event of the settings (Options::event) can be sampled, and its period. If
+// not, it is turned off, and the reason noted. In the constructor only.
+void settle_event(Settings& settings, bool allow_perf);
+
+// How many events to charge at a signal with this code: those since the last charge, in whole
+// periods; 0: the signal is not an event's. On the thread itself.
+std::uint64_t take_events(signal_safe::ThreadState& thread, int code);
+
 void disarm_timer(signal_safe::ThreadState& thread);
 
 // Makes a timer that signals once, when the thread has computed for a millisecond. `timer` is its

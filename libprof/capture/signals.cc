@@ -97,7 +97,11 @@ void on_signal(int number, siginfo_t* info, void* context) {
   if (fbleprof_hot.top) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const arch::MachineState at = arch::state_of(context);
-    if (thread.canary->alive) {
+    if (!thread.canary->alive) {
+      // A forked child before its first slow path.
+    } else if (const std::uint64_t events = take_events(thread, info->si_code); events != 0) {
+      signal_safe::charge_events(thread, at, events);
+    } else {
       signal_safe::charge_sample(thread, at, what_it_tells(thread, *info, at));
     }
   }

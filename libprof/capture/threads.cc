@@ -103,6 +103,7 @@ void skip_time(ThreadState& thread) {
   thread.in_kernel_ns = 0;
   thread.last_context = 0;
   thread.knows_faults = false;
+  if (thread.waits != nullptr) thread.waits->knows_switches = false;
 }
 
 void reset_memory(ThreadMemory& memory) {

@@ -12,13 +12,14 @@
 // Defined by the library with the wrappers (preload/waits), which is before or after this one.
 extern "C" decltype(fbleprof_find_waited) fbleprof_find_waited __attribute__((weak));
 
-extern "C" __attribute__((visibility("default"))) void* fbleprof_next_function(
-    const char* name, const void* after, const void** known_as) {
+extern "C" __attribute__((visibility("default"))) void fbleprof_find_definition(
+    const char* name, const void* after, fbleprof_definition* found) {
   namespace capture = fbleprof::capture;
-  void* found = capture::next_definition(name, after);
+  const capture::Definition next = capture::next_definition_of_libc(name, after);
   void* behind = capture::next_definition(name);
-  *known_as = behind != nullptr ? behind : found;
-  return found;
+  found->next = next.next;
+  found->of_libc = next.of_libc;
+  found->known_as = behind != nullptr ? behind : next.of_libc;
 }
 
 namespace fbleprof::capture {

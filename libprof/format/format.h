@@ -155,6 +155,8 @@ struct Function {
 };
 inline constexpr std::uint16_t kFunctionHooked = 1;      // was entered through a hook
 inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not known: not 0
+inline constexpr std::uint16_t kFunctionHolder = 4;      // not the function itself: the waits of
+                                                         // others while it held a lock
 inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
                                                          // plan::Reason
 

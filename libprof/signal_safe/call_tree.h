@@ -56,6 +56,7 @@ enum ValueWord : std::uint32_t {
   kTicks,      // virtual time charged here
   kMinorFaults,
   kMajorFaults,
+  kEvents,  // the event of Options::event
   kValueWords
 };
 inline constexpr std::uint32_t kRowBytes = 64;  // without what memory_words.h adds

@@ -130,6 +130,28 @@ bool CodeMap::name_key(std::uint64_t key, format::Ref before, format::Ref block)
   return true;
 }
 
+// The key of a holder is the reference to its function's record.
+static constexpr auto kHolderKey = static_cast<format::FunctionKind>(15);
+
+format::Ref CodeMap::holder(format::Ref function) {
+  KeyTable::Item* item = functions_.place_of(key_of(function, kHolderKey));
+  if (item == nullptr) return 0;
+  format::Ref found = item->record.load(std::memory_order_acquire);
+  if (found != 0) return found;
+  const format::Ref made = arena_->allocate(sizeof(format::Function));
+  if (made == 0) return 0;
+  auto* record = arena_->at<format::Function>(made);
+  const format::Head head = record->head;
+  *record = *arena_->at<format::Function>(function);
+  record->head = head;
+  record->flags = format::kFunctionHolder;
+  arena_->publish(made, format::Kind::kFunction);
+  if (item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) return made;
+  // Another thread was first, and nothing refers to our record.
+  arena_->publish(made, format::Kind::kPrivate);
+  return found;
+}
+
 void CodeMap::note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t reason) {
   const auto kind = format::FunctionKind::kNative;
   const format::Ref function = find_or_add(key_of(start, kind), {start, size, true}, start, kind);
@@ -290,7 +312,7 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
   functions_.for_each([&](std::uint64_t key, KeyTable::Item& item) {
     const auto kind = static_cast<format::FunctionKind>((key >> 56) - 1);
     format::Ref function = item.record.load(std::memory_order_acquire);
-    if (kind == format::FunctionKind::kBlock || kind == kKeyKind) return;
+    if (kind == format::FunctionKind::kBlock || kind == kKeyKind || kind == kHolderKey) return;
     if (!is_gone(key & kAddress) || function == 0) return;
     item.record.compare_exchange_strong(function, function | kStale, std::memory_order_acq_rel);
   });

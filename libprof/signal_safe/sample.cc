@@ -6,14 +6,12 @@
 //  - else context_at finds the context, from the shadow stack and a walk of the machine stack.
 #include "signal_safe/sample.h"
 
-#include <sys/resource.h>
-
-#include "arch/kernel.h"
 #include "signal_safe/context_at.h"
 #include "signal_safe/elapsed.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
+#include "signal_safe/usage.h"
 #include "signal_safe/waits.h"
 
 namespace fbleprof::signal_safe {
@@ -40,12 +38,7 @@ Elapsed take_elapsed(ThreadState& thread, Sampled what) {
 }
 
 // Charges the page faults since the last charge to the same context as the time: an estimate.
-void charge_faults(ThreadState& thread, std::uint64_t* values) {
-  rusage usage;
-  if (arch::kernel_failed(
-          arch::kernel_call(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage)))) {
-    return;
-  }
+void charge_faults(ThreadState& thread, std::uint64_t* values, const rusage& usage) {
   const auto minor = static_cast<std::uint64_t>(usage.ru_minflt);
   const auto major = static_cast<std::uint64_t>(usage.ru_majflt);
   if (thread.knows_faults) {
@@ -66,7 +59,11 @@ void charge(ThreadState& thread, std::uint64_t* values, Ref context, Elapsed ela
   if (elapsed.wall_ns > elapsed.cpu_ns) {
     charge_unseen(thread, values, elapsed.wall_ns - elapsed.cpu_ns);
   }
-  if (thread.session->options.faults) charge_faults(thread, values);
+  const Options& options = thread.session->options;
+  rusage usage;
+  if ((!options.faults && !options.waits) || !read_usage(&usage)) return;
+  if (options.faults) charge_faults(thread, values, usage);
+  if (options.waits) charge_switches(thread, values, usage);
 }
 
 void charge_own_cost(const ThreadState& thread, std::uint64_t* values, Elapsed elapsed) {
@@ -150,6 +147,20 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   if (thread.session->options.leaves) context = leaf_of(guard, thread, context, at.pc);
   charge(thread, thread.tree.values(guard, context), context, elapsed);
   rest_after_long_walk(thread);
+}
+
+void charge_events(ThreadState& thread, const MachineState& at, std::uint64_t events) {
+  if (!takes_time(thread) || is_ours(*thread.session, at.pc) || is_busy(thread, at.sp)) return;
+  BusyGuard guard(thread);
+  if (thread.profiles != 0) {
+    settle_profiles(thread, filter_by_address(thread.current->gate, thread.hot->top, at.sp));
+  }
+  Ref context = context_at(guard, thread, at, Reached::kBySignal);
+  if (thread.session->options.leaves) context = leaf_of(guard, thread, context, at.pc);
+  std::uint64_t* values = thread.tree.values(guard, context);
+  values[kEvents] += events;
+  values[kSamples] += 1;
+  thread.record->samples += 1;
 }
 
 void charge_fatal(ThreadState& thread, const MachineState& at) {

@@ -17,8 +17,12 @@ enum class Sampled {
 // clocks; no lock, no allocation; known_stack.h gives the bound.
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what);
 
-// The same for a fatal signal, which may come in the middle of a change of the thread's state, and
-// on a lost stack: uses only the shadow stack to find the context.
+// Charges events (Options::event) to the live context, and no time. The recorder's own events are
+// left out.
+void charge_events(ThreadState& thread, const MachineState& at, std::uint64_t events);
+
+// The same as charge_sample for a fatal signal, which may come in the middle of a change of the
+// thread's state, and on a lost stack: uses only the shadow stack to find the context.
 void charge_fatal(ThreadState& thread, const MachineState& at);
 
 // The context to charge with time not yet sampled at the end: the last sampled one, or the root if

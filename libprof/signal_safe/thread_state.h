@@ -84,6 +84,7 @@ struct ThreadState {
   format::Ref last_context = 0;  // the last one charged; 0 = none yet
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
+  std::uint64_t events_seen = 0;  // bytes of its samples that were charged, if it is no clock
   int timer = 0;                  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
   std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge

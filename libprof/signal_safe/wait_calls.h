@@ -2,8 +2,8 @@
 // and the one call in the other direction.
 //
 // Any thread, at any time: before our constructor and after our destructor, in signal handlers, and
-// in a forked child. They do not change errno. Both calls take 100 ns together if the wrapped call
-// did not block.
+// in a forked child. They do not change errno. Begin and end take 100 ns together if the wrapped
+// call did not block.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,18 @@ struct fbleprof_wait {
   const void* callee;      // the function that blocks, as people name it
   const void* object;      // lock, condition or semaphore waited for; null: another thing
   fbleprof::format::WaitKind kind;
-  fbleprof::format::WaitKind outer_kind;  // of the wait that a signal's handler interrupted to make
-                                          // this call, and so on
-  void* context;                          // for the recorder's use
-  std::uint64_t outer_since_ns, outer_frame;
-  std::uint32_t outer_context;
+  // For the recorder's use.
+  void* context;
+  std::uint32_t level;
 };
 void fbleprof_wait_begins(fbleprof_wait* wait);
 // `bytes_read`, `bytes_written`: bytes that the call transferred; 0 if it failed or transferred
 // none.
 void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read, std::uint64_t bytes_written);
+
+// The calling thread is about to jump (longjmp) to a frame whose stack pointer is `sp`. Ends the
+// waits that it leaves.
+void fbleprof_jumps(std::uint64_t sp);
 
 // The calling thread is about to release a lock, or to wake threads that wait for a condition or a
 // semaphore. This call is not needed if no thread wants the object:
@@ -39,11 +41,16 @@ void fbleprof_letting_go(std::uint64_t frame, const void* object);
 #define FBLEPROF_WANTED_PLACES 2048
 extern std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES] __attribute__((visibility("default")));
 
-// Finds the function `name` in the libraries after the one whose _DYNAMIC is `after`, by its
-// default version. `known_as`: the same function or, if that is a wrapper of the recorder's, the
-// one behind it. Calls no allocator and takes no lock: allocators call wrapped functions. Not in
-// signal handlers.
-void* fbleprof_next_function(const char* name, const void* after, const void** known_as);
+// What stands behind a wrapper.
+struct fbleprof_definition {
+  void* next;            // the next definition of the name; null: there is none
+  const void* known_as;  // the same or, if that is a wrapper of the recorder's, the one behind it
+  void* of_libc;         // the next one that is libc's, or made to stand for it by a preloaded
+                         // library; null: there is none
+};
+// Finds the definitions of `name` in the libraries after the one whose _DYNAMIC is `after`. Calls
+// no allocator and takes no lock: allocators call wrapped functions. Not in signal handlers.
+void fbleprof_find_definition(const char* name, const void* after, fbleprof_definition* found);
 
 // Finds the functions that the wrappers wrap. In the constructor only.
 void fbleprof_find_waited();

@@ -21,6 +21,8 @@ enum WaitWord : std::uint32_t {
   kWakes,
   kBytesRead,  // by the calls that may block
   kBytesWritten,
+  kVoluntarySwitches,    // the thread gave up its processor, as in a wait,
+  kInvoluntarySwitches,  // or had to
   kWaitClass,
   kWaitWords = kWaitClass + format::kWaitClasses
 };

@@ -8,6 +8,7 @@
 #include "signal_safe/poisson.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
+#include "signal_safe/usage.h"
 #include "signal_safe/wait_calls.h"
 #include "signal_safe/wait_words.h"
 
@@ -43,8 +44,10 @@ const Entry* newest_entry(const ThreadState& thread, const Call& call) {
 }
 
 std::uint64_t epoch_of(const ThreadState& thread, const WaitThread& own) {
-  return std::uint64_t{own.served} << 32 |
-         thread.session->caches_emptied.load(std::memory_order_relaxed);
+  // Both numbers only grow, so their sum changes with either.
+  const std::uint32_t unloaded = thread.session->caches_emptied.load(std::memory_order_relaxed) +
+                                 thread.session->code_map.epoch();
+  return std::uint64_t{own.served} << 32 | unloaded;
 }
 
 KnownWait& slot_for(WaitThread& own, const Call& call) {
@@ -201,6 +204,24 @@ bool may_charge(const ThreadState& thread) {
          arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
 }
 
+// The node of a wait for a lock: below the call, with the functions of the context that held it,
+// innermost first.
+Ref below_holder(const BusyGuard& guard, ThreadState& thread, Ref call, Ref holder) {
+  constexpr int kFrames = 3;
+  Session& session = *thread.session;
+  if (!session.options.native_below) return call;
+  Ref node = call;
+  for (int i = 0; i < kFrames; ++i) {
+    const auto* held = session.arena.at<format::Node>(holder);
+    if (held->parent == 0) break;  // the root
+    const Ref function = session.code_map.holder(held->function);
+    if (function == 0) break;
+    node = thread.tree.enter(guard, node, function, 0, format::kEdgeSampled).to;
+    holder = held->parent;
+  }
+  return node;
+}
+
 [[gnu::noinline]] void charge(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait,
                               std::uint64_t most_ns) {
   const Call call{wait.frame, wait.callee, wait.kind};
@@ -219,18 +240,22 @@ bool may_charge(const ThreadState& thread) {
   if (ns < kLeastChargedNs) return;
   KnownWait* known = find(thread, own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, own, call);
-  add_wait(thread, known->values, call.kind, ns);
+  Ref node = known->node;
   if (wait.object != nullptr) {
     const bool is_lock = wait.kind == format::WaitKind::kForOther;
-    charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
+    const Ref waker = charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
+    if (is_lock && waker != 0) node = below_holder(guard, thread, node, waker);
   }
+  std::uint64_t* values = node == known->node ? known->values : thread.tree.values(guard, node);
+  add_wait(thread, values, call.kind, ns);
+  if (rusage usage; read_usage(&usage)) charge_switches(thread, values, usage);
 }
 
 // Adds a short call to the uncharged ones; returns their sum, if it is time to charge it.
 std::uint64_t gather(WaitThread& own, std::uint64_t ns) {
   own.gathered_ns += ns;
   if (own.gathered_ns < own.limit_ns) return 0;
-  if (own.random == 0) own.random = own.open_frame | 1;
+  if (own.random == 0) own.random = reinterpret_cast<std::uint64_t>(&own) | 1;
   own.limit_ns = (kLeastWaitNs + next_random(&own.random) % (2 * kLeastWaitNs)) << own.patience;
   const std::uint64_t sum = own.gathered_ns;
   own.gathered_ns = 0;
@@ -245,43 +270,85 @@ void count_bytes(const ThreadState& thread, const KnownWait* known, std::uint64_
   words[kBytesWritten] += bytes_written;
 }
 
-void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context) {
+// ---- Open waits
+
+// Makes the thread's record name the last open wait, or none.
+void show_last_open(ThreadState& thread, const WaitThread& own) {
   format::Thread* record = thread.record;
-  wait->outer_since_ns = record->wait_since_ns;
-  wait->outer_frame = own.open_frame;
-  wait->outer_context = record->wait_context;
-  wait->outer_kind = record->wait_kind;
-  own.open_frame = wait->frame;
-  own.open_site = reinterpret_cast<const std::uint64_t*>(wait->frame)[1];
-  wait->since_ns = thread.session->clocks.wall_ns();
   // Cleared first: a reader at this moment does not mix two waits.
   record->wait_since_ns = 0;
+  if (own.open_count == 0) return;
+  const OpenWait& last = own.open[own.open_count - 1];
   asm volatile("" ::: "memory");
-  record->wait_context = context;
-  record->wait_kind = wait->kind;
-  __atomic_store_n(&record->wait_since_ns, wait->since_ns, __ATOMIC_RELEASE);
+  record->wait_context = last.context;
+  record->wait_kind = last.kind;
+  __atomic_store_n(&record->wait_since_ns, last.since_ns, __ATOMIC_RELEASE);
 }
 
-// A handler's wait is over, and the wait that it interrupted continues, unless longjmp left that.
-void close(ThreadState& thread, WaitThread& own, const fbleprof_wait* wait) {
-  format::Thread* record = thread.record;
-  const bool goes_on = wait->outer_since_ns != 0 && wait->outer_frame > wait->frame;
-  record->wait_since_ns = 0;
-  if (!goes_on) return;
-  own.open_frame = wait->outer_frame;
-  own.open_site = reinterpret_cast<const std::uint64_t*>(wait->outer_frame)[1];
+void want_no_more(const void* object) {
+  if (object == nullptr) return;
+  __atomic_fetch_sub(&fbleprof_wanted[wanted_place(object)], 1, __ATOMIC_RELAXED);
+}
+
+// Whether a thread that is at a stack pointer has left a wait without its end. Reads no stack but
+// the thread's own, because others may be unmapped. If a program changes stacks in a handler, the
+// answer may be wrong; such a wait is still charged at its end.
+bool was_left(const ThreadState& thread, const OpenWait& wait, std::uint64_t sp) {
+  const Stack& own = thread.main_stack;
+  const bool is_here = own.contains(sp), was_here = own.contains(wait.frame);
+  if (is_here != was_here) return is_here;
+  if (sp >= wait.frame) return true;
+  return was_here && reinterpret_cast<const std::uint64_t*>(wait.frame)[1] != wait.site;
+}
+
+// Charges the waits that the thread left for the last time.
+void end_left_waits(ThreadState& thread, WaitThread& own, std::uint64_t sp) {
+  if (own.open_count == 0 || !was_left(thread, own.open[own.open_count - 1], sp)) return;
+  const Clocks& clocks = thread.session->clocks;
+  const std::uint64_t cpu = clocks.cpu_ns();
+  charge_open_wait(thread, cpu, clocks.wall_ns());
+  do {
+    want_no_more(own.open[own.open_count - 1].object);
+    --own.open_count;
+  } while (own.open_count != 0 && was_left(thread, own.open[own.open_count - 1], sp));
+  show_last_open(thread, own);
+}
+
+void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context) {
+  if (own.open_count != 0) [[unlikely]]
+    end_left_waits(thread, own, wait->frame);
+  wait->level = own.open_count;
+  if (wait->level != 0) own.open[wait->level - 1].since_ns = thread.record->wait_since_ns;
+  wait->since_ns = thread.session->clocks.wall_ns();
+  if (wait->level == WaitThread::kOpen) return;
+  own.open[wait->level] = {
+      wait->since_ns, wait->frame, reinterpret_cast<const std::uint64_t*>(wait->frame)[1],
+      wait->object,   context,     wait->kind};
   asm volatile("" ::: "memory");
-  record->wait_context = wait->outer_context;
-  record->wait_kind = wait->outer_kind;
-  __atomic_store_n(&record->wait_since_ns, wait->outer_since_ns, __ATOMIC_RELEASE);
+  own.open_count = wait->level + 1;
+  show_last_open(thread, own);
+}
+
+// The wait that a handler's wait interrupted continues. False: this wait was taken for left.
+bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
+  if (wait.level == WaitThread::kOpen) return true;
+  const bool was_open = own.open_count > wait.level && own.open[wait.level].frame == wait.frame;
+  if (own.open_count > wait.level) own.open_count = wait.level;
+  show_last_open(thread, own);
+  return was_open;
 }
 
 }  // namespace
 
 void start_thread(WaitThread& own) {
   own.served += 1;
-  own.gathered_ns = 0;
-  own.open_frame = own.ending_frame = 0;
+  own.gathered_ns = own.ending_frame = 0;
+  rusage usage{};
+  own.knows_switches = read_usage(&usage);
+  own.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  own.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  // A cancelled thread left them.
+  while (own.open_count != 0) want_no_more(own.open[--own.open_count].object);
 }
 
 void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall) {
@@ -304,16 +371,27 @@ bool is_wait_ending(const ThreadState& thread, std::uint64_t sp) {
 }
 
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
-  if (thread.waits == nullptr || thread.record->wait_since_ns == 0) return;
-  const std::uint64_t frame = thread.waits->open_frame;
-  const Stack& stack = thread.main_stack;
-  const bool was_left =
-      stack.low != 0 && stack.contains(sp) && stack.contains(frame) &&
-      (sp > frame || reinterpret_cast<const std::uint64_t*>(frame)[1] != thread.waits->open_site);
+  WaitThread* own = thread.waits;
+  if (own == nullptr || thread.record->wait_since_ns == 0) return;
+  end_left_waits(thread, *own, sp);
   const Clocks& clocks = thread.session->clocks;
   const std::uint64_t cpu = clocks.cpu_ns();
   charge_open_wait(thread, cpu, clocks.wall_ns());
-  if (was_left) thread.record->wait_since_ns = 0;
+}
+
+void charge_switches(ThreadState& thread, std::uint64_t* values, const rusage& usage) {
+  WaitThread* own = thread.waits;
+  if (own == nullptr) return;
+  const auto voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+  const auto involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  if (own->knows_switches) {
+    std::uint64_t* words = wait_words(thread, values);
+    words[kVoluntarySwitches] += voluntary - own->voluntary;
+    words[kInvoluntarySwitches] += involuntary - own->involuntary;
+  }
+  own->knows_switches = true;
+  own->voluntary = voluntary;
+  own->involuntary = involuntary;
 }
 
 void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns) {
@@ -355,17 +433,16 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_begins(fbleprof_wait* wait) {
 FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t bytes_read,
                                               std::uint64_t bytes_written) {
   if (wait->since_ns == 0) return;
-  if (wait->object != nullptr) {
-    __atomic_fetch_sub(&fbleprof_wanted[wanted_place(wait->object)], 1, __ATOMIC_RELAXED);
+  WaitThread* own = fbleprof_hot.top != nullptr ? fbleprof_hot.self->waits : nullptr;
+  if (own == nullptr) {
+    want_no_more(wait->object);
+    return;
   }
-  if (fbleprof_hot.top == nullptr) return;
   ThreadState& thread = *fbleprof_hot.self;
-  WaitThread* own = thread.waits;
-  if (own == nullptr) return;
   own->left_out = 0;
   own->ending_frame = wait->frame;
   asm volatile("" ::: "memory");
-  close(thread, *own, wait);
+  if (close(thread, *own, *wait)) want_no_more(wait->object);
   auto* known = static_cast<KnownWait*>(wait->context);
   // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
   const bool is_own = known >= own->known && known < own->known + WaitThread::kKnown &&
@@ -381,6 +458,15 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   own->ending_frame = 0;
 }
 
+FBLEPROF_FOR_WRAPPERS void fbleprof_jumps(std::uint64_t sp) {
+  if (fbleprof_hot.top == nullptr) return;
+  ThreadState& thread = *fbleprof_hot.self;
+  WaitThread* own = thread.waits;
+  if (own == nullptr || own->open_count == 0 || !thread.canary->alive || !may_charge(thread))
+    return;
+  end_left_waits(thread, *own, sp);
+}
+
 FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* object) {
   if (fbleprof_hot.top == nullptr) return;
   ThreadState& thread = *fbleprof_hot.self;
@@ -392,5 +478,5 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* 
   if (!guard) return;
   KnownWait* known = find(thread, *own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, *own, call);
-  note_waker(*thread.session, object, thread.tree.node_at(known->node)->values);
+  note_waker(*thread.session, object, known->node);
 }

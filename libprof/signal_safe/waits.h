@@ -25,6 +25,8 @@
 // Costs nothing when off, because the wrappers are in a separate library.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <cstdint>
 
 #include "signal_safe/shadow_stack.h"
@@ -52,19 +54,31 @@ struct KnownWait {
   } returns[kFrames];
 };
 
+// A wait that continues. A signal's handler may wait in the middle of another wait.
+struct OpenWait {
+  std::uint64_t since_ns;  // charged up to here
+  std::uint64_t frame;     // of the wrapper,
+  std::uint64_t site;      // and where it returns to
+  const void* object;      // waited for; null: another thing
+  format::Ref context;
+  format::WaitKind kind;
+};
+
 // A thread's own part. The kernel wipes it in a forked child: no context is known there, and the
 // slow path notices the fork.
 struct WaitThread {
-  static constexpr std::uint32_t kKnown = 64;
+  static constexpr std::uint32_t kKnown = 64, kOpen = 4;
 
   std::uint64_t random, gathered_ns, limit_ns;
-  std::uint32_t patience;             // the limit is multiplied by 2^patience: short calls compute
-  std::uint64_t open_frame;           // of the wait that the thread's record names,
-  std::uint64_t open_site;            // and where it returns to
-  std::uint64_t ending_frame;         // of the wait that is being charged at its end; 0: none
-  std::uint32_t left_out;             // samples meanwhile
-  std::uint64_t tokens, refilled_ns;  // for walks at the begin of calls: 2 % of the time
-  std::uint32_t served;               // threads that used this memory
+  std::uint32_t patience;      // the limit is multiplied by 2^patience: short calls compute
+  OpenWait open[kOpen];        // outermost first; the thread's record names the last one
+  std::uint32_t open_count;    // deeper ones are charged at their end only
+  std::uint64_t ending_frame;  // of the wait that is being charged at its end; 0: none
+  std::uint32_t left_out;      // samples meanwhile
+  std::uint64_t voluntary, involuntary;  // context switches, at the last charge
+  bool knows_switches;                   // whether they could be read
+  std::uint64_t tokens, refilled_ns;     // for walks at the begin of calls: 2 % of the time
+  std::uint32_t served;                  // threads that used this memory
   KnownWait known[kKnown];
 };
 
@@ -80,9 +94,12 @@ void charge_open_wait(ThreadState& thread, std::uint64_t cpu, std::uint64_t wall
 // a row at most: a handler of the program may have left that code by longjmp.
 bool is_wait_ending(const ThreadState& thread, std::uint64_t sp);
 
-// A sample met the thread at a stack pointer: charges its current wait. A wait that longjmp left is
-// charged for the last time.
+// A sample met the thread at a stack pointer: charges its current wait. A wait that the thread left
+// (by an exception or cancellation; longjmp ends its waits itself) is charged for the last time.
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp);
+
+// Charges the context switches since the last charge, which a system call tells.
+void charge_switches(ThreadState& thread, std::uint64_t* values, const rusage& usage);
 
 // Charges the time between two charges that was off the processor, but in no known call.
 void charge_unseen(const ThreadState& thread, std::uint64_t* values, std::uint64_t ns);

@@ -10,31 +10,34 @@ std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES];
 
 namespace fbleprof::signal_safe {
 
-void note_waker(Session& session, const void* object, format::Ref row) {
+void note_waker(Session& session, const void* object, format::Ref node) {
   Waker& waker = session.wakers.places[wanted_place(object)];
-  // Clear the object first: no reader mixes the rows of two notes.
+  // Clear the object first: no reader mixes the nodes of two notes.
   waker.object.store(nullptr, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  waker.row.store(row, std::memory_order_relaxed);
+  waker.node.store(node, std::memory_order_relaxed);
   waker.at_ns.store(session.clocks.wall_ns(), std::memory_order_relaxed);
   waker.profile_ns.store(session.start_monotonic_ns, std::memory_order_relaxed);
   waker.object.store(object, std::memory_order_release);
 }
 
-void charge_waker(Session& session, const void* object, bool is_lock, std::uint64_t since_ns,
-                  std::uint64_t ns) {
+format::Ref charge_waker(Session& session, const void* object, bool is_lock, std::uint64_t since_ns,
+                         std::uint64_t ns) {
   const Waker& waker = session.wakers.places[wanted_place(object)];
-  if (waker.object.load(std::memory_order_acquire) != object) return;
-  const format::Ref row = waker.row.load(std::memory_order_relaxed);
+  if (waker.object.load(std::memory_order_acquire) != object) return 0;
+  const format::Ref node = waker.node.load(std::memory_order_relaxed);
   // A forked child has the notes of its parent.
   const bool is_right =
       waker.at_ns.load(std::memory_order_relaxed) >= since_ns &&
       waker.profile_ns.load(std::memory_order_relaxed) == session.start_monotonic_ns;
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (!is_right || row == 0 || waker.object.load(std::memory_order_relaxed) != object) return;
+  if (!is_right || node == 0 || waker.object.load(std::memory_order_relaxed) != object) return 0;
+  const format::Ref row = session.arena.at<format::Node>(node)->values;
+  if (row == 0) return node;
   std::uint64_t* words = session.arena.at<std::uint64_t>(row) + session.options.wait_words;
   __atomic_fetch_add(&words[is_lock ? kHeldNs : kWokeNs], ns, __ATOMIC_RELAXED);
   __atomic_fetch_add(&words[is_lock ? kHolds : kWakes], 1, __ATOMIC_RELAXED);
+  return node;
 }
 
 }  // namespace fbleprof::signal_safe

@@ -30,9 +30,9 @@ inline std::uint32_t wanted_place(const void* object) {
 
 struct Waker {
   std::atomic<const void*> object{nullptr};
-  std::atomic<format::Ref> row{0};           // of values, of the releasing context
+  std::atomic<format::Ref> node{0};          // the releasing context
   std::atomic<std::uint64_t> at_ns{0};       // the monotonic clock
-  std::atomic<std::uint64_t> profile_ns{0};  // start of the profile that the row belongs to
+  std::atomic<std::uint64_t> profile_ns{0};  // start of the profile that the node belongs to
 };
 
 struct Wakers {
@@ -40,10 +40,11 @@ struct Wakers {
 };
 
 // Notes that a context is about to release `object`.
-void note_waker(Session& session, const void* object, format::Ref row);
+void note_waker(Session& session, const void* object, format::Ref node);
 
-// Charges a wait for `object`, from `since_ns` on, to the context that released it, if known.
-void charge_waker(Session& session, const void* object, bool is_lock, std::uint64_t since_ns,
-                  std::uint64_t ns);
+// Charges a wait for `object`, from `since_ns` on, to the context that released it. Returns that
+// context, a node of any thread's tree; 0 if it is not known.
+format::Ref charge_waker(Session& session, const void* object, bool is_lock, std::uint64_t since_ns,
+                         std::uint64_t ns);
 
 }  // namespace fbleprof::signal_safe

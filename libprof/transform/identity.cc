@@ -171,8 +171,9 @@ class Identities {
 
   Key key_of(std::size_t f) const {
     const FunctionKind kind = functions_.kind[f];
-    const auto inlined = static_cast<std::uint16_t>(functions_.flags[f] & kFunctionInlined);
-    Key key{kind, identity_of(f), {}, {}, 0, inlined, functions_.group[f].valid()};
+    const auto variant = static_cast<std::uint16_t>(functions_.flags[f] &
+                                                    (kFunctionInlined | format::kFunctionHolder));
+    Key key{kind, identity_of(f), {}, {}, 0, variant, functions_.group[f].valid()};
     auto& [k, home, name, file, number, i, is_group] = key;
     if (kind == FunctionKind::kInstruction || profile_.text(functions_.name[f]).empty()) {
       number = functions_.address[f];
@@ -183,7 +184,7 @@ class Identities {
     const bool is_named =
         kind == FunctionKind::kBlock || kind == FunctionKind::kScript || kind == FunctionKind::kJit;
     name = is_named ? profile_.text(functions_.name[f]) : linkage_name(f);
-    if (is_named || inlined != 0) file = functions_.file[f];
+    if (is_named || variant != 0) file = functions_.file[f];
     number = is_named ? functions_.line[f] : place_[f];
     if (home.empty() && is_named_native(f)) {
       if (const auto it = homes_.find(name); it != homes_.end()) home = it->second;

@@ -132,9 +132,10 @@ class Joiner {
       const StringId name = text(from.name[i]), file = text(from.file[i]);
       // A block's number has a meaning only in its process: name, file and line identify the block.
       const std::uint64_t address = from.kind[i] == FunctionKind::kBlock ? 0 : from.address[i];
-      const auto key = std::make_tuple(from.kind[i], module, address, name, file, from.line[i],
-                                       static_cast<std::uint16_t>(from.flags[i] & kFunctionInlined),
-                                       from.group[i].valid());
+      const auto key = std::make_tuple(
+          from.kind[i], module, address, name, file, from.line[i],
+          static_cast<std::uint16_t>(from.flags[i] & (kFunctionInlined | format::kFunctionHolder)),
+          from.group[i].valid());
       const auto [it, added] = function_index_.try_emplace(key, FunctionId(functions_.count()));
       if (added) {
         functions_.add({.kind = from.kind[i],

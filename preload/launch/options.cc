@@ -1,12 +1,18 @@
 #include "launch/options.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <sstream>
 
+#include "format/events.h"
 #include "format/size_suffix.h"
 
 namespace fbleprof::launch {
@@ -33,8 +39,10 @@ po::options_description recording_options() {
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
       "what to measure. cpu: CPU time of each thread. wall: elapsed time, which is CPU time and "
       "the time that threads wait, each in its context (see --waits). ticks: calls, and the ticks "
-      "of fbleprof_tick, instead of time: the same on every run (needs hooks or the C API). "
-      "Default: cpu");
+      "of fbleprof_tick, instead of time: the same on every run (needs hooks or the C API). An "
+      "event that the kernel counts in user mode: cycles, instructions, cache-misses, "
+      "branch-misses (of the processor, where it has such counters), task-clock, page-faults, "
+      "major-page-faults. Default: cpu");
   add("compact", po::value<std::string>()->value_name("RULE"),
       "how recursion is folded. pair: a caller and its callee stand together at most once on a "
       "path, so the tree is bounded by the code. suffix: a repeated end of the path is folded. "
@@ -202,7 +210,33 @@ bool is_one_of(const std::string& text, std::initializer_list<const char*> names
   return false;
 }
 
-bool is_clock(const std::string& text) { return is_one_of(text, {"cpu", "wall", "ticks"}); }
+const format::Event* event_of(const std::string& text) {
+  for (const format::Event& event : format::kEvents) {
+    if (text == event.name) return &event;
+  }
+  return nullptr;
+}
+bool is_clock(const std::string& text) {
+  return is_one_of(text, {"cpu", "wall", "ticks"}) || event_of(text) != nullptr;
+}
+// Why an event cannot be sampled here; empty: it can.
+std::string fault_of_event(const format::Event& event) {
+  perf_event_attr attributes = format::attributes_of(event);
+  const long fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd >= 0) return close(static_cast<int>(fd)), std::string();
+  const std::string start = std::string("--clock=") + event.name + ": ";
+  if (errno == EACCES || errno == EPERM) {
+    return start +
+           "the kernel refuses it: lower /proc/sys/kernel/perf_event_paranoid to 2, and "
+           "allow perf_event_open in the container";
+  }
+  if (event.type == PERF_TYPE_HARDWARE) {
+    return start +
+           "this machine has no such hardware counter (most virtual machines hide them): "
+           "use --clock=task-clock or cpu here";
+  }
+  return start + "the kernel does not count it: " + std::strerror(errno);
+}
 bool is_rule(const std::string& text) { return is_one_of(text, {"pair", "suffix", "none"}); }
 bool is_allocations(const std::string& text) {
   const std::size_t end = std::min(text.find(','), text.size());
@@ -229,7 +263,7 @@ struct Valued {
 constexpr Valued kValued[] = {
     {"out", "FBLEPROF_OUT", is_name, "the name of a file"},
     {"rate", "FBLEPROF_RATE", is_rate, "1 to 20000 (Hz)"},
-    {"clock", "FBLEPROF_CLOCK", is_clock, "cpu, wall or ticks"},
+    {"clock", "FBLEPROF_CLOCK", is_clock, format::kClockNames},
     {"compact", "FBLEPROF_COMPACT", is_rule, "pair, suffix or none"},
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
@@ -269,6 +303,10 @@ void read_settings(const po::variables_map& given, Request* request) {
     }
     request->environment.emplace_back(setting.variable, value);
   }
+  const auto* event =
+      given.count("clock") != 0 ? event_of(given["clock"].as<std::string>()) : nullptr;
+  if (event != nullptr) request->error = fault_of_event(*event);
+  if (!request->error.empty()) return;
   if (given.count("waits") != 0 && given.count("no-waits") != 0) {
     request->error = "--waits and --no-waits: only one of them";
     return;

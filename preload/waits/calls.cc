@@ -40,4 +40,5 @@ using namespace fbleprof::preload;
 #define SENT(name) FBLEPROF_WRAP(sent, name)
 #define EXPORTED(name)
 #define CALLED(name)
+#define INTERPOSED(name)
 #include "calls.def"

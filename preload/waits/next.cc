@@ -1,15 +1,27 @@
 #include "next.h"
 
 #include "allocations/loader.h"
+#include "arch/forwarder.h"
 #include "waiting.h"
 
 // This library's own; <link.h> declares it, but not as hidden.
 extern "C" const char _DYNAMIC[] __attribute__((visibility("hidden")));
 
+// The exported functions, and the wrappers.
+#define EACH(name)                                                               \
+  FBLEPROF_FORWARDER(name, fbleprof_next_##name, fbleprof_first_##name)          \
+  extern "C" void fbleprof_first_##name() __attribute__((visibility("hidden"))); \
+  extern "C" void wrapper_##name() __asm__("fbleprof_wrapped_" #name)            \
+      __attribute__((visibility("hidden")));
+#define EACH_CALLED(name)
+#include "each_call.def"
+FBLEPROF_FIRST_FORWARD(fbleprof_find_first)
+
 namespace fbleprof::preload {
 
 namespace next {
-#define EACH(name) constinit Next name{#name};
+#define EACH(name) constinit Next name{#name, fbleprof_first_##name, wrapper_##name};
+#define EACH_CALLED(name) constinit Next name{#name, nullptr, nullptr};
 #include "each_call.def"
 }  // namespace next
 
@@ -29,18 +41,34 @@ void* find_by_loader(const char* name) {
 }  // namespace
 
 void Next::find() {
-  const void* known_as = nullptr;
-  void* found = fbleprof_next_function != nullptr
-                    ? fbleprof_next_function(name_, _DYNAMIC, &known_as)
-                    : find_by_loader(name_);
-  known_as_ = known_as != nullptr ? known_as : found;
-  __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
+  fbleprof_definition found{};
+  const bool is_recorded = fbleprof_find_definition != nullptr;
+  if (is_recorded) {
+    fbleprof_find_definition(name_, _DYNAMIC, &found);
+  } else {
+    found.next = find_by_loader(name_);
+    found.known_as = found.of_libc = found.next;
+  }
+  known_as_ = found.known_as;
+  __atomic_store_n(&function_, found.of_libc, __ATOMIC_RELEASE);
+  const bool is_direct = found.next != nullptr && (!is_recorded || found.next != found.of_libc);
+  __atomic_store_n(&way_, is_direct ? reinterpret_cast<Code*>(found.next) : wrapper_,
+                   __ATOMIC_RELEASE);
 }
 
 }  // namespace fbleprof::preload
 
+// The first call of an exported function came before the constructor.
+extern "C" __attribute__((visibility("hidden"))) void fbleprof_find_first(
+    fbleprof::preload::Next* next) {
+  const int saved_errno = errno;
+  next->find();
+  errno = saved_errno;
+}
+
 FBLEPROF_INTERPOSE void fbleprof_find_waited() {
   namespace next = fbleprof::preload::next;
 #define EACH(name) next::name.find();
+#define EACH_CALLED(name) EACH(name)
 #include "each_call.def"
 }

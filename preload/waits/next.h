@@ -1,6 +1,13 @@
 // The functions that the wrappers wrap: the next definitions of the functions in calls.def, in libc
 // or another preloaded library. The constructor finds them, which keeps the loader's calls out of
 // signal handlers and forked children; an earlier first call finds them itself.
+//
+// The exported functions are not the wrappers. They jump to where Next says and change no register,
+// so that a function of any type can stand behind them:
+//  - the wrapper, if the next definition is libc's;
+//  - a function that a library of the program defines under the same name: this is not libc's
+//    function, may have other arguments, and is not recorded;
+//  - the next definition, if there is no recorder.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +16,10 @@ namespace fbleprof::preload {
 
 class Next {
  public:
-  constexpr explicit Next(const char* name) : name_(name) {}
+  using Code = void();
+  // `first` finds the definition and goes there; both are null if the call is not exported.
+  constexpr Next(const char* name, Code* first, Code* wrapper)
+      : way_(first), name_(name), wrapper_(wrapper) {}
 
   void find();
   // Null: no library has it.
@@ -31,13 +41,16 @@ class Next {
   const void* known_as() const { return known_as_; }
 
  private:
+  Code* way_;  // where the exported function jumps to; first, for arch/forwarder.h
   const char* name_;
+  Code* wrapper_;
   void* function_ = nullptr;
   const void* known_as_ = nullptr;
 };
 
 namespace next {
-#define EACH(name) extern constinit Next name;
+#define EACH(name) extern constinit Next name __asm__("fbleprof_next_" #name);
+#define EACH_CALLED(name) EACH(name)
 #include "each_call.def"
 }  // namespace next
 

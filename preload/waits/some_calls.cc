@@ -1,7 +1,8 @@
-// Calls of which only some block, and a call that takes more words.
+// Calls of which only some block, a call that takes more words, and jumps out of calls.
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#include "arch/jump_target.h"
 #include "waiting.h"
 
 using namespace fbleprof::preload;
@@ -77,3 +78,17 @@ FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Wor
   auto* function = next::syscall.as<OfSevenWords>();
   return function != nullptr ? function(number, a, b, c, d, e, f) : missing();
 }
+
+// The jump may lead out of a handler, over the wait that it interrupted.
+#define FBLEPROF_JUMP(name)                                             \
+  FBLEPROF_WRAPPER(Word, name, const void* buffer, Word value) {        \
+    if (fbleprof_jumps != nullptr) {                                    \
+      fbleprof_jumps(fbleprof::arch::stack_pointer_after_jump(buffer)); \
+    }                                                                   \
+    auto* function = next::name.as<Word(const void*, Word)>();          \
+    return function != nullptr ? function(buffer, value) : missing();   \
+  }
+FBLEPROF_JUMP(longjmp)
+FBLEPROF_JUMP(_longjmp)
+FBLEPROF_JUMP(siglongjmp)
+FBLEPROF_JUMP(__longjmp_chk)

@@ -17,15 +17,17 @@
 #define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
 // The place of the caller's frame pointer and return address, in the wrapper that uses the macro.
 #define FBLEPROF_CALLER reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))
-// A wrapper of the function `name`, under a name that libc's headers do not declare.
-#define FBLEPROF_WRAPPER(result, name, ...)                             \
-  FBLEPROF_INTERPOSE result wrapped_##name(__VA_ARGS__) __asm__(#name); \
+// A wrapper of the function `name`, which next.cc exports.
+#define FBLEPROF_WRAPPER(result, name, ...)                                        \
+  extern "C" result wrapped_##name(__VA_ARGS__) __asm__("fbleprof_wrapped_" #name) \
+      __attribute__((visibility("hidden")));                                       \
   result wrapped_##name(__VA_ARGS__)
 
 extern "C" {
 extern decltype(fbleprof_letting_go) fbleprof_letting_go __attribute__((weak));
 extern std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES] __attribute__((weak));
-extern decltype(fbleprof_next_function) fbleprof_next_function __attribute__((weak));
+extern decltype(fbleprof_find_definition) fbleprof_find_definition __attribute__((weak));
+extern decltype(fbleprof_jumps) fbleprof_jumps __attribute__((weak));
 extern decltype(fbleprof_wait_begins) fbleprof_wait_begins __attribute__((weak));
 extern decltype(fbleprof_wait_ends) fbleprof_wait_ends __attribute__((weak));
 }

@@ -30,6 +30,7 @@
 #include "transform/accumulate.h"
 #include "transform/baseline.h"
 #include "transform/depth.h"
+#include "transform/holders.h"
 #include "transform/idle.h"
 #include "transform/join.h"
 #include "transform/merge.h"
@@ -203,7 +204,7 @@ Profile add_names(const Profile& profile, const Options& options, const Needs& n
   how.progress = &progress;
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
   cache.serve(how);
-  return symbolize::symbolize(profile, how);
+  return transform::with_holders_named(symbolize::symbolize(profile, how));
 }
 
 Result<const profile::Metric*> choose_metric(const Profile& profile, const std::string& wanted) {
@@ -214,8 +215,12 @@ Result<const profile::Metric*> choose_metric(const Profile& profile, const std::
   for (const profile::Metric& m : profile.metrics()) {
     known += (known.empty() ? "" : ", ") + escape(m.name);
   }
+  // Only a search among all blocks finds the lost ones.
+  const std::string remedy = wanted == "lost" || wanted == "lost-blocks"
+                                 ? "fble-prof --memory-profile=exact records it; "
+                                 : "";
   return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(wanted)),
-               "there are " + known};
+               remedy + "there are " + known};
 }
 
 // Checks --fail-if against the whole, unfiltered comparison.

@@ -32,7 +32,10 @@ constexpr Figure kFigures[] = {{"allocated", "allocated"}, {"allocations", "bloc
 struct Row {
   FunctionId function;
   std::uint64_t values[std::size(kFigures)] = {};
+  bool is_estimate = false;  // some of its allocations stand for others
 };
+
+constexpr char kSamples[] = "allocation-samples";
 
 std::uint64_t total_of(const Request& request, std::string_view name) {
   const Metric* metric = request.profile().find_metric(name);
@@ -50,6 +53,12 @@ std::vector<Row> rows_of(const Profile& profile) {
       rows[profile.nodes().function[node].index()].values[i] += value;
     });
   }
+  if (const Metric* samples = profile.find_metric(kSamples);
+      samples != nullptr && samples->values) {
+    samples->values->each([&](std::size_t node, std::uint64_t count) {
+      if (count != 0) rows[profile.nodes().function[node].index()].is_estimate = true;
+    });
+  }
   std::erase_if(rows, [](const Row& row) {
     return std::all_of(std::begin(row.values), std::end(row.values),
                        [](std::uint64_t value) { return value == 0; });
@@ -57,8 +66,12 @@ std::vector<Row> rows_of(const Profile& profile) {
   return rows;
 }
 
-Cell amount_cell(const Request& request, std::uint64_t value, std::string_view unit) {
-  return shown_as(number_cell(value), value != 0 ? quantity(value, unit, request.look.unit) : "");
+std::string marked(std::string text, bool is_estimate) { return is_estimate ? "~" + text : text; }
+
+Cell amount_cell(const Request& request, std::uint64_t value, std::string_view unit,
+                 bool is_estimate) {
+  return shown_as(number_cell(value),
+                  value != 0 ? marked(quantity(value, unit, request.look.unit), is_estimate) : "");
 }
 
 Table totals(const Request& request) {
@@ -71,9 +84,10 @@ Table totals(const Request& request) {
                    {"", "of all", Kind::kText}};
   const std::uint64_t allocations = total_of(request, "allocations");
   const std::uint64_t allocated = total_of(request, "allocated");
+  const bool is_estimate = total_of(request, kSamples) != 0;
   for (const char* name : {"allocations", "allocated", "frees", "freed", "temporary", "peak",
                            "live-blocks", "live", "leaked-blocks", "leaked", "lost-blocks", "lost",
-                           "lifetime", "allocation-samples", "unrecorded-allocations"}) {
+                           "lifetime", kSamples, "unrecorded-allocations"}) {
     const Metric* metric = request.profile().find_metric(name);
     if (metric == nullptr) continue;
     const std::uint64_t total = analysis::total(request.profile(), *metric);
@@ -86,11 +100,12 @@ Table totals(const Request& request) {
       shown = frees != 0 ? total / frees : 0;
     } else if (metric->unit == "bytes") {
       share = percent(total, allocated);
-    } else if (title != "allocation-samples") {
+    } else if (title != kSamples) {
       share = percent(total, allocations);
     }
     table.add({text_cell(title), text_cell(metric->unit),
-               shown_as(number_cell(shown), quantity(shown, metric->unit, request.look.unit)),
+               shown_as(number_cell(shown), marked(quantity(shown, metric->unit, request.look.unit),
+                                                   is_estimate && shown != 0 && title != kSamples)),
                text_cell(share)});
   }
   return table;
@@ -122,7 +137,8 @@ Table functions(const Request& request, std::vector<FunctionId>& named) {
     std::vector<Cell> cells = {name_cell(row.function)};
     for (std::size_t i = 0; i < std::size(kFigures); ++i) {
       const Metric* metric = request.profile().find_metric(kFigures[i].metric);
-      cells.push_back(amount_cell(request, row.values[i], metric != nullptr ? metric->unit : ""));
+      cells.push_back(amount_cell(request, row.values[i], metric != nullptr ? metric->unit : "",
+                                  row.is_estimate));
     }
     named.push_back(row.function);
     table.add(std::move(cells));
@@ -143,10 +159,10 @@ Result<Document> allocations(const Request& request) {
         "this profile holds no allocations: fble-prof --memory-profile records them");
     return document;
   }
-  const std::uint64_t samples = total_of(request, "allocation-samples");
+  const std::uint64_t samples = total_of(request, kSamples);
   if (samples != 0) {
     document.notes.push_back(fmt::format(
-        "estimated from {} samples where code has no hooks; contexts with few are uncertain",
+        "~: estimated from {} samples where code has no hooks; contexts with few are uncertain",
         count(samples)));
   }
   if (request.profile().find_metric("peak") != nullptr) {

@@ -10,6 +10,7 @@
 #include "report/views/phrases.h"
 #include "report/views/top_rows.h"
 #include "report/views/view.h"
+#include "transform/holders.h"
 #include "transform/idle.h"
 
 namespace fbleprof::report {
@@ -19,17 +20,22 @@ using Kind = Column::Kind;
 
 namespace {
 
-// The subject of a row. The table by call has no `caller` and `site`.
+// What the rows of a table tell apart.
+enum class By { kCall, kPlace, kHolder };
+
+// The subject of a row. The table by call has no `caller` and `site`; only the one by holder has
+// one: the function that held a lock, and its callers.
 struct Key {
   FunctionId call, caller;
   SiteId site;
   bool is_idle = false;
+  std::string holder;
 
   friend bool operator<(const Key& a, const Key& b) {
     const auto order = [](const Key& key) {
-      return std::tuple(key.call ? key.call.index() + 1 : 0,
-                        key.caller ? key.caller.index() + 1 : 0,
-                        key.site ? key.site.index() + 1 : 0, key.is_idle);
+      return std::tuple(
+          key.call ? key.call.index() + 1 : 0, key.caller ? key.caller.index() + 1 : 0,
+          key.site ? key.site.index() + 1 : 0, key.is_idle, std::string_view(key.holder));
     };
     return order(a) < order(b);
   }
@@ -38,6 +44,7 @@ struct Key {
 struct Row {
   Key key;
   std::uint64_t waits = 0, total = 0, longest = 0;
+  std::uint64_t classes[format::kWaitClasses] = {};
 };
 
 std::uint64_t value(const Metric* metric, std::size_t node) {
@@ -60,7 +67,32 @@ bool is_idle(const Profile& profile, NodeId node) {
          profile.text(profile.functions().name[function.index()]) == transform::kIdle;
 }
 
-std::vector<Row> rows_of(const Profile& profile, bool by_place) {
+// Leads from the context of a holder up to the call that waited. The result is the holder's name.
+std::string climb_from_holder(const Profile& profile, NodeId& node) {
+  const Nodes& nodes = profile.nodes();
+  std::string names;
+  for (; nodes.parent[node.index()]; node = nodes.parent[node.index()]) {
+    const FunctionId function = nodes.function[node.index()];
+    if (profile.functions().kind[function.index()] != FunctionKind::kBlock) break;
+    const std::string_view holder =
+        transform::holder_in(profile.text(profile.functions().name[function.index()]));
+    if (holder.empty()) break;
+    if (!names.empty()) names.insert(0, " ← ");
+    names.insert(0, holder);
+  }
+  return names;
+}
+
+std::vector<const Metric*> wait_classes(const Profile& profile) {
+  std::vector<const Metric*> classes;
+  for (const Metric& metric : profile.metrics()) {
+    if (metric.role == Role::kWaitClass) classes.push_back(&metric);
+  }
+  classes.resize(std::min<std::size_t>(classes.size(), format::kWaitClasses));
+  return classes;
+}
+
+std::vector<Row> rows_of(const Profile& profile, By by) {
   const Metric *wait = profile.find_metric(Role::kWaitTime),
                *waits = profile.find_metric(Role::kWaits),
                *longest = profile.find_metric(Role::kLongestWait);
@@ -68,14 +100,20 @@ std::vector<Row> rows_of(const Profile& profile, bool by_place) {
   if (wait == nullptr || !wait->values) return rows;
   const std::vector<SiteId> sites = sites_of(profile);
   const Nodes& nodes = profile.nodes();
+  const std::vector<const Metric*> classes = wait_classes(profile);
   std::map<Key, Row> by_key;
   wait->values->each([&](std::size_t n, std::uint64_t ns) {
     NodeId node(n);
     Key key;
     key.is_idle = is_idle(profile, node) && nodes.parent[n];
     if (key.is_idle) node = nodes.parent[n];
+    std::string holder = climb_from_holder(profile, node);
+    if (by == By::kHolder) {
+      if (holder.empty()) return;
+      key.holder = std::move(holder);
+    }
     key.call = nodes.function[node.index()];
-    if (const NodeId caller = nodes.parent[node.index()]; by_place && caller) {
+    if (const NodeId caller = nodes.parent[node.index()]; by != By::kCall && caller) {
       key.caller = nodes.function[caller.index()];
       key.site = sites[node.index()];
     }
@@ -84,6 +122,7 @@ std::vector<Row> rows_of(const Profile& profile, bool by_place) {
     row.total += ns;
     row.waits += value(waits, n);
     row.longest = std::max(row.longest, value(longest, n));
+    for (std::size_t i = 0; i < classes.size(); ++i) row.classes[i] += value(classes[i], n);
   });
   rows.reserve(by_key.size());
   for (const auto& [key, row] : by_key) rows.push_back(row);
@@ -133,7 +172,7 @@ Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>
                    {"idle", "", Kind::kFlag},
                    {"", by_place ? "caller → call" : "call", Kind::kName},
                    {"", by_place ? "place" : "", Kind::kText}};
-  const std::vector<Row> rows = rows_of(profile, by_place);
+  const std::vector<Row> rows = rows_of(profile, by_place ? By::kPlace : By::kCall);
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
   for (const Row& row : top_rows(rows, shown, [](const Row&a, const Row&b) {
          return a.total != b.total ? a.total > b.total : a.waits > b.waits;
@@ -153,6 +192,63 @@ Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>
                    ? name_cell({{{}, key.caller}, {" → ", {}}, {{}, key.call}, {idle, {}}}, {})
                    : name_cell({{{}, key.call}, {idle, {}}}, {}),
                text_cell(place_of(profile, has_place ? key.site : SiteId()))});
+  }
+  return table;
+}
+
+// A column for each class of lengths, from shortest to longest.
+std::string bars(const Row& row) {
+  constexpr const char* kBars[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::uint64_t most = *std::max_element(std::begin(row.classes), std::end(row.classes));
+  std::string text;
+  for (const std::uint64_t count : row.classes) {
+    text += kBars[most != 0 ? (count * 8 + most - 1) / most : 0];
+  }
+  return text;
+}
+
+// Which place of a call waited for which holder of a lock.
+Table contention(const Request& request, std::vector<FunctionId>& named) {
+  const Profile& profile = request.profile();
+  Table table;
+  table.key = "contention";
+  table.title = "Locks: who waited, and who held the lock";
+  table.columns = {{"call", "", Kind::kName},          {"caller", "", Kind::kName},
+                   {"file", "", Kind::kText},          {"line", "", Kind::kNumber},
+                   {"total", "waited", Kind::kCount},  {"waits", "waits", Kind::kCount},
+                   {"mean", "mean", Kind::kCount},     {"longest", "longest", Kind::kCount},
+                   {"", "lengths", Kind::kText},       {"", "caller → call", Kind::kName},
+                   {"holder", "held by", Kind::kText}, {"", "place", Kind::kText}};
+  for (const Metric* metric : wait_classes(profile)) {
+    std::string key = metric->name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    table.columns.push_back({std::move(key), "", Kind::kCount});
+  }
+  const std::vector<Row> rows = rows_of(profile, By::kHolder);
+  const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
+  for (const Row& row :
+       top_rows(rows, shown, [](const Row&a, const Row&b) { return a.total > b.total; })) {
+    const Key& key = row.key;
+    named.push_back(key.call);
+    if (key.caller) named.push_back(key.caller);
+    std::vector<Cell> cells = {
+        name_cell(key.call),
+        key.caller ? name_cell(key.caller) : text_cell(""),
+        text_cell(key.site ? profile.text(profile.sites().file[key.site.index()]) : ""),
+        number_cell(key.site ? profile.sites().line[key.site.index()] : 0),
+        time_cell(request, row.total),
+        number_cell(row.waits),
+        time_cell(request, row.waits != 0 ? row.total / row.waits : 0),
+        time_cell(request, row.longest),
+        text_cell(bars(row)),
+        key.caller ? name_cell({{{}, key.caller}, {" → ", {}}, {{}, key.call}}, {})
+                   : name_cell({{{}, key.call}}, {}),
+        text_cell(key.holder),
+        text_cell(place_of(profile, key.site))};
+    for (std::size_t i = 0; i < wait_classes(profile).size(); ++i) {
+      cells.push_back(number_cell(row.classes[i]));
+    }
+    table.add(std::move(cells));
   }
   return table;
 }
@@ -202,6 +298,7 @@ Result<Document> waits(const Request& request) {
   document.tables.push_back(totals(request));
   document.tables.push_back(waits_table(request, false, named));
   document.tables.push_back(waits_table(request, true, named));
+  document.tables.push_back(contention(request, named));
   document.tables.push_back(holders(request, named));
   document.tables.push_back(distribution(request, "lengths", "By length", "waited-", "waits"));
   document.flat = document.tables[1];
@@ -211,8 +308,10 @@ Result<Document> waits(const Request& request) {
   }
   document.notes.push_back(
       "waits below 20 us are gathered and count as one; [idle]: waits for work, which --busy "
-      "leaves "
-      "out");
+      "leaves out");
+  document.notes.push_back(
+      "unseen: off the processor, but in no call that is recorded: waiting for a processor, for a "
+      "page, or in a system call of the program's own");
   document.notes.push_back("contexts: --metric wait, held, woke with any view");
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
@@ -221,18 +320,21 @@ Result<Document> waits(const Request& request) {
 const Register kWaits({
     .name = "waits",
     .help = "where threads wait: calls that block, by call and place, how long and how often",
-    .manual = "Where threads waited (recorded with \\fBfble-prof \\-\\-waits\\fR or\n"
-              "\\fB\\-\\-clock=wall\\fR): totals; each call that blocks, and each place that makes "
-              "it, with the\n"
-              "time waited there, how often, the mean and the longest; and all waits by length.\n"
-              "\\fIunseen\\fR is time off the processor in no known call: waiting for a processor "
-              "or a page.\n"
-              "Waits for work are marked \\fB[idle]\\fR: those in epoll_wait, accept, sigwait, "
-              "pause and the\n"
-              "like, and those for another thread or process (conditions, semaphores, poll, read) "
-              "in one\n"
-              "context in which a thread spent at least half of its elapsed time.\n"
-              "\\fB\\-\\-busy\\fR leaves them out, in every view.",
+    .manual =
+        "Where threads waited (recorded with \\fBfble-prof \\-\\-waits\\fR or\n"
+        "\\fB\\-\\-clock=wall\\fR): totals; each call that blocks, and each place that makes "
+        "it, with the\n"
+        "time waited there, how often, the mean and the longest; who held the lock that another "
+        "context\nwaited for, with the same figures and the lengths of these waits; and all "
+        "waits by length.\n"
+        "\\fIunseen\\fR is time off the processor in no known call: waiting for a processor "
+        "or a page.\n"
+        "Waits for work are marked \\fB[idle]\\fR: those in epoll_wait, accept, sigwait, "
+        "pause and the\n"
+        "like, and those for another thread or process (conditions, semaphores, poll, read) "
+        "in one\n"
+        "context in which a thread spent at least half of its elapsed time.\n"
+        "\\fB\\-\\-busy\\fR leaves them out, in every view.",
     .topic = View::Topic::kFunctions,
     .sort_keys = "",
     .needs = [](const std::string&) { return Needs{.splits = {}, .sites = true, .lines = true}; },

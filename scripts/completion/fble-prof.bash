@@ -64,7 +64,7 @@ _fble_prof() {
       return
       ;;
     -c | --clock)
-      mapfile -t COMPREPLY < <(compgen -W 'cpu wall ticks' -- "$cur")
+      mapfile -t COMPREPLY < <(compgen -W 'cpu wall ticks cycles instructions cache-misses branch-misses task-clock page-faults major-page-faults' -- "$cur")
       return
       ;;
     --compact)

@@ -39,6 +39,17 @@ for part in containers forms leaks threads; do
   done
 done
 
+for mode in fentry plain; do
+  begin "mappings count on request, $mode"
+  recording exact,mmap
+  same "$PROGRAMS/faults.$mode" 2000
+  check "as many bytes as were mapped" "$(self allocated touches)" = $((2000 * 4096))
+  check "and unmapped" "$(total freed)" = $((2000 * 4096))
+  recording exact
+  same "$PROGRAMS/faults.$mode" 2000
+  check "not without" "$(self allocated touches)" = 0
+done
+
 for mode in fentry cyg plain; do
   begin "each function has what it allocated, and leaks are told, $mode"
   recording exact

@@ -20,6 +20,30 @@ for mode in fentry plain; do
   check "the one that computes has next to none" "$(self faults computes)" -lt 4000
 done
 
+begin "page faults as the clock"
+settings=(FBLEPROF_CLOCK=page-faults FBLEPROF_RATE=10000)
+same "$PROGRAMS/faults.fentry" 4000
+verified "$profile"
+# Where the kernel refuses events (a container), the profile says so.
+if "$REPORT" --summary "$profile" | grep -q 'does not count this event'; then
+  skip "no perf events"
+else
+  check "it is the default" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == 1 { print $1 }')" = page-faults
+  check "each fault is where it happens" "$(self page-faults touches)" -ge 3900
+  check "and only there" "$(self page-faults computes)" -lt 100
+  check "time is recorded, too" "$(self cpu touches)" -gt 0
+fi
+
+begin "an event that the machine does not count is refused in one line"
+"$FBLE_PROF" --clock=cycles -o "$profile" true 2>"$dir/err"
+status=$?
+if [ "$status" != 0 ]; then
+  check "status and lines" "$status $(wc -l <"$dir/err")" = "2 1"
+  check "what to do instead" "$(grep -c 'task-clock' "$dir/err")" = 1
+  profiled FBLEPROF_CLOCK=cycles FBLEPROF_VERBOSE=1 true
+  check "without the launcher, CPU time" "$("$REPORT" --summary "$profile" | grep -c 'does not count this event')" = 1
+fi
+
 begin "without the option there is no such metric"
 same "$PROGRAMS/faults.fentry" 1000
 "$REPORT" --self --metric faults "$profile" >"$dir/report" 2>&1

@@ -84,6 +84,29 @@ verified "$profile"
 check "what was left" "$(waited read)" -ge 1000
 check "what came after" "$(waited clock_nanosleep)" -ge 99
 
+begin "a wait that a handler leaves ends at once"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.plain" jumps
+verified "$profile"
+check "not more than the wait" "$(waited leaves)" -le 1200
+check "nor less" "$(waited leaves)" -ge 990
+check "what follows is unseen" $(($(total unseen) / 1000000)) -ge 490
+check "the fiber's" "$(waited fiber_reads)" -ge 40
+
+begin "a plugin at the address of another has its own waits"
+settings=("${recording[@]}")
+same "$PROGRAMS/waits.plain" plugins "$PROGRAMS/waiting_first.plain" "$PROGRAMS/waiting_second.plain"
+for plugin in first second; do
+  check "$plugin: five waits of 10 ms" "$(waited "${plugin}_waits")" -ge 49
+done
+
+begin "functions of the program's that have names of libc's get their arguments"
+settings=("${recording[@]}")
+same "$PROGRAMS/own_names.plain"
+check "libc's are recorded" "$(waited usleep)" -ge 49
+settings=("LD_PRELOAD=$wrappers")
+same "$PROGRAMS/own_names.plain"
+
 begin "a lock is charged to who held it"
 settings=("${recording[@]}")
 same "$PROGRAMS/waits.fentry" locks
@@ -92,6 +115,12 @@ held=$(waited hold_long "$profile" held)
 check "the long one" "$held" -ge 100
 check "more than the short one" "$held" -gt $((2 * $(waited hold_short "$profile" held)))
 check "not who waited" "$(waited contend "$profile" held)" = 0
+check "below who waited, it has the holder's name" "$(waited '[held by hold_long]')" -ge 100
+check "the pair in the view" "$("$REPORT" --waits --format json "$profile" |
+  python3 -c 'import json, sys
+print(sum(row["waits"] for row in json.load(sys.stdin)["contention"]
+          if row["caller"].startswith("contend") and row["holder"].startswith("hold_long")))')" -ge 5
+check "context switches" "$(total voluntary-switches)" -ge 40
 
 begin "programs run as they do without"
 settings=("${recording[@]}" FBLEPROF_CLOCK=wall)

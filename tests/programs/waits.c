@@ -4,8 +4,11 @@
 //   waits workers     threads that wait for work until the process ends
 //   waits fork        a child that waits on its own
 //   waits cancel      threads cancelled, and waits left by siglongjmp
+//   waits jumps       waits left by siglongjmp and, on a stack that is then unmapped, by setcontext
+//   waits plugins A B two plugins, loaded in turn at one address
 //   waits locks       three contexts that hold a lock for which others wait
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -18,9 +21,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define KEEP __attribute__((noinline))
@@ -287,6 +292,68 @@ static int cancel(void) {
   return 0;
 }
 
+// In no call of libc's: the wait is unseen.
+KEEP static void unseen(long ns) {
+  const struct timespec delay = {ns / 1000000000, ns % 1000000000};
+  long result = SYS_nanosleep;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(&delay), "S"(NULL) : "rcx", "r11", "memory");
+}
+
+static ucontext_t outside, fiber;
+static void leave_fiber(int number) {
+  (void)number;
+  setcontext(&outside);
+}
+static void fiber_reads(void) {
+  char c;
+  (void)!read(ask[0], &c, 1);
+}
+// Its stack is made after the fiber's, so below.
+KEEP static void* leaves_fiber(void* stack) {
+  static volatile int is_left;
+  getcontext(&outside);
+  if (!is_left) {
+    is_left = 1;
+    getcontext(&fiber);
+    fiber.uc_stack.ss_sp = stack;
+    fiber.uc_stack.ss_size = 1 << 16;
+    makecontext(&fiber, fiber_reads, 0);
+    ualarm(50000, 0);
+    setcontext(&fiber);
+  }
+  munmap(stack, 1 << 16);
+  in_sleep(20 * 1000 * 1000);
+  return NULL;
+}
+static int jumps(void) {
+  pthread_t thread;
+  sigset_t alarms;
+  void* stack = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pipe(ask) != 0 || stack == MAP_FAILED) return 1;
+  signal(SIGALRM, leave);
+  leaves();
+  unseen(500 * 1000 * 1000);
+  signal(SIGALRM, leave_fiber);
+  pthread_create(&thread, NULL, leaves_fiber, stack);
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+  pthread_join(thread, NULL);
+  puts("over");
+  return 0;
+}
+
+static int plugins(char** files) {
+  for (int i = 0; i < 10; ++i) {
+    void* plugin = dlopen(files[i % 2], RTLD_NOW | RTLD_LOCAL);
+    if (plugin == NULL) return puts(dlerror()), 1;
+    ((void (*)(void))dlsym(plugin, "run_plugin"))();
+    dlclose(plugin);
+  }
+  puts("over");
+  return 0;
+}
+
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 KEEP static void hold(long ns) {
   pthread_mutex_lock(&held);
@@ -328,6 +395,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "split") == 0) return split();
   if (strcmp(what, "idle") == 0 && argc > 2) return idle(argv[2]);
   if (strcmp(what, "workers") == 0) return workers();
+  if (strcmp(what, "jumps") == 0) return jumps();
+  if (strcmp(what, "plugins") == 0 && argc > 3) return plugins(argv + 2);
   if (strcmp(what, "fork") == 0) return forks();
   if (strcmp(what, "cancel") == 0) return cancel();
   if (strcmp(what, "locks") == 0) return locks();

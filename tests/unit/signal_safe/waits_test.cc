@@ -3,6 +3,7 @@
 #include "signal_safe/waits.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <functional>
@@ -53,11 +54,19 @@ class Waits : public testing::Test {
                         recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
 
+  std::uint64_t* words_at(std::uint64_t depth) {
+    return reinterpret_cast<std::uint64_t*>(frame_at(depth) - 32);
+  }
+  void know_the_stack() {
+    recording.thread.main_stack.low = reinterpret_cast<std::uint64_t>(stack);
+    recording.thread.main_stack.high = reinterpret_cast<std::uint64_t>(stack + 1024);
+  }
+
   // `function`, entered at `depth`, makes a call that blocks for so long.
   void wait(
       std::uint32_t function, std::uint64_t depth, std::uint64_t wall, std::uint64_t cpu = 0,
       const std::function<void()>& meanwhile = [] {}, std::uint64_t bytes_read = 0) {
-    auto* frame = reinterpret_cast<std::uint64_t*>(frame_at(depth) - 32);
+    std::uint64_t* frame = words_at(depth);
     frame[0] = 0;
     frame[1] = recording.code.site_in(function);
     fbleprof_wait wait{};
@@ -67,6 +76,15 @@ class Waits : public testing::Test {
     wall_now += wall, cpu_now += cpu;
     meanwhile();
     fbleprof_wait_ends(&wait, bytes_read, 0);
+  }
+  // The same, but the call never ends: a handler leaves it, or its thread is cancelled.
+  void begin(std::uint32_t function, std::uint64_t* frame) {
+    frame[0] = 0;
+    frame[1] = recording.code.site_in(function);
+    fbleprof_wait wait{};
+    wait.frame = reinterpret_cast<std::uint64_t>(frame);
+    wait.callee = reinterpret_cast<const void*>(recording.code.start_of(kCallee));
+    fbleprof_wait_begins(&wait);
   }
   void compute(std::uint64_t ns) { cpu_now += ns, wall_now += ns; }
   void sample(std::uint32_t function, std::uint64_t depth) {
@@ -185,6 +203,79 @@ TEST_F(Waits, AHandlersWaitIsNotTheInterruptedOnes) {
   EXPECT_EQ(charged(1, signal_safe::kWaitNs), 40'000u);
   EXPECT_EQ(record->wait_since_ns, 0u);
   expect_identity();
+}
+
+TEST_F(Waits, AJumpOverAWaitEndsIt) {
+  know_the_stack();
+  call(0, 1, 1), call(1, 2, 8);
+  begin(2, words_at(8));
+  wall_now += 40'000;
+  fbleprof_jumps(frame_at(1) - 16);
+  EXPECT_EQ(recording.thread.record->wait_since_ns, 0u);
+  wall_now += 1'000'000;  // no processor
+  sample(1, 1);
+  EXPECT_EQ(charged(2, signal_safe::kWaitNs), 40'000u);
+  EXPECT_EQ(charged(0, signal_safe::kUnseenNs), 1'000'000u);
+  expect_identity();
+}
+
+TEST_F(Waits, AJumpInsideAHandlerEndsNoWait) {
+  know_the_stack();
+  call(0, 1, 1);
+  wait(1, 1, 40'000, 0, [&] {
+    fbleprof_jumps(frame_at(8) - 16);
+    EXPECT_NE(recording.thread.record->wait_since_ns, 0u);
+  });
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 40'000u);
+}
+
+TEST_F(Waits, AWaitLeftUnnoticedEndsWithTheNextCall) {
+  know_the_stack();
+  call(0, 1, 1), call(1, 2, 8);
+  begin(2, words_at(8));
+  wall_now += 40'000;
+  call(0, 1, 1);
+  wait(1, 1, 30'000);
+  EXPECT_EQ(charged(2, signal_safe::kWaitNs), 40'000u);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 30'000u);
+  wall_now += 1'000'000;
+  sample(1, 1);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 70'000u);
+  EXPECT_EQ(charged(0, signal_safe::kUnseenNs), 1'000'000u);
+  expect_identity();
+}
+
+TEST_F(Waits, AWaitLeftOnAStackThatIsGoneIsNotRead) {
+  know_the_stack();
+  call(0, 1, 1);
+  constexpr std::size_t kBytes = 4096;
+  // Above the thread's own stack, so that its frame could be an outer one.
+  void* fiber =
+      mmap(reinterpret_cast<void*>(0x7fff'ffff'0000 - kBytes), kBytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (fiber == MAP_FAILED) GTEST_SKIP() << "the addresses above the stack are taken";
+  begin(1, static_cast<std::uint64_t*>(fiber) + 100);
+  wall_now += 40'000;
+  munmap(fiber, kBytes);
+  wait(1, 1, 30'000);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 70'000u);
+  sample(1, 1);
+  expect_identity();
+}
+
+TEST_F(Waits, UnloadedCodeIsNoLongerKnown) {
+  know_the_stack();
+  call(0, 1, 1);
+  wait(1, 1, 30'000);
+  signal_safe::KnownWait* known = nullptr;
+  for (auto& one : own.known) {
+    if (one.frame != 0) known = &one;
+  }
+  ASSERT_NE(known, nullptr);
+  const auto before = known->epoch;
+  recording.session.code_map.retire(recording.session.arena.header()->newest_module, 1);
+  wait(1, 1, 30'000);
+  EXPECT_NE(known->epoch, before) << "looked up again";
 }
 
 TEST_F(Waits, AForeignThreadsClockIsNotRead) {
