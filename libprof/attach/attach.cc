@@ -61,9 +61,15 @@ std::vector<pid_t> by_suitability(pid_t pid) {
   return threads;
 }
 
+// Also of a process that its parent has not waited for yet.
+bool has_ended(pid_t pid) {
+  const std::string state = control::status_field(pid, "State");
+  return state.empty() || state[0] == 'Z' || state[0] == 'X';
+}
+
 // A thread stopped where it holds no lock.
 Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
-  constexpr int kTryMs = 300, kTries = 30;
+  constexpr int kTryMs = 50, kTries = 200;
   std::vector<pid_t> threads = by_suitability(pid);
   if (threads.empty()) return error_of(pid, "there is none");
   for (int i = 0; i < kTries; ++i) {
@@ -71,23 +77,31 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
     auto thread = Tracee::stop(pid, tid);
     if (!thread) {
       // Another thread may have ended meanwhile.
-      if (tid == pid || control::threads_of(pid).empty()) return thread.error();
+      if (has_ended(pid)) return error_of(pid, "it has ended");
+      if (tid == pid) return thread.error();
       continue;
     }
+    const auto is_free = [&](StoppedIn where) {
+      return holds_no_lock(pid, tid, *thread, mappings, where);
+    };
     const arch::TracedRegisters& at = thread->registers();
-    if (arch::is_in_system_call(at) && arch::is_quiet(arch::system_call_of(at))) return thread;
-    if (thread->run_to_quiet_call(kTryMs)) return thread;
-    if (thread->hold_here() && is_outside_of_libc(pid, tid, *thread, mappings)) return thread;
+    if (arch::is_in_system_call(at)) {
+      if (arch::is_quiet(arch::system_call_of(at)) && is_free(StoppedIn::kQuietCall)) return thread;
+    } else if (thread->hold_here() && is_free(StoppedIn::kCode)) {
+      return thread;
+    }
+    if (thread->run_to_quiet_call(kTryMs) && is_free(StoppedIn::kQuietCall)) return thread;
   }
+  if (has_ended(pid)) return error_of(pid, "it has ended");
   return error_of(pid,
-                  "none of its threads made a system call for some seconds, and elsewhere they "
-                  "may hold a lock",
-                  "try again when it reads or writes something");
+                  "whenever it was stopped, its threads were in code that may hold a lock of libc, "
+                  "the loader or an allocator",
+                  "try again");
 }
 
 // The functions of the process's libc that attaching needs.
 struct Libc {
-  std::uint64_t dlopen = 0, dlerror = 0;
+  std::uint64_t dlopen = 0, dlerror = 0, errno_location = 0;
   std::uint64_t flags = RTLD_NOW;
   std::uint64_t system_call_instruction = 0;
 };
@@ -103,6 +117,7 @@ Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
   const std::string copy = path_from_outside(pid, file->path);
   libc.dlopen = find_function(mappings, file->path, copy, "dlopen");
   libc.dlerror = find_function(mappings, file->path, copy, "dlerror");
+  libc.errno_location = find_function(mappings, file->path, copy, "__errno_location");
   if (libc.dlopen == 0) {
     // Before glibc 2.34; libc's own calls pass this flag.
     constexpr std::uint64_t kOwnCall = 0x80000000;
@@ -146,6 +161,27 @@ class Stack {
   Tracee& thread_;
   std::uint64_t instruction_;
   std::uint64_t mapped_ = 0;
+};
+
+// A thread's errno, which the program may be about to read.
+class KeptErrno {
+ public:
+  KeptErrno(Tracee& thread, const Libc& libc, const Stack& stack) : thread_(thread) {
+    if (libc.errno_location == 0) return;
+    const auto at =
+        thread.call(libc.system_call_instruction, libc.errno_location, 0, 0, stack.end());
+    if (at && thread.read(*at, &value_, sizeof value_)) address_ = *at;
+  }
+  ~KeptErrno() {
+    if (address_ != 0) thread_.write(address_, &value_, sizeof value_);
+  }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  Tracee& thread_;
+  std::uint64_t address_ = 0;
+  int value_ = 0;
 };
 
 // The library as a file that the process can open: by its own path or, where the process sees other
@@ -282,6 +318,7 @@ Status load_recorder(pid_t pid, const std::string& library,
   const std::uint64_t instruction = libc->system_call_instruction;
   const Stack stack(*thread, instruction);
   if (!stack) return error_of(pid, "it has no memory for the recorder");
+  const KeptErrno kept(*thread, *libc, stack);
   const Library file(*thread, stack, instruction, pid, library);
   if (file.name().empty() || file.name().size() >= Stack::kNameBytes) {
     return error_of(pid, "it cannot see " + library + " nor take a copy of it");
@@ -292,7 +329,7 @@ Status load_recorder(pid_t pid, const std::string& library,
   }
   const auto handle =
       thread->call(instruction, libc->dlopen, stack.name(), libc->flags, stack.end());
-  if (!handle) return handle.error();
+  if (!handle) return has_ended(pid) ? error_of(pid, "it has ended") : handle.error();
   if (*handle == 0) return error_of(pid, reason_of_loader(pid, *thread, *libc, stack));
   if (!thread->read(stack.begin(), &order, sizeof order) || order.is_recording == 0) {
     order.reason[sizeof order.reason - 1] = 0;
@@ -311,8 +348,9 @@ Status make_recorder_obey(pid_t pid, const std::string& library) {
   if (!thread) return thread.error();
   const Stack stack(*thread, libc->system_call_instruction);
   if (!stack) return error_of(pid, "it has no memory to spare");
+  const KeptErrno kept(*thread, *libc, stack);
   const auto called = thread->call(libc->system_call_instruction, function, 0, 0, stack.end());
-  if (!called) return called.error();
+  if (!called) return has_ended(pid) ? error_of(pid, "it has ended") : called.error();
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Whether a thread that was stopped while it computes holds a lock of libc, the loader or the
-// allocator: whether one of their functions is on its stack.
+// Whether a stopped thread holds a lock of libc, the loader or an allocator: whether one of their
+// functions is on its stack.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,16 @@
 
 namespace fbleprof::attach {
 
-// Every word of the stack that follows a call counts as a return address. An old return address
-// that is no longer used can make the answer no; the answer is never yes for a thread that is in
-// such a function.
-bool is_outside_of_libc(pid_t pid, pid_t tid, const Tracee& thread,
-                        const std::vector<Mapping>& mappings);
+enum class StoppedIn {
+  kCode,       // it computes
+  kQuietCall,  // in a system call that takes no lock, or before one (arch::is_quiet)
+};
+
+// Walks the thread's stack by the unwind tables. A quiet call may be made by functions of libc that
+// the program's code calls; elsewhere on the stack, and in the loader or an allocator, they may
+// hold a lock. Where the walk cannot follow (generated code), each word of the stack of a thread
+// that computes counts as a return address, and a quiet call is trusted.
+bool holds_no_lock(pid_t pid, pid_t tid, const Tracee& thread, const std::vector<Mapping>& mappings,
+                   StoppedIn where);
 
 }  // namespace fbleprof::attach

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "control/process.h"
 
@@ -74,6 +75,7 @@ Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
     ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
   }
   if (!thread.get(&thread.saved_)) return refusal(pid, errno);
+  thread.stopped_by_us_ = true;
   if (!thread.has_signals()) arch::begin_again_if_interrupted(thread.saved_);
   return thread;
 }
@@ -82,6 +84,7 @@ Tracee::Tracee(Tracee&& from) noexcept
     : pid_(from.pid_),
       tid_(from.tid_),
       saved_(from.saved_),
+      vectors_(std::move(from.vectors_)),
       mask_(from.mask_),
       holds_signals_(from.holds_signals_),
       is_moved_(from.is_moved_),
@@ -121,11 +124,27 @@ bool Tracee::write(std::uint64_t to, const void* from, std::size_t bytes) const 
   return process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-void Tracee::hold_signals() {
+// A thread that computes uses vector registers, and expects that no call is made where it stands.
+void Tracee::keep_state() {
+  if (vectors_.empty()) {
+    vectors_.resize(arch::kMostVectorState);
+    iovec place{vectors_.data(), vectors_.size()};
+    const bool is_known = ptrace(PTRACE_GETREGSET, tid_, arch::kVectorStateSet, &place) == 0;
+    vectors_.resize(is_known ? place.iov_len : 0);
+  }
   if (holds_signals_) return;
   const std::uint64_t all = ~std::uint64_t{0};
   holds_signals_ = ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) == 0 &&
                    ptrace(PTRACE_SETSIGMASK, tid_, sizeof all, &all) == 0;
+}
+
+void Tracee::restore_state() {
+  set(saved_);
+  if (!vectors_.empty()) {
+    iovec place{vectors_.data(), vectors_.size()};
+    ptrace(PTRACE_SETREGSET, tid_, arch::kVectorStateSet, &place);
+  }
+  if (holds_signals_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
 }
 
 bool Tracee::run_to_system_call() {
@@ -194,7 +213,7 @@ bool Tracee::hold_here() {
 
 long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a, std::uint64_t b,
                          std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f) {
-  hold_signals();
+  keep_state();
   TracedRegisters now{};
   if (!set(arch::for_system_call(saved_, instruction, number, {a, b, c, d, e, f})) ||
       !run_to_system_call() || !run_to_system_call() || !get(&now)) {
@@ -206,7 +225,7 @@ long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a
 Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t function,
                                    std::uint64_t a, std::uint64_t b, std::uint64_t stack) {
   const Error failed{"process " + std::to_string(pid_), std::nullopt, "a call in it failed", ""};
-  hold_signals();
+  keep_state();
   const TracedRegisters start = arch::for_call(saved_, function, a, b, stack);
   const std::uint64_t sp = arch::sp_of(start);
   // The function returns to a system call, where we stop the thread.
@@ -240,8 +259,7 @@ void Tracee::let_go() {
     if (status == 0) return;
     if (status >> 16 == PTRACE_EVENT_STOP) break;
   }
-  set(saved_);
-  if (holds_signals_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
+  restore_state();
   ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
   is_gone_ = true;
 }

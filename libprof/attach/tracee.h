@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "arch/traced.h"
 #include "base/result.h"
@@ -32,8 +33,8 @@ class Tracee {
   // makes that call when it continues.
   bool run_to_quiet_call(int milliseconds);
 
-  // After run_to_quiet_call failed: stops the thread where it computes. False: it is not in user
-  // mode.
+  // Keeps the thread stopped where it computes. False: it is not in user mode, or was not stopped
+  // by us.
   bool hold_here();
 
   // `instruction` is the address of any system call instruction in the process. Below 0: -errno.
@@ -52,11 +53,14 @@ class Tracee {
   // Lets the thread run to the next entry or end of a system call. False: it has ended, or met a
   // fault.
   bool run_to_system_call();
-  void hold_signals();
+  // Before the first call: notes what calls change besides general registers.
+  void keep_state();
+  void restore_state();
   void let_go();
 
   pid_t pid_, tid_;
   arch::TracedRegisters saved_{};
+  std::vector<std::uint8_t> vectors_;  // empty: not noted
   std::uint64_t mask_ = 0;
   bool holds_signals_ = false;
   bool is_moved_ = true;        // away from `saved_`, where it must go back

@@ -1,6 +1,7 @@
 // Registers the C API's blocks: by a number that we choose, by the runtime's own number, or by a
 // key.
 #include "capture/api.h"
+#include "capture/filters.h"
 #include "signal_safe/session.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -27,11 +28,17 @@ bool is_text(format::Ref ref, const char* s) {
   return s && (string->length == kMostBytes || s[string->length] == 0);
 }
 
+void set_left_out(format::Function& block, const char* name, const char* file) {
+  constexpr std::uint16_t kFlags = format::kFunctionLeftOut | format::kFunctionNotCounted;
+  if (capture::leaves_out(name, file)) __atomic_fetch_or(&block.flags, kFlags, __ATOMIC_RELAXED);
+}
+
 void describe(format::Function& block, const fbleprof_source& source) {
   block.file = text(source.file, true);
   block.line = source.line;
   block.column = source.column;
   block.language = text(source.language, true);
+  set_left_out(block, source.name, source.file);
   __atomic_store_n(&block.name, text(source.name, false), __ATOMIC_RELEASE);
 }
 

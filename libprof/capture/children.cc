@@ -1,5 +1,6 @@
 #include "capture/children.h"
 
+#include "capture/glob.h"
 #include "capture/process_facts.h"
 #include "capture/program_path.h"
 
@@ -7,36 +8,7 @@ namespace fbleprof::capture {
 
 namespace {
 
-// Whether the name matches the pattern, which ends at a comma: * is any text, ? any character.
-bool matches(const char* pattern, const char* name) {
-  const char* star = nullptr;
-  const char* from = name;
-  while (*name) {
-    const bool is_over = *pattern == 0 || *pattern == ',';
-    if (!is_over && *pattern == '*') {
-      star = ++pattern;
-      from = name;
-    } else if (!is_over && (*pattern == '?' || *pattern == *name)) {
-      ++pattern, ++name;
-    } else if (star) {
-      // Let the last star match one character more.
-      pattern = star;
-      name = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (*pattern == '*') ++pattern;
-  return *pattern == 0 || *pattern == ',';
-}
-
-const char* own_name() {
-  const char* name = program_path();
-  for (const char* at = name; *at; ++at) {
-    if (*at == '/') name = at + 1;
-  }
-  return name;
-}
+const char* own_name() { return name_in_path(program_path()); }
 
 }  // namespace
 
@@ -48,7 +20,7 @@ bool is_wanted(const Settings& settings) {
   }
   if (equal(patterns, "none")) return false;
   for (const char* at = patterns; *at;) {
-    if (matches(at, own_name())) return true;
+    if (glob_match(at, ',', own_name())) return true;
     while (*at && *at != ',') ++at;
     if (*at) ++at;
   }

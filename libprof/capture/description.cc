@@ -95,6 +95,12 @@ void start_file(const Settings& settings, const OutputFile& output) {
 void describe(const Settings& settings) {
   describe_metrics(settings.recording);
   describe_process(session.arena.header());
+  if (!settings.filter.empty()) {
+    add_note(Text<4400>{"filter "}
+                 .add(settings.filter.c_str())
+                 .add(": functions that it leaves out are charged to their callers")
+                 .c_str());
+  }
   if (!settings.mpi_rank.empty()) add_label("mpi_rank", settings.mpi_rank.c_str());
 }
 

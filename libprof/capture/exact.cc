@@ -163,6 +163,11 @@ const char* apply(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
+    if (session.code_map.left_out().contains(work.address(each.function))) {
+      session.code_map.note_refusal(work.address(each.function), 0,
+                                    static_cast<std::uint8_t>(plan::Reason::kLeftOut));
+      continue;
+    }
     if (no_pushes && each.pushes_return) {
       session.code_map.note_refusal(work.address(each.function), 0,
                                     static_cast<std::uint8_t>(plan::Reason::kShadowStack));
@@ -172,6 +177,8 @@ const char* apply(const Work& work) {
   }
   const plan::Site* sites = work.plan.sites();
   for (std::uint32_t i = 0; i < header.sites; ++i) {
+    const plan::Address function = trampolines[sites[i].trampoline].function;
+    if (session.code_map.left_out().contains(work.address(function))) continue;
     arch::write_distance(work.bytes(sites[i].at) + 1, entry_of(*region, sites[i].trampoline));
   }
   work.protect_text(PROT_READ | PROT_EXEC);

@@ -60,6 +60,14 @@ class Inheritance {
     Entry* top = state.main_stack.gate;
     for (const Entry* entry = gate_ + 1; entry <= top_ && top < state.main_stack.limit; ++entry) {
       const format::Ref parent_node = signal_safe::node_of_word(entry->word);
+      // The function is left out, or its recursion is folded into its caller's context.
+      if (top != state.main_stack.gate &&
+          signal_safe::node_of_word(entry[-1].word) == parent_node) {
+        top[1] = {entry->frame, signal_safe::word_of(signal_safe::node_of_word(top->word),
+                                                     arch::block_of(entry->word))};
+        ++top;
+        continue;
+      }
       // The root of another profile's tree: the child records into its own.
       if (file_.at<format::Node>(parent_node)->parent == 0) continue;
       const format::Ref function = translate(parent_node);
@@ -94,6 +102,7 @@ class Inheritance {
     block->line = old.line;
     block->column = old.column;
     block->language = copy(old.language);
+    block->flags = old.flags;
     const std::uint64_t key = std::uint64_t{old.reserved[1]} << 32 | old.reserved[0];
     if (key != 0) session.code_map.name_key(key, 0, made);
     session.code_map.name_block(static_cast<std::uint32_t>(old.address), made);

@@ -52,10 +52,17 @@ format::Ref transplant(const BusyGuard& guard, signal_safe::CallTree& tree, form
 // Replaces the nodes that a stack's entries name by the nodes for the same paths in another tree.
 __attribute__((noinline)) void move_entries(const BusyGuard& guard, Stack& stack,
                                             signal_safe::CallTree& tree) {
+  format::Ref below = stack.base;
   stack.base = transplant(guard, tree, stack.base, 0);
   format::Ref at = stack.base;
   for (Entry* entry = stack.gate + 1; entry <= stack.saved_top; ++entry) {
     const format::Ref node = signal_safe::node_of_word(entry->word);
+    if (node == below) {
+      // The entry of a left-out function, or recursion that is folded into its caller's context.
+      entry->word = signal_safe::word_of(at, arch::block_of(entry->word));
+      continue;
+    }
+    below = node;
     // A root among the entries marks where another profile began.
     at = tree.node_at(node)->parent == 0
              ? tree.root()

@@ -4,6 +4,7 @@
 
 #include "arch/trampoline.h"
 #include "capture/exact.h"
+#include "capture/filters.h"
 #include "capture/kernel_file.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
@@ -22,6 +23,7 @@ void settle(Module& module) {
 
 void prepare_new_modules() {
   const CodeLock lock;
+  filter_new_modules();
   rewrite_new_modules();
   make_sites_of_new_modules();
   for_each_new_module(settle);

@@ -1,18 +1,11 @@
 #include "capture/module_choice.h"
 
+#include "capture/glob.h"
 #include "capture/text.h"
 
 namespace fbleprof::capture {
 
 namespace {
-
-const char* file_name(const char* path) {
-  const char* name = path;
-  for (; *path; ++path) {
-    if (*path == '/') name = path + 1;
-  }
-  return name;
-}
 
 // Whether `name` is the word, or begins with it and continues with a point or a dash ("libc.so.6",
 // "libc-2.31.so").
@@ -46,13 +39,13 @@ constexpr const char* kNotByDefault =
 }  // namespace
 
 bool may_be_changed(const format::Module& module, const char* path) {
-  const char* name = file_name(path);
+  const char* name = name_in_path(path);
   return (module.flags & format::kModuleIsVdso) == 0 && *name != 0 && !is_any_of(name, kNever);
 }
 
 bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
   if (!may_be_changed(module, path)) return false;
-  const char* name = file_name(path);
+  const char* name = name_in_path(path);
   if (equal(choice.modules, "all")) return true;
   const bool is_program = (module.flags & format::kModuleIsMain) != 0;
   if (equal(choice.modules, kProgramAndLibraries)) {

@@ -227,6 +227,13 @@ Settings read_settings(char** environment) {
       settings.exact_plans = Path{value};
     } else if (is("FBLEPROF_EXACT_TOOL")) {
       settings.exact_tool = Path{value};
+    } else if (is("FBLEPROF_FILTER")) {
+      settings.filter = Text<4096>{value};
+      check(!settings.filter.was_cut(), "FBLEPROF_FILTER", "less than 4096 bytes");
+    } else if (is("FBLEPROF_FILTER_TABLES")) {
+      settings.filter_tables = Path{value};
+    } else if (is("FBLEPROF_FILTER_TOOL")) {
+      settings.filter_tool = Path{value};
     } else if (is("FBLEPROF_RUN")) {
       check(read_time(value, &settings.run_start_ns), "FBLEPROF_RUN",
             "nanoseconds since 1970, as fble-prof sets it");

@@ -25,16 +25,11 @@ Plan::~Plan() {
   }
 }
 
-namespace {
-
-// A plan says what to write into the program's code, so it must belong to this user, or root.
 bool is_trusted(const struct stat& status) {
   constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
   return S_ISREG(status.st_mode) && (status.st_mode & kOthersMayWrite) == 0 &&
          (status.st_uid == 0 || status.st_uid == static_cast<uid_t>(kernel_call(SYS_geteuid)));
 }
-
-}  // namespace
 
 bool Plan::open(const char* path) {
   const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -69,7 +64,7 @@ void add_hex(Path& path, std::uint64_t value, int digits) {
 
 }  // namespace
 
-Path plan_path(const char* directory, const format::Module& module) {
+Path plan_path(const char* directory, const format::Module& module, const char* suffix) {
   Path path;
   if (module.path == 0) return path;
   path.add(directory).add('/');
@@ -94,7 +89,7 @@ Path plan_path(const char* directory, const format::Module& module) {
       add_hex(path, part, 16);
     }
   }
-  return path.add(".plan");
+  return path.add(suffix);
 }
 
 namespace {
@@ -122,8 +117,10 @@ void make_plans(const char* tool, const PlanOrder& order) {
   static void* stack = nullptr;
   if (!stack) stack = take_memory(kStackBytes, InChild::kCopied);
   if (!stack || order.count == 0) return;
-  const char* arguments[2 * kMostPlans + 3] = {tool, "--plan"};
-  for (int i = 0; i < 2 * order.count; ++i) arguments[2 + i] = order.paths[i];
+  const char* arguments[2 * kMostPlans + 4] = {tool, order.option};
+  int at = 2;
+  if (order.value) arguments[at++] = order.value;
+  for (int i = 0; i < 2 * order.count; ++i) arguments[at++] = order.paths[i];
   Job job{tool, arguments};
   AllSignalsBlocked guard;
   // Without an exit signal: no handler sees the child's end, and none of the program's waits finds

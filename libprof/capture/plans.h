@@ -5,6 +5,8 @@
 // program.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 
 #include "capture/text.h"
@@ -42,14 +44,21 @@ class Plan {
 };
 
 // The path of a module's plan, which may not exist yet. Empty: the module cannot have one.
-Path plan_path(const char* directory, const format::Module& module);
+Path plan_path(const char* directory, const format::Module& module, const char* suffix = ".plan");
 
-// Makes `tool` write the plans of these modules, and waits for it. The program does not notice.
+// Makes `tool` write files about these modules, and waits for it: `tool OPTION [VALUE] FILE MODULE
+// [FILE MODULE ...]`. The program does not notice.
 constexpr int kMostPlans = 128;
 struct PlanOrder {
+  const char* option = "--plan";
+  const char* value = nullptr;        // null: the option has none
   const char* paths[2 * kMostPlans];  // plan, module, ...
   int count = 0;                      // of pairs
 };
 void make_plans(const char* tool, const PlanOrder& order);
+
+// Whether a file that says what to do with the program's code belongs to this user, or root, and
+// nobody else may write to it.
+bool is_trusted(const struct stat& status);
 
 }  // namespace fbleprof::capture

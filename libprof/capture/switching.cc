@@ -105,6 +105,7 @@ std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t
         image.segment_end(reinterpret_cast<std::uint64_t>(at), PF_X));
     std::uint64_t room = arch::room_for_site(at, end);
     if (room == 0) room = arch::room_in_sled(at, end);
+    if (session.code_map.left_out().contains(reinterpret_cast<std::uint64_t>(at))) continue;
     if (room != 0 && arch::make_site(at, room, entry, is_on())) list.move(i, made++);
   }
   return made;

@@ -96,6 +96,7 @@ enum class Reason : std::uint16_t {
   kIndirectOnly,  // its start must stay as it is, and nothing calls it by name
   kShadowStack,   // the processor checks return addresses
   kPartly,        // counted when called by name, but not through pointers
+  kLeftOut,       // the user's filter leaves it out; set by the recorder, never in a plan
   kReasons,
 };
 
@@ -117,6 +118,7 @@ constexpr const char* explain(Reason reason) {
       "its start must stay as it is, and it is called only through pointers",
       "the processor checks its return address",
       "calls through pointers are not counted, since its start must stay as it is",
+      "left out by --only or --not",
   };
   static_assert(sizeof kTexts / sizeof *kTexts == static_cast<int>(Reason::kReasons));
   const auto index = static_cast<std::uint16_t>(reason);

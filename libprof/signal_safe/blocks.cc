@@ -12,6 +12,19 @@ namespace {
 
 using format::Ref;
 
+// The word of a block whose context is `node`. A left-out block has its caller's context, and its
+// own number, by which it is left.
+Word word_of_block(const ThreadState& thread, Ref node, Ref block) {
+  const CodeMap& code = thread.session->code_map;
+  if (!code.is_left_out(block)) return word_in(thread.tree, node);
+  const auto* record = thread.session->arena.at<format::Function>(block);
+  return word_of(node, static_cast<std::uint32_t>(record->address));
+}
+
+bool is_left_out_block(const ThreadState& thread, const Entry* entry) {
+  return arch::block_of(entry->word) != thread.tree.block_of(node_of_word(entry->word));
+}
+
 bool is_block(const Entry* entry) { return arch::block_of(entry->word) != arch::kNoBlock; }
 
 // A full stack ends with one more entry, for the blocks that had no room. The extra entry has the
@@ -110,7 +123,7 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
     thread.record->lost_calls += 1;
     return;
   }
-  if (*step.calls == 0) {
+  if (*step.calls == 0 || thread.session->code_map.is_left_out(function)) {
     mark_entering_functions(thread, {proof.at->pc, proof.at->sp, proof.at->fp});
   }
   std::uint64_t* calls = &thread.uncounted;
@@ -120,7 +133,7 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
   }
   thread.record->flags |= format::kThreadHooked;
   *calls += 1;
-  const Word word = word_in(thread.tree, step.to);
+  const Word word = word_of_block(thread, step.to, function);
   push(thread, caller, caller->frame, word);
   if (proof.lasts && *calls > 1) remember_call(thread, caller->word, site, callee, calls, word);
 }
@@ -218,8 +231,9 @@ void replace_block(const BusyGuard& guard, ThreadState& thread, Entry* newest, s
   const Ref function = thread.session->function_of_block(block);
   Step step;
   if (function != 0) {
-    step = below ? thread.tree.enter(guard, replaced, function, 0, 0)
-                 : thread.tree.replace(guard, caller, replaced, function);
+    const bool is_plain = below || is_left_out_block(thread, newest);
+    step = is_plain ? thread.tree.enter(guard, below ? replaced : caller, function, 0, 0)
+                    : thread.tree.replace(guard, caller, replaced, function);
   }
   if (!step) {
     thread.record->lost_calls += 1;
@@ -227,7 +241,7 @@ void replace_block(const BusyGuard& guard, ThreadState& thread, Entry* newest, s
   }
   if (*step.calls == 0) *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
   *step.calls += 1;
-  const Word word = word_in(thread.tree, step.to);
+  const Word word = word_of_block(thread, step.to, function);
   if (cacheable) insert_slot(thread, newest->word, {tag, callee, step.calls, word});
   newest->word = word;
 }

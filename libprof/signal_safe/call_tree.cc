@@ -1,6 +1,7 @@
 #include "signal_safe/call_tree.h"
 
 #include "arch/word.h"
+#include "format/left_out.h"
 
 namespace fbleprof::signal_safe {
 
@@ -66,6 +67,9 @@ Step CallTree::step_to(std::uint32_t target) const {
 }
 
 Step CallTree::make(Ref from, Ref function, std::uint64_t site, std::uint8_t flags) {
+  if (basis_->arena->at<format::Function>(function)->flags & format::kFunctionLeftOut) {
+    return {&uncounted_, from, &unused_flags_};
+  }
   std::uint32_t target = can_link(from) ? make_target(from, function, site, flags) : 0;
   // There is no space for a pair below [overflow] either: count the call on [overflow] itself.
   if (target == 0) return step_to(overflow_);
@@ -135,6 +139,7 @@ void CallTree::link(Ref from, std::uint32_t key, std::uint32_t target) {
 
 Step CallTree::replace(const BusyGuard& guard, Ref caller, Ref replaced, Ref function) {
   const Step into = enter(guard, caller, function, 0, 0);
+  if (into.to == caller && into.calls == &uncounted_) return into;
   // The key of a tail edge is the node that it leads to.
   const std::uint32_t key = into.to;
   const auto is_tail_edge = [&](std::uint32_t target) {

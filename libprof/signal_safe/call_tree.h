@@ -89,7 +89,8 @@ class CallTree {
   }
 
   // The same; makes the way if it is new. `site` is the return address, part of the key in
-  // call-site mode only; `flags` are those of a new edge.
+  // call-site mode only; `flags` are those of a new edge. A function that a filter leaves out leads
+  // to `from` itself, and its calls count nowhere.
   Step enter(const BusyGuard&, format::Ref from, format::Ref function, std::uint64_t site,
              std::uint8_t flags) {
     const Step step = find(from, function, site);
@@ -209,6 +210,8 @@ class CallTree {
   const TreeBasis* basis_ = nullptr;
   format::Ref tree_ = 0, root_ = 0, overflow_ = 0;
   Chunk nodes_, edges_, rows_;
+  std::uint64_t uncounted_ = 0;  // calls of functions that are left out
+  std::uint8_t unused_flags_ = 0;
   LinkTable table_;
 };
 

@@ -182,6 +182,9 @@ format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64
   record->size = range.size;
   record->kind = kind;
   record->module = module;
+  if (is_code && left_out_.contains(range.start)) {
+    record->flags = format::kFunctionLeftOut | format::kFunctionNotCounted;
+  }
   arena_->publish(made, format::Kind::kFunction);
   if (!item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) {
     // Another thread was first, and nothing refers to our record.

@@ -17,10 +17,12 @@
 #include <cstdint>
 
 #include "format/format.h"
+#include "format/left_out.h"
 #include "signal_safe/arena.h"
 #include "signal_safe/code_parts.h"
 #include "signal_safe/fact_table.h"
 #include "signal_safe/key_table.h"
+#include "signal_safe/left_out.h"
 #include "signal_safe/pages.h"
 #include "signal_safe/unwind_table.h"
 
@@ -119,6 +121,12 @@ class CodeMap {
   // Records that the calls of the function at `start` are not counted, for a reason of plan.h.
   void note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t reason);
 
+  // Functions that are found later in such code are left out of trees.
+  LeftOut& left_out() { return left_out_; }
+  bool is_left_out(format::Ref function) const {
+    return (arena_->at<format::Function>(function)->flags & format::kFunctionLeftOut) != 0;
+  }
+
   // Forgets all facts about the addresses of this module, which was unloaded.
   void retire(format::Ref module, std::uint64_t unloaded_ns);
 
@@ -160,6 +168,7 @@ class CodeMap {
   CodeSource source_;
   FactTable facts_;
   KeyTable functions_;
+  LeftOut left_out_;
   std::atomic<std::uint32_t> epoch_{1};
 };
 

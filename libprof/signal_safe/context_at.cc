@@ -24,10 +24,12 @@ Ref node_of(const ThreadState& thread, const Place& place) {
   return is_gate(place.entry) ? place.stack->base : signal_safe::node_of(thread, place.entry);
 }
 
+// A left-out function does not count: no context is its.
 bool has_hook(const ThreadState& thread, Ref function) {
   if (function == 0) return false;
   const auto* record = thread.session->arena.at<format::Function>(function);
-  return (record->flags & format::kFunctionHooked) != 0;
+  return (record->flags & (format::kFunctionHooked | format::kFunctionLeftOut)) ==
+         format::kFunctionHooked;
 }
 
 // The newest entry that the address filter leaves. A handler on a signal stack may have returned,
@@ -122,6 +124,10 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
       place.entry = filter_by_address(place.stack->gate, place.entry, sp);
       if (is_frame_of(thread, place.entry, function, walk)) {
         path.site_in_entry = walk.state().pc;
+        return path;
+      }
+      if (Entry* own = entry_of_left_out(thread, place.entry, function, walk)) {
+        place.entry = own;
         return path;
       }
     }

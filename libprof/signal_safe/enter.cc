@@ -98,7 +98,8 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     thread.record->flags |= format::kThreadHooked;
   }
   *step.calls += 1;
-  const Word word = word_in(thread.tree, step.to);
+  // A left-out function has the context of its caller, which may be a block.
+  const Word word = word_of(step.to, arch::kNoBlock);
   push(thread, caller, frame, word);
   // Below the root's gate there is no caller to prove, but the call may be on another stack.
   const bool one_stack = thread.signal_stack.gate == nullptr;

@@ -24,6 +24,10 @@ bool is_inlined(const Entry* entry) {
   return arch::block_of(entry->word) == arch::kNoBlock;
 }
 
+bool is_left_out(const ThreadState& thread, format::Ref function) {
+  return function != 0 && thread.session->code_map.is_left_out(function);
+}
+
 bool is_rewritten(const ThreadState& thread, const format::Function& function) {
   if (function.module == 0) return false;
   const auto* module = thread.session->arena.at<format::Module>(function.module);
@@ -60,6 +64,8 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
   const Entry* native = native_below(entry);
   if (owner == 0 || is_gate(native)) return false;
+  // A part has its function's name, and is left out with it.
+  if (is_left_out(thread, owner)) return false;
   if (has_hook(thread, owner))
     return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
@@ -74,6 +80,17 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   return (slot == walk.return_slot() || slot == walk.state().sp) &&
          record_of(thread, whole).module == record_of(thread, owner).module &&
          may_be_part(thread, owner, whole);
+}
+
+Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owner,
+                         const StackWalk& walk) {
+  if (!is_left_out(thread, owner) || !has_hook(thread, owner)) return nullptr;
+  Entry* newest_of_frame = nullptr;
+  for (Entry* entry = top; !is_gate(entry) && entry->frame + FRAME_BIAS <= walk.return_slot();
+       --entry) {
+    if (!newest_of_frame || entry->frame != newest_of_frame->frame) newest_of_frame = entry;
+  }
+  return newest_of_frame;
 }
 
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp) {
@@ -101,13 +118,14 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
     if (is_gate(entry)) return entry;
     const format::Ref owner = thread.session->code_map.function_at(walk.code_address());
     if (is_frame_of(thread, entry, owner, walk)) return entry;
+    if (Entry* own = entry_of_left_out(thread, entry, owner, walk)) return own;
     if (!walk.next()) break;
   }
   return top;
 }
 
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
-  if (!has_hook(thread, owner)) return nullptr;
+  if (!has_hook(thread, owner) || is_left_out(thread, owner)) return nullptr;
   Entry* newest_of_frame = top;
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
@@ -161,7 +179,10 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
       return top;
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;
-    if (same_stack) return has_hook(thread, owner) ? top : find_by_walk(thread, top, at);
+    if (same_stack) {
+      const bool is_kept = has_hook(thread, owner) && !is_left_out(thread, owner);
+      return is_kept ? top : find_by_walk(thread, top, at);
+    }
   } else if (same_stack) {
     return top;
   }

@@ -37,6 +37,13 @@ Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
                  const StackWalk& walk);
 
+// The entry of a left-out function with a hook, whose frame is the walk's current one. The entry
+// has the context of the function's caller, so it is known by its frame: the first one pushed
+// there. `top` is the newest entry that the frame's stack pointer leaves. Null: `owner` is another
+// kind of function, or has no entry.
+Entry* entry_of_left_out(const ThreadState& thread, Entry* top, format::Ref owner,
+                         const StackWalk& walk);
+
 // The entry in whose context code without hooks calls a hook. Walks the machine stack from `at` to
 // the nearest frame that has an entry.
 Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at);

@@ -446,7 +446,11 @@ FrameRule frame_rule_at(std::uint64_t address) {
     rule.cfa_offset = 8;
     return rule;
   }
-  if (!find_object(address, &object)) return rule;
+  return find_object(address, &object) ? frame_rule_in(object, address) : rule;
+}
+
+FrameRule frame_rule_in(const LoadedObject& object, std::uint64_t address) {
+  FrameRule rule;
   const Found found = look_up(address, object);
   if (!found.fde) return rule;
   const Cie cie = read_cie(found.fde);

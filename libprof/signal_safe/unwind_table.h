@@ -32,5 +32,7 @@ std::uint64_t entry_start(const LoadedObject& object, std::uint32_t number);
 
 // The rule for the frame of the instruction at `address`; kUnknown if there is none.
 FrameRule frame_rule_at(std::uint64_t address);
+// The same for an address in `object`, which the loader need not know.
+FrameRule frame_rule_in(const LoadedObject& object, std::uint64_t address);
 
 }  // namespace fbleprof::signal_safe

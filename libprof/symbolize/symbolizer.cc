@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "symbolize/all_functions.h"
 #include "symbolize/demangle.h"
 #include "symbolize/module_files.h"
 #include "symbolize/plt.h"
@@ -159,11 +160,37 @@ void add_lines(const ElfObject& object, std::span<const std::uint64_t> addresses
   }
 }
 
-}  // namespace
+// What is known of a module's functions, and where the rest can be found.
+struct Sources {
+  ModuleFiles files;
+  SymbolTable table;
+  std::string warning;
+};
 
-ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::uint64_t> addresses,
-                               const Options& options) {
+Sources open_sources(const ModuleFile& module, const Options& options) {
+  Sources sources{open_module(module, options), {}, {}};
+  const ModuleFiles& files = sources.files;
+  sources.warning = files.warning;
+  auto kept = files.object ? std::nullopt : kept_table_of(module, options);
+  if (kept) {
+    sources.table = std::move(*kept);
+    const bool wants_lines = options.lines || options.inlines;
+    sources.warning =
+        wants_lines && !files.debug
+            ? fmt::format("{}: {}: its names are known from an earlier report, its lines are not",
+                          module.path, files.reason)
+            : "";
+  } else if (files.object || files.debug) {
+    sources.table = table_of(module, files, options);
+  }
+  return sources;
+}
+
+ModuleSymbols look_up(const ModuleFile& module, const Sources& sources,
+                      std::span<const std::uint64_t> addresses, const Options& options) {
+  const auto& [files, table, warning] = sources;
   ModuleSymbols symbols;
+  symbols.warning = warning;
   symbols.addresses.resize(addresses.size());
   std::vector<std::size_t> order(addresses.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -173,20 +200,6 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
   const bool lines = options.lines || options.inlines;
   Reporter reporter(module, addresses.size() * (lines ? 2 : 1), options.progress);
   reporter.update(0);
-  ModuleFiles files = open_module(module, options);
-  symbols.warning = std::move(files.warning);
-  SymbolTable table;
-  auto kept = files.object ? std::nullopt : kept_table_of(module, options);
-  if (kept) {
-    table = std::move(*kept);
-    symbols.warning =
-        lines && !files.debug
-            ? fmt::format("{}: {}: its names are known from an earlier report, its lines are not",
-                          module.path, files.reason)
-            : "";
-  } else if (files.object || files.debug) {
-    table = table_of(module, files, options);
-  }
 
   // Addresses are sorted, so those of one function are adjacent, except in nested functions.
   std::vector<std::uint32_t> known(table.functions().size(), UINT32_MAX);
@@ -220,6 +233,22 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
     }
   }
   return symbols;
+}
+
+}  // namespace
+
+ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::uint64_t> addresses,
+                               const Options& options) {
+  return look_up(module, open_sources(module, options), addresses, options);
+}
+
+ModuleSymbols symbolize_all(const ModuleFile& module, const Options& options) {
+  const Sources sources = open_sources(module, options);
+  std::vector<std::uint64_t> starts;
+  for (const SymbolTable::Function& function : sources.table.functions()) {
+    starts.push_back(function.begin);
+  }
+  return look_up(module, sources, starts, options);
 }
 
 std::string unnamed(const ModuleFile& module, std::uint64_t address) {

@@ -74,8 +74,9 @@ std::string fault_of(const Request& request) {
     return "--names, --runs and --window are for programs that fble-prof starts";
   }
   for (const auto& [variable, value] : request.environment) {
-    if (variable == "FBLEPROF_EXACT" || variable == "FBLEPROF_ALLOCS") {
-      return "--exact and --memory-profile are for programs that fble-prof starts";
+    if (variable == "FBLEPROF_EXACT" || variable == "FBLEPROF_ALLOCS" ||
+        variable == "FBLEPROF_FILTER") {
+      return "--exact, --memory-profile, --only and --not are for programs that fble-prof starts";
     }
     if (variable == "FBLEPROF_CLOCK" && value == "ticks") {
       return "--clock=ticks is for programs that fble-prof starts";
@@ -102,6 +103,16 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   }
   settings.push_back("FBLEPROF_OUT=" + std::filesystem::absolute(out).string());
   return settings;
+}
+
+// When the recording ends, for people: this program does not wait for that.
+std::string end_of(const Request& request) {
+  for (const auto& [variable, value] : request.environment) {
+    if (variable == "FBLEPROF_DURATION") {
+      return " for " + value + ", then recording stops by itself";
+    }
+  }
+  return {};
 }
 
 std::string from_outside(pid_t pid, const std::string& profile) {
@@ -150,7 +161,8 @@ int attach(const std::vector<std::string>& words) {
       return give_up(kRefused, "process " + std::to_string(*pid) +
                                    ": it has a recorder that writes no file; restart the program");
     }
-    say("process " + std::to_string(*pid) + " goes on in " + recorder->profile);
+    say("process " + std::to_string(*pid) + " goes on in " + recorder->profile +
+        (request.environment.empty() ? "" : ": it keeps the options of its first attach"));
     return turn(*pid, recorder->profile, true);
   }
   const std::vector<std::string> settings = settings_of(request, *pid);
@@ -159,7 +171,7 @@ int attach(const std::vector<std::string>& words) {
   }
   const auto attached = attach::find_recorder(*pid, library);
   say("process " + std::to_string(*pid) + " is recorded in " +
-      (attached ? from_outside(*pid, attached->profile) : "?"));
+      (attached ? from_outside(*pid, attached->profile) : "?") + end_of(request));
   return 0;
 }
 

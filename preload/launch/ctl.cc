@@ -72,8 +72,8 @@ int show_status(const RunningProfile& profile) {
   const format::Header& header = profile.header();
   constexpr double kMiB = 1 << 20;
   std::printf("recording  %s\n", header.is_recording != 0 ? "on" : "off");
-  std::printf("program    %s (pid %u), for %s\n", command_line(profile).c_str(), header.pid,
-              time_text(std::chrono::nanoseconds(profile.elapsed_ns())).c_str());
+  std::printf("program    %s (pid %u), profile begun %s ago\n", command_line(profile).c_str(),
+              header.pid, time_text(std::chrono::nanoseconds(profile.elapsed_ns())).c_str());
   std::printf("profile    %.1f MiB of %.0f MiB, %llu contexts\n",
               static_cast<double>(header.used_bytes) / kMiB,
               static_cast<double>(header.cap_bytes) / kMiB,

@@ -52,7 +52,7 @@ void clear_progress() { std::fputs("\r\033[K", stderr); }
 
 }  // namespace
 
-std::string plan_folder() {
+std::string plan_folder(const std::string& part) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   std::string folder;
@@ -61,9 +61,12 @@ std::string plan_folder() {
   } else if (home && *home == '/') {
     folder = std::string(home) + "/.cache/fbleprof";
   }
-  if (!folder.empty() && make_folder(folder)) return folder;
+  const auto is_made = [&] {
+    return !folder.empty() && make_folder(folder) && (part.empty() || make_folder(folder + part));
+  };
+  if (is_made()) return folder + part;
   folder = "/tmp/fbleprof-" + std::to_string(geteuid());
-  return make_folder(folder) ? folder : std::string();
+  return is_made() ? folder + part : std::string();
 }
 
 int make_plans(int count, char** words) {

@@ -7,8 +7,8 @@
 namespace fbleprof::launch {
 
 // The folder of plans: $XDG_CACHE_HOME/fbleprof, else ~/.cache/fbleprof, else a folder of the
-// user's own under /tmp. Creates the folder. "" if none is possible.
-std::string plan_folder();
+// user's own under /tmp; or the folder `part` ("/NAME") in it. Creates it. "" if none is possible.
+std::string plan_folder(const std::string& part = "");
 
 // fble-prof --plan PLAN MODULE [PLAN MODULE ...]: makes the plans of these modules. Shows progress
 // on a terminal. Returns the exit status.

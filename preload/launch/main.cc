@@ -15,6 +15,7 @@
 #include "launch/attach_command.h"
 #include "launch/ctl.h"
 #include "launch/exact.h"
+#include "launch/filter.h"
 #include "launch/library.h"
 #include "launch/names.h"
 #include "launch/options.h"
@@ -161,6 +162,11 @@ int main(int argc, char** argv) {
     }
     setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);
+  }
+  if (const char* filter = std::getenv("FBLEPROF_FILTER"); filter && *filter) {
+    if (const std::string wrong = prepare_filter(filter); !wrong.empty()) {
+      return give_up(kWrongUse, wrong);
+    }
   }
   // The recorder keeps profiles of this run; this time tells them from the previous run's.
   const std::uint64_t start_ns = realtime_ns();

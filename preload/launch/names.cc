@@ -51,14 +51,18 @@ std::vector<std::string> profiles_of_run(const std::string& out, std::uint64_t s
   return files;
 }
 
-void put_names_into(const std::vector<std::string>& files) {
+std::string report_path() {
   std::error_code failure;
   const fs::path self = fs::read_symlink("/proc/self/exe", failure);
-  std::string report = (self.parent_path() / "fble-prof-report").string();
+  const fs::path report = self.parent_path() / "fble-prof-report";
   // In a build tree the report is in its own folder.
-  if (access(report.c_str(), X_OK) != 0) {
-    report = (self.parent_path() / "report" / "fble-prof-report").string();
-  }
+  const fs::path built = self.parent_path() / "report" / "fble-prof-report";
+  return access(report.c_str(), X_OK) != 0 && access(built.c_str(), X_OK) == 0 ? built.string()
+                                                                               : report.string();
+}
+
+void put_names_into(const std::vector<std::string>& files) {
+  const std::string report = report_path();
   std::vector<std::string> words = {report, "--pack", "--tolerant"};
   words.insert(words.end(), files.begin(), files.end());
   std::vector<char*> argv;

@@ -24,6 +24,7 @@ constexpr unsigned kColumns = 80;
 constexpr unsigned kDescriptionColumns = 56;
 
 constexpr char kMemoryProfile[] = "--memory-profile";
+constexpr char kOnly[] = "only", kNot[] = "not";
 constexpr char kMemoryProfileDefault[] = "hooks";
 
 po::options_description recording_options() {
@@ -94,6 +95,21 @@ po::options_description recording_options() {
   return options;
 }
 
+po::options_description filter_options() {
+  po::options_description options("What to leave out", kColumns, kDescriptionColumns);
+  auto add = options.add_options();
+  const auto pattern = [] {
+    return po::value<std::vector<std::string>>()->value_name("PATTERN")->composing();
+  };
+  add(kOnly, pattern(),
+      "record only functions that PATTERN names: exact, a glob (parse*), re:REGEX, file:GLOB or "
+      "module:GLOB. What is left out is charged to the nearest caller that is kept");
+  add(kNot, pattern(),
+      "leave out functions that PATTERN names. Both options can be repeated; the last one that "
+      "names a function decides");
+  return options;
+}
+
 po::options_description time_options() {
   po::options_description options("When to record", kColumns, kDescriptionColumns);
   auto add = options.add_options();
@@ -131,7 +147,7 @@ po::options_description other_options() {
 
 po::options_description all_options() {
   po::options_description options;
-  options.add(recording_options()).add(time_options()).add(other_options());
+  options.add(recording_options()).add(filter_options()).add(time_options()).add(other_options());
   return options;
 }
 
@@ -292,6 +308,26 @@ constexpr Switch kSwitches[] = {
     {"no-waits", "FBLEPROF_WAITS", "off"},
 };
 
+// --only and --not, in the order in which they were given, as FBLEPROF_FILTER.
+void read_filter(const std::vector<po::option>& given, Request* request) {
+  constexpr std::size_t kMost = 4000;
+  std::string filter;
+  for (const po::option& option : given) {
+    if (option.string_key != kOnly && option.string_key != kNot) continue;
+    for (const std::string& pattern : option.value) {
+      if (pattern.empty() || pattern[0] == '!' || pattern.find(';') != std::string::npos) {
+        request->error = "--" + option.string_key + "=" + pattern +
+                         ": expected a pattern without \";\", that does not begin with \"!\"";
+        return;
+      }
+      filter +=
+          (filter.empty() ? "" : ";") + std::string(option.string_key == kNot ? "!" : "") + pattern;
+    }
+  }
+  if (filter.size() > kMost) request->error = "--only, --not: more than 4000 bytes of patterns";
+  if (!filter.empty()) request->environment.emplace_back("FBLEPROF_FILTER", filter);
+}
+
 void read_settings(const po::variables_map& given, Request* request) {
   for (const Valued& setting : kValued) {
     if (given.count(setting.option) == 0) continue;
@@ -365,7 +401,9 @@ Request read_request(const std::vector<std::string>& arguments) {
                  std::string(kMemoryProfile) + "=" + kMemoryProfileDefault);
     // Options may not be abbreviated: a new option could change what "--r" means.
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(ours).options(options).style(style).run(), given);
+    const auto parsed = po::command_line_parser(ours).options(options).style(style).run();
+    read_filter(parsed.options, &request);
+    po::store(parsed, given);
   } catch (const po::error& error) {
     request.error = error.what();
     return request;
@@ -375,7 +413,7 @@ Request read_request(const std::vector<std::string>& arguments) {
   } else if (given.count("version") != 0) {
     request.action = Action::kVersion;
   } else {
-    read_settings(given, &request);
+    if (request.error.empty()) read_settings(given, &request);
     request.names = given.count("names") != 0;
     read_runs(given, &request);
     read_window(given, &request);
@@ -406,6 +444,7 @@ std::string help() {
           "  fble-prof -o prof.out -- -odd-name    a program whose name begins with a dash\n"
           "\n"
        << recording_options() << "\n"
+       << filter_options() << "\n"
        << time_options() << "\n"
        << other_options()
        << "\n"

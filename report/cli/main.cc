@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "base/big_arrays.h"
+#include "report/cli/left_out.h"
 #include "report/cli/options.h"
 #include "report/cli/output.h"
 #include "report/cli/report.h"
@@ -29,6 +31,13 @@ int write_out(const std::string& file, const std::string& text, bool for_people 
 
 int run(int argc, char** argv) {
   using namespace fbleprof;
+  // Not for people: fble-prof and the recorder call this.
+  if (argc > 1 && std::string_view(argv[1]) == "--left-out") {
+    const auto failure = report::write_left_out_tables({argv + 2, argv + argc});
+    if (!failure) return kShown;
+    fmt::print(stderr, "{}\n", report::escape(failure->line()));
+    return kFailed;
+  }
   const auto options = report::parse_options(argc, argv);
   if (!options) {
     fmt::print(stderr, "{}\n", report::escape(options.error().line()));

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "analysis/tables.h"
+#include "format/left_out.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -135,8 +136,10 @@ std::vector<Uncounted> uncounted_of(const Profile& profile,
   std::vector<Uncounted> found;
   for (std::size_t f = 0; f < functions.count(); ++f) {
     if (!(functions.flags[f] & format::kFunctionNotCounted) || wanted[f] == 0) continue;
-    const auto reason = functions.flags[f] >> format::kFunctionReasonShift;
-    found.push_back({FunctionId(f), static_cast<plan::Reason>(reason)});
+    const bool is_left_out = (functions.flags[f] & format::kFunctionLeftOut) != 0;
+    const auto reason =
+        static_cast<plan::Reason>(functions.flags[f] >> format::kFunctionReasonShift);
+    found.push_back({FunctionId(f), is_left_out ? plan::Reason::kLeftOut : reason});
   }
   return found;
 }

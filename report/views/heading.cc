@@ -66,7 +66,7 @@ std::string heading(const Profile& profile, const Look& look) {
     line += (line.empty() ? "" : " · ") + part;
   };
   if (profile.processes().size() == 1 && profile.processes()[0].duration_ns != 0) {
-    add(time_text(profile.processes()[0].duration_ns) + " recorded");
+    add(time_text(profile.processes()[0].duration_ns) + " elapsed");
   }
   const bool is_untimed =
       !profile.processes().empty() &&

@@ -42,7 +42,8 @@ _fble_prof() {
         ;;
       --*=*) ;;
       -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs | \
-        --delay | --duration | --control-signal | --window | --children)
+        --delay | --duration | --control-signal | --window | --children | \
+        --only | --not)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -99,7 +100,7 @@ _fble_prof() {
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
       --tick-period= --exact --runs= --memory-profile --waits --no-waits --callsites --leaves --faults
-      --no-native-below --native --no-lua --no-python --start-off
+      --no-native-below --native --no-lua --no-python --only= --not= --start-off
       --children= --delay= --duration= --control-signal= --window= --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace

@@ -5,6 +5,7 @@
 #include <sys/user.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 namespace fbleprof::arch {
@@ -17,6 +18,12 @@ inline long system_call_of(const TracedRegisters& at) { return static_cast<long>
 inline bool is_in_system_call(const TracedRegisters& at) { return system_call_of(at) >= 0; }
 inline std::uint64_t pc_of(const TracedRegisters& at) { return at.rip; }
 inline std::uint64_t sp_of(const TracedRegisters& at) { return at.rsp; }
+
+inline std::uint64_t fp_of(const TracedRegisters& at) { return at.rbp; }
+
+// The register set that holds all vector state, and the most bytes that it takes.
+inline constexpr int kVectorStateSet = 0x202;  // NT_X86_XSTATE
+inline constexpr std::size_t kMostVectorState = 16384;
 
 // The result of a finished system call.
 inline long result_of(const TracedRegisters& at) { return static_cast<long>(at.rax); }

@@ -1,0 +1,152 @@
+#include "capture/filters.h"
+
+#include "arch/kernel.h"
+#include "capture/glob.h"
+#include "capture/kernel_file.h"
+#include "capture/modules.h"
+#include "capture/plans.h"
+#include "capture/profile.h"
+#include "plan/left_out_table.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+using arch::kernel_failed;
+using format::Module;
+using plan::LeftOutBoundary;
+using plan::LeftOutHeader;
+using signal_safe::LeftOut;
+using signal_safe::session;
+
+namespace {
+
+constexpr char kSeparator = ';';
+
+static_assert(sizeof(LeftOutBoundary) == sizeof(LeftOut::Boundary));
+
+bool is_table(const LeftOutHeader& header, std::uint64_t size) {
+  return __builtin_memcmp(header.magic, plan::kLeftOutMagic, sizeof header.magic) == 0 &&
+         header.version == plan::kLeftOutVersion &&
+         size == sizeof header + std::uint64_t{header.count} * sizeof(LeftOutBoundary);
+}
+
+// A table's file, which stays mapped for good: code of the module can be met at any time.
+const LeftOutHeader* map_table(const char* path, std::uint64_t* size) {
+  const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  struct stat status;
+  if (!file || !file.read_status(&status) || !is_trusted(status)) return nullptr;
+  *size = static_cast<std::uint64_t>(status.st_size);
+  if (*size < sizeof(LeftOutHeader)) return nullptr;
+  const long at =
+      kernel_call(SYS_mmap, 0, static_cast<long>(*size), PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  if (kernel_failed(at)) return nullptr;
+  const auto* header = reinterpret_cast<const LeftOutHeader*>(at);
+  if (is_table(*header, *size)) return header;
+  kernel_call(SYS_munmap, at, static_cast<long>(*size));
+  return nullptr;
+}
+
+// Whether the newest table for this place says the same: the module was loaded before.
+bool is_known(const LeftOut::Table& table) {
+  const LeftOut::Table* known = session.code_map.left_out().newest_at(table.begin);
+  return known && known->end == table.end && known->load_bias == table.load_bias &&
+         known->count == table.count && known->first_is_out == table.first_is_out &&
+         __builtin_memcmp(known->boundaries, table.boundaries,
+                          table.count * sizeof(LeftOut::Boundary)) == 0;
+}
+
+bool add_table(const Module& module, const char* path) {
+  std::uint64_t size = 0;
+  const LeftOutHeader* header = map_table(path, &size);
+  if (!header) return false;
+  const LeftOut::Table table = {
+      module.begin,     module.end,
+      module.load_bias, reinterpret_cast<const LeftOut::Boundary*>(header + 1),
+      header->count,    header->first_is_out != 0};
+  if (!is_known(table)) return session.code_map.left_out().add(table);
+  kernel_call(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(size));
+  return true;
+}
+
+Path table_path(const Module& module) {
+  return plan_path(profile.settings.filter_tables.c_str(), module, ".left");
+}
+
+bool has_file(const Module& module) {
+  return module.path != 0 && (module.flags & format::kModuleIsVdso) == 0 && !is_recorder(module);
+}
+
+struct Orders {
+  PlanOrder order;
+  Path modules[kMostPlans], tables[kMostPlans];
+};
+
+void order_missing_tables() {
+  static Orders orders;  // a megabyte, of which only the used part is touched
+  const Settings& settings = profile.settings;
+  PlanOrder& order = orders.order;
+  order = {"--left-out", settings.filter.c_str(), {}, 0};
+  for_each_new_module([&](Module& module) {
+    if (order.count == kMostPlans || !has_file(module)) return;
+    path_of(module, orders.modules[order.count]);
+    Path& table = orders.tables[order.count];
+    table = table_path(module);
+    struct stat status;
+    if (table.empty() ||
+        kernel_path_call(SYS_stat, table.c_str(), reinterpret_cast<long>(&status)) == 0) {
+      return;
+    }
+    order.paths[2 * order.count] = table.c_str();
+    order.paths[2 * order.count + 1] = orders.modules[order.count].c_str();
+    ++order.count;
+  });
+  make_plans(settings.filter_tool.c_str(), order);
+}
+
+// Whether one pattern of the filter names the function.
+bool names(const char* pattern, const char* name, const char* file) {
+  constexpr char kFile[] = "file:";
+  if (__builtin_strncmp(pattern, "module:", 7) == 0 || __builtin_strncmp(pattern, "re:", 3) == 0) {
+    return false;
+  }
+  if (__builtin_strncmp(pattern, kFile, sizeof kFile - 1) != 0) {
+    return glob_match(pattern, kSeparator, name);
+  }
+  const char* path = pattern + sizeof kFile - 1;
+  return glob_match(path, kSeparator, file) || glob_match(path, kSeparator, name_in_path(file));
+}
+
+}  // namespace
+
+void filter_new_modules() {
+  const Settings& settings = profile.settings;
+  if (settings.filter.empty()) return;
+  if (settings.filter_tool.empty() || settings.filter_tables.empty()) {
+    static bool is_told = false;
+    if (!is_told) remark("FBLEPROF_FILTER has no effect without fble-prof, which reads names");
+    is_told = true;
+    return;
+  }
+  order_missing_tables();
+  for_each_new_module([](Module& module) {
+    if (!has_file(module) || add_table(module, table_path(module).c_str())) return;
+    static Path path;
+    remark(Text<600>{"not filtered: "}.add(path_of(module, path)).c_str());
+  });
+}
+
+bool leaves_out(const char* name, const char* file) {
+  const char* filter = profile.settings.filter.c_str();
+  if (!*filter || profile.settings.filter_tool.empty()) return false;
+  bool is_out = *filter != '!';
+  for (const char* at = filter; *at;) {
+    const bool is_not = *at == '!';
+    if (names(at + (is_not ? 1 : 0), name ? name : "", file ? file : "")) is_out = is_not;
+    while (*at && *at != kSeparator) ++at;
+    if (*at) ++at;
+  }
+  return is_out;
+}
+
+}  // namespace fbleprof::capture

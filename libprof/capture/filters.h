@@ -1,0 +1,20 @@
+// --only and --not: which functions the tree leaves out.
+//
+// Patterns name functions, and the recorder knows only addresses. So fble-prof-report, started
+// outside of the program, writes a table of addresses for each module (plan/left_out_table.h), as
+// fble-prof writes plans. Tables are kept under the filter and the module's build-id.
+#pragma once
+
+#include "format/format.h"
+
+namespace fbleprof::capture {
+
+// Finds out which code of the new modules (modules.h) is left out. Call it before any of their code
+// runs.
+void filter_new_modules();
+
+// Whether the filter leaves out a function of a script, or a block of the C API. Patterns with
+// "module:" name no such function; those with "re:" cannot be tried here.
+bool leaves_out(const char* name, const char* file);
+
+}  // namespace fbleprof::capture
