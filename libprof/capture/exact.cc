@@ -3,6 +3,7 @@
 #include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "capture/adapters.h"
+#include "capture/hook_copy.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
@@ -20,8 +21,13 @@ using signal_safe::session;
 
 namespace {
 
+// Behind the copy of the hook.
 std::uint8_t* slot_of(const Region& region, std::uint64_t index) {
-  return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes + index * kTrampolineBytes;
+  return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes +
+         (hook_copy_slots() + index) * kTrampolineBytes;
+}
+arch::RewrittenFunction* functions_of(const Region& region) {
+  return reinterpret_cast<arch::RewrittenFunction*>(end_of_slots(region));
 }
 std::uint64_t entry_of(const Region& region, std::uint64_t index) {
   return reinterpret_cast<std::uint64_t>(slot_of(region, index)) + arch::kTrampolineEntry;
@@ -102,9 +108,11 @@ bool matches(const Work& work) {
 bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   const plan::Trampoline& from = work.plan.trampolines()[index];
   std::uint8_t* slot = slot_of(region, index);
-  const std::uint64_t function = work.address(from.function);
+  arch::RewrittenFunction* function = functions_of(region) + index;
+  *function = {work.address(from.function), 0};
   __builtin_memcpy(slot, &function, sizeof function);
-  arch::write_indirect_call(slot + arch::kTrampolineEntry, region.base);
+  arch::write_call(slot + arch::kTrampolineEntry,
+                   reinterpret_cast<std::uint64_t>(hook_copy_in(region)));
   std::uint8_t* code = slot + arch::kTrampolineCode;
   __builtin_memcpy(code, from.code, from.code_bytes);
   for (int i = 0; i < from.fixup_count; ++i) {
@@ -116,7 +124,7 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
         to = work.address(fixup.target);
         break;
       case plan::FixupKind::kTrampoline:
-        if (fixup.target >= region.slots) return false;
+        if (fixup.target >= work.plan.header().trampolines) return false;
         to = entry_of(region, fixup.target);
         break;
       case plan::FixupKind::kReturnAddress: {
@@ -145,15 +153,15 @@ const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
   if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
   if (!matches(work)) return "its code is not what its plan was made for";
-  Region* region = take_region(work.module, RegionUse::kTrampolines, header.trampolines, 0);
+  Region* region = take_region(work.module, RegionUse::kTrampolines,
+                               {hook_copy_slots(), header.trampolines},
+                               header.trampolines * sizeof(arch::RewrittenFunction));
   if (!region) return "there is no memory near it";
-  const auto* hook = fbleprof_exact_hook;
-  __builtin_memcpy(region->base, &hook, sizeof hook);
+  write_hook_copy(*region, {fbleprof_exact_hook, fbleprof_exact_hook_missed});
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     if (!write_slot(work, *region, i)) return "it is too large";
   }
-  const auto base = reinterpret_cast<std::uint64_t>(region->base);
-  if (!protect(base, base + region->bytes, PROT_READ | PROT_EXEC) ||
+  if (!seal_slots(*region) ||
       !work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
     work.protect_text(PROT_READ | PROT_EXEC);
     code_is_fixed = true;
