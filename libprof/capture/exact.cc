@@ -140,7 +140,15 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   return true;
 }
 
+// Records which functions of a rewritten module are not counted.
 void note_refusals(const Work& work) {
+  const plan::Trampoline* trampolines = work.plan.trampolines();
+  const bool no_pushes = has_shadow_stack();
+  for (std::uint32_t i = 0; no_pushes && i < work.plan.header().trampolines; ++i) {
+    if (!trampolines[i].pushes_return) continue;
+    session.code_map.note_refusal(work.address(trampolines[i].function), 0,
+                                  static_cast<std::uint8_t>(plan::Reason::kShadowStack));
+  }
   const plan::Refusal* refusals = work.plan.refusals();
   for (std::uint32_t i = 0; i < work.plan.header().refusals; ++i) {
     session.code_map.note_refusal(work.address(refusals[i].function), refusals[i].size,
@@ -153,16 +161,15 @@ const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
   if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
   if (!matches(work)) return "its code is not what its plan was made for";
-  Region* region = take_region(work.module, RegionUse::kTrampolines,
-                               {hook_copy_slots(), header.trampolines},
-                               header.trampolines * sizeof(arch::RewrittenFunction));
+  Region* region =
+      take_region(work.module, RegionUse::kTrampolines, {hook_copy_slots(), header.trampolines},
+                  header.trampolines * sizeof(arch::RewrittenFunction));
   if (!region) return "there is no memory near it";
   write_hook_copy(*region, {fbleprof_exact_hook, fbleprof_exact_hook_missed});
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     if (!write_slot(work, *region, i)) return "it is too large";
   }
-  if (!seal_slots(*region) ||
-      !work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  if (!seal_slots(*region) || !work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
     work.protect_text(PROT_READ | PROT_EXEC);
     code_is_fixed = true;
     return kCodeIsFixed;
@@ -171,11 +178,7 @@ const char* apply(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
-    if (no_pushes && each.pushes_return) {
-      session.code_map.note_refusal(work.address(each.function), 0,
-                                    static_cast<std::uint8_t>(plan::Reason::kShadowStack));
-      continue;
-    }
+    if (no_pushes && each.pushes_return) continue;
     if (each.window != 0) arch::write_jump(work.bytes(each.window), entry_of(*region, i));
   }
   const plan::Site* sites = work.plan.sites();
@@ -262,7 +265,12 @@ void rewrite_new_modules() {
 void recognize_rewritten() {
   for_each_code_region([](Region& region) {
     Module* module = loaded_module_at(region.module_begin);
-    if (module && region.use == RegionUse::kTrampolines) module->flags |= format::kModuleIsExact;
+    if (!module || region.use != RegionUse::kTrampolines) return;
+    module->flags |= format::kModuleIsExact;
+    Plan plan;
+    if (plan.open(plan_path(profile.settings.exact_plans.c_str(), *module).c_str())) {
+      note_refusals({*module, plan});
+    }
   });
 }
 

@@ -55,8 +55,7 @@ const char* watch_loader() {
   auto* to = &fbleprof_modules_changed;
   __builtin_memcpy(region->base, &to, sizeof to);
   arch::write_indirect_jump(jump, region->base);
-  if (!seal_slots(*region) ||
-      !protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  if (!seal_slots(*region) || !protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     return kCodeIsFixed;
   }
   arch::write_jump(place, reinterpret_cast<std::uint64_t>(jump));

@@ -1,6 +1,6 @@
 // The places of the trampolines of rewritten functions. A region holds the trampolines of one
-// module, in slots (arch/trampoline.h), and stays mapped when the module is unloaded. Its first slots
-// may hold other code of ours.
+// module, in slots (arch/trampoline.h), and stays mapped when the module is unloaded. Its first
+// slots may hold other code of ours.
 //
 // Lookups: any thread, hooks and handlers included; no lock, bounded by kMost.
 #pragma once

@@ -41,8 +41,8 @@
 #define HOOK_CYG 1
 #define HOOK_EXACT 2 /* of a rewritten function: the callee is a trampoline's */
 
-/* The distances from a copy of the hook's hot path back to the hook's address, and to the address of
- * its rest after a miss; see arch/near_hook.h. */
+/* The distances from a copy of the hook's hot path back to the hook's address, and to the address
+ * of its rest after a miss; see arch/near_hook.h. */
 #define NEAR_HOOK_ADDRESS 72
 #define NEAR_HOOK_MISSED 64
 

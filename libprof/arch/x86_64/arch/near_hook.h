@@ -26,7 +26,8 @@ inline std::uint64_t near_hook_bytes() {
 struct HookEntries {
   const char *start, *missed;
 };
-static_assert(sizeof(HookEntries) <= NEAR_HOOK_ADDRESS && NEAR_HOOK_MISSED == NEAR_HOOK_ADDRESS - 8);
+static_assert(sizeof(HookEntries) <= NEAR_HOOK_ADDRESS &&
+              NEAR_HOOK_MISSED == NEAR_HOOK_ADDRESS - 8);
 
 // Writes a copy to `at`, and the addresses in the original hook before it. `hot` is this thread's
 // fbleprof_hot.
