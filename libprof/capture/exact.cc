@@ -3,6 +3,7 @@
 #include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "capture/adapters.h"
+#include "capture/hook_copy.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
@@ -20,8 +21,13 @@ using signal_safe::session;
 
 namespace {
 
+// Behind the copy of the hook.
 std::uint8_t* slot_of(const Region& region, std::uint64_t index) {
-  return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes + index * kTrampolineBytes;
+  return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes +
+         (hook_copy_slots() + index) * kTrampolineBytes;
+}
+arch::RewrittenFunction* functions_of(const Region& region) {
+  return reinterpret_cast<arch::RewrittenFunction*>(end_of_slots(region));
 }
 std::uint64_t entry_of(const Region& region, std::uint64_t index) {
   return reinterpret_cast<std::uint64_t>(slot_of(region, index)) + arch::kTrampolineEntry;
@@ -102,9 +108,11 @@ bool matches(const Work& work) {
 bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   const plan::Trampoline& from = work.plan.trampolines()[index];
   std::uint8_t* slot = slot_of(region, index);
-  const std::uint64_t function = work.address(from.function);
+  arch::RewrittenFunction* function = functions_of(region) + index;
+  *function = {work.address(from.function), 0};
   __builtin_memcpy(slot, &function, sizeof function);
-  arch::write_indirect_call(slot + arch::kTrampolineEntry, region.base);
+  arch::write_call(slot + arch::kTrampolineEntry,
+                   reinterpret_cast<std::uint64_t>(hook_copy_in(region)));
   std::uint8_t* code = slot + arch::kTrampolineCode;
   __builtin_memcpy(code, from.code, from.code_bytes);
   for (int i = 0; i < from.fixup_count; ++i) {
@@ -116,7 +124,7 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
         to = work.address(fixup.target);
         break;
       case plan::FixupKind::kTrampoline:
-        if (fixup.target >= region.slots) return false;
+        if (fixup.target >= work.plan.header().trampolines) return false;
         to = entry_of(region, fixup.target);
         break;
       case plan::FixupKind::kReturnAddress: {
@@ -132,7 +140,22 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   return true;
 }
 
+bool is_left_out(plan::Address function) {
+  return session.code_map.left_out().contains(function);
+}
+
+// Records which functions of a rewritten module are not counted.
 void note_refusals(const Work& work) {
+  const plan::Trampoline* trampolines = work.plan.trampolines();
+  const bool no_pushes = has_shadow_stack();
+  for (std::uint32_t i = 0; i < work.plan.header().trampolines; ++i) {
+    const plan::Address function = work.address(trampolines[i].function);
+    const bool is_pushing = no_pushes && trampolines[i].pushes_return;
+    if (!is_pushing && !is_left_out(function)) continue;
+    const plan::Reason reason =
+        is_left_out(function) ? plan::Reason::kLeftOut : plan::Reason::kShadowStack;
+    session.code_map.note_refusal(function, 0, static_cast<std::uint8_t>(reason));
+  }
   const plan::Refusal* refusals = work.plan.refusals();
   for (std::uint32_t i = 0; i < work.plan.header().refusals; ++i) {
     session.code_map.note_refusal(work.address(refusals[i].function), refusals[i].size,
@@ -145,16 +168,15 @@ const char* apply(const Work& work) {
   const plan::Header& header = work.plan.header();
   if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
   if (!matches(work)) return "its code is not what its plan was made for";
-  Region* region = take_region(work.module, RegionUse::kTrampolines, header.trampolines, 0);
+  Region* region =
+      take_region(work.module, RegionUse::kTrampolines, {hook_copy_slots(), header.trampolines},
+                  header.trampolines * sizeof(arch::RewrittenFunction));
   if (!region) return "there is no memory near it";
-  const auto* hook = fbleprof_exact_hook;
-  __builtin_memcpy(region->base, &hook, sizeof hook);
+  write_hook_copy(*region, {fbleprof_exact_hook, fbleprof_exact_hook_missed});
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     if (!write_slot(work, *region, i)) return "it is too large";
   }
-  const auto base = reinterpret_cast<std::uint64_t>(region->base);
-  if (!protect(base, base + region->bytes, PROT_READ | PROT_EXEC) ||
-      !work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  if (!seal_slots(*region) || !work.protect_text(PROT_READ | PROT_WRITE | PROT_EXEC)) {
     work.protect_text(PROT_READ | PROT_EXEC);
     code_is_fixed = true;
     return kCodeIsFixed;
@@ -163,22 +185,12 @@ const char* apply(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
-    if (session.code_map.left_out().contains(work.address(each.function))) {
-      session.code_map.note_refusal(work.address(each.function), 0,
-                                    static_cast<std::uint8_t>(plan::Reason::kLeftOut));
-      continue;
-    }
-    if (no_pushes && each.pushes_return) {
-      session.code_map.note_refusal(work.address(each.function), 0,
-                                    static_cast<std::uint8_t>(plan::Reason::kShadowStack));
-      continue;
-    }
+    if (is_left_out(work.address(each.function)) || (no_pushes && each.pushes_return)) continue;
     if (each.window != 0) arch::write_jump(work.bytes(each.window), entry_of(*region, i));
   }
   const plan::Site* sites = work.plan.sites();
   for (std::uint32_t i = 0; i < header.sites; ++i) {
-    const plan::Address function = trampolines[sites[i].trampoline].function;
-    if (session.code_map.left_out().contains(work.address(function))) continue;
+    if (is_left_out(work.address(trampolines[sites[i].trampoline].function))) continue;
     arch::write_distance(work.bytes(sites[i].at) + 1, entry_of(*region, sites[i].trampoline));
   }
   work.protect_text(PROT_READ | PROT_EXEC);
@@ -261,7 +273,12 @@ void rewrite_new_modules() {
 void recognize_rewritten() {
   for_each_code_region([](Region& region) {
     Module* module = loaded_module_at(region.module_begin);
-    if (module && region.use == RegionUse::kTrampolines) module->flags |= format::kModuleIsExact;
+    if (!module || region.use != RegionUse::kTrampolines) return;
+    module->flags |= format::kModuleIsExact;
+    Plan plan;
+    if (plan.open(plan_path(profile.settings.exact_plans.c_str(), *module).c_str())) {
+      note_refusals({*module, plan});
+    }
   });
 }
 

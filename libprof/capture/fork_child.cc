@@ -8,6 +8,7 @@
 #include "arch/restart.h"
 #include "capture/children.h"
 #include "capture/control.h"
+#include "capture/hook_copy.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"

@@ -50,15 +50,14 @@ const char* watch_loader() {
   Module loader{};
   loader.begin = at / kPage * kPage;
   loader.end = loader.begin + kPage;
-  const Region* region = take_region(loader, RegionUse::kWatch, 1, 0);
+  const Region* region = take_region(loader, RegionUse::kWatch, {1, 0}, 0);
   if (!region) return "there is no memory near the loader";
-  const auto base = reinterpret_cast<std::uint64_t>(region->base);
-  auto* jump = reinterpret_cast<std::uint8_t*>(base + kRegionHeadBytes + arch::kTrampolineEntry);
+  auto* jump =
+      reinterpret_cast<std::uint8_t*>(region->base + kRegionHeadBytes + arch::kTrampolineEntry);
   auto* to = &fbleprof_modules_changed;
   __builtin_memcpy(region->base, &to, sizeof to);
   arch::write_indirect_jump(jump, region->base);
-  if (!protect(base, base + kPage, PROT_READ | PROT_EXEC) ||
-      !protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+  if (!seal_slots(*region) || !protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     return kCodeIsFixed;
   }
   arch::write_jump(place, reinterpret_cast<std::uint64_t>(jump));

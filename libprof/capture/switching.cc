@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "arch/hook_site.h"
-#include "arch/near_hook.h"
+#include "capture/hook_copy.h"
 #include "capture/hook_sites.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
@@ -22,14 +22,13 @@ using signal_safe::session;
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr int kExecutable = PROT_READ | PROT_EXEC;
 
 std::atomic<bool> code_is_locked{false};
 
 bool is_on() { return session.recording.load(); }
 
-// The sites of one module, on the second page of its region. The first page is executable.
+// The sites of one module, in its region behind the slots.
 struct Sites {
   HookNames names;  // what a site calls
   std::uint32_t count;
@@ -39,26 +38,15 @@ struct Sites {
     return sizeof(Sites) + most * sizeof(std::uint32_t);
   }
 };
-Sites& sites_of(const Region& region) { return *reinterpret_cast<Sites*>(region.base + kPage); }
-
-// The copy of the hook is in slots, so that samples in it count as overhead.
-std::uint32_t hook_slots() {
-  const std::uint64_t bytes = arch::kTrampolineEntry + arch::near_hook_bytes();
-  return static_cast<std::uint32_t>((bytes + arch::kTrampolineBytes - 1) / arch::kTrampolineBytes);
-}
-char* hook_of(const Region& region) {
-  return region.base + kRegionHeadBytes + arch::kTrampolineEntry;
-}
-static_assert(kRegionHeadBytes + arch::kTrampolineEntry == NEAR_HOOK_ADDRESS);
+Sites& sites_of(const Region& region) { return *reinterpret_cast<Sites*>(end_of_slots(region)); }
 
 bool has_sites(const Region& region) {
   return region.use == RegionUse::kSites || region.use == RegionUse::kCalledHooks;
 }
 
 Region* take_sites(const Module& module, RegionUse use, std::uint64_t most) {
-  const std::uint32_t slots = use == RegionUse::kSites ? hook_slots() : 0;
-  const std::uint64_t head = kRegionHeadBytes + slots * arch::kTrampolineBytes;
-  Region* region = take_region(module, use, slots, kPage - head + Sites::bytes(most));
+  const std::uint32_t slots = use == RegionUse::kSites ? hook_copy_slots() : 0;
+  Region* region = take_region(module, use, {slots, 0}, Sites::bytes(most));
   if (region) sites_of(*region) = {};
   return region;
 }
@@ -88,12 +76,6 @@ bool open_code(const ModuleImage& image) {
 void remark_of(const Module& module, const char* before, const char* after) {
   static Path path;
   remark(Text<600>{before}.add(path_of(module, path)).add(after).c_str());
-}
-
-bool write_hook(const Region& region) {
-  arch::copy_near_hook(hook_of(region), fbleprof_patched_hook, &fbleprof_hot);
-  const auto base = reinterpret_cast<std::uint64_t>(region.base);
-  return protect(base, base + kPage, kExecutable);
 }
 
 // Makes sites of the found places, as far as they still hold NOPs. Returns how many.
@@ -131,8 +113,9 @@ void make_sites_of(const Module& module) {
               ": some patchable functions have less than 5 bytes of NOPs, and are not counted "
               "(compile with -fpatchable-function-entry=5)");
   }
-  const auto entry = reinterpret_cast<std::uint64_t>(hook_of(*region));
-  if (!write_hook(*region) || !open_code(image)) {
+  const auto entry = reinterpret_cast<std::uint64_t>(hook_copy_in(*region));
+  write_hook_copy(*region, {fbleprof_patched_hook, fbleprof_patched_hook_missed});
+  if (!seal_slots(*region) || !open_code(image)) {
     code_is_fixed = true;
     return remark_of(module, "only sampled: ", Text<80>{": "}.add(kCodeIsFixed).c_str());
   }
@@ -256,14 +239,6 @@ void switch_sites() {
     });
   }
   synchronize_cores();
-}
-
-std::uint64_t shift_of_hook(std::uint64_t pc) {
-  std::uint64_t shift = 0;
-  for_each_code_region([&](const Region& region) {
-    if (region.use == RegionUse::kSites) shift |= arch::shift_of_near_hook(pc, hook_of(region));
-  });
-  return shift;
 }
 
 void before_unloading() {

@@ -35,9 +35,6 @@ void make_sites_of_new_modules();
 // several at a time; handlers too.
 void switch_sites();
 
-// The distance from the original hook to the copy that holds `pc`; 0: `pc` is in no copy.
-std::uint64_t shift_of_hook(std::uint64_t pc);
-
 // Around dlclose.
 void before_unloading();
 void after_unloading();

@@ -50,6 +50,12 @@ char* map_near(const Module& module, std::uint64_t bytes) {
   return nullptr;
 }
 
+std::uint64_t in_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+std::uint64_t slot_bytes(const Region& region) {
+  return in_pages(kRegionHeadBytes + region.slots.all() * kTrampolineBytes);
+}
+
 bool reaches(const Region& region, const Module& module) {
   const auto base = reinterpret_cast<std::uint64_t>(region.base);
   return arch::is_near(module.begin, base) && arch::is_near(module.end, base) &&
@@ -63,7 +69,8 @@ Region* find_unused(const Module& module, const Region& wanted) {
     Region& old = regions[i];
     const Module* user = loaded_module_at(old.module_begin);
     if ((user && user != &module) || old.use != wanted.use || old.bytes != wanted.bytes ||
-        old.slots != wanted.slots || !reaches(old, module)) {
+        old.slots.own != wanted.slots.own || old.slots.functions != wanted.slots.functions ||
+        !reaches(old, module)) {
       continue;
     }
     const auto base = reinterpret_cast<std::uint64_t>(old.base);
@@ -78,8 +85,9 @@ Region* map_region(const Module& module, const Region& wanted) {
   char* base = map_near(module, wanted.bytes);
   if (!base) return nullptr;
   const auto first = reinterpret_cast<std::uint64_t>(base) + kRegionHeadBytes;
-  if (wanted.slots != 0 &&
-      !session.trampolines.add(first, first + wanted.slots * kTrampolineBytes)) {
+  if (wanted.slots.all() != 0 &&
+      !session.trampolines.add({first, first + wanted.slots.own * kTrampolineBytes,
+                                first + wanted.slots.all() * kTrampolineBytes})) {
     return nullptr;
   }
   regions[place] = wanted;
@@ -96,15 +104,21 @@ bool protect(std::uint64_t begin, std::uint64_t end, int protection) {
                                     static_cast<long>(end - begin), protection));
 }
 
-Region* take_region(const Module& module, RegionUse use, std::uint32_t slots,
-                    std::uint64_t more_bytes) {
-  const std::uint64_t bytes =
-      (kRegionHeadBytes + slots * kTrampolineBytes + more_bytes + kPage - 1) / kPage * kPage;
-  const Region wanted{nullptr, bytes, module.begin, slots, use};
+Region* take_region(const Module& module, RegionUse use, SlotCounts slots,
+                    std::uint64_t other_bytes) {
+  Region wanted{nullptr, 0, module.begin, slots, use};
+  wanted.bytes = slot_bytes(wanted) + in_pages(other_bytes);
   Region* taken = find_unused(module, wanted);
   if (!taken) taken = map_region(module, wanted);
   if (taken) taken->module_begin = module.begin;
   return taken;
+}
+
+char* end_of_slots(const Region& region) { return region.base + slot_bytes(region); }
+
+bool seal_slots(const Region& region) {
+  const auto base = reinterpret_cast<std::uint64_t>(region.base);
+  return protect(base, base + slot_bytes(region), PROT_READ | PROT_EXEC);
 }
 
 std::uint32_t region_count() { return count.load(std::memory_order_acquire); }

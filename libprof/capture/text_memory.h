@@ -17,21 +17,34 @@ enum class RegionUse : std::uint8_t {
   kWatch,        // the path from the loader to us
 };
 
+// Slots of code: our own first, then those of functions.
+struct SlotCounts {
+  std::uint32_t own, functions;
+
+  std::uint32_t all() const { return own + functions; }
+};
+
 // A mapping that all of one module can reach with 32-bit distances: the hook's address, slots of
-// code (arch/trampoline.h), and other bytes.
+// code (arch/trampoline.h), and other bytes, from the next page on.
 struct Region {
   char* base;
   std::uint64_t bytes;
   std::uint64_t module_begin;
-  std::uint32_t slots;
+  SlotCounts slots;
   RegionUse use;
 };
 inline constexpr std::uint64_t kRegionHeadBytes = arch::kTrampolineBytes;
 
 // A writable region for the module: a new one, or the region of a module that was unloaded. Null if
 // there is none. One thread at a time.
-Region* take_region(const format::Module& module, RegionUse use, std::uint32_t slots,
-                    std::uint64_t more_bytes);
+Region* take_region(const format::Module& module, RegionUse use, SlotCounts slots,
+                    std::uint64_t other_bytes);
+
+// Where the slots' pages end and the other bytes begin.
+char* end_of_slots(const Region& region);
+
+// Makes the slots executable, and no longer writable. False: the system refuses.
+bool seal_slots(const Region& region);
 
 std::uint32_t region_count();
 Region& region_at(std::uint32_t index);

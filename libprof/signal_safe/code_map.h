@@ -74,6 +74,30 @@ class CodeMap {
     return facts_.find(fact_of(pc, Question::kHook));
   }
 
+  // As known_hook_at, for a function that is asked for again and again: *memory, 0 at first, keeps
+  // the answer until code is unloaded. Any thread, several at a time.
+  format::Ref known_hook_of(std::uint64_t pc, std::uint64_t* memory) const {
+    const std::uint64_t now = std::uint64_t{epoch_.load(std::memory_order_acquire)} << 32;
+    const std::uint64_t kept = __atomic_load_n(memory, __ATOMIC_RELAXED);
+    if ((kept & ~std::uint64_t{UINT32_MAX}) == now) return static_cast<format::Ref>(kept);
+    const format::Ref known = known_hook_at(pc);
+    if (known != 0) __atomic_store_n(memory, now | known, __ATOMIC_RELAXED);
+    return known;
+  }
+
+  // Whether pc is in this function's code, as the record of a loaded function with a hook tells.
+  // False: ask for the function at pc.
+  bool is_surely_in(format::Ref function, std::uint64_t pc) const {
+    const auto* record = arena_->at<format::Function>(function);
+    // Records of other functions can span a gap between unwind entries.
+    if (pc - record->address >= record->size || record->module == 0 ||
+        (record->flags & format::kFunctionHooked) == 0) {
+      return false;
+    }
+    const auto* module = arena_->at<format::Module>(record->module);
+    return __atomic_load_n(&module->unloaded_ns, __ATOMIC_ACQUIRE) == 0;
+  }
+
   // The record of an arbitrary key: a block (its number) or a sampled instruction.
   format::Ref function_with_key(std::uint64_t key, format::FunctionKind kind);
   // The record of a block that was named, or 0.

@@ -42,21 +42,29 @@ bool draws_slot(ThreadState& thread) {
 struct Call {
   Frame frame;
   std::uint64_t site, callee, key;
+  arch::RewrittenFunction* rewritten;  // null for others
 };
+
+Ref known_function(const CodeMap& code, const Call& call) {
+  return call.rewritten != nullptr ? code.known_hook_of(call.callee, &call.rewritten->known)
+                                   : code.known_hook_at(call.callee);
+}
 
 // Handles most calls that miss the cache: the caller is the top entry's function, site and callee
 // are known facts, and the way was taken before. False if any of that does not hold.
 bool enter_known_way(ThreadState& thread, const Call& call) {
-  const auto [frame, site, callee, key] = call;
+  const auto [frame, site, callee, key, rewritten] = call;
   const CodeMap& code = thread.session->code_map;
-  const Ref function = code.known_hook_at(callee);
-  const Ref owner = code.known_function_at(site - 1);
+  const Ref function = known_function(code, call);
   Entry* top = filter(thread.hot->top, frame, false);
   if (function == 0 || is_gate(top) || shares_frame_with_below(top) || top >= thread.hot->limit) {
     return false;
   }
   const Ref from = node_of_word(top->word);
-  if (thread.tree.function_of(from) != owner) return false;
+  const Ref caller = thread.tree.function_of(from);
+  if (!code.is_surely_in(caller, site - 1) && code.known_function_at(site - 1) != caller) {
+    return false;
+  }
   const Step step = thread.tree.find(from, function, site);
   if (!step || *step.calls == 0) return false;
   *step.calls += 1;
@@ -71,7 +79,7 @@ bool enter_known_way(ThreadState& thread, const Call& call) {
 // Handles any call. The guard proves that we may change the tree.
 __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState& thread,
                                              const Call& call, int hook, const HookState* at) {
-  const auto [frame, site, callee, key] = call;
+  const auto [frame, site, callee, key, rewritten] = call;
   Session& session = *thread.session;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
   top = without_left_behind(top);
@@ -138,11 +146,12 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   if (thread.profiles != 0) {
     settle_profiles(thread, filter(thread.hot->top, frame, hook == HOOK_CYG));
   }
-  Call call{frame, site, callee, callee};
+  Call call{frame, site, callee, callee, nullptr};
   HookState at_function;
   if (hook == HOOK_EXACT) {
     // The frame is as at the function's first instruction.
-    call.callee = arch::function_of_trampoline(callee);
+    call.rewritten = arch::function_of_trampoline(callee);
+    call.callee = call.rewritten->address;
     at_function = {call.callee, at->sp, at->fp};
     at = &at_function;
   }

@@ -148,8 +148,10 @@ long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
     __attribute__((visibility("hidden")));
 // The hook of rewritten functions, which their trampolines call.
 extern const char fbleprof_exact_hook[] __attribute__((visibility("hidden")));
+extern const char fbleprof_exact_hook_missed[] __attribute__((visibility("hidden")));
 // The hook of functions with a patchable entry.
 extern const char fbleprof_patched_hook[] __attribute__((visibility("hidden")));
+extern const char fbleprof_patched_hook_missed[] __attribute__((visibility("hidden")));
 // The hooks' text.
 extern const char fbleprof_hooks_begin[] __attribute__((visibility("hidden")));
 extern const char fbleprof_hooks_end[] __attribute__((visibility("hidden")));

@@ -1,5 +1,6 @@
 // The places of the trampolines of rewritten functions. A region holds the trampolines of one
-// module, in slots (arch/trampoline.h), and stays mapped when the module is unloaded.
+// module, in slots (arch/trampoline.h), and stays mapped when the module is unloaded. Its first
+// slots may hold other code of ours.
 //
 // Lookups: any thread, hooks and handlers included; no lock, bounded by kMost.
 #pragma once
@@ -16,35 +17,36 @@ class Trampolines {
   static constexpr std::uint32_t kMost = 512;  // modules
 
   struct Region {
-    std::uint64_t begin, end;  // of its slots
+    std::uint64_t begin, functions, end;  // its slots; those of functions
   };
 
   // Call it from one thread at a time. False: there are too many regions already.
-  bool add(std::uint64_t begin, std::uint64_t end) {
+  bool add(const Region& region) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == kMost) return false;
-    regions_[count] = {begin, end};
+    regions_[count] = region;
     count_.store(count + 1, std::memory_order_release);
     return true;
   }
 
-  bool contains(std::uint64_t address) const { return slot_of(address) != 0; }
+  bool contains(std::uint64_t address) const { return region_of(address) != nullptr; }
 
   // The function whose trampoline the address lies in, or 0.
   std::uint64_t function_at(std::uint64_t address) const {
-    const std::uint64_t slot = slot_of(address);
-    return slot != 0 ? *reinterpret_cast<const std::uint64_t*>(slot) : 0;
+    const Region* region = region_of(address);
+    if (region == nullptr || address < region->functions) return 0;
+    const std::uint64_t slot = address - (address - region->begin) % arch::kTrampolineBytes;
+    const auto* function = *reinterpret_cast<const arch::RewrittenFunction* const*>(slot);
+    return function != nullptr ? function->address : 0;
   }
 
  private:
-  std::uint64_t slot_of(std::uint64_t address) const {
+  const Region* region_of(std::uint64_t address) const {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (address >= regions_[i].begin && address < regions_[i].end) {
-        return address - (address - regions_[i].begin) % arch::kTrampolineBytes;
-      }
+      if (address >= regions_[i].begin && address < regions_[i].end) return &regions_[i];
     }
-    return 0;
+    return nullptr;
   }
 
   Region regions_[kMost] = {};

@@ -155,9 +155,10 @@ std::vector<std::string> exact_lines(const Profile& profile,
       ++(each.is_function() ? lost : parts);
     }
     const std::string path(profile.text(profile.modules()[m].path));
-    lines.push_back(
-        fmt::format("{}: counted exactly, except {} functions; {} more are parts, stubs or unused",
-                    escape(path.substr(path.rfind('/') + 1)), count(lost), count(parts)));
+    std::string line = escape(path.substr(path.rfind('/') + 1)) + ": counted exactly";
+    if (lost != 0) line += ", except " + counted(lost, "function");
+    if (parts != 0) line += fmt::format(" ({} parts, stubs or unused ones left out)", count(parts));
+    lines.push_back(std::move(line));
   }
   return lines;
 }

@@ -34,6 +34,16 @@ check "what relies on its caller is left alone" "$(entered flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" |
   grep -c 'relies on flags or memory .* flags$')" = 1
 
+begin "a forked child knows what is not counted"
+exactly
+same "$PROGRAMS/exact_entries.plain" fork
+child=$(find "$dir" -name "$(basename "$profile").*")
+verified "$profile" "$child"
+profile=$child
+check "calls in the child" "$(entered displaced)" = 1000
+check "what is left alone is named" "$("$REPORT" --coverage "$profile" |
+  grep -c 'relies on flags or memory .* flags$')" = 1
+
 for mode in fentry mcount cyg; do
   begin "hooked programs are not counted twice, $mode"
   exactly

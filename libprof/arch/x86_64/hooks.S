@@ -210,7 +210,7 @@ fbleprof_offsets:
         mov     %rcx, -16(%rsp)
         mov     %rdx, -24(%rsp)
   .if \saved == 32
-        mov     %r11, -32(%rsp)
+8:      mov     %r11, -32(%rsp)
   .endif
 0:      mov     fbleprof_hot@gottpoff(%rip), %r11
         mov     %fs:HOT_TOP(%r11), %rax
@@ -306,6 +306,17 @@ fbleprof_offsets:
         RESTORE_ALL \saved
         jmp     \name
         .cfi_restore_state
+  .if \saved == 32
+/* A copy of the hot path continues here after a miss: rax = the top entry, and rax, rcx and rdx are
+ * saved. */
+        .globl  \name\()_missed
+        .hidden \name\()_missed
+\name\()_missed:
+9:      mov     %r11, -32(%rsp)
+        jmp     4b
+10:
+        RESTARTABLE 9b, 10b, 8b
+  .endif
         .cfi_endproc
         .size   \name, .-\name
 .endm
@@ -328,8 +339,8 @@ ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
 
 /* The hook's hot path, as a template. Each module with patchable functions has a copy near it, which
  * the functions call directly. The copy reaches thread-local variables by constants, so it needs no
- * r11. For anything else it jumps to the original hook, which starts from the beginning: the hook's
- * address is NEAR_HOOK_ADDRESS bytes before the copy. */
+ * r11. For anything else it jumps to the original hook: its addresses are NEAR_HOOK_ADDRESS bytes
+ * before the copy. */
         .globl  fbleprof_near_hook
         .hidden fbleprof_near_hook
         .type   fbleprof_near_hook, @function
@@ -342,7 +353,7 @@ fbleprof_near_hook:
 0:      mov     %fs:HOT_TOP, %rax
         ADD_OFFSET_HERE
         test    %rax, %rax
-        jz      4f
+        jz      5f
         cmp     %rsp, ENTRY_FRAME(%rax)
         jbe     3f
 1:      mov     ENTRY_WORD(%rax), %rdx
@@ -368,9 +379,10 @@ fbleprof_near_hook:
 6:      mov     ENTRY_WORD(%rax), %rdx
         xor     FRAME_BIAS(%rsp), %rdx
         FIND_OTHER_SLOT (%rsp)
+4:      jmp     *fbleprof_near_hook-NEAR_HOOK_MISSED(%rip)
         RESTARTABLE 0b, 2b, 0b
-        RESTARTABLE 3b, 4f, 0b
-4:      mov     -8(%rsp), %rax
+        RESTARTABLE 3b, 5f, 0b
+5:      mov     -8(%rsp), %rax
         mov     -16(%rsp), %rcx
         mov     -24(%rsp), %rdx
         jmp     *fbleprof_near_hook-NEAR_HOOK_ADDRESS(%rip)

@@ -41,13 +41,14 @@
 #define HOOK_CYG 1
 #define HOOK_EXACT 2 /* of a rewritten function: the callee is a trampoline's */
 
-/* The distance from a copy of the hook's hot path back to the hook's address; see arch/near_hook.h.
- */
+/* The distances from a copy of the hook's hot path back to the hook's address, and to the address
+ * of its rest after a miss; see arch/near_hook.h. */
 #define NEAR_HOOK_ADDRESS 72
+#define NEAR_HOOK_MISSED 64
 
 /* A trampoline: the length of its call of the hook, and the distance from that call's return
  * address back to the function's address; see arch/trampoline.h. */
-#define TRAMPOLINE_CALL_BYTES 6
-#define TRAMPOLINE_FUNCTION 14
+#define TRAMPOLINE_CALL_BYTES 5
+#define TRAMPOLINE_FUNCTION 13
 
 #endif

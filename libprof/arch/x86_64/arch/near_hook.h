@@ -22,9 +22,16 @@ inline std::uint64_t near_hook_bytes() {
   return static_cast<std::uint64_t>(fbleprof_near_hook_end - fbleprof_near_hook);
 }
 
-// Writes a copy to `at`, and the address of the original hook before it. `hot` is this thread's
+// Where a copy continues in the original hook: at its start, or where it misses the cache.
+struct HookEntries {
+  const char *start, *missed;
+};
+static_assert(sizeof(HookEntries) <= NEAR_HOOK_ADDRESS &&
+              NEAR_HOOK_MISSED == NEAR_HOOK_ADDRESS - 8);
+
+// Writes a copy to `at`, and the addresses in the original hook before it. `hot` is this thread's
 // fbleprof_hot.
-inline void copy_near_hook(char* at, const void* hook, const void* hot) {
+inline void copy_near_hook(char* at, const HookEntries& hook, const void* hot) {
   __builtin_memcpy(at - NEAR_HOOK_ADDRESS, &hook, sizeof hook);
   __builtin_memcpy(at, fbleprof_near_hook, near_hook_bytes());
   const auto distance =

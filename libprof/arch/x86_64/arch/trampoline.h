@@ -1,8 +1,8 @@
 // The trampolines of rewritten functions: their layout in memory, and the code that leads to them.
 //
-// A slot has 64 bytes: the function's address; `call *hook`; the function's first instructions, if
-// they were displaced, and a jump to the rest; a word for a return address that they push. The hook
-// finds the slot from its own return address.
+// A slot has 64 bytes: the address of a RewrittenFunction; a call of the hook; the function's first
+// instructions, if they were displaced, and a jump to the rest; a word for a return address that
+// they push. The hook finds the slot from its own return address.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,15 @@ inline constexpr std::uint64_t kTrampolineCode = kTrampolineEntry + TRAMPOLINE_C
 inline constexpr std::uint64_t kTrampolineWord = kTrampolineBytes - 8;
 static_assert(kTrampolineCode == TRAMPOLINE_FUNCTION);
 
+// The function of a trampoline. Unlike the slot, it is writable.
+struct RewrittenFunction {
+  std::uint64_t address;
+  std::uint64_t known;  // for CodeMap::known_hook_of; 0 at first
+};
+
 // The function of the trampoline that called the hook.
-inline std::uint64_t function_of_trampoline(std::uint64_t hook_return) {
-  return *reinterpret_cast<const std::uint64_t*>(hook_return - TRAMPOLINE_FUNCTION);
+inline RewrittenFunction* function_of_trampoline(std::uint64_t hook_return) {
+  return *reinterpret_cast<RewrittenFunction* const*>(hook_return - TRAMPOLINE_FUNCTION);
 }
 
 // Whether a 32-bit distance from the end of an instruction reaches `to`.
@@ -35,18 +41,17 @@ inline void write_distance(std::uint8_t* at, std::uint64_t to, std::uint64_t tra
   __builtin_memcpy(at, &distance, sizeof distance);
 }
 
-// Writes a five-byte jump.
+// Write a jump and a call, five bytes each.
 inline void write_jump(std::uint8_t* at, std::uint64_t to) {
   at[0] = 0xe9;
   write_distance(at + 1, to);
 }
-
-// Writes `call *(address)` and `jmp *(address)`, six bytes each.
-inline void write_indirect_call(std::uint8_t* at, const void* address) {
-  at[0] = 0xff;
-  at[1] = 0x15;
-  write_distance(at + 2, reinterpret_cast<std::uint64_t>(address));
+inline void write_call(std::uint8_t* at, std::uint64_t to) {
+  at[0] = 0xe8;
+  write_distance(at + 1, to);
 }
+
+// Writes `jmp *(address)`, six bytes.
 inline void write_indirect_jump(std::uint8_t* at, const void* address) {
   at[0] = 0xff;
   at[1] = 0x25;

@@ -1,0 +1,28 @@
+#include "capture/hook_copy.h"
+
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+static_assert(kRegionHeadBytes + arch::kTrampolineEntry == NEAR_HOOK_ADDRESS);
+
+std::uint32_t hook_copy_slots() {
+  const std::uint64_t bytes = arch::kTrampolineEntry + arch::near_hook_bytes();
+  return static_cast<std::uint32_t>((bytes + arch::kTrampolineBytes - 1) / arch::kTrampolineBytes);
+}
+
+void write_hook_copy(const Region& region, arch::HookEntries hook) {
+  arch::copy_near_hook(hook_copy_in(region), hook, &fbleprof_hot);
+}
+
+std::uint64_t shift_of_hook(std::uint64_t pc) {
+  std::uint64_t shift = 0;
+  for_each_code_region([&](const Region& region) {
+    if (region.use == RegionUse::kSites || region.use == RegionUse::kTrampolines) {
+      shift |= arch::shift_of_near_hook(pc, hook_copy_in(region));
+    }
+  });
+  return shift;
+}
+
+}  // namespace fbleprof::capture
