@@ -179,11 +179,11 @@ ModuleSymbols symbolize_module(const ModuleFile& module, std::span<const std::ui
   auto kept = files.object ? std::nullopt : kept_table_of(module, options);
   if (kept) {
     table = std::move(*kept);
-    symbols.warning =
-        lines && !files.debug
-            ? fmt::format("{}: {}: its names are known from an earlier report, its lines are not",
-                          module.path, files.reason)
-            : "";
+    symbols.warning = lines && !files.debug ? fmt::format(
+                                                  "{}: {}: names that the profile lacks are known "
+                                                  "from an earlier report, its lines are not",
+                                                  module.path, files.reason)
+                                            : "";
   } else if (files.object || files.debug) {
     table = table_of(module, files, options);
   }
