@@ -124,8 +124,9 @@ __attribute__((noinline)) static void hot(unsigned long rounds) {
 }
 int main(void) { hot(150000000); }
 END
-gcc -g -O1 -o "$dir/lines" "$dir/lines.c" && gcc -O1 -s -o "$dir/nameless" "$dir/lines.c" ||
+if ! gcc -g -O1 -o "$dir/lines" "$dir/lines.c" || ! gcc -O1 -s -o "$dir/nameless" "$dir/lines.c"; then
   fail 'the programs were not built'
+fi
 settings=(FBLEPROF_LEAVES=1)
 profiled "$dir/nameless"
 "$REPORT" --self "$profile" >/dev/null 2>"$dir/err"
