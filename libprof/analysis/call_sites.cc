@@ -5,6 +5,7 @@
 #include "analysis/costs.h"
 #include "analysis/pair_index.h"
 #include "analysis/sampled.h"
+#include "analysis/tables.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::analysis {
@@ -78,7 +79,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
 
   const bool first_only = !has_call_sites(profile);
-  const PairIndex pairs(profile);
+  const PairIndex& pairs = costs.tables().pair_index();
   Rows table(pairs);
   const auto fetch_ahead = [&](std::uint32_t soon, std::uint32_t sooner) {
     if (soon != PairIndex::kNone) table.prefetch(soon);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/callbacks.h"
 #include "analysis/tables.h"
 
 namespace fbleprof::analysis {
@@ -70,7 +71,10 @@ Costs::Costs(const Profile& profile, const Metric& metric)
 Costs::~Costs() = default;
 
 const std::vector<std::uint8_t>& Costs::is_bound() const {
-  std::call_once(bounds_are_found_, [&] { is_bound_ = lower_bounds(profile_); });
+  std::call_once(bounds_are_found_, [&] {
+    is_bound_ = lower_bounds(profile_);
+    mark_callbacks(profile_, is_bound_);
+  });
   return is_bound_;
 }
 

@@ -3,7 +3,8 @@
 // Recursion that the pair rule compacted leaves a back edge P -> N: the program went on below P,
 // but the cost of that is charged below N. Every node between N (not included) and P is on those
 // paths too, unseen: its figure is too low by an unknown part of N's. Such figures are bounds, and
-// are marked so. The figures of N itself, and of all nodes above it, are complete and exact.
+// are marked so. The figures of N itself, and of all nodes above it, are complete and exact. Code
+// without hooks that calls back into counted code has bounds, too (callbacks.h).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class Costs {
   std::uint64_t own(profile::NodeId node) const { return metric_.value(node); }
   // How often the context was entered; 0 where calls were not counted.
   std::uint64_t calls(profile::NodeId node) const { return calls_ ? calls_->value(node) : 0; }
-  // By node, see lower_bounds() above.
+  // By node; is_bound() also marks code that called back (callbacks.h).
   const std::vector<std::uint64_t>& inclusive() const { return inclusive_; }
   const std::vector<std::uint8_t>& is_bound() const;
   // Tables that views share (tables.h).

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <list>
+#include <optional>
 #include <utility>
 
 #include "analysis/costs.h"
@@ -39,10 +40,14 @@ double deviation(const std::vector<std::uint64_t>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// The variance of a side's figure, which is the mean of its runs.
-double variance(double value, double quantum, double spread, std::size_t runs,
-                const std::vector<std::uint64_t>& by_run) {
-  const double counting = quantum * (value + quantum);
+// The variance of a side's figure, which is the mean of its runs. `samples`: in all runs.
+double variance(double value, double quantum, std::uint64_t samples, double spread,
+                std::size_t runs, const std::vector<std::uint64_t>& by_run) {
+  // A few samples may be worth much more than the mean one: time in the kernel is charged to the
+  // next sample.
+  const double in_a_run = static_cast<double>(samples) / static_cast<double>(runs);
+  const double counting =
+      std::max(quantum * (value + quantum), samples == 0 ? 0 : value * value / in_a_run);
   const double own = deviation(by_run), shared = spread * value;
   return std::max({counting, own * own, shared * shared}) / static_cast<double>(runs);
 }
@@ -72,6 +77,14 @@ double common_ratio(const std::vector<FunctionChange>& functions, double least) 
     if (passed * 2 >= all) return std::abs(ratio - 1) <= kLoad ? ratio : 1;
   }
   return 1;
+}
+
+// How far chance brings the ratio of two medians from 1. The standard deviation of a median is 1.25
+// times that of a mean.
+double ratio_bound(std::uint64_t base_samples, std::uint64_t now_samples) {
+  if (base_samples == 0 || now_samples == 0) return 0;
+  return kCertain * 1.25 *
+         std::sqrt(1 / static_cast<double>(base_samples) + 1 / static_cast<double>(now_samples));
 }
 
 std::vector<std::uint64_t> own_values(const Profile& profile, const Metric* metric) {
@@ -116,14 +129,22 @@ Noise noise_of(const Profile& profile, const DiffMetrics& metrics) {
   return noise;
 }
 
+double noise_bound(const Noise& noise, const Change& change,
+                   const std::vector<std::uint64_t>& base_runs,
+                   const std::vector<std::uint64_t>& runs) {
+  if (!noise.is_sampled) return 0;
+  const auto base = static_cast<double>(change.base), now = static_cast<double>(change.now);
+  return kCertain * std::sqrt(variance(base, noise.base_quantum, change.base_samples,
+                                       noise.base_spread, noise.base_runs, base_runs) +
+                              variance(now, noise.now_quantum, change.now_samples, noise.now_spread,
+                                       noise.now_runs, runs));
+}
+
 bool is_noise(const Noise& noise, const Change& change, const std::vector<std::uint64_t>& base_runs,
               const std::vector<std::uint64_t>& runs) {
   if (!noise.is_sampled) return false;
   const auto base = static_cast<double>(change.base), now = static_cast<double>(change.now);
-  const double bound =
-      kCertain *
-      std::sqrt(variance(base, noise.base_quantum, noise.base_spread, noise.base_runs, base_runs) +
-                variance(now, noise.now_quantum, noise.now_spread, noise.now_runs, runs));
+  const double bound = noise_bound(noise, change, base_runs, runs);
   return std::abs(now - base) <= bound || std::abs(now - noise.common * base) <= bound;
 }
 
@@ -140,6 +161,12 @@ class Comparison {
     result_.noise = noise_of(profile_, metrics_);
     result_.total = {mean_of(base_costs.total(), result_.noise.base_runs),
                      mean_of(now_costs.total(), result_.noise.now_runs)};
+    if (result_.noise.is_sampled) {
+      base_samples_.emplace(profile_, *metrics_.base_samples);
+      samples_.emplace(profile_, *metrics_.samples);
+      result_.total.base_samples = base_samples_->total();
+      result_.total.now_samples = samples_->total();
+    }
     for (const Metric* run : metrics_.base_runs) base_runs_.emplace_back(profile_, *run);
     for (const Metric* run : metrics_.runs) runs_.emplace_back(profile_, *run);
     compare_calls();
@@ -147,6 +174,8 @@ class Comparison {
     compare_nodes(base_costs, now_costs);
     result_.total.is_noise =
         is_noise(result_.noise, result_.total, totals(base_runs_), totals(runs_));
+    result_.total_bound =
+        noise_bound(result_.noise, result_.total, totals(base_runs_), totals(runs_));
     return std::move(result_);
   }
 
@@ -179,6 +208,11 @@ class Comparison {
   void compare_functions(const Costs& base_costs, const Costs& now_costs) {
     const std::vector<FunctionRow> base = function_table(base_costs);
     const std::vector<FunctionRow> now = function_table(now_costs);
+    std::vector<FunctionRow> base_samples, samples;
+    if (samples_) {
+      base_samples = function_table(*base_samples_);
+      samples = function_table(*samples_);
+    }
     std::vector<std::vector<FunctionRow>> base_runs, runs;
     for (const Costs& run : base_runs_) base_runs.push_back(function_table(run));
     for (const Costs& run : runs_) runs.push_back(function_table(run));
@@ -194,13 +228,23 @@ class Comparison {
       change.function = now[i].function;
       change.self = {base_value(base[i].self), now_value(now[i].self)};
       change.dominated = {base_value(base[i].dominated), now_value(now[i].dominated)};
+      if (samples_) {
+        change.self.base_samples = base_samples[i].self;
+        change.self.now_samples = samples[i].self;
+        change.dominated.base_samples = base_samples[i].dominated;
+        change.dominated.now_samples = samples[i].dominated;
+      }
       change.calls = calls[change.function.index()];
       change.is_bound = now[i].dominated_is_bound;
     }
     Noise& noise = result_.noise;
     if (noise.is_sampled && noise.base_runs == 1 && noise.now_runs == 1) {
       constexpr double kEnoughSamples = 20;
-      noise.common = common_ratio(changes, kEnoughSamples * noise.base_quantum);
+      const double common = common_ratio(changes, kEnoughSamples * noise.base_quantum);
+      const Change& all = result_.total;
+      if (std::abs(common - 1) > ratio_bound(all.base_samples, all.now_samples)) {
+        noise.common = common;
+      }
     }
     const auto column = [](const std::vector<std::vector<FunctionRow>>& tables, std::size_t i,
                            std::uint64_t FunctionRow::*figure) {
@@ -222,26 +266,43 @@ class Comparison {
     std::vector<std::vector<std::uint64_t>> base_runs, runs;
     for (const Metric* run : metrics_.base_runs) base_runs.push_back(own_values(profile_, run));
     for (const Metric* run : metrics_.runs) runs.push_back(own_values(profile_, run));
-    result_.self = side_by_side(own_values(profile_, &metrics_.base),
-                                own_values(profile_, &metrics_.now), base_runs, runs);
+    std::vector<std::uint64_t> base_samples, samples;
+    if (samples_) {
+      base_samples = own_values(profile_, metrics_.base_samples);
+      samples = own_values(profile_, metrics_.samples);
+    }
+    result_.self = side_by_side({own_values(profile_, &metrics_.base), base_samples, base_runs},
+                                {own_values(profile_, &metrics_.now), samples, runs});
     base_runs.clear();
     runs.clear();
     for (const Costs& run : base_runs_) base_runs.push_back(run.inclusive());
     for (const Costs& run : runs_) runs.push_back(run.inclusive());
-    result_.inclusive =
-        side_by_side(base_costs.inclusive(), now_costs.inclusive(), base_runs, runs);
+    if (samples_) {
+      base_samples = base_samples_->inclusive();
+      samples = samples_->inclusive();
+    }
+    result_.inclusive = side_by_side({base_costs.inclusive(), base_samples, base_runs},
+                                     {now_costs.inclusive(), samples, runs});
   }
 
-  std::vector<Change> side_by_side(const std::vector<std::uint64_t>& base,
-                                   const std::vector<std::uint64_t>& now,
-                                   const std::vector<std::vector<std::uint64_t>>& base_runs,
-                                   const std::vector<std::vector<std::uint64_t>>& runs) const {
-    std::vector<Change> changes(now.size());
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      changes[i] = {base_value(base[i]), now_value(now[i])};
+  // By node: a side's figures, their samples (empty: unknown), and the figures of each run.
+  struct Figures {
+    const std::vector<std::uint64_t>& values;
+    const std::vector<std::uint64_t>& samples;
+    const std::vector<std::vector<std::uint64_t>>& runs;
+  };
+
+  std::vector<Change> side_by_side(const Figures& base, const Figures& now) const {
+    std::vector<Change> changes(now.values.size());
+    for (std::size_t i = 0; i < now.values.size(); ++i) {
+      changes[i] = {base_value(base.values[i]), now_value(now.values[i])};
       if (changes[i].size() == 0) continue;
+      if (samples_) {
+        changes[i].base_samples = base.samples[i];
+        changes[i].now_samples = now.samples[i];
+      }
       changes[i].is_noise =
-          is_noise(result_.noise, changes[i], values_at(base_runs, i), values_at(runs, i));
+          is_noise(result_.noise, changes[i], values_at(base.runs, i), values_at(now.runs, i));
     }
     return changes;
   }
@@ -249,7 +310,8 @@ class Comparison {
   const Profile& profile_;
   const DiffMetrics& metrics_;
   Diff result_;
-  std::list<Costs> base_runs_, runs_;  // they cannot be moved
+  std::list<Costs> base_runs_, runs_;            // they cannot be moved
+  std::optional<Costs> base_samples_, samples_;  // none: figures are exact
 };
 
 }  // namespace

@@ -11,16 +11,18 @@ namespace fbleprof::analysis {
 
 // How far two figures can differ by chance alone.
 //
-// A figure of a sampled metric is a number of samples, each worth `value / samples` of the whole,
-// with the random spread of counts. Two runs differ by more than that, since the machine has other
-// work. Where each side has several runs, their spread is measured: that of the figure itself, and
-// that of the total. Where there is one run per side, a change that most functions share is
-// attributed to the machine, up to kLoad.
+// A figure of a sampled metric is a number of samples, with the random spread of counts (Poisson):
+// n samples that make up the value v have a standard deviation of at least v / sqrt(n). A figure of
+// 0 may have missed a sample, which is worth `value / samples` of the whole. Two runs differ by
+// more than that, since the machine has other work. Where each side has several runs, their spread
+// is measured: that of the figure itself, and that of the total. Where there is one run per side, a
+// change that most functions share is attributed to the machine, up to kLoad, if there are enough
+// samples to tell it from chance.
 struct Noise {
   bool is_sampled = false;                   // else figures are exact, and any change is one
   double base_quantum = 0, now_quantum = 0;  // the value of one sample
   double base_spread = 0, now_spread = 0;    // of a run's total: standard deviation / total
-  double common = 1;                         // how most functions changed
+  double common = 1;                         // how most functions changed; 1: not beyond chance
   std::size_t base_runs = 1, now_runs = 1;
 };
 inline constexpr double kLoad = 0.2;
@@ -28,7 +30,8 @@ inline constexpr double kLoad = 0.2;
 // A figure before and after.
 struct Change {
   std::uint64_t base = 0, now = 0;
-  bool is_noise = false;  // chance alone makes such a change
+  bool is_noise = false;                            // chance alone makes such a change
+  std::uint64_t base_samples = 0, now_samples = 0;  // of all runs of a side; 0 = unknown or none
 
   bool did_change() const { return base != now && !is_noise; }
   bool any() const { return base != 0 || now != 0; }
@@ -61,7 +64,8 @@ struct FunctionChange {
 };
 
 struct Diff {
-  Change total;  // before scaling
+  Change total;            // before scaling
+  double total_bound = 0;  // noise_bound() of the total
   Noise noise;
   // By node. Scaled, if requested.
   std::vector<Change> self, inclusive, calls;
@@ -73,8 +77,12 @@ Diff diff(const profile::Profile& profile, const DiffMetrics& metrics);
 
 // The effect of chance on the metric's figures. Does not look at functions: `common` is 1.
 Noise noise_of(const profile::Profile& profile, const DiffMetrics& metrics);
-// Whether a change is within the noise. `base_runs`, `runs`: the figure in each run, if there are
-// several.
+// How far chance can bring two figures apart, in the metric's unit; 0 for exact figures.
+// `base_runs`, `runs`: the figure in each run, if there are several.
+double noise_bound(const Noise& noise, const Change& change,
+                   const std::vector<std::uint64_t>& base_runs,
+                   const std::vector<std::uint64_t>& runs);
+// Whether a change is within the noise.
 bool is_noise(const Noise& noise, const Change& change, const std::vector<std::uint64_t>& base_runs,
               const std::vector<std::uint64_t>& runs);
 

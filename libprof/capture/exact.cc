@@ -140,7 +140,7 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   return true;
 }
 
-bool is_left_out(plan::Address function) {
+bool leaves_out(plan::Address function) {
   return session.code_map.left_out().contains(function);
 }
 
@@ -151,9 +151,9 @@ void note_refusals(const Work& work) {
   for (std::uint32_t i = 0; i < work.plan.header().trampolines; ++i) {
     const plan::Address function = work.address(trampolines[i].function);
     const bool is_pushing = no_pushes && trampolines[i].pushes_return;
-    if (!is_pushing && !is_left_out(function)) continue;
+    if (!is_pushing && !leaves_out(function)) continue;
     const plan::Reason reason =
-        is_left_out(function) ? plan::Reason::kLeftOut : plan::Reason::kShadowStack;
+        leaves_out(function) ? plan::Reason::kLeftOut : plan::Reason::kShadowStack;
     session.code_map.note_refusal(function, 0, static_cast<std::uint8_t>(reason));
   }
   const plan::Refusal* refusals = work.plan.refusals();
@@ -185,12 +185,12 @@ const char* apply(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
-    if (is_left_out(work.address(each.function)) || (no_pushes && each.pushes_return)) continue;
+    if (leaves_out(work.address(each.function)) || (no_pushes && each.pushes_return)) continue;
     if (each.window != 0) arch::write_jump(work.bytes(each.window), entry_of(*region, i));
   }
   const plan::Site* sites = work.plan.sites();
   for (std::uint32_t i = 0; i < header.sites; ++i) {
-    if (is_left_out(work.address(trampolines[sites[i].trampoline].function))) continue;
+    if (leaves_out(work.address(trampolines[sites[i].trampoline].function))) continue;
     arch::write_distance(work.bytes(sites[i].at) + 1, entry_of(*region, sites[i].trampoline));
   }
   work.protect_text(PROT_READ | PROT_EXEC);

@@ -1,8 +1,32 @@
 #include "symbolize/code.h"
 
+#include <map>
+
 #include "symbolize/symbolize_profile.h"
 
 namespace fbleprof::symbolize {
+
+namespace {
+
+// Where the file that ran is gone: the lines that were packed into the profile, those of sampled
+// addresses.
+void add_packed_lines(const profile::Profile& profile, profile::ModuleId module,
+                      std::span<const std::uint64_t> addresses, ModuleSymbols& symbols) {
+  const profile::Functions& functions = profile.functions();
+  std::map<std::uint64_t, std::size_t> at;
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (functions.kind[f] != profile::FunctionKind::kInstruction) continue;
+    if (functions.module[f] == module && functions.line[f] != 0) at[functions.address[f]] = f;
+  }
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto found = at.find(addresses[i]);
+    if (found == at.end() || !symbols.addresses[i].file.empty()) continue;
+    symbols.addresses[i].file = profile.text(functions.file[found->second]);
+    symbols.addresses[i].line = functions.line[found->second];
+  }
+}
+
+}  // namespace
 
 ModuleCode::ModuleCode(const profile::Profile& profile) : profile_(profile) {
   options_.recorded_ns = start_of_earliest(profile);
@@ -13,7 +37,9 @@ ModuleSymbols ModuleCode::symbols(profile::ModuleId module,
                                   bool with_inlines) const {
   Options options = options_;
   options.inlines = with_inlines;
-  return symbolize_module(module_file(profile_, module), addresses, options);
+  ModuleSymbols symbols = symbolize_module(module_file(profile_, module), addresses, options);
+  if (!symbols.warning.empty()) add_packed_lines(profile_, module, addresses, symbols);
+  return symbols;
 }
 
 Result<std::vector<Instruction>> ModuleCode::instructions(profile::ModuleId module,

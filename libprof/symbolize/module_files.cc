@@ -49,8 +49,8 @@ std::string not_the_same(const ElfObject& object, const ModuleFile& module,
 
 std::string remedy(const ModuleFile& module) {
   if (module.build_id.empty()) return {};
-  return " (put that build back; next time make a report, or --export, before you rebuild: that "
-         "keeps the names)";
+  return " (put that build back; next time put the names into the profile before you rebuild: "
+         "fble-prof-report --pack, or record with fble-prof --names)";
 }
 
 // Whether a debug file would add information.

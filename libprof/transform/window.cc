@@ -1,5 +1,6 @@
 #include "transform/window.h"
 
+#include <initializer_list>
 #include <utility>
 
 namespace fbleprof::transform {
@@ -44,6 +45,8 @@ class Cutter {
     }
     parts.snapshots = nullptr;
     shorten(parts);
+    const Profile cut(parts);
+    parts.threads = std::make_shared<std::vector<Thread>>(threads_of(cut));
     return Profile(std::move(parts));
   }
 
@@ -67,7 +70,31 @@ class Cutter {
     const std::uint64_t begin = from_ != nullptr ? from_->time_ns : 0;
     const std::uint64_t end = to_ != nullptr ? to_->time_ns : process.duration_ns;
     process.duration_ns = end > begin ? end - begin : 0;
+    process.process_cpu_ns = 0;
     parts.processes = std::move(processes);
+  }
+
+  // The threads' times and samples in the window, as far as the metrics tell them.
+  std::vector<Thread> threads_of(const Profile& cut) const {
+    std::vector<Thread> threads = source_.threads();
+    const auto take = [&](std::uint64_t Thread::*figure, std::initializer_list<Role> roles) {
+      if (cut.find_metric(*roles.begin()) == nullptr) return;
+      std::vector<std::uint64_t> sums(threads.size());
+      for (const Tree& tree : cut.trees()) {
+        if (!tree.thread) continue;
+        for (const Role role : roles) {
+          const Metric* metric = cut.find_metric(role);
+          if (metric == nullptr || !metric->values) continue;
+          for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
+            sums[tree.thread.index()] += (*metric->values)[n];
+          }
+        }
+      }
+      for (std::size_t t = 0; t < threads.size(); ++t) threads[t].*figure = sums[t];
+    };
+    take(&Thread::samples, {Role::kSamples});
+    take(&Thread::cpu_ns, {Role::kCpuTime, Role::kOwnCost});
+    return threads;
   }
 
   const Profile& source_;

@@ -196,6 +196,10 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
   std::vector<std::uint64_t> base_runs, runs;
   for (const Metric* run : metrics.base_runs) base_runs.push_back(cost(*run));
   for (const Metric* run : metrics.runs) runs.push_back(cost(*run));
+  if (noise.is_sampled) {
+    change.base_samples = cost(*metrics.base_samples);
+    change.now_samples = cost(*metrics.samples);
+  }
   if (analysis::is_noise(noise, change, base_runs, runs)) return std::string();
   return fmt::format("failed: {}: {}{}{} {}", limit.text, limit.metric,
                      matches.empty()           ? ""

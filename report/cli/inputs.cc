@@ -223,6 +223,12 @@ class Inputs {
                      {},
                      "this is perf.data, of perf record",
                      fmt::format("perf script -i {} | fble-prof-report -", name)};
+      case FileKind::kWriteOnly:
+        return Error{name,
+                     {},
+                     fmt::format("this is {}, which is written but not read here",
+                                 importers::write_only_format(bytes)),
+                     "name the profile that it was made of, or export that as pprof"};
       default:
         break;
     }

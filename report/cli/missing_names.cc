@@ -26,6 +26,12 @@ struct Unnamed {
   std::uint64_t cost;
 };
 
+bool has_warning(const Profile& profile, std::size_t module) {
+  const std::string start = fmt::format("{}: ", profile.text(profile.modules()[module].path));
+  return std::any_of(profile.warnings().begin(), profile.warnings().end(),
+                     [&](const std::string& warning) { return warning.starts_with(start); });
+}
+
 std::vector<Unnamed> unnamed_modules(const Profile& profile, const Metric& metric,
                                      std::uint64_t& total) {
   const Functions& functions = profile.functions();
@@ -48,6 +54,7 @@ std::vector<Unnamed> unnamed_modules(const Profile& profile, const Metric& metri
   }
   std::vector<Unnamed> found;
   for (std::size_t m = 0; m < costs.size(); ++m) {
+    if (has_warning(profile, m)) continue;
     if (costs[m] != 0 && static_cast<double>(costs[m]) >= kLeastShare * static_cast<double>(total))
       found.push_back({m, costs[m]});
   }
@@ -59,7 +66,13 @@ std::vector<Unnamed> unnamed_modules(const Profile& profile, const Metric& metri
 
 }  // namespace
 
-std::string missing_names(const Profile& profile, const Metric& metric) {
+bool MissingNames::matter_in(std::string_view text) const {
+  return std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
+    return text.find(escape(module) + "+0x") != std::string_view::npos;
+  });
+}
+
+MissingNames missing_names(const Profile& profile, const Metric& metric) {
   if (metric.aggregation != Aggregation::kSum) return {};
   std::uint64_t total = 0;
   const std::vector<Unnamed> found = unnamed_modules(profile, metric, total);
@@ -91,8 +104,11 @@ std::string missing_names(const Profile& profile, const Metric& metric) {
   }
   if (any_other) remedies.emplace_back("install their debug symbols");
   if (any_own) remedies.emplace_back("keep the symbols of what you build (no strip, no -s)");
-  return fmt::format("functions without names take {}; to see their names, {}",
-                     fmt::join(shares, ", "), fmt::join(remedies, ", or "));
+  MissingNames result;
+  result.advice = fmt::format("functions without names take {}; to see their names, {}",
+                              fmt::join(shares, ", "), fmt::join(remedies, ", or "));
+  for (const std::string& path : paths) result.modules.emplace_back(base_name(path));
+  return result;
 }
 
 }  // namespace fbleprof::report

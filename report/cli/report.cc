@@ -482,10 +482,8 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   std::vector<std::string>& remarks = loaded->remarks;
   if (Status bad = check_limits(profile, options, report)) return *bad;
   const std::uint64_t total = analysis::total(profile, *profile.find_metric(metric_name));
-  if (options.symbols) {
-    const std::string remark = missing_names(profile, *profile.find_metric(metric_name));
-    if (!remark.empty()) remarks.push_back(remark);
-  }
+  MissingNames nameless;
+  if (options.symbols) nameless = missing_names(profile, *profile.find_metric(metric_name));
 
   const bool is_recorded = !loaded->runs.processes().empty() && !is_imported(loaded->runs);
   if (profile.find_metric(metric_name)->role == profile::Role::kSamples && is_recorded) {
@@ -509,6 +507,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
                                  options.look.min_percent, options.look.all, &loaded->runs});
     if (!text) return text.error();
     report.text = std::move(*text);
+    if (!nameless.advice.empty()) remarks.push_back(nameless.advice);
     report.warnings.insert(report.warnings.begin(), remarks.begin(), remarks.end());
     return report;
   }
@@ -531,6 +530,7 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   if (!options.view->shows_warnings) {
     report.warnings.insert(report.warnings.begin(), remarks.begin(), remarks.end());
   }
+  if (nameless.matter_in(report.text)) report.warnings.push_back(nameless.advice);
   return report;
 }
 

@@ -32,6 +32,28 @@ bool looks_like_pprof(std::string_view head) {
   return is_number && (wire_type == kVarint || (field == 13 && wire_type == kLengthDelimited));
 }
 
+// OTLP's first message holds a message; the first one of pprof, a pair of numbers.
+bool looks_like_otlp(std::string_view head) {
+  constexpr char kResourceProfiles = 0x0a, kResource = 0x0a, kScopeProfiles = 0x12;
+  if (head[0] != kResourceProfiles) return false;
+  std::size_t at = 1;
+  while (at < head.size() && (static_cast<unsigned char>(head[at]) & 0x80) != 0) ++at;
+  return at + 1 < head.size() && (head[at + 1] == kResource || head[at + 1] == kScopeProfiles);
+}
+
+struct Format {
+  std::string_view name, start;
+};
+constexpr Format kTextFormats[] = {{"callgrind's format", "# callgrind format"},
+                                   {"the Firefox Profiler's format", R"({"meta":{)"},
+                                   {"the JSON of --export json", R"({"format":"fbleprof-profile")"},
+                                   {"the JSON of --format json", R"({"schema":)"},
+                                   {"a graph in DOT", "digraph "},
+                                   {"GraphML", "<graphml"},
+                                   {"an SVG picture", "<svg"},
+                                   {"a page", "<html"},
+                                   {"CSV of --export csv", "id,parent,depth,function,"}};
+
 FileKind detect_text(std::string_view head) {
   const bool is_full = head.size() >= kDetectBytes;
   while (!head.empty()) {
@@ -62,10 +84,23 @@ FileKind detect(std::string_view head) {
   }
   if (head.starts_with("PERFILE2")) return FileKind::kPerfData;
   if (head.starts_with("gmon")) return FileKind::kGmon;
+  if (!write_only_format(head).empty()) return FileKind::kWriteOnly;
   if (is_text(head)) {
     return is_speedscope(head) ? FileKind::kSpeedscope : detect_text(head);
   }
   return looks_like_pprof(head) ? FileKind::kPprof : FileKind::kUnknown;
+}
+
+std::string_view write_only_format(std::string_view head) {
+  if (head.empty()) return {};
+  if (!is_text(head)) return looks_like_otlp(head) ? "OTLP" : "";
+  constexpr std::size_t kProlog = 400;  // of XML: the declaration and the document's type
+  const std::string_view prolog = head.substr(0, head[0] == '<' ? kProlog : 0);
+  for (const Format& format : kTextFormats) {
+    if (head.starts_with(format.start)) return format.name;
+    if (format.start[0] == '<' && prolog.find(format.start) != prolog.npos) return format.name;
+  }
+  return {};
 }
 
 }  // namespace fbleprof::importers

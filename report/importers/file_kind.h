@@ -17,6 +17,7 @@ enum class FileKind {
   kGmon,        // gprof's gmon.out
   kElf,         // a program: needed with a gmon.out
   kPerfData,    // of `perf record`: only perf itself can print it
+  kWriteOnly,   // of a tool that other exports are for: written here, not read
   kUnknown,
 };
 
@@ -25,5 +26,8 @@ inline constexpr std::size_t kDetectBytes = 65536;
 
 // `head` is the file's beginning. Checks only what tells the kind: the file may still be damaged.
 FileKind detect(std::string_view head);
+
+// The format of a kWriteOnly file, for people; "" = another kind.
+std::string_view write_only_format(std::string_view head);
 
 }  // namespace fbleprof::importers

@@ -155,11 +155,30 @@ std::string module_of_range(const Request& request, const Annotated& one) {
   return std::string(base_name(request.profile().text(module.path)));
 }
 
+// The same charges, at the starts of their instructions: a call is charged at its last byte, a
+// sample at the first.
+std::vector<analysis::Charge> at_starts(std::vector<analysis::Charge> charges,
+                                        const std::vector<symbolize::Instruction>& code) {
+  for (analysis::Charge& charge : charges) {
+    const auto after =
+        std::upper_bound(code.begin(), code.end(), charge.address,
+                         [](std::uint64_t address, const symbolize::Instruction& at) {
+                           return address < at.address;
+                         });
+    if (after == code.begin()) continue;
+    const symbolize::Instruction& at = *std::prev(after);
+    if (charge.address < at.address + at.bytes.size()) charge.address = at.address;
+  }
+  return charges;
+}
+
 // Code, lines and texts of a function whose costs are known.
 void add_details(const Request& request, Annotated& out) {
   auto code = request.code->instructions(out.range.module, out.range.begin, out.range.end);
   if (code) {
     out.code = std::move(*code);
+    // A path counts once for an instruction.
+    out.costs.instructions = analysis::by_address(at_starts(out.costs.charges, out.code));
   } else {
     out.notes.push_back(code.error().line());
   }

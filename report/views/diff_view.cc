@@ -102,22 +102,25 @@ std::string calls_text(const Change& calls) {
   return fmt::format("  [calls {} → {}]", count(calls.base), count(calls.now));
 }
 
-// Notes that the reader needs to judge the figures.
-std::string noise_text(const Diff& diff) {
+// Notes that the reader needs to judge the figures: what chance can do to the total, or that most
+// functions changed by the same share.
+std::string noise_text(const Request& request, const Diff& diff) {
   const analysis::Noise& noise = diff.noise;
   std::string text;
   if (noise.base_runs != 1 || noise.now_runs != 1) {
     text += fmt::format("; means of {} and {}", noise.base_runs, counted(noise.now_runs, "run"));
   }
-  if (!diff.total.is_noise || diff.total.size() == 0) return text;
-  const double percent = 100 * (noise.common - 1);
-  if (noise.base_runs == 1 && noise.now_runs == 1 && (percent >= 3 || percent <= -3)) {
+  if (!noise.is_sampled) return text;
+  if (noise.common != 1) {
     return text + fmt::format(
-                      "; all functions changed alike, by {:+.1f}%: the machine, or all of "
+                      "; most functions changed alike, by {:+.1f}% (~): the machine, or all of "
                       "them? Several runs tell: --diff A1,A2,A3 B1,B2,B3",
-                      percent);
+                      100 * (noise.common - 1));
   }
-  return text + "; within chance: it did not change";
+  return text + fmt::format("; chance alone makes ±{} ({} and {})",
+                            request.amount(static_cast<std::uint64_t>(diff.total_bound)),
+                            count(diff.total.base_samples),
+                            counted(diff.total.now_samples, "sample"));
 }
 
 std::string total_line(const Request& request, const Diff& diff) {
@@ -126,7 +129,7 @@ std::string total_line(const Request& request, const Diff& diff) {
   std::string line =
       fmt::format("{} {} → {} ({}, {})", escape(request.metric().name), value(diff.total.base),
                   value(diff.total.now), delta(request, diff.total), relative(diff.total));
-  line += noise_text(diff);
+  line += noise_text(request, diff);
   if (request.normalize) line += "; the base is scaled to the new total";
   if (kept != request.total) {
     line += fmt::format("; kept {} of {}", value(kept), value(request.total));

@@ -14,7 +14,7 @@ inline constexpr char kThroughTailCall[] = "  (through a tail call)";
 
 // The meaning of "≥".
 inline constexpr char kBoundNote[] =
-    "≥ at least: recursion is folded, and part of what it cost is charged to an outer call";
+    "≥ at least: part of the cost is charged to an outer call (folded recursion, or a callback)";
 
 // The meaning of "·" among calls.
 inline constexpr char kSampledNote[] = "·  no hook: sampled, calls not counted";

@@ -175,8 +175,9 @@ std::shared_ptr<const App::Made> App::make(const Query& query) {
     const HttpResponse response = failure(query, error, status);
     return std::make_shared<const Made>(Made{response.status, response.type, response.body});
   };
-  const auto request = load_request(query, site);
+  auto request = load_request(query, site);
   if (!request) return failed(request.error(), 404);
+  if (request->needs.leaves && !profiles_.has_addresses()) request->needs = {};
   if (find_page(query.page) == nullptr && view_of(query).first == nullptr) {
     return failed({"", std::nullopt, fmt::format("there is no page /{}", query.page), ""}, 404);
   }

@@ -116,7 +116,7 @@ Table with_names(const Page& page, const Table& table) {
 
 std::string block_body(const Page& whole) {
   // Three tables per function; a name can match several.
-  constexpr std::size_t kRows = 40;
+  constexpr std::size_t kRows = 32;
   Query query = whole.query;
   if (query.rows == 0) query.rows = kRows;
   const Page page{query, whole.data, whole.site};

@@ -61,6 +61,7 @@ class TableHtml {
         }
       }
     }
+    drop_unknown_calls();
     if (look.other_names != nullptr) functions.clear();
     names_.emplace(page, std::move(functions));
   }
@@ -96,6 +97,19 @@ class TableHtml {
       const Column &left = table_.columns[a], &right = table_.columns[b];
       if (left.is_text() != right.is_text()) return right.is_text();
       return left.place < right.place;
+    });
+  }
+
+  // A profile without counted calls has nothing in these columns.
+  void drop_unknown_calls() {
+    if (rows_.empty()) return;
+    std::erase_if(shown_, [&](std::size_t c) {
+      const std::string& title = table_.columns[c].title;
+      if (title != "calls" && title != "per call" && title != "from outside") return false;
+      return std::all_of(rows_.begin(), rows_.end(), [&](const std::vector<Cell>& row) {
+        const Cell& cell = row[c];
+        return cell.shown ? cell.shown->empty() : cell.number.value_or(0) == 0;
+      });
     });
   }
 

@@ -1,5 +1,5 @@
 // Waits and memory: the metrics of one subject side by side, each with its most expensive
-// functions. The pages appear if a profile has such metrics.
+// functions, below the view of the same subject. The pages appear if a profile has such metrics.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +9,10 @@
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/web/bodies.h"
+#include "report/web/document_html.h"
 #include "report/web/function_names.h"
 #include "report/web/html.h"
+#include "report/web/view_document.h"
 
 namespace fbleprof::web {
 
@@ -21,13 +23,43 @@ namespace {
 constexpr std::size_t kRows = 12;
 
 bool is_of_waits(const Metric& metric) {
-  return metric.role == Role::kWaitTime || metric.role == Role::kUnseenTime;
+  return metric.role == Role::kWaitTime || metric.role == Role::kUnseenTime ||
+         metric.name == "held" || metric.name == "woke";
 }
 
 // Metrics in bytes, and events that have no other page.
 bool is_of_memory(const Metric& metric) {
   return metric.role == Role::kLevel || metric.unit == "bytes" ||
          (metric.role == Role::kEvent && metric.name.find("alloc") != std::string::npos);
+}
+
+// The recorder's metrics that get a card of their own, in this order, with what they say.
+struct Told {
+  std::string_view metric, text;
+};
+constexpr Told kTold[] = {
+    {"wait", "in calls that block"},
+    {"held", "others waited for a lock that was held here"},
+    {"woke", "others waited until they were woken here"},
+    {"unseen", "off the processor, in no known call: waiting for a processor or a page"},
+    {"peak", "in use when most was"},
+    {"leaked", "never freed"},
+    {"lost", "leaked, and reachable from nowhere"},
+    {"live", "not freed yet"},
+    {"allocated", "in all, freed or not"},
+    {"allocations", "how often"}};
+
+std::size_t rank(const Metric& metric) {
+  const auto* found = std::find_if(std::begin(kTold), std::end(kTold),
+                                   [&](const Told& told) { return told.metric == metric.name; });
+  return static_cast<std::size_t>(found - std::begin(kTold));
+}
+
+// Counts and sums that the view above the cards shows.
+bool is_in_the_view(const Metric& metric) {
+  const std::string_view name = metric.name;
+  return name.starts_with("free") || name.ends_with("-blocks") || name == "allocation-samples" ||
+         name == "unrecorded-allocations" || name.starts_with("bytes-");
 }
 
 std::vector<const Metric*> chosen(const Page& page, bool (*is_chosen)(const Metric&)) {
@@ -37,9 +69,8 @@ std::vector<const Metric*> chosen(const Page& page, bool (*is_chosen)(const Metr
       found.push_back(&metric);
     }
   }
-  // Current holders come before allocators.
-  std::stable_partition(found.begin(), found.end(),
-                        [](const Metric* metric) { return metric->role == Role::kLevel; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Metric* a, const Metric* b) { return rank(*a) < rank(*b); });
   return found;
 }
 
@@ -73,19 +104,36 @@ std::string metric_card(const Page& page, const Metric& metric) {
   };
   Query flame = page.query.to_page("flame");
   flame.metric = metric.name;
+  const std::size_t told = rank(metric);
   std::string out = fmt::format(
-      "<h2 class=metric-title>{} <b class=num>{}</b>{} <a href=\"{}\">flame graph</a></h2>"
-      "<div class=sides>",
+      "<h2 class=metric-title>{} <b class=num>{}</b> <small>{}{}</small> <a href=\"{}\">flame "
+      "graph</a></h2><div class=sides>",
       html_text(report::escape(metric.name)), report::quantity(costs.total(), metric.unit),
-      metric.is_estimated ? " <small>estimated from samples</small>" : "", page.href(flame));
+      told == std::size(kTold) ? "" : kTold[told].text,
+      metric.is_estimated ? "; estimated from samples" : "", page.href(flame));
   return out + put("Charged to the function itself", true) + put("With all that it calls", false) +
          "</div>";
 }
 
-std::string body(const Page& page, bool (*is_chosen)(const Metric&)) {
+// What the view of the command line says, then a card for each metric that has a value. An
+// imported profile has metrics, but not those of the view.
+std::string body(const Page& page, bool (*is_chosen)(const Metric&), std::string_view view_name) {
+  const std::vector<const Metric*> metrics = chosen(page, is_chosen);
+  if (metrics.empty()) return "<p class=empty>This profile has no such metric.</p>";
   std::string out;
-  for (const Metric* metric : chosen(page, is_chosen)) out += metric_card(page, *metric);
-  return out.empty() ? "<p class=empty>This profile has no such metric.</p>" : out;
+  if (rank(*metrics.front()) < std::size(kTold)) {
+    const auto made = view_document(page, *report::find_view(view_name), "", report::Format::kText);
+    out += made ? "<section class=\"card facts-card\">" + document_html(page, made->document) +
+                      "</section>"
+                : failure_html(made.error());
+  }
+  std::string cards;
+  for (const Metric* metric : metrics) {
+    if (is_in_the_view(*metric)) continue;
+    if (analysis::total(page.data.profile(), *metric) == 0) continue;
+    cards += metric_card(page, *metric);
+  }
+  return out + cards;
 }
 
 }  // namespace
@@ -93,7 +141,7 @@ std::string body(const Page& page, bool (*is_chosen)(const Metric&)) {
 bool has_waits(const Page& page) { return !chosen(page, is_of_waits).empty(); }
 bool has_memory(const Page& page) { return !chosen(page, is_of_memory).empty(); }
 
-std::string waits_body(const Page& page) { return body(page, is_of_waits); }
-std::string memory_body(const Page& page) { return body(page, is_of_memory); }
+std::string waits_body(const Page& page) { return body(page, is_of_waits, "waits"); }
+std::string memory_body(const Page& page) { return body(page, is_of_memory, "allocations"); }
 
 }  // namespace fbleprof::web

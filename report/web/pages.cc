@@ -30,11 +30,9 @@ bool has_windows(const Page& page) { return !page.data.source().loaded.moments.e
 struct Alias {
   std::string_view page, view, value;
 };
-constexpr Alias kAliases[] = {{"modules", "by", "module"},
-                              {"files", "by", "file"},
-                              {"namespaces", "by", "namespace"},
-                              {"classes", "by", "class"},
-                              {"source", "annotate", ""}};
+constexpr Alias kAliases[] = {{"modules", "by", "module"},       {"files", "by", "file"},
+                              {"namespaces", "by", "namespace"}, {"classes", "by", "class"},
+                              {"source", "annotate", ""},        {"memory", "allocations", ""}};
 
 }  // namespace
 
@@ -49,8 +47,8 @@ const std::vector<PageKind>& page_kinds() {
       {"cliques", "Recursion", "r", "cliques", cliques_body, has_recursion},
       {"modules", "Modules", "m", "by", nullptr},
       {"threads", "Threads", "h", "threads", threads_body, has_threads},
-      {"waits", "Waits", "w", "", waits_body, has_waits},
-      {"memory", "Memory", "", "", memory_body, has_memory},
+      {"waits", "Waits", "w", "waits", waits_body, has_waits},
+      {"memory", "Memory", "", "allocations", memory_body, has_memory},
       {"windows", "Windows", "", "windows", windows_body, has_windows},
       {"diff", "Compare", "x", "", diff_body},
       {"exports", "Export", "", "", exports_body},

@@ -183,6 +183,13 @@ Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Loa
   });
 }
 
+bool Profiles::has_addresses() {
+  const auto whole = source({});
+  if (!whole) return false;
+  const auto& kinds = (*whole)->loaded.profile.functions().kind;
+  return std::find(kinds.begin(), kinds.end(), FunctionKind::kInstruction) != kinds.end();
+}
+
 std::size_t Profiles::weight_of_source(const Shared<Source>& source) {
   return source ? (*source)->loaded.profile.nodes().count() : 0;
 }

@@ -106,6 +106,9 @@ class Profiles {
   std::uint64_t generation() const { return generation_; }
   // Reads the files again. True: something is new.
   bool refresh();
+  // Whether any sample has an address in code: else the source of lines and instructions, which is
+  // read differently, says no more than the whole one.
+  bool has_addresses();
   // Whether a program that writes one of the files is running.
   bool is_live();
 

@@ -172,6 +172,19 @@ async function live(browser) {
   const id = await page.getAttribute("tr.current", "data-id");
   await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, before, { timeout: 15000 });
   assert.strictEqual(await page.getAttribute("tr.current", "data-id"), id, "the current row stays");
+  // A flame graph stays where the user zoomed to, and keeps what was chosen.
+  await page.goto(served.at("/flame"));
+  await ready(page);
+  await page.locator(".flame canvas").focus();
+  for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+  const chosenName = () => page.evaluate(() => document.querySelector(".flame-detail a")?.textContent);
+  const chosen = await chosenName(), then = await total();
+  assert.ok(chosen);
+  await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, then, { timeout: 15000 });
+  assert.strictEqual(await chosenName(), chosen, "the chosen frame stays");
+  assert.ok(await page.evaluate(() => document.activeElement?.tagName === "CANVAS"), "so does the focus");
+  await page.goto(served.at("/self"));
+  await ready(page);
   // While paused, nothing changes; a mark serves as a baseline.
   await page.click("#pause");
   const paused = await total();

@@ -106,7 +106,8 @@ status 0 --diff place1.ml --metric calls place2.ml --fail-if '0 calls in work'
 check 'the names were kept' ! -s err
 check 'work' "$(called work place1.ml place2.ml)" = 7,7,both
 XDG_CACHE_HOME=$work/empty status 0 --diff place1.ml place2.ml
-grep -q 'before you rebuild' err || check 'the remedy' shown = no
+grep -q 'before you rebuild: fble-prof-report --pack' err || check 'the remedy' shown = no
+check 'no advice about symbols that were there' "$(grep -c 'functions without names' err)" = 0
 
 name='times from a plain run'
 for mode in plain fentry; do

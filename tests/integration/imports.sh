@@ -124,7 +124,14 @@ for file in cut.folded bad.gz bad.gmon empty json /bin/true /nonexistent .; do
   check "$file: one line" "$(wc -l <err)" = 1
   check "$file: nothing shown" "$(wc -c <out)" = 0
 done
+# A format that is written but not read is named.
 printf 'main;a 1\n' >good
+for format in callgrind otlp firefox json csv dot svg graphml html; do
+  "$REPORT" --export $format -o "written.$format" good
+  "$REPORT" "written.$format" >out 2>err
+  check "$format: status" $? = 2
+  check "$format: one line" "$(grep -c 'this is .* which is written but not read here' err)" = 1
+done
 "$REPORT" --tolerant good cut.folded bad.gz good >out 2>err
 check 'tolerant: status' $? = 0
 check 'tolerant: a line a skipped file' "$(grep -c skipped err)" = 2

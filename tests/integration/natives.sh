@@ -40,6 +40,13 @@ import json, sys
 rows = {row["name"]: row for row in json.load(sys.stdin)["rows"]}
 sys.exit(not rows["malloc"]["sampled"] or rows["compare"]["sampled"])' ||
     fail "--self does not tell what was counted"
+  "$REPORT" --self --format csv "$profile" >"$dir/self"
+  python3 - "$dir/self" <<'END' || fail "qsort, which calls compare back, is not marked as a bound"
+import csv, sys
+rows = {row["name"]: row for row in csv.DictReader(open(sys.argv[1]))}
+sys.exit(any(rows[name]["dominated_is_bound"] != bound
+             for name, bound in {"qsort_r": "1", "compare": "0", "malloc": "0"}.items()))
+END
   contexts | grep -q ',compare,.*node,0' || fail "compare's calls look sampled"
   contexts | grep -q '\[unwound\]' && fail "a part of the tree stands apart"
 

@@ -115,3 +115,29 @@ profiled "$PROGRAMS/sites.plain" 50000
 grep -Eq "work\+0x[0-9a-f]+  sites.c:$(line_of 'hot line')\$" "$dir/text" ||
   fail "they have no offset and line"
 check "they are their function's" "$("$REPORT" --leaves --all --fold work "$profile" | grep -c 'work+0x')" = 0
+
+begin "names and lines of what is gone"
+cat >"$dir/lines.c" <<'END'
+static volatile unsigned sum;
+__attribute__((noinline)) static void hot(unsigned long rounds) {
+  for (unsigned long i = 0; i < rounds; ++i) sum += (unsigned)i;  // hot line
+}
+int main(void) { hot(150000000); }
+END
+if ! gcc -g -O1 -o "$dir/lines" "$dir/lines.c" || ! gcc -O1 -s -o "$dir/nameless" "$dir/lines.c"; then
+  fail 'the programs were not built'
+fi
+settings=(FBLEPROF_LEAVES=1)
+profiled "$dir/nameless"
+"$REPORT" --self "$profile" >/dev/null 2>"$dir/err"
+check "advice where functions have no names" "$(grep -c 'functions without names take' "$dir/err")" = 1
+for view in '--by module' --metrics --threads; do
+  # shellcheck disable=SC2086  # words
+  "$REPORT" $view "$profile" >/dev/null 2>"$dir/err"
+  check "$view: no names, no advice" ! -s "$dir/err"
+done
+profiled "$dir/lines"
+"$REPORT" --pack "$profile" >/dev/null
+rm "$dir/lines"
+check "the packed line" "$("$REPORT" --annotate hot --source --format csv "$profile" 2>/dev/null |
+  grep -c 'lines.c,3,')" = 1

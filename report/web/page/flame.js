@@ -8,6 +8,19 @@ import { setFunction } from "./rows.js";
 
 const colourKey = "fbleprof-flame-colour";
 
+/**
+ * What the user looks at, told by functions and not by positions: costs grow while a program runs.
+ * @typedef {object} Kept
+ * @property {string[]} around the path of the narrowest frame that holds all of the view
+ * @property {number} left in parts of that frame
+ * @property {number} right
+ * @property {string[] | null} chosen
+ * @property {string} search
+ * @property {boolean} hasFocus
+ */
+/** @type {{place: HTMLElement, remember: () => Kept, restore: (kept: Kept) => void}[]} */
+let started = [];
+
 /** @param {HTMLElement} place */
 function startOne(place) {
   const canvas = /** @type {HTMLCanvasElement} */ (one("canvas", place)), tip = one(".flame-tip", place);
@@ -39,7 +52,7 @@ function startOne(place) {
     if (frame.calls) lines.push(`${frame.calls.toLocaleString("en")} calls, ${quantityText(Math.round(frame.cost / frame.calls), model.unit)} each`);
     if (model.hasBase) lines.push(`before ${quantityText(frame.base, model.unit)}`);
     if (module) lines.push(module);
-    if (frame.flags & 1) lines.push("at least: recursion is folded");
+    if (frame.flags & 1) lines.push("at least: part of the cost is charged to an outer call (folded recursion, or a callback)");
     if (frame.flags & 2) lines.push("reached by a tail call");
     if (frame.flags & 8) lines.push("· no hook: sampled, calls not counted");
     if (frame.flags & 4) lines.push("calls back to a context further up");
@@ -233,8 +246,52 @@ function startOne(place) {
   window.addEventListener("themechange", draw);
   showPath();
   show(0, whole().right);
+
+  /** @param {Frame | null} frame */
+  const pathOf = (frame) => {
+    /** @type {string[]} */
+    const path = [];
+    for (let at = frame; at?.parent; at = at.parent) path.unshift(`${at.side} ${model.functions.id[at.fn]}`);
+    return path;
+  };
+  /** As far as the path still exists. @param {string[]} path */
+  const frameOf = (path) => {
+    let at = (path[0]?.startsWith("up") ? model.up : model.down)[0];
+    for (const step of path) {
+      const next = at.below.find((frame) => `${frame.side} ${model.functions.id[frame.fn]}` === step);
+      if (!next) break;
+      at = next;
+    }
+    return at;
+  };
+  const remember = () => {
+    const least = (view.right - view.left) * 1e-6;
+    const holds = (/** @type {Frame} */ frame) => frame.start <= view.left + least && frame.start + frame.cost >= view.right - least;
+    let around = model.down[0];
+    for (let next = around.below.find(holds); next; next = around.below.find(holds)) around = next;
+    const size = Math.max(around.cost, 1);
+    return {
+      around: pathOf(around), left: (view.left - around.start) / size, right: (view.right - around.start) / size,
+      chosen: view.chosen && pathOf(view.chosen), search: searchField?.value ?? "",
+      hasFocus: document.activeElement === canvas,
+    };
+  };
+  /** @param {Kept} kept */
+  const restore = (kept) => {
+    if (searchField && kept.search) { searchField.value = kept.search; search(); }
+    if (kept.chosen) choose(frameOf(kept.chosen));
+    const around = frameOf(kept.around), size = Math.max(around.cost, 1);
+    show(around.start + kept.left * size, around.start + kept.right * size);
+    if (kept.hasFocus) canvas.focus({ preventScroll: true });
+  };
+  started.push({ place, remember, restore });
 }
 
+export const rememberFlames = () => started.filter((flame) => flame.place.isConnected).map((flame) => flame.remember());
+/** @param {Kept[]} kept */
+export const restoreFlames = (kept) => kept.forEach((each, i) => started[i]?.restore(each));
+
 export function startFlames() {
+  started = [];
   for (const place of document.querySelectorAll(".flame")) if (place instanceof HTMLElement) startOne(place);
 }

@@ -1,6 +1,7 @@
 // A running program: the current page is fetched again when its file has grown. Scroll position,
-// order, lists and the current row are kept.
+// order, lists, the current row, and what a flame graph shows are kept.
 import { one } from "./dom.js";
+import { rememberFlames, restoreFlames } from "./flame.js";
 import { currentId, restoreRow } from "./rows.js";
 
 /** @param {() => void} start sets up a new page */
@@ -16,8 +17,9 @@ export function startLive(start) {
     isOld = false;
     const id = currentId(), response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
     // Elements that the user is about to use are not replaced.
-    const isInUse = Boolean(one("dialog[open], .flame canvas:focus, .folded, details.others[open]"));
+    const isInUse = Boolean(one("dialog[open], .flame canvas:active, .flame-search:focus, .folded, details.others[open]"));
     if (response?.ok && !isPaused && !isInUse) {
+      const flames = rememberFlames();
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of ["main", ".lists", "footer"]) {
         const now = one(part), fresh = one(part, page);
@@ -25,6 +27,7 @@ export function startLive(start) {
       }
       restoreRow(id);
       start();
+      restoreFlames(flames);
     }
     isBusy = false;
     if (isOld && !isPaused) renew();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/builder.h"
 #include "tests/support/profile_builder.h"
 #include "transform/baseline.h"
 #include "transform/join.h"
@@ -103,6 +104,50 @@ TEST(Noise, AFewMoreSamplesAreWithinChance) {
   EXPECT_TRUE(is_noise(noise, {.base = 100 * kMs, .now = 130 * kMs}, {}, {}));
   EXPECT_FALSE(is_noise(noise, {.base = 100 * kMs, .now = 200 * kMs}, {}, {}));
   EXPECT_FALSE(is_noise(noise, {.base = 0, .now = 60 * kMs}, {}, {}));
+}
+
+TEST(Noise, FewSamplesOfMuchTimeAreFewSamples) {
+  Noise noise = sampled();
+  const Change one_long{.base = 0, .now = 60 * kMs, .now_samples = 1};
+  EXPECT_TRUE(is_noise(noise, one_long, {}, {}));
+  const Change many{.base = 0, .now = 60 * kMs, .now_samples = 60};
+  EXPECT_FALSE(is_noise(noise, many, {}, {}));
+}
+
+// A profile of functions with `count` samples of a millisecond each, `factor` percent of that in
+// the second run.
+Diff alike(std::uint64_t count, std::uint64_t percent) {
+  const auto side = [](std::uint64_t samples) {
+    profile::ProfileBuilder builder;
+    const auto cpu = builder.add_metric("cpu", "ns", Role::kCpuTime);
+    const auto counts = builder.add_metric("samples", "count", Role::kSamples);
+    const auto root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+    for (const char* name : {"a", "b", "c", "d"}) {
+      const auto node = builder.child(root, builder.named_function(name));
+      builder.charge(node, cpu, samples * kMs);
+      builder.charge(node, counts, samples);
+    }
+    return builder.build();
+  };
+  const Profile both = transform::merge(
+      transform::join({side(count * percent / 100), transform::as_baseline(side(count))}));
+  return diff(both, {.now = *both.find_metric("cpu"),
+                     .base = *both.find_metric("base:cpu"),
+                     .samples = both.find_metric("samples"),
+                     .base_samples = both.find_metric("base:samples")});
+}
+
+TEST(Noise, OfFewSamplesNothingIsCommon) {
+  const Diff diff = alike(40, 110);
+  EXPECT_EQ(diff.noise.common, 1);
+  EXPECT_TRUE(diff.total.is_noise);
+  EXPECT_GT(diff.total_bound, static_cast<double>(diff.total.size()));
+}
+
+TEST(Noise, OfManySamplesWhatIsCommonIsTold) {
+  const Diff diff = alike(4000, 110);
+  EXPECT_NEAR(diff.noise.common, 1.1, 0.001);
+  for (const FunctionChange& row : diff.functions) EXPECT_TRUE(row.self.is_noise);
 }
 
 TEST(Noise, WhatDiffersFromRunToRunDidNotChange) {

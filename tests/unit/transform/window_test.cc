@@ -64,6 +64,13 @@ std::uint64_t value(const profile::Profile& profile, std::string_view metric,
   return 0;
 }
 
+TEST(Window, ThreadsHaveTheFiguresOfTheWindow) {
+  const profile::Profile whole = read(phases());
+  const auto cpu = [&](const Window& which) { return window(whole, which).threads()[0].cpu_ns; };
+  EXPECT_EQ(cpu({.from = 0, .to = 1}), 20u);
+  EXPECT_EQ(cpu({.from = 1, .to = {}}), 5u);
+}
+
 TEST(Window, SnapshotsAreThereInTheOrderOfTheirTaking) {
   const auto all = read(phases());
   ASSERT_EQ(all.snapshots().size(), 2u);
