@@ -140,9 +140,7 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   return true;
 }
 
-bool leaves_out(plan::Address function) {
-  return session.code_map.left_out().contains(function);
-}
+bool leaves_out(plan::Address function) { return session.code_map.left_out().contains(function); }
 
 // Records which functions of a rewritten module are not counted.
 void note_refusals(const Work& work) {

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "capture/sampling_timer.h"
 #include "signal_safe/sample.h"
@@ -47,7 +48,8 @@ void die_of_signal() {
   kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
 }
 
-void deliver_to_program(int number, siginfo_t* info, void* context) {
+// Not inlined: its variables would take stack in samples, too.
+__attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, void* context) {
   auto* header = signal_safe::session.arena.base() ? signal_safe::session.arena.header() : nullptr;
   if (header) __atomic_fetch_add(&header->foreign_signals, 1, __ATOMIC_RELAXED);
   if (program_blocks) {
@@ -81,6 +83,46 @@ signal_safe::Sampled what_it_tells(const signal_safe::ThreadState& thread, const
   return arch::is_after_system_call(at) ? Sampled::kSystemCall : Sampled::kTick;
 }
 
+struct Sample {
+  signal_safe::ThreadState& thread;
+  const arch::MachineState at;
+  const signal_safe::Sampled what;
+  const std::uint64_t events;  // of an event clock; 0: the sample charges time
+};
+
+void take(void* argument) {
+  const Sample& sample = *static_cast<Sample*>(argument);
+  if (sample.events != 0) {
+    signal_safe::charge_events(sample.thread, sample.at, sample.events);
+  } else {
+    signal_safe::charge_sample(sample.thread, sample.at, sample.what);
+  }
+}
+
+// Whether the sample may be too much for the handler's stack: that of a coroutine, or of a thread
+// with a small stack. A signal stack is never left: the kernel would take it for unused, and give
+// it to the next handler.
+bool needs_other_stack(const signal_safe::ThreadState& thread, const stack_t& signal_stack) {
+  constexpr std::uint64_t kRoomBytes = 32 << 10;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (here - reinterpret_cast<std::uint64_t>(signal_stack.ss_sp) < signal_stack.ss_size) {
+    return false;
+  }
+  const signal_safe::Stack& stack = thread.main_stack;
+  return stack.low == 0 || !stack.contains(here) || here - stack.low < kRoomBytes;
+}
+
+// The other stack is free: only faults can interrupt a sample, and their handlers take none.
+void take_where_room_is(Sample sample, const void* context) {
+  const auto& signal_stack = static_cast<const ucontext_t*>(context)->uc_stack;
+  char* other = sample.thread.sample_stack_end;
+  if (other != nullptr && needs_other_stack(sample.thread, signal_stack)) {
+    fbleprof_call_on(other, take, &sample);
+  } else {
+    take(&sample);
+  }
+}
+
 void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
@@ -97,12 +139,10 @@ void on_signal(int number, siginfo_t* info, void* context) {
   if (fbleprof_hot.top) {
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const arch::MachineState at = arch::state_of(context);
-    if (!thread.canary->alive) {
-      // A forked child before its first slow path.
-    } else if (const std::uint64_t events = take_events(thread, info->si_code); events != 0) {
-      signal_safe::charge_events(thread, at, events);
-    } else {
-      signal_safe::charge_sample(thread, at, what_it_tells(thread, *info, at));
+    if (thread.canary->alive) {
+      take_where_room_is(
+          {thread, at, what_it_tells(thread, *info, at), take_events(thread, info->si_code)},
+          context);
     }
   }
   errno = saved_errno;

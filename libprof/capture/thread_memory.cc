@@ -17,8 +17,11 @@ using signal_safe::ThreadState;
 
 namespace {
 
+// A sample takes some 5 kB, with all that it may call and another signal frame below 24 kB.
+constexpr std::uint64_t kSampleStackBytes = 32 << 10;
+// Its pages are not touched unless a sample needs them.
 constexpr std::uint64_t kMemoryBytes =
-    (sizeof(ThreadMemory) + kPageBytes - 1) / kPageBytes * kPageBytes;
+    (sizeof(ThreadMemory) + kPageBytes - 1) / kPageBytes * kPageBytes + kSampleStackBytes;
 constexpr std::uint64_t kWipedBytes = kPageBytes + signal_safe::kCacheSlots * sizeof(Slot);
 
 std::atomic<ThreadMemory*> all_memory{nullptr};
@@ -51,8 +54,11 @@ ThreadMemory* pop_free() {
 }
 
 ThreadMemory* make_memory() {
-  void* pages = take_memory(kMemoryBytes, InChild::kCopied);
-  return pages ? new (pages) ThreadMemory : nullptr;
+  auto* pages = static_cast<char*>(take_memory(kMemoryBytes, InChild::kCopied));
+  if (!pages) return nullptr;
+  auto* memory = new (pages) ThreadMemory;
+  memory->state.sample_stack_end = pages + kMemoryBytes;
+  return memory;
 }
 
 // Gives it everything that a profile needs. If some of that is missing, the next owner tries again.

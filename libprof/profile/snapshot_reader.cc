@@ -64,6 +64,7 @@ void SnapshotReader::read_items(const ItemsOf& run, std::uint32_t words, Snapsho
     if (!node) return walk_.note_unresolved("node", item.of, sizeof(format::Node), at);
     out.nodes.push_back(node);
     out.tree_calls.push_back(item.calls);
+    if (words == 0) return;  // a damaged header: rows without values
     const std::size_t before = out.words.size();
     out.words.resize(before + words);
     std::memcpy(out.words.data() + before, bytes + sizeof item, words * kWord);

@@ -82,6 +82,8 @@ struct ThreadState {
   // are.
   std::uint64_t resting_until_ns = 0;
   format::Ref last_context = 0;  // the last one charged; 0 = none yet
+  // The end of memory in which a sample is taken where the machine stack may be too short; or null.
+  char* sample_stack_end = nullptr;
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   std::uint64_t events_seen = 0;  // bytes of its samples that were charged, if it is no clock

@@ -177,9 +177,10 @@ Sources open_sources(const ModuleFile& module, const Options& options) {
     const bool wants_lines = options.lines || options.inlines;
     sources.warning =
         wants_lines && !files.debug
-            ? fmt::format("{}: {}: names that the profile lacks are known from an earlier report, "
-                          "its lines are not",
-                          module.path, files.reason)
+            ? fmt::format(
+                  "{}: {}: names that the profile lacks are known from an earlier report, "
+                  "its lines are not",
+                  module.path, files.reason)
             : "";
   } else if (files.object || files.debug) {
     sources.table = table_of(module, files, options);

@@ -14,6 +14,10 @@ Target perf_script;  // what `perf script` prints
 Target folded;
 Target pprof;  // plain protobuf or gzip
 Target gmon;
+Target elf;             // a module's file: symbols, lines, inlined calls, hooks, instructions
+Target generated_code;  // a jitdump or a perf map
+Target symbol_table;    // a file of the cache of names
+Target request;         // what a browser sends to --serve
 
 struct NamedTarget {
   const char* name;  // and the folder of its corpus
@@ -23,6 +27,10 @@ inline constexpr NamedTarget kTargets[] = {{"native", native},
                                            {"perf_script", perf_script},
                                            {"folded", folded},
                                            {"pprof", pprof},
-                                           {"gmon", gmon}};
+                                           {"gmon", gmon},
+                                           {"elf", elf},
+                                           {"generated_code", generated_code},
+                                           {"symbol_table", symbol_table},
+                                           {"request", request}};
 
 }  // namespace fbleprof::fuzz

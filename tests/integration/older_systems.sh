@@ -44,6 +44,18 @@ begin "no timer at all"
 refused $perf=$EPERM $timer=$ENOSYS -- "$PROGRAMS/endings.fentry" return
 expected
 
+# A processor with neither xsave nor AVX: vectors are kept with fxsave.
+begin "an older processor"
+if command -v qemu-x86_64 >/dev/null; then
+  old_cpu=(qemu-x86_64 -cpu Nehalem -E FBLEPROF_OUT="$profile")
+  plain "${old_cpu[@]}" "$PROGRAMS/notes.fentry"
+  run profiled -- "${old_cpu[@]}" -E LD_PRELOAD="$LIB" "$PROGRAMS/notes.fentry"
+  same_as_plain
+  expected
+else
+  skip "no qemu-x86_64: run scripts/setup"
+fi
+
 begin "a full disk before Linux 5.14"
 mkdir "$dir/small"
 if mount -t tmpfs -o size=64k none "$dir/small" 2>/dev/null; then

@@ -1,9 +1,11 @@
-// Threads of every kind. argv[1]: many | short N | endings | main-first | small-stacks | clone.
+// Threads of every kind. argv[1]: many | short N | endings | main-first | small-stacks |
+// full-stacks | clone.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -141,6 +143,39 @@ BLOCK void small_stacks(void) {
   expect("run_tasks", "task", 20 * 5000);
 }
 
+// The same, nearly full: what a signal frame needs is left, and 1.5 kB for the handler
+static char* lowest;  // of the thread's stack
+UNHOOKED __attribute__((noinline)) static void fill_stack(void) {
+  const long frame = (long)getauxval(51);  // AT_MINSIGSTKSZ, since Linux 5.14
+  const long room = (frame ? frame : 3632) + 1536;
+  char here[64];
+  __asm__ volatile("" : : "r"(here) : "memory");
+  if (here - lowest > room + 128) {
+    fill_stack();
+  } else {
+    work(20000);
+  }
+  KEEP;
+}
+BLOCK void* fill(void* unused) {
+  task();
+  fill_stack();
+  task();
+  return unused;
+}
+BLOCK void full_stacks(void) {
+  enum { kBytes = 16384, kGuard = 4096 };
+  char* stack =
+      mmap(NULL, kGuard + kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(stack, kGuard, PROT_NONE);
+  lowest = stack + kGuard;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstack(&attributes, lowest, kBytes) != 0) puts("no small stack");
+  for (int i = 0; i < 5; ++i) pthread_join(start(fill, NULL, &attributes), NULL);
+  expect("fill", "task", 10);
+}
+
 // Raw clone: a thread unknown to libc, on its creator's TLS.
 BLOCK void raw_task(void) { work(1); }
 BLOCK int raw_thread(void* unused) {
@@ -169,6 +204,8 @@ int main(int argc, char** argv) {
     endings();
   else if (!strcmp(how, "small-stacks"))
     small_stacks();
+  else if (!strcmp(how, "full-stacks"))
+    full_stacks();
   else if (!strcmp(how, "clone"))
     raw_clone();
   else if (!strcmp(how, "main-first")) {
