@@ -18,7 +18,6 @@ struct RawCall {
 constexpr std::size_t kCallOfState = 32, kGlobalOfState = 24;
 constexpr std::size_t kMostOfState = 512;
 constexpr std::size_t kUpvalueOfCClosure = 32;
-constexpr std::size_t kBytesOfString = 24;
 constexpr std::uint8_t kThreadKind = 8;
 constexpr std::uint8_t kKindOfObject = 8;  // byte of every collectable object
 
@@ -106,39 +105,6 @@ const char* read_line(lua_State*, void* line, std::size_t* size) {
 
 // -- Names --
 
-constexpr std::size_t kMostSource = 1024;
-
-// A source ("@script.lua", or a text), cut to the available room.
-struct Source {
-  char bytes[kMostSource];
-
-  // False: there is no string at that address.
-  bool read(const char* string) {
-    std::size_t done = 0;
-    while (done < sizeof bytes - 8) {
-      if (!fbleprof_peek(string + kBytesOfString + done, bytes + done, 8)) break;
-      const void* end = memchr(bytes + done, 0, 8);
-      if (end) return true;
-      done += 8;
-    }
-    bytes[done] = 0;
-    return done != 0;
-  }
-  void take(const char* source) {
-    const std::size_t size = strnlen(source, sizeof bytes - 8);
-    memcpy(bytes, source, size);
-    bytes[size] = 0;
-  }
-};
-
-std::uint64_t key_of(const char* source, int line) {
-  std::uint64_t hash = 0xcbf29ce484222325 + static_cast<std::uint64_t>(line);
-  for (; *source; ++source) {
-    hash = (hash ^ static_cast<unsigned char>(*source)) * 0x100000001b3;
-  }
-  return hash >> 8 | 1;
-}
-
 // Adds Lua's own short form of a source.
 void add_source(Text& text, const char* source) {
   if (*source == '@' || *source == '=') {
@@ -153,9 +119,7 @@ void add_source(Text& text, const char* source) {
   text.add("\"]");
 }
 
-fbleprof_block find_or_add(const char* source, int line) {
-  const std::uint64_t key = key_of(source, line);
-  if (const fbleprof_block known = fbleprof_block_of_key(key)) return known;
+fbleprof_block add_function(const char* source, int line, std::uint64_t key, Places& places) {
   Text name, file;
   if (line == 0) {
     name.add("main chunk");
@@ -163,6 +127,7 @@ fbleprof_block find_or_add(const char* source, int line) {
     name.add("function <");
     add_source(name, source);
     name.add(":").add(line).add(">");
+    add_number(name, places.number_of(name.text(), source, line, key));
   }
   if (*source == '@') {
     add_path(file, source + 1);
@@ -189,9 +154,24 @@ void name_other_c_function(lua_State* state, const Debug& debug) {
   if (function) name_c_function(name.text(), function);
 }
 
-// The names by which the functions on a coroutine's stack are called.
 template <typename Debug>
-void learn(lua_State* state) {
+void name_function(const Debug& debug, const char* closure, Places& places) {
+  Text name;
+  Prototype prototype;
+  Source source;
+  if (!called_name(debug, name) || !prototype.read(closure) || !source.read(prototype.source)) {
+    return;
+  }
+  const std::uint64_t key = key_of(prototype, source);
+  const fbleprof_block block = fbleprof_block_of_key(key);
+  if (block == 0) return;
+  add_number(name, places.number_of(name.text(), source.bytes, prototype.line, key));
+  fbleprof_block_rename(block, name.text());
+}
+
+// Gives the functions on a coroutine's stack the names by which they are called.
+template <typename Debug>
+void learn(lua_State* state, Places& places) {
   constexpr int kMostLevels = 256;
   Debug debug{};
   for (int level = 0; level < kMostLevels && lua.getstack(state, level, &debug); ++level) {
@@ -200,11 +180,7 @@ void learn(lua_State* state) {
     if (*debug.what == 'C') {
       name_other_c_function(state, debug);
     } else {
-      Source source;
-      source.take(debug.source);
-      const fbleprof_block block = fbleprof_block_of_key(key_of(source.bytes, debug.line_defined));
-      Text name;
-      if (block != 0 && called_name(debug, name)) fbleprof_block_rename(block, name.text());
+      name_function(debug, static_cast<const char*>(lua.topointer(state, -1)), places);
     }
     lua.settop(state, top);
   }
@@ -343,24 +319,20 @@ bool LuaStack::next_call(Reading& reading) {
 }
 
 fbleprof_block LuaStack::block_of(const char* closure) {
-  const char* prototype = nullptr;
-  const char* source = nullptr;
-  int line = 0;
-  if (!peek(closure + kPrototypeOfClosure, &prototype) ||
-      !peek(prototype + lua.layout.line_defined, &line) ||
-      !peek(prototype + lua.layout.source, &source) || !source) {
-    return 0;
+  Prototype prototype;
+  if (!prototype.read(closure)) return 0;
+  Known& known = known_[(reinterpret_cast<std::uintptr_t>(prototype.address) >> 4) % kKnown];
+  if (known.prototype == prototype) return known.block;
+  Source source;
+  if (!source.read(prototype.source)) return 0;
+  const std::uint64_t key = key_of(prototype, source);
+  fbleprof_block block = fbleprof_block_of_key(key);
+  if (block == 0) {
+    block = add_function(source.bytes, prototype.line, key, places_);
+    has_unnamed_ |= prototype.line != 0;
   }
-  Known& known = known_[(reinterpret_cast<std::uintptr_t>(prototype) >> 4) % kKnown];
-  if (known.prototype == prototype && known.source == source && known.line == line) {
-    return known.block;
-  }
-  Source text;
-  if (line < 0 || !text.read(source)) return 0;
-  const bool is_new = fbleprof_block_of_key(key_of(text.bytes, line)) == 0;
-  known = {prototype, source, line, find_or_add(text.bytes, line)};
-  has_unnamed_ |= is_new && line != 0;
-  return known.block;
+  known = {prototype, block};
+  return block;
 }
 
 // False: the call has ended. A resumed coroutine has one invocation of the loop for all of its
@@ -409,7 +381,7 @@ void LuaStack::learn_names(lua_State* state) {
   find_chain();
   for (int i = 0; i < chain_count_; ++i) {
     auto* one = reinterpret_cast<lua_State*>(const_cast<char*>(chain_[i]));
-    lua.version == 504 ? learn<DebugOf54>(one) : learn<DebugOf52>(one);
+    lua.version == 504 ? learn<DebugOf54>(one, places_) : learn<DebugOf52>(one, places_);
   }
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "adapters/lua_api.h"
+#include "adapters/lua_prototypes.h"
 #include "adapters/recorder.h"
 
 namespace fbleprof::adapters {
@@ -54,9 +55,7 @@ class LuaStack {
   static_assert(sizeof(Reading) <= 128);
 
   struct Known {
-    const char* prototype;
-    const char* source;
-    int line;
+    Prototype prototype;
     fbleprof_block block;
   };
 
@@ -78,6 +77,7 @@ class LuaStack {
   int is_asking_;  // for how many samples
   bool has_unnamed_;
   Known known_[kKnown];
+  Places places_;
 };
 
 }  // namespace fbleprof::adapters
