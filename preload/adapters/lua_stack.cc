@@ -169,20 +169,35 @@ void name_function(const Debug& debug, const char* closure, Places& places) {
   fbleprof_block_rename(block, name.text());
 }
 
-// Gives the functions on a coroutine's stack the names by which they are called.
+// Gives the function of the call that `debug` describes the name by which it is called.
+template <typename Debug>
+void learn(lua_State* state, Debug& debug, Places& places) {
+  const int top = lua.gettop(state);
+  lua.getinfo(state, "nSf", &debug);
+  if (*debug.what == 'C') {
+    name_other_c_function(state, debug);
+  } else {
+    name_function(debug, static_cast<const char*>(lua.topointer(state, -1)), places);
+  }
+  lua.settop(state, top);
+}
+
+// The same for the newest and the oldest calls of a coroutine.
 template <typename Debug>
 void learn(lua_State* state, Places& places) {
   constexpr int kMostLevels = 256;
   Debug debug{};
-  for (int level = 0; level < kMostLevels && lua.getstack(state, level, &debug); ++level) {
-    const int top = lua.gettop(state);
-    lua.getinfo(state, "nSf", &debug);
-    if (*debug.what == 'C') {
-      name_other_c_function(state, debug);
-    } else {
-      name_function(debug, static_cast<const char*>(lua.topointer(state, -1)), places);
-    }
-    lua.settop(state, top);
+  int level = 0;
+  for (; level < kMostLevels && lua.getstack(state, level, &debug); ++level) {
+    learn(state, debug, places);
+  }
+  if (level < kMostLevels) return;
+  const void* const oldest_of_newest = debug.call_info;
+  const char* call = address(state) + base_of_state;
+  for (int i = 0; i < kMostLevels; ++i) {
+    if (!peek(call + offsetof(RawCall, next), &call) || call == oldest_of_newest) return;
+    debug.call_info = const_cast<char*>(call);
+    learn(state, debug, places);
   }
 }
 
@@ -285,21 +300,6 @@ void LuaStack::find_chain() {
   }
 }
 
-// Reads only the two ends of a very deep stack. Notes the oldest calls; false: no calls lie between
-// them and the call that was reached.
-bool LuaStack::skip_middle(Reading& reading) {
-  reading.is_at_oldest = true;
-  reading.oldest_left = 0;
-  const char* call = chain_[reading.coroutine] + base_of_state;
-  while (reading.oldest_left < kMostOldest) {
-    const char* next = nullptr;
-    if (!peek(call + offsetof(RawCall, next), &next) || !next) return true;
-    if (next == reading.call) return false;
-    oldest_[reading.oldest_left++] = call = next;
-  }
-  return true;
-}
-
 // Moves on to the next call, newest first, also to that of the coroutine that waits for this one.
 bool LuaStack::next_call(Reading& reading) {
   for (;;) {
@@ -344,6 +344,10 @@ bool LuaStack::describe(const char* call, int coroutine, fbleprof_frame* frame) 
   if (!peek(call, &raw) || !peek(raw.function, &function)) return false;
   const std::uint8_t kind = function.kind & kKindBits;
   frame->goes_on = 1;
+  frame->place[0] = reinterpret_cast<std::uint64_t>(call);
+  frame->value[0] = reinterpret_cast<std::uint64_t>(raw.function);
+  frame->place[1] = reinterpret_cast<std::uint64_t>(raw.function);
+  frame->value[1] = reinterpret_cast<std::uint64_t>(function.value);
   if (kind == kLuaFunction) {
     frame->block = block_of(function.value);
     frame->goes_on = coroutine == 0 ? !layout_of_calls().is_fresh(address(&raw))
@@ -386,8 +390,7 @@ void LuaStack::learn_names(lua_State* state) {
 }
 
 int LuaStack::read(void* state, fbleprof_frame* frame) {
-  // Sampling a thread takes less than 2 % of a period of a millisecond.
-  constexpr std::uint32_t kMostNewest = 256;
+  constexpr std::uint32_t kMostCalls = 1 << 20;  // a list may lead back to itself
   auto& reading = *static_cast<Reading*>(state);
   if (!reading.has_begun) {
     reading.has_begun = true;
@@ -396,27 +399,12 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     if (chain_count_ == 0) return 0;
     reading.coroutine = chain_count_;
   }
-  if (reading.is_at_oldest) {
-    if (reading.oldest_left != 0)
-      return describe(oldest_[--reading.oldest_left], reading.coroutine, frame);
-    reading.is_at_oldest = false;
-    reading.call = nullptr;
-    reading.frames = 0;
-  }
   // The machine stack shows that a C function called by the program itself comes next.
   if (!next_call(reading) || is_programs_own(reading)) {
     if (has_unnamed_) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
     return 0;
   }
-  if (++reading.frames <= kMostNewest) return describe(reading.call, reading.coroutine, frame);
-  if (!skip_middle(reading)) return describe(reading.call, reading.coroutine, frame);
-  *frame = {};
-  constexpr fbleprof_source kLeftOut = {"[deep recursion: frames left out]", nullptr, 0, 0, "Lua"};
-  constexpr std::uint64_t kKey = 0xf8a3e5;
-  frame->block = fbleprof_block_of_key(kKey);
-  if (frame->block == 0) frame->block = fbleprof_block_with_key(kKey, &kLeftOut);
-  frame->goes_on = 1;
-  return 1;
+  return ++reading.frames <= kMostCalls && describe(reading.call, reading.coroutine, frame);
 }
 
 }  // namespace fbleprof::adapters

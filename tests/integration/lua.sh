@@ -110,6 +110,11 @@ for lua in lua5.2 lua5.3 lua5.4; do
   near "in a coroutine" "$(dominated produce)" 40 15
   least=$(dominated work)
   near "all the work" "$least" 98 4
+  begin "a deep recursion, $lua"
+  samples
+  same $lua "$scripts/deep.lua"
+  path_is_there "main chunk,start,down,down,work"
+  near "the time whose path is complete" "$(dominated start)" 98 4
   for script in calls coroutines hooks exits; do
     begin "sampled $script, $lua"
     samples
