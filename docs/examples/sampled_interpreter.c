@@ -89,6 +89,10 @@ static int read_frame(void* state, fbleprof_frame* out) {
   if (!reading->has_begun) reading->next = newest;
   reading->has_begun = 1;
   if (!reading->next || !fbleprof_peek(reading->next, &frame, sizeof frame)) return 0;
+  out->place[0] = (uint64_t)(uintptr_t)&reading->next->function;
+  out->value[0] = (uint64_t)(uintptr_t)frame.function;
+  out->place[1] = (uint64_t)(uintptr_t)&reading->next->caller;
+  out->value[1] = (uint64_t)(uintptr_t)frame.caller;
   reading->next = frame.caller;
   /* Functions of this interpreter are never freed, so their addresses are good keys. */
   key = (uint64_t)(uintptr_t)frame.function;

@@ -15,6 +15,7 @@ using signal_safe::session;
 static_assert(sizeof(fbleprof_frame) == sizeof(RuntimeFrame));
 static_assert(offsetof(fbleprof_frame, block) == offsetof(RuntimeFrame, block));
 static_assert(offsetof(fbleprof_frame, mark) == offsetof(RuntimeFrame, mark));
+static_assert(offsetof(fbleprof_frame, value) == offsetof(RuntimeFrame, value));
 
 int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*)) {
   if (!capture::is_profiling()) return -1;

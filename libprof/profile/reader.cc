@@ -273,6 +273,11 @@ class Reader {
     if (const std::string_view special = special_name(key.kind); !special.empty()) {
       key.name = strings_.intern(special);
     }
+    // The address of [truncated] itself is its kind.
+    if (key.kind == FunctionKind::kTruncated &&
+        record.address > static_cast<std::uint64_t>(key.kind)) {
+      key.name = strings_.intern(fmt::format("[about {} frames left out]", record.address));
+    }
     function_index_.insert(ref, functions_table_.add(key).index());
   }
 

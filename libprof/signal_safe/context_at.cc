@@ -59,11 +59,12 @@ struct Path {
 };
 
 // The ground under the walked frames, if another walk can recognize it.
-Ground ground_of(const ThreadState& thread, const Place& place) {
+Ground ground_of(const ThreadState& thread, const Place& place, const RuntimeWalk& scripts) {
   if (place.stack != &thread.main_stack || is_entry_of_block(place.entry)) return {};
   return {place.entry,        place.entry->frame,
           place.entry->word,  node_of(thread, place),
-          thread.tree.root(), thread.session->code_map.epoch()};
+          thread.tree.root(), thread.session->code_map.epoch(),
+          scripts.is_active()};
 }
 
 // The other rules would make a context of each frame.
@@ -71,30 +72,47 @@ bool may_be_deep(const ThreadState& thread) {
   return thread.session->options.compaction == format::Compaction::kPair;
 }
 
-// Adds the function of a script to the walked frames; false if there is no more room.
-bool add_script_frame(ThreadState& thread, std::uint32_t block) {
+// Whether the walk goes on after a frame.
+enum class Then { kGoOn, kMet, kFull };
+
+// Adds the function of a script to the walked frames, and compares it with the last walk's.
+Then add_script_frame(ThreadState& thread, const Place& place, const RuntimeWalk& scripts) {
   Session& session = *thread.session;
-  const Ref function = session.function_of_block(block);
-  WalkedFrame* frame = thread.known.next(session.pages, may_be_deep(thread));
-  if (frame) *frame = {0, 0, 0, function, 0};
-  return frame != nullptr;
+  const RuntimeFrame& taken = scripts.taken();
+  KnownStack& known = thread.known;
+  WalkedFrame* frame = known.next(session.pages, may_be_deep(thread));
+  if (!frame) return Then::kFull;
+  const Ref function = session.function_of_block(taken.block);
+  *frame = taken.place[0] != 0 ? WalkedFrame::of_script(taken.place, taken.value, function)
+                               : WalkedFrame{0, 0, 0, function, 0};
+  return known.has_met(ground_of(thread, place, scripts)) ? Then::kMet : Then::kGoOn;
 }
 
 // Adds the functions of scripts that the walk's current frame runs.
-bool add_script_frames(ThreadState& thread, RuntimeWalk& scripts, const StackWalk& walk) {
+Then add_script_frames(ThreadState& thread, const Place& place, RuntimeWalk& scripts,
+                       const StackWalk& walk) {
   scripts.visit(walk.code_address(), walk.state().sp, walk.return_slot());
-  while (const std::uint32_t block = scripts.next_block()) {
-    if (!add_script_frame(thread, block)) return false;
+  Then then = Then::kGoOn;
+  while (then == Then::kGoOn && scripts.next_block() != 0) {
+    then = add_script_frame(thread, place, scripts);
   }
-  return true;
+  return then;
 }
 
 // Adds the script functions whose machine frame the walk did not meet.
-bool add_other_script_frames(ThreadState& thread, RuntimeWalk& scripts) {
-  while (const std::uint32_t block = scripts.rest()) {
-    if (!add_script_frame(thread, block)) return false;
+Then add_other_script_frames(ThreadState& thread, const Place& place, RuntimeWalk& scripts) {
+  Then then = Then::kGoOn;
+  while (then == Then::kGoOn && scripts.rest() != 0) {
+    then = add_script_frame(thread, place, scripts);
   }
-  return true;
+  return then;
+}
+
+// Ends a path at a frame after which the walk does not go on.
+bool ends(Path& path, Then then) {
+  path.is_known = path.is_known && then != Then::kFull;
+  path.has_met = then == Then::kMet;
+  return then != Then::kGoOn;
 }
 
 // Walks from the innermost frame to that of the newest live entry, which it leaves in `place`.
@@ -131,8 +149,10 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
         return path;
       }
     }
-    const bool is_full = scripts.is_active() && !add_script_frames(thread, scripts, walk);
-    WalkedFrame* frame = is_full ? nullptr : known.next(session.pages, is_deep);
+    if (scripts.is_active() && ends(path, add_script_frames(thread, place, scripts, walk))) {
+      return path;
+    }
+    WalkedFrame* frame = known.next(session.pages, is_deep);
     if (!frame) {
       path.is_known = false;
       return path;
@@ -140,13 +160,13 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     *frame = {is_on_stack ? walk.pc_slot() : 0, walk.state().pc, walk.needed_fp(), function, 0};
     const bool is_block = is_entry_of_block(place.entry);
     const bool is_hidden = scripts.hides() || (is_block && scripts.is_loop(walk.code_address()));
-    if (is_hidden && !session.options.runtime_frames) *frame = {};
+    const bool is_shown = !is_hidden || session.options.runtime_frames;
+    if (!is_shown) known.drop();
     if ((is_block || (is_green && is_gate(place.entry))) && function != 0 &&
         code.is_entering(function)) {
       return path;
     }
-    // Where scripts run, machine frames do not show everything.
-    if (!scripts.is_active() && known.has_met(ground_of(thread, place))) {
+    if (is_shown && known.has_met(ground_of(thread, place, scripts))) {
       path.has_met = true;
       return path;
     }
@@ -156,8 +176,20 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
       break;
     }
   }
-  if (!add_other_script_frames(thread, scripts)) path.is_known = false;
+  ends(path, add_other_script_frames(thread, place, scripts));
   return path;
+}
+
+// About how many frames a walk left out between the frames that it saw, which end at `end`, and the
+// oldest ones: a power of two, so that the tree stays bounded. 0: unknown.
+std::uint64_t frames_left_out(KnownStack& known, std::uint64_t begin, std::uint64_t end) {
+  const WalkedFrame& older = known.older();
+  if (older.is_script() || older.slot <= end || end <= begin) return 0;
+  const std::uint64_t frames = (older.slot - end) * known.walked() / (end - begin);
+  std::uint64_t rounded = 64;
+  if (frames < rounded) return 0;
+  while (rounded <= frames / 2) rounded *= 2;
+  return rounded;
 }
 
 // The innermost frame of a function that has a hook, but no entry: it is about to run its hook, has
@@ -204,30 +236,31 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
     if (function != 0)
       context = tree.enter(guard, context, function, site, format::kEdgeSampled).to;
   };
-  const Ground ground = ground_of(thread, place);
+  const Ground ground = ground_of(thread, place, scripts);
   const std::uint32_t frames = known.walked(), innermost_hooked = innermost_hooked_frame(thread);
   // Known contexts are sampled, and those above a hooked frame do not count.
   const bool has_hooked = innermost_hooked != frames;
   std::uint64_t site = path.site_in_entry;
+  std::uint64_t left_out = 0;
   if (path.is_known ? path.has_met : known.confirms_oldest(ground, walk.state().sp)) {
-    site = known.older().pc;
+    if (!path.is_known) left_out = frames_left_out(known, at.sp, walk.state().sp);
+    site = known.older().site();
     if (!has_hooked) context = known.older().context;
   }
   if (!path.is_known) {
     step(session.truncated, 0);
+    if (left_out != 0) {
+      step(session.code_map.function_with_key(left_out, format::FunctionKind::kTruncated), 0);
+    }
     site = 0;
   }
   for (std::uint32_t i = frames; i-- > 0;) {
     WalkedFrame& frame = known.walked(i);
     if (i <= innermost_hooked || has_hook(thread, frame.function)) step(frame.function, site);
     frame.context = context;
-    site = frame.pc;
+    site = frame.site();
   }
-  if (scripts.is_active()) {
-    known.forget();
-  } else if (path.is_known && !has_hooked && ground.entry) {
-    known.remember(ground);
-  }
+  if (path.is_known && !has_hooked && ground.entry) known.remember(ground);
   return context;
 }
 

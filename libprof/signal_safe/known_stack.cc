@@ -1,5 +1,7 @@
 #include "signal_safe/known_stack.h"
 
+#include "signal_safe/peek.h"
+
 namespace fbleprof::signal_safe {
 
 namespace {
@@ -8,10 +10,29 @@ std::uint64_t word_at(std::uint64_t address) {
   return *reinterpret_cast<const volatile std::uint64_t*>(address);
 }
 
+constexpr std::uint64_t kScript = std::uint64_t{1} << 63;
+
+std::uint64_t digest(std::uint64_t first, std::uint64_t second) {
+  return (first * 0x9e3779b97f4a7c15u ^ second) | kScript;
+}
+
 }  // namespace
 
+WalkedFrame WalkedFrame::of_script(const std::uint64_t* places, const std::uint64_t* values,
+                                   format::Ref function) {
+  return {places[0], digest(values[0], values[1]), places[1], function, 0};
+}
+
+bool WalkedFrame::is_there() const {
+  if (!is_script()) return word_at(slot) == pc;
+  std::uint64_t first, second;
+  return peek(reinterpret_cast<const void*>(slot), &first, sizeof first) &&
+         peek(reinterpret_cast<const void*>(fp), &second, sizeof second) &&
+         digest(first, second) == pc;
+}
+
 void KnownStack::begin(std::uint64_t now_ns) {
-  walked_count_ = kept_ = in_a_row_ = 0;
+  walked_count_ = steps_ = kept_ = in_a_row_ = 0;
   expected_ = kNone;
   ++walks_;
   is_whole_ = false;
@@ -23,8 +44,9 @@ void KnownStack::begin(std::uint64_t now_ns) {
 
 bool KnownStack::make_deep(Pages& pages) {
   if (!may_deepen_) return false;
+  constexpr std::uint64_t kFrames = std::uint64_t{2} * kDeepestFrames;
   auto* frames = static_cast<WalkedFrame*>(
-      pages.take(std::uint64_t{2} * kDeepestFrames * sizeof(WalkedFrame)));
+      pages.take(kFrames * (sizeof(WalkedFrame) + sizeof(std::uint32_t))));
   // Try once: a program without spare address space must not be asked at each sample.
   may_deepen_ = false;
   if (!frames) return false;
@@ -33,38 +55,52 @@ bool KnownStack::make_deep(Pages& pages) {
     frames[kDeepestFrames + i] = shallow_known_[i];
   }
   deep_ = frames;
+  deep_index_ = reinterpret_cast<std::uint32_t*>(frames + kFrames);
+  for (std::uint32_t i = 0; i < known_count_; ++i) note(i);
   return true;
 }
 
 WalkedFrame* KnownStack::next(Pages& pages, bool is_deep) {
-  if (walked_count_ >= kMaxFrames) {
-    if (!is_deep || budget_ == 0 || walked_count_ == kDeepestFrames) return nullptr;
-    if (!deep_ && !make_deep(pages)) return nullptr;
+  if (steps_ >= kMaxFrames) {
+    if (!is_deep || walked_count_ == kDeepestFrames) return nullptr;
+    if (steps_ == kMaxFrames && budget_ < least_budget_) return nullptr;
+    if (budget_ == 0) {
+      const std::uint64_t wanted = std::uint64_t{2} * (steps_ - kMaxFrames);
+      least_budget_ = wanted < kDeepestFrames ? wanted : kDeepestFrames;
+      return nullptr;
+    }
+    if (walked_count_ >= kMaxFrames && !deep_ && !make_deep(pages)) return nullptr;
     --budget_;
   }
+  ++steps_;
   return &walked_frames()[walked_count_++];
 }
 
-// The known frame with this slot. Slots fall from the oldest frame to the newest.
-std::uint32_t KnownStack::find(std::uint64_t slot) const {
-  const WalkedFrame* known = known_frames();
-  std::uint32_t low = 0, high = known_count_;
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    if (known[middle].slot > slot) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < known_count_ && known[low].slot == slot ? low : kNone;
+std::uint32_t& KnownStack::index_of(std::uint64_t slot) {
+  const std::uint32_t mask = 2 * (deep_ ? kDeepestFrames : kMaxFrames) - 1;
+  std::uint32_t* index = deep_ ? deep_index_ : shallow_index_;
+  return index[static_cast<std::uint32_t>(slot * 0x9e3779b97f4a7c15u >> 40) & mask];
+}
+
+// The known frame with this slot; kNone also if its entry in the index had to go.
+std::uint32_t KnownStack::find(std::uint64_t slot) {
+  const std::uint32_t found = index_of(slot);
+  return found < known_count_ && known_frames()[found].slot == slot ? found : kNone;
+}
+
+// Enters a new known frame into the index. An older frame keeps its entry: it will be there longer.
+void KnownStack::note(std::uint32_t known) {
+  const std::uint64_t slot = known_frames()[known].slot;
+  std::uint32_t& entry = index_of(slot);
+  const bool is_taken = entry < known && &index_of(known_frames()[entry].slot) == &entry;
+  if (!is_taken) entry = known;
 }
 
 // The oldest frame from `begin` to `end` whose return address is another one; `end` if there is
 // none.
 std::uint32_t KnownStack::first_changed(std::uint32_t begin, std::uint32_t end) const {
   const WalkedFrame* known = known_frames();
-  while (begin < end && word_at(known[begin].slot) == known[begin].pc) ++begin;
+  while (begin < end && known[begin].is_there()) ++begin;
   return begin;
 }
 
@@ -109,8 +145,8 @@ bool KnownStack::confirms_oldest(const Ground& ground, std::uint64_t sp) {
   if (known_count_ == 0 || !(ground == ground_)) return false;
   std::uint32_t count = 0;
   const WalkedFrame* known = known_frames();
-  while (count < known_count_ && count < kCheckedAtAnEnd && known[count].slot > sp &&
-         word_at(known[count].slot) == known[count].pc) {
+  while (count < known_count_ && count < kCheckedAtAnEnd &&
+         (known[count].is_script() || known[count].slot > sp) && known[count].is_there()) {
     ++count;
   }
   kept_ = count;
@@ -125,12 +161,14 @@ void KnownStack::remember(const Ground& ground) {
   std::uint32_t count = kept_, i = walked_count_;
   for (; i > first && count < limit; --i) {
     const WalkedFrame& frame = walked(i - 1);
-    if (frame.slot == 0 || (count != 0 && frame.slot >= known[count - 1].slot)) break;
-    known[count++] = frame;
+    if (frame.slot == 0) break;
+    known[count] = frame;
+    note(count++);
   }
-  is_whole_ = i == first;
+  is_whole_ = i == first && !ground.has_scripts;
   known_count_ = count;
   ground_ = ground;
+  least_budget_ = 0;
 }
 
 }  // namespace fbleprof::signal_safe

@@ -8,7 +8,12 @@
 // than the program. A change in the middle alone is then seen some samples late.
 //
 // A walk beyond kMaxFrames takes from a budget of 2 % of the thread's time. When the budget is used
-// up, both ends are kept: the newest frames, and the oldest ones that the check confirms.
+// up, both ends are kept: the newest frames, and the oldest ones that the check confirms. The next
+// such walk waits until the budget is twice as large, so that a deep stack is walked to its end
+// after some samples.
+//
+// Functions of scripts are frames, too. Their runtime names two words of its memory that tell
+// whether the function is still on the stack (fbleprof_frame).
 //
 // All functions: the thread itself, in a hook or in the handler; no lock; bounded as above.
 #pragma once
@@ -31,6 +36,15 @@ struct WalkedFrame {
   std::uint64_t fp;      // if its size depends on it; else 0
   format::Ref function;  // or 0
   format::Ref context;   // its node, once the path is known
+
+  // A function of a script: `slot` and `fp` are the addresses of the runtime's words, and `pc` is
+  // made of their values.
+  static WalkedFrame of_script(const std::uint64_t* places, const std::uint64_t* values,
+                               format::Ref function);
+  bool is_script() const { return pc >> 63 != 0; }
+  std::uint64_t site() const { return is_script() ? 0 : pc; }
+  // Whether the frame is still where it was. Reads `slot`, which must not be 0.
+  bool is_there() const;
 };
 
 // The ground under the frames of a walk: the end of the walk, and the tree of its contexts.
@@ -38,7 +52,8 @@ struct Ground {
   const void* entry = nullptr;  // of the shadow stack; null: none to recognize
   std::uint64_t frame = 0, word = 0;
   format::Ref context = 0, root = 0;
-  std::uint32_t epoch = 0;  // of the code map
+  std::uint32_t epoch = 0;   // of the code map
+  bool has_scripts = false;  // a runtime's stack was read
   bool operator==(const Ground&) const = default;
 };
 
@@ -50,6 +65,8 @@ class KnownStack {
   // The place for the next frame of the walk; null: the walk ends here. `is_deep`: whether there
   // may be more than kMaxFrames. Frames are numbered from the innermost.
   WalkedFrame* next(Pages& pages, bool is_deep);
+  // Takes the newest walked frame back: the tree does not show it.
+  void drop() { --walked_count_; }
   std::uint32_t walked() const { return walked_count_; }
   WalkedFrame& walked(std::uint32_t i) { return walked_frames()[i]; }
 
@@ -70,7 +87,6 @@ class KnownStack {
   bool is_whole() const { return is_whole_; }
   std::uint32_t frames() const { return known_count_; }
   const WalkedFrame& frame(std::uint32_t i) const { return known_frames()[known_count_ - 1 - i]; }
-  void forget() { known_count_ = 0; }
 
  private:
   static constexpr std::uint32_t kSameInARow = 8;
@@ -85,7 +101,9 @@ class KnownStack {
     return deep_ ? deep_ + kDeepestFrames : shallow_known_;
   }
   bool make_deep(Pages& pages);
-  std::uint32_t find(std::uint64_t slot) const;
+  std::uint32_t find(std::uint64_t slot);
+  std::uint32_t& index_of(std::uint64_t slot);
+  void note(std::uint32_t known);
   std::uint32_t first_changed(std::uint32_t begin, std::uint32_t end) const;
   std::uint32_t first_changed(std::uint32_t count);
 
@@ -95,12 +113,17 @@ class KnownStack {
   Ground ground_;
   std::uint32_t known_count_ = 0;  // the oldest comes first
   std::uint32_t walked_count_ = 0;
+  std::uint32_t steps_ = 0;  // of this walk, those to dropped frames included
   std::uint32_t kept_ = 0;
   std::uint32_t walks_ = 0;
   bool is_whole_ = false;
   std::uint32_t expected_ = kNone, in_a_row_ = 0;  // the known frame that the next one should be
   std::uint32_t check_from_ = 0;                   // of those between
   std::uint64_t budget_ = kDeepestFrames, paid_until_ns_ = 0;
+  std::uint64_t least_budget_ = 0;  // for a walk beyond kMaxFrames
+  // Known frames by the hash of their slots. An entry may be out of date.
+  std::uint32_t* deep_index_ = nullptr;
+  std::uint32_t shallow_index_[2 * kMaxFrames];
   WalkedFrame shallow_known_[kMaxFrames];
   WalkedFrame shallow_walked_[kMaxFrames];
 };

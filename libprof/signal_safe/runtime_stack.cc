@@ -38,11 +38,11 @@ void RuntimeWalk::read_next(One& one) {
 }
 
 std::uint32_t RuntimeWalk::take(One& one) {
-  const std::uint32_t block = one.frame.block;
+  taken_ = one.frame;
   if (one.frame.mark == 0 && one.frame.goes_on == 0) one.is_open = false;
   one.has_taken = true;
   read_next(one);
-  return block;
+  return taken_.block;
 }
 
 void RuntimeWalk::visit(std::uint64_t pc, std::uint64_t low, std::uint64_t high) {

@@ -25,7 +25,8 @@ namespace fbleprof::signal_safe {
 struct RuntimeFrame {
   std::uint32_t block;  // 0: do not show it
   std::uint32_t goes_on;
-  std::uint64_t mark;  // 0: none
+  std::uint64_t mark;                // 0: none
+  std::uint64_t place[2], value[2];  // words that tell whether it is still there; 0: none
 };
 inline constexpr int kReaderWords = 16;
 using ReadRuntimeFrame = int (*)(void* state, RuntimeFrame* frame);
@@ -59,6 +60,8 @@ class RuntimeWalk {
   void visit(std::uint64_t pc, std::uint64_t low, std::uint64_t high);
   // The block of the next script function that the visited frame runs, newest first; 0 at the end.
   std::uint32_t next_block();
+  // What the reader said of the last one.
+  const RuntimeFrame& taken() const { return taken_; }
   // Whether the tree leaves out the visited frame.
   bool hides() const;
   // Whether the code is that of a loop. Where a runtime reports its calls, a loop counts as a
@@ -82,6 +85,7 @@ class RuntimeWalk {
   std::uint32_t take(One& one);
 
   One all_[Runtimes::kMost];
+  RuntimeFrame taken_{};
   std::uint32_t count_ = 0;
   bool is_active_ = false;
   std::uint64_t pc_ = 0, low_ = 0, high_ = 0;

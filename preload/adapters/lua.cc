@@ -189,12 +189,16 @@ void note_end(lua_State* main) {
   lua.settop(main, top);
 }
 
-void start_sampling(lua_State* main) {
+// Tells the recorder where Lua's loop is. False: Lua is not as expected.
+bool knows_loop(lua_State* main) {
   static const void* loop = nullptr;
-  Thread* thread = adapters::thread();
-  if (!thread) return;
   if (!loop && (loop = find_loop(main)) != nullptr) fbleprof_read_stack(loop, read_stack);
-  if (!loop) return;
+  return loop != nullptr;
+}
+
+void start_sampling(lua_State* main) {
+  Thread* thread = adapters::thread();
+  if (!thread || !knows_loop(main)) return;
   name_c_functions(main);
   note_end(main);
   thread->stack.ask_by(ask);
@@ -209,6 +213,7 @@ void start(lua_State* main) {
   Thread* thread = adapters::thread();
   Coroutine* coroutine = thread ? thread->coroutines.switch_to(main, true) : nullptr;
   if (!coroutine) return;
+  knows_loop(main);  // the time in the loop is that of the script's functions
   coroutine->end_above(nullptr);
   coroutine->hook = nullptr;
   coroutine->hook_mask = coroutine->hook_count = 0;

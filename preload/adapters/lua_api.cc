@@ -16,7 +16,8 @@ bool is_ours(void* function) {
          ours.dli_fbase == found.dli_fbase;
 }
 
-constexpr Layout kLayoutOf52{104, 72}, kLayoutOf53{40, 104}, kLayoutOf54{44, 112};
+constexpr Layout kLayoutOf52{104, 72, 84, 88, 16, 24}, kLayoutOf53{40, 104, 20, 24, 48, 56},
+    kLayoutOf54{44, 112, 20, 24, 56, 64};
 
 // Recognizes versions by the functions that each added.
 int version_of(const void* near) {

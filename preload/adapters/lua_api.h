@@ -61,6 +61,7 @@ inline constexpr std::size_t kPrototypeOfClosure = 24, kCodeOfCClosure = 24;
 // Where Lua keeps the fields of a function's prototype that the adapter needs.
 struct Layout {
   std::size_t line_defined, source;
+  std::size_t constant_count, code_count, constants, code;
 };
 
 struct LuaApi {

@@ -122,10 +122,13 @@ std::uint32_t LuaFunctions::learn(lua_State* state, Debug* debug, const StackSlo
   const std::uint64_t block_key =
       is_lua ? key_of_code(state, *debug) : reinterpret_cast<std::uint64_t>(key);
   std::uint32_t block = fbleprof_block_of_key(block_key);
+  if (is_main || !has_name) name_by_place(*debug, is_main, name);
+  if (is_lua && !is_main) {
+    add_number(name, places_.number_of(name.text(), debug->source, debug->line_defined, block_key));
+  }
   if (block == 0) {
     Text file;
     file_of(*debug, file);
-    if (!has_name || is_main) name_by_place(*debug, is_main, name);
     const fbleprof_source source = {
         name.text(), is_lua ? file.text() : nullptr,
         debug->line_defined > 0 ? static_cast<std::uint32_t>(debug->line_defined) : 0, 0, "Lua"};

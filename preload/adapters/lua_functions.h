@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "adapters/lua_api.h"
+#include "adapters/lua_prototypes.h"
 
 namespace fbleprof::adapters {
 
@@ -41,6 +42,7 @@ class LuaFunctions {
   Known* known_ = nullptr;
   std::uint32_t capacity_ = 0, used_ = 0;
   bool is_wrong_ = false;
+  Places places_;
 };
 
 extern template std::uint32_t LuaFunctions::block_of(lua_State*, DebugOf52*, const CallInfo*);

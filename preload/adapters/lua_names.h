@@ -47,6 +47,11 @@ void name_by_place(const Debug& debug, bool is_main, Text& name) {
   }
 }
 
+// Tells the functions apart that begin on one line: "f (2)".
+inline void add_number(Text& name, int number) {
+  if (number > 1) name.add(" (").add(number).add(")");
+}
+
 // "@script.lua" is a file; other sources are texts, represented by their beginning.
 template <typename Debug>
 void file_of(const Debug& debug, Text& file) {

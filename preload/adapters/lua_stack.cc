@@ -18,7 +18,6 @@ struct RawCall {
 constexpr std::size_t kCallOfState = 32, kGlobalOfState = 24;
 constexpr std::size_t kMostOfState = 512;
 constexpr std::size_t kUpvalueOfCClosure = 32;
-constexpr std::size_t kBytesOfString = 24;
 constexpr std::uint8_t kThreadKind = 8;
 constexpr std::uint8_t kKindOfObject = 8;  // byte of every collectable object
 
@@ -106,39 +105,6 @@ const char* read_line(lua_State*, void* line, std::size_t* size) {
 
 // -- Names --
 
-constexpr std::size_t kMostSource = 1024;
-
-// A source ("@script.lua", or a text), cut to the available room.
-struct Source {
-  char bytes[kMostSource];
-
-  // False: there is no string at that address.
-  bool read(const char* string) {
-    std::size_t done = 0;
-    while (done < sizeof bytes - 8) {
-      if (!fbleprof_peek(string + kBytesOfString + done, bytes + done, 8)) break;
-      const void* end = memchr(bytes + done, 0, 8);
-      if (end) return true;
-      done += 8;
-    }
-    bytes[done] = 0;
-    return done != 0;
-  }
-  void take(const char* source) {
-    const std::size_t size = strnlen(source, sizeof bytes - 8);
-    memcpy(bytes, source, size);
-    bytes[size] = 0;
-  }
-};
-
-std::uint64_t key_of(const char* source, int line) {
-  std::uint64_t hash = 0xcbf29ce484222325 + static_cast<std::uint64_t>(line);
-  for (; *source; ++source) {
-    hash = (hash ^ static_cast<unsigned char>(*source)) * 0x100000001b3;
-  }
-  return hash >> 8 | 1;
-}
-
 // Adds Lua's own short form of a source.
 void add_source(Text& text, const char* source) {
   if (*source == '@' || *source == '=') {
@@ -153,9 +119,7 @@ void add_source(Text& text, const char* source) {
   text.add("\"]");
 }
 
-fbleprof_block find_or_add(const char* source, int line) {
-  const std::uint64_t key = key_of(source, line);
-  if (const fbleprof_block known = fbleprof_block_of_key(key)) return known;
+fbleprof_block add_function(const char* source, int line, std::uint64_t key, Places& places) {
   Text name, file;
   if (line == 0) {
     name.add("main chunk");
@@ -163,6 +127,7 @@ fbleprof_block find_or_add(const char* source, int line) {
     name.add("function <");
     add_source(name, source);
     name.add(":").add(line).add(">");
+    add_number(name, places.number_of(name.text(), source, line, key));
   }
   if (*source == '@') {
     add_path(file, source + 1);
@@ -189,24 +154,50 @@ void name_other_c_function(lua_State* state, const Debug& debug) {
   if (function) name_c_function(name.text(), function);
 }
 
-// The names by which the functions on a coroutine's stack are called.
 template <typename Debug>
-void learn(lua_State* state) {
+void name_function(const Debug& debug, const char* closure, Places& places) {
+  Text name;
+  Prototype prototype;
+  Source source;
+  if (!called_name(debug, name) || !prototype.read(closure) || !source.read(prototype.source)) {
+    return;
+  }
+  const std::uint64_t key = key_of(prototype, source);
+  const fbleprof_block block = fbleprof_block_of_key(key);
+  if (block == 0) return;
+  add_number(name, places.number_of(name.text(), source.bytes, prototype.line, key));
+  fbleprof_block_rename(block, name.text());
+}
+
+// Gives the function of the call that `debug` describes the name by which it is called.
+template <typename Debug>
+void learn(lua_State* state, Debug& debug, Places& places) {
+  const int top = lua.gettop(state);
+  lua.getinfo(state, "nSf", &debug);
+  if (*debug.what == 'C') {
+    name_other_c_function(state, debug);
+  } else {
+    name_function(debug, static_cast<const char*>(lua.topointer(state, -1)), places);
+  }
+  lua.settop(state, top);
+}
+
+// The same for the newest and the oldest calls of a coroutine.
+template <typename Debug>
+void learn(lua_State* state, Places& places) {
   constexpr int kMostLevels = 256;
   Debug debug{};
-  for (int level = 0; level < kMostLevels && lua.getstack(state, level, &debug); ++level) {
-    const int top = lua.gettop(state);
-    lua.getinfo(state, "nSf", &debug);
-    if (*debug.what == 'C') {
-      name_other_c_function(state, debug);
-    } else {
-      Source source;
-      source.take(debug.source);
-      const fbleprof_block block = fbleprof_block_of_key(key_of(source.bytes, debug.line_defined));
-      Text name;
-      if (block != 0 && called_name(debug, name)) fbleprof_block_rename(block, name.text());
-    }
-    lua.settop(state, top);
+  int level = 0;
+  for (; level < kMostLevels && lua.getstack(state, level, &debug); ++level) {
+    learn(state, debug, places);
+  }
+  if (level < kMostLevels) return;
+  const void* const oldest_of_newest = debug.call_info;
+  const char* call = address(state) + base_of_state;
+  for (int i = 0; i < kMostLevels; ++i) {
+    if (!peek(call + offsetof(RawCall, next), &call) || call == oldest_of_newest) return;
+    debug.call_info = const_cast<char*>(call);
+    learn(state, debug, places);
   }
 }
 
@@ -309,21 +300,6 @@ void LuaStack::find_chain() {
   }
 }
 
-// Reads only the two ends of a very deep stack. Notes the oldest calls; false: no calls lie between
-// them and the call that was reached.
-bool LuaStack::skip_middle(Reading& reading) {
-  reading.is_at_oldest = true;
-  reading.oldest_left = 0;
-  const char* call = chain_[reading.coroutine] + base_of_state;
-  while (reading.oldest_left < kMostOldest) {
-    const char* next = nullptr;
-    if (!peek(call + offsetof(RawCall, next), &next) || !next) return true;
-    if (next == reading.call) return false;
-    oldest_[reading.oldest_left++] = call = next;
-  }
-  return true;
-}
-
 // Moves on to the next call, newest first, also to that of the coroutine that waits for this one.
 bool LuaStack::next_call(Reading& reading) {
   for (;;) {
@@ -343,24 +319,20 @@ bool LuaStack::next_call(Reading& reading) {
 }
 
 fbleprof_block LuaStack::block_of(const char* closure) {
-  const char* prototype = nullptr;
-  const char* source = nullptr;
-  int line = 0;
-  if (!peek(closure + kPrototypeOfClosure, &prototype) ||
-      !peek(prototype + lua.layout.line_defined, &line) ||
-      !peek(prototype + lua.layout.source, &source) || !source) {
-    return 0;
+  Prototype prototype;
+  if (!prototype.read(closure)) return 0;
+  Known& known = known_[(reinterpret_cast<std::uintptr_t>(prototype.address) >> 4) % kKnown];
+  if (known.prototype == prototype) return known.block;
+  Source source;
+  if (!source.read(prototype.source)) return 0;
+  const std::uint64_t key = key_of(prototype, source);
+  fbleprof_block block = fbleprof_block_of_key(key);
+  if (block == 0) {
+    block = add_function(source.bytes, prototype.line, key, places_);
+    has_unnamed_ |= prototype.line != 0;
   }
-  Known& known = known_[(reinterpret_cast<std::uintptr_t>(prototype) >> 4) % kKnown];
-  if (known.prototype == prototype && known.source == source && known.line == line) {
-    return known.block;
-  }
-  Source text;
-  if (line < 0 || !text.read(source)) return 0;
-  const bool is_new = fbleprof_block_of_key(key_of(text.bytes, line)) == 0;
-  known = {prototype, source, line, find_or_add(text.bytes, line)};
-  has_unnamed_ |= is_new && line != 0;
-  return known.block;
+  known = {prototype, block};
+  return block;
 }
 
 // False: the call has ended. A resumed coroutine has one invocation of the loop for all of its
@@ -372,6 +344,10 @@ bool LuaStack::describe(const char* call, int coroutine, fbleprof_frame* frame) 
   if (!peek(call, &raw) || !peek(raw.function, &function)) return false;
   const std::uint8_t kind = function.kind & kKindBits;
   frame->goes_on = 1;
+  frame->place[0] = reinterpret_cast<std::uint64_t>(call);
+  frame->value[0] = reinterpret_cast<std::uint64_t>(raw.function);
+  frame->place[1] = reinterpret_cast<std::uint64_t>(raw.function);
+  frame->value[1] = reinterpret_cast<std::uint64_t>(function.value);
   if (kind == kLuaFunction) {
     frame->block = block_of(function.value);
     frame->goes_on = coroutine == 0 ? !layout_of_calls().is_fresh(address(&raw))
@@ -409,13 +385,12 @@ void LuaStack::learn_names(lua_State* state) {
   find_chain();
   for (int i = 0; i < chain_count_; ++i) {
     auto* one = reinterpret_cast<lua_State*>(const_cast<char*>(chain_[i]));
-    lua.version == 504 ? learn<DebugOf54>(one) : learn<DebugOf52>(one);
+    lua.version == 504 ? learn<DebugOf54>(one, places_) : learn<DebugOf52>(one, places_);
   }
 }
 
 int LuaStack::read(void* state, fbleprof_frame* frame) {
-  // Sampling a thread takes less than 2 % of a period of a millisecond.
-  constexpr std::uint32_t kMostNewest = 256;
+  constexpr std::uint32_t kMostCalls = 1 << 20;  // a list may lead back to itself
   auto& reading = *static_cast<Reading*>(state);
   if (!reading.has_begun) {
     reading.has_begun = true;
@@ -424,27 +399,12 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     if (chain_count_ == 0) return 0;
     reading.coroutine = chain_count_;
   }
-  if (reading.is_at_oldest) {
-    if (reading.oldest_left != 0)
-      return describe(oldest_[--reading.oldest_left], reading.coroutine, frame);
-    reading.is_at_oldest = false;
-    reading.call = nullptr;
-    reading.frames = 0;
-  }
   // The machine stack shows that a C function called by the program itself comes next.
   if (!next_call(reading) || is_programs_own(reading)) {
     if (has_unnamed_) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
     return 0;
   }
-  if (++reading.frames <= kMostNewest) return describe(reading.call, reading.coroutine, frame);
-  if (!skip_middle(reading)) return describe(reading.call, reading.coroutine, frame);
-  *frame = {};
-  constexpr fbleprof_source kLeftOut = {"[deep recursion: frames left out]", nullptr, 0, 0, "Lua"};
-  constexpr std::uint64_t kKey = 0xf8a3e5;
-  frame->block = fbleprof_block_of_key(kKey);
-  if (frame->block == 0) frame->block = fbleprof_block_with_key(kKey, &kLeftOut);
-  frame->goes_on = 1;
-  return 1;
+  return ++reading.frames <= kMostCalls && describe(reading.call, reading.coroutine, frame);
 }
 
 }  // namespace fbleprof::adapters

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "adapters/lua_api.h"
+#include "adapters/lua_prototypes.h"
 #include "adapters/recorder.h"
 
 namespace fbleprof::adapters {
@@ -41,22 +42,19 @@ class LuaStack {
   void learn_names(lua_State* state);
 
  private:
-  static constexpr int kMostMains = 8, kMostCoroutines = 64, kMostOldest = 256, kKnown = 512;
+  static constexpr int kMostMains = 8, kMostCoroutines = 64, kKnown = 512;
 
   // The reader's progress, in the recorder's memory, which is zeroed.
   struct Reading {
-    bool has_begun, is_at_oldest;
+    bool has_begun;
     int coroutine;  // of chain_
     std::uint32_t frames;
-    std::uint32_t oldest_left;  // of oldest_
     const char* call;
   };
   static_assert(sizeof(Reading) <= 128);
 
   struct Known {
-    const char* prototype;
-    const char* source;
-    int line;
+    Prototype prototype;
     fbleprof_block block;
   };
 
@@ -64,7 +62,6 @@ class LuaStack {
   const char* waits_for(const char* state);
   bool next_call(Reading& reading);
   bool is_programs_own(const Reading& reading) const;
-  bool skip_middle(Reading& reading);
   fbleprof_block block_of(const char* closure);
   bool describe(const char* call, int coroutine, fbleprof_frame* frame);
   void ask_for_names(char* running);
@@ -73,11 +70,11 @@ class LuaStack {
   int main_count_;
   const char* chain_[kMostCoroutines];  // from the main thread to the running coroutine
   int chain_count_;
-  const char* oldest_[kMostOldest];  // calls of one coroutine below those left out
   LuaHook ask_;
   int is_asking_;  // for how many samples
   bool has_unnamed_;
   Known known_[kKnown];
+  Places places_;
 };
 
 }  // namespace fbleprof::adapters

@@ -59,6 +59,15 @@ Address mark_of(Address frame) {
   return nullptr;
 }
 
+// The function of a frame and its caller tell whether it is still there.
+void describe_place(Address frame, Address head, fbleprof_frame* out) {
+  const int fields[] = {layout->code, layout->caller};
+  for (int i = 0; i < 2; ++i) {
+    out->place[i] = reinterpret_cast<uint64_t>(frame + fields[i]);
+    out->value[i] = at<uint64_t>(head, fields[i]);
+  }
+}
+
 bool begin(Reading& reading) {
   reading.has_begun = true;
   const auto thread = static_cast<Address>(python.this_thread());
@@ -96,6 +105,7 @@ int read_frame(void* state, fbleprof_frame* out) {
       continue;
     }
     if (!reading.frames.may_go_on(reading.frame)) return 0;
+    const Address frame = reading.frame;
     const bool enters = is_entry(head);
     const bool is_extra = enters && layout->is_entry_extra;
     reading.frame = at<Address>(head, layout->caller);
@@ -104,7 +114,10 @@ int read_frame(void* state, fbleprof_frame* out) {
     if (is_extra && !layout->has_cframes) reading.mark = mark_of(reading.frame);
     if (is_extra) continue;
     out->block = reading.block_of(at<Address>(head, layout->code));
-    if (out->block != 0) return 1;
+    if (out->block != 0) {
+      describe_place(frame, head, out);
+      return 1;
+    }
     // After an invalid frame there are no valid ones.
     reading.frame = nullptr;
   }

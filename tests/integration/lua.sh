@@ -71,6 +71,28 @@ else
   skip "liblua5.4-dev is not installed"
 fi
 
+# rows NAME: how many functions have that name; self NAME: the time of its own, in percent of all.
+rows() { "$REPORT" --self --all --format csv "$profile" 2>/dev/null | grep -c "^$1,"; }
+self() {
+  "$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+    awk -F, -v name="$1" 'NR > 1 { all += $2 } $1 == name { own = $2 } END { printf "%d", 100 * own / all }'
+}
+for lua in lua5.2 lua5.3 lua5.4; do
+  command -v $lua >/dev/null || continue
+  begin "functions of one line, $lua"
+  with_adapter
+  same $lua "$scripts/lines.lua"
+  check "the time in Lua's loop is that of sum" "$(self sum)" -gt 90
+  for function in short long what "what (2)"; do
+    check "$function is there once" "$(rows "$function")" = 1
+  done
+  settings=(LD_PRELOAD="$LIB:$adapter" FBLEPROF_RATE=5000)
+  profiled $lua "$scripts/lines.lua"
+  check "sampled short" "$(rows short)" = 1
+  check "sampled long" "$(rows long)" = 1
+  near "sampled long" "$(dominated long)" 66 20
+done
+
 # Sampled: nothing is installed in Lua.
 samples() { settings+=(LD_PRELOAD="$LIB:$adapter"); }
 path_is_there() { "$REPORT" --path "$1" "$profile" >/dev/null 2>&1 || fail "there is no path $1"; }
@@ -88,6 +110,11 @@ for lua in lua5.2 lua5.3 lua5.4; do
   near "in a coroutine" "$(dominated produce)" 40 15
   least=$(dominated work)
   near "all the work" "$least" 98 4
+  begin "a deep recursion, $lua"
+  samples
+  same $lua "$scripts/deep.lua"
+  path_is_there "main chunk,start,down,down,work"
+  near "the time whose path is complete" "$(dominated start)" 98 4
   for script in calls coroutines hooks exits; do
     begin "sampled $script, $lua"
     samples

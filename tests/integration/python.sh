@@ -38,6 +38,13 @@ profiled "$python" "$scripts/split.py" 20000
 "$REPORT" --edges --all --format csv "$profile" 2>/dev/null >"$dir/edges"
 grep -q '^_PyEval_EvalFrameDefault,<module>,' "$dir/edges" || fail "the loop is not shown"
 
+begin "a deep recursion"
+same "$python" "$scripts/deep.py" 50000
+verified "$profile"
+"$REPORT" --path 'start,down,down,*,work' "$profile" >/dev/null 2>&1 || fail "no path to work"
+truncated=$(dominated_by '[truncated]')
+check "paths are complete" "${truncated%.*}0" -lt 20
+
 begin "off"
 settings=(FBLEPROF_PYTHON=off)
 same "$python" "$scripts/split.py" 20000

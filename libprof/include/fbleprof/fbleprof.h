@@ -88,6 +88,11 @@ typedef struct fbleprof_frame {
   /* An address on the machine stack inside the frame of the interpreter's loop that runs the
    * function, for example the address of a variable of the loop; 0: unknown. */
   uint64_t mark;
+  /* Addresses of two words of the runtime's memory, and their values. As long as both are
+   * unchanged, the function is on the stack, above the same caller. The first address is that of no
+   * other function of the stack. With them, a deep stack is read only where it has changed. 0:
+   * none. */
+  uint64_t place[2], value[2];
 } fbleprof_frame;
 
 /* The table of functions that the library exports. New functions are added only at the end. */
