@@ -11,6 +11,7 @@
 #include "capture/modules.h"
 #include "capture/profile.h"
 #include "capture/text_memory.h"
+#include "plan/plan.h"
 #include "signal_safe/session.h"
 #include "signal_safe/unwind_table.h"
 
@@ -78,6 +79,17 @@ void remark_of(const Module& module, const char* before, const char* after) {
   remark(Text<600>{before}.add(path_of(module, path)).add(after).c_str());
 }
 
+// Whether a filter leaves out the function at `address`. Then the report says that it does.
+bool is_left_out(const ModuleImage& image, std::uint64_t address) {
+  if (!session.code_map.left_out().contains(address)) return false;
+  const signal_safe::CodeRange range = signal_safe::code_range_in(image.object(), address);
+  if (range.exact) {
+    session.code_map.note_refusal(range.start, range.size,
+                                  static_cast<std::uint8_t>(plan::Reason::kLeftOut));
+  }
+  return true;
+}
+
 // Makes sites of the found places, as far as they still hold NOPs. Returns how many.
 std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t entry) {
   std::uint32_t made = 0;
@@ -87,7 +99,7 @@ std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t
         image.segment_end(reinterpret_cast<std::uint64_t>(at), PF_X));
     std::uint64_t room = arch::room_for_site(at, end);
     if (room == 0) room = arch::room_in_sled(at, end);
-    if (session.code_map.left_out().contains(reinterpret_cast<std::uint64_t>(at))) continue;
+    if (is_left_out(image, reinterpret_cast<std::uint64_t>(at))) continue;
     if (room != 0 && arch::make_site(at, room, entry, is_on())) list.move(i, made++);
   }
   return made;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/tables.h"
 #include "format/left_out.h"
@@ -144,6 +145,19 @@ std::vector<Uncounted> uncounted_of(const Profile& profile,
   return found;
 }
 
+// Functions that a filter leaves out may have been entered.
+void drop_left_out(const Functions& functions, const std::vector<Uncounted>& uncounted,
+                   std::vector<Row>& rows) {
+  const auto place_of = [&](FunctionId function) {
+    return std::pair(functions.module[function.index()], functions.address[function.index()]);
+  };
+  std::set<std::pair<ModuleId, std::uint64_t>> left_out;
+  for (const Uncounted& each : uncounted) {
+    if (each.reason == plan::Reason::kLeftOut) left_out.insert(place_of(each.function));
+  }
+  std::erase_if(rows, [&](const Row& row) { return left_out.count(place_of(row.function)) != 0; });
+}
+
 std::vector<std::string> exact_lines(const Profile& profile,
                                      const std::vector<Uncounted>& uncounted) {
   std::vector<std::string> lines;
@@ -211,6 +225,7 @@ Result<Document> coverage(const Request& request) {
   document.held = held;
   document.measure = request.measure();
   const std::vector<Uncounted> uncounted = uncounted_of(profile, wanted);
+  drop_left_out(functions, uncounted, rows);
   std::vector<std::string> heads = counts_of(profile, rows);
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
   if (heads.empty()) {
