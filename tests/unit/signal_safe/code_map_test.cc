@@ -75,6 +75,32 @@ TEST(CodeMap, CodeThatComesBackKeepsItsFunctions) {
   EXPECT_EQ(modules, 1);
 }
 
+TEST(CodeMap, KeptAnswerEndsWhenCodeIsUnloaded) {
+  Recording recording;
+  auto& code = recording.session.code_map;
+  const std::uint64_t hook = recording.code.hook_of(70);
+  std::uint64_t kept = 0;
+  EXPECT_EQ(code.known_hook_of(hook, &kept), 0u);
+  const Ref function = code.hooked_function_at(hook);
+  EXPECT_EQ(code.known_hook_of(hook, &kept), function);
+  EXPECT_EQ(static_cast<Ref>(kept), function);
+  code.retire(module_of(recording, function), 1);
+  EXPECT_EQ(code.known_hook_of(hook, &kept), 0u);
+}
+
+TEST(CodeMap, CodeIsSurelyInAHookedFunctionWhileItIsLoaded) {
+  Recording recording;
+  auto& code = recording.session.code_map;
+  const std::uint64_t site = recording.code.site_in(70);
+  const Ref function = code.function_at(site);
+  EXPECT_FALSE(code.is_surely_in(function, site)) << "it has no hook yet";
+  EXPECT_EQ(code.hooked_function_at(recording.code.hook_of(70)), function);
+  EXPECT_TRUE(code.is_surely_in(function, site));
+  EXPECT_FALSE(code.is_surely_in(function, recording.code.site_in(71)));
+  code.retire(module_of(recording, function), 1);
+  EXPECT_FALSE(code.is_surely_in(function, site));
+}
+
 TEST(CodeMap, BlocksAreKnownByTheirNumber) {
   Recording recording;
   auto& code = recording.session.code_map;
