@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "report/text/escape.h"
 #include "report/views/annotated_parts.h"
@@ -23,8 +22,8 @@ namespace {
 class Targets {
  public:
   Targets(const Request& request, const std::vector<std::uint8_t>& matches)
-      : functions_(request.profile().functions()) {
-    for (const FunctionId f : request.profile().nodes().function) stands_.insert(f);
+      : functions_(request.profile().functions()), stands_(functions_.count()) {
+    for (const FunctionId f : request.profile().nodes().function) stands_[f.index()] = 1;
     std::map<ModuleId, std::vector<std::uint64_t>> sampled;
     for (std::size_t f = 0; f < functions_.count(); ++f) {
       if (matches[f] == 0 || !functions_.module[f]) continue;
@@ -52,7 +51,7 @@ class Targets {
         continue;
       }
       is_function[f] = 1;
-      any |= stands_.count(FunctionId(f)) != 0;
+      any |= stands_[f] != 0;
     }
     if (any) return is_function;
     // A part that the compiler split off is in the tree under its function.
@@ -87,7 +86,7 @@ class Targets {
   }
 
   const Functions& functions_;
-  std::set<FunctionId> stands_;
+  std::vector<std::uint8_t> stands_;  // by function: whether it is in the tree
   std::map<CodeRange, FunctionId> ranges_;
   std::map<std::pair<ModuleId, std::uint64_t>, FunctionId> name_at_;
 };
@@ -253,11 +252,12 @@ bool has_leaves(const Profile& profile) {
 Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size_t most) {
   const std::string& pattern = request.value;
   const Profile& profile = request.profile();
-  const std::vector<analysis::Charge> charges = analysis::charges(request.costs);
+  const bool leaves = has_leaves(profile);
+  std::vector<analysis::Charge> charges;
+  if (leaves) charges = analysis::charges(request.costs);
   AnnotatedFunctions result;
   // A pattern that matches many functions selects those with code of their own, if there are any.
   const auto matches = named_functions(request, pattern);
-  const bool leaves = has_leaves(profile);
   if (leaves && (!matches || transform::is_exact(pattern))) {
     result.functions = inlined_functions(request, charges);
   }
