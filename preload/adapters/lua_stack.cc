@@ -381,6 +381,7 @@ void LuaStack::ask_for_names(char* running) {
 void LuaStack::learn_names(lua_State* state) {
   if (lua.gethook(state) == ask_) lua.sethook(state, nullptr, 0, 0);
   is_asking_ = 0;
+  has_unnamed_ = false;
   name_c_functions(state);
   find_chain();
   for (int i = 0; i < chain_count_; ++i) {
@@ -394,7 +395,6 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
   auto& reading = *static_cast<Reading*>(state);
   if (!reading.has_begun) {
     reading.has_begun = true;
-    has_unnamed_ = false;
     find_chain();
     if (chain_count_ == 0) return 0;
     reading.coroutine = chain_count_;

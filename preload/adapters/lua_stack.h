@@ -71,8 +71,8 @@ class LuaStack {
   const char* chain_[kMostCoroutines];  // from the main thread to the running coroutine
   int chain_count_;
   LuaHook ask_;
-  int is_asking_;  // for how many samples
-  bool has_unnamed_;
+  int is_asking_;     // for how many samples
+  bool has_unnamed_;  // since Lua was last asked
   Known known_[kKnown];
   Places places_;
 };

@@ -113,8 +113,7 @@ for lua in lua5.2 lua5.3 lua5.4; do
   begin "a deep recursion, $lua"
   samples
   same $lua "$scripts/deep.lua"
-  path_is_there "main chunk,start,down,down,work"
-  near "the time whose path is complete" "$(dominated start)" 98 4
+  near "the time whose path is complete" "$(dominated "main chunk")" 95 8
   for script in calls coroutines hooks exits; do
     begin "sampled $script, $lua"
     samples
