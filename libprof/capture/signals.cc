@@ -123,7 +123,7 @@ void take_where_room_is(Sample sample, const void* context) {
   }
 }
 
-void on_signal(int number, siginfo_t* info, void* context) {
+FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
     deliver_to_program(number, info, context);

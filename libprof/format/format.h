@@ -157,6 +157,7 @@ inline constexpr std::uint16_t kFunctionHooked = 1;      // was entered through 
 inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not known: not 0
 inline constexpr std::uint16_t kFunctionHolder = 4;      // not the function itself: the waits of
                                                          // others while it held a lock
+inline constexpr std::uint16_t kFunctionLeftOut = 8;     // by the user's filter: it is in no tree
 inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
                                                          // plan::Reason
 

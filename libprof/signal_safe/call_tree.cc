@@ -1,7 +1,7 @@
 #include "signal_safe/call_tree.h"
 
 #include "arch/word.h"
-#include "format/left_out.h"
+#include "format/format.h"
 
 namespace fbleprof::signal_safe {
 

@@ -17,7 +17,6 @@
 #include <cstdint>
 
 #include "format/format.h"
-#include "format/left_out.h"
 #include "signal_safe/arena.h"
 #include "signal_safe/code_parts.h"
 #include "signal_safe/fact_table.h"

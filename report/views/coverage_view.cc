@@ -12,7 +12,7 @@
 #include <set>
 
 #include "analysis/tables.h"
-#include "format/left_out.h"
+#include "format/format.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
