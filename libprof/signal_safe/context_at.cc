@@ -177,6 +177,8 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     }
   }
   ends(path, add_other_script_frames(thread, place, scripts));
+  // A cut stack must not be remembered: the next walks would take it for the whole one.
+  if (scripts.is_cut() && !path.has_met) path.is_known = false;
   return path;
 }
 

@@ -34,7 +34,9 @@ RuntimeWalk::RuntimeWalk(Runtimes& runtimes) {
 
 void RuntimeWalk::read_next(One& one) {
   one.frame = {};
-  one.has_frame = one.read(one.state, &one.frame) != 0;
+  const int got = one.read(one.state, &one.frame);
+  one.has_frame = got > 0;
+  is_cut_ |= got < 0;
 }
 
 std::uint32_t RuntimeWalk::take(One& one) {

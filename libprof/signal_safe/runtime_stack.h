@@ -54,6 +54,8 @@ class RuntimeWalk {
 
   // Whether the thread runs functions of a script, or did so in this walk.
   bool is_active() const { return is_active_; }
+  // Whether a reader could not read its older functions: the runtime was changing its stack.
+  bool is_cut() const { return is_cut_; }
 
   // Visits the machine frame of the code at `pc`, whose memory is from `low` to `high`. Call
   // next_block until it returns 0, then hides.
@@ -87,7 +89,7 @@ class RuntimeWalk {
   One all_[Runtimes::kMost];
   RuntimeFrame taken_{};
   std::uint32_t count_ = 0;
-  bool is_active_ = false;
+  bool is_active_ = false, is_cut_ = false;
   std::uint64_t pc_ = 0, low_ = 0, high_ = 0;
 };
 

@@ -335,8 +335,8 @@ fbleprof_block LuaStack::block_of(const char* closure) {
   return block;
 }
 
-// False: the call has ended. A resumed coroutine has one invocation of the loop for all of its
-// calls, until the newest one returns.
+// False: the call has ended, or cannot be read. A resumed coroutine has one invocation of the loop
+// for all of its calls, until the newest one returns.
 bool LuaStack::describe(const char* call, int coroutine, fbleprof_frame* frame) {
   RawCall raw{};
   StackSlot function{};
@@ -404,7 +404,9 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     if (has_unnamed_) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
     return 0;
   }
-  return ++reading.frames <= kMostCalls && describe(reading.call, reading.coroutine, frame);
+  if (++reading.frames > kMostCalls) return 0;
+  // While Lua moves its stack, older calls still have their functions at the old place.
+  return describe(reading.call, reading.coroutine, frame) ? 1 : -1;
 }
 
 }  // namespace fbleprof::adapters

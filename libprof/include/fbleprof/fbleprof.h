@@ -374,8 +374,8 @@ FBLEPROF_INLINE_ void fbleprof_profile_free(fbleprof_profile* profile) {
 
 /* Makes the functions on a runtime's own stack appear in samples, at no cost between samples.
  * `loop` is an address in the interpreter's loop. At each sample, the library calls `reader` in the
- * sampled thread, newest function first, until it returns 0. `state` is 128 bytes for the reader,
- * zeroed before its first call.
+ * sampled thread, newest function first, until it returns 0, or -1 if older functions cannot be
+ * read at this moment. `state` is 128 bytes for the reader, zeroed before its first call.
  *
  * The reader runs in a signal handler, at any instruction of the thread. It must not lock, allocate
  * or call the runtime. It must use fbleprof_peek to read memory that the thread may be changing. It

@@ -82,6 +82,28 @@ TEST(RuntimeStack, WithoutMarksEachFrameOfTheLoopRunsOneFunction) {
   EXPECT_EQ(blocks_of(walk), Blocks{2});
 }
 
+int read_cut_frame(void* state, RuntimeFrame* frame) {
+  return read_test_frame(state, frame) != 0 ? 1 : -1;
+}
+
+TEST(RuntimeStack, AReaderTellsThatItCannotReadOlderFunctions) {
+  frames = {{1, 0, 0}, {2, 0, 0}};
+  Runtimes runtimes;
+  add_runtime(runtimes);
+  RuntimeWalk whole(runtimes);
+  EXPECT_EQ(whole.rest(), 1u);
+  EXPECT_EQ(whole.rest(), 2u);
+  EXPECT_EQ(whole.rest(), 0u);
+  EXPECT_FALSE(whole.is_cut());
+  runtimes.all[0].read.store(read_cut_frame);
+  RuntimeWalk cut(runtimes);
+  EXPECT_FALSE(cut.is_cut());
+  EXPECT_EQ(cut.rest(), 1u);
+  EXPECT_EQ(cut.rest(), 2u);
+  EXPECT_EQ(cut.rest(), 0u);
+  EXPECT_TRUE(cut.is_cut());
+}
+
 TEST(RuntimeStack, FunctionsWhoseFrameWasNotMetComeLast) {
   frames = {{1, 0, 5010}, {0, 0, 6010}, {2, 0, 6010}};
   Runtimes runtimes;
