@@ -177,9 +177,14 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     }
   }
   ends(path, add_other_script_frames(thread, place, scripts));
-  // A cut stack must not be remembered: the next walks would take it for the whole one.
-  if (scripts.is_cut() && !path.has_met) path.is_known = false;
   return path;
+}
+
+// Whether functions of scripts are missing between the walked frames. A walk that met the last
+// one's scripts has the others from there.
+bool misses_scripts(KnownStack& known, const Path& path, const RuntimeWalk& scripts) {
+  if (!scripts.is_cut()) return false;
+  return !path.has_met || !known.walked(known.walked() - 1).is_script();
 }
 
 // About how many frames a walk left out between the frames that it saw, which end at `end`, and the
@@ -228,6 +233,8 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   StackWalk walk(thread, at, is_return);
   RuntimeWalk scripts(session.runtimes);
   Path path = walk_to_entry(thread, place, walk, scripts);
+  // Such a stack must not be remembered: the next walks would take it for the whole one.
+  if (misses_scripts(thread.known, path, scripts)) path.is_known = false;
   // The walk saw nothing that proves another entry, so the address filter decides.
   if (!path.is_known) place = newest;
   Ref context = node_of(thread, place);

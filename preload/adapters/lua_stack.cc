@@ -405,8 +405,12 @@ int LuaStack::read(void* state, fbleprof_frame* frame) {
     return 0;
   }
   if (++reading.frames > kMostCalls) return 0;
+  const bool was_unnamed = has_unnamed_;
+  const bool is_read = describe(reading.call, reading.coroutine, frame);
+  // Walks of a deep stack seldom come to its end.
+  if (has_unnamed_ && !was_unnamed) ask_for_names(const_cast<char*>(chain_[chain_count_ - 1]));
   // While Lua moves its stack, older calls still have their functions at the old place.
-  return describe(reading.call, reading.coroutine, frame) ? 1 : -1;
+  return is_read ? 1 : -1;
 }
 
 }  // namespace fbleprof::adapters
