@@ -45,6 +45,7 @@ bool has_shadow_stack() {
 struct Work {
   const Module& module;
   const Plan& plan;
+  const bool no_pushes = has_shadow_stack();  // of return addresses
 
   std::uint64_t address(std::uint64_t in_file) const { return module.load_bias + in_file; }
   std::uint8_t* bytes(std::uint64_t in_file) const {
@@ -142,17 +143,21 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
 
 bool leaves_out(plan::Address function) { return session.code_map.left_out().contains(function); }
 
+// Why a function that has a trampoline is left alone here; kNone: it is not.
+plan::Reason reason_to_leave(const Work& work, const plan::Trampoline& trampoline) {
+  if (leaves_out(work.address(trampoline.function))) return plan::Reason::kLeftOut;
+  if (trampoline.pushes_return && work.no_pushes) return plan::Reason::kShadowStack;
+  return plan::Reason::kNone;
+}
+
 // Records which functions of a rewritten module are not counted.
 void note_refusals(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
-  const bool no_pushes = has_shadow_stack();
   for (std::uint32_t i = 0; i < work.plan.header().trampolines; ++i) {
-    const plan::Address function = work.address(trampolines[i].function);
-    const bool is_pushing = no_pushes && trampolines[i].pushes_return;
-    if (!is_pushing && !leaves_out(function)) continue;
-    const plan::Reason reason =
-        leaves_out(function) ? plan::Reason::kLeftOut : plan::Reason::kShadowStack;
-    session.code_map.note_refusal(function, 0, static_cast<std::uint8_t>(reason));
+    const plan::Reason reason = reason_to_leave(work, trampolines[i]);
+    if (reason == plan::Reason::kNone) continue;
+    session.code_map.note_refusal(work.address(trampolines[i].function), 0,
+                                  static_cast<std::uint8_t>(reason));
   }
   const plan::Refusal* refusals = work.plan.refusals();
   for (std::uint32_t i = 0; i < work.plan.header().refusals; ++i) {
@@ -179,11 +184,10 @@ const char* apply(const Work& work) {
     code_is_fixed = true;
     return kCodeIsFixed;
   }
-  const bool no_pushes = has_shadow_stack();
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
-    if (leaves_out(work.address(each.function)) || (no_pushes && each.pushes_return)) continue;
+    if (reason_to_leave(work, each) != plan::Reason::kNone) continue;
     if (each.window != 0) arch::write_jump(work.bytes(each.window), entry_of(*region, i));
   }
   const plan::Site* sites = work.plan.sites();
