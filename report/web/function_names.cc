@@ -43,7 +43,7 @@ const std::string& FunctionNames::label(FunctionId function) const {
 bool FunctionNames::is_function(FunctionId function) const {
   const Functions& functions = page_.data.profile().functions();
   return functions.kind[function.index()] != FunctionKind::kRoot &&
-         !functions.group[function.index()];
+         !functions.group[function.index()] && page_.data.source().stable_id(function) != 0;
 }
 
 std::string FunctionNames::link(FunctionId function) const {

@@ -84,7 +84,11 @@ FunctionId Source::function(std::string_view pattern) const {
 }
 
 std::string Source::id(FunctionId function) const {
-  return transform::id_text(ids[function.index()]);
+  return transform::id_text(stable_id(function));
+}
+
+std::uint64_t Source::stable_id(FunctionId function) const {
+  return function.index() < ids.size() ? ids[function.index()] : 0;
 }
 
 Data::Data(std::shared_ptr<const Source> source, Profile filtered, const std::string& metric,
@@ -118,7 +122,7 @@ const std::vector<std::uint64_t>& Data::node_ids() const {
     for (std::size_t n = 0; n < nodes.count(); ++n) {
       const std::uint64_t above = nodes.parent[n] ? node_ids_[nodes.parent[n].index()] : 1;
       const std::uint64_t mixed =
-          (above * 0x9e3779b97f4a7c15u) ^ source_->ids[nodes.function[n].index()];
+          (above * 0x9e3779b97f4a7c15u) ^ source_->stable_id(nodes.function[n]);
       node_ids_[n] = (mixed * 0xff51afd7ed558ccdu) ^ (mixed >> 29);
     }
   });

@@ -49,6 +49,8 @@ struct Source {
   // The function that an id pattern names; none: not an id, or of no function here.
   profile::FunctionId function(std::string_view pattern) const;
   std::string id(profile::FunctionId function) const;
+  // 0: a function that lists added ("[folded]"), which no link can name.
+  std::uint64_t stable_id(profile::FunctionId function) const;
   // The total of a metric in the profile.
   std::uint64_t total_of(const profile::Metric& metric) const {
     return totals[static_cast<std::size_t>(&metric - loaded.profile.metrics().data())];

@@ -21,9 +21,9 @@ check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,60
 
 name=tree
 check 'csv' "$("$REPORT" --diff base now --format csv | grep -c ,)" = 8
-"$REPORT" --diff base now | grep -q '+20.0%.*lex' || check 'relative change' shown = no
-"$REPORT" --diff base now | grep -q 'gone.*old' || check 'what is gone' shown = no
-"$REPORT" --diff base now --format json | grep -q '"view":"diff-tree"' || check json shown = no
+"$REPORT" --diff base now | has_text '+20.0%.*lex' || check 'relative change' shown = no
+"$REPORT" --diff base now | has_text 'gone.*old' || check 'what is gone' shown = no
+"$REPORT" --diff base now --format json | has_text '"view":"diff-tree"' || check json shown = no
 check 'selection' "$("$REPORT" --diff base --select parse now --format csv | grep -c 'io\|new')" = 0
 
 name=gate
@@ -32,7 +32,7 @@ status 1 --diff base now --fail-if '+19.9% samples'
 check 'one line' "$(wc -l <err)" = 1
 status 1 --diff base now --fail-if '+5% samples in parse*' --fail-if '+0 samples self in lex'
 check 'a line a rule' "$(wc -l <err)" = 2
-grep -q '150 -> 170 (+20, +13.33%)' err || check 'the measured change' shown = no
+has_text '150 -> 170 (+20, +13.33%)' err || check 'the measured change' shown = no
 status 0 --diff base base --fail-if '0 samples'
 status 1 --diff base now --fail-if '0 samples in new'
 status 1 --diff base now --fail-if '-50% samples in old'
@@ -106,7 +106,7 @@ status 0 --diff place1.ml --metric calls place2.ml --fail-if '0 calls in work'
 check 'the names were kept' ! -s err
 check 'work' "$(called work place1.ml place2.ml)" = 7,7,both
 XDG_CACHE_HOME=$work/empty status 0 --diff place1.ml place2.ml
-grep -q 'before you rebuild: fble-prof-report --pack' err || check 'the remedy' shown = no
+has_text 'before you rebuild: fble-prof-report --pack' err || check 'the remedy' shown = no
 check 'no advice about symbols that were there' "$(grep -c 'functions without names' err)" = 0
 
 name='times from a plain run'
@@ -117,15 +117,15 @@ sum() { "$REPORT" --self --metric "$1" --format csv "${@:2}" | awk -F, 'NR > 1 {
 check 'the time of the plain run' "$(sum cpu --times-from plain.ml fentry.ml)" = "$(sum cpu plain.ml)"
 check 'calls as they were' "$(sum calls --times-from plain.ml fentry.ml)" = "$(sum calls fentry.ml)"
 status 2 --times-from fentry.ml plain.ml
-grep -q 'no calls were counted' err || check 'why' shown = no
+has_text 'no calls were counted' err || check 'why' shown = no
 status 2 --times-from base fentry.ml
-grep -q 'holds samples, no time' err || check 'why' shown = no
+has_text 'holds samples, no time' err || check 'why' shown = no
 status 2 --times-from plain.ml --diff plain.ml fentry.ml
 status 2 --times-from plain.ml --metric overhead fentry.ml
 
 name='what was not measured cannot be gated'
 status 2 --diff fentry.ml --fail-if '+5% ticks' fentry.ml
-grep -q 'ticks was not measured in either' err || check 'why' shown = no
+has_text 'ticks was not measured in either' err || check 'why' shown = no
 status 2 --diff fentry.ml --fail-if '+5% calls' plain.ml
-grep -q 'calls was not measured in the profile' err || check 'why' shown = no
+has_text 'calls was not measured in the profile' err || check 'why' shown = no
 status 0 --diff fentry.ml --fail-if '+0 calls' fentry.ml

@@ -11,6 +11,7 @@
 #   calls CALLER CALLEE, share FUNCTION, fact KEY: figures of $profile, from the report
 #   check WHAT ARGS...         a test(1) expression, with a readable failure
 #   has_text PATTERN FILE      like grep -q, and shows the text if nothing matches
+#   lacks_text PATTERN FILE    the reverse: shows the lines that match
 #
 # A failure is printed at once; the script goes on, and fails at its end.
 set -u
@@ -106,6 +107,15 @@ has_text() {
   text=$(cat -- "$@")
   grep -q -e "$pattern" <<<"$text" && return
   printf 'no "%s" in:\n%s\n' "$pattern" "$(head -n 12 <<<"$text")"
+  return 1
+}
+
+# lacks_text PATTERN [FILE...]: succeeds if nothing matches; else prints the first lines that do.
+lacks_text() {
+  local pattern=$1 text
+  shift
+  text=$(cat -- "$@" | grep -m 12 -e "$pattern") || return 0
+  printf 'found "%s":\n%s\n' "$pattern" "$text"
   return 1
 }
 

@@ -47,14 +47,14 @@ rows = {row["name"]: row for row in csv.DictReader(open(sys.argv[1]))}
 sys.exit(any(rows[name]["dominated_is_bound"] != bound
              for name, bound in {"qsort_r": "1", "compare": "0", "malloc": "0"}.items()))
 END
-  contexts | grep -q ',compare,.*node,0' || fail "compare's calls look sampled"
-  contexts | grep -q '\[unwound\]' && fail "a part of the tree stands apart"
+  contexts | has_text ',compare,.*node,0' || fail "compare's calls look sampled"
+  contexts | lacks_text '\[unwound\]' || fail "a part of the tree stands apart"
 
   begin "$mode, without what is below"
   settings=(FBLEPROF_NATIVE_BELOW=off)
   same "$PROGRAMS/natives.$mode" 20
   expected
-  contexts | grep -q ',malloc,' && fail "malloc is in the tree"
+  contexts | lacks_text ',malloc,' || fail "malloc is in the tree"
 done
 
 begin "blocks"
@@ -66,14 +66,14 @@ for path in chunk,a,b,evaluate,get chunk,c,b,evaluate,get chunk,a,evaluate,get; 
   "$REPORT" --path "$path" "$profile" >"$dir/path" 2>&1 || fail "no path $path: $(cat "$dir/path")"
 done
 "$REPORT" --path b,main "$profile" >/dev/null 2>&1 && fail "a block repeats what is older than it"
-contexts | grep -q '\[unwound\]' && fail "a part of the tree stands apart"
+contexts | lacks_text '\[unwound\]' || fail "a part of the tree stands apart"
 check "memcpy has the time, not the blocks" "$(share b | cut -d. -f1)" -le 1
 
 begin "a stack of 100,000 frames"
 settings=()
 same "$PROGRAMS/deep_stack.plain" 100000
 verified "$profile"
-contexts | grep -q '\[truncated\]' && fail "the stack has no older half"
+contexts | lacks_text '\[truncated\]' || fail "the stack has no older half"
 for path in main,first,down main,second,down down,one down,other; do
   "$REPORT" --path "$path" "$profile" >/dev/null 2>&1 || fail "no path $path"
 done
@@ -81,7 +81,7 @@ near_share "the share of the first half" "$(dominated first)" 50 3
 
 begin "generated code with frame pointers"
 same "$PROGRAMS/generated.plain"
-contexts | grep -q '\[truncated\]' && fail "the walk ends at code without an unwind table"
+contexts | lacks_text '\[truncated\]' || fail "the walk ends at code without an unwind table"
 "$REPORT" --path main,caller "$profile" >/dev/null 2>&1 || fail "no path to the caller"
 near_share "the caller's share" "$(dominated caller)" 100 3
 
@@ -100,7 +100,7 @@ has_no_cost() {
 begin "fibers, signal stacks and parts"
 same "$PROGRAMS/natives_apart.plain" 60
 verified "$profile"
-contexts | grep -q '\[truncated\]' && fail "plain: a fiber's walk does not end where it begins"
+contexts | lacks_text '\[truncated\]' || fail "plain: a fiber's walk does not end where it begins"
 for path in plain_body,helper,grind hooked_body,in_fiber,helper,grind plain_handler,helper,grind; do
   has_cost "$path"
 done
@@ -111,7 +111,7 @@ for mode in fentry mcountc cyg; do
     settings=(FBLEPROF_CALLSITES="$sites")
     same "$PROGRAMS/natives_apart.$mode" 60
     expected
-    contexts | grep -q '\[truncated\]\|\[unwound\]' && fail "a part of the tree stands apart"
+    contexts | lacks_text '\[truncated\]\|\[unwound\]' || fail "a part of the tree stands apart"
     for path in main,run_fiber,plain_body,helper,grind \
       main,run_fiber,hooked_body,in_fiber,helper,grind \
       main,interrupted,hooked_handler,in_handler,helper,grind main,interrupted,raise plain_handler,helper,grind \

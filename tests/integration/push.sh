@@ -81,16 +81,16 @@ push --format otlp "$work/ready.out" "$url"
 check "a busy server is tried again" $? = 0
 push --format otlp "$work/ready.out" "$url"
 check "a refusal is one" $? = 1
-grep -q 'HTTP 400: answer' "$dir/err" || fail "the server's reason is not shown: $(cat "$dir/err")"
+has_text 'HTTP 400: answer' "$dir/err" || fail "the server's reason is not shown: $(cat "$dir/err")"
 push --format otlp "$work/ready.out" "$url"
 check "an error that will not pass" $? = 1
 check "is not tried again" "$(grep -c 'tried' "$dir/err")" = 0
 push --format otlp --since-last "$work/ready.out" "$url"
 check "a part that was refused" $? = 1
-grep -q "refused 2 of the profile's metrics: too old" "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
+has_text "refused 2 of the profile's metrics: too old" "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
 push --format otlp --since-last "$work/ready.out" "$url"
 check "was not remembered" $? = 0
-grep -q 'the server says: too old' "$dir/err" || fail "its remark is not shown: $(cat "$dir/err")"
+has_text 'the server says: too old' "$dir/err" || fail "its remark is not shown: $(cat "$dir/err")"
 check "six requests" -e "$dir/requests/6.json"
 stop
 
@@ -146,7 +146,7 @@ for ((i = 0; i < 100; i++)); do
 done
 push --timeout 1 --retries 0 "$work/ready.out" "http://127.0.0.1:$(cat "$dir/port")"
 check "status" $? = 1
-grep -q 'in time' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
+has_text 'in time' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
 stop
 
 begin "https, a redirect, a proxy"
@@ -155,7 +155,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 
 TLS=$dir serve
 push "$work/ready.out" "$url"
 check "an unknown certificate is refused" $? = 1
-grep -q 'is not trusted' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
+has_text 'is not trusted' "$dir/err" || fail "it does not say so: $(cat "$dir/err")"
 check "and not tried again" "$(grep -c 'tried' "$dir/err")" = 0
 SSL_CERT_FILE=$dir/certificate push "$work/ready.out" "$url"
 check "a known one is taken: $(cat "$dir/err")" $? = 0

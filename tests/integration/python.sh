@@ -24,10 +24,10 @@ near_share "one" "$(share_of_loops "$one")" 16.67 3
 near_share "two" "$(share_of_loops "$two")" 33.33 3
 near_share "three" "$(share_of_loops "$three")" 50 3
 "$REPORT" --all "$profile" >"$dir/tree" 2>/dev/null
-grep -q 'Worker.two  split.py:18' "$dir/tree" || fail "no file and line: $(grep -m1 two "$dir/tree")"
+has_text 'Worker.two  split.py:18' "$dir/tree" || fail "no file and line: $(grep -m1 two "$dir/tree")"
 "$REPORT" --path 'main,native,*sha*' "$profile" >"$dir/path" 2>&1
 "$REPORT" --select native --self --all --format csv "$profile" 2>/dev/null >"$dir/below"
-grep -q '_hashlib\|libcrypto' "$dir/below" || fail "no C functions below native()"
+has_text '_hashlib\|libcrypto' "$dir/below" || fail "no C functions below native()"
 # The interpreter's loop is left out below a script's functions.
 check "the loop is not shown" "$("$REPORT" --edges --all --format csv "$profile" 2>/dev/null |
   grep -c '^\(main\|one\|three\),_PyEval_EvalFrameDefault,')" = 0
@@ -36,7 +36,7 @@ begin "the interpreter's own functions, asked for"
 settings=(FBLEPROF_NATIVE=on)
 profiled "$python" "$scripts/split.py" 20000
 "$REPORT" --edges --all --format csv "$profile" 2>/dev/null >"$dir/edges"
-grep -q '^_PyEval_EvalFrameDefault,<module>,' "$dir/edges" || fail "the loop is not shown"
+has_text '^_PyEval_EvalFrameDefault,<module>,' "$dir/edges" || fail "the loop is not shown"
 
 begin "a deep recursion"
 same "$python" "$scripts/deep.py" 50000
@@ -84,7 +84,7 @@ for settings_of in "" FBLEPROF_EXACT=on; do
     mapfile -t files < <(profiles_in "$dir")
     verified "${files[@]}"
     "$REPORT" --self --all --format csv "${files[@]}" >"$dir/self.csv" 2>/dev/null
-    grep -q '^square,' "$dir/self.csv" || fail "no functions of child processes"
+    has_text '^square,' "$dir/self.csv" || fail "no functions of child processes"
   done
 done
 
@@ -99,7 +99,7 @@ WRAPPER
 chmod +x "$dir/run/wrapper"
 (cd "$dir/run" && LD_PRELOAD=$LIB ./wrapper "$scripts/split.py" 20000 >/dev/null &&
   "$REPORT" --self --all --format csv >self.csv 2>/dev/null) || fail "no report"
-grep -q '^three,' "$dir/run/self.csv" || fail "the report without a name ends at the wrapper"
+has_text '^three,' "$dir/run/self.csv" || fail "the report without a name ends at the wrapper"
 
 begin "ways to start a script"
 mkdir "$dir/profiled/package"
@@ -117,6 +117,6 @@ for command in "$python -m package" "$dir/venv/bin/python $scripts/split.py" "$d
   # shellcheck disable=SC2086  # words
   PATH=/usr/bin:$PATH profiled $command 20000
   mapfile -t files < <(profiles_in "$dir")
-  "$REPORT" --self --all --format csv "${files[@]}" 2>/dev/null | grep -q '^three,' ||
+  "$REPORT" --self --all --format csv "${files[@]}" 2>/dev/null | has_text '^three,' ||
     fail "$command: no script functions"
 done

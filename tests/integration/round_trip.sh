@@ -100,7 +100,7 @@ cp ../our_exports_are_our_profiles/hooked prog
 record mlmon.out ./prog
 self_of mlmon.out >before
 "$REPORT" --pack -o copy.ml mlmon.out >pack.out || fail 'not packed'
-grep -q 'functions named' pack.out || fail "packing says: $(cat pack.out)"
+has_text 'functions named' pack.out || fail "packing says: $(cat pack.out)"
 verified copy.ml
 printf 'int main(void) { return 0; }' | gcc -x c -o prog -
 export XDG_CACHE_HOME=$dir/none
