@@ -74,7 +74,7 @@ int run_thrd(void* argument) {
 // Null: the thread is started unprofiled.
 Start* prepare(const pthread_attr_t* attributes) {
   Start* start =
-      capture::is_profiling() && capture::owns_profile() ? capture::prepare_thread() : nullptr;
+      capture::takes_threads() && capture::owns_profile() ? capture::prepare_thread() : nullptr;
   if (start) {
     start->stack_bytes = stack_bytes_of(attributes);
     start->signal_blocked = capture::program_blocks_signal();

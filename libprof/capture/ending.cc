@@ -87,7 +87,16 @@ struct Content {
   bool lost = false;  // has lost something, and says so
 };
 
-Content content_of_profile() {
+// A child that only execs, or that ends within two sampling periods, has nothing to show. Programs
+// that start thousands of such children must not leave thousands of files.
+bool is_trivial(const Content& content, State state) {
+  return state != State::kFatal && !content.hooked && !content.allocated && !content.waited &&
+         !content.lost && content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
+}
+
+// Reads records only until it is known that there is something to show: a program may try exec
+// thousands of times, with a large profile.
+Content content_of_profile(State state) {
   Content content;
   constexpr std::uint64_t kLongWaitNs = 100'000'000;
   // A child that only execs also allocates a little.
@@ -95,13 +104,17 @@ Content content_of_profile() {
   content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
   const signal_safe::Arena& arena = session.arena;
   content.lost = arena.header()->lost_threads + arena.header()->lost_children != 0;
+  const auto is_known = [&] {
+    return content.hooked || (has_time() && !is_trivial(content, state));
+  };
   arena.for_each(format::Kind::kThread, [&](format::Ref ref) {
     const auto* thread = arena.at<format::Thread>(ref);
     content.cpu_ns += thread->cpu_ns;
     content.waited |= session.options.waits && thread->wall_ns > thread->cpu_ns + kLongWaitNs;
     content.hooked |= (thread->flags & format::kThreadHooked) != 0;
-    return true;
+    return !is_known();
   });
+  if (is_known()) return content;
   arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
     const auto* root = arena.at<format::Node>(arena.at<format::Tree>(ref)->root);
     const bool ticks = arena.at<std::uint64_t>(root->values)[signal_safe::kTicks] != 0;
@@ -109,13 +122,6 @@ Content content_of_profile() {
     return !ticks;
   });
   return content;
-}
-
-// A child that only execs, or that ends within two sampling periods, has nothing to show. Programs
-// that start thousands of such children must not leave thousands of files.
-bool is_trivial(const Content& content, State state) {
-  return state != State::kFatal && !content.hooked && !content.allocated && !content.waited &&
-         !content.lost && content.cpu_ns < std::uint64_t{2'000'000'000} / profile.settings.rate_hz;
 }
 
 void leave_file(State state, bool is_trivial) {
@@ -149,7 +155,7 @@ void finish_process(State state, std::uint32_t code) {
   if (state == State::kEnded) charge_leaks();
   header->process_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   header->end_monotonic_ns = signal_safe::monotonic_ns();
-  const Content content = content_of_profile();
+  const Content content = content_of_profile(state);
   if (!has_time() && !content.hooked && !profile.output.name.is_secondary &&
       state == State::kEnded) {
     remark(
@@ -160,6 +166,9 @@ void finish_process(State state, std::uint32_t code) {
   if (is_only_thread()) {
     session.arena.freeze_short();
   } else {
+    // They go on if exec fails, and find new contexts until then.
+    constexpr std::uint64_t kRoomDuringExec = 1024 * 1024;
+    if (state == State::kExeced) session.arena.reserve(kRoomDuringExec);
     session.arena.freeze();
   }
   const bool trivial = is_trivial(content, state);

@@ -13,7 +13,10 @@ namespace fbleprof::capture {
 
 Exec::Exec()
     : is_own_(!profile.confined && is_own_process()), is_profiled_(is_own_ && is_profiling()) {
-  if (is_profiled_) finish_process(format::State::kExeced, 0);
+  if (is_profiled_) {
+    profile.is_in_exec = true;
+    finish_process(format::State::kExeced, 0);
+  }
   if (is_own_) hand_over_to_next_program();
 }
 
@@ -26,6 +29,7 @@ Exec::~Exec() {
     signal_safe::Arena& arena = signal_safe::session.arena;
     if (reopen_output(profile.output, arena.populated_bytes())) arena.thaw();
     arm_this_thread();
+    profile.is_in_exec = false;
   }
   errno = saved_errno;
 }

@@ -209,7 +209,7 @@ void become_own_process(ThreadState* inherited) {
   abandon_all_threads();
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
-  profile.finished = false;
+  profile.finished = profile.is_in_exec = false;
   const OutputFile parent = profile.output;
   const bool is_left_out = !is_wanted(profile.settings);
   if (is_left_out || !open_profile(&parent)) {

@@ -19,6 +19,10 @@ constinit Profile profile;
 
 bool is_profiling() { return session.arena.base() != nullptr && !profile.finished; }
 
+bool takes_threads() {
+  return session.arena.base() != nullptr && (!profile.finished || profile.is_in_exec);
+}
+
 bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
 
 bool open_profile(const OutputFile* parent) {

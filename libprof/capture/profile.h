@@ -16,12 +16,16 @@ struct Profile {
   std::uint32_t pid = 0;     // of the profiled process
   bool perf_allowed = true;  // perf_event_open may be tried
   bool finished = false;     // its end is written; hooks may still count
+  bool is_in_exec = false;   // a thread calls exec; if that fails, the profile goes on
   bool confined = false;     // the program has confined itself: no more system calls
 };
 extern Profile profile;
 
 // True from open_profile to the end of the profile.
 bool is_profiling();
+
+// Whether threads that start now belong to the profile. Also true while another thread calls exec.
+bool takes_threads();
 
 // Whether the caller is the profiled process itself, not a vfork child that shares its memory.
 bool is_own_process();

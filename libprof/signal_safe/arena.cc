@@ -14,33 +14,37 @@ void Arena::adopt(char* base, std::uint64_t cap_bytes, std::uint64_t populated_b
   base_ = base;
   cap_bytes_ = cap_bytes;
   populated_.store(populated_bytes, std::memory_order_relaxed);
-  frozen_.store(false, std::memory_order_relaxed);
 }
 
 bool Arena::populate_to(std::uint64_t end) {
   std::uint64_t from = populated_.load(std::memory_order_relaxed);
-  if (end <= from) return true;
-  if (frozen_.load(std::memory_order_relaxed)) return false;
+  if (end <= (from & ~kFrozen)) return true;
+  if ((from & kFrozen) != 0) return false;
   std::uint64_t step = end / 8 / kLeastStep * kLeastStep;
   step = step < kLeastStep ? kLeastStep : step > kMostStep ? kMostStep : step;
   std::uint64_t to = (end + step - 1) / step * step;
   if (to > cap_bytes_) to = cap_bytes_;
   if (to < end) return false;
   // Two threads may populate the same range: it is idempotent.
-  if (!populate(base_ + from, to - from)) {
-    freeze();
-    return false;
+  for (int attempt = 1; !populate(base_ + from, to - from); ++attempt) {
+    // While another thread calls exec, the file is cut for a moment.
+    if (populated_.load(std::memory_order_relaxed) != from) return end <= populated_bytes();
+    if (attempt == 2) {
+      freeze();
+      return false;
+    }
   }
-  while (from < to && !populated_.compare_exchange_weak(from, to, std::memory_order_relaxed)) {
+  while (from < to && (from & kFrozen) == 0 &&
+         !populated_.compare_exchange_weak(from, to, std::memory_order_relaxed)) {
   }
-  return true;
+  return end <= populated_bytes();
 }
 
 std::uint64_t Arena::freeze_short() {
   constexpr std::uint64_t kPage = 4096;
   freeze();
   const std::uint64_t end = (used_bytes() + kPage - 1) / kPage * kPage + kPage;
-  if (end < populated_bytes()) populated_.store(end, std::memory_order_relaxed);
+  if (end < populated_bytes()) populated_.store(end | kFrozen, std::memory_order_relaxed);
   return populated_bytes();
 }
 

@@ -35,13 +35,13 @@ class Arena {
   // Populates `bytes` more, or as many as the system gives.
   void reserve(std::uint64_t bytes);
 
-  // Limits the arena to its populated part: the file is about to end there, or the program is about
-  // to forbid itself system calls.
-  void freeze() { frozen_.store(true, std::memory_order_relaxed); }
+  // Limits the arena to its populated part, which no thread enlarges any more when this returns: the
+  // file is about to end there, or the program is about to forbid itself system calls.
+  void freeze() { populated_.fetch_or(kFrozen, std::memory_order_seq_cst); }
   // The same, and gives up the populated part beyond the used part, except one page. Returns where
   // the file may end. Only while no other thread can allocate.
   std::uint64_t freeze_short();
-  void thaw() { frozen_.store(false, std::memory_order_relaxed); }
+  void thaw() { populated_.fetch_and(~kFrozen, std::memory_order_release); }
 
   template <typename Record>
   Record* at(format::Ref ref) const {
@@ -52,7 +52,9 @@ class Arena {
                                     format::kUnitBytes);
   }
   format::Header* header() const { return reinterpret_cast<format::Header*>(base_); }
-  std::uint64_t populated_bytes() const { return populated_.load(std::memory_order_relaxed); }
+  std::uint64_t populated_bytes() const {
+    return populated_.load(std::memory_order_relaxed) & ~kFrozen;
+  }
   std::uint64_t used_bytes() const {
     return __atomic_load_n(&header()->used_bytes, __ATOMIC_RELAXED);
   }
@@ -82,8 +84,9 @@ class Arena {
 
   char* base_ = nullptr;
   std::uint64_t cap_bytes_ = 0;
+  // In one word with the bytes, so that a thread that is populating more cannot miss it.
+  static constexpr std::uint64_t kFrozen = 1;
   std::atomic<std::uint64_t> populated_{0};
-  std::atomic<bool> frozen_{false};
 };
 
 }  // namespace fbleprof::signal_safe

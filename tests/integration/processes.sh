@@ -63,6 +63,12 @@ for mode in fentry cyg; do
   check "calls before exec" "$(total child_work)" = 100
   check "calls after exec" "$(total parent_work)" = 1000
 
+  begin "exec that fails while threads start $mode"
+  same "$PROGRAMS/processes.$mode" failed-execs
+  all_verified
+  # Threads of one tree run one after another in the same memory.
+  check "trees of 204 threads" "$("$REPORT" --summary "$profile" | sed -n 's/^threads .* in \(.*\) trees$/\1/p')" -lt 20
+
   begin "daemon $mode"
   plain "$PROGRAMS/processes.$mode" daemon "$dir/plain/marker"
   profiled "$PROGRAMS/processes.$mode" daemon "$dir/profiled/marker"

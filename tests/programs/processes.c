@@ -1,5 +1,5 @@
 // Programs that start other processes. argv[1]: fork | vfork | spawn | system | popen | execs N |
-// thread-exec | daemon MARKER | children N | fork-refused.
+// thread-exec | failed-execs | daemon MARKER | children N | fork-refused.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -195,6 +195,55 @@ BLOCK void fork_refused(void) {
   raise(SIGKILL);  // the state that the file was left in stays
 }
 
+// Exec that fails, again and again, while other threads find new contexts and start threads.
+#define WAY(n) BLOCK static void way##n(unsigned random, int depth);
+#define WAYS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+WAYS(WAY)
+static void go_on(unsigned random, int depth) {
+#define ENTRY(n) way##n,
+  static void (*const ways[])(unsigned, int) = {WAYS(ENTRY)};
+  if (depth == 0) return parent_work();
+  ways[random >> 16 & 7](random * 1103515245 + 12345, depth - 1);
+  KEEP;
+}
+#undef WAY
+#define WAY(n)                                           \
+  BLOCK static void way##n(unsigned random, int depth) { \
+    go_on(random, depth);                                \
+    KEEP;                                                \
+  }
+WAYS(WAY)
+
+enum { kWalks = 20000, kWalkers = 3, kShortThreads = 200 };
+
+static void* walk(void* seed) {
+  for (unsigned i = 0; i < kWalks; ++i) go_on(i * 69069 + (unsigned)(long)seed, 12);
+  return NULL;
+}
+static void* call_once(void* unused) {
+  child_work();
+  return unused;
+}
+static void* start_threads(void* unused) {
+  for (int i = 0; i < kShortThreads; ++i) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, call_once, NULL);
+    pthread_join(thread, NULL);
+  }
+  done = 1;
+  return unused;
+}
+
+static void failed_execs(void) {
+  pthread_t walkers[kWalkers], starter;
+  pthread_create(&starter, NULL, start_threads, NULL);
+  for (long i = 0; i < kWalkers; ++i) pthread_create(&walkers[i], NULL, walk, (void*)i);
+  do execl("/nonexistent", "nonexistent", (char*)NULL);
+  while (!done);
+  for (int i = 0; i < kWalkers; ++i) pthread_join(walkers[i], NULL);
+  pthread_join(starter, NULL);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "fork";
   self = argv[0];
@@ -210,6 +259,8 @@ int main(int argc, char** argv) {
     popen_one();
   else if (!strcmp(how, "execs"))
     exec_chain(argc > 2 ? atoi(argv[2]) : 4);
+  else if (!strcmp(how, "failed-execs"))
+    failed_execs();
   else if (!strcmp(how, "thread-exec")) {
     pthread_t thread;
     pthread_create(&thread, NULL, exec_from_here, NULL);
