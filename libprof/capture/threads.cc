@@ -45,7 +45,6 @@ constexpr std::uint32_t kWatchHz = 20;
 constinit Settings settings_copy;
 bool perf_allowed = true;
 bool are_found_later = false;
-Slot* empty_cache = nullptr;  // the hooks' cache while stopped
 std::atomic<bool> is_watching{false};
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
@@ -80,9 +79,14 @@ void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
   __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
 }
 
-// Gives the thread the cache and the timer that it should have now, if it has no timer.
+// Gives the thread the cache and the timer that it should have now, if it has no timer. Threads
+// that are behind take their cache themselves.
 void follow_recording(ThreadState& thread) {
-  let_hooks_look_up_in(thread, session.recording.load() ? thread.cache : empty_cache);
+  if (!session.recording.load()) {
+    let_hooks_look_up_in(thread, session.empty_cache);
+  } else if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) == 0) {
+    let_hooks_look_up_in(thread, thread.cache);
+  }
   if (settings_copy.recording.clock == format::Clock::kTicks || thread.sampling_page ||
       thread.has_timer) {
     return;
@@ -111,6 +115,7 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.context = nullptr;
   memory.state.signal_stack.low = memory.state.signal_stack.high = 0;
   memory.state.busy = 0;
+  memory.state.is_behind = 0;
 }
 
 // Provides shadow memory for a machine stack; keeps existing memory if it is large enough. A
@@ -170,8 +175,8 @@ void find_threads_later() { are_found_later = true; }
 void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
-  if (!empty_cache) {
-    empty_cache =
+  if (!session.empty_cache) {
+    session.empty_cache =
         static_cast<Slot*>(take_memory(signal_safe::kCacheSlots * sizeof(Slot), InChild::kCopied));
   }
 }
@@ -352,7 +357,9 @@ void stop_all_threads(Stopped how) {
 void start_all_threads(Charged from) {
   for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
-    if (from == Charged::kFromNow) skip_time(thread);
+    if (from != Charged::kFromNow) return;
+    skip_time(thread);
+    __atomic_store_n(&thread.is_behind, 1, __ATOMIC_RELAXED);
   });
   is_watching.store(false);
   session.recording.store(true);
