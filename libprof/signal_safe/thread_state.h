@@ -87,6 +87,7 @@ struct ThreadState {
   format::Ref last_context = 0;  // the last one charged; 0 = none yet
   // The end of memory in which a sample is taken where the machine stack may be too short; or null.
   char* sample_stack_end = nullptr;
+  bool is_left_out = false;  // by the user's filter: hooks and samples find no shadow stack
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   std::uint64_t events_seen = 0;  // bytes of its samples that were charged, if it is no clock
