@@ -13,6 +13,7 @@
 #include "capture/exec.h"
 #include "capture/fork_child.h"
 #include "capture/locked_memory.h"
+#include "capture/threads.h"
 #include "interposed.h"
 #include "watching.h"
 
@@ -164,7 +165,9 @@ void before_prctl(unsigned long option, unsigned long argument) {
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
   before_prctl(static_cast<unsigned>(option), a);
-  return original::prctl(option, a, b, c, d);
+  const int result = original::prctl(option, a, b, c, d);
+  if (option == PR_SET_NAME && result == 0) capture::note_own_name();
+  return result;
 }
 
 long syscall_of_program(long number, long a, long b, long c, long d, long e, long f) {

@@ -104,6 +104,12 @@ FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* 
   return result;
 }
 
+FBLEPROF_INTERPOSE int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  const int result = original::pthread_setname_np(thread, name);
+  if (result == 0) capture::note_thread_name(thread, name);
+  return result;
+}
+
 FBLEPROF_INTERPOSE int swapcontext(ucontext_t* from, const ucontext_t* to) noexcept {
   capture::note_switch(to);
   return original::swapcontext(from, to);

@@ -33,6 +33,7 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
     add(facts.wall_ns, thread.wall_ns);
     add(facts.samples, thread.samples);
     add(facts.dropped, thread.dropped);
+    add(facts.threads_left_out, thread.flags >> format::kThreadsLeftOutShift);
     add(facts.lost_calls, thread.lost_calls);
     add(facts.deep_calls, thread.deep_calls);
     add(facts.unmatched, thread.unmatched);

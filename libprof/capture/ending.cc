@@ -37,6 +37,7 @@ void charge_this_thread() {
 // With waits, elapsed time is charged completely, too: the wait in a known call, and the rest of
 // the time off the processor.
 void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
+  if (thread.is_left_out) return;
   const std::uint64_t wall = signal_safe::monotonic_ns();
   signal_safe::charge_open_wait(thread, cpu, wall);
   const std::uint64_t used =

@@ -230,6 +230,9 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_FILTER")) {
       settings.filter = Text<4096>{value};
       check(!settings.filter.was_cut(), "FBLEPROF_FILTER", "less than 4096 bytes");
+    } else if (is("FBLEPROF_THREADS")) {
+      settings.threads = Text<1024>{value};
+      check(!settings.threads.was_cut(), "FBLEPROF_THREADS", "less than 1024 bytes");
     } else if (is("FBLEPROF_FILTER_TABLES")) {
       settings.filter_tables = Path{value};
     } else if (is("FBLEPROF_FILTER_TOOL")) {

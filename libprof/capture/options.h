@@ -28,6 +28,7 @@ struct Settings {
   Text<1024> exact_except;                    // FBLEPROF_EXACT_EXCEPT: not by default, names
   Path exact_plans, exact_tool;               // FBLEPROF_EXACT_PLANS, _TOOL: a folder, fble-prof
   Text<4096> filter;                          // FBLEPROF_FILTER: patterns; empty: all is kept
+  Text<1024> threads;                         // FBLEPROF_THREADS: patterns; empty: all are kept
   Path filter_tables, filter_tool;            // FBLEPROF_FILTER_TABLES, _TOOL: a folder, the report
   bool verbose = false;                       // FBLEPROF_VERBOSE
   bool python = true;                         // FBLEPROF_PYTHON: its scripts are shown

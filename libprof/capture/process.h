@@ -6,7 +6,7 @@
 //
 //   text, glob, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options
 //     < allocations < waits < program_path < process_facts < children, output_name < output_file
-//     < sampling_timer < signals < thread_memory < threads < found_threads < modules < text_memory
+//     < sampling_timer < signals < thread_memory, thread_choice < threads < found_threads < modules < text_memory
 //     < hook_copy < metrics, description < profile < adapters, plans, module_choice < filters
 //     < exact < module_image < hook_sites < switching < control, loading < confinement, leaks
 //     < ending, fork_child, locked_memory < fatal_signals, exec < process < attached,

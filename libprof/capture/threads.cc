@@ -8,6 +8,7 @@
 #include "capture/own_memory.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
+#include "capture/thread_choice.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
@@ -45,7 +46,6 @@ constexpr std::uint32_t kWatchHz = 20;
 constinit Settings settings_copy;
 bool perf_allowed = true;
 bool are_found_later = false;
-Slot* empty_cache = nullptr;  // the hooks' cache while stopped
 std::atomic<bool> is_watching{false};
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
@@ -80,9 +80,15 @@ void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
   __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
 }
 
-// Gives the thread the cache and the timer that it should have now, if it has no timer.
+// Gives the thread the cache and the timer that it should have now, if it has no timer. Threads
+// that are behind take their cache themselves.
 void follow_recording(ThreadState& thread) {
-  let_hooks_look_up_in(thread, session.recording.load() ? thread.cache : empty_cache);
+  if (thread.is_left_out) return;
+  if (!session.recording.load()) {
+    let_hooks_look_up_in(thread, session.empty_cache);
+  } else if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) == 0) {
+    let_hooks_look_up_in(thread, thread.cache);
+  }
   if (settings_copy.recording.clock == format::Clock::kTicks || thread.sampling_page ||
       thread.has_timer) {
     return;
@@ -95,6 +101,13 @@ void follow_recording(ThreadState& thread) {
     arm_timer(thread, kSamplingSignal, kWatchHz, false);
   }
 }
+
+// Whether the user's filter leaves out the thread by its name, which its record holds.
+bool must_leave_out(const ThreadState& thread) {
+  return !keeps_thread(settings_copy.threads.c_str(), thread.record->name);
+}
+
+constexpr std::uint32_t kOneLeftOut = 1u << format::kThreadsLeftOutShift;
 
 // Time that passed while recording was off belongs to no context.
 void skip_time(ThreadState& thread) {
@@ -111,6 +124,8 @@ void reset_memory(ThreadMemory& memory) {
   memory.state.context = nullptr;
   memory.state.signal_stack.low = memory.state.signal_stack.high = 0;
   memory.state.busy = 0;
+  memory.state.is_behind = 0;
+  memory.state.is_left_out = false;
 }
 
 // Provides shadow memory for a machine stack; keeps existing memory if it is large enough. A
@@ -140,9 +155,15 @@ void count_lost_thread() {
 // The thread ends inside a context of the C API. The entries stay there: another thread may
 // continue in that context.
 void leave_context(ThreadState& state) {
+  if (state.is_left_out) return;
   state.current->saved_top = state.hot->top;
   state.current = &state.main_stack;
   state.context = nullptr;
+}
+
+// Threads that cannot be profiled have 1 for their state.
+bool is_this_left_out() {
+  return reinterpret_cast<std::uint64_t>(fbleprof_hot.self) > 1 && fbleprof_hot.self->is_left_out;
 }
 
 void give_up_on_this_thread() {
@@ -170,8 +191,8 @@ void find_threads_later() { are_found_later = true; }
 void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
-  if (!empty_cache) {
-    empty_cache =
+  if (!session.empty_cache) {
+    session.empty_cache =
         static_cast<Slot*>(take_memory(signal_safe::kCacheSlots * sizeof(Slot), InChild::kCopied));
   }
 }
@@ -208,6 +229,8 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.record->wait_since_ns = 0;
   if (state.waits != nullptr) signal_safe::start_thread(*state.waits);
   state.last_wall_ns = pid == tid ? session.start_monotonic_ns : signal_safe::monotonic_ns();
+  state.is_left_out = must_leave_out(state);
+  if (state.is_left_out) state.record->flags += kOneLeftOut;
   follow_recording(state);
   memory->use.store(ThreadMemory::kAttached);
   // Meanwhile a thread that did not find this one attached may have turned recording on. If that
@@ -216,9 +239,66 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
   state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
-  state.hot->top = fbleprof_hot.top = state.main_stack.gate;
+  if (!state.is_left_out) state.hot->top = fbleprof_hot.top = state.main_stack.gate;
+}
+
+// A thread that was left out has a name that is kept. It need not be the calling thread.
+void begin_thread(ThreadState& thread) {
+  skip_time(thread);
+  thread.is_behind = 1;
+  thread.is_left_out = false;
+  thread.record->flags -= kOneLeftOut;
+  follow_recording(thread);
+  if (session.recording.load() && thread.hot->cache == nullptr) {
+    let_hooks_look_up_in(thread, session.empty_cache);
+  }
+  __atomic_store_n(&thread.hot->top, thread.main_stack.gate, __ATOMIC_RELEASE);
+}
+
+// The calling thread has a name that is left out. What it did before stays in the profile.
+void leave_out_from_here(ThreadState& thread) {
+  // Its entries are needed when these end.
+  if (thread.context != nullptr || thread.profiles != 0) return;
+  SamplingBlocked guard;
+  disarm_timer(thread);
+  drain_pending();
+  signal_safe::charge_rest(thread);
+  signal_safe::flush_level(thread);
+  thread.is_left_out = true;
+  thread.record->flags += kOneLeftOut;
+  thread.hot->top = nullptr;
+}
+
+void follow_name(ThreadState& thread, const char* name) {
+  char* kept = thread.record->name;
+  std::uint32_t length = 0;
+  for (; name[length] && length + 1 < sizeof thread.record->name; ++length) {
+    kept[length] = name[length];
+  }
+  while (length < sizeof thread.record->name) kept[length++] = 0;
+  const bool must_go = must_leave_out(thread);
+  if (thread.is_left_out && !must_go) begin_thread(thread);
+  if (!thread.is_left_out && must_go && thread.hot == &fbleprof_hot) leave_out_from_here(thread);
 }
 }  // namespace
+
+void note_thread_name(unsigned long thread, const char* name) {
+  if (settings_copy.threads.empty() || !session.arena.base() || are_found_later) return;
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
+  // The variables of all threads have one distance from their threads' pointers.
+  const std::uint64_t hot = reinterpret_cast<std::uint64_t>(&fbleprof_hot) - here + thread;
+  for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
+    if (reinterpret_cast<std::uint64_t>(memory->state.hot) != hot) continue;
+    if (Pin pin{*memory}) follow_name(memory->state, name);
+  }
+}
+
+void note_own_name() {
+  if (settings_copy.threads.empty()) return;
+  char name[sizeof format::Thread{}.name];
+  kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
+  note_thread_name(reinterpret_cast<unsigned long>(__builtin_thread_pointer()), name);
+}
 
 void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns) {
   // Code that this calls may be rewritten, and its hook would attach the thread once more.
@@ -248,13 +328,13 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
 }
 
 void detach_this_thread(bool for_good) {
-  if (!fbleprof_hot.top) return;
+  if (!fbleprof_hot.top && !is_this_left_out()) return;
   ThreadState& state = *fbleprof_hot.self;
   SamplingBlocked guard;
   disarm_timer(state);
   drain_pending();
   if (state.canary->alive) {
-    signal_safe::charge_rest(state);
+    if (!state.is_left_out) signal_safe::charge_rest(state);
     while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
     signal_safe::flush_level(state);
     kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
@@ -352,7 +432,9 @@ void stop_all_threads(Stopped how) {
 void start_all_threads(Charged from) {
   for_each_pinned([&](ThreadState& thread) {
     disarm_timer(thread);
-    if (from == Charged::kFromNow) skip_time(thread);
+    if (from != Charged::kFromNow) return;
+    skip_time(thread);
+    __atomic_store_n(&thread.is_behind, 1, __ATOMIC_RELAXED);
   });
   is_watching.store(false);
   session.recording.store(true);

@@ -45,6 +45,11 @@ void abandon_all_threads();
 // Gives the calling thread its timer back, when its finished profile continues.
 void arm_this_thread();
 
+// A thread gets a name, which decides whether it is recorded. `thread` is its pthread_t. A thread
+// that another one gives a name to leave out stays recorded.
+void note_thread_name(unsigned long thread, const char* name);
+void note_own_name();
+
 // Charges the calling thread's time up to now. Async-signal-safe.
 void charge_rest_of_this_thread();
 

@@ -247,6 +247,8 @@ struct Thread {
 };
 inline constexpr std::uint32_t kThreadRunning = 1;
 inline constexpr std::uint32_t kThreadHooked = 2;  // has entered functions through hooks
+// From this bit on: how many of the threads served the user's filter left out.
+inline constexpr std::uint32_t kThreadsLeftOutShift = 16;
 
 // A call tree. A thread has one for each label set that it worked under.
 struct Tree {

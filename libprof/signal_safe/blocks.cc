@@ -4,6 +4,7 @@
 #include "signal_safe/context_at.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
+#include "signal_safe/late_start.h"
 #include "signal_safe/profile_switch.h"
 
 namespace fbleprof::signal_safe {
@@ -143,7 +144,9 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
 ThreadState* recorded_thread() {
   if (!fbleprof_hot.top || !is_own(*fbleprof_hot.self)) return nullptr;
   ThreadState* thread = fbleprof_hot.self;
-  return is_recording(*thread->session) ? thread : nullptr;
+  if (!is_recording(*thread->session)) return nullptr;
+  if (thread->hot->cache != thread->cache) let_hooks_hit(*thread);
+  return thread;
 }
 
 // Calls change(guard, thread) if the calling thread may change its state; else counts `lost` calls

@@ -204,6 +204,9 @@ std::uint64_t frames_left_out(KnownStack& known, std::uint64_t begin, std::uint6
 // callers without hooks.
 std::uint32_t innermost_hooked_frame(ThreadState& thread) {
   KnownStack& known = thread.known;
+  // All functions lost their entries where recording began below them, and which of them have hooks
+  // is not known yet.
+  if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) != 0) return known.walked();
   for (std::uint32_t i = 0; i < known.walked(); ++i) {
     if (has_hook(thread, known.walked(i).function)) return i;
   }

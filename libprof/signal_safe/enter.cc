@@ -9,6 +9,7 @@
 #include "arch/trampoline.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
+#include "signal_safe/late_start.h"
 #include "signal_safe/profile_switch.h"
 
 namespace fbleprof::signal_safe {
@@ -117,6 +118,23 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     remember_call(thread, caller->word, site, key, step.calls, word);
 }
 
+// These take the guard themselves: an address of the guard in the hook's usual path would cost it
+// five instructions.
+__attribute__((noinline, cold)) bool begins_recording(ThreadState& thread) {
+  const BusyGuard guard(thread);
+  return guard && is_recording(*thread.session);
+}
+
+__attribute__((noinline, cold)) void settle(ThreadState& thread, Frame frame, std::uint64_t callee,
+                                            int hook, const HookState& at) {
+  const BusyGuard guard(thread);
+  if (!guard) return;
+  if (thread.is_behind != 0) catch_up(guard, thread, callee, hook, at);
+  if (thread.profiles != 0) {
+    settle_profiles(thread, filter(thread.hot->top, frame, hook == HOOK_CYG));
+  }
+}
+
 }  // namespace
 
 bool adopt_forked_child(ThreadState& thread) {
@@ -137,14 +155,15 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
                                     int hook, const HookState* at) {
   if (!is_own(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
+  if (!thread.session->recording.load(std::memory_order_relaxed) && !begins_recording(thread)) {
+    return;
+  }
+  if (needs_settling(thread)) [[unlikely]]
+    settle(thread, frame, callee, hook, *at);
   BusyGuard guard(thread);
   if (!guard) {
     thread.record->lost_calls += 1;
     return;
-  }
-  if (!is_recording(*thread.session)) return;
-  if (thread.profiles != 0) {
-    settle_profiles(thread, filter(thread.hot->top, frame, hook == HOOK_CYG));
   }
   Call call{frame, site, callee, callee, nullptr};
   HookState at_function;

@@ -64,6 +64,8 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
   const Entry* native = native_below(entry);
   if (owner == 0 || is_gate(native)) return false;
+  // Functions without hooks have entries where recording began below them.
+  if (slot == walk.return_slot() && is_entry_of(thread, native, owner)) return true;
   // A part has its function's name, and is left out with it.
   if (is_left_out(thread, owner)) return false;
   if (has_hook(thread, owner))

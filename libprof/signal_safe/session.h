@@ -19,6 +19,7 @@
 
 namespace fbleprof::signal_safe {
 
+struct Slot;
 struct ThreadState;
 
 // Nanoseconds of the calling thread's CPU clock and of the monotonic clock.
@@ -100,6 +101,9 @@ struct Session {
     const std::uint64_t due = due_ns.load(std::memory_order_relaxed);
     return due != kNever && clocks.wall_ns() >= due;
   }
+
+  // The hooks' cache while recording is off: no call is found in it.
+  Slot* empty_cache = nullptr;
 
   // How often unloaded code emptied all edge caches. Incremented before they are emptied.
   std::atomic<std::uint32_t> caches_emptied{0};

@@ -3,6 +3,7 @@
 // anywhere.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "format/format.h"
@@ -63,6 +64,8 @@ struct ThreadState {
   CallTree tree;
   void* profile = nullptr;     // the C API's current profile; null = the process's own
   std::uint32_t profiles = 0;  // how many are nested
+  // Not 0: recording began while the thread ran, and no hook has been called since (late_start.h).
+  std::uint32_t is_behind = 0;
   ProfileFrame profile_frames[kMostProfiles];
   AllocationThread* allocations = nullptr;  // null: allocations are not recorded
   WaitThread* waits = nullptr;              // null: waits are not recorded
@@ -84,6 +87,7 @@ struct ThreadState {
   format::Ref last_context = 0;  // the last one charged; 0 = none yet
   // The end of memory in which a sample is taken where the machine stack may be too short; or null.
   char* sample_stack_end = nullptr;
+  bool is_left_out = false;  // by the user's filter: hooks and samples find no shadow stack
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   std::uint64_t events_seen = 0;  // bytes of its samples that were charged, if it is no clock
@@ -96,6 +100,16 @@ struct ThreadState {
 
   KnownStack known;  // the stack being walked, and the last one
 };
+
+// Whether a call must see to nested profiles or to a late start first. One load: each miss of the
+// cache asks.
+inline bool needs_settling(const ThreadState& thread) {
+  std::uint64_t both;
+  static_assert(offsetof(ThreadState, is_behind) == offsetof(ThreadState, profiles) + 4);
+  const auto* at = reinterpret_cast<const char*>(&thread) + offsetof(ThreadState, profiles);
+  __builtin_memcpy(&both, at, sizeof both);
+  return both != 0;
+}
 
 // Whether other code is changing the thread's state, as seen from the stack address `here`.
 inline bool is_busy(ThreadState& thread, std::uint64_t here) {

@@ -107,6 +107,12 @@ po::options_description filter_options() {
   add(kNot, pattern(),
       "leave out functions that PATTERN names. Both options can be repeated; the last one that "
       "names a function decides");
+  add("only-thread", pattern(),
+      "record only threads whose name matches the glob PATTERN (worker*), from the moment they get "
+      "that name");
+  add("not-thread", pattern(),
+      "do not record threads whose name matches PATTERN. The last option that names a thread "
+      "decides. The summary counts the threads left out");
   return options;
 }
 
@@ -308,24 +314,38 @@ constexpr Switch kSwitches[] = {
     {"no-waits", "FBLEPROF_WAITS", "off"},
 };
 
-// --only and --not, in the order in which they were given, as FBLEPROF_FILTER.
-void read_filter(const std::vector<po::option>& given, Request* request) {
-  constexpr std::size_t kMost = 4000;
+// Patterns in the order in which they were given, with "!" before those to leave out.
+struct PatternOptions {
+  const char* only;
+  const char* leave_out;
+  const char* variable;
+  std::size_t most_bytes;
+};
+constexpr PatternOptions kPatternOptions[] = {
+    {kOnly, kNot, "FBLEPROF_FILTER", 4000},
+    {"only-thread", "not-thread", "FBLEPROF_THREADS", 1000},
+};
+
+void read_patterns(const PatternOptions& options, const std::vector<po::option>& given,
+                   Request* request) {
   std::string filter;
   for (const po::option& option : given) {
-    if (option.string_key != kOnly && option.string_key != kNot) continue;
+    const bool is_not = option.string_key == options.leave_out;
+    if (option.string_key != options.only && !is_not) continue;
     for (const std::string& pattern : option.value) {
       if (pattern.empty() || pattern[0] == '!' || pattern.find(';') != std::string::npos) {
         request->error = "--" + option.string_key + "=" + pattern +
                          ": expected a pattern without \";\", that does not begin with \"!\"";
         return;
       }
-      filter +=
-          (filter.empty() ? "" : ";") + std::string(option.string_key == kNot ? "!" : "") + pattern;
+      filter += (filter.empty() ? "" : ";") + std::string(is_not ? "!" : "") + pattern;
     }
   }
-  if (filter.size() > kMost) request->error = "--only, --not: more than 4000 bytes of patterns";
-  if (!filter.empty()) request->environment.emplace_back("FBLEPROF_FILTER", filter);
+  if (filter.size() > options.most_bytes) {
+    request->error = std::string("--") + options.only + ", --" + options.leave_out +
+                     ": more than " + std::to_string(options.most_bytes) + " bytes of patterns";
+  }
+  if (!filter.empty()) request->environment.emplace_back(options.variable, filter);
 }
 
 void read_settings(const po::variables_map& given, Request* request) {
@@ -402,7 +422,9 @@ Request read_request(const std::vector<std::string>& arguments) {
     // Options may not be abbreviated: a new option could change what "--r" means.
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     const auto parsed = po::command_line_parser(ours).options(options).style(style).run();
-    read_filter(parsed.options, &request);
+    for (const PatternOptions& each : kPatternOptions) {
+      read_patterns(each, parsed.options, &request);
+    }
     po::store(parsed, given);
   } catch (const po::error& error) {
     request.error = error.what();

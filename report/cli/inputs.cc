@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "profile/pack.h"
 #include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/importers/file_kind.h"
@@ -180,6 +181,14 @@ class Inputs {
     return std::optional<Profile>(symbolize::name_generated_code(read->profile));
   }
 
+  // A killed program leaves its profile as large as its memory limit, mostly as a hole. Whether
+  // this user may cut it does not matter to the report.
+  static void cut_unused_space(const Profile& profile, const std::string& file) {
+    const auto& processes = profile.processes();
+    if (processes.size() != 1 || processes[0].state != profile::ProcessState::kKilled) return;
+    (void)profile::trim(file);
+  }
+
   Result<std::optional<Profile>> native(const std::string& file) const {
     profile::ReadOptions how;
     // For many files, shows the number read instead of the progress in each.
@@ -187,6 +196,7 @@ class Inputs {
     auto read = profile::read_file(file, how);
     if (!read) return read.error();
     if (Status bad = check_rest(*read, file)) return *bad;
+    cut_unused_space(read->profile, file);
     return std::optional<Profile>(symbolize::name_generated_code(read->profile));
   }
 

@@ -133,6 +133,8 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
       "depth_limit", "depth limit", run.trees == 0 ? 0 : process.depth_limit,
       fmt::format("{}: deeper contexts are in [deeper], by caller and callee", process.depth_limit),
       true);
+  number("threads_left_out", "left out", run.threads_left_out,
+         counted(run.threads_left_out, "thread") + ", by --only-thread or --not-thread", true);
   number("lost_threads", "lost threads", process.lost_threads, {}, true);
   number("lost_children", "lost children", process.lost_children, {}, true);
   number("lost_calls", "lost calls", run.lost_calls,

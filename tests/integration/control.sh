@@ -46,6 +46,16 @@ for mode in plain fentry; do
   done
 done
 
+begin "a late start: calls stand below the functions that ran already"
+for mode in fentry mcount cyg cygclang patchable plain; do
+  profile=$dir/$mode.out
+  options=()
+  [ $mode != plain ] || options=(--exact)
+  "$FBLE_PROF" -o "$profile" --start-off "${options[@]}" "$PROGRAMS/late.$mode" \
+    >"$dir/profiled.out" 2>"$dir/err" || fail "late.$mode ended with $?: $(cat "$dir/err")"
+  expected
+done
+
 begin "off and on again, many times, with threads"
 in_background "$PROGRAMS/threads.fentry" many
 for _ in $(seq 100); do

@@ -57,3 +57,28 @@ begin "bad patterns"
 launcher_refuses 2 'bad pattern "re:("' --not 're:(' true
 launcher_refuses 2 'without ";"' --only 'a;b' true
 launcher_refuses 2 'expected a pattern' --only '' true
+
+# left_out: how many threads the summary says were left out.
+left_out() { "$REPORT" --summary --format json "$profile" | sed 's/.*"threads_left_out":\([0-9]*\).*/\1/'; }
+for mode in fentry cyg patchable plain; do
+  exact=()
+  [ $mode != plain ] || exact=(--exact)
+  named() {
+    echo done >"$dir/plain.out"
+    run profiled -- "$FBLE_PROF" -o "$profile" "${exact[@]}" "$@" "$PROGRAMS/named_threads.$mode"
+    cmp -s "$dir/plain.out" "$dir/profiled.out" || fail "output: $(cat "$dir/profiled.out")"
+    verified "$profile"
+  }
+
+  begin "only threads of a name, $mode"
+  named --only-thread 'worker*'
+  counts "* by_itself 1000" "* by_prctl 1000" "* by_creator 1000" "* as_worker 1000" \
+    "* as_other 0" "* helping 0" "* in_main 0" "names_itself by_itself 1000"
+  check "main, the helper, and one from some point on are left out" "$(left_out)" = 3
+
+  begin "not threads of a name, $mode"
+  named --not-thread 'worker*' --not-thread helper
+  counts "* by_itself 0" "* by_prctl 0" "* as_worker 0" "* helping 0" "main in_main 1000" \
+    "changes_its_name as_other 1000"
+done
+launcher_refuses 2 'without ";"' --only-thread 'a;b' true

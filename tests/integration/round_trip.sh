@@ -126,8 +126,12 @@ check 'the signal that ended it' $? = 143
 begin 'files cut and killed'
 cd "$dir" || exit 1
 "$FBLE_PROF" -o dead.ml sh -c 'kill -9 $$' 2>/dev/null
+cp --sparse=always dead.ml seen.ml
 "$REPORT" --trim dead.ml >out || fail 'not trimmed'
 check 'a killed profile can be trimmed' "$(stat -c %s dead.ml)" -lt 1000000
+check 'it was large' "$(stat -c %s seen.ml)" -gt 10000000
+"$REPORT" seen.ml >/dev/null || fail 'not read'
+check 'reading it trims it' "$(stat -c %s seen.ml)" -lt 1000000
 "$REPORT" dead.ml >/dev/null || fail 'not read after it was trimmed'
 cp ../our_exports_are_our_profiles/sampled.ml whole.ml
 for length in 100 1000 4096; do
