@@ -5,6 +5,7 @@
 #include "analysis/components.h"
 #include "analysis/costs.h"
 #include "analysis/pair_index.h"
+#include "base/at_once.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::analysis {
@@ -47,8 +48,7 @@ class Finder {
 
   Cliques run() {
     group();
-    charge();
-    count_calls();
+    at_once(nodes_.count(), {[&] { count_calls(); }, [&] { charge(); }});
     add_up();
     for (Clique& clique : result_.cliques) classify(clique);
     sort();
@@ -86,6 +86,7 @@ class Finder {
     }
   }
 
+  // Writes other fields of members and cliques than count_calls().
   void charge() {
     std::vector<std::uint32_t> depth(nodes_.count()), deepest(result_.cliques.size());
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
@@ -258,7 +259,7 @@ class ByChain {
   void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
 
   // The ways of a chain are at [begin, end).
-  std::size_t begin(std::size_t chain) const { return first_[chain]; }
+  std::size_t begin(std::size_t chain) const { return first_[chain]; }  // also of the end
   std::size_t end(std::size_t chain) const { return first_[chain + 1]; }
   std::size_t count() const { return ways_.size(); }
   std::uint32_t at(std::size_t i) const { return ways_[i]; }
@@ -275,9 +276,10 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   CliqueContexts result;
-  const std::vector<std::uint32_t> chain = chains_of_nodes(profile, cliques, result.chains);
-
-  const WaysIn entered = ways_in(profile);
+  std::vector<std::uint32_t> chain;
+  WaysIn entered;
+  at_once(nodes.count(), {[&] { chain = chains_of_nodes(profile, cliques, result.chains); },
+                          [&] { entered = ways_in(profile); }});
   const std::vector<std::uint32_t>& others = entered.others;
 
   // Ways (nodes, then the other edges, numbered on from them) by the chain of the caller; within a
@@ -306,32 +308,43 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
   struct Slot {
     std::uint32_t chain = kNoClique, row = kNoRow;
   };
-  std::vector<Slot> calls(pairs.count()), tails(pairs.count());
-  result.calls.reserve(nodes.count());
-  for (std::uint32_t c = 0; c < result.chains.size(); ++c) {
-    const auto row_of = [&](std::uint32_t pair, bool is_tail) -> CliqueCall& {
-      Slot& slot = (is_tail ? tails : calls)[pair];
-      if (slot.chain != c) {
-        slot = {c, static_cast<std::uint32_t>(result.calls.size())};
-        const FunctionId caller = pairs.caller(pair), callee = pairs.callee(pair);
-        result.calls.push_back(
-            {c, caller, callee, is_tail, cliques.of[caller.index()] == cliques.of[callee.index()]});
+  // The calls of the chains [begin, end).
+  const auto calls_of = [&](std::uint32_t begin, std::uint32_t end, std::vector<CliqueCall>& rows) {
+    std::vector<Slot> calls(pairs.count()), tails(pairs.count());
+    rows.reserve(ways.begin(end) - ways.begin(begin));
+    for (std::uint32_t c = begin; c < end; ++c) {
+      const auto row_of = [&](std::uint32_t pair, bool is_tail) -> CliqueCall& {
+        Slot& slot = (is_tail ? tails : calls)[pair];
+        if (slot.chain != c) {
+          slot = {c, static_cast<std::uint32_t>(rows.size())};
+          const FunctionId caller = pairs.caller(pair), callee = pairs.callee(pair);
+          const bool is_inside = cliques.of[caller.index()] == cliques.of[callee.index()];
+          rows.push_back({c, caller, callee, is_tail, is_inside});
+        }
+        return rows[slot.row];
+      };
+      for (std::size_t i = ways.begin(c); i < ways.end(c); ++i) {
+        if (i + kFetchAhead < ways.count()) __builtin_prefetch(&calls[pair_of(i + kFetchAhead)], 1);
+        const std::uint32_t way = ways.at(i);
+        if (way >= nodes_count) {
+          const std::uint32_t e = others[way - nodes_count];
+          row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
+          continue;
+        }
+        CliqueCall& row = row_of(pairs.of_node(way), false);
+        if (const EdgeId edge = entered.of_node[way]) row.calls += edges.calls[edge.index()];
+        if (chain[way] != c) row.cost += cost[way];
       }
-      return result.calls[slot.row];
-    };
-    for (std::size_t i = ways.begin(c); i < ways.end(c); ++i) {
-      if (i + kFetchAhead < ways.count()) __builtin_prefetch(&calls[pair_of(i + kFetchAhead)], 1);
-      const std::uint32_t way = ways.at(i);
-      if (way >= nodes_count) {
-        const std::uint32_t e = others[way - nodes_count];
-        row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
-        continue;
-      }
-      CliqueCall& row = row_of(pairs.of_node(way), false);
-      if (const EdgeId edge = entered.of_node[way]) row.calls += edges.calls[edge.index()];
-      if (chain[way] != c) row.cost += cost[way];
     }
-  }
+  };
+  // Chains have nothing in common.
+  const auto all = static_cast<std::uint32_t>(result.chains.size());
+  std::uint32_t middle = 0;
+  while (middle < all && ways.begin(middle) < ways.count() / 2) ++middle;
+  std::vector<CliqueCall> second;
+  at_once(nodes.count(), {[&] { calls_of(middle, all, second); },
+                          [&] { calls_of(0, middle, result.calls); }});
+  result.calls.insert(result.calls.end(), second.begin(), second.end());
   return result;
 }
 

@@ -1,6 +1,9 @@
 #include "analysis/pair_index.h"
 
+#include <algorithm>
 #include <span>
+
+#include "base/flat_map.h"
 
 namespace fbleprof::analysis {
 
@@ -97,6 +100,69 @@ PairIndex::PairIndex(const Profile& profile, const std::vector<std::uint8_t>& wa
   }
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (is_of_node(e)) of_edge_[e] = of_node_[edges.to[e].index()];
+  }
+}
+
+namespace {
+
+// Pairs that filtering made, of functions that were not caller and callee there: found by name, or
+// added.
+class Others {
+ public:
+  Others(std::vector<FunctionId>& caller, std::vector<FunctionId>& callee)
+      : caller_(caller), callee_(callee), known_(caller.size()) {}
+
+  std::uint32_t find(FunctionId caller, FunctionId callee) {
+    const std::uint64_t key = std::uint64_t{caller.index()} << 32 | callee.index();
+    if (const std::uint32_t pair = found_.find(key); pair != FlatMap::kAbsent) return pair;
+    const auto end = callee_.begin() + static_cast<std::ptrdiff_t>(known_);
+    auto at = static_cast<std::size_t>(std::lower_bound(callee_.begin(), end, callee) -
+                                       callee_.begin());
+    while (at < known_ && callee_[at] == callee && caller_[at] != caller) ++at;
+    if (at == known_ || callee_[at] != callee) {
+      at = caller_.size();
+      caller_.push_back(caller);
+      callee_.push_back(callee);
+    }
+    return found_.insert(key, static_cast<std::uint32_t>(at)).first;
+  }
+
+ private:
+  std::vector<FunctionId>&caller_, &callee_;
+  const std::size_t known_;
+  FlatMap found_;  // caller << 32 | callee
+};
+
+}  // namespace
+
+PairIndex::PairIndex(const Profile& profile, const PairIndex& source, const Origin& origin)
+    : caller_(source.caller_),
+      callee_(source.callee_),
+      of_node_(profile.nodes().count(), kNone),
+      of_edge_(profile.edges().count(), kNone) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  Others others(caller_, callee_);
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (!nodes.parent[n]) continue;
+    const FunctionId caller = nodes.function[nodes.parent[n].index()];
+    const std::uint32_t from = origin.node[n];
+    const std::uint32_t pair = from == Origin::kNone ? kNone : source.of_node_[from];
+    const bool is_same = pair != kNone && source.caller_[pair] == caller;
+    of_node_[n] = is_same ? pair : others.find(caller, nodes.function[n]);
+  }
+  const std::size_t of_tree = nodes.count() == 0 ? 0 : nodes.count() - 1;
+  for (std::size_t e = 0; e < edges.count(); ++e) {
+    if (e < of_tree) {
+      of_edge_[e] = of_node_[e + 1];
+      continue;
+    }
+    const FunctionId caller = nodes.function[edges.from[e].index()];
+    const FunctionId callee = nodes.function[edges.to[e].index()];
+    const std::uint32_t pair = source.of_edge_[origin.other_edge[e - of_tree]];
+    const bool is_same =
+        pair != kNone && source.caller_[pair] == caller && source.callee_[pair] == callee;
+    of_edge_[e] = is_same ? pair : others.find(caller, callee);
   }
 }
 

@@ -1,9 +1,11 @@
 #include "transform/rebuild.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
 
+#include "base/at_once.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::transform {
@@ -32,9 +34,10 @@ struct Level {
 
 class Rebuilder {
  public:
-  Rebuilder(const Profile& source, const Rebuilding& how)
+  Rebuilder(const Profile& source, const Rebuilding& how, Origin* origin)
       : source_(source),
         how_(how),
+        origin_(origin),
         nodes_(source.nodes()),
         place_(nodes_.count(), kNone),
         next_(nodes_.count(), kNone) {
@@ -49,11 +52,18 @@ class Rebuilder {
     open_all();
     finish_nodes();
     Parts parts = source_.parts();
-    auto edges = std::make_shared<Edges>(move_edges());
+    auto edges = std::make_shared<Edges>();
+    std::vector<std::function<void()>> columns{[&] {
+      *edges = move_edges();
+      for (Metric& metric : parts.metrics) {
+        if (is_of_edges(metric)) metric.values = sum_calls(*edges);
+      }
+    }};
     for (Metric& metric : parts.metrics) {
-      const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
-      metric.values = is_of_edges ? sum_calls(*edges) : move_values(metric);
+      if (is_of_edges(metric)) continue;
+      columns.emplace_back([this, &metric] { metric.values = move_values(metric); });
     }
+    at_once(result_.count(), columns);
     parts.edges = std::move(edges);
     const NodeId end(result_.count());
     parts.nodes = std::make_shared<Nodes>(std::move(result_));
@@ -62,6 +72,10 @@ class Rebuilder {
   }
 
  private:
+  static bool is_of_edges(const Metric& metric) {
+    return metric.role == Role::kCalls && !metric.is_baseline;
+  }
+
   void build_levels() {
     levels_.push_back({how_.root, {}, {}});
     for (std::size_t t = 0; t < source_.trees().size(); ++t) {
@@ -110,6 +124,7 @@ class Rebuilder {
     result_.parent.push_back(bundle.parent);
     result_.function.push_back(bundle.function);
     result_.depth.push_back(bundle.parent ? result_.depth[bundle.parent.index()] + 1 : 0);
+    if (origin_ != nullptr) origin_->node.push_back(bundle.first);
     for (std::uint32_t node = bundle.first; node != kNone; node = next_[node]) {
       place_[node] = id.index();
     }
@@ -206,6 +221,7 @@ class Rebuilder {
       result_.parent.push_back(parent);
       result_.function.push_back(nodes_.function[n]);
       result_.depth.push_back(result_.depth[parent.index()] + 1);
+      if (origin_ != nullptr) origin_->node.push_back(n);
       ++n;
     }
   }
@@ -215,6 +231,7 @@ class Rebuilder {
       result_.parent.reserve(nodes_.count());
       result_.function.reserve(nodes_.count());
       result_.depth.reserve(nodes_.count());
+      if (origin_ != nullptr) origin_->node.reserve(nodes_.count());
     }
     const std::vector<std::uint8_t> folded_below = find_folded_below();
     std::vector<Bundle> pending;
@@ -301,6 +318,7 @@ class Rebuilder {
     std::uint8_t flags;
     std::uint64_t calls;
     SiteId site;
+    std::uint32_t source;
   };
 
   Edges move_edges() const {
@@ -342,7 +360,8 @@ class Rebuilder {
         out.flags[to - 1] |= edges.flags[e];
         if (!out.site[to - 1]) out.site[to - 1] = edges.site[e];
       } else {
-        others.push_back({from, to, edges.kind[e], edges.flags[e], edges.calls[e], edges.site[e]});
+        others.push_back({from, to, edges.kind[e], edges.flags[e], edges.calls[e], edges.site[e],
+                          static_cast<std::uint32_t>(e)});
       }
     }
     std::stable_sort(others.begin(), others.end(), [&](const Moved& a, const Moved& b) {
@@ -366,12 +385,14 @@ class Rebuilder {
       out.flags.push_back(edge.flags);
       out.calls.push_back(edge.calls);
       out.site.push_back(edge.site);
+      if (origin_ != nullptr) origin_->other_edge.push_back(edge.source);
     }
     return out;
   }
 
   const Profile& source_;
   const Rebuilding& how_;
+  Origin* const origin_;
   const Nodes& nodes_;
   std::vector<Level> levels_;
   std::vector<std::uint32_t> place_;  // by source node: its node in the result
@@ -390,8 +411,8 @@ class Rebuilder {
 
 }  // namespace
 
-Profile rebuild(const Profile& source, const Rebuilding& how) {
-  return Rebuilder(source, how).run();
+Profile rebuild(const Profile& source, const Rebuilding& how, Origin* origin) {
+  return Rebuilder(source, how, origin).run();
 }
 
 }  // namespace fbleprof::transform
