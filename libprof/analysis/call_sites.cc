@@ -78,8 +78,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
   const Edges& edges = profile.edges();
   const std::vector<std::uint64_t>& cost = costs.inclusive();
   WaysIn ways;
-  at_once(nodes.count(), {[&] { costs.tables().pair_index(); },
-                          [&] { ways = ways_in(profile); },
+  at_once(nodes.count(), {[&] { costs.tables().pair_index(); }, [&] { ways = ways_in(profile); },
                           [&] { costs.is_bound(); }});
   const std::vector<std::uint8_t>& is_bound = costs.is_bound();
 
@@ -130,8 +129,8 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
   // Finding a row misses the cache, so two threads with half of the pairs each take half the time.
   const auto all = static_cast<std::uint32_t>(pairs.count());
   std::vector<CallSiteRow> rows, others;
-  at_once(nodes.count(), {[&] { others = rows_of(all / 2, all); },
-                          [&] { rows = rows_of(0, all / 2); }});
+  at_once(nodes.count(),
+          {[&] { others = rows_of(all / 2, all); }, [&] { rows = rows_of(0, all / 2); }});
   rows.insert(rows.end(), others.begin(), others.end());
   return rows;
 }

@@ -342,8 +342,8 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
   std::uint32_t middle = 0;
   while (middle < all && ways.begin(middle) < ways.count() / 2) ++middle;
   std::vector<CliqueCall> second;
-  at_once(nodes.count(), {[&] { calls_of(middle, all, second); },
-                          [&] { calls_of(0, middle, result.calls); }});
+  at_once(nodes.count(),
+          {[&] { calls_of(middle, all, second); }, [&] { calls_of(0, middle, result.calls); }});
   result.calls.insert(result.calls.end(), second.begin(), second.end());
   return result;
 }

@@ -116,8 +116,8 @@ class Others {
     const std::uint64_t key = std::uint64_t{caller.index()} << 32 | callee.index();
     if (const std::uint32_t pair = found_.find(key); pair != FlatMap::kAbsent) return pair;
     const auto end = callee_.begin() + static_cast<std::ptrdiff_t>(known_);
-    auto at = static_cast<std::size_t>(std::lower_bound(callee_.begin(), end, callee) -
-                                       callee_.begin());
+    auto at =
+        static_cast<std::size_t>(std::lower_bound(callee_.begin(), end, callee) - callee_.begin());
     while (at < known_ && callee_[at] == callee && caller_[at] != caller) ++at;
     if (at == known_ || callee_[at] != callee) {
       at = caller_.size();

@@ -113,8 +113,9 @@ std::string noise_text(const Request& request, const Diff& diff) {
   if (!noise.is_sampled) {
     // Numbers of a format that does not say what they count, such as folded stacks.
     const bool is_unknown = request.metric().role == Role::kAmount && diff.total.any();
-    return is_unknown ? text + "; every change is shown: how many samples these figures are from "
-                               "is not known, so small ones may be chance"
+    return is_unknown ? text +
+                            "; every change is shown: how many samples these figures are from "
+                            "is not known, so small ones may be chance"
                       : text;
   }
   if (noise.common != 1) {

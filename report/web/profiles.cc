@@ -222,11 +222,11 @@ std::size_t Profiles::bytes_of_source(const Shared<Source>& source) {
 
 std::size_t Profiles::bytes_of_data(const Shared<Data>& data) {
   if (!data) return 0;
-  // What analysis::Costs and Data make for a context, and their tables, all of which may come later.
+  // What analysis::Costs and Data make for a context, and their tables, all of which may come
+  // later.
   constexpr std::size_t kBytesOfTables = 48;
   const Profile& profile = (*data)->profile();
-  const bool is_filtered =
-      profile.parts().nodes != (*data)->source().loaded.profile.parts().nodes;
+  const bool is_filtered = profile.parts().nodes != (*data)->source().loaded.profile.parts().nodes;
   return kBytesOfTables * profile.nodes().count() + (is_filtered ? bytes_of_contexts(profile) : 0);
 }
 
