@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/at_once.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::analysis {
@@ -142,28 +143,36 @@ PairIndex::PairIndex(const Profile& profile, const PairIndex& source, const Orig
       of_edge_(profile.edges().count(), kNone) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
-  Others others(caller_, callee_);
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (!nodes.parent[n]) continue;
-    const FunctionId caller = nodes.function[nodes.parent[n].index()];
-    const std::uint32_t from = origin.node[n];
-    const std::uint32_t pair = from == Origin::kNone ? kNone : source.of_node_[from];
-    const bool is_same = pair != kNone && source.caller_[pair] == caller;
-    of_node_[n] = is_same ? pair : others.find(caller, nodes.function[n]);
-  }
-  const std::size_t of_tree = nodes.count() == 0 ? 0 : nodes.count() - 1;
-  for (std::size_t e = 0; e < edges.count(); ++e) {
-    if (e < of_tree) {
-      of_edge_[e] = of_node_[e + 1];
-      continue;
+  const std::size_t count = nodes.count(), of_tree = count == 0 ? 0 : count - 1;
+  const auto keep_nodes = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t n = begin; n < end; ++n) {
+      const std::uint32_t from = origin.node[n];
+      if (!nodes.parent[n] || from == Origin::kNone) continue;
+      const std::uint32_t pair = source.of_node_[from];
+      const FunctionId caller = nodes.function[nodes.parent[n].index()];
+      if (pair != kNone && source.caller_[pair] == caller) of_node_[n] = pair;
     }
-    const FunctionId caller = nodes.function[edges.from[e].index()];
-    const FunctionId callee = nodes.function[edges.to[e].index()];
-    const std::uint32_t pair = source.of_edge_[origin.other_edge[e - of_tree]];
-    const bool is_same =
-        pair != kNone && source.caller_[pair] == caller && source.callee_[pair] == callee;
-    of_edge_[e] = is_same ? pair : others.find(caller, callee);
+  };
+  const auto keep_edges = [&] {
+    for (std::size_t e = of_tree; e < edges.count(); ++e) {
+      const std::uint32_t pair = source.of_edge_[origin.other_edge[e - of_tree]];
+      if (pair == kNone || source.caller_[pair] != nodes.function[edges.from[e].index()]) continue;
+      if (source.callee_[pair] == nodes.function[edges.to[e].index()]) of_edge_[e] = pair;
+    }
+  };
+  at_once(count,
+          {[&] { keep_nodes(count / 2, count); }, [&] { keep_nodes(0, count / 2); }, keep_edges});
+  Others others(caller_, callee_);
+  for (std::size_t n = 0; n < count; ++n) {
+    if (of_node_[n] != kNone || !nodes.parent[n]) continue;
+    of_node_[n] = others.find(nodes.function[nodes.parent[n].index()], nodes.function[n]);
   }
+  for (std::size_t e = of_tree; e < edges.count(); ++e) {
+    if (of_edge_[e] != kNone) continue;
+    of_edge_[e] =
+        others.find(nodes.function[edges.from[e].index()], nodes.function[edges.to[e].index()]);
+  }
+  if (count != 0) std::copy(of_node_.begin() + 1, of_node_.end(), of_edge_.begin());
 }
 
 }  // namespace fbleprof::analysis

@@ -42,9 +42,8 @@ class Rebuilder {
         place_(nodes_.count(), kNone),
         next_(nodes_.count(), kNone) {
     if (source.sites_apart()) find_sites();
-    const std::size_t slots = source.functions().count() + sites_.size();
-    slot_.assign(slots, kNone);
-    slot_stamp_.assign(slots, kNone);
+    slot_.assign(source.functions().count(), kNone);
+    slot_stamp_.assign(source.functions().count(), kNone);
     build_levels();
   }
 
@@ -145,25 +144,28 @@ class Rebuilder {
   }
   Bundle& child_bundle_of(NodeId parent, std::uint32_t node) {
     const FunctionId function = class_of(node);
-    if (site_slot_.empty() || site_slot_[node] == kNone) return child_bundle(parent, function);
-    const auto after_functions = static_cast<std::uint32_t>(source_.functions().count());
-    return child_bundle(parent, function, sites_[site_slot_[node]],
-                        after_functions + site_slot_[node]);
+    if (sites_.empty() || !sites_[node]) return child_bundle(parent, function);
+    return child_bundle(parent, function, sites_[node], site_slot(function, sites_[node]));
   }
 
-  // Numbers the pairs of function and site by which nodes are entered: one slot per pair.
   void find_sites() {
-    site_slot_.assign(nodes_.count(), kNone);
-    FlatMap slots;
+    sites_.resize(nodes_.count());
     const Edges& edges = source_.edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
-      if (edges.kind[e] != EdgeKind::kTree || !edges.site[e]) continue;
-      const std::uint32_t to = edges.to[e].index();
-      const std::uint64_t key = std::uint64_t{class_of(to).index()} << 32 | edges.site[e].index();
-      const auto [slot, added] = slots.insert(key, static_cast<std::uint32_t>(sites_.size()));
-      if (added) sites_.push_back(edges.site[e]);
-      site_slot_[to] = slot;
+      if (edges.kind[e] == EdgeKind::kTree) sites_[edges.to[e].index()] = edges.site[e];
     }
+  }
+
+  // The slot of functions that are entered from a site: made on first use, since most nodes are
+  // copied and need none.
+  std::uint32_t site_slot(FunctionId function, SiteId site) {
+    const std::uint64_t key = std::uint64_t{function.index()} << 32 | site.index();
+    const auto [slot, added] = site_slots_.insert(key, static_cast<std::uint32_t>(slot_.size()));
+    if (added) {
+      slot_.push_back(kNone);
+      slot_stamp_.push_back(kNone);
+    }
+    return slot;
   }
 
   void deal_out(Bundle& bundle, NodeId id) {
@@ -398,11 +400,10 @@ class Rebuilder {
   std::vector<std::uint32_t> place_;  // by source node: its node in the result
   std::vector<std::uint32_t> next_;   // by source node: the next member of its bundle
   std::vector<std::uint32_t> slot_,
-      slot_stamp_;                // by function: index in children_, with its parent
+      slot_stamp_;  // by function, then by function and site: index in children_, with its parent
   std::vector<Bundle> children_;  // of the bundle being opened
-  // Where sites are kept apart: by source node, the index of its function and site in sites_.
-  std::vector<std::uint32_t> site_slot_;
-  std::vector<SiteId> sites_;
+  std::vector<SiteId> sites_;     // by source node, where sites are kept apart: of its call
+  FlatMap site_slots_;            // by function << 32 | site
   Nodes result_;
   std::vector<std::uint32_t> charge_elsewhere_;
   std::vector<std::pair<std::uint32_t, NodeId>> folded_members_;

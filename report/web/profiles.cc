@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "analysis/sampled.h"
+#include "profile/file_image.h"
+#include "profile/reader.h"
+#include "profile/verify.h"
 #include "report/text/escape.h"
 #include "transform/baseline.h"
 #include "transform/filter.h"
@@ -85,6 +88,16 @@ std::shared_ptr<const Source> make_source(Loaded loaded, std::uint64_t generatio
     source->by_id.try_emplace(source->ids[f.index()], f);
   }
   return source;
+}
+
+const std::vector<report::FileChecks>& Source::checks(const std::vector<std::string>& files) const {
+  std::call_once(checks_made_, [&] {
+    for (const std::string& file : files) {
+      const auto image = profile::FileImage::load(file);
+      if (image) checks_.push_back({file, verify(*image, read_image(*image))});
+    }
+  });
+  return checks_;
 }
 
 FunctionId Source::function(std::string_view pattern) const {

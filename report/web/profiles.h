@@ -50,6 +50,8 @@ struct Source {
 
   // The pairs of caller and callee of the whole profile, made on first use.
   std::shared_ptr<const analysis::PairIndex> pairs() const;
+  // The invariants of each served file, checked on first use.
+  const std::vector<report::FileChecks>& checks(const std::vector<std::string>& files) const;
   // The function that an id pattern names; none: not an id, or of no function here.
   profile::FunctionId function(std::string_view pattern) const;
   std::string id(profile::FunctionId function) const;
@@ -59,6 +61,8 @@ struct Source {
   }
 
  private:
+  mutable std::once_flag checks_made_;
+  mutable std::vector<report::FileChecks> checks_;
   mutable std::once_flag pairs_made_;
   mutable std::shared_ptr<const analysis::PairIndex> pairs_;
 };
