@@ -55,27 +55,4 @@ Cliques find_cliques(const Costs& costs);
 // For callers that have the profile's pairs already.
 Cliques find_cliques(const Costs& costs, const PairIndex& pairs);
 
-// A call, told apart by the chain of cliques from the root to the caller: "h called i ten times
-// when its ancestors were main -> f -> h".
-struct CliqueCall {
-  std::uint32_t chain;  // index into CliqueContexts::chains
-  profile::FunctionId caller, callee;
-  bool is_tail = false;
-  bool is_inside = false;  // stays in the clique: its cost is that of the entry
-  std::uint64_t calls = 0;
-  std::uint64_t cost = 0;  // exact: of a call that leaves the clique
-};
-
-struct CliqueContexts {
-  struct Chain {
-    std::uint32_t parent;  // kNoClique: none
-    std::uint32_t clique;
-  };
-  std::vector<Chain> chains;      // parents before children
-  std::vector<CliqueCall> calls;  // in no order
-};
-
-// Calls from the root are left out: nobody makes them. `profile` was merged: a path is one node.
-CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const PairIndex& pairs);
-
 }  // namespace fbleprof::analysis

@@ -60,13 +60,28 @@ std::uint64_t total(const Profile&, const Metric& metric, const Tree& tree) {
   return sum;
 }
 
-Costs::Costs(const Profile& profile, const Metric& metric)
+namespace {
+
+std::uint64_t sum_of_trees(const Profile& profile, const Metric& metric,
+                           const std::vector<std::uint64_t>& inclusive) {
+  std::uint64_t sum = 0;
+  for (const Tree& tree : profile.trees()) {
+    if (tree.begin.index() >= tree.end.index()) continue;
+    const std::uint64_t value = inclusive[tree.begin.index()];
+    sum = metric.aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Costs::Costs(const Profile& profile, const Metric& metric, FindPairs find_pairs)
     : profile_(profile),
       metric_(metric),
       calls_(profile.find_metric(Role::kCalls)),
-      total_(analysis::total(profile, metric)),
       inclusive_(analysis::inclusive(profile, metric)),
-      tables_(std::make_unique<const Tables>(*this)) {}
+      total_(sum_of_trees(profile, metric, inclusive_)),
+      tables_(std::make_unique<const Tables>(*this, std::move(find_pairs))) {}
 
 Costs::~Costs() = default;
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,7 +17,9 @@
 
 namespace fbleprof::analysis {
 
+class PairIndex;
 class Tables;
+using FindPairs = std::function<std::shared_ptr<const PairIndex>()>;
 
 // By node: the values of the node and of all below it, aggregated as the metric says.
 std::vector<std::uint64_t> inclusive(const profile::Profile& profile,
@@ -35,7 +38,8 @@ std::uint64_t total(const profile::Profile& profile, const profile::Metric& metr
 // once, shared and immutable. Refers to the profile.
 class Costs {
  public:
-  Costs(const profile::Profile& profile, const profile::Metric& metric);
+  // `find_pairs`: a faster way to the profile's pairs than from its contexts; may be empty.
+  Costs(const profile::Profile& profile, const profile::Metric& metric, FindPairs find_pairs = {});
   ~Costs();
 
   const profile::Profile& profile() const { return profile_; }
@@ -55,8 +59,8 @@ class Costs {
   const profile::Profile& profile_;
   const profile::Metric& metric_;
   const profile::Metric* calls_;
-  std::uint64_t total_;
   std::vector<std::uint64_t> inclusive_;
+  std::uint64_t total_;
   // Computed on first use: not every view marks them.
   mutable std::once_flag bounds_are_found_;
   mutable std::vector<std::uint8_t> is_bound_;

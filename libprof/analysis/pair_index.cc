@@ -1,6 +1,10 @@
 #include "analysis/pair_index.h"
 
+#include <algorithm>
 #include <span>
+
+#include "base/at_once.h"
+#include "base/flat_map.h"
 
 namespace fbleprof::analysis {
 
@@ -98,6 +102,77 @@ PairIndex::PairIndex(const Profile& profile, const std::vector<std::uint8_t>& wa
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (is_of_node(e)) of_edge_[e] = of_node_[edges.to[e].index()];
   }
+}
+
+namespace {
+
+// Pairs that filtering made, of functions that were not caller and callee there: found by name, or
+// added.
+class Others {
+ public:
+  Others(std::vector<FunctionId>& caller, std::vector<FunctionId>& callee)
+      : caller_(caller), callee_(callee), known_(caller.size()) {}
+
+  std::uint32_t find(FunctionId caller, FunctionId callee) {
+    const std::uint64_t key = std::uint64_t{caller.index()} << 32 | callee.index();
+    if (const std::uint32_t pair = found_.find(key); pair != FlatMap::kAbsent) return pair;
+    const auto end = callee_.begin() + static_cast<std::ptrdiff_t>(known_);
+    auto at =
+        static_cast<std::size_t>(std::lower_bound(callee_.begin(), end, callee) - callee_.begin());
+    while (at < known_ && callee_[at] == callee && caller_[at] != caller) ++at;
+    if (at == known_ || callee_[at] != callee) {
+      at = caller_.size();
+      caller_.push_back(caller);
+      callee_.push_back(callee);
+    }
+    return found_.insert(key, static_cast<std::uint32_t>(at)).first;
+  }
+
+ private:
+  std::vector<FunctionId>&caller_, &callee_;
+  const std::size_t known_;
+  FlatMap found_;  // caller << 32 | callee
+};
+
+}  // namespace
+
+PairIndex::PairIndex(const Profile& profile, const PairIndex& source, const Origin& origin)
+    : caller_(source.caller_),
+      callee_(source.callee_),
+      of_node_(profile.nodes().count(), kNone),
+      of_edge_(profile.edges().count(), kNone) {
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  const std::size_t count = nodes.count(), of_tree = count == 0 ? 0 : count - 1;
+  const auto keep_nodes = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t n = begin; n < end; ++n) {
+      const std::uint32_t from = origin.node[n];
+      if (!nodes.parent[n] || from == Origin::kNone) continue;
+      const std::uint32_t pair = source.of_node_[from];
+      const FunctionId caller = nodes.function[nodes.parent[n].index()];
+      if (pair != kNone && source.caller_[pair] == caller) of_node_[n] = pair;
+    }
+  };
+  const auto keep_edges = [&] {
+    for (std::size_t e = of_tree; e < edges.count(); ++e) {
+      const std::uint32_t pair = source.of_edge_[origin.other_edge[e - of_tree]];
+      if (pair == kNone || source.caller_[pair] != nodes.function[edges.from[e].index()]) continue;
+      if (source.callee_[pair] == nodes.function[edges.to[e].index()]) of_edge_[e] = pair;
+    }
+  };
+  at_once(count,
+          {[&] { keep_nodes(count / 2, count); }, [&] { keep_nodes(0, count / 2); }, keep_edges});
+  Others others(caller_, callee_);
+  for (std::size_t n = 0; n < count; ++n) {
+    if (of_node_[n] != kNone || !nodes.parent[n]) continue;
+    of_node_[n] = others.find(nodes.function[nodes.parent[n].index()], nodes.function[n]);
+  }
+  for (std::size_t e = of_tree; e < edges.count(); ++e) {
+    if (of_edge_[e] != kNone) continue;
+    of_edge_[e] =
+        others.find(nodes.function[edges.from[e].index()], nodes.function[edges.to[e].index()]);
+  }
+  if (count != 0) std::copy(of_node_.begin() + 1, of_node_.end(), of_edge_.begin());
 }
 
 }  // namespace fbleprof::analysis

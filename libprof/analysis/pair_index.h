@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "profile/origin.h"
 #include "profile/profile.h"
 
 namespace fbleprof::analysis {
@@ -30,6 +31,12 @@ class PairIndex {
   // `wanted`, by function: only pairs with a function that it marks; empty: all.
   explicit PairIndex(const profile::Profile& profile, const std::vector<std::uint8_t>& wanted = {});
 
+  // The pairs of a profile that was made from another, whose pairs are known: `source` keeps its
+  // numbers here, and pairs that are no longer there stay without calls. `source` is not such a
+  // derived index itself.
+  PairIndex(const profile::Profile& profile, const PairIndex& source,
+            const profile::Origin& origin);
+
   std::size_t count() const { return caller_.size(); }
   profile::FunctionId caller(std::uint32_t pair) const { return caller_[pair]; }
   profile::FunctionId callee(std::uint32_t pair) const { return callee_[pair]; }
@@ -39,7 +46,7 @@ class PairIndex {
   const std::vector<std::uint32_t>& of_edges() const { return of_edge_; }
 
  private:
-  std::vector<profile::FunctionId> caller_, callee_;  // by pair
+  std::vector<profile::FunctionId> caller_, callee_;  // by pair; first those of the first callee
   std::vector<std::uint32_t> of_node_, of_edge_;
 };
 

@@ -1,5 +1,7 @@
 #include "analysis/tables.h"
 
+#include "base/at_once.h"
+
 namespace fbleprof::analysis {
 
 const std::vector<FunctionRow>& Tables::functions() const {
@@ -8,12 +10,18 @@ const std::vector<FunctionRow>& Tables::functions() const {
 }
 
 const PairIndex& Tables::pair_index() const {
-  std::call_once(index_made_, [&] { index_.emplace(costs_.profile()); });
+  std::call_once(index_made_, [&] {
+    index_ = find_pairs_ ? find_pairs_() : std::make_shared<const PairIndex>(costs_.profile());
+  });
   return *index_;
 }
 
 const std::vector<PairRow>& Tables::pairs() const {
-  std::call_once(pairs_made_, [&] { pairs_ = pair_table(costs_, pair_index()); });
+  std::call_once(pairs_made_, [&] {
+    // Both are made on first use: here, at the same time.
+    at_once(costs_.inclusive().size(), {[&] { pair_index(); }, [&] { costs_.is_bound(); }});
+    pairs_ = pair_table(costs_, pair_index());
+  });
   return pairs_;
 }
 

@@ -2,11 +2,13 @@
 // Each is computed on first use.
 #pragma once
 
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "analysis/cliques.h"
+#include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pair_index.h"
 #include "analysis/pair_table.h"
@@ -16,7 +18,8 @@ namespace fbleprof::analysis {
 // Tables of one Costs, which must outlive them. Thread-safe.
 class Tables {
  public:
-  explicit Tables(const Costs& costs) : costs_(costs) {}
+  Tables(const Costs& costs, FindPairs find_pairs)
+      : costs_(costs), find_pairs_(std::move(find_pairs)) {}
 
   const std::vector<FunctionRow>& functions() const;
   const PairIndex& pair_index() const;
@@ -25,9 +28,10 @@ class Tables {
 
  private:
   const Costs& costs_;
+  const FindPairs find_pairs_;
   mutable std::once_flag functions_made_, index_made_, pairs_made_, cliques_made_;
   mutable std::vector<FunctionRow> functions_;
-  mutable std::optional<PairIndex> index_;
+  mutable std::shared_ptr<const PairIndex> index_;
   mutable std::vector<PairRow> pairs_;
   mutable Cliques cliques_;
 };

@@ -18,4 +18,12 @@ inline void keep_freed_memory() {
 #endif
 }
 
+// Lets all threads take memory from one place: what one of them freed is there for the others. For
+// main(), before other threads.
+inline void share_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 }  // namespace fbleprof

@@ -64,7 +64,7 @@ Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::
 }  // namespace
 
 Result<Filtered> filter(const Profile& profile, const Filter& filter) {
-  if (filter.empty()) return Filtered{profile, false};
+  if (filter.empty()) return Filtered{profile, false, {}};
   const Nodes& nodes = profile.nodes();
   Rebuilding how;
   Filtered result;
@@ -85,7 +85,7 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
   }
 
   if (filter.fold.empty()) {
-    if (auto part = subset(profile, how.kept_subtree, how.kept_own)) {
+    if (auto part = subset(profile, how.kept_subtree, how.kept_own, &result.origin)) {
       result.profile = std::move(*part);
       return result;
     }
@@ -108,7 +108,7 @@ Result<Filtered> filter(const Profile& profile, const Filter& filter) {
   }
   how.paths_differ = true;
   how.root = nodes.count() != 0 ? nodes.function[0] : FunctionId();
-  result.profile = rebuild(Profile(std::move(parts)), how);
+  result.profile = rebuild(Profile(std::move(parts)), how, &result.origin);
   return result;
 }
 

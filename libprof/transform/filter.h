@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/origin.h"
 #include "profile/profile.h"
 
 namespace fbleprof::transform {
@@ -28,6 +29,8 @@ struct Filtered {
   // Compacted recursion crosses the border of what was selected or excluded: some cost behind a
   // back edge is charged to a path that looks different. Figures are then bounds.
   bool is_bound = false;
+  // Where its contexts come from; empty if the filter is.
+  profile::Origin origin;
 };
 
 // `profile` must be merged (one tree). Fails on an invalid pattern or query, or one that matches

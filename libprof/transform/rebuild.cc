@@ -1,9 +1,11 @@
 #include "transform/rebuild.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
 
+#include "base/at_once.h"
 #include "base/flat_map.h"
 
 namespace fbleprof::transform {
@@ -32,16 +34,16 @@ struct Level {
 
 class Rebuilder {
  public:
-  Rebuilder(const Profile& source, const Rebuilding& how)
+  Rebuilder(const Profile& source, const Rebuilding& how, Origin* origin)
       : source_(source),
         how_(how),
+        origin_(origin),
         nodes_(source.nodes()),
         place_(nodes_.count(), kNone),
         next_(nodes_.count(), kNone) {
     if (source.sites_apart()) find_sites();
-    const std::size_t slots = source.functions().count() + sites_.size();
-    slot_.assign(slots, kNone);
-    slot_stamp_.assign(slots, kNone);
+    slot_.assign(source.functions().count(), kNone);
+    slot_stamp_.assign(source.functions().count(), kNone);
     build_levels();
   }
 
@@ -49,11 +51,18 @@ class Rebuilder {
     open_all();
     finish_nodes();
     Parts parts = source_.parts();
-    auto edges = std::make_shared<Edges>(move_edges());
+    auto edges = std::make_shared<Edges>();
+    std::vector<std::function<void()>> columns{[&] {
+      *edges = move_edges();
+      for (Metric& metric : parts.metrics) {
+        if (is_of_edges(metric)) metric.values = sum_calls(*edges);
+      }
+    }};
     for (Metric& metric : parts.metrics) {
-      const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
-      metric.values = is_of_edges ? sum_calls(*edges) : move_values(metric);
+      if (is_of_edges(metric)) continue;
+      columns.emplace_back([this, &metric] { metric.values = move_values(metric); });
     }
+    at_once(result_.count(), columns);
     parts.edges = std::move(edges);
     const NodeId end(result_.count());
     parts.nodes = std::make_shared<Nodes>(std::move(result_));
@@ -62,6 +71,10 @@ class Rebuilder {
   }
 
  private:
+  static bool is_of_edges(const Metric& metric) {
+    return metric.role == Role::kCalls && !metric.is_baseline;
+  }
+
   void build_levels() {
     levels_.push_back({how_.root, {}, {}});
     for (std::size_t t = 0; t < source_.trees().size(); ++t) {
@@ -110,6 +123,7 @@ class Rebuilder {
     result_.parent.push_back(bundle.parent);
     result_.function.push_back(bundle.function);
     result_.depth.push_back(bundle.parent ? result_.depth[bundle.parent.index()] + 1 : 0);
+    if (origin_ != nullptr) origin_->node.push_back(bundle.first);
     for (std::uint32_t node = bundle.first; node != kNone; node = next_[node]) {
       place_[node] = id.index();
     }
@@ -130,25 +144,28 @@ class Rebuilder {
   }
   Bundle& child_bundle_of(NodeId parent, std::uint32_t node) {
     const FunctionId function = class_of(node);
-    if (site_slot_.empty() || site_slot_[node] == kNone) return child_bundle(parent, function);
-    const auto after_functions = static_cast<std::uint32_t>(source_.functions().count());
-    return child_bundle(parent, function, sites_[site_slot_[node]],
-                        after_functions + site_slot_[node]);
+    if (sites_.empty() || !sites_[node]) return child_bundle(parent, function);
+    return child_bundle(parent, function, sites_[node], site_slot(function, sites_[node]));
   }
 
-  // Numbers the pairs of function and site by which nodes are entered: one slot per pair.
   void find_sites() {
-    site_slot_.assign(nodes_.count(), kNone);
-    FlatMap slots;
+    sites_.resize(nodes_.count());
     const Edges& edges = source_.edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
-      if (edges.kind[e] != EdgeKind::kTree || !edges.site[e]) continue;
-      const std::uint32_t to = edges.to[e].index();
-      const std::uint64_t key = std::uint64_t{class_of(to).index()} << 32 | edges.site[e].index();
-      const auto [slot, added] = slots.insert(key, static_cast<std::uint32_t>(sites_.size()));
-      if (added) sites_.push_back(edges.site[e]);
-      site_slot_[to] = slot;
+      if (edges.kind[e] == EdgeKind::kTree) sites_[edges.to[e].index()] = edges.site[e];
     }
+  }
+
+  // The slot of functions that are entered from a site: made on first use, since most nodes are
+  // copied and need none.
+  std::uint32_t site_slot(FunctionId function, SiteId site) {
+    const std::uint64_t key = std::uint64_t{function.index()} << 32 | site.index();
+    const auto [slot, added] = site_slots_.insert(key, static_cast<std::uint32_t>(slot_.size()));
+    if (added) {
+      slot_.push_back(kNone);
+      slot_stamp_.push_back(kNone);
+    }
+    return slot;
   }
 
   void deal_out(Bundle& bundle, NodeId id) {
@@ -206,6 +223,7 @@ class Rebuilder {
       result_.parent.push_back(parent);
       result_.function.push_back(nodes_.function[n]);
       result_.depth.push_back(result_.depth[parent.index()] + 1);
+      if (origin_ != nullptr) origin_->node.push_back(n);
       ++n;
     }
   }
@@ -215,6 +233,7 @@ class Rebuilder {
       result_.parent.reserve(nodes_.count());
       result_.function.reserve(nodes_.count());
       result_.depth.reserve(nodes_.count());
+      if (origin_ != nullptr) origin_->node.reserve(nodes_.count());
     }
     const std::vector<std::uint8_t> folded_below = find_folded_below();
     std::vector<Bundle> pending;
@@ -301,6 +320,7 @@ class Rebuilder {
     std::uint8_t flags;
     std::uint64_t calls;
     SiteId site;
+    std::uint32_t source;
   };
 
   Edges move_edges() const {
@@ -342,7 +362,8 @@ class Rebuilder {
         out.flags[to - 1] |= edges.flags[e];
         if (!out.site[to - 1]) out.site[to - 1] = edges.site[e];
       } else {
-        others.push_back({from, to, edges.kind[e], edges.flags[e], edges.calls[e], edges.site[e]});
+        others.push_back({from, to, edges.kind[e], edges.flags[e], edges.calls[e], edges.site[e],
+                          static_cast<std::uint32_t>(e)});
       }
     }
     std::stable_sort(others.begin(), others.end(), [&](const Moved& a, const Moved& b) {
@@ -366,22 +387,23 @@ class Rebuilder {
       out.flags.push_back(edge.flags);
       out.calls.push_back(edge.calls);
       out.site.push_back(edge.site);
+      if (origin_ != nullptr) origin_->other_edge.push_back(edge.source);
     }
     return out;
   }
 
   const Profile& source_;
   const Rebuilding& how_;
+  Origin* const origin_;
   const Nodes& nodes_;
   std::vector<Level> levels_;
   std::vector<std::uint32_t> place_;  // by source node: its node in the result
   std::vector<std::uint32_t> next_;   // by source node: the next member of its bundle
   std::vector<std::uint32_t> slot_,
-      slot_stamp_;                // by function: index in children_, with its parent
+      slot_stamp_;  // by function, then by function and site: index in children_, with its parent
   std::vector<Bundle> children_;  // of the bundle being opened
-  // Where sites are kept apart: by source node, the index of its function and site in sites_.
-  std::vector<std::uint32_t> site_slot_;
-  std::vector<SiteId> sites_;
+  std::vector<SiteId> sites_;     // by source node, where sites are kept apart: of its call
+  FlatMap site_slots_;            // by function << 32 | site
   Nodes result_;
   std::vector<std::uint32_t> charge_elsewhere_;
   std::vector<std::pair<std::uint32_t, NodeId>> folded_members_;
@@ -390,8 +412,8 @@ class Rebuilder {
 
 }  // namespace
 
-Profile rebuild(const Profile& source, const Rebuilding& how) {
-  return Rebuilder(source, how).run();
+Profile rebuild(const Profile& source, const Rebuilding& how, Origin* origin) {
+  return Rebuilder(source, how, origin).run();
 }
 
 }  // namespace fbleprof::transform

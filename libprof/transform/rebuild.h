@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "profile/origin.h"
 #include "profile/profile.h"
 
 namespace fbleprof::transform {
@@ -33,7 +34,9 @@ struct Rebuilding {
 
 // The result shares everything with `source` except trees, nodes, edges and metric columns. It has
 // one tree. If the source keeps its call sites apart, calls from different places lead to different
-// nodes.
-profile::Profile rebuild(const profile::Profile& source, const Rebuilding& how);
+// nodes. `origin`, if not null and no function has another class, receives where the contexts come
+// from.
+profile::Profile rebuild(const profile::Profile& source, const Rebuilding& how,
+                         profile::Origin* origin = nullptr);
 
 }  // namespace fbleprof::transform

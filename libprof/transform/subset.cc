@@ -1,8 +1,11 @@
 #include "transform/subset.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
+
+#include "base/at_once.h"
 
 namespace fbleprof::transform {
 
@@ -34,16 +37,26 @@ class Subset {
       next += kept_[n] != 0;
     }
     place_[count] = next;
+    find_others();
   }
 
-  Profile run() const {
+  // Each column is made on its own.
+  Profile run(Origin* origin) const {
     Parts parts = source_.parts();
-    auto edges = std::make_shared<const Edges>(move_edges());
+    auto edges = std::make_shared<Edges>();
+    auto nodes = std::make_shared<Nodes>();
+    std::vector<std::function<void()>> columns{[&] { move_edges(*edges); },
+                                               [&] { edges->calls = move_calls(); },
+                                               [&] { *nodes = move_nodes(); }};
     for (Metric& metric : parts.metrics) {
       const bool is_of_edges = metric.role == Role::kCalls && !metric.is_baseline;
-      metric.values = is_of_edges ? calls_of_nodes(*edges) : move_values(metric);
+      columns.emplace_back([this, is_of_edges, &metric] {
+        metric.values = is_of_edges ? calls_of_nodes() : move_values(metric);
+      });
     }
-    parts.nodes = std::make_shared<const Nodes>(move_nodes());
+    if (origin != nullptr) columns.emplace_back([&] { *origin = origins(); });
+    at_once(place_.size(), columns);
+    parts.nodes = std::move(nodes);
     parts.edges = std::move(edges);
     parts.trees = std::make_shared<std::vector<Tree>>(
         std::vector{Tree{NodeId(0), NodeId(place_.back()), {}, {}}});
@@ -95,32 +108,46 @@ class Subset {
     return column;
   }
 
-  std::shared_ptr<const Counts> calls_of_nodes(const Edges& edges) const {
-    const std::size_t of_tree = place_.back() - 1;
-    auto column = std::make_shared<Counts>(place_.back());
-    edges.calls.each([&](std::size_t e, std::uint64_t calls) {
-      if (e < of_tree) {
-        column->set(e + 1, calls);
-      } else {
-        column->add(edges.to[e].index(), calls);
-      }
+  // Visits the calls of each tree edge that stays, by the node that it leads to.
+  template <class Visit>
+  void each_call_of_tree(Visit visit) const {
+    const std::size_t tree_edges = source_.nodes().count() - 1;
+    source_.edges().calls.each([&](std::size_t e, std::uint64_t calls) {
+      if (e < tree_edges && kept_own_[e + 1] != 0) visit(place_[e + 1], calls);
     });
+  }
+
+  std::shared_ptr<const Counts> calls_of_nodes() const {
+    auto column = std::make_shared<Counts>(place_.back());
+    column->reserve(place_.back());
+    each_call_of_tree([&](std::size_t n, std::uint64_t calls) { column->set(n, calls); });
+    for (const std::uint32_t e : others_) {
+      column->add(place_[source_.edges().to[e].index()], source_.edges().calls[e]);
+    }
     return column;
   }
 
-  Edges move_edges() const {
+  Counts move_calls() const {
+    const std::size_t of_tree = place_.back() - 1;
+    Counts out(of_tree + others_.size());
+    out.reserve(of_tree + others_.size());
+    each_call_of_tree([&](std::size_t n, std::uint64_t calls) { out.set(n - 1, calls); });
+    for (std::size_t o = 0; o < others_.size(); ++o) {
+      out.set(of_tree + o, source_.edges().calls[others_[o]]);
+    }
+    return out;
+  }
+
+  // All but the calls.
+  void move_edges(Edges& out) const {
     const Edges& from = source_.edges();
-    const std::size_t tree_edges = source_.nodes().count() - 1, of_tree = place_.back() - 1;
-    Edges out;
-    const std::vector<std::size_t> others = kept_others(tree_edges);
-    const std::size_t room = of_tree + others.size();
+    const std::size_t of_tree = place_.back() - 1, room = of_tree + others_.size();
     out.from.reserve(room);
     out.to.reserve(room);
     out.flags.reserve(room);
     out.site.reserve(room);
     out.kind.assign(of_tree, EdgeKind::kTree);
     out.kind.reserve(room);
-    out.calls = Counts(room);
     each_run([&](std::size_t begin, std::size_t end) {
       for (std::size_t n = std::max<std::size_t>(begin, 1); n < end; ++n) {
         const bool is_own = kept_own_[n] != 0;
@@ -130,44 +157,51 @@ class Subset {
         out.site.push_back(is_own ? from.site[n - 1] : SiteId());
       }
     });
-    from.calls.each([&](std::size_t e, std::uint64_t calls) {
-      if (e < tree_edges && kept_own_[e + 1] != 0) out.calls.set(place_[e + 1] - 1, calls);
-    });
-    for (const std::size_t e : others) {
-      out.calls.set(out.from.size(), from.calls[e]);
+    for (const std::uint32_t e : others_) {
       out.from.emplace_back(place_[from.from[e].index()]);
       out.to.emplace_back(place_[from.to[e].index()]);
       out.kind.push_back(from.kind[e]);
       out.flags.push_back(from.flags[e]);
       out.site.push_back(from.site[e]);
     }
-    return out;
   }
 
-  // Of the edges that are not tree edges, those whose ends both stay and whose calls belong to a
-  // node that stays itself: for a back edge, the node that it leaves.
-  std::vector<std::size_t> kept_others(std::size_t first) const {
+  Origin origins() const {
+    Origin origin;
+    origin.node.reserve(place_.back());
+    each_run([&](std::size_t begin, std::size_t end) {
+      for (std::size_t n = begin; n < end; ++n) {
+        origin.node.push_back(static_cast<std::uint32_t>(n));
+      }
+    });
+    origin.other_edge = others_;
+    return origin;
+  }
+
+  void find_others() {
     const Edges& edges = source_.edges();
-    std::vector<std::size_t> others;
-    for (std::size_t e = first; e < edges.count(); ++e) {
+    for (std::size_t e = source_.nodes().count() - 1; e < edges.count(); ++e) {
       const std::size_t from = edges.from[e].index(), to = edges.to[e].index();
       const std::size_t whose = edges.kind[e] == EdgeKind::kBack ? from : to;
-      if (kept_[from] != 0 && kept_[to] != 0 && kept_own_[whose] != 0) others.push_back(e);
+      if (kept_[from] == 0 || kept_[to] == 0 || kept_own_[whose] == 0) continue;
+      others_.push_back(static_cast<std::uint32_t>(e));
     }
-    return others;
   }
 
   const Profile& source_;
   const std::vector<std::uint8_t>&kept_, &kept_own_;
   std::vector<std::uint32_t> place_;  // by node: how many before it stay
+  // Of the edges that are not tree edges, those whose ends both stay and whose calls belong to a
+  // node that stays itself: for a back edge, the node that it leaves.
+  std::vector<std::uint32_t> others_;
 };
 
 }  // namespace
 
 std::optional<Profile> subset(const Profile& source, const std::vector<std::uint8_t>& kept_subtree,
-                              const std::vector<std::uint8_t>& kept_own) {
+                              const std::vector<std::uint8_t>& kept_own, Origin* origin) {
   if (!is_as_rebuilt(source)) return std::nullopt;
-  return Subset(source, kept_subtree, kept_own).run();
+  return Subset(source, kept_subtree, kept_own).run(origin);
 }
 
 }  // namespace fbleprof::transform

@@ -1,9 +1,11 @@
 // --cliques: recursion as a whole; --cliques=context: calls by the chain of cliques above the
 // caller.
+#include "analysis/clique_contexts.h"
 #include "analysis/tables.h"
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 
 #include "base/capped.h"
@@ -194,8 +196,11 @@ Pieces chain_and_call(const Names& names, const std::vector<const Clique*>& chai
 Document cliques_by_context(const Request& request) {
   const analysis::PairIndex& pairs = request.costs.tables().pair_index();
   const analysis::Cliques& cliques = request.costs.tables().cliques();
+  std::vector<std::string> notes;
+  const std::size_t most =
+      rows_to_show(request.look, std::numeric_limits<std::size_t>::max(), notes);
   const analysis::CliqueContexts contexts =
-      analysis::clique_contexts(request.costs, cliques, pairs);
+      analysis::clique_contexts(request.costs, cliques, pairs, most);
   const auto chain_of = [&](std::uint32_t at) {
     std::vector<const Clique*> chain;
     for (; at != analysis::kNoClique; at = contexts.chains[at].parent) {
@@ -212,21 +217,17 @@ Document cliques_by_context(const Request& request) {
                    {"", "per call", Kind::kCost, 3}, {"kind", "", Kind::kText},
                    {"", "chain | call", Kind::kName}};
   table.notes.push_back(kept_line(request));
-  const std::size_t shown = rows_to_show(request.look, contexts.calls.size(), table.notes);
-  const auto costs_more = [](const CliqueCall& a, const CliqueCall& b) {
-    return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
-  };
-  const std::vector<CliqueCall> top = top_rows(contexts.calls, shown, costs_more);
+  rows_to_show(request.look, contexts.count, table.notes);
   const bool for_people = request.look.format == Format::kText;
   std::vector<FunctionId> named;
-  for (const CliqueCall& call : top) {
+  for (const CliqueCall& call : contexts.calls) {
     named.push_back(call.caller);
     named.push_back(call.callee);
   }
   if (for_people) document.names = document.names.marked(std::move(named));
   const std::size_t width =
       request.look.width == 0 ? 0 : std::max<std::size_t>(request.look.width, 60) - 40;
-  for (const CliqueCall& call : top) {
+  for (const CliqueCall& call : contexts.calls) {
     const std::vector<const Clique*> chain = chain_of(call.chain);
     std::string raw;
     for (const Clique* clique : chain) {

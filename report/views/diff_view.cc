@@ -110,7 +110,14 @@ std::string noise_text(const Request& request, const Diff& diff) {
   if (noise.base_runs != 1 || noise.now_runs != 1) {
     text += fmt::format("; means of {} and {}", noise.base_runs, counted(noise.now_runs, "run"));
   }
-  if (!noise.is_sampled) return text;
+  if (!noise.is_sampled) {
+    // Numbers of a format that does not say what they count, such as folded stacks.
+    const bool is_unknown = request.metric().role == Role::kAmount && diff.total.any();
+    return is_unknown ? text +
+                            "; every change is shown: how many samples these figures are from "
+                            "is not known, so small ones may be chance"
+                      : text;
+  }
   if (noise.common != 1) {
     return text + fmt::format(
                       "; most functions changed alike, by {:+.1f}% (~): the machine, or all of "

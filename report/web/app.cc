@@ -1,8 +1,10 @@
 #include "report/web/app.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
@@ -40,16 +42,28 @@ HttpResponse asset(std::string_view name) {
   return {200, type, std::string(found->text), {}};
 }
 
+// "a/b/c": "a", "b/c".
+std::pair<std::string, std::string> cut_at_slash(const std::string& path) {
+  const std::size_t slash = path.find('/');
+  if (slash == std::string::npos) return {path, ""};
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+// The page that holds the button that posted `query`: PAGE or PAGE/VALUE.
+Query page_of_button(const Query& query, const std::string& path) {
+  const auto [page, value] = cut_at_slash(path);
+  Query to = query.to_page(page.empty() ? "overview" : page, value);
+  to.sort = query.sort;
+  to.pivot = query.pivot;
+  to.inverted = query.inverted;
+  return to;
+}
+
 // POST /mark redirects to the page for comparing with the mark; POST /mark/PAGE[/VALUE] to the page
 // itself, which from then on shows what was added since.
 Query after_mark(const Query& query, const std::string& mark) {
   if (query.value.empty()) return Query().to_page("diff");
-  const std::size_t slash = query.value.find('/');
-  Query to = query.to_page(query.value.substr(0, slash),
-                           slash == std::string::npos ? "" : query.value.substr(slash + 1));
-  to.sort = query.sort;
-  to.pivot = query.pivot;
-  to.inverted = query.inverted;
+  Query to = page_of_button(query, query.value);
   to.from = mark;
   to.to.clear();
   return to;
@@ -96,6 +110,7 @@ void App::make_ahead() {
   make_page("call-sites", "");
   make_page("by", "file");
   make_page("by", "thread");
+  make_page("verify", "");
 }
 
 Status App::open() {
@@ -162,7 +177,9 @@ HttpResponse App::answer(const HttpRequest& request) {
 }
 
 HttpResponse App::page(const Query& query) {
-  const std::string key = fmt::format("{} {}", profiles_.generation(), url_of(query));
+  // Its buttons say what the program can be told.
+  const std::string key = fmt::format("{} {} {}", profiles_.generation(),
+                                      fmt::join(control_->actions(), ","), url_of(query));
   const auto made = made_.get(key, [&] { return make(query); });
   // A failed result is not kept: the next try may succeed.
   if (made->status != 200) made_.forget(key);
@@ -244,12 +261,13 @@ HttpResponse App::post(const Query& query) {
     return redirect(to);
   }
   if (query.page == "control") {
+    const auto [action, from] = cut_at_slash(query.value);
     const auto actions = control_->actions();
-    if (std::find(actions.begin(), actions.end(), query.value) == actions.end()) {
+    if (std::find(actions.begin(), actions.end(), action) == actions.end()) {
       return plain(404, "this program takes no such command");
     }
-    if (const Status bad = control_->run(query.value)) return plain(500, escape(bad->line()));
-    return redirect("/overview");
+    if (const Status bad = control_->run(action)) return plain(500, escape(bad->line()));
+    return redirect(from.empty() ? "/overview" : url_of(page_of_button(query, from)));
   }
   return plain(405, "nothing is posted here");
 }

@@ -148,7 +148,7 @@ std::string block_body(const Page& whole) {
     const Functions& functions = profile.functions();
     const std::size_t f = function.index();
     out += fmt::format("<h1 class=fn-title data-whole>{}</h1>",
-                       html_text(report::whole_name(profile, function)));
+                       html_name(report::whole_name(profile, function)));
     const std::string module = report::escape(report::module_of(profile, function));
     const std::string file = report::escape(profile.text(functions.file[f]));
     out += fmt::format(

@@ -152,7 +152,7 @@ class TableHtml {
     for (const Piece& piece : cell.parts) {
       if (cell.shown) break;
       if (piece.function && look_.other_names != nullptr) {
-        out += html_text(look_.other_names->fit(piece.function, kNameColumns));
+        out += html_name(look_.other_names->fit(piece.function, kNameColumns));
         continue;
       }
       out += piece.function ? names_->link(piece.function) : html_text(piece.text);

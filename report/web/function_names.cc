@@ -48,13 +48,13 @@ bool FunctionNames::is_function(FunctionId function) const {
 
 std::string FunctionNames::link(FunctionId function) const {
   const std::string& text = label(function);
-  if (!is_function(function)) return fmt::format("<span class=fn>{}</span>", html_text(text));
+  if (!is_function(function)) return fmt::format("<span class=fn>{}</span>", html_name(text));
   std::string whole = report::whole_name(page_.data.profile(), function);
   if (whole.size() > kLongestTitle) whole = report::cut(whole, kLongestTitle);
   return fmt::format("<a class=fn href=\"{}/block/{}{}\"{}>{}</a>", page_.site.is_file ? "#" : "",
                      page_.data.source().id(function), state_,
                      whole == text ? "" : fmt::format(" title=\"{}\"", html_text(whole)),
-                     html_text(text));
+                     html_name(text));
 }
 
 std::string FunctionNames::buttons(FunctionId function) const {

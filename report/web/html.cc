@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace fbleprof::web {
 
@@ -31,6 +33,29 @@ std::string html_text(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string html_name(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kParts[] = {
+      {"::", "::<wbr>"},
+      {"<…>", "<span class=nb>&lt;…&gt;</span>"},
+      {"(…)", "<span class=nb>(…)</span>"}};
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < name.size();) {
+    const auto part = std::find_if(std::begin(kParts), std::end(kParts), [&](const auto& one) {
+      return name.substr(at).starts_with(one.first);
+    });
+    if (part == std::end(kParts)) {
+      ++at;
+      continue;
+    }
+    out += html_text(name.substr(done, at - done));
+    out += part->second;
+    at += part->first.size();
+    done = at;
+  }
+  return out + html_text(name.substr(done));
 }
 
 std::string json_for_script(std::string_view json) {

@@ -10,6 +10,10 @@ namespace fbleprof::web {
 // escaped (report/text/escape.h).
 std::string html_text(std::string_view text);
 
+// A function's name: breaks between its scopes where a line is too short for it, and not within the
+// sign for what was left out of it.
+std::string html_name(std::string_view name);
+
 // JSON that is safe inside <script>: it never contains "</script" or "<!--".
 std::string json_for_script(std::string_view json);
 

@@ -111,7 +111,7 @@ Result<std::string> write_html(const report::Export& input) {
   std::string pages, first;
   for (const std::string& metric : metrics_of(input)) {
     const bool is_chosen = metric == input.metric.name;
-    const Data data(source, input.profile, metric, input.kept_is_bound);
+    const Data data(source, {input.profile, input.kept_is_bound, {}}, metric);
     Query query;
     query.rows = kRows;
     if (!is_chosen) query.metric = metric;

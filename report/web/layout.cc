@@ -26,6 +26,12 @@ std::string program_text(const Page& page) {
   return fmt::format("{} profiles", runs.processes().size());
 }
 
+// Without the program's directories: the header has little room.
+std::string without_directories(std::string_view program) {
+  const std::size_t slash = program.substr(0, program.find(' ')).rfind('/');
+  return std::string(slash == std::string::npos ? program : program.substr(slash + 1));
+}
+
 // Hidden fields that keep the state in forms with GET.
 std::string hidden_inputs(const Query& query, std::string_view without) {
   std::string out;
@@ -193,28 +199,32 @@ std::string lists(const Page& page) {
   return out + "</section>";
 }
 
+// The address to which a button posts: it names the page, to which the answer leads back.
+std::string post_address(const Page& page, std::string to, const std::string& action) {
+  std::string from = page.query.page;
+  if (!page.query.value.empty()) from += "/" + page.query.value;
+  Query post = page.query.to_page(std::move(to), action.empty() ? from : action + "/" + from);
+  post.sort = page.query.sort;
+  post.pivot = page.query.pivot;
+  post.inverted = page.query.inverted;
+  return page.href(post);
+}
+
 // From then on the page shows only what is added.
 std::string since_now(const Page& page) {
-  Query mark = page.query.to_page(
-      "mark", page.query.page + (page.query.value.empty() ? "" : "/" + page.query.value));
-  mark.sort = page.query.sort;
-  mark.pivot = page.query.pivot;
-  mark.inverted = page.query.inverted;
   return fmt::format(
       "<form class=once method=post action=\"{}\"><button class=quiet title=\"show only what is "
       "added from now on\">since now</button></form>",
-      page.href(mark));
+      post_address(page, "mark", ""));
 }
 
 // Commands for the program; none if it does not listen.
 std::string control_buttons(const Page& page) {
   std::string out;
   for (const std::string& action : page.site.actions) {
-    const std::string name = html_text(report::escape(action));
     out += fmt::format(
-        "<form class=once method=post action=\"/control/{0}\"><button class=quiet>{0}</button>"
-        "</form>",
-        name);
+        "<form class=once method=post action=\"{}\"><button class=quiet>{}</button></form>",
+        post_address(page, "control", action), html_text(report::escape(action)));
   }
   return out;
 }
@@ -235,7 +245,8 @@ std::string live_badge(const Page& page) {
 }  // namespace
 
 std::string whole_page(const Page& page, const std::string& body) {
-  const std::string title = page_title(page), program = program_text(page);
+  const std::string title = page_title(page), command = program_text(page),
+                    program = without_directories(command);
   std::string out =
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light "
@@ -251,7 +262,7 @@ std::string whole_page(const Page& page, const std::string& body) {
       "<header><a class=brand href=\"{}\" aria-label=\"fbleprof: overview\"><svg viewBox=\"0 0 16 "
       "16\" aria-hidden=true><path d=\"M1 12h14v3H1zM3 7h10v4H3zM5 2h4v4H5z\"/></svg></a>"
       "<p class=program title=\"{}\">{}</p>{}",
-      page.href("overview"), html_text(program), html_text(report::cut(program, 90)),
+      page.href("overview"), html_text(command), html_text(report::cut(program, 90)),
       live_badge(page));
   out += fmt::format(
       "<form class=find role=search method=get action=\"/find\">{}<input name=q type=search "
@@ -272,7 +283,8 @@ std::string whole_page(const Page& page, const std::string& body) {
         html_text(command_line(page)));
   }
   out += "</div><main id=main tabindex=-1>";
-  if (page.query.page != "block" && page.query.page != "source") {
+  // Pages of one function have its name as heading.
+  if (body.find("<h1") == std::string::npos) {
     out += fmt::format("<h1{}>{}</h1>", page.query.page == "overview" ? " class=hidden" : "",
                        html_text(title));
   }

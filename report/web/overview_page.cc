@@ -5,6 +5,7 @@
 
 #include "analysis/compact_path.h"
 #include "analysis/hot_path.h"
+#include "base/at_once.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/heading.h"
@@ -147,6 +148,12 @@ std::string failure_html(const Error& error) {
 }
 
 std::string overview_body(const Page& page) {
+  // What the cards are made of, at the same time.
+  const analysis::Costs& costs = page.data.costs();
+  std::string flame;
+  at_once(page.data.profile().nodes().count(),
+          {[&] { costs.tables().cliques(); }, [&] { costs.tables().functions(); },
+           [&] { flame = flame_canvas(page, true); }});
   const auto made = view_document(page, *report::find_view("overview"), "", report::Format::kJson);
   if (!made) return failure_html(made.error());
   const Rows self = section(made->document, "self"),
@@ -172,8 +179,7 @@ std::string overview_body(const Page& page) {
   facts.erase(0, facts.find('\n') + 1);  // the title repeats the first line
   out += html_text(facts) + "</div>";
   out += "<div class=cards><section class=\"card wide\"><h2><a href=\"" + page.href("flame") +
-         "\">Flame graph</a> <small>click to look closer</small></h2>" + flame_canvas(page, true) +
-         "</section>";
+         "\">Flame graph</a> <small>click to look closer</small></h2>" + flame + "</section>";
   out += hot_card(page, names, path);
   out += functions_card(page, names, self, "Self", "what functions cost themselves", "self");
   out +=

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "analysis/sampled.h"
+#include "profile/file_image.h"
+#include "profile/reader.h"
+#include "profile/verify.h"
 #include "report/text/escape.h"
 #include "transform/baseline.h"
 #include "transform/filter.h"
@@ -53,6 +56,17 @@ bool any_live(const Profile& runs) {
                      [](const Process& process) { return process.state == ProcessState::kLive; });
 }
 
+// What the columns of contexts, edges and values take.
+std::size_t bytes_of_contexts(const Profile& profile) {
+  constexpr std::size_t kBytesOfNode = 16, kBytesOfEdge = 18, kBytesOfValue = 4;
+  std::size_t bytes =
+      kBytesOfNode * profile.nodes().count() + kBytesOfEdge * profile.edges().count();
+  for (const Metric& metric : profile.metrics()) {
+    if (metric.values) bytes += kBytesOfValue * metric.values->size();
+  }
+  return bytes;
+}
+
 std::vector<ProcessState> states(const Profile& runs) {
   std::vector<ProcessState> all;
   for (const Process& process : runs.processes()) all.push_back(process.state);
@@ -76,6 +90,16 @@ std::shared_ptr<const Source> make_source(Loaded loaded, std::uint64_t generatio
   return source;
 }
 
+const std::vector<report::FileChecks>& Source::checks(const std::vector<std::string>& files) const {
+  std::call_once(checks_made_, [&] {
+    for (const std::string& file : files) {
+      const auto image = profile::FileImage::load(file);
+      if (image) checks_.push_back({file, verify(*image, read_image(*image))});
+    }
+  });
+  return checks_;
+}
+
 FunctionId Source::function(std::string_view pattern) const {
   if (!pattern.starts_with(transform::kIdPrefix)) return {};
   const std::string digits(pattern.substr(transform::kIdPrefix.size()));
@@ -91,33 +115,45 @@ std::uint64_t Source::stable_id(FunctionId function) const {
   return function.index() < ids.size() ? ids[function.index()] : 0;
 }
 
-Data::Data(std::shared_ptr<const Source> source, Profile filtered, const std::string& metric,
-           bool kept_is_bound)
+std::shared_ptr<const analysis::PairIndex> Source::pairs() const {
+  std::call_once(pairs_made_,
+                 [&] { pairs_ = std::make_shared<const analysis::PairIndex>(loaded.profile); });
+  return pairs_;
+}
+
+Data::Data(std::shared_ptr<const Source> source, transform::Filtered filtered,
+           const std::string& metric)
     : source_(std::move(source)),
-      profile_(std::move(filtered)),
-      metric_(*profile_.find_metric(metric)),
-      base_metric_(baseline_of(profile_, metric_)),
-      costs_(profile_, metric_),
-      total_(source_->total_of(*source_->loaded.profile.find_metric(metric))),
-      kept_is_bound_(kept_is_bound) {}
+      filtered_(std::move(filtered)),
+      metric_(*profile().find_metric(metric)),
+      base_metric_(baseline_of(profile(), metric_)),
+      costs_(profile(), metric_, [this] { return find_pairs(); }),
+      total_(source_->total_of(*source_->loaded.profile.find_metric(metric))) {}
+
+// Lists change few of the pairs.
+std::shared_ptr<const analysis::PairIndex> Data::find_pairs() const {
+  const auto all = source_->pairs();
+  if (filtered_.origin.node.empty()) return all;
+  return std::make_shared<const analysis::PairIndex>(profile(), *all, filtered_.origin);
+}
 
 const std::vector<std::uint64_t>& Data::base_inclusive() const {
   std::call_once(base_made_, [&] {
-    if (base_metric_ != nullptr) base_inclusive_ = analysis::inclusive(profile_, *base_metric_);
+    if (base_metric_ != nullptr) base_inclusive_ = analysis::inclusive(profile(), *base_metric_);
   });
   return base_inclusive_;
 }
 
 const std::vector<std::uint8_t>& Data::sampled() const {
   std::call_once(sampled_made_, [&] {
-    if (analysis::has_counted_calls(profile_)) sampled_ = analysis::sampled_contexts(profile_);
+    if (analysis::has_counted_calls(profile())) sampled_ = analysis::sampled_contexts(profile());
   });
   return sampled_;
 }
 
 const std::vector<std::uint64_t>& Data::node_ids() const {
   std::call_once(nodes_made_, [&] {
-    const Nodes& nodes = profile_.nodes();
+    const Nodes& nodes = profile().nodes();
     node_ids_.resize(nodes.count());
     for (std::size_t n = 0; n < nodes.count(); ++n) {
       const std::uint64_t above = nodes.parent[n] ? node_ids_[nodes.parent[n].index()] : 1;
@@ -182,8 +218,7 @@ Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Loa
     if (!query.thread.empty()) filter.select.push_back(query.thread);
     auto filtered = transform::filter(profile, filter);
     if (!filtered) return filtered.error();
-    return std::make_shared<const Data>(*source, std::move(filtered->profile), metric,
-                                        filtered->is_bound);
+    return std::make_shared<const Data>(*source, std::move(*filtered), metric);
   });
 }
 
@@ -194,12 +229,22 @@ bool Profiles::has_addresses() {
   return std::find(kinds.begin(), kinds.end(), FunctionKind::kInstruction) != kinds.end();
 }
 
-std::size_t Profiles::weight_of_source(const Shared<Source>& source) {
-  return source ? (*source)->loaded.profile.nodes().count() : 0;
+std::size_t Profiles::bytes_of_source(const Shared<Source>& source) {
+  if (!source) return 0;
+  // A function has an entry in by_id, and its names.
+  constexpr std::size_t kBytesOfFunction = 200;
+  const Profile& profile = (*source)->loaded.profile;
+  return bytes_of_contexts(profile) + kBytesOfFunction * profile.functions().count();
 }
 
-std::size_t Profiles::weight_of_data(const Shared<Data>& data) {
-  return data ? (*data)->profile().nodes().count() : 0;
+std::size_t Profiles::bytes_of_data(const Shared<Data>& data) {
+  if (!data) return 0;
+  // What analysis::Costs and Data make for a context, and their tables, all of which may come
+  // later.
+  constexpr std::size_t kBytesOfTables = 48;
+  const Profile& profile = (*data)->profile();
+  const bool is_filtered = profile.parts().nodes != (*data)->source().loaded.profile.parts().nodes;
+  return kBytesOfTables * profile.nodes().count() + (is_filtered ? bytes_of_contexts(profile) : 0);
 }
 
 bool Profiles::refresh() {

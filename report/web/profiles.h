@@ -18,12 +18,14 @@
 #include <vector>
 
 #include "analysis/costs.h"
+#include "analysis/pair_index.h"
 #include "analysis/tables.h"
 #include "base/result.h"
 #include "report/views/loaded.h"
 #include "report/views/view.h"
 #include "report/web/cache.h"
 #include "report/web/query.h"
+#include "transform/filter.h"
 #include "transform/moments.h"
 
 namespace fbleprof::web {
@@ -46,6 +48,10 @@ struct Source {
   std::unordered_map<std::uint64_t, profile::FunctionId> by_id;
   std::vector<std::uint64_t> totals;  // by metric
 
+  // The pairs of caller and callee of the whole profile, made on first use.
+  std::shared_ptr<const analysis::PairIndex> pairs() const;
+  // The invariants of each served file, checked on first use.
+  const std::vector<report::FileChecks>& checks(const std::vector<std::string>& files) const;
   // The function that an id pattern names; none: not an id, or of no function here.
   profile::FunctionId function(std::string_view pattern) const;
   std::string id(profile::FunctionId function) const;
@@ -55,6 +61,12 @@ struct Source {
   std::uint64_t total_of(const profile::Metric& metric) const {
     return totals[static_cast<std::size_t>(&metric - loaded.profile.metrics().data())];
   }
+
+ private:
+  mutable std::once_flag checks_made_;
+  mutable std::vector<report::FileChecks> checks_;
+  mutable std::once_flag pairs_made_;
+  mutable std::shared_ptr<const analysis::PairIndex> pairs_;
 };
 
 // Names its functions and sums its metrics.
@@ -64,15 +76,15 @@ std::shared_ptr<const Source> make_source(report::Loaded loaded, std::uint64_t g
 // use.
 class Data {
  public:
-  Data(std::shared_ptr<const Source> source, profile::Profile filtered, const std::string& metric,
-       bool kept_is_bound);
+  Data(std::shared_ptr<const Source> source, transform::Filtered filtered,
+       const std::string& metric);
 
   const Source& source() const { return *source_; }
-  const profile::Profile& profile() const { return profile_; }
+  const profile::Profile& profile() const { return filtered_.profile; }
   const profile::Metric& metric() const { return metric_; }
   const analysis::Costs& costs() const { return costs_; }
   std::uint64_t total() const { return total_; }  // before filtering
-  bool kept_is_bound() const { return kept_is_bound_; }
+  bool kept_is_bound() const { return filtered_.is_bound; }
   // Of the baseline's metric; null: there is no comparison.
   const profile::Metric* base_metric() const { return base_metric_; }
 
@@ -87,12 +99,13 @@ class Data {
 
  private:
   const std::shared_ptr<const Source> source_;
-  const profile::Profile profile_;
+  std::shared_ptr<const analysis::PairIndex> find_pairs() const;
+
+  const transform::Filtered filtered_;
   const profile::Metric& metric_;
   const profile::Metric* base_metric_;
   const analysis::Costs costs_;
   const std::uint64_t total_;
-  const bool kept_is_bound_;
   mutable std::once_flag sampled_made_, base_made_, nodes_made_;
   mutable std::vector<std::uint8_t> sampled_;
   mutable std::vector<std::uint64_t> base_inclusive_, node_ids_;
@@ -120,12 +133,13 @@ class Profiles {
 
   const Load load_;
   std::atomic<std::uint64_t> generation_ = 1;
-  // Only a few large results are kept: a context takes some 100 bytes in each.
-  static constexpr std::size_t kMostContexts = 3'000'000;
-  static std::size_t weight_of_source(const Shared<Source>& source);
-  static std::size_t weight_of_data(const Shared<Data>& data);
-  Cache<Shared<Source>> sources_{8, kMostContexts, weight_of_source};
-  Cache<Shared<Data>> data_{8, kMostContexts, weight_of_data};
+  // Both keep what was used last, by the memory that it takes.
+  static constexpr std::size_t kMostBytesOfSources = std::size_t{384} << 20;
+  static constexpr std::size_t kMostBytesOfData = std::size_t{256} << 20;
+  static std::size_t bytes_of_source(const Shared<Source>& source);
+  static std::size_t bytes_of_data(const Shared<Data>& data);
+  Cache<Shared<Source>> sources_{16, kMostBytesOfSources, bytes_of_source};
+  Cache<Shared<Data>> data_{16, kMostBytesOfData, bytes_of_data};
 };
 
 // "0123456789ab": the hash of a context in a link.

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/big_arrays.h"
 #include "control/running_profile.h"
 #include "profile/file_image.h"
 #include "report/web/app.h"
@@ -213,6 +214,7 @@ Status serve(const ServeOptions& options, Load load) {
   auto listening = Server::listen(address->host, address->port);
   if (!listening) return listening.error();
   Server& server = **listening;
+  share_freed_memory();  // any of the server's threads may make or drop a large result
 
   Access access{make_token(), address->host, server.port()};
   if (access.token.empty()) return Error{"--serve", std::nullopt, "no random numbers", ""};

@@ -126,7 +126,7 @@ std::string source_body(const Page& page) {
     const std::uint64_t total = number(fields, row, "total");
     const std::uint64_t self = number(fields, row, "self");
     out += fmt::format("<section><h1 class=fn-title>{}</h1><p class=where>{}{}{}</p>",
-                       html_text(text(fields, row, "name")), html_text(text(fields, row, "module")),
+                       html_name(text(fields, row, "name")), html_text(text(fields, row, "module")),
                        text(fields, row, "file").empty() ? "" : " · ",
                        html_text(text(fields, row, "file")));
     out += fmt::format("<p class=note>total {} ({}); self {} ({}), {} of it in its own code</p>",

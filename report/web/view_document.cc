@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "profile/file_image.h"
-#include "profile/reader.h"
-#include "profile/verify.h"
 #include "report/text/escape.h"
 #include "report/text/words.h"
 
@@ -15,17 +12,6 @@ using namespace report;
 namespace {
 
 constexpr std::size_t kRows = 100;
-
-// The invariants of each served file.
-std::vector<FileChecks> checks_of(const Site& site) {
-  std::vector<FileChecks> all;
-  for (const std::string& file : site.files) {
-    auto image = profile::FileImage::load(file);
-    if (!image) continue;
-    all.push_back({file, profile::verify(*image, profile::read_image(*image))});
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -62,7 +48,7 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   for (const std::string& remark : data.source().loaded.remarks) {
     request->warnings.push_back(escape(remark));
   }
-  if (view.subject == View::Subject::kFiles) request->files = checks_of(page.site);
+  if (view.subject == View::Subject::kFiles) request->files = data.source().checks(page.site.files);
   const bool compares = data.base_metric() != nullptr && view.compare != nullptr;
   auto document = (compares ? view.compare : view.show)(*request);
   if (!document) return document.error();

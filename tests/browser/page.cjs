@@ -1,5 +1,5 @@
 // page.cjs CHROMIUM REPORT LIB WORK: uses the page as people do: with the mouse, the keyboard and
-// by a screen reader's rules.
+// by a screen reader's rules. STEPS="live lists" takes only these steps.
 "use strict";
 const assert = require("assert");
 const fs = require("fs");
@@ -143,6 +143,46 @@ async function flame(page, served) {
   assert.deepStrictEqual(page.trouble, []);
 }
 
+// A name is whole on hover, and one key copies it; a button copies the command.
+async function copies(browser, served) {
+  const page = await open(browser);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.goto(served.link);
+  await page.goto(served.at("/self?exc=lex"));
+  await ready(page);
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.click("#copy");
+  assert.match(await copied(), /^fble-prof-report --self --exclude lex /);
+  const row = page.locator("main tr[data-id]", { hasText: "very::long" });
+  const whole = await row.locator("a.fn").getAttribute("title");
+  assert.ok(whole.startsWith("very::long<xxx") && whole.length > 1000, "whole on hover");
+  do await page.keyboard.press("j"); while (!/very::long/.test(await page.textContent("tr.current")));
+  await page.keyboard.press("c");
+  await page.waitForFunction(() => document.querySelector(".toast")?.textContent === "name copied");
+  assert.match(await copied(), /^very::long<xxx/);
+  assert.deepStrictEqual(page.trouble, []);
+  await page.context().close();
+}
+
+// On a phone nothing is wider than the screen, and a name is above its figures.
+async function phone(browser, served, paths) {
+  const page = await open(browser, { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true, bypassCSP: true });
+  await page.goto(served.link);
+  for (const each of paths) {
+    await page.goto(served.at(each));
+    await ready(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${each} is too wide`);
+    await page.addScriptTag({ content: axe });
+    const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+    assert.deepStrictEqual(found.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`), [], `axe on ${each}`);
+  }
+  await page.goto(served.at("/self"));
+  await ready(page);
+  const name = await page.locator("main td.name").first().boundingBox(), figure = await page.locator("main td.num").first().boundingBox();
+  assert.ok(name.y + name.height <= figure.y + 1 && name.x + name.width <= 391, "names are above");
+  await page.context().close();
+}
+
 async function withoutScripts(browser, served) {
   const page = await open(browser, { javaScriptEnabled: false });
   await page.goto(served.link);
@@ -199,6 +239,23 @@ async function live(browser) {
   await page.goto(served.at("/self"));
   await ready(page);
   await page.waitForTimeout(300);
+  // Its recording is stopped and goes on, and a snapshot divides the run.
+  const press = (name) => Promise.all([page.waitForEvent("load"), page.getByRole("button", { name, exact: true }).click()]);
+  await press("snapshot");
+  await press("stop");
+  await page.getByRole("button", { name: "start", exact: true }).waitFor();
+  assert.strictEqual(new URL(page.url()).pathname, "/self", "a button leads back to its page");
+  await page.waitForTimeout(1500);
+  const stopped = await total();
+  await page.waitForTimeout(1500);
+  assert.strictEqual(await total(), stopped, "it is stopped");
+  await press("start");
+  await page.waitForFunction((was) => document.querySelector(".kept").textContent !== was, stopped, { timeout: 15000 });
+  await page.goto(served.at("/windows"));
+  await ready(page);
+  assert.ok(await page.locator("main table tbody tr").count() > 0, "the snapshot is listed");
+  await page.goto(served.at("/self"));
+  await ready(page);
   program.kill("SIGKILL");
   await page.waitForFunction(() => document.querySelector("#live").textContent === "ended", null, { timeout: 20000 });
   assert.ok(await page.locator("main tr[data-id]").count() > 0, "everything stays");
@@ -265,9 +322,11 @@ async function inAFile(browser) {
     }
   }, lists: () => lists(page, served), keyboard: () => keyboard(page, served), flame: () => flame(page, served),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
+    copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
     live: () => live(browser), inAFile: () => inAFile(browser) };
   let failed = 0;
   for (const [name, step] of Object.entries(steps)) {
+    if (process.env.STEPS && !process.env.STEPS.split(" ").includes(name)) continue;
     const begin = Date.now();
     try { await step(); } catch (error) { console.log(`FAIL ${name}: ${error.message}`.slice(0, 3000)); ++failed; }
     console.log(`${name} ${((Date.now() - begin) / 1000).toFixed(1)} s`);

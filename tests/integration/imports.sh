@@ -50,6 +50,9 @@ check 'its total' "$(total samples f)" = 42
 check 'through a pipe' "$(total samples - <f)" = 42
 check 'as process substitution' "$(total samples <(cat f))" = 42
 check 'compressed' "$(gzip <f | total samples -)" = 42
+printf 'main;std::map<int, char>::at(int);x 12\nmain 31\n' >g
+"$REPORT" --diff f --all g | has_text '+1 .* main' || check 'every change of a figure without samples' found = no
+"$REPORT" --diff f g | has_text 'how many samples .* is not known' || check 'a word about chance' found = no
 "$REPORT" --self f | has_text 'std::map<int, char>::at(int)\|std::map<…>::at' || check 'names with blanks' found = no
 
 begin perf

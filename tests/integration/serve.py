@@ -269,6 +269,9 @@ check("it goes on", said["live"], True)
 check("it grew", json.loads(server.ask("/self?format=json")[1])["total"] > first, True)
 own = {"Origin": f"http://127.0.0.1:{server.port}"}
 check("a mark", server.ask("/mark", own, method="POST")[0], 303)
+check("a button leads back to its page", server.ask("/control/snapshot/self?sort=calls", own, method="POST")[2].getheader("Location"),
+      "/self?sort=calls")
+check("and to no other site", server.ask("/control/snapshot//evil.example", own, method="POST")[2].getheader("Location")[:2] != "//", True)
 time.sleep(0.3)
 marked = json.loads(server.ask("/self?base=mark1&format=json")[1])
 check("since now leads to the page", server.ask("/mark/self?sort=calls", own, method="POST")[2].getheader("Location"),

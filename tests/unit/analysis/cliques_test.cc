@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/clique_contexts.h"
 #include "analysis/compact_path.h"
 #include "analysis/components.h"
 #include "tests/support/profile_builder.h"
@@ -111,7 +112,8 @@ TEST(CliqueContexts, CallsAreGroupedByTheChainOfTheirAncestors) {
       "main g h h i = 2\nmain g h h -> 4\nmain g h h i -> 1\n");
   const auto& metric = *profile.find_metric("cpu");
   const Cliques cliques = find_cliques({profile, metric});
-  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, PairIndex(profile));
+  const CliqueContexts contexts =
+      clique_contexts({profile, metric}, cliques, PairIndex(profile), 1000);
   const auto chain = [&](std::uint32_t at) {
     std::string text;
     for (; at != kNoClique; at = contexts.chains[at].parent) {
@@ -137,7 +139,8 @@ TEST(CliqueContexts, AChainDoesNotDependOnTheDepthOfRecursion) {
       "main f f g h i = 1\n");
   const auto& metric = *profile.find_metric("cpu");
   const Cliques cliques = find_cliques({profile, metric});
-  const CliqueContexts contexts = clique_contexts({profile, metric}, cliques, PairIndex(profile));
+  const CliqueContexts contexts =
+      clique_contexts({profile, metric}, cliques, PairIndex(profile), 1000);
   std::vector<std::string> rows;
   for (const CliqueCall& call : contexts.calls) {
     rows.push_back(name(profile, call.caller) + " " + name(profile, call.callee) + " " +

@@ -1,14 +1,84 @@
-// What the server keeps of a profile.
+// What the server keeps of a profile. What pages with lists take from the source equals what the
+// filtered profile says itself.
 #include "report/web/profiles.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <string>
+#include <tuple>
+
+#include "analysis/pair_table.h"
 #include "tests/support/profile_builder.h"
+#include "transform/merge.h"
 
 namespace fbleprof::web {
 namespace {
 
-using profile::FunctionId;
+using namespace profile;
+
+// Paths of a few functions, with back edges among them.
+Profile random_profile(unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text = "main -> 1\n";
+  std::string path = "main";
+  for (int i = 0; i < 300; ++i) {
+    if (random() % 3 == 0 || path.size() > 18) path = "main";
+    path += std::string(" ") + static_cast<char>('a' + random() % 7);
+    text += path + " = " + std::to_string(random() % 100) + "\n";
+    text += path + " -> " + std::to_string(random() % 9) + "\n";
+    if (random() % 4 == 0)
+      text += path + " ~> " + path + " : " + std::to_string(random() % 5) + "\n";
+  }
+  return transform::merge(test::profile_of(text));
+}
+
+using Pair = std::tuple<FunctionId, FunctionId, bool, std::uint64_t, std::uint64_t, bool, bool>;
+
+std::vector<Pair> sorted(const std::vector<analysis::PairRow>& rows) {
+  std::vector<Pair> pairs;
+  for (const auto& row : rows) {
+    pairs.emplace_back(row.caller, row.callee, row.is_tail, row.calls, row.cost, row.cost_is_bound,
+                       row.by_tail_call);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+TEST(Profiles, ListsKeepThePairsOfTheSource) {
+  const std::vector<std::vector<Listed>> all_lists{
+      {{Listed::List::kExclude, "b"}},
+      {{Listed::List::kSelect, "c"}},
+      {{Listed::List::kFold, "a"}},
+      {{Listed::List::kFold, "d"}, {Listed::List::kFold, "e"}, {Listed::List::kExclude, "f"}},
+      {{Listed::List::kFold, "main"}}};
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    Profiles profiles([&](const LoadRequest&) -> Result<report::Loaded> {
+      report::Loaded loaded;
+      loaded.profile = loaded.runs = random_profile(seed);
+      loaded.metric = "cpu";
+      return loaded;
+    });
+    for (const auto& lists : all_lists) {
+      Query query;
+      query.lists = lists;
+      const auto data = profiles.data(query, {});
+      ASSERT_TRUE(data) << data.error().line();
+      // Without the pairs of the source.
+      const analysis::Costs costs((*data)->profile(), (*data)->metric());
+      EXPECT_EQ(sorted((*data)->costs().tables().pairs()), sorted(costs.tables().pairs())) << seed;
+      const auto &found = (*data)->costs().tables().cliques().cliques,
+                 &expected = costs.tables().cliques().cliques;
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t c = 0; c < found.size(); ++c) {
+        EXPECT_EQ(found[c].cost, expected[c].cost);
+        EXPECT_EQ(found[c].inside_calls, expected[c].inside_calls);
+        EXPECT_EQ(found[c].members.size(), expected[c].members.size());
+      }
+    }
+  }
+}
 
 TEST(Source, FunctionThatListsAddHasNoId) {
   report::Loaded loaded;

@@ -1,0 +1,200 @@
+#include "analysis/clique_contexts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/at_once.h"
+#include "base/flat_map.h"
+
+namespace fbleprof::analysis {
+
+using namespace profile;
+
+namespace {
+
+constexpr std::uint32_t kNoRow = 0xffffffffu;
+
+// By node: its chain of cliques, out of those added to `chains`.
+std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques& cliques,
+                                           std::vector<CliqueContexts::Chain>& chains) {
+  const Nodes& nodes = profile.nodes();
+  FlatMap index;
+  const auto is_alone = [&](std::uint32_t clique) {
+    return cliques.cliques[clique].recursion == Recursion::kNone;
+  };
+  std::vector<std::uint32_t> chain(nodes.count(), kNoClique);
+  std::vector<std::uint8_t> is_single;  // by chain: whether it belongs to one node only
+  for (std::size_t n = 0; n < nodes.count(); ++n) {
+    if (!nodes.parent[n]) continue;
+    const std::uint32_t clique = cliques.of[nodes.function[n].index()];
+    const std::uint32_t above = chain[nodes.parent[n].index()];
+    if (above != kNoClique && chains[above].clique == clique) {
+      chain[n] = above;
+      continue;
+    }
+    chain[n] = static_cast<std::uint32_t>(chains.size());
+    // One node has one child per function: no other call begins this chain.
+    const bool is_new = above != kNoClique && is_single[above] != 0 && is_alone(clique);
+    if (!is_new) chain[n] = index.insert(std::uint64_t{above} << 32 | clique, chain[n]).first;
+    if (chain[n] != chains.size()) continue;
+    chains.push_back({above, clique});
+    is_single.push_back(is_alone(clique) && (above == kNoClique || is_single[above] != 0));
+  }
+  return chain;
+}
+
+// Ways of being called, by number, ordered by the chain of the caller.
+class ByChain {
+ public:
+  explicit ByChain(std::size_t chains) : first_(chains + 1) {}
+
+  void count(std::uint32_t chain) { ++first_[chain + 1]; }
+  void all_are_counted() {
+    for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
+    next_.assign(first_.begin(), first_.end() - 1);
+    ways_.resize(first_.back());
+  }
+  void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
+
+  // The ways of a chain are at [begin, end).
+  std::size_t begin(std::size_t chain) const { return first_[chain]; }  // also of the end
+  std::size_t end(std::size_t chain) const { return first_[chain + 1]; }
+  std::size_t count() const { return ways_.size(); }
+  std::uint32_t at(std::size_t i) const { return ways_[i]; }
+
+ private:
+  std::vector<std::uint32_t> first_, next_, ways_;
+};
+
+bool costs_more(const CliqueCall& a, const CliqueCall& b) {
+  return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
+}
+
+// The most expensive of the calls that are added, without keeping all. Calls of equal rank keep
+// their order.
+class Top {
+ public:
+  explicit Top(std::size_t most) : most_(most) {}
+
+  void add(const CliqueCall& call) {
+    ++count_;
+    if (is_full_ && !costs_more(call, calls_.back())) return;
+    added_.push_back(call);
+    if (added_.size() >= std::max(most_, kBatch)) settle();
+  }
+  void add(Top other) {
+    other.settle();
+    settle();
+    added_ = std::move(other.calls_);
+    settle();
+    count_ += other.count_;
+  }
+  std::vector<CliqueCall> take() {
+    settle();
+    return std::move(calls_);
+  }
+  std::size_t count() const { return count_; }
+
+ private:
+  static constexpr std::size_t kBatch = 256;
+
+  void settle() {
+    calls_.insert(calls_.end(), added_.begin(), added_.end());
+    added_.clear();
+    std::stable_sort(calls_.begin(), calls_.end(), costs_more);
+    is_full_ = calls_.size() >= most_;
+    if (is_full_) calls_.resize(most_);
+  }
+
+  const std::size_t most_;
+  std::size_t count_ = 0;
+  bool is_full_ = false;
+  std::vector<CliqueCall> calls_, added_;
+};
+
+}  // namespace
+
+CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const PairIndex& pairs,
+                               std::size_t most) {
+  const Profile& profile = costs.profile();
+  const Nodes& nodes = profile.nodes();
+  const Edges& edges = profile.edges();
+  const std::vector<std::uint64_t>& cost = costs.inclusive();
+  CliqueContexts result;
+  std::vector<std::uint32_t> chain;
+  WaysIn entered;
+  at_once(nodes.count(), {[&] { chain = chains_of_nodes(profile, cliques, result.chains); },
+                          [&] { entered = ways_in(profile); }});
+  const std::vector<std::uint32_t>& others = entered.others;
+
+  // Ways (nodes, then the other edges, numbered on from them) by the chain of the caller; within a
+  // chain the rows are those of pairs. A stamp marks entries that another chain left.
+  const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
+  ByChain ways(result.chains.size());
+  const auto each_way = [&](auto visit) {
+    for (std::uint32_t n = 0; n < nodes_count; ++n) {
+      if (nodes.parent[n] && nodes.parent[nodes.parent[n].index()]) {
+        visit(chain[nodes.parent[n].index()], n);
+      }
+    }
+    for (std::uint32_t o = 0; o < others.size(); ++o) {
+      const std::size_t from = edges.from[others[o]].index();
+      if (nodes.parent[from]) visit(chain[from], nodes_count + o);
+    }
+  };
+  each_way([&](std::uint32_t of, std::uint32_t) { ways.count(of); });
+  ways.all_are_counted();
+  each_way([&](std::uint32_t of, std::uint32_t way) { ways.put(of, way); });
+  const auto pair_of = [&](std::size_t i) {
+    const std::uint32_t way = ways.at(i);
+    return way < nodes_count ? pairs.of_node(way) : pairs.of_edges()[others[way - nodes_count]];
+  };
+
+  struct Slot {
+    std::uint32_t chain = kNoClique, row = kNoRow;
+  };
+  // The calls of the chains [begin, end).
+  const auto calls_of = [&](std::uint32_t begin, std::uint32_t end, Top& top) {
+    std::vector<Slot> calls(pairs.count()), tails(pairs.count());
+    std::vector<CliqueCall> rows;  // of one chain
+    for (std::uint32_t c = begin; c < end; ++c) {
+      rows.clear();
+      const auto row_of = [&](std::uint32_t pair, bool is_tail) -> CliqueCall& {
+        Slot& slot = (is_tail ? tails : calls)[pair];
+        if (slot.chain != c) {
+          slot = {c, static_cast<std::uint32_t>(rows.size())};
+          const FunctionId caller = pairs.caller(pair), callee = pairs.callee(pair);
+          const bool is_inside = cliques.of[caller.index()] == cliques.of[callee.index()];
+          rows.push_back({c, caller, callee, is_tail, is_inside});
+        }
+        return rows[slot.row];
+      };
+      for (std::size_t i = ways.begin(c); i < ways.end(c); ++i) {
+        if (i + kFetchAhead < ways.count()) __builtin_prefetch(&calls[pair_of(i + kFetchAhead)], 1);
+        const std::uint32_t way = ways.at(i);
+        if (way >= nodes_count) {
+          const std::uint32_t e = others[way - nodes_count];
+          row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
+          continue;
+        }
+        CliqueCall& row = row_of(pairs.of_node(way), false);
+        if (const EdgeId edge = entered.of_node[way]) row.calls += edges.calls[edge.index()];
+        if (chain[way] != c) row.cost += cost[way];
+      }
+      for (const CliqueCall& row : rows) top.add(row);
+    }
+  };
+  // Chains have nothing in common.
+  const auto all = static_cast<std::uint32_t>(result.chains.size());
+  std::uint32_t middle = 0;
+  while (middle < all && ways.begin(middle) < ways.count() / 2) ++middle;
+  Top first(most), second(most);
+  at_once(nodes.count(),
+          {[&] { calls_of(middle, all, second); }, [&] { calls_of(0, middle, first); }});
+  first.add(std::move(second));
+  result.count = first.count();
+  result.calls = first.take();
+  return result;
+}
+
+}  // namespace fbleprof::analysis
