@@ -82,6 +82,7 @@ void start_process(char** environment) {
   settle_event(profile.settings, profile.perf_allowed);
   find_loaded_objects();
   find_wrappers(profile.settings);
+  settle_switches(profile.settings, profile.perf_allowed);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
   if (!open_profile(nullptr)) return;

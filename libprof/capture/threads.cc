@@ -103,7 +103,10 @@ void skip_time(ThreadState& thread) {
   thread.in_kernel_ns = 0;
   thread.last_context = 0;
   thread.knows_faults = false;
-  if (thread.waits != nullptr) thread.waits->knows_switches = false;
+  if (thread.waits != nullptr) {
+    thread.waits->knows_switches = false;
+    thread.switches.is_old = true;
+  }
 }
 
 void reset_memory(ThreadMemory& memory) {
