@@ -27,8 +27,8 @@ bool is_profiling();
 bool is_own_process();
 
 // Opens the file and makes an empty profile in it. False, after printing the reason, if that fails.
-// In a process forked from a profiled one, `parent` is the parent's file; otherwise null. `start_ns`:
-// the monotonic clock when its recording began.
+// In a process forked from a profiled one, `parent` is the parent's file; otherwise null.
+// `start_ns`: the monotonic clock when the recording of this process began.
 bool open_profile(const OutputFile* parent, std::uint64_t start_ns);
 
 // The memory of the profile is lost: stops recording. Any handler may call this.

@@ -34,7 +34,8 @@ static __attribute__((noinline)) void deep(int frames) {
   }
   __asm__ volatile("");
 }
-static void sleep_deep(void) { deep(18); }
+// With the frames above and below.
+static void sleep_deep(void) { deep(12); }
 
 static void measure(const char* name, void (*call)(void), int calls) {
   double best = 1e18;
