@@ -212,7 +212,7 @@ void become_own_process(ThreadState* inherited) {
   profile.finished = profile.is_in_exec = false;
   const OutputFile parent = profile.output;
   const bool is_left_out = !is_wanted(profile.settings);
-  if (is_left_out || !open_profile(&parent)) {
+  if (is_left_out || !open_profile(&parent, signal_safe::monotonic_ns())) {
     go_on_without_profile(inheritance.file(), is_left_out || profile.output.name.loss_is_counted);
     return;
   }

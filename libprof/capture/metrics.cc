@@ -22,6 +22,7 @@ bool with_event(const Options& options) {
 }
 
 bool with_waits(const Options& options) { return options.waits; }
+bool with_preempted(const Options& options) { return options.preempted; }
 
 using signal_safe::AllocationMode;
 bool with_allocations(const Options& options) {
@@ -86,6 +87,8 @@ constinit const MetricDescription kMetrics[] = {
     FBLEPROF_EVENT(6),
     FBLEPROF_WAIT("wait", "ns", kWaitTime, kWaitNs),
     FBLEPROF_WAIT("unseen", "ns", kUnseenTime, kUnseenNs),
+    {"preempted", "ns", Role::kAmount, MetricPlace::kValues, signal_safe::kPreemptedNs, nullptr,
+     with_preempted, true},
     {"time", "ns", Role::kWallTime, MetricPlace::kDerived, 0, "cpu + wait", with_waits},
     FBLEPROF_WAIT("waits", "count", kWaits, kWaits),
     {"longest-wait", "ns", Role::kLongestWait, MetricPlace::kValues, signal_safe::kLongestWaitNs,

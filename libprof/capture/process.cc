@@ -75,6 +75,8 @@ void start_process(char** environment) {
   fbleprof_has_xsave = arch::has_xsave();
   const std::uint64_t cpu_at_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   session.clocks_by_system_call.store(!is_clock_libcs());
+  // Read together: the difference of the two clocks is what the first wait may take.
+  const std::uint64_t wall_at_start = signal_safe::monotonic_ns();
   profile.settings = read_settings(environment);
   if (!is_wanted(profile.settings)) return;
   find_allocator(profile.settings);
@@ -82,9 +84,10 @@ void start_process(char** environment) {
   settle_event(profile.settings, profile.perf_allowed);
   find_loaded_objects();
   find_wrappers(profile.settings);
+  settle_switches(profile.settings, profile.perf_allowed);
   if (!are_threads_found()) session.attach_thread = attach_unknown_thread;
   session.adopt_forked_child = become_own_process;
-  if (!open_profile(nullptr)) return;
+  if (!open_profile(nullptr, wall_at_start)) return;
   add_loaded_modules();
   remark_complaints();
   if (profile.settings.recording.clock != format::Clock::kTicks) {

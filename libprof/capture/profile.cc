@@ -25,7 +25,7 @@ bool takes_threads() {
 
 bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
 
-bool open_profile(const OutputFile* parent) {
+bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
   profile.pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
   OutputFile& output = profile.output;
   output = open_output(profile.settings, parent);
@@ -33,7 +33,7 @@ bool open_profile(const OutputFile* parent) {
     say(output.failure.c_str());
     return false;
   }
-  session.start_monotonic_ns = signal_safe::monotonic_ns();
+  session.start_monotonic_ns = start_ns;
   start_file(profile.settings, output);
   if (!session.start(output.base, output.cap_bytes, output.populated_bytes,
                      profile.settings.recording) ||

@@ -32,7 +32,8 @@ bool is_own_process();
 
 // Opens the file and makes an empty profile in it. False, after printing the reason, if that fails.
 // In a process forked from a profiled one, `parent` is the parent's file; otherwise null.
-bool open_profile(const OutputFile* parent);
+// `start_ns`: the monotonic clock when the recording of this process began.
+bool open_profile(const OutputFile* parent, std::uint64_t start_ns);
 
 // The memory of the profile is lost: stops recording. Any handler may call this.
 void abandon_profile();

@@ -26,6 +26,9 @@ constexpr long kPage = 4096;
 // stacks. Beyond this number of events, threads have only the timer.
 constexpr int kMostEvents = 2000;
 int events = 0;
+// Unprivileged users may lock 516 kB for the pages of events, and those that signal come first.
+constexpr int kMostRings = 24;
+int rings = 0;
 
 // How many threads have an event's descriptor open, and how many forks are under way.
 std::atomic<int> opening{0}, forking{0};
@@ -78,6 +81,57 @@ bool is_caller(std::uint32_t tid) { return kernel_call(SYS_gettid) == static_cas
 
 constexpr format::Event kClock = {"", "ns", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0};
 
+// Never signals: a signal when a thread leaves its processor would interrupt a sleeping call.
+perf_event_attr switch_attributes() {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.size = sizeof attributes;
+  attributes.config = PERF_COUNT_SW_DUMMY;
+  attributes.sample_type = PERF_SAMPLE_TIME;
+  attributes.sample_id_all = attributes.context_switch = attributes.use_clockid = 1;
+  attributes.exclude_kernel = attributes.exclude_hv = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  return attributes;
+}
+
+// The descriptor of an event of a thread (0: the calling one).
+long open_descriptor(const perf_event_attr& attributes, long tid) {
+  return kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes), tid, -1, -1,
+                     PERF_FLAG_FD_CLOEXEC);
+}
+
+void unmap_ring(ThreadState& thread) {
+  using signal_safe::SwitchRing;
+  if (thread.switches.page == nullptr) return;
+  kernel_call(SYS_munmap, reinterpret_cast<long>(thread.switches.page),
+              SwitchRing::kHeadBytes + SwitchRing::kBytes);
+  thread.switches = {};
+  __atomic_fetch_sub(&rings, 1, __ATOMIC_RELAXED);
+}
+
+void open_ring(ThreadState& thread) {
+  using signal_safe::SwitchRing;
+  if (thread.switches.page != nullptr && thread.switches.tid == thread.tid) return;
+  unmap_ring(thread);  // of a thread that had this memory before
+  if (__atomic_load_n(&rings, __ATOMIC_RELAXED) >= kMostRings) return;
+  const perf_event_attr attributes = switch_attributes();
+  const Opening guard;
+  const long fd =
+      open_descriptor(attributes, is_caller(thread.tid) ? 0 : static_cast<long>(thread.tid));
+  if (kernel_failed(fd)) return;
+  const long page = kernel_call(SYS_mmap, 0, SwitchRing::kHeadBytes + SwitchRing::kBytes, PROT_READ,
+                                MAP_SHARED, fd, 0);
+  kernel_call(SYS_close, fd);
+  if (kernel_failed(page)) return;
+  thread.switches = {reinterpret_cast<void*>(page), thread.tid, 0, false, 0};
+  __atomic_fetch_add(&rings, 1, __ATOMIC_RELAXED);
+}
+
+// The handler of another thread may be reading its ring, so that thread keeps it until it ends.
+void close_ring(ThreadState& thread) {
+  if (is_caller(thread.tid)) unmap_ring(thread);
+}
+
 // A clock's event only signals. The samples of others are kept, too, so that they can be counted:
 // signals that come together are one.
 long bytes_of(const signal_safe::Options& options) {
@@ -92,9 +146,7 @@ void* open_event(std::uint32_t tid, int signal_number, std::uint32_t rate_hz,
   attributes.sample_period = is_clock ? drifting(1'000'000'000u / rate_hz) : options.event_period;
   attributes.wakeup_events = 1;
   const Opening guard;
-  const long fd =
-      kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes),
-                  is_caller(tid) ? 0 : static_cast<long>(tid), -1, -1, PERF_FLAG_FD_CLOEXEC);
+  const long fd = open_descriptor(attributes, is_caller(tid) ? 0 : static_cast<long>(tid));
   if (kernel_failed(fd)) return nullptr;
   const OwnerOfDescriptor owner{kOwnerIsThread, static_cast<int>(tid)};
   long page = -1;
@@ -132,9 +184,7 @@ void settle_event(Settings& settings, bool allow_perf) {
   if (options.event == 0) return;
   const format::Event& event = format::kEvents[options.event - 1];
   perf_event_attr attributes = format::attributes_of(event);
-  const long fd = allow_perf ? kernel_call(SYS_perf_event_open, reinterpret_cast<long>(&attributes),
-                                           0, -1, -1, PERF_FLAG_FD_CLOEXEC)
-                             : -1;
+  const long fd = allow_perf ? open_descriptor(attributes, 0) : -1;
   if (kernel_failed(fd)) {
     settings.complaints.add("FBLEPROF_CLOCK=")
         .add(event.name)
@@ -145,6 +195,16 @@ void settle_event(Settings& settings, bool allow_perf) {
   kernel_call(SYS_close, fd);
   const std::uint64_t period = event.at_1khz * 1000 / settings.rate_hz;
   options.event_period = period != 0 ? period : 1;
+}
+
+void settle_switches(Settings& settings, bool allow_perf) {
+  signal_safe::Options& options = settings.recording;
+  options.preempted = false;
+  if (!options.waits || !allow_perf) return;
+  const long fd = open_descriptor(switch_attributes(), 0);
+  if (kernel_failed(fd)) return;
+  kernel_call(SYS_close, fd);
+  options.preempted = true;
 }
 
 std::uint64_t take_events(ThreadState& thread, int code) {
@@ -166,6 +226,7 @@ format::SampleSource arm_timer(ThreadState& thread, int signal_number, std::uint
     thread.events_seen = 0;
     if (thread.sampling_page) __atomic_fetch_add(&events, 1, __ATOMIC_RELAXED);
   }
+  if (allow_perf && thread.session->options.preempted) open_ring(thread);
   const long period_ns = 1'000'000'000 / static_cast<long>(rate_hz);
   const timespec period{period_ns / 1'000'000'000, period_ns % 1'000'000'000};
   const bool timer = make_timer(thread.tid, signal_number, {period, period}, &thread.timer);
@@ -187,6 +248,7 @@ void disarm_timer(ThreadState& thread) {
                 bytes_of(thread.session->options));
     __atomic_fetch_sub(&events, 1, __ATOMIC_RELAXED);
   }
+  close_ring(thread);
   if (thread.has_timer) kernel_call(SYS_timer_delete, thread.timer);
   thread.sampling_page = nullptr;
   thread.has_timer = false;
@@ -202,7 +264,7 @@ void let_events_go_on() { forking.fetch_sub(1); }
 bool are_events_held_back() { return forking.load() != 0; }
 
 void forget_timers() {
-  events = 0;
+  events = rings = 0;
   opening.store(0);
   forking.store(0);
 }

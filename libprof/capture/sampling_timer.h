@@ -30,6 +30,9 @@ format::SampleSource arm_timer(signal_safe::ThreadState& thread, int signal_numb
 // not, it is turned off, and the reason noted. In the constructor only.
 void settle_event(Settings& settings, bool allow_perf);
 
+// Decides whether time without a processor can be recorded. Only with waits.
+void settle_switches(Settings& settings, bool allow_perf);
+
 // How many events to charge at a signal with this code: those since the last charge, in whole
 // periods; 0: the signal is not an event's. On the thread itself.
 std::uint64_t take_events(signal_safe::ThreadState& thread, int code);

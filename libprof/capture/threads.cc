@@ -12,6 +12,7 @@
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
+#include "signal_safe/usage.h"
 #include "signal_safe/waits.h"
 
 namespace fbleprof::capture {
@@ -116,7 +117,10 @@ void skip_time(ThreadState& thread) {
   thread.in_kernel_ns = 0;
   thread.last_context = 0;
   thread.knows_faults = false;
-  if (thread.waits != nullptr) thread.waits->knows_switches = false;
+  if (thread.waits != nullptr) {
+    thread.waits->knows_switches = false;
+    thread.switches.is_old = true;
+  }
 }
 
 void reset_memory(ThreadMemory& memory) {
@@ -198,6 +202,15 @@ void configure_threads(const Settings& settings, bool allow_perf) {
 }
 
 namespace {
+// Faults before the recording, those of the loader, belong to no context.
+void start_faults(ThreadState& state, std::uint64_t cpu_from_ns) {
+  rusage usage{};
+  const bool has_run = cpu_from_ns != 0 && session.options.faults;
+  state.knows_faults = !has_run || signal_safe::read_usage(&usage);
+  state.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
+  state.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+}
+
 // Makes the calling thread the owner of `memory`.
 void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns) {
   const auto pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
@@ -223,8 +236,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
   state.last_cpu_ns = cpu_from_ns;
   state.in_kernel_ns = 0;
-  state.minor_faults = state.major_faults = 0;
-  state.knows_faults = true;
+  start_faults(state, cpu_from_ns);
   state.last_context = 0;
   state.record->wait_since_ns = 0;
   if (state.waits != nullptr) signal_safe::start_thread(*state.waits);

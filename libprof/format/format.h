@@ -158,8 +158,10 @@ inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not kn
 inline constexpr std::uint16_t kFunctionHolder = 4;      // not the function itself: the waits of
                                                          // others while it held a lock
 inline constexpr std::uint16_t kFunctionLeftOut = 8;     // by the user's filter: it is in no tree
-inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
-                                                         // plan::Reason
+inline constexpr std::uint16_t kFunctionWaker = 16;      // the same: until it woke them
+inline constexpr std::uint16_t kFunctionStandIn = kFunctionHolder | kFunctionWaker;
+inline constexpr int kFunctionReasonShift = 8;  // why: the upper 8 bits of the flags are a
+                                                // plan::Reason
 
 // Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in order
 // of creation: in the file, a parent comes before its children.

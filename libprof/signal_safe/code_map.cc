@@ -130,11 +130,13 @@ bool CodeMap::name_key(std::uint64_t key, format::Ref before, format::Ref block)
   return true;
 }
 
-// The key of a holder is the reference to its function's record.
+// The key of a stand-in is the reference to its function's record.
 static constexpr auto kHolderKey = static_cast<format::FunctionKind>(15);
+static constexpr auto kWakerKey = static_cast<format::FunctionKind>(14);
 
-format::Ref CodeMap::holder(format::Ref function) {
-  KeyTable::Item* item = functions_.place_of(key_of(function, kHolderKey));
+format::Ref CodeMap::stand_in(format::Ref function, std::uint16_t as) {
+  const auto kind = as == format::kFunctionHolder ? kHolderKey : kWakerKey;
+  KeyTable::Item* item = functions_.place_of(key_of(function, kind));
   if (item == nullptr) return 0;
   format::Ref found = item->record.load(std::memory_order_acquire);
   if (found != 0) return found;
@@ -144,7 +146,7 @@ format::Ref CodeMap::holder(format::Ref function) {
   const format::Head head = record->head;
   *record = *arena_->at<format::Function>(function);
   record->head = head;
-  record->flags = format::kFunctionHolder;
+  record->flags = as;
   arena_->publish(made, format::Kind::kFunction);
   if (item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) return made;
   // Another thread was first, and nothing refers to our record.

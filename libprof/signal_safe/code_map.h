@@ -121,9 +121,9 @@ class CodeMap {
   // A string record with these bytes; mostly the same record for the same bytes.
   format::Ref shared_string(const char* bytes, std::uint32_t length);
 
-  // The record that stands for a function as the holder of a lock, below a call that waited for the
-  // lock; 0 if there is no space.
-  format::Ref holder(format::Ref function);
+  // The record that stands for a function below a call that waited for it: `as` is
+  // format::kFunctionHolder or kFunctionWaker. 0 if there is no space.
+  format::Ref stand_in(format::Ref function, std::uint16_t as);
 
   // Functions that enter blocks of the C API, or call one that does; see context_at.h.
   void mark_entering(format::Ref function) {

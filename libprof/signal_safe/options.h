@@ -29,6 +29,7 @@ struct Options {
   bool mappings = false;                          // mmap and munmap count as allocations
   std::uint64_t bytes_per_sample = 512ull << 10;  // of sampled allocations, on average
   bool waits = false;                             // calls that block are charged with their time
+  bool preempted = false;  // time without a processor is charged; only with `waits`
   std::uint8_t event = 0;  // sampled besides the clock: its place in format::kEvents, + 1; 0: none
   std::uint64_t event_period = 0;  // events to a sample
   std::uint32_t wait_words = 8;    // where the words for waits begin in a row

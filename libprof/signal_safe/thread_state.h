@@ -47,6 +47,17 @@ struct ProfileFrame {
 };
 inline constexpr std::uint32_t kMostProfiles = 16;  // nested
 
+// Where the kernel notes when the thread leaves its processor; see preemption.h.
+struct SwitchRing {
+  static constexpr std::uint64_t kHeadBytes = 4096, kBytes = 4096;  // of the mapping
+
+  void* page = nullptr;       // null: it is not noted
+  std::uint32_t tid = 0;      // of whom
+  std::uint64_t seen = 0;     // bytes that were read
+  bool is_old = false;        // what was not read belongs to no context
+  std::uint64_t left_ns = 0;  // when the thread was made to leave, if it has not come back
+};
+
 struct AllocationThread;
 struct WaitThread;
 struct Session;
@@ -91,7 +102,8 @@ struct ThreadState {
   std::uint32_t tid = 0;
   void* sampling_page = nullptr;  // of the perf event
   std::uint64_t events_seen = 0;  // bytes of its samples that were charged, if it is no clock
-  int timer = 0;                  // the kernel's number of the CPU-clock timer
+  SwitchRing switches;
+  int timer = 0;  // the kernel's number of the CPU-clock timer
   bool has_timer = false;
   std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge
   bool knows_faults = true;                          // whether they could be read

@@ -23,6 +23,7 @@ enum WaitWord : std::uint32_t {
   kBytesWritten,
   kVoluntarySwitches,    // the thread gave up its processor, as in a wait,
   kInvoluntarySwitches,  // or had to
+  kPreemptedNs,          // ready to run, but without a processor
   kWaitClass,
   kWaitWords = kWaitClass + format::kWaitClasses
 };

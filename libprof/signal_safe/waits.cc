@@ -6,6 +6,7 @@
 #include "signal_safe/entries.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/poisson.h"
+#include "signal_safe/preemption.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
 #include "signal_safe/usage.h"
@@ -204,20 +205,21 @@ bool may_charge(const ThreadState& thread) {
          arch::kernel_call(SYS_gettid) == static_cast<long>(thread.tid);
 }
 
-// The node of a wait for a lock: below the call, with the functions of the context that held it,
-// innermost first.
-Ref below_holder(const BusyGuard& guard, ThreadState& thread, Ref call, Ref holder) {
+// The node of a wait that another context ended: below the call, with the functions of that
+// context, innermost first. `as`: what they did, for CodeMap::stand_in.
+Ref below_other(const BusyGuard& guard, ThreadState& thread, Ref call, Ref other,
+                std::uint16_t as) {
   constexpr int kFrames = 3;
   Session& session = *thread.session;
   if (!session.options.native_below) return call;
   Ref node = call;
   for (int i = 0; i < kFrames; ++i) {
-    const auto* held = session.arena.at<format::Node>(holder);
-    if (held->parent == 0) break;  // the root
-    const Ref function = session.code_map.holder(held->function);
+    const auto* at = session.arena.at<format::Node>(other);
+    if (at->parent == 0) break;  // the root
+    const Ref function = session.code_map.stand_in(at->function, as);
     if (function == 0) break;
     node = thread.tree.enter(guard, node, function, 0, format::kEdgeSampled).to;
-    holder = held->parent;
+    other = at->parent;
   }
   return node;
 }
@@ -244,7 +246,10 @@ Ref below_holder(const BusyGuard& guard, ThreadState& thread, Ref call, Ref hold
   if (wait.object != nullptr) {
     const bool is_lock = wait.kind == format::WaitKind::kForOther;
     const Ref waker = charge_waker(*thread.session, wait.object, is_lock, wait.since_ns, ns);
-    if (is_lock && waker != 0) node = below_holder(guard, thread, node, waker);
+    if (waker != 0) {
+      const std::uint16_t as = is_lock ? format::kFunctionHolder : format::kFunctionWaker;
+      node = below_other(guard, thread, node, waker, as);
+    }
   }
   std::uint64_t* values = node == known->node ? known->values : thread.tree.values(guard, node);
   add_wait(thread, values, call.kind, ns);
@@ -329,6 +334,15 @@ void open(ThreadState& thread, WaitThread& own, fbleprof_wait* wait, Ref context
   show_last_open(thread, own);
 }
 
+// From when on the time of a wait that ends is not charged. A sample may have charged the first
+// part.
+std::uint64_t uncharged_since(const ThreadState& thread, const WaitThread& own,
+                              const fbleprof_wait& wait) {
+  const bool is_last = own.open_count == wait.level + 1 && own.open[wait.level].frame == wait.frame;
+  const std::uint64_t charged = is_last ? thread.record->wait_since_ns : 0;
+  return charged > wait.since_ns ? charged : wait.since_ns;
+}
+
 // The wait that a handler's wait interrupted continues. False: this wait was taken for left.
 bool close(ThreadState& thread, WaitThread& own, const fbleprof_wait& wait) {
   if (wait.level == WaitThread::kOpen) return true;
@@ -382,6 +396,9 @@ void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp) {
 void charge_switches(ThreadState& thread, std::uint64_t* values, const rusage& usage) {
   WaitThread* own = thread.waits;
   if (own == nullptr) return;
+  if (const std::uint64_t ns = take_preempted(thread)) {
+    wait_words(thread, values)[kPreemptedNs] += ns;
+  }
   const auto voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
   const auto involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
   if (own->knows_switches) {
@@ -442,6 +459,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   own->left_out = 0;
   own->ending_frame = wait->frame;
   asm volatile("" ::: "memory");
+  const std::uint64_t since_ns = uncharged_since(thread, *own, *wait);
   if (close(thread, *own, *wait)) want_no_more(wait->object);
   auto* known = static_cast<KnownWait*>(wait->context);
   // In a child that a handler forked meanwhile, the pointer is into the parent's memory.
@@ -450,7 +468,7 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_wait_ends(fbleprof_wait* wait, std::uint64_t
   if ((bytes_read | bytes_written) != 0) {
     count_bytes(thread, is_own ? known : nullptr, bytes_read, bytes_written);
   }
-  std::uint64_t ns = thread.session->clocks.wall_ns() - wait->since_ns;
+  std::uint64_t ns = thread.session->clocks.wall_ns() - since_ns;
   if (ns < kLeastWaitNs) [[likely]]
     ns = gather(*own, ns);
   if (ns != 0) charge(thread, *own, *wait, ns);

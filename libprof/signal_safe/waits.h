@@ -98,7 +98,8 @@ bool is_wait_ending(const ThreadState& thread, std::uint64_t sp);
 // (by an exception or cancellation; longjmp ends its waits itself) is charged for the last time.
 void settle_wait_at_sample(ThreadState& thread, std::uint64_t sp);
 
-// Charges the context switches since the last charge, which a system call tells.
+// Charges the context switches since the last charge, which a system call tells, and how long the
+// thread was ready to run meanwhile. Needs a guard.
 void charge_switches(ThreadState& thread, std::uint64_t* values, const rusage& usage);
 
 // Charges the time between two charges that was off the processor, but in no known call.

@@ -1,4 +1,5 @@
-// Records who ended a wait of other threads: who released a lock, who signalled a condition.
+// Records who ended a wait of other threads: who released a lock, who signalled a condition,
+// who wrote to a pipe.
 //
 // A thread that waits for an object raises a count under the object's address. A thread that is
 // about to release a wanted object notes its own context under that address. The thread that waited
@@ -42,8 +43,8 @@ struct Wakers {
 // Notes that a context is about to release `object`.
 void note_waker(Session& session, const void* object, format::Ref node);
 
-// Charges a wait for `object`, from `since_ns` on, to the context that released it. Returns that
-// context, a node of any thread's tree; 0 if it is not known.
+// Charges a wait for `object`, from `since_ns` to the present, to the context that released it.
+// Returns that context, a node of any thread's tree; 0 if it is not known.
 format::Ref charge_waker(Session& session, const void* object, bool is_lock, std::uint64_t since_ns,
                          std::uint64_t ns);
 

@@ -12,7 +12,17 @@ using namespace profile;
 
 namespace {
 
-bool is_holder(std::uint16_t flags) { return (flags & format::kFunctionHolder) != 0; }
+bool is_stand_in(std::uint16_t flags) { return (flags & format::kFunctionStandIn) != 0; }
+
+std::string_view prefix_of(std::uint16_t flags) {
+  return (flags & format::kFunctionHolder) != 0 ? kHeldBy : kWokenBy;
+}
+
+// Between the prefix and "]"; empty if the name is not of this form.
+std::string_view inside(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix) || !name.ends_with(']')) return {};
+  return name.substr(prefix.size(), name.size() - prefix.size() - 1);
+}
 
 // A function without a name is known by its address.
 std::string name_of(const Profile& profile, std::size_t f) {
@@ -27,20 +37,19 @@ std::string name_of(const Profile& profile, std::size_t f) {
 
 }  // namespace
 
-std::string_view holder_in(std::string_view name) {
-  if (!name.starts_with(kHeldBy) || !name.ends_with(']')) return {};
-  return name.substr(kHeldBy.size(), name.size() - kHeldBy.size() - 1);
-}
+std::string_view holder_in(std::string_view name) { return inside(name, kHeldBy); }
+std::string_view waker_in(std::string_view name) { return inside(name, kWokenBy); }
 
 Profile with_holders_named(const Profile& profile) {
   const Functions& before = profile.functions();
-  if (std::none_of(before.flags.begin(), before.flags.end(), is_holder)) return profile;
+  if (std::none_of(before.flags.begin(), before.flags.end(), is_stand_in)) return profile;
   StringInterner strings(profile.strings());
   auto functions = std::make_shared<Functions>(before);
   for (std::size_t f = 0; f < before.count(); ++f) {
-    if (!is_holder(before.flags[f])) continue;
+    if (!is_stand_in(before.flags[f])) continue;
     functions->kind[f] = FunctionKind::kBlock;
-    functions->name[f] = strings.intern(std::string(kHeldBy) + name_of(profile, f) + "]");
+    functions->name[f] =
+        strings.intern(std::string(prefix_of(before.flags[f])) + name_of(profile, f) + "]");
     functions->linkage_name[f] = functions->file[f] = functions->language[f] = {};
     functions->module[f] = {};
     functions->address[f] = 0;

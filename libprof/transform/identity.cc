@@ -172,7 +172,7 @@ class Identities {
   Key key_of(std::size_t f) const {
     const FunctionKind kind = functions_.kind[f];
     const auto variant = static_cast<std::uint16_t>(functions_.flags[f] &
-                                                    (kFunctionInlined | format::kFunctionHolder));
+                                                    (kFunctionInlined | format::kFunctionStandIn));
     Key key{kind, identity_of(f), {}, {}, 0, variant, functions_.group[f].valid()};
     auto& [k, home, name, file, number, i, is_group] = key;
     if (kind == FunctionKind::kInstruction || profile_.text(functions_.name[f]).empty()) {

@@ -1,6 +1,7 @@
 #include "transform/idle.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,27 @@ bool is_of_waits(Role role) {
   }
 }
 
+// The waits of one call: of its own node, and of those below that tell who ended them.
+struct Call {
+  std::uint64_t waited = 0, for_events = 0, for_peers = 0;
+
+  // A function that makes several calls itself (--no-native-below) has waits of both kinds.
+  bool is_idle(std::uint64_t elapsed) const {
+    return for_events == waited || (for_peers == waited && waited >= elapsed / 2);
+  }
+};
+
+// The node of the call that a node's waits belong to.
+NodeId call_of(const Profile& profile, NodeId node) {
+  const Nodes& nodes = profile.nodes();
+  const auto& flags = profile.functions().flags;
+  while (nodes.parent[node.index()] &&
+         (flags[nodes.function[node.index()].index()] & format::kFunctionStandIn) != 0) {
+    node = nodes.parent[node.index()];
+  }
+  return node;
+}
+
 std::vector<NodeId> idle_nodes(const Profile& profile) {
   std::vector<NodeId> idle;
   const Metric *wait = profile.find_metric(Role::kWaitTime),
@@ -36,17 +58,20 @@ std::vector<NodeId> idle_nodes(const Profile& profile) {
   if (!wait->values) return idle;
   for (const Tree& tree : profile.trees()) {
     std::uint64_t elapsed = 0;
+    std::map<NodeId, Call> calls;
     for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
-      elapsed = capped_sum(elapsed, wall->value(NodeId(n)));
+      const NodeId node(n);
+      elapsed = capped_sum(elapsed, wall->value(node));
+      if (wait->value(node) == 0) continue;
+      Call& call = calls[call_of(profile, node)];
+      call.waited = capped_sum(call.waited, wait->value(node));
+      call.for_events = capped_sum(call.for_events, events->value(node));
+      call.for_peers = capped_sum(call.for_peers, peers->value(node));
     }
     for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
       const NodeId node(n);
-      const std::uint64_t waited = wait->value(node);
-      if (waited == 0) continue;
-      // A function that makes several calls itself (--no-native-below) has waits of both kinds.
-      const bool is_idle =
-          events->value(node) == waited || (peers->value(node) == waited && waited >= elapsed / 2);
-      if (is_idle) idle.push_back(node);
+      if (wait->value(node) == 0) continue;
+      if (calls[call_of(profile, node)].is_idle(elapsed)) idle.push_back(node);
     }
   }
   return idle;

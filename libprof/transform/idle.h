@@ -5,6 +5,7 @@
 //    kForEvents);
 //  - waits for another thread or process (conditions, semaphores, poll, read and the like:
 //    kForPeers) in one context in which the thread spent at least half of its elapsed time.
+// The waits of one call in one context count together, whoever ended them (transform/holders.h).
 #pragma once
 
 #include "profile/profile.h"

@@ -134,7 +134,7 @@ class Joiner {
       const std::uint64_t address = from.kind[i] == FunctionKind::kBlock ? 0 : from.address[i];
       const auto key = std::make_tuple(
           from.kind[i], module, address, name, file, from.line[i],
-          static_cast<std::uint16_t>(from.flags[i] & (kFunctionInlined | format::kFunctionHolder)),
+          static_cast<std::uint16_t>(from.flags[i] & (kFunctionInlined | format::kFunctionStandIn)),
           from.group[i].valid());
       const auto [it, added] = function_index_.try_emplace(key, FunctionId(functions_.count()));
       if (added) {

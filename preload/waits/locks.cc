@@ -3,14 +3,11 @@
 //
 // A try takes a lock whenever the call itself would take the lock without waiting. It fails with
 // EBUSY whenever the call would wait, or would fail because the thread has the lock already.
-#include <errno.h>
 #include <threads.h>
 
-#include "signal_safe/wakers.h"
-#include "waiting.h"
+#include "waking.h"
 
 using namespace fbleprof::preload;
-using fbleprof::signal_safe::wanted_place;
 
 namespace {
 
@@ -26,15 +23,8 @@ const void* object_of(Word word) { return reinterpret_cast<const void*>(word); }
   return function(a, b, c, d, 0, 0);
 }
 
-bool is_wanted(Word object) {
-  return fbleprof_wanted != nullptr &&
-         __atomic_load_n(&fbleprof_wanted[wanted_place(object_of(object))], __ATOMIC_RELAXED) != 0;
-}
-
-[[gnu::noinline]] void let_go(std::uint64_t caller, Word object) {
-  const int saved_errno = errno;
-  if (fbleprof_letting_go != nullptr) fbleprof_letting_go(caller, object_of(object));
-  errno = saved_errno;
+void let_go_if_wanted(std::uint64_t caller, Word object) {
+  if (is_wanted(object_of(object))) let_go(caller, object_of(object));
 }
 
 }  // namespace
@@ -69,7 +59,7 @@ FBLEPROF_CHECKED_LOCK(pthread_rwlock_clockwrlock)
 // A thread reports before it releases an object that others want.
 #define FBLEPROF_LET_GO(name)                                  \
   FBLEPROF_WRAPPER(Word, name, Word object) {                  \
-    if (is_wanted(object)) let_go(FBLEPROF_CALLER, object);    \
+    let_go_if_wanted(FBLEPROF_CALLER, object);                 \
     auto* function = next::name.as<Word(Word)>();              \
     return function != nullptr ? function(object) : missing(); \
   }
@@ -95,7 +85,7 @@ FBLEPROF_SEMAPHORE(sem_clockwait)
 // Waiting for a condition releases its lock.
 #define FBLEPROF_CONDITION(name)                                                                  \
   FBLEPROF_WRAPPER(Word, name, Word condition, Word lock, Word c, Word d) {                       \
-    if (is_wanted(lock)) let_go(FBLEPROF_CALLER, lock);                                           \
+    let_go_if_wanted(FBLEPROF_CALLER, lock);                                                      \
     return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, condition, condition, lock, \
                     c, d);                                                                        \
   }
@@ -104,3 +94,10 @@ FBLEPROF_CONDITION(pthread_cond_timedwait)
 FBLEPROF_CONDITION(pthread_cond_clockwait)
 FBLEPROF_CONDITION(cnd_wait)
 FBLEPROF_CONDITION(cnd_timedwait)
+
+// Each thread may be the last one that the others wait for.
+FBLEPROF_WRAPPER(Word, pthread_barrier_wait, Word barrier) {
+  let_go_if_wanted(FBLEPROF_CALLER, barrier);
+  return wait_for(next::pthread_barrier_wait, FBLEPROF_CALLER, WaitKind::kForPeers, barrier,
+                  barrier, 0, 0, 0);
+}

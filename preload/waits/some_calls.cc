@@ -1,9 +1,10 @@
 // Calls of which only some block, a call that takes more words, and jumps out of calls.
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include "arch/jump_target.h"
-#include "waiting.h"
+#include "waking.h"
 
 using namespace fbleprof::preload;
 
@@ -17,11 +18,30 @@ using OfSevenWords = Word(Word, Word, Word, Word, Word, Word, Word);
 }
 
 [[gnu::noinline]] Word wait_in_seven(Next& callee, std::uint64_t caller, Word a, Word b, Word c,
-                                     Word d, Word e, Word f, Word g) {
+                                     Word d, Word e, Word f, Word g, const void* object) {
   auto* function = callee.as<OfSevenWords>();
   if (function == nullptr) return missing();
-  const Waiting waiting(callee, caller, WaitKind::kForPeers);
+  const Waiting waiting(callee, caller, WaitKind::kForPeers, object);
   return function(a, b, c, d, e, f, g);
+}
+
+// The futex that a call waits for; null if it does not wait. A call that wakes is reported first.
+const void* awaited_futex(std::uint64_t caller, Word futex, Word operation) {
+  const auto* object = reinterpret_cast<const void*>(futex);
+  switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_LOCK_PI:
+      return object;
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+    case FUTEX_WAKE_OP:
+    case FUTEX_UNLOCK_PI:
+      if (is_wanted(object)) let_go(caller, object);
+      return nullptr;
+    default:
+      return nullptr;
+  }
 }
 
 bool may_block(Word number) {
@@ -67,13 +87,14 @@ FBLEPROF_FCNTL(fcntl)
 FBLEPROF_FCNTL(fcntl64)
 
 FBLEPROF_WRAPPER(Word, getnameinfo, Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  return wait_in_seven(next::getnameinfo, FBLEPROF_CALLER, a, b, c, d, e, f, g);
+  return wait_in_seven(next::getnameinfo, FBLEPROF_CALLER, a, b, c, d, e, f, g, nullptr);
 }
 
 // A call that makes a process or thread returns twice, so it is passed on by a jump.
 FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
   if (may_block(number)) {
-    return wait_in_seven(next::syscall, FBLEPROF_CALLER, number, a, b, c, d, e, f);
+    const void* object = number == SYS_futex ? awaited_futex(FBLEPROF_CALLER, a, b) : nullptr;
+    return wait_in_seven(next::syscall, FBLEPROF_CALLER, number, a, b, c, d, e, f, object);
   }
   auto* function = next::syscall.as<OfSevenWords>();
   return function != nullptr ? function(number, a, b, c, d, e, f) : missing();

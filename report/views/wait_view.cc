@@ -21,21 +21,21 @@ using Kind = Column::Kind;
 namespace {
 
 // What the rows of a table tell apart.
-enum class By { kCall, kPlace, kHolder };
+enum class By { kCall, kPlace, kHolder, kWaker };
 
-// The subject of a row. The table by call has no `caller` and `site`; only the one by holder has
-// one: the function that held a lock, and its callers.
+// The subject of a row. The table by call has no `caller` and `site`; only those by holder and by
+// waker have an `other`: the function that held a lock, or woke the thread, and its callers.
 struct Key {
   FunctionId call, caller;
   SiteId site;
   bool is_idle = false;
-  std::string holder;
+  std::string other;
 
   friend bool operator<(const Key& a, const Key& b) {
     const auto order = [](const Key& key) {
       return std::tuple(
           key.call ? key.call.index() + 1 : 0, key.caller ? key.caller.index() + 1 : 0,
-          key.site ? key.site.index() + 1 : 0, key.is_idle, std::string_view(key.holder));
+          key.site ? key.site.index() + 1 : 0, key.is_idle, std::string_view(key.other));
     };
     return order(a) < order(b);
   }
@@ -67,20 +67,27 @@ bool is_idle(const Profile& profile, NodeId node) {
          profile.text(profile.functions().name[function.index()]) == transform::kIdle;
 }
 
-// Leads from the context of a holder up to the call that waited. The result is the holder's name.
-std::string climb_from_holder(const Profile& profile, NodeId& node) {
-  const Nodes& nodes = profile.nodes();
+// Who ended waits: the names of a function and its callers.
+struct Other {
   std::string names;
+  bool is_holder = false;
+};
+
+// Leads from the context of who ended waits up to the call that waited.
+Other climb_from_other(const Profile& profile, NodeId& node) {
+  const Nodes& nodes = profile.nodes();
+  Other other;
   for (; nodes.parent[node.index()]; node = nodes.parent[node.index()]) {
     const FunctionId function = nodes.function[node.index()];
     if (profile.functions().kind[function.index()] != FunctionKind::kBlock) break;
-    const std::string_view holder =
-        transform::holder_in(profile.text(profile.functions().name[function.index()]));
-    if (holder.empty()) break;
-    if (!names.empty()) names.insert(0, " ← ");
-    names.insert(0, holder);
+    const std::string_view name = profile.text(profile.functions().name[function.index()]);
+    const std::string_view holder = transform::holder_in(name), waker = transform::waker_in(name);
+    if (holder.empty() && waker.empty()) break;
+    other.is_holder = !holder.empty();
+    if (!other.names.empty()) other.names.insert(0, " ← ");
+    other.names.insert(0, other.is_holder ? holder : waker);
   }
-  return names;
+  return other;
 }
 
 std::vector<const Metric*> wait_classes(const Profile& profile) {
@@ -107,10 +114,11 @@ std::vector<Row> rows_of(const Profile& profile, By by) {
     Key key;
     key.is_idle = is_idle(profile, node) && nodes.parent[n];
     if (key.is_idle) node = nodes.parent[n];
-    std::string holder = climb_from_holder(profile, node);
-    if (by == By::kHolder) {
-      if (holder.empty()) return;
-      key.holder = std::move(holder);
+    Other other = climb_from_other(profile, node);
+    if (by == By::kHolder || by == By::kWaker) {
+      if (other.names.empty() || other.is_holder != (by == By::kHolder)) return;
+      key.other = std::move(other.names);
+      key.is_idle = false;  // the same wait, whether it is for work or not
     }
     key.call = nodes.function[node.index()];
     if (const NodeId caller = nodes.parent[node.index()]; by != By::kCall && caller) {
@@ -145,14 +153,17 @@ Table totals(const Request& request) {
   table.key = "totals";
   table.title = "In all";
   table.columns = {{"name", "figure", Kind::kText}, {"unit", "", Kind::kText}, {"total", "total"}};
-  for (const Role role :
-       {Role::kCpuTime, Role::kWaitTime, Role::kUnseenTime, Role::kWaits, Role::kLongestWait}) {
-    const Metric* metric = request.profile().find_metric(role);
-    if (metric == nullptr) continue;
+  const auto add = [&](const Metric* metric) {
+    if (metric == nullptr) return;
     const std::uint64_t total = analysis::total(request.profile(), *metric);
     table.add({text_cell(metric->name), text_cell(metric->unit),
                shown_as(number_cell(total), quantity(total, metric->unit, request.look.unit))});
+  };
+  for (const Role role :
+       {Role::kCpuTime, Role::kWaitTime, Role::kUnseenTime, Role::kWaits, Role::kLongestWait}) {
+    add(request.profile().find_metric(role));
   }
+  add(request.profile().find_metric("preempted"));
   return table;
 }
 
@@ -207,24 +218,33 @@ std::string bars(const Row& row) {
   return text;
 }
 
-// Which place of a call waited for which holder of a lock.
-Table contention(const Request& request, std::vector<FunctionId>& named) {
+// Which place of a call waited for whom: holders of locks, or those that woke it.
+Table pairs(const Request& request, By by, std::vector<FunctionId>& named) {
   const Profile& profile = request.profile();
+  const bool by_holder = by == By::kHolder;
   Table table;
-  table.key = "contention";
-  table.title = "Locks: who waited, and who held the lock";
-  table.columns = {{"call", "", Kind::kName},          {"caller", "", Kind::kName},
-                   {"file", "", Kind::kText},          {"line", "", Kind::kNumber},
-                   {"total", "waited", Kind::kCount},  {"waits", "waits", Kind::kCount},
-                   {"mean", "mean", Kind::kCount},     {"longest", "longest", Kind::kCount},
-                   {"", "lengths", Kind::kText},       {"", "caller → call", Kind::kName},
-                   {"holder", "held by", Kind::kText}, {"", "place", Kind::kText}};
+  table.key = by_holder ? "contention" : "wakeups";
+  table.title = by_holder ? "Locks: who waited, and who held the lock"
+                          : "Conditions, semaphores, futexes, pipes: who waited, and who woke it";
+  table.columns = {{"call", "", Kind::kName},
+                   {"caller", "", Kind::kName},
+                   {"file", "", Kind::kText},
+                   {"line", "", Kind::kNumber},
+                   {"total", "waited", Kind::kCount},
+                   {"waits", "waits", Kind::kCount},
+                   {"mean", "mean", Kind::kCount},
+                   {"longest", "longest", Kind::kCount},
+                   {"", "lengths", Kind::kText},
+                   {"", "caller → call", Kind::kName},
+                   by_holder ? Column{"holder", "held by", Kind::kText}
+                             : Column{"waker", "woken by", Kind::kText},
+                   {"", "place", Kind::kText}};
   for (const Metric* metric : wait_classes(profile)) {
     std::string key = metric->name;
     std::replace(key.begin(), key.end(), '-', '_');
     table.columns.push_back({std::move(key), "", Kind::kCount});
   }
-  const std::vector<Row> rows = rows_of(profile, By::kHolder);
+  const std::vector<Row> rows = rows_of(profile, by);
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
   for (const Row& row :
        top_rows(rows, shown, [](const Row&a, const Row&b) { return a.total > b.total; })) {
@@ -243,7 +263,7 @@ Table contention(const Request& request, std::vector<FunctionId>& named) {
         text_cell(bars(row)),
         key.caller ? name_cell({{{}, key.caller}, {" → ", {}}, {{}, key.call}}, {})
                    : name_cell({{{}, key.call}}, {}),
-        text_cell(key.holder),
+        text_cell(key.other),
         text_cell(place_of(profile, key.site))};
     for (std::size_t i = 0; i < wait_classes(profile).size(); ++i) {
       cells.push_back(number_cell(row.classes[i]));
@@ -298,7 +318,8 @@ Result<Document> waits(const Request& request) {
   document.tables.push_back(totals(request));
   document.tables.push_back(waits_table(request, false, named));
   document.tables.push_back(waits_table(request, true, named));
-  document.tables.push_back(contention(request, named));
+  document.tables.push_back(pairs(request, By::kHolder, named));
+  document.tables.push_back(pairs(request, By::kWaker, named));
   document.tables.push_back(holders(request, named));
   document.tables.push_back(distribution(request, "lengths", "By length", "waited-", "waits"));
   document.flat = document.tables[1];
@@ -311,7 +332,9 @@ Result<Document> waits(const Request& request) {
       "leaves out");
   document.notes.push_back(
       "unseen: off the processor, but in no call that is recorded: waiting for a processor, for a "
-      "page, or in a system call of the program's own");
+      "page, or in a system call of the program's own; preempted: ready to run, while others had "
+      "the "
+      "processor");
   document.notes.push_back("contexts: --metric wait, held, woke with any view");
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
@@ -325,10 +348,12 @@ const Register kWaits({
         "\\fB\\-\\-clock=wall\\fR): totals; each call that blocks, and each place that makes "
         "it, with the\n"
         "time waited there, how often, the mean and the longest; who held the lock that another "
-        "context\nwaited for, with the same figures and the lengths of these waits; and all "
-        "waits by length.\n"
+        "context\nwaited for, and who woke it, with the same figures and the lengths of these "
+        "waits; and all\nwaits by length.\n"
         "\\fIunseen\\fR is time off the processor in no known call: waiting for a processor "
         "or a page.\n"
+        "\\fIpreempted\\fR is the time in which the thread was ready to run, but others had the "
+        "processor.\n"
         "Waits for work are marked \\fB[idle]\\fR: those in epoll_wait, accept, sigwait, "
         "pause and the\n"
         "like, and those for another thread or process (conditions, semaphores, poll, read) "

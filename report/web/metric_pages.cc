@@ -24,7 +24,7 @@ constexpr std::size_t kRows = 12;
 
 bool is_of_waits(const Metric& metric) {
   return metric.role == Role::kWaitTime || metric.role == Role::kUnseenTime ||
-         metric.name == "held" || metric.name == "woke";
+         metric.name == "held" || metric.name == "woke" || metric.name == "preempted";
 }
 
 // Metrics in bytes, and events that have no other page.
@@ -42,6 +42,7 @@ constexpr Told kTold[] = {
     {"held", "others waited for a lock that was held here"},
     {"woke", "others waited until they were woken here"},
     {"unseen", "off the processor, in no known call: waiting for a processor or a page"},
+    {"preempted", "ready to run, while others had the processor"},
     {"peak", "in use when most was"},
     {"leaked", "never freed"},
     {"lost", "leaked, and reachable from nowhere"},

@@ -5,7 +5,7 @@ Installs what that needs, builds the workloads from Debian's sources (in build/b
 in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
-  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large, compilers, memory) or
+  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large, compilers, memory, waits) or
                only this workload; may be given again. Prints, and writes to build/bench instead of docs/
   --large      also measure large programs, which takes half an hour more: random ones of up to
                seven million contexts, cppcheck, gcc and clang
@@ -31,11 +31,12 @@ import prices
 import reports
 import signals
 import small
+import waits
 import workloads
 import write_up
 
 PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
-ON_DEMAND = ["large", "compilers", "memory"]
+ON_DEMAND = ["large", "compilers", "memory", "waits"]
 BY_WORKLOAD = ("prices", "xray", "accuracy")
 
 
@@ -115,6 +116,7 @@ def main():
         "large": lambda: large.measure_large(context),
         "compilers": lambda: compilers.measure_compilers(context),
         "memory": lambda: memory.measure_memory(context),
+        "waits": lambda: waits.measure_waits(context),
     }
     # The named parts are measured again, in a run that was complete.
     again = arguments.resume and arguments.only

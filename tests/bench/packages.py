@@ -9,7 +9,7 @@ PACKAGES = [
     "golang-go",  # go tool pprof
     "tcl",  # SQLite's amalgamation is put together by a Tcl script
     "unicode-data", "python3-six",  # RE2's tables
-    "redis-tools",  # redis-benchmark
+    "redis-server", "redis-tools", "strace",
     "make", "dpkg-dev", "python3",
 ]
 

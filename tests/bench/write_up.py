@@ -9,6 +9,7 @@ import memory as memory_of
 import peers as peers_of
 import plot
 import verdicts
+import waits as waits_of
 import workloads as workloads_of
 
 TITLES = {peer.name: peer.title for peer in peers_of.PEERS + peers_of.XRAY_PEERS}
@@ -46,7 +47,7 @@ def write(results, directory):
         parts.append(misses(results, rows))
     for name, section in (("prices", prices), ("xray", xray), ("signals", signals),
                           ("accuracy", accuracy), ("small", small), ("large", large),
-                          ("compilers", compilers), ("memory", memory), ("reports", reports)):
+                          ("compilers", compilers), ("memory", memory), ("waits", waits), ("reports", reports)):
         if results.get(name):
             parts.append(section(results))
     directory.mkdir(exist_ok=True)
@@ -277,6 +278,15 @@ def memory(results):
     return ("## Allocations\n\nA map of strings and vectors of small blocks, 1.7 million allocations a "
             "round, against the plain build.\n\n" +
             table(["tool", "CPU time", "memory"], memory_of.rows(results)))
+
+
+def waits(results):
+    text = ("## Waits\n\nThe CPU time of one call that may block, the least of 75 rounds.\n\n" +
+            table(["call", "plain", "recorder", "with waits"], waits_of.call_rows(results)))
+    if results["waits"]["redis"]:
+        text += ("\nRequests a second of Debian's Redis, 16 in a pipeline, against a plain server that was asked "
+                 "just before.\n\n" + table(["tool", "GET", "SET"], waits_of.redis_rows(results)))
+    return text
 
 
 def reports(results):

@@ -1,6 +1,6 @@
 """waits.py MEASURED <FOLDED: compares waits with what the program measured itself.
 
-MEASURED has lines "waited KIND CONTEXT NS", the sum of five rounds. A wait is right if it is no longer
+MEASURED has lines "waited KIND CONTEXT NS", the sum of two rounds. A wait is right if it is no longer
 than the program measured, and not more than 2 % shorter. The time that the program itself waited for a
 processor between its clock and the call is in its figure and in no call: what a busy machine adds
 this way may be missing, down to the length that the program asked for.
@@ -8,7 +8,7 @@ this way may be missing, down to the length that the program asked for.
 import re
 import sys
 
-ROUNDS, SHARE_NS, SLACK_NS = 5, 1_000_000, 1_000_000
+ROUNDS, SHARE_NS, SLACK_NS = 2, 1_000_000, 1_000_000
 
 measured = {}
 for line in open(sys.argv[1], encoding="utf-8"):

@@ -6,13 +6,15 @@
 //   waits cancel      threads cancelled, and waits left by siglongjmp
 //   waits jumps       waits left by siglongjmp and, on a stack that is then unmapped, by setcontext
 //   waits plugins A B two plugins, loaded in turn at one address
-//   waits locks       three contexts that hold a lock for which others wait
+//   waits locks       two contexts that hold a lock for which another one waits
+//   waits crowded     two threads that compute on one processor
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -189,7 +191,7 @@ static int split(void) {
   sem_init(&is_locked, 0, 0);
   if (file < 0 || pipe(ask) != 0 || pipe(answer) != 0) return 1;
   pthread_create(&other, NULL, answers, NULL);
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 2; ++round) {
     for (int k = 0; k < 10; ++k) kContexts[k]();
   }
   close(ask[1]);
@@ -234,7 +236,7 @@ static int workers(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, work, NULL);
   }
-  usleep(300000);
+  usleep(150000);
   puts("over");
   return 0;
 }
@@ -244,7 +246,7 @@ KEEP static void parent_waits(pid_t child) {
   __asm__ volatile("");
 }
 KEEP static void child_waits(void) {
-  usleep(200000);
+  usleep(100000);
   __asm__ volatile("");
 }
 static int forks(void) {
@@ -272,7 +274,7 @@ KEEP static void* cancelled(void* unused) {
 KEEP static void leaves(void) {
   char c;
   if (sigsetjmp(left, 1) == 0) {
-    alarm(1);
+    ualarm(300 * 1000, 0);
     (void)!read(ask[0], &c, 1);
   }
 }
@@ -332,7 +334,7 @@ static int jumps(void) {
   if (pipe(ask) != 0 || stack == MAP_FAILED) return 1;
   signal(SIGALRM, leave);
   leaves();
-  unseen(500 * 1000 * 1000);
+  unseen(300 * 1000 * 1000);
   signal(SIGALRM, leave_fiber);
   pthread_create(&thread, NULL, leaves_fiber, stack);
   sigemptyset(&alarms);
@@ -355,37 +357,63 @@ static int plugins(char** files) {
 }
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static int is_held, is_wanted;  // so that each hold has one wait, on a busy machine, too
+static void await(const int* flag, int value) {
+  while (__atomic_load_n(flag, __ATOMIC_SEQ_CST) != value) in_sleep(50 * 1000);
+}
 KEEP static void hold(long ns) {
   pthread_mutex_lock(&held);
+  __atomic_store_n(&is_held, 1, __ATOMIC_SEQ_CST);
+  await(&is_wanted, 1);
   in_sleep(ns);
+  __atomic_store_n(&is_held, 0, __ATOMIC_SEQ_CST);
   pthread_mutex_unlock(&held);
+  await(&is_wanted, 0);
 }
 KEEP static void hold_long(void) {
-  hold(30 * 1000 * 1000);
+  hold(20 * 1000 * 1000);
   __asm__ volatile("");
 }
 KEEP static void hold_short(void) {
-  hold(10 * 1000 * 1000);
+  hold(5 * 1000 * 1000);
   __asm__ volatile("");
 }
+enum { kHolds = 20 };
 KEEP static void* contend(void* unused) {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < kHolds; ++i) {
+    await(&is_held, 1);
+    __atomic_store_n(&is_wanted, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&held);
     pthread_mutex_unlock(&held);
-    in_sleep(1000 * 1000);
+    __atomic_store_n(&is_wanted, 0, __ATOMIC_SEQ_CST);
   }
   return unused;
 }
 static int locks(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, contend, NULL);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < kHolds / 2; ++i) {
     hold_long();
-    in_sleep(2 * 1000 * 1000);
     hold_short();
-    in_sleep(2 * 1000 * 1000);
   }
   pthread_join(thread, NULL);
+  puts("over");
+  return 0;
+}
+
+KEEP static void* crowd(void* unused) {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(sched_getcpu(), &first);
+  pthread_t other;
+  sched_setaffinity(0, sizeof first, &first);
+  if (unused == NULL) pthread_create(&other, NULL, crowd, &first);
+  compute(100 * 1000 * 1000);
+  if (unused == NULL) pthread_join(other, NULL);
+  return NULL;
+}
+static int crowded(void) {
+  crowd(NULL);
   puts("over");
   return 0;
 }
@@ -400,5 +428,6 @@ int main(int argc, char** argv) {
   if (strcmp(what, "fork") == 0) return forks();
   if (strcmp(what, "cancel") == 0) return cancel();
   if (strcmp(what, "locks") == 0) return locks();
+  if (strcmp(what, "crowded") == 0) return crowded();
   return 2;
 }

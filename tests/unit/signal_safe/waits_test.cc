@@ -190,6 +190,19 @@ TEST_F(Waits, TheRecordTellsAnOpenWait) {
   expect_identity();
 }
 
+TEST_F(Waits, APartThatASampleChargedIsNotChargedAgainAsUnseenTimeBeforeIt) {
+  call(0, 1, 1);
+  wall_now += 15'000'000;  // no processor
+  wait(1, 1, 10'000'000, 0, [&] {
+    signal_safe::charge_open_wait(recording.thread, cpu_now, wall_now);
+    wall_now += 5'000'000;
+  });
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 15'000'000u);
+  sample(1, 1);
+  EXPECT_EQ(charged(0, signal_safe::kUnseenNs), 15'000'000u);
+  expect_identity();
+}
+
 TEST_F(Waits, AHandlersWaitIsNotTheInterruptedOnes) {
   call(0, 1, 1);
   const auto* record = recording.thread.record;

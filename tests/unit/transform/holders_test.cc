@@ -21,12 +21,20 @@ TEST(Holders, HaveNamesOfTheirOwn) {
   const FunctionId holder = builder.add_function({.kind = FunctionKind::kNative,
                                                   .name = builder.string("work"),
                                                   .flags = format::kFunctionHolder});
+  const FunctionId waker = builder.add_function({.kind = FunctionKind::kNative,
+                                                 .name = builder.string("work"),
+                                                 .flags = format::kFunctionWaker});
   builder.charge(builder.child(main, holder), wait, 5);
+  builder.charge(builder.child(main, waker), wait, 7);
   const Profile named = with_holders_named(builder.build());
   EXPECT_EQ(named.text(named.functions().name[work.index()]), "work");
   EXPECT_EQ(named.text(named.functions().name[holder.index()]), "[held by work]");
   EXPECT_EQ(named.functions().kind[holder.index()], FunctionKind::kBlock);
+  EXPECT_EQ(named.text(named.functions().name[waker.index()]), "[woken by work]");
+  EXPECT_EQ(named.functions().kind[waker.index()], FunctionKind::kBlock);
   EXPECT_EQ(holder_in("[held by work]"), "work");
+  EXPECT_EQ(holder_in("[woken by work]"), "");
+  EXPECT_EQ(waker_in("[woken by work]"), "work");
   EXPECT_EQ(holder_in("work"), "");
 }
 

@@ -67,6 +67,22 @@ TEST_F(Idle, WaitsForEventsStandApart) {
   EXPECT_EQ(sum(profile, "wait", "main", "fsync"), 40u);
 }
 
+TEST_F(Idle, WaitsThatDifferentFunctionsEndedCountTogether) {
+  const NodeId call = waiting("pthread_cond_wait", peers, 20);
+  waiting("write", {}, 60);
+  for (const char* name : {"submits", "stops"}) {
+    const NodeId waker =
+        builder.child(call, builder.add_function({.kind = FunctionKind::kNative,
+                                                  .name = builder.string(name),
+                                                  .flags = format::kFunctionWaker}));
+    for (const MetricId metric : {wall, wait, peers}) builder.charge(waker, metric, 40);
+  }
+  const Profile profile = with_idle_apart(builder.build());
+  EXPECT_EQ(sum(profile, "wait", "pthread_cond_wait", kIdle), 20u);
+  EXPECT_EQ(sum(profile, "wait", "submits", kIdle), 40u);
+  EXPECT_EQ(sum(profile, "wait", "stops", kIdle), 40u);
+}
+
 TEST_F(Idle, AConditionIsIdleIfTheThreadSpentHalfItsTimeThere) {
   waiting("cond_wait", peers, 100);
   waiting("sem_wait", peers, 30);

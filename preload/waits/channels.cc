@@ -1,0 +1,206 @@
+#include "channels.h"
+
+#include <sys/epoll.h>
+
+#include "waking.h"
+
+namespace fbleprof::preload {
+namespace {
+
+// Numbers of descriptors are one too large, so that 0 is none.
+struct alignas(8) Descriptor {
+  std::uint16_t reaches;     // where writes to this one arrive
+  std::uint16_t written_at;  // whose writes arrive here
+  std::uint16_t watcher;     // the epoll that watches this one
+  std::uint16_t watches;     // 1: is an epoll that watches one of the table
+};
+constexpr Word kDescriptors = 4096;
+Descriptor descriptors[kDescriptors];
+
+Descriptor* at(Word fd) {
+  const int number = static_cast<int>(fd);
+  return number >= 0 && number < kDescriptors ? &descriptors[number] : nullptr;
+}
+std::uint16_t number_of(const Descriptor& one) {
+  return static_cast<std::uint16_t>(&one - descriptors + 1);
+}
+
+std::uint16_t get(const std::uint16_t& field) { return __atomic_load_n(&field, __ATOMIC_RELAXED); }
+void set(std::uint16_t& field, std::uint16_t value) {
+  __atomic_store_n(&field, value, __ATOMIC_RELAXED);
+}
+void clear_if(std::uint16_t& field, std::uint16_t value) {
+  if (get(field) == value) set(field, 0);
+}
+
+// The descriptor is closed, or about to become another.
+void forget(Word fd) {
+  Descriptor* gone = at(fd);
+  std::uint64_t known = 0;
+  if (gone != nullptr) {
+    known = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(gone), __ATOMIC_RELAXED);
+  }
+  if (known == 0) [[likely]]
+    return;
+  const std::uint16_t number = number_of(*gone);
+  const std::uint16_t reaches = get(gone->reaches), written_at = get(gone->written_at);
+  if (reaches != 0) clear_if(descriptors[reaches - 1].written_at, number);
+  if (written_at != 0) clear_if(descriptors[written_at - 1].reaches, number);
+  if (get(gone->watches) != 0) {
+    for (Descriptor& one : descriptors) clear_if(one.watcher, number);
+  }
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(gone), std::uint64_t{0}, __ATOMIC_RELAXED);
+}
+
+// What is written to `from` can be read from `to`.
+void connect_ends(Word from, Word to) {
+  Descriptor *writes = at(from), *reads = at(to);
+  if (writes == nullptr || reads == nullptr) return;
+  set(writes->reaches, number_of(*reads));
+  set(reads->written_at, number_of(*writes));
+}
+
+void watch(Word epoll, Word fd) {
+  Descriptor *watcher = at(epoll), *watched = at(fd);
+  if (watcher == nullptr || watched == nullptr || get(watched->written_at) == 0) return;
+  set(watched->watcher, number_of(*watcher));
+  set(watcher->watches, 1);
+}
+
+[[gnu::always_inline]] inline Word read_from(Next& callee, std::uint64_t caller, Word fd, Word b,
+                                             Word c, Word d, Word e, Word f) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  Waiting waiting(callee, caller, WaitKind::kForPeers, awaited(fd));
+  const Word result = function(fd, b, c, d, e, f);
+  waiting.has_read(result);
+  return result;
+}
+
+[[gnu::always_inline]] inline Word write_to(Next& callee, std::uint64_t caller, Word fd, Word b,
+                                            Word c, Word d, Word e, Word f) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  note_write(fd, caller);
+  Waiting waiting(callee, caller);
+  const Word result = function(fd, b, c, d, e, f);
+  waiting.has_written(result);
+  return result;
+}
+
+[[gnu::always_inline]] inline Word wait_for_events(Next& callee, std::uint64_t caller, Word epoll,
+                                                   Word b, Word c, Word d, Word e, Word f) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  const Waiting waiting(callee, caller, WaitKind::kForEvents, awaited(epoll));
+  return function(epoll, b, c, d, e, f);
+}
+
+Word pass_on(Next& callee, Word a, Word b, Word c, Word d) {
+  auto* function = callee.as<OfWords>();
+  return function != nullptr ? function(a, b, c, d, 0, 0) : missing();
+}
+
+// The table knows descriptors as int.
+bool has_failed(Word result) { return static_cast<int>(result) < 0; }
+
+}  // namespace
+
+const void* awaited(Word fd) {
+  const Descriptor* one = at(fd);
+  return one != nullptr && (get(one->written_at) | get(one->watches)) != 0 ? one : nullptr;
+}
+
+void note_write(Word fd, std::uint64_t caller) {
+  const Descriptor* one = at(fd);
+  const std::uint16_t reaches = one != nullptr ? get(one->reaches) : std::uint16_t{0};
+  if (reaches == 0) return;
+  const Descriptor& end = descriptors[reaches - 1];
+  if (is_wanted(&end)) let_go(caller, &end);
+  const std::uint16_t watcher = get(end.watcher);
+  if (watcher == 0) return;
+  const Descriptor& epoll = descriptors[watcher - 1];
+  if (is_wanted(&epoll)) let_go(caller, &epoll);
+}
+
+}  // namespace fbleprof::preload
+
+using namespace fbleprof::preload;
+
+#define FBLEPROF_CHANNEL(how, name)                                               \
+  FBLEPROF_WRAPPER(Word, name, Word fd, Word b, Word c, Word d, Word e, Word f) { \
+    return how(next::name, FBLEPROF_CALLER, fd, b, c, d, e, f);                   \
+  }
+FBLEPROF_CHANNEL(read_from, read)
+FBLEPROF_CHANNEL(read_from, __read_chk)
+FBLEPROF_CHANNEL(read_from, readv)
+FBLEPROF_CHANNEL(read_from, recv)
+FBLEPROF_CHANNEL(read_from, __recv_chk)
+FBLEPROF_CHANNEL(read_from, recvfrom)
+FBLEPROF_CHANNEL(read_from, recvmsg)
+FBLEPROF_CHANNEL(write_to, write)
+FBLEPROF_CHANNEL(write_to, writev)
+FBLEPROF_CHANNEL(write_to, send)
+FBLEPROF_CHANNEL(write_to, sendto)
+FBLEPROF_CHANNEL(write_to, sendmsg)
+FBLEPROF_CHANNEL(wait_for_events, epoll_wait)
+FBLEPROF_CHANNEL(wait_for_events, epoll_pwait)
+FBLEPROF_CHANNEL(wait_for_events, epoll_pwait2)
+
+// Their results are no numbers of bytes.
+FBLEPROF_WRAPPER(Word, eventfd_read, Word fd, Word value) {
+  auto* function = next::eventfd_read.as<OfWords>();
+  if (function == nullptr) return missing();
+  const Waiting waiting(next::eventfd_read, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd));
+  return function(fd, value, 0, 0, 0, 0);
+}
+FBLEPROF_WRAPPER(Word, eventfd_write, Word fd, Word value) {
+  note_write(fd, FBLEPROF_CALLER);
+  return waited(next::eventfd_write, FBLEPROF_CALLER, fd, value);
+}
+
+FBLEPROF_WRAPPER(Word, close, Word fd) {
+  forget(fd);
+  return waited(next::close, FBLEPROF_CALLER, fd);
+}
+
+// Calls that make descriptors do not block.
+FBLEPROF_WRAPPER(Word, pipe, Word ends) {
+  const Word result = pass_on(next::pipe, ends, 0, 0, 0);
+  const int* fd = reinterpret_cast<const int*>(ends);
+  if (!has_failed(result)) connect_ends(fd[1], fd[0]);
+  return result;
+}
+FBLEPROF_WRAPPER(Word, pipe2, Word ends, Word flags) {
+  const Word result = pass_on(next::pipe2, ends, flags, 0, 0);
+  const int* fd = reinterpret_cast<const int*>(ends);
+  if (!has_failed(result)) connect_ends(fd[1], fd[0]);
+  return result;
+}
+FBLEPROF_WRAPPER(Word, socketpair, Word domain, Word type, Word protocol, Word ends) {
+  const Word result = pass_on(next::socketpair, domain, type, protocol, ends);
+  const int* fd = reinterpret_cast<const int*>(ends);
+  if (!has_failed(result)) {
+    connect_ends(fd[1], fd[0]);
+    connect_ends(fd[0], fd[1]);
+  }
+  return result;
+}
+FBLEPROF_WRAPPER(Word, eventfd, Word count, Word flags) {
+  const Word result = pass_on(next::eventfd, count, flags, 0, 0);
+  if (!has_failed(result)) connect_ends(result, result);
+  return result;
+}
+FBLEPROF_WRAPPER(Word, dup2, Word from, Word to) {
+  if (static_cast<int>(from) != static_cast<int>(to)) forget(to);
+  return pass_on(next::dup2, from, to, 0, 0);
+}
+FBLEPROF_WRAPPER(Word, dup3, Word from, Word to, Word flags) {
+  if (static_cast<int>(from) != static_cast<int>(to)) forget(to);
+  return pass_on(next::dup3, from, to, flags, 0);
+}
+FBLEPROF_WRAPPER(Word, epoll_ctl, Word epoll, Word what, Word fd, Word event) {
+  const Word result = pass_on(next::epoll_ctl, epoll, what, fd, event);
+  if (!has_failed(result) && static_cast<int>(what) == EPOLL_CTL_ADD) watch(epoll, fd);
+  return result;
+}

@@ -1,0 +1,179 @@
+// wakes: a thread that waits in each of several ways, and is woken by two functions in turn. Says
+// on stdout how often it was woken.
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define KEEP __attribute__((noinline))
+
+enum { kRounds = 4, kKinds = 8 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static int signals, futex_word;
+static sem_t semaphore;
+static pthread_barrier_t barrier;
+static int ends[2], duplicate_ends[2], sockets[2], counter, epoll;
+
+KEEP static void signals_cond(void) {
+  pthread_mutex_lock(&mutex);
+  ++signals;
+  pthread_cond_signal(&condition);
+  pthread_mutex_unlock(&mutex);
+}
+KEEP static void waits_cond(void) {
+  pthread_mutex_lock(&mutex);
+  while (signals == 0) pthread_cond_wait(&condition, &mutex);
+  --signals;
+  pthread_mutex_unlock(&mutex);
+}
+
+KEEP static void signals_semaphore(void) {
+  sem_post(&semaphore);
+  __asm__ volatile("");
+}
+KEEP static void waits_semaphore(void) {
+  sem_wait(&semaphore);
+  __asm__ volatile("");
+}
+
+KEEP static void signals_futex(void) {
+  __atomic_fetch_add(&futex_word, 1, __ATOMIC_SEQ_CST);
+  syscall(SYS_futex, &futex_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+KEEP static void waits_futex(void) {
+  while (__atomic_load_n(&futex_word, __ATOMIC_SEQ_CST) == 0) {
+    syscall(SYS_futex, &futex_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+  }
+  __atomic_fetch_sub(&futex_word, 1, __ATOMIC_SEQ_CST);
+}
+
+KEEP static void signals_barrier(void) {
+  pthread_barrier_wait(&barrier);
+  __asm__ volatile("");
+}
+KEEP static void waits_barrier(void) {
+  pthread_barrier_wait(&barrier);
+  __asm__ volatile("");
+}
+
+KEEP static void send_byte(int fd) {
+  (void)!write(fd, "12345678", 8);
+  __asm__ volatile("");
+}
+KEEP static void take_byte(int fd) {
+  char bytes[8];
+  (void)!read(fd, bytes, sizeof bytes);
+}
+
+KEEP static void signals_pipe(void) {
+  send_byte(ends[1]);
+  __asm__ volatile("");
+}
+KEEP static void waits_pipe(void) {
+  take_byte(ends[0]);
+  __asm__ volatile("");
+}
+
+KEEP static void signals_eventfd(void) {
+  eventfd_write(counter, 1);
+  __asm__ volatile("");
+}
+KEEP static void waits_eventfd(void) {
+  eventfd_t value;
+  eventfd_read(counter, &value);
+}
+
+// The event loop of many servers: other threads wake it by a byte.
+KEEP static void signals_epoll(void) {
+  send_byte(sockets[1]);
+  __asm__ volatile("");
+}
+KEEP static void waits_epoll(void) {
+  struct epoll_event event;
+  epoll_wait(epoll, &event, 1, -1);
+  take_byte(sockets[0]);
+}
+
+// Through a duplicate: who woke it is not known.
+KEEP static void signals_duplicate(void) {
+  send_byte(duplicate_ends[1]);
+  __asm__ volatile("");
+}
+KEEP static void waits_duplicate(void) {
+  take_byte(duplicate_ends[0]);
+  __asm__ volatile("");
+}
+
+static void (*const kSignals[kKinds])(void) = {signals_cond,    signals_semaphore, signals_futex,
+                                               signals_barrier, signals_pipe,      signals_eventfd,
+                                               signals_epoll,   signals_duplicate};
+static void (*const kWaits[kKinds])(void) = {waits_cond,    waits_semaphore, waits_futex,
+                                             waits_barrier, waits_pipe,      waits_eventfd,
+                                             waits_epoll,   waits_duplicate};
+
+static int woken;
+KEEP static void* waits(void* unused) {
+  for (int kind = 0; kind < kKinds; ++kind) {
+    for (int i = 0; i < 2 * kRounds; ++i) {
+      kWaits[kind]();
+      ++woken;
+    }
+  }
+  return unused;
+}
+
+KEEP static void slow(int kind) {
+  usleep(12000);
+  kSignals[kind]();
+  __asm__ volatile("");
+}
+KEEP static void quick(int kind) {
+  usleep(3000);
+  kSignals[kind]();
+  __asm__ volatile("");
+}
+
+// Descriptors that are closed, and their numbers used again by others.
+static void use_numbers(void) {
+  int first[2], second[2];
+  if (pipe(first) != 0) return;
+  close(first[0]);
+  close(first[1]);
+  if (pipe2(second, 0) != 0) return;
+  duplicate_ends[0] = second[0];
+  duplicate_ends[1] = dup(second[1]);
+  // The number of the written end now belongs to another pipe.
+  if (pipe(first) != 0) return;
+  dup2(first[1], second[1]);
+}
+
+int main(void) {
+  pthread_t thread;
+  struct epoll_event event = {.events = EPOLLIN};
+  use_numbers();
+  if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
+  counter = eventfd(0, EFD_CLOEXEC);
+  epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, sockets[0], &event) != 0) return 1;
+  sem_init(&semaphore, 0, 0);
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&thread, NULL, waits, NULL);
+  for (int kind = 0; kind < kKinds; ++kind) {
+    for (int i = 0; i < kRounds; ++i) {
+      slow(kind);
+      quick(kind);
+    }
+  }
+  pthread_join(thread, NULL);
+  printf("woken %d\n", woken);
+  return 0;
+}
