@@ -80,7 +80,8 @@ std::string describe_layout() {
   FIELD(Function, language);
   FIELD(Function, kind);
   FIELD(Function, flags);
-  FIELD(Function, reserved);
+  FIELD(Function, code_hash);
+  FIELD(Function, seen);
   layout.record<format::Nodes>("Nodes");
   FIELD(Nodes, head);
   FIELD(Nodes, tree);
@@ -228,6 +229,7 @@ std::string describe_layout() {
   NUMBER(kModuleIsSettled);
   NUMBER(kFunctionHooked);
   NUMBER(kFunctionNotCounted);
+  NUMBER(kFunctionSeenInMap);
   NUMBER(kFunctionReasonShift);
   NUMBER(kEdgeSampled);
   NUMBER(kEdgeByTailCall);
