@@ -4,7 +4,10 @@
 
 #include "capture/clock.h"
 #include "capture/description.h"
+#include "capture/gdb_jit.h"
+#include "capture/generated_functions.h"
 #include "capture/leaks.h"
+#include "capture/perf_map.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -125,6 +128,14 @@ Content content_of_profile(State state) {
   return content;
 }
 
+// Later, the program's map may be gone, or another process may have the same id.
+void name_generated_code(State state) {
+  GeneratedFunctions functions;
+  name_by_perf_map(functions);
+  // Looking at the loader's list is not safe in a handler.
+  if (state == State::kEnded) name_by_gdb_interface(functions);
+}
+
 void leave_file(State state, bool is_trivial) {
   OutputFile& output = profile.output;
   if (is_trivial && output.name.is_secondary && state == State::kEnded) {
@@ -154,6 +165,7 @@ void finish_process(State state, std::uint32_t code) {
     for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);
   }
   if (state == State::kEnded) charge_leaks();
+  if (session.code_map.generated_count() != 0) name_generated_code(state);
   header->process_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   header->end_monotonic_ns = signal_safe::monotonic_ns();
   const Content content = content_of_profile(state);

@@ -104,8 +104,7 @@ class Inheritance {
     block->column = old.column;
     block->language = copy(old.language);
     block->flags = old.flags;
-    const std::uint64_t key = std::uint64_t{old.reserved[1]} << 32 | old.reserved[0];
-    if (key != 0) session.code_map.name_key(key, 0, made);
+    if (old.seen != 0) session.code_map.name_key(old.seen, 0, made);
     session.code_map.name_block(static_cast<std::uint32_t>(old.address), made);
     return true;
   }

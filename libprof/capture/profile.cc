@@ -8,6 +8,7 @@
 #include "capture/allocations.h"
 #include "capture/description.h"
 #include "capture/threads.h"
+#include "signal_safe/generated_code.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -25,6 +26,18 @@ bool takes_threads() {
 
 bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
 
+namespace {
+// A new kind of system call might end a program that was confined before it started.
+signal_safe::CodeSource code_source() {
+  signal_safe::CodeSource source;
+  if (profile.perf_allowed) {
+    source.code_hash_at = signal_safe::code_hash_at;
+    source.note_moment = signal_safe::note_moment;
+  }
+  return source;
+}
+}  // namespace
+
 bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
   profile.pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
   OutputFile& output = profile.output;
@@ -36,7 +49,7 @@ bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
   session.start_monotonic_ns = start_ns;
   start_file(profile.settings, output);
   if (!session.start(output.base, output.cap_bytes, output.populated_bytes,
-                     profile.settings.recording) ||
+                     profile.settings.recording, code_source()) ||
       !start_allocations(profile.settings)) {
     say("no memory for the tables of a profile: not profiled");
     session.arena.adopt(nullptr, 0, 0);

@@ -33,7 +33,7 @@ namespace fbleprof::format {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'R', 'O', 'F'};
 inline constexpr std::uint16_t kMajorVersion = 2;
-inline constexpr std::uint16_t kMinorVersion = 1;
+inline constexpr std::uint16_t kMinorVersion = 2;
 inline constexpr std::uint32_t kByteOrderMark = 0x01020304;
 inline constexpr std::uint32_t kUnitBytes = 32;
 inline constexpr std::uint32_t kHeaderBytes = 4096;
@@ -150,8 +150,11 @@ struct Function {
   std::uint32_t column;   // in `line`, from 1; 0 = unknown
   Ref language;           // String ("Lua", "Python"), 0 = unknown
   FunctionKind kind;
-  std::uint16_t flags;  // kFunction...
-  std::uint32_t reserved[3];
+  std::uint16_t flags;      // kFunction...
+  std::uint32_t code_hash;  // generated code: of the bytes around `address`; 0 = unknown
+  std::uint64_t seen;       // generated code: when a sample first met these bytes. CLOCK_MONOTONIC
+                            // (ns), or, with kFunctionSeenInMap, the length of the program's perf
+                            // map (bytes) at that time; 0 = unknown. kBlock: for the recorder
 };
 inline constexpr std::uint16_t kFunctionHooked = 1;      // was entered through a hook
 inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not known: not 0
@@ -160,8 +163,9 @@ inline constexpr std::uint16_t kFunctionHolder = 4;      // not the function its
 inline constexpr std::uint16_t kFunctionLeftOut = 8;     // by the user's filter: it is in no tree
 inline constexpr std::uint16_t kFunctionWaker = 16;      // the same: until it woke them
 inline constexpr std::uint16_t kFunctionStandIn = kFunctionHolder | kFunctionWaker;
-inline constexpr int kFunctionReasonShift = 8;  // why: the upper 8 bits of the flags are a
-                                                // plan::Reason
+inline constexpr std::uint16_t kFunctionSeenInMap = 32;  // `seen` is a place in the perf map
+inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
+                                                         // plan::Reason
 
 // Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in order
 // of creation: in the file, a parent comes before its children.

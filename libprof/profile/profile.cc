@@ -25,6 +25,7 @@ FunctionId Functions::add(const FunctionKey& row) {
   column.push_back(row.column);
   language.push_back(row.language);
   group.push_back(row.group);
+  seen.push_back(row.seen);
   return FunctionId(count() - 1);
 }
 

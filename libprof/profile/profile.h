@@ -160,6 +160,7 @@ struct FunctionKey {
   std::uint32_t column = 0;
   StringId language = {};
   GroupId group = {};
+  std::uint64_t seen = 0;
 };
 
 // What a path consists of. Columns of equal length, indexed by FunctionId.
@@ -178,6 +179,8 @@ struct Functions {
   std::vector<std::uint32_t> column;   // in the line, from 1; 0 = unknown
   std::vector<StringId> language;      // "Lua", "Python"; none = not told
   std::vector<GroupId> group;          // none: a function; else its group
+  std::vector<std::uint64_t> seen;     // generated code, as read from a file: when it was first met
+                                       // (format::Function); 0 = unknown
 
   std::size_t count() const { return kind.size(); }
   FunctionId add(const FunctionKey& row);

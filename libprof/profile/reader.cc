@@ -270,6 +270,7 @@ class Reader {
     key.line = record.line;
     key.column = record.column;
     key.language = string(record.language, at);
+    key.seen = record.seen;
     if (const std::string_view special = special_name(key.kind); !special.empty()) {
       key.name = strings_.intern(special);
     }

@@ -86,6 +86,13 @@ format::Ref CodeMap::look_up(std::uint64_t pc, Question question, std::uint64_t 
   if (question == Question::kHook && !range.exact) range = {pc, 0, false};
   const bool tells_place = range.exact || (range.size != 0 && range.size < kLongGapBytes);
   if (question == Question::kPlace && !tells_place) {
+    if (module_of(pc) == 0) {
+      const format::Ref generated = generated_at(pc);
+      if (generated != 0 && epoch_.load(std::memory_order_acquire) == epoch) {
+        facts_.add(fact, generated | kIsGenerated);
+      }
+      return generated;
+    }
     range = {pc / kStretchBytes * kStretchBytes, kStretchBytes, false};
   }
   const format::Ref function = find_or_add(key_of(range.start, format::FunctionKind::kNative),
@@ -149,6 +156,47 @@ format::Ref CodeMap::stand_in(format::Ref function, std::uint16_t as) {
   record->flags = as;
   arena_->publish(made, format::Kind::kFunction);
   if (item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) return made;
+  // Another thread was first, and nothing refers to our record.
+  arena_->publish(made, format::Kind::kPrivate);
+  return found;
+}
+
+// The key of generated code is its stretch and, in the bits that a stretch leaves free, a number:
+// 0 for the first code that was met there.
+static constexpr auto kGeneratedKey = static_cast<format::FunctionKind>(14);
+
+format::Ref CodeMap::generated_at(std::uint64_t pc) {
+  static_assert(kMostGenerations <= kStretchBytes);
+  const std::uint64_t stretch = pc / kStretchBytes * kStretchBytes;
+  const std::uint32_t hash = source_.code_hash_at ? source_.code_hash_at(pc) : 0;
+  format::Ref found = 0;
+  for (std::uint64_t number = 0; number < kMostGenerations; ++number) {
+    KeyTable::Item* item = functions_.place_of(key_of(stretch | number, kGeneratedKey));
+    if (item == nullptr) break;
+    found = item->record.load(std::memory_order_acquire);
+    if (found == 0) found = add_generated(item, stretch, hash);
+    // Code that cannot be read counts as what was met first.
+    if (found == 0 || hash == 0 || arena_->at<format::Function>(found)->code_hash == hash) break;
+  }
+  return found;
+}
+
+format::Ref CodeMap::add_generated(KeyTable::Item* item, std::uint64_t stretch,
+                                   std::uint32_t hash) {
+  const format::Ref made = arena_->allocate(sizeof(format::Function));
+  if (made == 0) return 0;
+  auto* record = arena_->at<format::Function>(made);
+  record->address = stretch;
+  record->size = kStretchBytes;
+  record->kind = format::FunctionKind::kNative;
+  record->code_hash = hash;
+  if (source_.note_moment) source_.note_moment(record);
+  arena_->publish(made, format::Kind::kFunction);
+  format::Ref found = 0;
+  if (item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) {
+    generated_.fetch_add(1, std::memory_order_relaxed);
+    return made;
+  }
   // Another thread was first, and nothing refers to our record.
   arena_->publish(made, format::Kind::kPrivate);
   return found;
@@ -317,7 +365,10 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
   functions_.for_each([&](std::uint64_t key, KeyTable::Item& item) {
     const auto kind = static_cast<format::FunctionKind>((key >> 56) - 1);
     format::Ref function = item.record.load(std::memory_order_acquire);
-    if (kind == format::FunctionKind::kBlock || kind == kKeyKind || kind == kHolderKey) return;
+    if (kind == format::FunctionKind::kBlock || kind == kKeyKind || kind == kHolderKey ||
+        kind == kGeneratedKey) {
+      return;
+    }
     if (!is_gone(key & kAddress) || function == 0) return;
     item.record.compare_exchange_strong(function, function | kStale, std::memory_order_acq_rel);
   });

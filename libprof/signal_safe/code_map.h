@@ -45,6 +45,9 @@ struct CodeSource {
   bool (*object_at)(std::uint64_t address, LoadedObject* object) = find_object;
   bool (*is_part_of)(const format::Function& part,
                      const format::Function& whole) = is_part_of_function;
+  // Tell generated code apart that used one address in turn; null: all of it counts as the same.
+  std::uint32_t (*code_hash_at)(std::uint64_t address) = nullptr;
+  void (*note_moment)(format::Function* generated) = nullptr;
 };
 
 class CodeMap {
@@ -62,8 +65,12 @@ class CodeMap {
 
   // As function_at, for a frame of a walked stack. In a long gap without unwind entries, the answer
   // is a stretch of kStretchBytes around pc: Go's functions and V8's built-in ones have no unwind
-  // entries, but they have symbols.
-  format::Ref place_at(std::uint64_t pc) { return ask(pc, Question::kPlace); }
+  // entries, but they have symbols. Code in no module is generated code, where the bytes around pc
+  // decide, too: one address may hold several functions in turn.
+  format::Ref place_at(std::uint64_t pc) {
+    const format::Ref known = ask(pc, Question::kPlace);
+    return known & kIsGenerated ? generated_at(pc) : known;
+  }
 
   // What function_at and hooked_function_at have answered before, or 0.
   format::Ref known_function_at(std::uint64_t pc) const {
@@ -150,6 +157,9 @@ class CodeMap {
     return (arena_->at<format::Function>(function)->flags & format::kFunctionLeftOut) != 0;
   }
 
+  // How many functions of generated code were met.
+  std::uint32_t generated_count() const { return generated_.load(std::memory_order_relaxed); }
+
   // Forgets all facts about the addresses of this module, which was unloaded.
   void retire(format::Ref module, std::uint64_t unloaded_ns);
 
@@ -158,8 +168,12 @@ class CodeMap {
 
   static constexpr std::uint32_t kStretchBytes = 16;  // compilers align functions to this
   static constexpr std::uint32_t kLongGapBytes = 4096;
+  // How many pieces of code at one address are told apart; what follows them counts as the last.
+  static constexpr std::uint32_t kMostGenerations = kStretchBytes;
 
  private:
+  // Marks an answer in the table of facts as true for the present bytes only.
+  static constexpr format::Ref kIsGenerated = 1u << 31;
   enum class Question : std::uint64_t {
     kFunction = 1,
     kHook = 2,
@@ -185,6 +199,8 @@ class CodeMap {
   format::Ref look_up(std::uint64_t pc, Question question, std::uint64_t fact);
   format::Ref find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                           format::FunctionKind kind);
+  format::Ref generated_at(std::uint64_t pc);
+  format::Ref add_generated(KeyTable::Item* item, std::uint64_t stretch, std::uint32_t hash);
   format::Ref module_of(std::uint64_t pc);
 
   Arena* arena_ = nullptr;
@@ -193,6 +209,7 @@ class CodeMap {
   KeyTable functions_;
   LeftOut left_out_;
   std::atomic<std::uint32_t> epoch_{1};
+  std::atomic<std::uint32_t> generated_{0};
 };
 
 }  // namespace fbleprof::signal_safe

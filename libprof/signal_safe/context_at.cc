@@ -1,5 +1,6 @@
 #include "signal_safe/context_at.h"
 
+#include "format/walk.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/runtime_stack.h"
 #include "signal_safe/session.h"
@@ -115,6 +116,21 @@ bool ends(Path& path, Then then) {
   return then != Then::kGoOn;
 }
 
+// Goes to the caller of the frame of `function`, which may be 0. False: the walk ends.
+bool go_to_caller(const ThreadState& thread, StackWalk& walk, Ref function) {
+  const bool by_frame_pointer = walk.needs_frame_pointer();
+  if (!walk.next()) return false;
+  if (by_frame_pointer && function != 0) {
+    std::uint16_t* flags = &thread.session->arena.at<format::Function>(function)->flags;
+    constexpr auto kMark = format::kFunctionLeftByFramePointer;
+    // Most of these are marked already, and other threads read the line.
+    if (!(__atomic_load_n(flags, __ATOMIC_RELAXED) & kMark)) {
+      __atomic_fetch_or(flags, kMark, __ATOMIC_RELAXED);
+    }
+  }
+  return true;
+}
+
 // Walks from the innermost frame to that of the newest live entry, which it leaves in `place`.
 Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWalk& scripts) {
   Path path;
@@ -170,7 +186,7 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
       path.has_met = true;
       return path;
     }
-    if (!walk.next()) {
+    if (!go_to_caller(thread, walk, function)) {
       // The runtime's own list has the callers, even where the walk could not continue.
       path.is_known = walk.is_complete() || scripts.is_active();
       break;

@@ -78,6 +78,8 @@ class StackWalk {
 
   // Moves on to the caller; false at the outermost frame or where the walk cannot continue.
   bool next();
+  // Whether next() goes to the caller by the frame pointer alone.
+  bool needs_frame_pointer() { return rule().base == FrameRule::Base::kUnknown; }
   // Whether the walk reached the outermost frame.
   bool is_complete() const { return complete_; }
 

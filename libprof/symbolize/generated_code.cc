@@ -1,8 +1,10 @@
 #include "symbolize/generated_code.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -50,6 +52,7 @@ struct DumpHeader {
   std::uint64_t time, flags;
 };
 constexpr std::uint32_t kMagic = 0x4A695444;
+constexpr std::uint64_t kTimesOfProcessor = 1;  // else CLOCK_MONOTONIC
 
 struct RecordHead {
   std::uint32_t kind, bytes;
@@ -100,7 +103,8 @@ FirstLine first_line(std::span<const std::byte> record) {
           entry->line};
 }
 
-void read_load(std::span<const std::byte> record, const FirstLine& line, GeneratedCode* code) {
+void read_load(std::span<const std::byte> record, const FirstLine& line, bool has_times,
+               GeneratedCode* code) {
   const auto load = read_at<LoadRecord>(record, 0);
   if (!load) return;
   GeneratedFunction function = take_apart(text_at(record, sizeof(LoadRecord)));
@@ -110,48 +114,86 @@ void read_load(std::span<const std::byte> record, const FirstLine& line, Generat
     function.file = line.file;
     function.line = line.line;
   }
-  code->add(std::move(function));
+  code->add(std::move(function), has_times ? load->head.time : 0);
 }
 
-void read_move(std::span<const std::byte> record, GeneratedCode* code) {
+void read_move(std::span<const std::byte> record, bool has_times, GeneratedCode* code) {
   const auto move = read_at<MoveRecord>(record, 0);
   const GeneratedFunction* before = move ? code->find(move->from) : nullptr;
   if (before == nullptr) return;
   GeneratedFunction function = *before;
   function.begin = move->to;
   function.size = move->size;
-  code->add(std::move(function));
+  code->add(std::move(function), has_times ? move->head.time : 0);
 }
 
 }  // namespace
 
-void GeneratedCode::add(GeneratedFunction function) {
-  if (function.size == 0 || function.begin + function.size < function.begin) return;
+void PresentCode::add(const GeneratedFunction& function, Others others) {
   const std::uint64_t begin = function.begin, end = begin + function.size;
   auto at = by_begin_.lower_bound(begin);
-  if (at != by_begin_.begin()) {
-    const auto before = std::prev(at);
-    if (before->first + before->second.size > begin) by_begin_.erase(before);
+  if (at != by_begin_.begin() && std::prev(at)->second.end > begin) --at;
+  while (at != by_begin_.end() && at->first < end) {
+    const std::uint64_t first = at->first;
+    const Part old = at->second;
+    at = by_begin_.erase(at);
+    if (others == Others::kGone) continue;
+    if (first < begin) by_begin_.emplace_hint(at, first, Part{begin, old.function});
+    if (old.end > end) at = by_begin_.emplace_hint(at, end, old);
   }
-  while (at != by_begin_.end() && at->first < end) at = by_begin_.erase(at);
-  by_begin_.emplace_hint(at, begin, std::move(function));
+  by_begin_.emplace_hint(at, begin, Part{end, &function});
 }
 
-const GeneratedFunction* GeneratedCode::find(std::uint64_t address) const {
+const GeneratedFunction* PresentCode::find(std::uint64_t address, std::uint64_t bytes) const {
   const auto after = by_begin_.upper_bound(address);
-  if (after == by_begin_.begin()) return nullptr;
-  const GeneratedFunction& function = std::prev(after)->second;
-  return address - function.begin < function.size ? &function : nullptr;
+  if (after != by_begin_.begin()) {
+    const Part& before = std::prev(after)->second;
+    if (address < before.end) return before.function;
+  }
+  const bool is_near = after != by_begin_.end() && after->first - address < bytes;
+  return is_near ? after->second.function : nullptr;
 }
 
-const GeneratedFunction* GeneratedCode::first_in(std::uint64_t begin, std::uint64_t end) const {
-  const auto first = by_begin_.lower_bound(begin);
-  return first != by_begin_.end() && first->first < end ? &first->second : nullptr;
+void GeneratedCode::add(GeneratedFunction function, std::uint64_t moment) {
+  if (function.size == 0 || function.begin + function.size < function.begin) return;
+  history_.push_back({moment, std::move(function)});
+  present_.add(history_.back().function);
+}
+
+std::vector<const GeneratedFunction*> GeneratedCode::answer(
+    std::span<const Question> questions) const {
+  std::vector<std::size_t> order(questions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return questions[a].moment < questions[b].moment;
+  });
+  std::vector<const GeneratedFunction*> answers(questions.size());
+  // Forwards, the newest function that was there before; backwards, the oldest one that came later.
+  PresentCode past;
+  std::size_t next = 0;
+  for (const std::size_t q : order) {
+    for (; next < history_.size() && history_[next].moment < questions[q].moment; ++next) {
+      past.add(history_[next].function);
+    }
+    answers[q] = past.find(questions[q].address, questions[q].bytes);
+  }
+  PresentCode future;
+  next = history_.size();
+  for (auto q = order.rbegin(); q != order.rend(); ++q) {
+    for (; next > 0 && history_[next - 1].moment >= questions[*q].moment; --next) {
+      future.add(history_[next - 1].function, PresentCode::Others::kKept);
+    }
+    if (answers[*q] == nullptr)
+      answers[*q] = future.find(questions[*q].address, questions[*q].bytes);
+  }
+  return answers;
 }
 
 void read_perf_map(std::string_view text, GeneratedCode* code) {
+  const char* const start = text.data();
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
+    const auto moment = static_cast<std::uint64_t>(line.data() - start);
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const auto begin = take_hexadecimal(line);
     if (!begin || !take_blank(line)) continue;
@@ -160,20 +202,21 @@ void read_perf_map(std::string_view text, GeneratedCode* code) {
     GeneratedFunction function = take_apart(line);
     function.begin = *begin;
     function.size = *size;
-    code->add(std::move(function));
+    code->add(std::move(function), moment);
   }
 }
 
 bool read_jitdump(std::span<const std::byte> bytes, GeneratedCode* code) {
   const auto header = read_at<DumpHeader>(bytes, 0);
   if (!header || header->magic != kMagic) return false;
+  const bool has_times = (header->flags & kTimesOfProcessor) == 0;
   FirstLine line;
   for (std::size_t at = header->bytes; const auto head = read_at<RecordHead>(bytes, at);) {
     if (head->bytes < sizeof(RecordHead) || head->bytes > bytes.size() - at) break;
     const auto record = bytes.subspan(at, head->bytes);
     if (head->kind == kLines) line = first_line(record);
-    if (head->kind == kLoad) read_load(record, line, code);
-    if (head->kind == kMove) read_move(record, code);
+    if (head->kind == kLoad) read_load(record, line, has_times, code);
+    if (head->kind == kMove) read_move(record, has_times, code);
     at += head->bytes;
   }
   return true;

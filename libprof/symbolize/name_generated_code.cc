@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -82,51 +83,90 @@ std::vector<std::string> places_of_dump(const profile::Profile& profile, const P
   return places;
 }
 
-GeneratedCode code_of(const profile::Profile& profile, const Process& process) {
+// The names that the program wrote, and where.
+struct Names {
   GeneratedCode code;
+  bool are_from_map = false;
+};
+
+Names names_of(const profile::Profile& profile, const Process& process) {
+  Names names;
   const auto map = bytes_of(fmt::format("/tmp/perf-{}.map", process.pid), process);
-  read_perf_map({reinterpret_cast<const char*>(map.data()), map.size()}, &code);
-  if (!code.is_empty()) return code;
+  read_perf_map({reinterpret_cast<const char*>(map.data()), map.size()}, &names.code);
+  names.are_from_map = !names.code.is_empty();
+  if (names.are_from_map) return names;
   for (const std::string& place : places_of_dump(profile, process)) {
-    if (read_jitdump(bytes_of(place, process), &code)) break;
+    if (read_jitdump(bytes_of(place, process), &names.code)) break;
   }
-  return code;
+  return names;
+}
+
+GeneratedCode::Question question_of(const profile::Functions& functions, std::size_t f,
+                                    bool is_about_map) {
+  GeneratedCode::Question question;
+  question.address = functions.address[f];
+  const bool is_instruction = functions.kind[f] == FunctionKind::kInstruction;
+  if (!is_instruction) question.bytes = kStretchBytes;
+  const bool is_place = (functions.flags[f] & format::kFunctionSeenInMap) != 0;
+  const std::uint64_t seen = functions.seen[f];
+  if (seen == 0 && !is_place) {
+    question.moment = UINT64_MAX;
+  } else if (is_about_map) {
+    question.moment = is_place ? seen : 0;  // else the program had no map yet
+  } else {
+    question.moment = is_place ? UINT64_MAX : seen;
+  }
+  return question;
+}
+
+void name_function(profile::Functions& functions, std::size_t f, const GeneratedFunction& found,
+                   profile::StringInterner& strings) {
+  functions.name[f] = strings.intern(found.name);
+  functions.file[f] = strings.intern(found.file);
+  functions.line[f] = found.line;
+  if (functions.kind[f] == FunctionKind::kInstruction) return;
+  functions.kind[f] = FunctionKind::kJit;
+  functions.address[f] = found.begin;
+  functions.size[f] = static_cast<std::uint32_t>(std::min(found.size, std::uint64_t{UINT32_MAX}));
+  functions.column[f] = found.column;
+  functions.language[f] = strings.intern(found.language);
+}
+
+// The recorder copies names as the runtime wrote them.
+bool has_whole_name(const profile::Functions& functions, std::size_t f) {
+  return functions.kind[f] == FunctionKind::kJit && !functions.file[f] && !functions.language[f];
 }
 
 }  // namespace
 
 profile::Profile name_generated_code(const profile::Profile& profile) {
-  const std::size_t count = profile.functions().count();
-  std::vector<std::size_t> unnamed;
-  for (std::size_t f = 0; f < count; ++f) {
+  profile::Functions functions = profile.functions();
+  std::vector<std::size_t> unnamed, whole;
+  for (std::size_t f = 0; f < functions.count(); ++f) {
     if (is_unnamed_code(profile, f)) unnamed.push_back(f);
+    if (has_whole_name(functions, f)) whole.push_back(f);
   }
-  if (unnamed.empty() || profile.processes().size() != 1) return profile;
+  if ((unnamed.empty() && whole.empty()) || profile.processes().size() != 1) return profile;
   const Process& process = profile.processes()[0];
   if (process.is_imported || process.pid == 0) return profile;
-  const GeneratedCode code = code_of(profile, process);
-  if (code.is_empty()) return profile;
 
-  profile::Functions functions = profile.functions();
   profile::StringInterner strings(profile.strings());
-  for (const std::size_t f : unnamed) {
-    const bool is_instruction = functions.kind[f] == FunctionKind::kInstruction;
-    const std::uint64_t address = functions.address[f];
-    const GeneratedFunction* found = code.find(address);
-    if (found == nullptr && !is_instruction) {
-      found = code.first_in(address, address + kStretchBytes);
+  for (const std::size_t f : whole) {
+    GeneratedFunction parts = take_apart(profile.text(functions.name[f]));
+    parts.begin = functions.address[f];
+    parts.size = functions.size[f];
+    name_function(functions, f, parts, strings);
+  }
+  if (!unnamed.empty()) {
+    const Names names = names_of(profile, process);
+    std::vector<GeneratedCode::Question> questions;
+    for (const std::size_t f : unnamed) {
+      questions.push_back(question_of(functions, f, names.are_from_map));
     }
-    if (found == nullptr) continue;
-    functions.name[f] = strings.intern(found->name);
-    functions.file[f] = strings.intern(found->file);
-    functions.line[f] = found->line;
-    if (is_instruction) continue;
-    functions.kind[f] = FunctionKind::kJit;
-    functions.address[f] = found->begin;
-    functions.size[f] =
-        static_cast<std::uint32_t>(std::min(found->size, std::uint64_t{UINT32_MAX}));
-    functions.column[f] = found->column;
-    functions.language[f] = strings.intern(found->language);
+    const auto answers = names.code.answer(questions);
+    for (std::size_t i = 0; i < unnamed.size(); ++i) {
+      if (answers[i] != nullptr) name_function(functions, unnamed[i], *answers[i], strings);
+    }
   }
   profile::Parts parts = profile.parts();
   parts.strings = std::make_shared<profile::Strings>(strings.take());

@@ -17,6 +17,7 @@ enum class NameOrigin : std::uint8_t {
   kNone,         // nothing is known of the address
   kUnwindTable,  // bounds, but no name
   kStartCode,    // what the program's first instructions call
+  kPythonTable,  // what tables of Python call it
   kPlt,
   kDynsym,
   kSymtab,

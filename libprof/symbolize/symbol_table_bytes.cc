@@ -18,7 +18,7 @@ struct Head {
   std::uint64_t checksum;  // of all that follows
 };
 constexpr char kMagic[8] = {'f', 'b', 'l', 'e', 's', 'y', 'm', '\n'};
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 
 struct StoredFunction {
   std::uint64_t begin, size;

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
+#include <string>
+#include <unordered_set>
 
 #include "symbolize/all_functions.h"
 #include "symbolize/demangle.h"
 #include "symbolize/module_files.h"
 #include "symbolize/plt.h"
+#include "symbolize/python_methods.h"
 #include "symbolize/relocations.h"
 #include "symbolize/start_code.h"
 #include "symbolize/symbol_reader.h"
@@ -16,8 +20,18 @@
 namespace fbleprof::symbolize {
 namespace {
 
+// Adds the symbols for code that has no better name.
+void add_where_nameless(std::vector<RawSymbol>& symbols, const std::vector<RawSymbol>& more) {
+  std::unordered_set<std::uint64_t> named;
+  for (const RawSymbol& symbol : symbols) named.insert(symbol.begin);
+  for (const RawSymbol& told : more) {
+    if (!named.contains(told.begin)) symbols.push_back(told);
+  }
+}
+
 SymbolTable read_table(const ModuleFiles& files) {
   std::vector<RawSymbol> symbols;
+  std::deque<std::string> names;
   for (const auto* file : {&files.debug, &files.mini, &files.object}) {
     if (!*file) continue;
     const std::vector<RawSymbol> more = read_symbols(**file);
@@ -27,12 +41,9 @@ SymbolTable read_table(const ModuleFiles& files) {
   if (files.object) {
     const Relocations relocations = Relocations::read(*files.object, symbols);
     const std::vector<RawSymbol> stubs = read_plt(*files.object, relocations);
-    const std::vector<RawSymbol> start = read_start_code(*files.object, relocations);
     symbols.insert(symbols.end(), stubs.begin(), stubs.end());
-    for (const RawSymbol& told : start) {
-      const auto is_there = [&](const RawSymbol& symbol) { return symbol.begin == told.begin; };
-      if (std::none_of(symbols.begin(), symbols.end(), is_there)) symbols.push_back(told);
-    }
+    add_where_nameless(symbols, read_start_code(*files.object, relocations));
+    add_where_nameless(symbols, read_python_methods(*files.object, &names));
     unwind = unwind_ranges(*files.object);
   }
   return SymbolTable::build(std::move(symbols), unwind);

@@ -158,10 +158,10 @@ class RawPrinter {
   void print_function(format::Ref ref, const format::Function& function) {
     print("function", ref,
           "kind={} flags={:#x} address={:#x} size={} module={:#x} name={} linkage_name={} "
-          "file={} line={} column={} language={}",
+          "file={} line={} column={} language={} code_hash={:#x} seen={}",
           number(function.kind), function.flags, function.address, function.size, function.module,
           text(function.name), text(function.linkage_name), text(function.file), function.line,
-          function.column, text(function.language));
+          function.column, text(function.language), function.code_hash, function.seen);
   }
 
   void print_metric(format::Ref ref, const format::Metric& metric) {

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "analysis/sampled.h"
+#include "format/walk.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/diff_view.h"
@@ -272,8 +273,15 @@ class TreeText {
     texts_.clear();
   }
 
-  // Names that shortening makes equal show where they differ.
   std::string name(FunctionId function, std::size_t width) const {
+    const std::uint16_t flags = profile_.functions().flags[function.index()];
+    if ((flags & format::kFunctionLeftByFramePointer) == 0) return fitted_name(function, width);
+    any_by_frame_pointer_shown_ = true;
+    return fitted_name(function, width > 2 ? width - 2 : width) + " ~";
+  }
+
+  // Names that shortening makes equal show where they differ.
+  std::string fitted_name(FunctionId function, std::size_t width) const {
     if (look_.width == 0) width = 0;
     std::string text = names_.fit(function, width);
     if (width == 0 || text == names_.fit(function, 0)) return text;
@@ -436,6 +444,7 @@ class TreeText {
     }
     std::string text = kept_line(request_);
     if (any_sampled_shown_) text += ".  ·: no hook: sampled, calls not counted";
+    if (any_by_frame_pointer_shown_) text += ".  ~: its callers were found by its frame pointer";
     if (!parts.empty()) text += fmt::format(".  Hidden: {}", fmt::join(parts, ", "));
     // Wrapped at blanks to fit the width.
     while (look_.width > 20 && width_of(text) > look_.width) {
@@ -460,6 +469,7 @@ class TreeText {
   std::vector<std::uint8_t> by_tail_call_;  // by node
   std::vector<std::uint8_t> sampled_;       // by node; empty if no calls were counted at all
   bool any_sampled_shown_ = false;
+  mutable bool any_by_frame_pointer_shown_ = false;
   std::size_t deepest_ = 0;
   double least_percent_;  // branches below this share are hidden
   std::vector<Pending> pending_;

@@ -32,6 +32,20 @@ has_text '_hashlib\|libcrypto' "$dir/below" || fail "no C functions below native
 check "the loop is not shown" "$("$REPORT" --edges --all --format csv "$profile" 2>/dev/null |
   grep -c '^\(main\|one\|three\),_PyEval_EvalFrameDefault,')" = 0
 
+begin "C functions by the names that Python gives them"
+"$python" -c 'import sys; sys.exit(sys.implementation.name != "cpython")' || fail "not CPython"
+cat >"$dir/methods.py" <<'PY'
+words = [str(i) for i in range(2000)]
+def build():
+    for _ in range(3000):
+        ",".join(words).split(",")
+build()
+PY
+same "$python" "$dir/methods.py"
+"$REPORT" --self --all --format csv "$profile" 2>/dev/null >"$dir/self.csv"
+# Debug files, if they are installed, have the source's names.
+has_text '^\(str.split\|unicode_split\),' "$dir/self.csv" || fail "str.split has no name"
+
 begin "the interpreter's own functions, asked for"
 settings=(FBLEPROF_NATIVE=on)
 profiled "$python" "$scripts/split.py" 20000

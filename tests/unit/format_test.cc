@@ -80,7 +80,8 @@ std::string describe_layout() {
   FIELD(Function, language);
   FIELD(Function, kind);
   FIELD(Function, flags);
-  FIELD(Function, reserved);
+  FIELD(Function, code_hash);
+  FIELD(Function, seen);
   layout.record<format::Nodes>("Nodes");
   FIELD(Nodes, head);
   FIELD(Nodes, tree);
@@ -228,6 +229,7 @@ std::string describe_layout() {
   NUMBER(kModuleIsSettled);
   NUMBER(kFunctionHooked);
   NUMBER(kFunctionNotCounted);
+  NUMBER(kFunctionSeenInMap);
   NUMBER(kFunctionReasonShift);
   NUMBER(kEdgeSampled);
   NUMBER(kEdgeByTailCall);
@@ -341,7 +343,7 @@ TEST(Format, EveryFieldOfAWrittenFileStandsAtItsPlace) {
   const format::Ref node = file.node("a b");
   const auto bytes = file.bytes();
   EXPECT_EQ(
-      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x01\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
+      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x02\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 4096 + 4, "\x02\x00\x1e\xfb", 4), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + node * 32, "\x08\x07\x06\x05\x04\x03\x02\x01", 8), 0);
 }

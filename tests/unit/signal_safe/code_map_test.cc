@@ -75,6 +75,37 @@ TEST(CodeMap, CodeThatComesBackKeepsItsFunctions) {
   EXPECT_EQ(modules, 1);
 }
 
+TEST(CodeMap, GeneratedCodeAtOneAddressIsToldApartByItsBytes) {
+  static std::uint32_t hash = 0;
+  static std::uint64_t moment = 0;
+  Recording recording;
+  signal_safe::CodeSource source = FakeCode::source();
+  source.code_hash_at = [](std::uint64_t) { return hash; };
+  source.note_moment = [](format::Function* function) { function->seen = ++moment; };
+  signal_safe::CodeMap code;
+  ASSERT_TRUE(code.start(&recording.session.arena, &recording.session.pages, source));
+  constexpr std::uint64_t kAddress = 0x7000'0000'1234;
+  const auto seen = [&](Ref ref) {
+    return recording.session.arena.at<format::Function>(ref)->seen;
+  };
+  hash = 1;
+  const Ref first = code.place_at(kAddress);
+  EXPECT_EQ(recording.session.arena.at<format::Function>(first)->address, 0x7000'0000'1230u);
+  EXPECT_EQ(code.place_at(kAddress + 2), first) << "the same stretch";
+  EXPECT_NE(code.place_at(kAddress + 16), first);
+  hash = 2;
+  const Ref second = code.place_at(kAddress);
+  EXPECT_NE(second, first);
+  EXPECT_LT(seen(first), seen(second));
+  hash = 1;
+  EXPECT_EQ(code.place_at(kAddress), first) << "the same bytes again";
+  hash = 0;
+  EXPECT_EQ(code.place_at(kAddress), first) << "bytes that cannot be read";
+  std::set<Ref> functions;
+  for (hash = 10; hash < 1000; ++hash) functions.insert(code.place_at(kAddress));
+  EXPECT_EQ(functions.size() + 2, signal_safe::CodeMap::kMostGenerations) << "the tree is bounded";
+}
+
 TEST(CodeMap, KeptAnswerEndsWhenCodeIsUnloaded) {
   Recording recording;
   auto& code = recording.session.code_map;

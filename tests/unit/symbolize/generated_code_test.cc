@@ -22,8 +22,37 @@ TEST(PerfMap, NamesCoverTheFirstByteToTheLast) {
   EXPECT_EQ(name_at(code, 0x101f), "first");
   EXPECT_EQ(name_at(code, 0x1020), "void W.second(int, long)");
   EXPECT_EQ(name_at(code, 0x1028), "none");
-  EXPECT_EQ(code.first_in(0x1001, 0x1030)->begin, 0x1020u);
-  EXPECT_EQ(code.first_in(0x1021, 0x1030), nullptr);
+}
+
+std::string answer(const GeneratedCode& code, GeneratedCode::Question question) {
+  const GeneratedFunction* found = code.answer({&question, 1})[0];
+  return found != nullptr ? found->name : "none";
+}
+
+TEST(PerfMap, StretchWithTheStartOfAFunctionIsOfThatFunction) {
+  GeneratedCode code;
+  read_perf_map("1008 20 first\n1028 8 second\n", &code);
+  EXPECT_EQ(answer(code, {0x1000, 16, 100}), "first");
+  EXPECT_EQ(answer(code, {0x1000, 8, 100}), "none");
+  EXPECT_EQ(answer(code, {0x1020, 16, 100}), "first") << "it holds the stretch's first byte";
+}
+
+TEST(PerfMap, FunctionsAtOneAddressAreToldApartByTheMapsLength) {
+  GeneratedCode code;
+  read_perf_map("1000 20 first\n1000 20 second\n1010 80 third\n", &code);
+  EXPECT_EQ(answer(code, {0x1000, 16, 14}), "first");
+  EXPECT_EQ(answer(code, {0x1000, 16, 29}), "second");
+  EXPECT_EQ(answer(code, {0x1010, 16, 29}), "second");
+  EXPECT_EQ(answer(code, {0x1010, 16, 43}), "third");
+  EXPECT_EQ(answer(code, {0x1000, 16, 0}), "first") << "the map was written late";
+  EXPECT_EQ(answer(code, {0x1080, 16, 0}), "third");
+  const GeneratedCode::Question all[] = {
+      {0x1010, 16, 43}, {0x1000, 16, 0}, {0x1000, 16, 29}, {0x2000, 16, 29}};
+  const auto answers = code.answer(all);
+  EXPECT_EQ(answers[0]->name, "third");
+  EXPECT_EQ(answers[1]->name, "first");
+  EXPECT_EQ(answers[2]->name, "second");
+  EXPECT_EQ(answers[3], nullptr);
 }
 
 TEST(PerfMap, InvalidLinesAreIgnored) {

@@ -1,0 +1,88 @@
+#include "capture/generated_functions.h"
+
+#include <algorithm>
+
+#include "capture/own_memory.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+using format::FunctionKind;
+using signal_safe::CodeMap;
+using signal_safe::session;
+
+namespace {
+
+// With --leaves, instructions have records of their own.
+bool is_nameless_code(const format::Function& function) {
+  return (function.kind == FunctionKind::kNative || function.kind == FunctionKind::kInstruction) &&
+         function.module == 0 && function.name == 0 && function.address != 0;
+}
+
+template <typename Visit>
+void for_each_nameless(Visit visit) {
+  session.arena.for_each(format::Kind::kFunction, [&](format::Ref ref) {
+    const auto* function = session.arena.at<format::Function>(ref);
+    return !is_nameless_code(*function) || visit(ref, *function);
+  });
+}
+
+// What a function that was met at this moment could be named by, if it was there before.
+std::uint64_t moment_of(const format::Function& function) {
+  if (function.flags & format::kFunctionSeenInMap) return function.seen;
+  // Before the program made its map, or at an unknown time.
+  return function.seen != 0 ? 0 : UINT64_MAX;
+}
+
+}  // namespace
+
+GeneratedFunctions::GeneratedFunctions() {
+  std::uint32_t most = 0;
+  for_each_nameless([&](format::Ref, const format::Function&) { return ++most != 0; });
+  if (most == 0) return;
+  items_ = static_cast<Item*>(take_memory(most * sizeof(Item), InChild::kCopied));
+  if (items_ == nullptr) return;
+  for_each_nameless([&](format::Ref ref, const format::Function& function) {
+    Item& item = items_[count_++];
+    item.stretch = function.address;
+    item.seen = moment_of(function);
+    item.record = ref;
+    return count_ < most;
+  });
+  std::sort(items_, items_ + count_,
+            [](const Item& a, const Item& b) { return a.stretch < b.stretch; });
+}
+
+void GeneratedFunctions::offer(std::uint64_t begin, std::uint64_t bytes, std::uint64_t moment,
+                               std::uint64_t name_at, std::uint32_t name_bytes) {
+  if (bytes == 0 || begin + bytes < begin || name_bytes == 0) return;
+  // The stretch that `begin` lies in counts, too.
+  const std::uint64_t first = begin / CodeMap::kStretchBytes * CodeMap::kStretchBytes;
+  Item* item = std::lower_bound(items_, items_ + count_, first,
+                                [](const Item& a, std::uint64_t b) { return a.stretch < b; });
+  for (; item != items_ + count_ && item->stretch < begin + bytes; ++item) {
+    const bool was_there = moment < item->seen;
+    const bool holds = item->stretch >= begin;
+    const auto rank = static_cast<std::uint8_t>(1 + was_there + 2 * holds);
+    // Of several that were there the last one counts, of several that came later the first one.
+    if (rank < item->rank || (rank == item->rank && !was_there)) continue;
+    item->rank = rank;
+    item->begin = begin;
+    item->bytes = bytes;
+    item->name_at = name_at;
+    item->name_bytes = name_bytes;
+  }
+}
+
+void GeneratedFunctions::name_function(const Item& item, const char* name, std::uint32_t bytes) {
+  const format::Ref text = session.code_map.shared_string(name, bytes);
+  if (text == 0) return;
+  auto* function = session.arena.at<format::Function>(item.record);
+  __atomic_store_n(&function->name, text, __ATOMIC_RELEASE);
+  if (function->kind == FunctionKind::kInstruction) return;
+  function->address = item.begin;
+  function->size = static_cast<std::uint32_t>(std::min<std::uint64_t>(item.bytes, UINT32_MAX));
+  __atomic_store_n(&function->kind, FunctionKind::kJit, __ATOMIC_RELEASE);
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,64 @@
+// The functions of generated code in this profile that have no name, to which sources of names
+// offer theirs at the end of the process.
+//
+// A sample of generated code is recorded in a stretch of 16 bytes, together with the moment when
+// its bytes were first met (Function::seen). A source offers ranges of addresses. A range that
+// holds the stretch's first byte is better than one that begins in it, and one that was there
+// before the moment is better than one that came later: a runtime that writes its map late has
+// written only those.
+#pragma once
+
+#include <cstdint>
+
+#include "format/format.h"
+
+namespace fbleprof::capture {
+
+class GeneratedFunctions {
+ public:
+  struct Item {
+    std::uint64_t stretch = 0, seen = 0;
+    format::Ref record = 0;
+    std::uint8_t rank = 0;  // of the best offer so far; 0: none
+    // The best offer: a range of addresses, and the place of its name in its source.
+    std::uint64_t begin = 0, bytes = 0, name_at = 0;
+    std::uint32_t name_bytes = 0;
+  };
+
+  // Collects them. Async-signal-safe; other threads may still add some, which stay nameless.
+  GeneratedFunctions();
+
+  bool is_empty() const { return count_ == 0; }
+
+  // Offers the code in [begin, begin + bytes), which was there at `moment`: a place in the perf
+  // map; kAlways for a source that does not tell.
+  void offer(std::uint64_t begin, std::uint64_t bytes, std::uint64_t moment, std::uint64_t name_at,
+             std::uint32_t name_bytes);
+  static constexpr std::uint64_t kAlways = UINT64_MAX;
+
+  // Takes the names of all functions that got offers from read(at, buffer, bytes), which returns
+  // the number of bytes that it could read. Functions without an offer wait for the next source.
+  template <typename Read>
+  void take_names(Read read) {
+    char name[kMostNameBytes];
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      Item& item = items_[i];
+      if (item.rank == 0 || item.rank == kNamed) continue;
+      const std::uint32_t bytes =
+          item.name_bytes < kMostNameBytes ? item.name_bytes : kMostNameBytes;
+      const std::uint32_t got = read(item.name_at, name, bytes);
+      if (got != 0) name_function(item, name, got);
+      item.rank = got != 0 ? kNamed : 0;
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kMostNameBytes = 1024;
+  static constexpr std::uint8_t kNamed = 255;
+  void name_function(const Item& item, const char* name, std::uint32_t bytes);
+
+  Item* items_ = nullptr;  // sorted by stretch
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace fbleprof::capture
