@@ -35,8 +35,8 @@ class Arena {
   // Populates `bytes` more, or as many as the system gives.
   void reserve(std::uint64_t bytes);
 
-  // Limits the arena to its populated part, which no thread enlarges any more when this returns: the
-  // file is about to end there, or the program is about to forbid itself system calls.
+  // Limits the arena to its populated part, which no thread enlarges any more when this returns:
+  // the file is about to end there, or the program is about to forbid itself system calls.
   void freeze() { populated_.fetch_or(kFrozen, std::memory_order_seq_cst); }
   // The same, and gives up the populated part beyond the used part, except one page. Returns where
   // the file may end. Only while no other thread can allocate.
