@@ -18,27 +18,27 @@
 /* One running coroutine of Lua: a stack of the C API's, and the calls on it. Lua names a call by
  * the address of its CallInfo, which is the same for all calls at one depth. */
 struct call {
-  const void *info;
+  const void* info;
   fbleprof_block block;
 };
 struct coroutine {
-  lua_State *state;
-  fbleprof_context *context; /* NULL: the stack that the thread began with */
-  struct call *calls;
+  lua_State* state;
+  fbleprof_context* context; /* NULL: the stack that the thread began with */
+  struct call* calls;
   size_t count, room;
-  struct coroutine *next;
+  struct coroutine* next;
 };
 static __thread struct coroutine *coroutines, *current;
 
-static uint64_t hash(uint64_t seed, const char *text) {
+static uint64_t hash(uint64_t seed, const char* text) {
   while (*text) seed = (seed ^ (unsigned char)*text++) * 0x9e3779b97f4a7c15u >> 1;
   return seed;
 }
 
 /* One function is one name, file and line: addresses of functions are used again. */
-static fbleprof_block block_of(lua_State *state, lua_Debug *about) {
+static fbleprof_block block_of(lua_State* state, lua_Debug* about) {
   if (!lua_getinfo(state, "nS", about)) return 0;
-  const char *name = about->name;
+  const char* name = about->name;
   if (strcmp(about->what, "main") == 0) name = "main chunk";
   if (name == NULL) name = "(anonymous)";
   const int is_c = strcmp(about->what, "C") == 0;
@@ -50,9 +50,9 @@ static fbleprof_block block_of(lua_State *state, lua_Debug *about) {
 }
 
 /* The coroutine of an event; the C API's stack follows when another one runs. */
-static struct coroutine *switch_to(lua_State *state) {
+static struct coroutine* switch_to(lua_State* state) {
   if (current && current->state == state) return current;
-  struct coroutine *one = coroutines;
+  struct coroutine* one = coroutines;
   while (one && one->state != state) one = one->next;
   if (one == NULL) {
     one = calloc(1, sizeof *one);
@@ -66,17 +66,17 @@ static struct coroutine *switch_to(lua_State *state) {
   return current = one;
 }
 
-static void end_newest(struct coroutine *at) { fbleprof_leave(at->calls[--at->count].block); }
+static void end_newest(struct coroutine* at) { fbleprof_leave(at->calls[--at->count].block); }
 
 /* Ends all calls above this one (NULL: all): those that an error ended had no event. */
-static void end_above(struct coroutine *at, const void *info) {
+static void end_above(struct coroutine* at, const void* info) {
   while (at->count > 0 && at->calls[at->count - 1].info != info) end_newest(at);
 }
 
-static void begin(struct coroutine *at, const void *info, fbleprof_block block) {
+static void begin(struct coroutine* at, const void* info, fbleprof_block block) {
   if (at->count == at->room) {
     const size_t room = at->room ? 2 * at->room : 64;
-    struct call *calls = realloc(at->calls, room * sizeof *calls);
+    struct call* calls = realloc(at->calls, room * sizeof *calls);
     if (calls == NULL) return;
     at->calls = calls;
     at->room = room;
@@ -85,10 +85,10 @@ static void begin(struct coroutine *at, const void *info, fbleprof_block block) 
   fbleprof_enter(block);
 }
 
-static void hook(lua_State *state, lua_Debug *event) {
-  struct coroutine *at = switch_to(state);
+static void hook(lua_State* state, lua_Debug* event) {
+  struct coroutine* at = switch_to(state);
   if (at == NULL) return;
-  const void *info = event->i_ci;
+  const void* info = event->i_ci;
   if (event->event == LUA_HOOKCALL) {
     lua_Debug caller;
     end_above(at, lua_getstack(state, 1, &caller) ? caller.i_ci : NULL);
@@ -107,10 +107,10 @@ static void hook(lua_State *state, lua_Debug *event) {
 }
 
 /* Every program with liblua makes its states by this function. */
-lua_State *lua_newstate(lua_Alloc allocate, void *data) {
-  lua_State *(*original)(lua_Alloc, void *) =
-      (lua_State * (*)(lua_Alloc, void *)) dlsym(RTLD_NEXT, "lua_newstate");
-  lua_State *state = original(allocate, data);
+lua_State* lua_newstate(lua_Alloc allocate, void* data) {
+  lua_State* (*original)(lua_Alloc, void*) =
+      (lua_State * (*)(lua_Alloc, void*)) dlsym(RTLD_NEXT, "lua_newstate");
+  lua_State* state = original(allocate, data);
   if (state && fbleprof_is_enabled()) lua_sethook(state, hook, LUA_MASKCALL | LUA_MASKRET, 0);
   return state;
 }
