@@ -37,6 +37,7 @@ void before_confinement() {
   SamplingBlocked guard;
   charge_rest_of_this_thread();
   session.options.waits = false;
+  session.code_map.stop_asking_kernel();
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
   session.arena.reserve(kBytesUnderConfinement);

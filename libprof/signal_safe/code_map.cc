@@ -168,7 +168,8 @@ static constexpr auto kGeneratedKey = static_cast<format::FunctionKind>(14);
 format::Ref CodeMap::generated_at(std::uint64_t pc) {
   static_assert(kMostGenerations <= kStretchBytes);
   const std::uint64_t stretch = pc / kStretchBytes * kStretchBytes;
-  const std::uint32_t hash = source_.code_hash_at ? source_.code_hash_at(pc) : 0;
+  const auto hash_at = __atomic_load_n(&source_.code_hash_at, __ATOMIC_RELAXED);
+  const std::uint32_t hash = hash_at != nullptr ? hash_at(pc) : 0;
   format::Ref found = 0;
   for (std::uint64_t number = 0; number < kMostGenerations; ++number) {
     KeyTable::Item* item = functions_.place_of(key_of(stretch | number, kGeneratedKey));
@@ -190,7 +191,8 @@ format::Ref CodeMap::add_generated(KeyTable::Item* item, std::uint64_t stretch,
   record->size = kStretchBytes;
   record->kind = format::FunctionKind::kNative;
   record->code_hash = hash;
-  if (source_.note_moment) source_.note_moment(record);
+  const auto note_moment = __atomic_load_n(&source_.note_moment, __ATOMIC_RELAXED);
+  if (note_moment != nullptr) note_moment(record);
   arena_->publish(made, format::Kind::kFunction);
   format::Ref found = 0;
   if (item->record.compare_exchange_strong(found, made, std::memory_order_acq_rel)) {

@@ -55,6 +55,12 @@ class CodeMap {
   // Starts empty. False: there is no memory. Not thread-safe; call it before anything else.
   bool start(Arena* arena, Pages* pages, CodeSource source = {});
 
+  // Makes no more system calls about generated code: one might end the program from now on.
+  void stop_asking_kernel() {
+    __atomic_store_n(&source_.code_hash_at, nullptr, __ATOMIC_RELAXED);
+    __atomic_store_n(&source_.note_moment, nullptr, __ATOMIC_RELAXED);
+  }
+
   // The function whose code contains pc; recorded in the file if it is new. 0 only if the file has
   // no space for it.
   format::Ref function_at(std::uint64_t pc) { return ask(pc, Question::kFunction); }

@@ -18,7 +18,9 @@ Result<TakenTimes> taken(std::string_view hooked, std::string_view plain) {
   const profile::Profile with_hooks = profile_of(hooked);
   auto result = take_times(merge(join({with_hooks, as_baseline(profile_of(plain))})),
                            with_hooks.parts(), "cpu", "base:cpu");
-  if (result) EXPECT_EQ(result->profile.threads().size(), with_hooks.threads().size());
+  if (result) {
+    EXPECT_EQ(result->profile.threads().size(), with_hooks.threads().size());
+  }
   return result;
 }
 
