@@ -116,6 +116,12 @@ format::Ref CodeMap::function_with_key(std::uint64_t key, format::FunctionKind k
 
 // Keys of runtimes are in the table of functions as if they were functions of scripts.
 static constexpr auto kKeyKind = format::FunctionKind::kScript;
+// Kinds that only keys have. The key of a stand-in is the reference to its function's record. That
+// of generated code is its stretch and, in the bits that a stretch leaves free, a number: 0 for the
+// first code that was met there.
+static constexpr auto kHolderKey = static_cast<format::FunctionKind>(15);
+static constexpr auto kWakerKey = static_cast<format::FunctionKind>(14);
+static constexpr auto kGeneratedKey = static_cast<format::FunctionKind>(13);
 
 format::Ref CodeMap::find_block(std::uint32_t number) {
   const format::Ref found = functions_.find(key_of(number, format::FunctionKind::kBlock));
@@ -137,10 +143,6 @@ bool CodeMap::name_key(std::uint64_t key, format::Ref before, format::Ref block)
   return true;
 }
 
-// The key of a stand-in is the reference to its function's record.
-static constexpr auto kHolderKey = static_cast<format::FunctionKind>(15);
-static constexpr auto kWakerKey = static_cast<format::FunctionKind>(14);
-
 format::Ref CodeMap::stand_in(format::Ref function, std::uint16_t as) {
   const auto kind = as == format::kFunctionHolder ? kHolderKey : kWakerKey;
   KeyTable::Item* item = functions_.place_of(key_of(function, kind));
@@ -160,10 +162,6 @@ format::Ref CodeMap::stand_in(format::Ref function, std::uint16_t as) {
   arena_->publish(made, format::Kind::kPrivate);
   return found;
 }
-
-// The key of generated code is its stretch and, in the bits that a stretch leaves free, a number:
-// 0 for the first code that was met there.
-static constexpr auto kGeneratedKey = static_cast<format::FunctionKind>(14);
 
 format::Ref CodeMap::generated_at(std::uint64_t pc) {
   static_assert(kMostGenerations <= kStretchBytes);
@@ -368,7 +366,7 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
     const auto kind = static_cast<format::FunctionKind>((key >> 56) - 1);
     format::Ref function = item.record.load(std::memory_order_acquire);
     if (kind == format::FunctionKind::kBlock || kind == kKeyKind || kind == kHolderKey ||
-        kind == kGeneratedKey) {
+        kind == kWakerKey || kind == kGeneratedKey) {
       return;
     }
     if (!is_gone(key & kAddress) || function == 0) return;
