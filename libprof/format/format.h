@@ -163,9 +163,16 @@ inline constexpr std::uint16_t kFunctionHolder = 4;      // not the function its
 inline constexpr std::uint16_t kFunctionLeftOut = 8;     // by the user's filter: it is in no tree
 inline constexpr std::uint16_t kFunctionWaker = 16;      // the same: until it woke them
 inline constexpr std::uint16_t kFunctionStandIn = kFunctionHolder | kFunctionWaker;
-inline constexpr std::uint16_t kFunctionSeenInMap = 32;  // `seen` is a place in the perf map
-inline constexpr int kFunctionReasonShift = 8;           // why: the upper 8 bits of the flags are a
-                                                         // plan::Reason
+// A walk went on from this function to its caller by the frame pointer, because the code has no
+// unwind table. The step was checked, but may have left out a caller.
+inline constexpr std::uint16_t kFunctionLeftByFramePointer = 32;
+inline constexpr std::uint16_t kFunctionSeenInMap = 64;  // `seen` is a place in the perf map
+static_assert(kFunctionHooked + kFunctionNotCounted + kFunctionHolder + kFunctionLeftOut +
+                      kFunctionWaker + kFunctionLeftByFramePointer + kFunctionSeenInMap ==
+                  127,
+              "each flag is a bit of its own");
+inline constexpr int kFunctionReasonShift = 8;  // why: the upper 8 bits of the flags are a
+                                                // plan::Reason
 
 // Nodes of one tree. `items` begin kItemsOffset bytes into the record, item_bytes apart, in order
 // of creation: in the file, a parent comes before its children.

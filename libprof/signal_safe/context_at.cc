@@ -1,6 +1,5 @@
 #include "signal_safe/context_at.h"
 
-#include "format/walk.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/runtime_stack.h"
 #include "signal_safe/session.h"

@@ -14,7 +14,6 @@
 #include <set>
 
 #include "analysis/sampled.h"
-#include "format/walk.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/diff_view.h"

@@ -229,6 +229,10 @@ std::string describe_layout() {
   NUMBER(kModuleIsSettled);
   NUMBER(kFunctionHooked);
   NUMBER(kFunctionNotCounted);
+  NUMBER(kFunctionHolder);
+  NUMBER(kFunctionLeftOut);
+  NUMBER(kFunctionWaker);
+  NUMBER(kFunctionLeftByFramePointer);
   NUMBER(kFunctionSeenInMap);
   NUMBER(kFunctionReasonShift);
   NUMBER(kEdgeSampled);
