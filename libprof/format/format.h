@@ -161,7 +161,7 @@ inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not kn
 inline constexpr std::uint16_t kFunctionHolder = 4;      // not the function itself: the waits of
                                                          // others while it held a lock
 inline constexpr std::uint16_t kFunctionLeftOut = 8;     // by the user's filter: it is in no tree
-inline constexpr std::uint16_t kFunctionWaker = 16;      // the same: until it woke them
+inline constexpr std::uint16_t kFunctionWaker = 16;      // as a holder: until it woke them
 inline constexpr std::uint16_t kFunctionStandIn = kFunctionHolder | kFunctionWaker;
 // A walk went on from this function to its caller by the frame pointer, because the code has no
 // unwind table. The step was checked, but may have left out a caller.
