@@ -45,8 +45,8 @@ bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   signal_safe::LoadedObject object;
   // Another thread may already have loaded another module in its place. Do not read the name, which
-  // may be gone too. The loader knows the last byte; a module that was registered when it was mapped
-  // (add_mapped_modules) ends with its last page.
+  // may be gone too. The loader knows the last byte; a module that was registered when it was
+  // mapped (add_mapped_modules) ends with its last page.
   return signal_safe::find_object(module.begin, &object) && object.begin == module.begin &&
          page_end(object.end) == page_end(module.end);
 }

@@ -64,7 +64,7 @@ for mode in fentry cyg patchable plain; do
   exact=()
   [ $mode != plain ] || exact=(--exact)
   named() {
-    echo done >"$dir/plain.out"
+    echo "done" >"$dir/plain.out"
     run profiled -- "$FBLE_PROF" -o "$profile" "${exact[@]}" "$@" "$PROGRAMS/named_threads.$mode"
     cmp -s "$dir/plain.out" "$dir/profiled.out" || fail "output: $(cat "$dir/profiled.out")"
     verified "$profile"
