@@ -21,8 +21,18 @@ void settle(Module& module) {
   __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
 }
 
+// The loader also calls r_brk when it has unmapped modules, before dlclose returns. A sample may
+// have registered one of them meanwhile.
+void pass_over_unmapped() {
+  for_each_new_module([](Module& module) {
+    const bool stays = (module.flags & (format::kModuleIsMain | format::kModuleIsVdso)) != 0;
+    if (!stays && !is_mapped(module.begin)) settle(module);
+  });
+}
+
 void prepare_new_modules() {
   const CodeLock lock;
+  pass_over_unmapped();
   filter_new_modules();
   rewrite_new_modules();
   make_sites_of_new_modules();

@@ -22,9 +22,11 @@ using signal_safe::session;
 
 namespace {
 
+constexpr std::uint64_t kPage = 4096;
+std::uint64_t page_end(std::uint64_t address) { return (address + kPage - 1) / kPage * kPage; }
+
 // Takes a program's extent and build-id from its program headers, if they are known.
 void widen_to_segments(LoadedModule& program) {
-  constexpr std::uint64_t kPage = 4096;
   if (getauxval(AT_PHENT) != sizeof(Elf64_Phdr)) return;
   program.headers = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
   if (!program.headers) return;
@@ -43,9 +45,10 @@ bool is_still_loaded(const format::Module& module) {
   if (module.flags & format::kModuleIsMain) return true;
   signal_safe::LoadedObject object;
   // Another thread may already have loaded another module in its place. Do not read the name, which
-  // may be gone too.
+  // may be gone too. The loader knows the last byte; a module that was registered when it was
+  // mapped (add_mapped_modules) ends with its last page.
   return signal_safe::find_object(module.begin, &object) && object.begin == module.begin &&
-         object.end == module.end;
+         page_end(object.end) == page_end(module.end);
 }
 
 }  // namespace
@@ -100,7 +103,6 @@ bool is_registered(const link_map& map) {
 
 // _dl_find_object does not know these modules yet, so their own headers give their extent.
 void add_mapped_modules() {
-  constexpr std::uint64_t kPage = 4096;
   for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
     if (map->l_addr == 0 || is_registered(*map) || !is_mapped(map->l_addr)) continue;
     const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(map->l_addr);
@@ -113,7 +115,7 @@ void add_mapped_modules() {
       const Elf64_Phdr& segment = module.headers[i];
       if (segment.p_type != PT_LOAD) continue;
       const std::uint64_t end = map->l_addr + segment.p_vaddr + segment.p_memsz;
-      if (end > module.end) module.end = (end + kPage - 1) / kPage * kPage;
+      if (end > module.end) module.end = page_end(end);
     }
     module.load_bias = map->l_addr;
     module.path = map->l_name;

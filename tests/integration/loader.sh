@@ -50,6 +50,13 @@ gcc -O2 -g -pg -mfentry -c "$dir/host.c" -o "$dir/host.o" && gcc "$dir/host.o" -
 same "$dir/host" "$dir/one.so" "$dir/two.so"
 expected
 
+# Samples in a plugin, after another one was unloaded and before it is.
+begin "a plugin that is unloaded later than another"
+same "$PROGRAMS/unloading_later.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain" 3
+verified "$profile"
+check "it was registered once for each time" \
+  "$("$REPORT" --raw "$profile" | grep -a '^module' | grep -c 'first.plain')" = 1
+
 # Hooks in a plugin alone, and in a host alone
 begin "hooks in the plugin alone"
 same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.fentry" "$PROGRAMS/second.fentry"
