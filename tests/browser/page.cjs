@@ -200,6 +200,7 @@ async function live(browser) {
   fs.mkdirSync(out);
   const program = spawn("perl", ["-e", "sub inner { my $x = 1; $x = sqrt($x + 1) for 1 .. 1000 } for (;;) { inner() }"],
     { env: { ...process.env, LD_PRELOAD: lib, FBLEPROF_OUT: path.join(out, "mlmon.out") } });
+  process.on("exit", () => program.kill("SIGKILL"));
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const served = await serve(out);
   const page = await open(browser);
