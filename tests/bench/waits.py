@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -48,6 +49,12 @@ def call_prices(context):
     return prices
 
 
+def stop(server):
+    """Ends the server, which may be a child of the tool in front of it."""
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -60,14 +67,14 @@ def answers(port):
 
 
 def throughput(context, env, front):
-    """Requests a second of GET and SET with 16 in a pipeline. None: the server did not run."""
+    """Requests a second of GET and SET with 16 in a pipeline. None: the server did not run, or was not done in time."""
     port = free_port()
-    requests = 50000 if context.quick else 400000
+    requests, longest = (50000, 15) if context.quick else (400000, 60)
     with measure.scratch(context.cache) as cwd:
         server = subprocess.Popen(
             [*front, "redis-server", "--port", port, "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"],
             cwd=cwd, env=measure.environment({**env, "FBLEPROF_OUT": cwd / "mlmon.out"}),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             end = time.monotonic() + 10
             while not answers(port):
@@ -75,14 +82,15 @@ def throughput(context, env, front):
                     return None
                 time.sleep(0.05)
             client = subprocess.run(["redis-benchmark", "-p", port, "-q", "-n", str(requests), "-P", "16",
-                                     "-t", "get,set"], capture_output=True, text=True, check=False)
+                                     "-t", "get,set"], capture_output=True, text=True, check=False, timeout=longest)
             subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], capture_output=True, check=False)
+        except subprocess.TimeoutExpired:
+            return None
         finally:
             try:
-                server.wait(20)
+                server.wait(5)
             except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+                stop(server)
     found = dict(re.findall(r"(GET|SET): ([\d.]+) requests per second", client.stdout.replace("\r", "\n")))
     return {name: float(value) for name, value in found.items()} or None
 
@@ -117,6 +125,6 @@ def call_rows(results):
 
 
 def redis_rows(results):
-    return [[entry["title"], *(verdicts.ratio(entry[name]) if entry[name] else "it did not run"
+    return [[entry["title"], *(verdicts.ratio(entry[name]) if entry[name] else "not done in a minute"
                                for name in ("GET", "SET"))]
             for entry in results["waits"]["redis"].values()]
