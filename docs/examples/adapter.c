@@ -5,8 +5,8 @@
  *     LD_PRELOAD=libfbleprof.so:$PWD/adapter.so ./program
  *
  * It calls only public functions, so it costs more than the adapter that is installed (102 ns a
- * call, not 39). Copy it, and replace what belongs to Lua: how to notice that the runtime begins, what it
- * calls at a call and a return, and what identifies a function. */
+ * call, not 39). Copy it, and replace what belongs to Lua: how to notice that the runtime begins,
+ * what it calls at a call and a return, and what identifies a function. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fbleprof/fbleprof.h>
