@@ -4,9 +4,9 @@
  *     gcc -O2 -shared -fPIC -I/usr/include/lua5.4 adapter.c -o adapter.so
  *     LD_PRELOAD=libfbleprof.so:$PWD/adapter.so ./program
  *
- * It calls only public functions, so it costs more than the adapter that is installed (some 150 ns
- * a call). Copy it, and replace what belongs to Lua: how to notice that the runtime begins, what it
- * calls at a call and a return, and what identifies a function. */
+ * It calls only public functions, so it costs more than the adapter that is installed (102 ns a
+ * call, not 39). Copy it, and replace what belongs to Lua: how to notice that the runtime begins,
+ * what it calls at a call and a return, and what identifies a function. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fbleprof/fbleprof.h>
@@ -31,11 +31,15 @@ struct coroutine {
 static __thread struct coroutine *coroutines, *current;
 
 static uint64_t hash(uint64_t seed, const char* text) {
-  while (*text) seed = (seed ^ (unsigned char)*text++) * 0x9e3779b97f4a7c15u >> 1;
+  while (*text) {
+    seed = (seed ^ (unsigned char)*text++) * 0x9e3779b97f4a7c15u;
+    seed ^= seed >> 32;
+  }
   return seed;
 }
 
-/* One function is one name, file and line: addresses of functions are used again. */
+/* One function is one name, file and line: addresses of functions are used again. A key has 56
+ * bits. */
 static fbleprof_block block_of(lua_State* state, lua_Debug* about) {
   if (!lua_getinfo(state, "nS", about)) return 0;
   const char* name = about->name;
@@ -44,7 +48,7 @@ static fbleprof_block block_of(lua_State* state, lua_Debug* about) {
   const int is_c = strcmp(about->what, "C") == 0;
   const fbleprof_source source = {name, is_c ? NULL : about->short_src,
                                   is_c ? 0u : (uint32_t)about->linedefined, 0, "Lua"};
-  const uint64_t key = hash(hash(source.line + 1, name), about->short_src) | 1;
+  const uint64_t key = hash(hash(source.line + 1, name), about->short_src) >> 8 | 1;
   const fbleprof_block known = fbleprof_block_of_key(key);
   return known ? known : fbleprof_block_with_key(key, &source);
 }

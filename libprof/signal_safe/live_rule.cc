@@ -62,14 +62,19 @@ bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref func
 bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owner,
                  const StackWalk& walk) {
   const std::uint64_t slot = entry->frame + FRAME_BIAS;
+  // A part has its function's name, and is left out with it.
+  if (owner == 0 || is_left_out(thread, owner)) return false;
+  // First what is quickly known: hundreds of thousands of blocks may share a frame.
+  const bool is_hooked = has_hook(thread, owner);
+  if (is_hooked ? slot > walk.return_slot()
+                : slot != walk.return_slot() && slot != walk.state().sp) {
+    return false;
+  }
   const Entry* native = native_below(entry);
-  if (owner == 0 || is_gate(native)) return false;
+  if (is_gate(native)) return false;
   // Functions without hooks have entries where recording began below them.
   if (slot == walk.return_slot() && is_entry_of(thread, native, owner)) return true;
-  // A part has its function's name, and is left out with it.
-  if (is_left_out(thread, owner)) return false;
-  if (has_hook(thread, owner))
-    return slot <= walk.return_slot() && is_entry_of(thread, native, owner);
+  if (is_hooked) return is_entry_of(thread, native, owner);
   // A part of a function that the compiler put elsewhere (.cold: catch blocks) has its own unwind
   // entry and no hook; its frame identifies it. A function without hooks whose call is as deep as a
   // dead entry's is not mistaken for such a part: it is in another module, or its call names it, or
@@ -79,8 +84,7 @@ bool is_frame_of(const ThreadState& thread, const Entry* entry, format::Ref owne
     return false;
   }
   const format::Ref whole = function_of(thread, native);
-  return (slot == walk.return_slot() || slot == walk.state().sp) &&
-         record_of(thread, whole).module == record_of(thread, owner).module &&
+  return record_of(thread, whole).module == record_of(thread, owner).module &&
          may_be_part(thread, owner, whole);
 }
 

@@ -105,8 +105,11 @@ bool takes_time(const ThreadState& thread) {
 // times what the walk took; the next sample charges that time.
 void rest_after_long_walk(ThreadState& thread) {
   constexpr std::uint32_t kLongWalk = 64;  // frames; shorter walks take a few microseconds
+  constexpr std::int64_t kManyEntries = 4096;
   constexpr std::uint64_t kTimesTheWalk = 4;
-  if (thread.known.walked() < kLongWalk) return;
+  // Blocks that share a frame are searched for the native function below them.
+  const bool has_many_entries = thread.hot->top - thread.current->gate > kManyEntries;
+  if (thread.known.walked() < kLongWalk && !has_many_entries) return;
   const std::uint64_t now = thread.session->clocks.cpu_ns();
   if (now > thread.last_cpu_ns) {
     thread.resting_until_ns = now + kTimesTheWalk * (now - thread.last_cpu_ns);

@@ -67,6 +67,22 @@ if [ -e /usr/include/lua5.4/lua.h ] && cc "$scripts/embedded.c" -o "$work/embedd
   verified "$profile"
   check "calls of fib in two states" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
     awk -F, '$1 == "fib" { print $4 }')" = 43782
+
+  begin "the example of an adapter in one file"
+  gcc -std=gnu99 -O2 -Wall -Wextra -Werror -shared -fPIC -I/usr/include/lua5.4 -I"$SOURCE/libprof/include" \
+    "$SOURCE/docs/examples/adapter.c" -o "$work/adapter.so" || fail "cannot build docs/examples/adapter.c"
+  sed '/lua_[gs]ethook/d; s/2 \* (argc - 1)/argc - 1/' "$scripts/embedded.c" >"$work/host.c"
+  gcc "$work/host.c" -o "$work/host" -llua5.4 || fail "cannot build a program with liblua"
+  for script in calls coroutines; do
+    run plain -- "$work/host" "$scripts/$script.lua"
+    run profiled LD_PRELOAD="$LIB:$work/adapter.so" FBLEPROF_OUT="$profile" -- "$work/host" "$scripts/$script.lua"
+    same_as_plain
+    verified "$profile"
+    lua5.4 "$scripts/counter.lua" "$dir/counts" "$scripts/$script.lua" >/dev/null 2>&1 </dev/null
+    "$REPORT" --self --all --lines --format csv "$profile" 2>/dev/null |
+      python3 "$scripts/compare.py" "$scripts/$script.lua" "$dir/counts" >"$dir/compared"
+    check "counts that differ, of $script.lua" "$(grep -c '^line' "$dir/compared")" = 0
+  done
 else
   skip "liblua5.4-dev is not installed"
 fi
