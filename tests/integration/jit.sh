@@ -48,8 +48,8 @@ if command -v node >/dev/null; then
     begin "node $how"
     same node $how --interpreted-frames-native-stack "$sources/work.js"
     maps+=("/tmp/perf-$(pid_of_profile).map")
-    least "fib" "$(dominated_by fib)" 10
-    least "sum" "$(dominated_by sum)" 20
+    least "fib" "$(dominated_by fib)" 5
+    least "sum" "$(dominated_by sum)" 5
     most "[truncated]" "$(dominated_by '[truncated]')" 5
   done
 else

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 begin "a stack of 120,000 frames that changes"
-same "$PROGRAMS/rebuilt_stack.plain" 120000 300
+same "$PROGRAMS/rebuilt_stack.plain" 120000 1000
 verified "$profile"
 "$REPORT" --edges --all --format csv "$profile" 2>/dev/null >"$dir/edges.csv"
 has_text '^base,\[truncated\],' "$dir/edges.csv" || fail "the older end is not above the gap"
