@@ -241,7 +241,15 @@ async function live(browser) {
   await ready(page);
   await page.waitForTimeout(300);
   // Its recording is stopped and goes on, and a snapshot divides the run.
-  const press = (name) => Promise.all([page.waitForEvent("load"), page.getByRole("button", { name, exact: true }).click()]);
+  // A refresh may replace the button at the moment of the click, which then does nothing.
+  const press = async (name) => {
+    for (let left = 3; left > 0; --left) {
+      const loaded = page.waitForEvent("load", { timeout: 15000 }).then(() => true, () => false);
+      await page.getByRole("button", { name, exact: true }).click();
+      if (await loaded) return;
+    }
+    assert.fail(`no page follows ${name}`);
+  };
   await press("snapshot");
   await press("stop");
   await page.getByRole("button", { name: "start", exact: true }).waitFor();
