@@ -51,17 +51,6 @@ std::uint64_t address_of(const Image& image, const Elf64_Ehdr& elf, const Elf64_
   return section.sh_addr != 0 ? section.sh_addr + symbol.st_value : 0;
 }
 
-// The bytes of a name in the image, up to the end of its string table.
-std::uint32_t length_of(const Image& image, std::uint64_t offset, std::uint64_t end) {
-  constexpr std::uint32_t kMost = 1023;
-  std::uint32_t length = 0;
-  char c = 1;
-  while (length < kMost && offset + length < end && image.read(offset + length, &c) && c != 0) {
-    ++length;
-  }
-  return length;
-}
-
 void offer_symbols(GeneratedFunctions& functions, const Image& image, const Elf64_Ehdr& elf,
                    const Elf64_Shdr& table) {
   Elf64_Shdr strings;
@@ -74,10 +63,16 @@ void offer_symbols(GeneratedFunctions& functions, const Image& image, const Elf6
     Elf64_Sym symbol;
     if (!image.read(table.sh_offset + i * sizeof symbol, &symbol)) return;
     if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
-    const std::uint64_t name = strings.sh_offset + symbol.st_name;
+    char first;
+    if (symbol.st_name >= strings.sh_size ||
+        !image.read(strings.sh_offset + symbol.st_name, &first) || first == 0) {
+      continue;
+    }
+    // How long the name is shows when it is taken.
+    const std::uint64_t most = strings.sh_size - symbol.st_name;
     functions.offer(address_of(image, elf, symbol), symbol.st_size, GeneratedFunctions::kAlways,
-                    image.begin + name,
-                    length_of(image, name, strings.sh_offset + strings.sh_size));
+                    image.begin + strings.sh_offset + symbol.st_name,
+                    static_cast<std::uint32_t>(most < UINT32_MAX ? most : UINT32_MAX));
   }
 }
 
@@ -107,7 +102,10 @@ void name_by_gdb_interface(GeneratedFunctions& functions) {
     offer_object(functions, {entry.object, entry.bytes});
   }
   functions.take_names([](std::uint64_t name_at, char* name, std::uint32_t bytes) {
-    return peek(reinterpret_cast<const void*>(name_at), name, bytes) ? bytes : 0;
+    std::uint32_t length = 0;
+    if (!peek(reinterpret_cast<const void*>(name_at), name, bytes)) return length;
+    while (length < bytes && name[length] != 0) ++length;
+    return length;
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "capture/own_memory.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -37,20 +36,24 @@ std::uint64_t moment_of(const format::Function& function) {
 }  // namespace
 
 GeneratedFunctions::GeneratedFunctions() {
-  std::uint32_t most = 0;
-  for_each_nameless([&](format::Ref, const format::Function&) { return ++most != 0; });
-  if (most == 0) return;
-  items_ = static_cast<Item*>(take_memory(most * sizeof(Item), InChild::kCopied));
+  for_each_nameless([&](format::Ref, const format::Function&) { return ++room_ != 0; });
+  if (room_ == 0) return;
+  items_ = static_cast<Item*>(session.pages.take(room_ * sizeof(Item)));
   if (items_ == nullptr) return;
   for_each_nameless([&](format::Ref ref, const format::Function& function) {
     Item& item = items_[count_++];
     item.stretch = function.address;
     item.seen = moment_of(function);
     item.record = ref;
-    return count_ < most;
+    return count_ < room_;
   });
   std::sort(items_, items_ + count_,
             [](const Item& a, const Item& b) { return a.stretch < b.stretch; });
+}
+
+// A process that tries exec again and again comes here each time.
+GeneratedFunctions::~GeneratedFunctions() {
+  if (items_ != nullptr) session.pages.give_back(items_, room_ * sizeof(Item));
 }
 
 void GeneratedFunctions::offer(std::uint64_t begin, std::uint64_t bytes, std::uint64_t moment,

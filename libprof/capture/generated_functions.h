@@ -27,6 +27,9 @@ class GeneratedFunctions {
 
   // Collects them. Async-signal-safe; other threads may still add some, which stay nameless.
   GeneratedFunctions();
+  ~GeneratedFunctions();
+  GeneratedFunctions(const GeneratedFunctions&) = delete;
+  GeneratedFunctions& operator=(const GeneratedFunctions&) = delete;
 
   bool is_empty() const { return count_ == 0; }
 
@@ -58,7 +61,7 @@ class GeneratedFunctions {
   void name_function(const Item& item, const char* name, std::uint32_t bytes);
 
   Item* items_ = nullptr;  // sorted by stretch
-  std::uint32_t count_ = 0;
+  std::uint32_t count_ = 0, room_ = 0;
 };
 
 }  // namespace fbleprof::capture

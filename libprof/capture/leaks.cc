@@ -19,6 +19,7 @@
 #include "capture/kernel_file.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
+#include "capture/text.h"
 #include "capture/threads.h"
 #include "signal_safe/memory_words.h"
 #include "signal_safe/session.h"
@@ -236,16 +237,10 @@ class Search {
     }
     static std::uint64_t hexadecimal(const char** at) {
       std::uint64_t value = 0;
-      for (;; ++*at) {
-        const char c = **at;
-        if (c >= '0' && c <= '9') {
-          value = value * 16 + static_cast<std::uint64_t>(c - '0');
-        } else if (c >= 'a' && c <= 'f') {
-          value = value * 16 + static_cast<std::uint64_t>(c - 'a' + 10);
-        } else {
-          return value;
-        }
+      for (int digit; (digit = hex_digit(**at)) >= 0; ++*at) {
+        value = value * 16 + static_cast<std::uint64_t>(digit);
       }
+      return value;
     }
     int get() {
       if (at_ == filled_) {

@@ -1,7 +1,7 @@
 #include "capture/perf_map.h"
 
 #include "capture/kernel_file.h"
-#include "capture/own_memory.h"
+#include "capture/text.h"
 #include "signal_safe/generated_code.h"
 #include "signal_safe/session.h"
 
@@ -67,20 +67,14 @@ class Lines {
   std::uint64_t at_ = 0, filled_ = 0;
 };
 
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 // Takes a number in hexadecimal and the blank behind it.
 bool take_number(const char** at, const char* end, std::uint64_t* number) {
   const char* c = *at;
   if (end - c > 2 && c[0] == '0' && c[1] == 'x') c += 2;
   const char* first = c;
   *number = 0;
-  for (; c < end && digit_of(*c) >= 0; ++c) {
-    *number = *number << 4 | static_cast<std::uint64_t>(digit_of(*c));
+  for (; c < end && hex_digit(*c) >= 0; ++c) {
+    *number = *number << 4 | static_cast<std::uint64_t>(hex_digit(*c));
   }
   if (c == first || c - first > 16 || c == end || *c != ' ') return false;
   *at = c + 1;
@@ -95,7 +89,7 @@ void name_by_perf_map(GeneratedFunctions& functions) {
   signal_safe::write_map_path(path);
   const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!file || !is_of_this_process(file)) return;
-  auto* buffer = static_cast<char*>(take_memory(kBufferBytes, InChild::kCopied));
+  auto* buffer = static_cast<char*>(session.pages.take(kBufferBytes));
   if (buffer == nullptr) return;
   Lines lines(file, buffer);
   for (Line line; lines.next(&line);) {
@@ -106,6 +100,7 @@ void name_by_perf_map(GeneratedFunctions& functions) {
     const auto name_at = line.offset + static_cast<std::uint64_t>(at - line.text);
     functions.offer(begin, bytes, line.offset, name_at, static_cast<std::uint32_t>(end - at));
   }
+  session.pages.give_back(buffer, kBufferBytes);
   functions.take_names([&](std::uint64_t at, char* name, std::uint32_t bytes) {
     const long got = file.read(at, name, bytes);
     return got > 0 ? static_cast<std::uint32_t>(got) : 0;

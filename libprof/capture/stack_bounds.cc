@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "capture/kernel_file.h"
+#include "capture/text.h"
 
 extern "C" void* __libc_stack_end;
 
@@ -21,7 +22,7 @@ namespace {
 struct Hex {
   std::uint64_t value = 0;
   bool add(char c) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    const int digit = hex_digit(c);
     if (digit >= 0) value = value * 16 + static_cast<std::uint64_t>(digit);
     return digit >= 0;
   }

@@ -59,6 +59,13 @@ class Text {
 
 using Path = Text<4096>;
 
+// The value of a hexadecimal digit; -1: it is none.
+inline int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 inline bool equal(const char* a, const char* b) {
   while (*a && *a == *b) ++a, ++b;
   return *a == *b;

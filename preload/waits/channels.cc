@@ -90,10 +90,7 @@ void watch(Word epoll, Word fd) {
 
 [[gnu::always_inline]] inline Word wait_for_events(Next& callee, std::uint64_t caller, Word epoll,
                                                    Word b, Word c, Word d, Word e, Word f) {
-  auto* function = callee.as<OfWords>();
-  if (function == nullptr) return missing();
-  const Waiting waiting(callee, caller, WaitKind::kForEvents, awaited(epoll));
-  return function(epoll, b, c, d, e, f);
+  return wait_for(callee, caller, WaitKind::kForEvents, awaited(epoll), epoll, b, c, d, e, f);
 }
 
 Word pass_on(Next& callee, Word a, Word b, Word c, Word d) {
@@ -116,11 +113,9 @@ void note_write(Word fd, std::uint64_t caller) {
   const std::uint16_t reaches = one != nullptr ? get(one->reaches) : std::uint16_t{0};
   if (reaches == 0) return;
   const Descriptor& end = descriptors[reaches - 1];
-  if (is_wanted(&end)) let_go(caller, &end);
+  let_go_if_wanted(caller, &end);
   const std::uint16_t watcher = get(end.watcher);
-  if (watcher == 0) return;
-  const Descriptor& epoll = descriptors[watcher - 1];
-  if (is_wanted(&epoll)) let_go(caller, &epoll);
+  if (watcher != 0) let_go_if_wanted(caller, &descriptors[watcher - 1]);
 }
 
 }  // namespace fbleprof::preload
@@ -149,10 +144,7 @@ FBLEPROF_CHANNEL(wait_for_events, epoll_pwait2)
 
 // Their results are no numbers of bytes.
 FBLEPROF_WRAPPER(Word, eventfd_read, Word fd, Word value) {
-  auto* function = next::eventfd_read.as<OfWords>();
-  if (function == nullptr) return missing();
-  const Waiting waiting(next::eventfd_read, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd));
-  return function(fd, value, 0, 0, 0, 0);
+  return wait_for(next::eventfd_read, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd), fd, value);
 }
 FBLEPROF_WRAPPER(Word, eventfd_write, Word fd, Word value) {
   note_write(fd, FBLEPROF_CALLER);

@@ -15,27 +15,21 @@ using Try = int(Word);
 
 const void* object_of(Word word) { return reinterpret_cast<const void*>(word); }
 
-[[gnu::noinline]] Word wait_for(Next& call, std::uint64_t caller, WaitKind kind, Word object,
-                                Word a, Word b, Word c, Word d) {
-  auto* function = call.as<OfWords>();
-  if (function == nullptr) return missing();
-  const Waiting waiting(call, caller, kind, object_of(object));
-  return function(a, b, c, d, 0, 0);
-}
-
-void let_go_if_wanted(std::uint64_t caller, Word object) {
-  if (is_wanted(object_of(object))) let_go(caller, object_of(object));
+// Not inlined: the way of a free lock stays short.
+[[gnu::noinline]] Word wait_aside(Next& call, std::uint64_t caller, WaitKind kind, Word object,
+                                  Word a, Word b, Word c, Word d) {
+  return wait_for(call, caller, kind, object_of(object), a, b, c, d);
 }
 
 }  // namespace
 
-#define FBLEPROF_LOCK(name, try_name, busy)                                                 \
-  FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                 \
-    if (auto* attempt = next::try_name.as_found<Try>()) {                                   \
-      const int result = attempt(lock);                                                     \
-      if (result != (busy)) return result;                                                  \
-    }                                                                                       \
-    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
+#define FBLEPROF_LOCK(name, try_name, busy)                                                   \
+  FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                   \
+    if (auto* attempt = next::try_name.as_found<Try>()) {                                     \
+      const int result = attempt(lock);                                                       \
+      if (result != (busy)) return result;                                                    \
+    }                                                                                         \
+    return wait_aside(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
   }
 
 FBLEPROF_LOCK(pthread_mutex_lock, pthread_mutex_trylock, EBUSY)
@@ -46,9 +40,9 @@ FBLEPROF_LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
 FBLEPROF_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
 
 // These refuse a wrong clock or time even if the lock is free, so a try would answer otherwise.
-#define FBLEPROF_CHECKED_LOCK(name)                                                         \
-  FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                 \
-    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
+#define FBLEPROF_CHECKED_LOCK(name)                                                           \
+  FBLEPROF_WRAPPER(Word, name, Word lock, Word b, Word c) {                                   \
+    return wait_aside(next::name, FBLEPROF_CALLER, WaitKind::kForOther, lock, lock, b, c, 0); \
   }
 FBLEPROF_CHECKED_LOCK(pthread_mutex_clocklock)
 FBLEPROF_CHECKED_LOCK(pthread_rwlock_timedrdlock)
@@ -59,7 +53,7 @@ FBLEPROF_CHECKED_LOCK(pthread_rwlock_clockwrlock)
 // A thread reports before it releases an object that others want.
 #define FBLEPROF_LET_GO(name)                                  \
   FBLEPROF_WRAPPER(Word, name, Word object) {                  \
-    let_go_if_wanted(FBLEPROF_CALLER, object);                 \
+    let_go_if_wanted(FBLEPROF_CALLER, object_of(object));      \
     auto* function = next::name.as<Word(Word)>();              \
     return function != nullptr ? function(object) : missing(); \
   }
@@ -73,21 +67,21 @@ FBLEPROF_LET_GO(cnd_signal)
 FBLEPROF_LET_GO(cnd_broadcast)
 FBLEPROF_LET_GO(sem_post)
 
-#define FBLEPROF_SEMAPHORE(name)                                                                  \
-  FBLEPROF_WRAPPER(Word, name, Word semaphore, Word b, Word c) {                                  \
-    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, semaphore, semaphore, b, c, \
-                    0);                                                                           \
+#define FBLEPROF_SEMAPHORE(name)                                                                 \
+  FBLEPROF_WRAPPER(Word, name, Word semaphore, Word b, Word c) {                                 \
+    return wait_aside(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, semaphore, semaphore, b, \
+                      c, 0);                                                                     \
   }
 FBLEPROF_SEMAPHORE(sem_wait)
 FBLEPROF_SEMAPHORE(sem_timedwait)
 FBLEPROF_SEMAPHORE(sem_clockwait)
 
 // Waiting for a condition releases its lock.
-#define FBLEPROF_CONDITION(name)                                                                  \
-  FBLEPROF_WRAPPER(Word, name, Word condition, Word lock, Word c, Word d) {                       \
-    let_go_if_wanted(FBLEPROF_CALLER, lock);                                                      \
-    return wait_for(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, condition, condition, lock, \
-                    c, d);                                                                        \
+#define FBLEPROF_CONDITION(name)                                                              \
+  FBLEPROF_WRAPPER(Word, name, Word condition, Word lock, Word c, Word d) {                   \
+    let_go_if_wanted(FBLEPROF_CALLER, object_of(lock));                                       \
+    return wait_aside(next::name, FBLEPROF_CALLER, WaitKind::kForPeers, condition, condition, \
+                      lock, c, d);                                                            \
   }
 FBLEPROF_CONDITION(pthread_cond_wait)
 FBLEPROF_CONDITION(pthread_cond_timedwait)
@@ -97,7 +91,7 @@ FBLEPROF_CONDITION(cnd_timedwait)
 
 // Each thread may be the last one that the others wait for.
 FBLEPROF_WRAPPER(Word, pthread_barrier_wait, Word barrier) {
-  let_go_if_wanted(FBLEPROF_CALLER, barrier);
-  return wait_for(next::pthread_barrier_wait, FBLEPROF_CALLER, WaitKind::kForPeers, barrier,
-                  barrier, 0, 0, 0);
+  let_go_if_wanted(FBLEPROF_CALLER, object_of(barrier));
+  return wait_aside(next::pthread_barrier_wait, FBLEPROF_CALLER, WaitKind::kForPeers, barrier,
+                    barrier, 0, 0, 0);
 }

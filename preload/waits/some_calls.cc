@@ -37,7 +37,7 @@ const void* awaited_futex(std::uint64_t caller, Word futex, Word operation) {
     case FUTEX_WAKE_BITSET:
     case FUTEX_WAKE_OP:
     case FUTEX_UNLOCK_PI:
-      if (is_wanted(object)) let_go(caller, object);
+      let_go_if_wanted(caller, object);
       return nullptr;
     default:
       return nullptr;

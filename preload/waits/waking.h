@@ -22,4 +22,18 @@ inline bool is_wanted(const void* object) {
   errno = saved_errno;
 }
 
+inline void let_go_if_wanted(std::uint64_t caller, const void* object) {
+  if (is_wanted(object)) let_go(caller, object);
+}
+
+// Passes on a call that waits for an object; null: it is not known which.
+[[gnu::always_inline]] inline Word wait_for(Next& callee, std::uint64_t caller, WaitKind kind,
+                                            const void* object, Word a, Word b = 0, Word c = 0,
+                                            Word d = 0, Word e = 0, Word f = 0) {
+  auto* function = callee.as<OfWords>();
+  if (function == nullptr) return missing();
+  const Waiting waiting(callee, caller, kind, object);
+  return function(a, b, c, d, e, f);
+}
+
 }  // namespace fbleprof::preload

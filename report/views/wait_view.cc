@@ -167,22 +167,45 @@ Table totals(const Request& request) {
   return table;
 }
 
+// What all tables of calls begin with.
+std::vector<Column> call_columns(Kind caller) {
+  return {{"call", "", Kind::kName},         {"caller", "", caller},
+          {"file", "", Kind::kText},         {"line", "", Kind::kNumber},
+          {"total", "waited", Kind::kCount}, {"waits", "waits", Kind::kCount},
+          {"mean", "mean", Kind::kCount},    {"longest", "longest", Kind::kCount}};
+}
+
+std::vector<Cell> call_cells(const Request& request, const Row& row) {
+  const Key& key = row.key;
+  const auto& sites = request.profile().sites();
+  return {name_cell(key.call),
+          key.caller ? name_cell(key.caller) : text_cell(""),
+          text_cell(key.site ? request.profile().text(sites.file[key.site.index()]) : ""),
+          number_cell(key.site ? sites.line[key.site.index()] : 0),
+          time_cell(request, row.total),
+          number_cell(row.waits),
+          time_cell(request, row.waits != 0 ? row.total / row.waits : 0),
+          time_cell(request, row.longest)};
+}
+
+// "caller → call", and what follows it.
+Cell path_cell(const Key& key, const std::string& behind) {
+  Pieces pieces;
+  if (key.caller) pieces = {{{}, key.caller}, {" → ", {}}};
+  pieces.push_back({{}, key.call});
+  if (!behind.empty()) pieces.push_back({behind, {}});
+  return name_cell(std::move(pieces), {});
+}
+
 Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>& named) {
   const Profile& profile = request.profile();
   Table table;
   table.key = by_place ? "places" : "rows";
   table.title = by_place ? "By the place of the call" : "By call";
-  table.columns = {{"call", "", Kind::kName},
-                   {"caller", "", by_place ? Kind::kName : Kind::kText},
-                   {"file", "", Kind::kText},
-                   {"line", "", Kind::kNumber},
-                   {"total", "waited", Kind::kCount},
-                   {"waits", "waits", Kind::kCount},
-                   {"mean", "mean", Kind::kCount},
-                   {"longest", "longest", Kind::kCount},
-                   {"idle", "", Kind::kFlag},
-                   {"", by_place ? "caller → call" : "call", Kind::kName},
-                   {"", by_place ? "place" : "", Kind::kText}};
+  table.columns = call_columns(by_place ? Kind::kName : Kind::kText);
+  table.columns.insert(table.columns.end(), {{"idle", "", Kind::kFlag},
+                                             {"", by_place ? "caller → call" : "call", Kind::kName},
+                                             {"", by_place ? "place" : "", Kind::kText}});
   const std::vector<Row> rows = rows_of(profile, by_place ? By::kPlace : By::kCall);
   const std::size_t shown = rows_to_show(request.look, rows.size(), table.notes);
   for (const Row& row : top_rows(rows, shown, [](const Row&a, const Row&b) {
@@ -192,17 +215,11 @@ Table waits_table(const Request& request, bool by_place, std::vector<FunctionId>
     const std::string idle = key.is_idle ? "  [idle]" : "";
     named.push_back(key.call);
     if (key.caller) named.push_back(key.caller);
-    const bool has_place = by_place && key.site;
-    table.add({name_cell(key.call), key.caller ? name_cell(key.caller) : text_cell(""),
-               text_cell(has_place ? profile.text(profile.sites().file[key.site.index()]) : ""),
-               number_cell(has_place ? profile.sites().line[key.site.index()] : 0),
-               time_cell(request, row.total), number_cell(row.waits),
-               time_cell(request, row.waits != 0 ? row.total / row.waits : 0),
-               time_cell(request, row.longest), flag_cell(key.is_idle),
-               key.caller
-                   ? name_cell({{{}, key.caller}, {" → ", {}}, {{}, key.call}, {idle, {}}}, {})
-                   : name_cell({{{}, key.call}, {idle, {}}}, {}),
-               text_cell(place_of(profile, has_place ? key.site : SiteId()))});
+    std::vector<Cell> cells = call_cells(request, row);
+    cells.push_back(flag_cell(key.is_idle));
+    cells.push_back(path_cell(key, idle));
+    cells.push_back(text_cell(place_of(profile, key.site)));
+    table.add(std::move(cells));
   }
   return table;
 }
@@ -226,20 +243,14 @@ Table pairs(const Request& request, By by, std::vector<FunctionId>& named) {
   table.key = by_holder ? "contention" : "wakeups";
   table.title = by_holder ? "Locks: who waited, and who held the lock"
                           : "Conditions, semaphores, futexes, pipes: who waited, and who woke it";
-  table.columns = {{"call", "", Kind::kName},
-                   {"caller", "", Kind::kName},
-                   {"file", "", Kind::kText},
-                   {"line", "", Kind::kNumber},
-                   {"total", "waited", Kind::kCount},
-                   {"waits", "waits", Kind::kCount},
-                   {"mean", "mean", Kind::kCount},
-                   {"longest", "longest", Kind::kCount},
-                   {"", "lengths", Kind::kText},
-                   {"", "caller → call", Kind::kName},
-                   by_holder ? Column{"holder", "held by", Kind::kText}
-                             : Column{"waker", "woken by", Kind::kText},
-                   {"", "place", Kind::kText}};
-  for (const Metric* metric : wait_classes(profile)) {
+  table.columns = call_columns(Kind::kName);
+  table.columns.insert(table.columns.end(), {{"", "lengths", Kind::kText},
+                                             {"", "caller → call", Kind::kName},
+                                             by_holder ? Column{"holder", "held by", Kind::kText}
+                                                       : Column{"waker", "woken by", Kind::kText},
+                                             {"", "place", Kind::kText}});
+  const std::vector<const Metric*> classes = wait_classes(profile);
+  for (const Metric* metric : classes) {
     std::string key = metric->name;
     std::replace(key.begin(), key.end(), '-', '_');
     table.columns.push_back({std::move(key), "", Kind::kCount});
@@ -251,21 +262,12 @@ Table pairs(const Request& request, By by, std::vector<FunctionId>& named) {
     const Key& key = row.key;
     named.push_back(key.call);
     if (key.caller) named.push_back(key.caller);
-    std::vector<Cell> cells = {
-        name_cell(key.call),
-        key.caller ? name_cell(key.caller) : text_cell(""),
-        text_cell(key.site ? profile.text(profile.sites().file[key.site.index()]) : ""),
-        number_cell(key.site ? profile.sites().line[key.site.index()] : 0),
-        time_cell(request, row.total),
-        number_cell(row.waits),
-        time_cell(request, row.waits != 0 ? row.total / row.waits : 0),
-        time_cell(request, row.longest),
-        text_cell(bars(row)),
-        key.caller ? name_cell({{{}, key.caller}, {" → ", {}}, {{}, key.call}}, {})
-                   : name_cell({{{}, key.call}}, {}),
-        text_cell(key.other),
-        text_cell(place_of(profile, key.site))};
-    for (std::size_t i = 0; i < wait_classes(profile).size(); ++i) {
+    std::vector<Cell> cells = call_cells(request, row);
+    cells.push_back(text_cell(bars(row)));
+    cells.push_back(path_cell(key, ""));
+    cells.push_back(text_cell(key.other));
+    cells.push_back(text_cell(place_of(profile, key.site)));
+    for (std::size_t i = 0; i < classes.size(); ++i) {
       cells.push_back(number_cell(row.classes[i]));
     }
     table.add(std::move(cells));

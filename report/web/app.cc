@@ -52,11 +52,7 @@ std::pair<std::string, std::string> cut_at_slash(const std::string& path) {
 // The page that holds the button that posted `query`: PAGE or PAGE/VALUE.
 Query page_of_button(const Query& query, const std::string& path) {
   const auto [page, value] = cut_at_slash(path);
-  Query to = query.to_page(page.empty() ? "overview" : page, value);
-  to.sort = query.sort;
-  to.pivot = query.pivot;
-  to.inverted = query.inverted;
-  return to;
+  return query.to_button(page.empty() ? "overview" : page, value);
 }
 
 // POST /mark redirects to the page for comparing with the mark; POST /mark/PAGE[/VALUE] to the page

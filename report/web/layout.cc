@@ -203,11 +203,8 @@ std::string lists(const Page& page) {
 std::string post_address(const Page& page, std::string to, const std::string& action) {
   std::string from = page.query.page;
   if (!page.query.value.empty()) from += "/" + page.query.value;
-  Query post = page.query.to_page(std::move(to), action.empty() ? from : action + "/" + from);
-  post.sort = page.query.sort;
-  post.pivot = page.query.pivot;
-  post.inverted = page.query.inverted;
-  return page.href(post);
+  return page.href(
+      page.query.to_button(std::move(to), action.empty() ? from : action + "/" + from));
 }
 
 // From then on the page shows only what is added.

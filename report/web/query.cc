@@ -59,6 +59,14 @@ Query Query::to_page(std::string page, std::string value) const {
   return other;
 }
 
+Query Query::to_button(std::string page, std::string value) const {
+  Query other = to_page(std::move(page), std::move(value));
+  other.sort = sort;
+  other.pivot = pivot;
+  other.inverted = inverted;
+  return other;
+}
+
 Query Query::with(Listed entry) const {
   Query other = *this;
   other.json = false;

@@ -48,6 +48,8 @@ struct Query {
 
   // The same state for another page: keeps lists, metric, base, thread, window.
   Query to_page(std::string page, std::string value = {}) const;
+  // The same for a button that leads back to a page: also keeps how it is shown.
+  Query to_button(std::string page, std::string value) const;
   Query with(Listed entry) const;
   Query without(std::size_t entry) const;
 };

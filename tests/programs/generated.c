@@ -5,20 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "block.h"
-
-typedef void (*Callee)(long);
-typedef void (*Generated)(Callee, long);
-
-BLOCK void callee(long units) {
-  work(units);
-  KEEP;
-}
-
-BLOCK void caller(Generated code, long units) {
-  code(callee, units);
-  KEEP;
-}
+#include "generated.h"
 
 int main(int argc, char** argv) {
   // push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi; call rax; pop rbp; ret

@@ -11,10 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "block.h"
-
-typedef void (*Callee)(long);
-typedef void (*Generated)(Callee, long);
+#include "generated.h"
 
 // The interface, as GDB's manual describes it.
 struct jit_code_entry {
@@ -78,16 +75,6 @@ static void add_to_map(const void* code, size_t bytes, const char* name) {
   const int length = snprintf(line, sizeof line, "%lx %zx %s\n", (unsigned long)code, bytes, name);
   if (fd < 0 || write(fd, line, (size_t)length) != length) exit(1);
   close(fd);
-}
-
-BLOCK void callee(long units) {
-  work(units);
-  KEEP;
-}
-
-BLOCK void caller(Generated code, long units) {
-  code(callee, units);
-  KEEP;
 }
 
 int main(int argc, char** argv) {

@@ -124,26 +124,9 @@ static void context(int k) {
   measured[kCpu][k] += now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
 }
 
-#define CONTEXT(k)                     \
-  KEEP static void context_##k(void) { \
-    context(k);                        \
-    END;                               \
-  }
-CONTEXT(0)
-CONTEXT(1)
-CONTEXT(2)
-CONTEXT(3)
-CONTEXT(4)
-CONTEXT(5)
-CONTEXT(6)
-CONTEXT(7)
-CONTEXT(8)
-CONTEXT(9)
+#include "contexts.h"
 
 int main(void) {
-  static void (*const kAll[kContexts])(void) = {context_0, context_1, context_2, context_3,
-                                                context_4, context_5, context_6, context_7,
-                                                context_8, context_9};
   struct epoll_event wanted = {.events = EPOLLIN};
   pthread_t other;
   if (pipe(ask) != 0 || pipe(answer) != 0) return 1;
@@ -153,7 +136,7 @@ int main(void) {
   pthread_create(&other, NULL, answers, NULL);
   in_cpu(2 * kShareNs);  // faults of the start belong to no context below
   for (int round = 0; round < kRounds; ++round) {
-    for (int k = 0; k < kContexts; ++k) kAll[k]();
+    for (int k = 0; k < kContexts; ++k) kAllContexts[k]();
   }
   close(ask[1]);
   pthread_join(other, NULL);

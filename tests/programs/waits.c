@@ -165,24 +165,7 @@ static void context(int k) {
   compute(ns);
 }
 
-// Frames of one size, so that all contexts make their calls at the same place on the stack.
-#define CONTEXT(k)                     \
-  KEEP static void context_##k(void) { \
-    context(k);                        \
-    __asm__ volatile("");              \
-  }
-CONTEXT(0)
-CONTEXT(1)
-CONTEXT(2)
-CONTEXT(3)
-CONTEXT(4)
-CONTEXT(5)
-CONTEXT(6)
-CONTEXT(7)
-CONTEXT(8)
-CONTEXT(9)
-static void (*const kContexts[10])(void) = {context_0, context_1, context_2, context_3, context_4,
-                                            context_5, context_6, context_7, context_8, context_9};
+#include "contexts.h"
 
 static int split(void) {
   pthread_t other;
@@ -192,7 +175,7 @@ static int split(void) {
   if (file < 0 || pipe(ask) != 0 || pipe(answer) != 0) return 1;
   pthread_create(&other, NULL, answers, NULL);
   for (int round = 0; round < 2; ++round) {
-    for (int k = 0; k < 10; ++k) kContexts[k]();
+    for (int k = 0; k < 10; ++k) kAllContexts[k]();
   }
   close(ask[1]);
   pthread_join(other, NULL);

@@ -1,5 +1,6 @@
 #include "tests/support/profile_builder.h"
 
+#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -114,6 +115,21 @@ FunctionId function_called(const Profile& profile, std::string_view name) {
     if (display_name(profile, f) == name) return f;
   }
   return {};
+}
+
+std::string random_paths(unsigned seed, int steps, std::size_t longest, unsigned functions) {
+  std::mt19937 random(seed);
+  std::string text = "main -> 1\n";
+  std::string path = "main";
+  for (int i = 0; i < steps; ++i) {
+    if (random() % 3 == 0 || path.size() > longest) path = "main";
+    path += std::string(" ") + static_cast<char>('a' + random() % functions);
+    text += path + " = " + std::to_string(random() % 100) + "\n";
+    text += path + " -> " + std::to_string(random() % 9) + "\n";
+    if (random() % 4 == 0)
+      text += path + " ~> " + path + " : " + std::to_string(random() % 5) + "\n";
+  }
+  return text;
 }
 
 }  // namespace fbleprof::test

@@ -1,6 +1,7 @@
 // Profiles in memory from a few lines of text, for tests of transforms, analyses and views.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,10 @@ namespace fbleprof::test {
 //     thread NAME      what follows belongs to another thread's tree
 // Functions are blocks of these names.
 profile::Profile profile_of(std::string_view text);
+
+// The same lines for paths of a few functions below main, which are called a, b, c ..., with back
+// edges among them: always the same for a seed. `longest`: of a path's text.
+std::string random_paths(unsigned seed, int steps, std::size_t longest, unsigned functions);
 
 // The whole forest in preorder, a line a node: "..c cpu=5 calls=3", dots for the depth, and a line
 // an edge that is no tree edge: "a b ~> a : 2".

@@ -15,18 +15,7 @@ namespace {
 
 // Paths of a few functions, with back and tail edges among them.
 profile::Profile random_profile(unsigned seed) {
-  std::mt19937 random(seed);
-  std::string text = "main -> 1\n";
-  std::string path = "main";
-  for (int i = 0; i < 200; ++i) {
-    if (random() % 3 == 0 || path.size() > 16) path = "main";
-    path += std::string(" ") + static_cast<char>('a' + random() % 6);
-    text += path + " = " + std::to_string(random() % 100) + "\n";
-    text += path + " -> " + std::to_string(random() % 9) + "\n";
-    if (random() % 4 == 0)
-      text += path + " ~> " + path + " : " + std::to_string(random() % 5) + "\n";
-  }
-  return merge(test::profile_of(text));
+  return merge(test::profile_of(test::random_paths(seed, 200, 16, 6)));
 }
 
 TEST(Subset, EqualsTheRebuiltProfile) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <string>
 #include <tuple>
 
@@ -20,18 +19,7 @@ using namespace profile;
 
 // Paths of a few functions, with back edges among them.
 Profile random_profile(unsigned seed) {
-  std::mt19937 random(seed);
-  std::string text = "main -> 1\n";
-  std::string path = "main";
-  for (int i = 0; i < 300; ++i) {
-    if (random() % 3 == 0 || path.size() > 18) path = "main";
-    path += std::string(" ") + static_cast<char>('a' + random() % 7);
-    text += path + " = " + std::to_string(random() % 100) + "\n";
-    text += path + " -> " + std::to_string(random() % 9) + "\n";
-    if (random() % 4 == 0)
-      text += path + " ~> " + path + " : " + std::to_string(random() % 5) + "\n";
-  }
-  return transform::merge(test::profile_of(text));
+  return transform::merge(test::profile_of(test::random_paths(seed, 300, 18, 7)));
 }
 
 using Pair = std::tuple<FunctionId, FunctionId, bool, std::uint64_t, std::uint64_t, bool, bool>;
