@@ -1,6 +1,7 @@
 #include "analysis/clique_contexts.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/at_once.h"
@@ -11,8 +12,6 @@ namespace fbleprof::analysis {
 using namespace profile;
 
 namespace {
-
-constexpr std::uint32_t kNoRow = 0xffffffffu;
 
 // By node: its chain of cliques, out of those added to `chains`.
 std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques& cliques,
@@ -57,7 +56,7 @@ class ByChain {
   void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
 
   // The ways of a chain are at [begin, end).
-  std::size_t begin(std::size_t chain) const { return first_[chain]; }  // also of the end
+  std::size_t begin(std::size_t chain) const { return first_[chain]; }
   std::size_t end(std::size_t chain) const { return first_[chain + 1]; }
   std::size_t count() const { return ways_.size(); }
   std::uint32_t at(std::size_t i) const { return ways_[i]; }
@@ -66,19 +65,24 @@ class ByChain {
   std::vector<std::uint32_t> first_, next_, ways_;
 };
 
+// No two calls are equal, so that the order is always the same.
 bool costs_more(const CliqueCall& a, const CliqueCall& b) {
-  return a.cost != b.cost ? a.cost > b.cost : a.calls > b.calls;
+  return std::tie(b.cost, b.calls, a.chain, a.caller, a.callee, a.is_tail) <
+         std::tie(a.cost, a.calls, b.chain, b.caller, b.callee, b.is_tail);
 }
 
-// The most expensive of the calls that are added, without keeping all. Calls of equal rank keep
-// their order.
+// The most expensive of the calls that are added, without keeping all.
 class Top {
  public:
   explicit Top(std::size_t most) : most_(most) {}
 
+  // Whether a call of that rank may be among them.
+  bool can_hold(std::uint64_t cost, std::uint64_t calls) const {
+    if (!is_full_ || most_ == 0) return most_ != 0;
+    const CliqueCall& last = calls_.back();
+    return cost != last.cost ? cost > last.cost : calls >= last.calls;
+  }
   void add(const CliqueCall& call) {
-    ++count_;
-    if (is_full_ && !costs_more(call, calls_.back())) return;
     added_.push_back(call);
     if (added_.size() >= std::max(most_, kBatch)) settle();
   }
@@ -93,6 +97,8 @@ class Top {
     settle();
     return std::move(calls_);
   }
+  // Counts calls, added or not.
+  void count(std::size_t calls) { count_ += calls; }
   std::size_t count() const { return count_; }
 
  private:
@@ -101,7 +107,7 @@ class Top {
   void settle() {
     calls_.insert(calls_.end(), added_.begin(), added_.end());
     added_.clear();
-    std::stable_sort(calls_.begin(), calls_.end(), costs_more);
+    std::sort(calls_.begin(), calls_.end(), costs_more);
     is_full_ = calls_.size() >= most_;
     if (is_full_) calls_.resize(most_);
   }
@@ -150,47 +156,64 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
     return way < nodes_count ? pairs.of_node(way) : pairs.of_edges()[others[way - nodes_count]];
   };
 
-  struct Slot {
-    std::uint32_t chain = kNoClique, row = kNoRow;
+  struct Sum {
+    std::uint32_t chain = kNoClique;
+    std::uint64_t calls = 0, cost = 0;
   };
-  // The calls of the chains [begin, end).
-  const auto calls_of = [&](std::uint32_t begin, std::uint32_t end, Top& top) {
-    std::vector<Slot> calls(pairs.count()), tails(pairs.count());
-    std::vector<CliqueCall> rows;  // of one chain
-    for (std::uint32_t c = begin; c < end; ++c) {
-      rows.clear();
-      const auto row_of = [&](std::uint32_t pair, bool is_tail) -> CliqueCall& {
-        Slot& slot = (is_tail ? tails : calls)[pair];
-        if (slot.chain != c) {
-          slot = {c, static_cast<std::uint32_t>(rows.size())};
-          const FunctionId caller = pairs.caller(pair), callee = pairs.callee(pair);
-          const bool is_inside = cliques.of[caller.index()] == cliques.of[callee.index()];
-          rows.push_back({c, caller, callee, is_tail, is_inside});
+  struct Met {
+    std::uint32_t pair;
+    bool is_tail;
+  };
+  // The calls of the pairs [first, end). Pairs have nothing in common, and a clique of most
+  // functions has most ways in one chain.
+  const auto calls_of = [&](std::uint32_t first, std::uint32_t end, Top& top) {
+    std::vector<Sum> calls(end - first), tails(end - first);
+    std::vector<Met> met;  // in one chain
+    const auto chains = static_cast<std::uint32_t>(result.chains.size());
+    for (std::uint32_t c = 0; c < chains; ++c) {
+      met.clear();
+      const auto known_sum = [&](std::uint32_t pair, bool is_tail) -> Sum& {
+        return (is_tail ? tails : calls)[pair - first];
+      };
+      const auto sum_of = [&](std::uint32_t pair, bool is_tail) -> Sum& {
+        Sum& sum = known_sum(pair, is_tail);
+        if (sum.chain != c) {
+          sum = {c, 0, 0};
+          met.push_back({pair, is_tail});
         }
-        return rows[slot.row];
+        return sum;
       };
       for (std::size_t i = ways.begin(c); i < ways.end(c); ++i) {
-        if (i + kFetchAhead < ways.count()) __builtin_prefetch(&calls[pair_of(i + kFetchAhead)], 1);
+        if (i + kFetchAhead < ways.count()) {
+          const std::uint32_t next = pair_of(i + kFetchAhead);
+          if (next >= first && next < end) __builtin_prefetch(&calls[next - first], 1);
+        }
+        const std::uint32_t pair = pair_of(i);
+        if (pair < first || pair >= end) continue;
         const std::uint32_t way = ways.at(i);
         if (way >= nodes_count) {
           const std::uint32_t e = others[way - nodes_count];
-          row_of(pairs.of_edges()[e], edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
+          sum_of(pair, edges.kind[e] == EdgeKind::kTail).calls += edges.calls[e];
           continue;
         }
-        CliqueCall& row = row_of(pairs.of_node(way), false);
-        if (const EdgeId edge = entered.of_node[way]) row.calls += edges.calls[edge.index()];
-        if (chain[way] != c) row.cost += cost[way];
+        Sum& sum = sum_of(pair, false);
+        if (const EdgeId edge = entered.of_node[way]) sum.calls += edges.calls[edge.index()];
+        if (chain[way] != c) sum.cost += cost[way];
       }
-      for (const CliqueCall& row : rows) top.add(row);
+      for (const Met& one : met) {
+        const Sum& sum = known_sum(one.pair, one.is_tail);
+        if (!top.can_hold(sum.cost, sum.calls)) continue;
+        const FunctionId caller = pairs.caller(one.pair), callee = pairs.callee(one.pair);
+        const bool is_inside = cliques.of[caller.index()] == cliques.of[callee.index()];
+        top.add({c, caller, callee, one.is_tail, is_inside, sum.calls, sum.cost});
+      }
+      top.count(met.size());
     }
   };
-  // Chains have nothing in common.
-  const auto all = static_cast<std::uint32_t>(result.chains.size());
-  std::uint32_t middle = 0;
-  while (middle < all && ways.begin(middle) < ways.count() / 2) ++middle;
+  const auto all = static_cast<std::uint32_t>(pairs.count());
   Top first(most), second(most);
   at_once(nodes.count(),
-          {[&] { calls_of(middle, all, second); }, [&] { calls_of(0, middle, first); }});
+          {[&] { calls_of(all / 2, all, second); }, [&] { calls_of(0, all / 2, first); }});
   first.add(std::move(second));
   result.count = first.count();
   result.calls = first.take();

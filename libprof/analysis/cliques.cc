@@ -13,14 +13,23 @@ using namespace profile;
 
 namespace {
 
-// Each caller -> callee once. The root calls nobody.
+// Whether a function stands for frames that are missing, so that what is above it did not call what
+// is below it.
+bool is_gap(FunctionKind kind) {
+  return kind == FunctionKind::kTruncated || kind == FunctionKind::kUnwound ||
+         kind == FunctionKind::kOverflow || kind == FunctionKind::kDeeper;
+}
+
+// Each caller -> callee once. The root calls nobody, nor do gaps.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& profile,
                                                                 const PairIndex& pairs) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
+  const auto& kinds = profile.functions().kind;
   std::vector<std::uint8_t> is_call(pairs.count());
   const auto mark = [&](NodeId from, NodeId to, std::uint32_t pair) {
-    if (nodes.parent[from.index()] && nodes.parent[to.index()]) is_call[pair] = 1;
+    const bool is_of_gap = is_gap(kinds[nodes.function[from.index()].index()]);
+    if (nodes.parent[from.index()] && nodes.parent[to.index()] && !is_of_gap) is_call[pair] = 1;
   };
   for (std::size_t n = 0; n < nodes.count(); ++n) {
     if (nodes.parent[n]) mark(nodes.parent[n], NodeId(n), pairs.of_node(n));
@@ -90,6 +99,7 @@ class Finder {
   // Writes other fields of members and cliques than count_calls().
   void charge() {
     std::vector<std::uint32_t> depth(nodes_.count()), deepest(result_.cliques.size());
+    std::vector<std::uint32_t> entered_until(result_.cliques.size());
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       const std::uint32_t own = clique_at(n);
       if (own == kNoClique) continue;
@@ -101,7 +111,15 @@ class Finder {
         depth[n] = depth[parent] + 1;
       } else {
         depth[n] = 1;
-        member.entry_cost += cost_[n];
+        if (n < entered_until[own]) {
+          // Entered again below a gap: the call above it has this cost, which counts once.
+          std::size_t above = parent;
+          while (clique_at(above) != own) above = nodes_.parent[above].index();
+          member_at(above).children -= cost_[n];
+        } else {
+          entered_until[own] = nodes_.subtree_end[n];
+          member.entry_cost += cost_[n];
+        }
         if (outer != kNoClique) member_at(parent).children += cost_[n];
       }
       deepest[own] = std::max(deepest[own], depth[n]);

@@ -71,6 +71,22 @@ TEST(Cliques, CostOfACliqueIsThatOfItsEntry) {
   EXPECT_EQ(sum, clique.cost);
 }
 
+TEST(Cliques, MissingFramesAreNoRecursion) {
+  const auto profile = profile_of(
+      "main f = 1\nmain f [truncated] = 2\nmain f [truncated] g = 4\nmain f [truncated] g f = 8\n"
+      "main f [truncated] g f [truncated] g = 16\n");
+  const Cliques cliques = find_cliques({profile, *profile.find_metric("cpu")});
+  for (const char* function : {"f", "g", "[truncated]"}) {
+    const Clique& clique = clique_of(profile, cliques, function);
+    ASSERT_EQ(clique.members.size(), 1u) << function;
+    EXPECT_EQ(clique.recursion, Recursion::kNone) << function;
+    EXPECT_EQ(clique.members[0].self + clique.members[0].children, clique.cost) << function;
+  }
+  EXPECT_EQ(clique_of(profile, cliques, "f").cost, 31u);
+  EXPECT_EQ(clique_of(profile, cliques, "[truncated]").cost, 30u);
+  EXPECT_EQ(clique_of(profile, cliques, "g").cost, 28u);
+}
+
 TEST(Cliques, DistinguishesChainsFromTreesOfCalls) {
   const auto profile = profile_of(
       "main fac -> 2\nmain fac fac -> 2\nmain fac fac ~> main fac fac : 16\n"
