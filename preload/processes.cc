@@ -13,8 +13,10 @@
 #include "capture/exec.h"
 #include "capture/fork_child.h"
 #include "capture/locked_memory.h"
+#include "capture/next_environment.h"
 #include "capture/threads.h"
 #include "interposed.h"
+#include "signal_safe/peek.h"
 #include "watching.h"
 
 extern char** environ;
@@ -85,32 +87,61 @@ int clone_of_program(int (*function)(void*), void* stack, int flags, void* argum
   return pid;
 }
 
+namespace {
+// Calls exec(environment), with the environment that the next program is to get.
+template <typename Call>
+auto become_program(const char* program, Arguments environment, Call exec) {
+  const capture::NextEnvironment next(program, environment);
+  void* const memory = __builtin_alloca(next.bytes());
+  const Arguments handed_on = next.bytes() != 0 ? next.write(memory) : environment;
+  const capture::Exec around;
+  return exec(handed_on);
+}
+
+// With the program's own environment, which is rarely changed.
+int exec_at_path(const char* path, Arguments argv) {
+  return become_program(path, environ, [&](Arguments envp) {
+    return envp == environ ? original::execv(path, argv) : original::execve(path, argv, envp);
+  });
+}
+int exec_by_name(const char* file, Arguments argv) {
+  return become_program(file, environ, [&](Arguments envp) {
+    return envp == environ ? original::execvp(file, argv) : original::execvpe(file, argv, envp);
+  });
+}
+
+const char* first_argument(Arguments argv) {
+  const char* first = nullptr;
+  return fbleprof::signal_safe::peek(argv, &first, sizeof first) ? first : nullptr;
+}
+}  // namespace
+
 FBLEPROF_INTERPOSE int execve(const char* path, Arguments argv, Arguments envp) noexcept {
-  capture::Exec exec;
-  return original::execve(path, argv, envp);
+  return become_program(
+      path, envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
 }
 FBLEPROF_INTERPOSE int execv(const char* path, Arguments argv) noexcept {
-  capture::Exec exec;
-  return original::execv(path, argv);
+  return exec_at_path(path, argv);
 }
 FBLEPROF_INTERPOSE int execvp(const char* file, Arguments argv) noexcept {
-  capture::Exec exec;
-  return original::execvp(file, argv);
+  return exec_by_name(file, argv);
 }
 FBLEPROF_INTERPOSE int execvpe(const char* file, Arguments argv, Arguments envp) noexcept {
-  capture::Exec exec;
-  return original::execvpe(file, argv, envp);
+  return become_program(
+      file, envp, [&](Arguments handed_on) { return original::execvpe(file, argv, handed_on); });
 }
 FBLEPROF_INTERPOSE int fexecve(int fd, Arguments argv, Arguments envp) noexcept {
-  capture::Exec exec;
-  return original::fexecve(fd, argv, envp);
+  return become_program(first_argument(argv), envp, [&](Arguments handed_on) {
+    return original::fexecve(fd, argv, handed_on);
+  });
 }
 FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Arguments envp,
                                 int flags) noexcept {
-  capture::Exec exec;
-  return original::execveat
-             ? original::execveat(fd, path, argv, envp, flags)
-             : static_cast<int>(original::syscall(SYS_execveat, fd, path, argv, envp, flags));
+  return become_program(first_argument(argv), envp, [&](Arguments handed_on) {
+    return original::execveat ? original::execveat(fd, path, argv, handed_on, flags)
+                              : static_cast<int>(original::syscall(SYS_execveat, fd, path, argv,
+                                                                   handed_on, flags));
+  });
 }
 
 // The three functions with a variable number of arguments.
@@ -127,21 +158,19 @@ FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Argume
 FBLEPROF_INTERPOSE int execl(const char* path, const char* first, ...) noexcept {
   FBLEPROF_COLLECT_ARGUMENTS(first);
   va_end(list);
-  capture::Exec exec;
-  return original::execv(path, argv);
+  return exec_at_path(path, argv);
 }
 FBLEPROF_INTERPOSE int execlp(const char* file, const char* first, ...) noexcept {
   FBLEPROF_COLLECT_ARGUMENTS(first);
   va_end(list);
-  capture::Exec exec;
-  return original::execvp(file, argv);
+  return exec_by_name(file, argv);
 }
 FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept {
   FBLEPROF_COLLECT_ARGUMENTS(first);
   char** envp = va_arg(list, char**);
   va_end(list);
-  capture::Exec exec;
-  return original::execve(path, argv, envp);
+  return become_program(
+      path, envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
 }
 
 FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {
@@ -189,10 +218,12 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
     case SYS_fork:
       return forked([=] { return original::syscall(number, a, b, c, d, e, f); });
     case SYS_execve:
-    case SYS_execveat: {
-      capture::Exec exec;
-      return original::syscall(number, a, b, c, d, e, f);
-    }
+      return become_program(reinterpret_cast<const char*>(a), reinterpret_cast<Arguments>(c),
+                            [&](Arguments envp) { return original::syscall(number, a, b, envp); });
+    case SYS_execveat:
+      return become_program(
+          first_argument(reinterpret_cast<Arguments>(c)), reinterpret_cast<Arguments>(d),
+          [&](Arguments envp) { return original::syscall(number, a, b, c, envp, e); });
     default:
       break;
   }

@@ -103,20 +103,50 @@ std::uint64_t scaled(std::uint64_t value, std::uint64_t factor, std::uint64_t di
   return result > kMost ? kMost : static_cast<std::uint64_t>(result);
 }
 
+namespace {
+
+// By its weight, most of what may be many samples is equal on both sides.
+bool is_mostly_equal(const std::vector<std::uint64_t>& base,
+                     const std::vector<std::uint64_t>& now) {
+  constexpr std::uint64_t kMany = 20;
+  std::uint64_t equal = 0, different = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const std::uint64_t larger = std::max(base[i], now[i]);
+    if (larger >= kMany) (base[i] == now[i] ? equal : different) += larger;
+  }
+  return equal > different;
+}
+
+// What counts the samples that the metric's figures are from.
+void find_samples(const Profile& profile, const DiffMetrics& metrics, Noise& noise) {
+  const Metric& metric = metrics.now;
+  if (metric.role == Role::kCpuTime || metric.role == Role::kWallTime ||
+      metric.role == Role::kSamples) {
+    noise.base_samples = metrics.base_samples;
+    noise.now_samples = metrics.samples;
+  } else if (metric.role == Role::kAmount && metric.unit == "count") {
+    noise.is_assumed = true;
+    if (is_mostly_equal(own_values(profile, &metrics.base), own_values(profile, &metric))) return;
+    noise.base_samples = &metrics.base;
+    noise.now_samples = &metric;
+  }
+}
+
+}  // namespace
+
 Noise noise_of(const Profile& profile, const DiffMetrics& metrics) {
   Noise noise;
   noise.base_runs = std::max<std::size_t>(metrics.base_runs.size(), 1);
   noise.now_runs = std::max<std::size_t>(metrics.runs.size(), 1);
-  const Role role = metrics.now.role;
-  if (role != Role::kCpuTime && role != Role::kWallTime && role != Role::kSamples) return noise;
-  if (metrics.samples == nullptr || metrics.base_samples == nullptr) return noise;
+  find_samples(profile, metrics, noise);
+  if (noise.base_samples == nullptr || noise.now_samples == nullptr) return noise;
   const auto quantum = [&](const Metric& metric, const Metric& samples) {
     const std::uint64_t count = total(profile, samples);
     return count == 0 ? 0
                       : static_cast<double>(total(profile, metric)) / static_cast<double>(count);
   };
-  noise.base_quantum = quantum(metrics.base, *metrics.base_samples);
-  noise.now_quantum = quantum(metrics.now, *metrics.samples);
+  noise.base_quantum = quantum(metrics.base, *noise.base_samples);
+  noise.now_quantum = quantum(metrics.now, *noise.now_samples);
   noise.is_sampled = noise.base_quantum != 0 && noise.now_quantum != 0;
   const auto spread = [&](const std::vector<const Metric*>& runs) {
     std::vector<std::uint64_t> totals;
@@ -162,8 +192,8 @@ class Comparison {
     result_.total = {mean_of(base_costs.total(), result_.noise.base_runs),
                      mean_of(now_costs.total(), result_.noise.now_runs)};
     if (result_.noise.is_sampled) {
-      base_samples_.emplace(profile_, *metrics_.base_samples);
-      samples_.emplace(profile_, *metrics_.samples);
+      base_samples_.emplace(profile_, *result_.noise.base_samples);
+      samples_.emplace(profile_, *result_.noise.now_samples);
       result_.total.base_samples = base_samples_->total();
       result_.total.now_samples = samples_->total();
     }
@@ -296,11 +326,11 @@ class Comparison {
     std::vector<Change> changes(now.values.size());
     for (std::size_t i = 0; i < now.values.size(); ++i) {
       changes[i] = {base_value(base.values[i]), now_value(now.values[i])};
-      if (changes[i].size() == 0) continue;
       if (samples_) {
         changes[i].base_samples = base.samples[i];
         changes[i].now_samples = now.samples[i];
       }
+      if (changes[i].size() == 0) continue;
       changes[i].is_noise =
           is_noise(result_.noise, changes[i], values_at(base.runs, i), values_at(now.runs, i));
     }

@@ -18,12 +18,18 @@ namespace fbleprof::analysis {
 // is measured: that of the figure itself, and that of the total. Where there is one run per side, a
 // change that most functions share is attributed to the machine, up to kLoad, if there are enough
 // samples to tell it from chance.
+//
+// Some formats (folded stacks) do not say what their numbers count. Mostly it is samples, so each
+// unit is taken for one, unless most figures are the same in both: samples hardly ever are.
 struct Noise {
   bool is_sampled = false;                   // else figures are exact, and any change is one
+  bool is_assumed = false;                   // the profiles do not say which of these
   double base_quantum = 0, now_quantum = 0;  // the value of one sample
   double base_spread = 0, now_spread = 0;    // of a run's total: standard deviation / total
   double common = 1;                         // how most functions changed; 1: not beyond chance
   std::size_t base_runs = 1, now_runs = 1;
+  // What counts the samples of each side, if it is sampled.
+  const profile::Metric *base_samples = nullptr, *now_samples = nullptr;
 };
 inline constexpr double kLoad = 0.2;
 

@@ -24,4 +24,15 @@ std::vector<NodeId> hot_path(const Costs& costs) {
   return path;
 }
 
+NodeId start_of_interest(const Costs& costs) {
+  constexpr std::size_t kLong = 6, kKept = 2;
+  const std::vector<NodeId> path = hot_path(costs);
+  std::size_t passed = 0;
+  while (passed < path.size() &&
+         costs.inclusive()[path[passed].index()] >= costs.total() - costs.total() / 20) {
+    ++passed;
+  }
+  return passed > kLong ? path[passed - kKept] : NodeId(0);
+}
+
 }  // namespace fbleprof::analysis

@@ -102,7 +102,7 @@ fbleprof_block fbleprof_block_with_key(uint64_t key, const fbleprof_source* sour
     if (made == 0) return 0;
     // A forked child finds the key here.
     format::Function& record = record_of(made);
-    record.seen = key;
+    record.recorder_key = key;
     if (session.code_map.name_key(key, before, made)) return number_of(made);
     if (session.code_map.block_of_key(key) == before) return number_of(made);  // no memory
   }

@@ -43,10 +43,8 @@ void charge_elapsed(ThreadState& thread, std::uint64_t cpu) {
   if (thread.is_left_out) return;
   const std::uint64_t wall = signal_safe::monotonic_ns();
   signal_safe::charge_open_wait(thread, cpu, wall);
-  const std::uint64_t used =
-      thread.in_kernel_ns + (cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0);
-  std::uint64_t passed = thread.in_kernel_ns;
-  if (wall > thread.last_wall_ns) passed += wall - thread.last_wall_ns;
+  const std::uint64_t used = cpu > thread.last_cpu_ns ? cpu - thread.last_cpu_ns : 0;
+  std::uint64_t passed = wall > thread.last_wall_ns ? wall - thread.last_wall_ns : 0;
   if (passed < used) passed = used;
   std::uint64_t* values = thread.tree.values_or_root(signal_safe::context_of_rest(thread));
   values[signal_safe::kWallNs] += passed;
@@ -60,16 +58,16 @@ void charge_from_outside(ThreadState& thread) {
   if (thread.busy || thread.hot == &fbleprof_hot) return;
   const std::uint64_t cpu = clock_ns(cpu_clock_of(thread.tid));
   if (cpu == 0) return;  // it has just ended
+  signal_safe::charge_kernel_time(thread);
   if (thread.waits != nullptr) charge_elapsed(thread, cpu);
   if (cpu <= thread.last_cpu_ns) return;
-  const std::uint64_t rest = cpu - thread.last_cpu_ns + thread.in_kernel_ns;
+  const std::uint64_t rest = cpu - thread.last_cpu_ns;
   std::uint64_t* values = thread.tree.values_or_root(signal_safe::context_of_rest(thread));
   values[signal_safe::kSamples] += 1;
   values[signal_safe::kCpuNs] += rest;
   thread.record->samples += 1;
   thread.record->cpu_ns += rest;
   thread.last_cpu_ns = cpu;
-  thread.in_kernel_ns = 0;
 }
 
 bool is_only_thread() {

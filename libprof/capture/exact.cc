@@ -3,35 +3,21 @@
 #include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "capture/adapters.h"
-#include "capture/hook_copy.h"
 #include "capture/kernel_file.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
 #include "capture/plans.h"
 #include "capture/profile.h"
-#include "capture/text_memory.h"
+#include "capture/slots.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
 
 using arch::kernel_call;
-using arch::kTrampolineBytes;
 using format::Module;
 using signal_safe::session;
 
 namespace {
-
-// Behind the copy of the hook.
-std::uint8_t* slot_of(const Region& region, std::uint64_t index) {
-  return reinterpret_cast<std::uint8_t*>(region.base) + kRegionHeadBytes +
-         (hook_copy_slots() + index) * kTrampolineBytes;
-}
-arch::RewrittenFunction* functions_of(const Region& region) {
-  return reinterpret_cast<arch::RewrittenFunction*>(end_of_slots(region));
-}
-std::uint64_t entry_of(const Region& region, std::uint64_t index) {
-  return reinterpret_cast<std::uint64_t>(slot_of(region, index)) + arch::kTrampolineEntry;
-}
 
 // Whether the processor compares return addresses with its own shadow stack.
 bool has_shadow_stack() {
@@ -83,8 +69,9 @@ bool matches(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
-    if (!work.has_text(each.function, 1) || each.code_bytes > plan::kMostCode ||
-        each.fixup_count > plan::kMostFixups) {
+    if (!work.has_text(each.function, 1) ||
+        (each.jumps_from != 0 && !work.has_text(each.jumps_from, 1)) ||
+        each.code_bytes > plan::kMostCode || each.fixup_count > plan::kMostFixups) {
       return false;
     }
     if (each.window == 0) continue;
@@ -105,15 +92,33 @@ bool matches(const Work& work) {
   return true;
 }
 
+bool leaves_out(plan::Address function) { return session.code_map.left_out().contains(function); }
+
+// Why a function that has a trampoline is left alone here; kNone: it is not.
+plan::Reason reason_to_leave(const Work& work, const plan::Trampoline& trampoline) {
+  if (leaves_out(work.address(trampoline.function))) return plan::Reason::kLeftOut;
+  if (trampoline.pushes_return && work.no_pushes) return plan::Reason::kShadowStack;
+  return plan::Reason::kNone;
+}
+
+// Whether code is made to lead to the trampoline.
+bool is_used(const Work& work, const plan::Trampoline& trampoline) {
+  const bool is_of_left_out =
+      trampoline.jumps_from != 0 && leaves_out(work.address(trampoline.jumps_from));
+  return !is_of_left_out && reason_to_leave(work, trampoline) == plan::Reason::kNone;
+}
+
 // Writes one trampoline. False: an address is out of reach.
 bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   const plan::Trampoline& from = work.plan.trampolines()[index];
   std::uint8_t* slot = slot_of(region, index);
   arch::RewrittenFunction* function = functions_of(region) + index;
-  *function = {work.address(from.function), 0};
+  const bool is_for_tail_calls = from.jumps_from != 0;
+  *function = {work.address(from.function), 0,
+               is_for_tail_calls ? work.address(from.jumps_from) : 0};
   __builtin_memcpy(slot, &function, sizeof function);
-  arch::write_call(slot + arch::kTrampolineEntry,
-                   reinterpret_cast<std::uint64_t>(hook_copy_in(region)));
+  const char* hook = is_for_tail_calls ? tail_hook_copy_in(region) : hook_copy_in(region);
+  arch::write_call(slot + arch::kTrampolineEntry, reinterpret_cast<std::uint64_t>(hook));
   std::uint8_t* code = slot + arch::kTrampolineCode;
   __builtin_memcpy(code, from.code, from.code_bytes);
   for (int i = 0; i < from.fixup_count; ++i) {
@@ -124,9 +129,15 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
       case plan::FixupKind::kAddress:
         to = work.address(fixup.target);
         break;
-      case plan::FixupKind::kTrampoline:
+      case plan::FixupKind::kTrampoline: {
         if (fixup.target >= work.plan.header().trampolines) return false;
-        to = entry_of(region, fixup.target);
+        const plan::Trampoline& other = work.plan.trampolines()[fixup.target];
+        to = is_used(work, other) ? entry_of(region, fixup.target) : work.address(other.function);
+        break;
+      }
+      case plan::FixupKind::kBehindHook:
+        if (fixup.target >= work.plan.header().trampolines) return false;
+        to = reinterpret_cast<std::uint64_t>(slot_of(region, fixup.target)) + arch::kTrampolineCode;
         break;
       case plan::FixupKind::kReturnAddress: {
         const std::uint64_t back = work.address(fixup.target);
@@ -139,15 +150,6 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
     arch::write_distance(at, to, fixup.trailing);
   }
   return true;
-}
-
-bool leaves_out(plan::Address function) { return session.code_map.left_out().contains(function); }
-
-// Why a function that has a trampoline is left alone here; kNone: it is not.
-plan::Reason reason_to_leave(const Work& work, const plan::Trampoline& trampoline) {
-  if (leaves_out(work.address(trampoline.function))) return plan::Reason::kLeftOut;
-  if (trampoline.pushes_return && work.no_pushes) return plan::Reason::kShadowStack;
-  return plan::Reason::kNone;
 }
 
 // Records which functions of a rewritten module are not counted.
@@ -175,7 +177,8 @@ const char* apply(const Work& work) {
       take_region(work.module, RegionUse::kTrampolines, {hook_copy_slots(), header.trampolines},
                   header.trampolines * sizeof(arch::RewrittenFunction));
   if (!region) return "there is no memory near it";
-  write_hook_copy(*region, {fbleprof_exact_hook, fbleprof_exact_hook_missed});
+  write_hook_copy(*region, {fbleprof_exact_hook, fbleprof_exact_hook_missed, fbleprof_tail_hook,
+                            fbleprof_tail_hook_missed});
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     if (!write_slot(work, *region, i)) return "it is too large";
   }
@@ -187,12 +190,12 @@ const char* apply(const Work& work) {
   const plan::Trampoline* trampolines = work.plan.trampolines();
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {
     const plan::Trampoline& each = trampolines[i];
-    if (reason_to_leave(work, each) != plan::Reason::kNone) continue;
-    if (each.window != 0) arch::write_jump(work.bytes(each.window), entry_of(*region, i));
+    if (each.window != 0 && is_used(work, each))
+      arch::write_jump(work.bytes(each.window), entry_of(*region, i));
   }
   const plan::Site* sites = work.plan.sites();
   for (std::uint32_t i = 0; i < header.sites; ++i) {
-    if (leaves_out(work.address(trampolines[sites[i].trampoline].function))) continue;
+    if (!is_used(work, trampolines[sites[i].trampoline])) continue;
     arch::write_distance(work.bytes(sites[i].at) + 1, entry_of(*region, sites[i].trampoline));
   }
   work.protect_text(PROT_READ | PROT_EXEC);

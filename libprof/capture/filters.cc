@@ -25,13 +25,23 @@ constexpr char kSeparator = ';';
 
 static_assert(sizeof(LeftOutBoundary) == sizeof(LeftOut::Boundary));
 
-bool is_table(const LeftOutHeader& header, std::uint64_t size) {
-  return __builtin_memcmp(header.magic, plan::kLeftOutMagic, sizeof header.magic) == 0 &&
-         header.version == plan::kLeftOutVersion &&
-         size == sizeof header + std::uint64_t{header.count} * sizeof(LeftOutBoundary);
+const char* paths_of(const LeftOutHeader& header) {
+  const auto* boundaries = reinterpret_cast<const LeftOutBoundary*>(&header + 1);
+  return reinterpret_cast<const char*>(boundaries + header.count);
 }
 
-// A table's file, which stays mapped for good: code of the module can be met at any time.
+bool is_table(const LeftOutHeader& header, std::uint64_t size) {
+  return __builtin_memcmp(header.magic, plan::kLeftOutMagic, sizeof header.magic) == 0 &&
+         header.version == plan::kLeftOutVersion && header.paths_bytes != 0 &&
+         size == sizeof header + std::uint64_t{header.count} * sizeof(LeftOutBoundary) +
+                     header.paths_bytes &&
+         paths_of(header)[header.paths_bytes - 1] == 0;
+}
+
+void unmap_table(const LeftOutHeader* header, std::uint64_t size) {
+  kernel_call(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(size));
+}
+
 const LeftOutHeader* map_table(const char* path, std::uint64_t* size) {
   const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat status;
@@ -43,8 +53,25 @@ const LeftOutHeader* map_table(const char* path, std::uint64_t* size) {
   if (kernel_failed(at)) return nullptr;
   const auto* header = reinterpret_cast<const LeftOutHeader*>(at);
   if (is_table(*header, *size)) return header;
-  kernel_call(SYS_munmap, at, static_cast<long>(*size));
+  unmap_table(header, *size);
   return nullptr;
+}
+
+// Whether there is a table at the path, and the files with the names are those that it was made of.
+bool is_up_to_date(const char* path) {
+  std::uint64_t size = 0;
+  const LeftOutHeader* header = map_table(path, &size);
+  if (!header) return false;
+  std::uint64_t stamp = 0;
+  const char* const end = paths_of(*header) + header->paths_bytes;
+  for (const char* file = paths_of(*header); file != end; file += __builtin_strlen(file) + 1) {
+    struct stat status;
+    const bool exists = kernel_path_call(SYS_stat, file, reinterpret_cast<long>(&status)) == 0;
+    stamp = plan::add_to_stamp(stamp, exists ? &status : nullptr);
+  }
+  const bool is_same = stamp == header->stamp;
+  unmap_table(header, size);
+  return is_same;
 }
 
 // Whether the newest table for this place says the same: the module was loaded before.
@@ -64,8 +91,9 @@ bool add_table(const Module& module, const char* path) {
       module.begin,     module.end,
       module.load_bias, reinterpret_cast<const LeftOut::Boundary*>(header + 1),
       header->count,    header->first_is_out != 0};
+  // It stays mapped for good: code of the module can be met at any time.
   if (!is_known(table)) return session.code_map.left_out().add(table);
-  kernel_call(SYS_munmap, reinterpret_cast<long>(header), static_cast<long>(size));
+  unmap_table(header, size);
   return true;
 }
 
@@ -92,11 +120,7 @@ void order_missing_tables() {
     path_of(module, orders.modules[order.count]);
     Path& table = orders.tables[order.count];
     table = table_path(module);
-    struct stat status;
-    if (table.empty() ||
-        kernel_path_call(SYS_stat, table.c_str(), reinterpret_cast<long>(&status)) == 0) {
-      return;
-    }
+    if (table.empty() || is_up_to_date(table.c_str())) return;
     order.paths[2 * order.count] = table.c_str();
     order.paths[2 * order.count + 1] = orders.modules[order.count].c_str();
     ++order.count;

@@ -104,7 +104,7 @@ class Inheritance {
     block->column = old.column;
     block->language = copy(old.language);
     block->flags = old.flags;
-    if (old.seen != 0) session.code_map.name_key(old.seen, 0, made);
+    if (old.recorder_key != 0) session.code_map.name_key(old.recorder_key, 0, made);
     session.code_map.name_block(static_cast<std::uint32_t>(old.address), made);
     return true;
   }

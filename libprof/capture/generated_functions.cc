@@ -28,9 +28,9 @@ void for_each_nameless(Visit visit) {
 
 // What a function that was met at this moment could be named by, if it was there before.
 std::uint64_t moment_of(const format::Function& function) {
-  if (function.flags & format::kFunctionSeenInMap) return function.seen;
+  if (function.flags & format::kFunctionMapBytes) return function.map_bytes;
   // Before the program made its map, or at an unknown time.
-  return function.seen != 0 ? 0 : UINT64_MAX;
+  return function.first_met_ns != 0 ? 0 : UINT64_MAX;
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ GeneratedFunctions::GeneratedFunctions() {
   for_each_nameless([&](format::Ref ref, const format::Function& function) {
     Item& item = items_[count_++];
     item.stretch = function.address;
-    item.seen = moment_of(function);
+    item.moment = moment_of(function);
     item.record = ref;
     return count_ < room_;
   });
@@ -64,7 +64,7 @@ void GeneratedFunctions::offer(std::uint64_t begin, std::uint64_t bytes, std::ui
   Item* item = std::lower_bound(items_, items_ + count_, first,
                                 [](const Item& a, std::uint64_t b) { return a.stretch < b; });
   for (; item != items_ + count_ && item->stretch < begin + bytes; ++item) {
-    const bool was_there = moment < item->seen;
+    const bool was_there = moment < item->moment;
     const bool holds = item->stretch >= begin;
     const auto rank = static_cast<std::uint8_t>(1 + was_there + 2 * holds);
     // Of several that were there the last one counts, of several that came later the first one.

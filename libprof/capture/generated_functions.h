@@ -2,7 +2,7 @@
 // offer theirs at the end of the process.
 //
 // A sample of generated code is recorded in a stretch of 16 bytes, together with the moment when
-// its bytes were first met (Function::seen). A source offers ranges of addresses. A range that
+// its bytes were first met (Function::map_bytes). A source offers ranges of addresses. A range that
 // holds the stretch's first byte is better than one that begins in it, and one that was there
 // before the moment is better than one that came later: a runtime that writes its map late has
 // written only those.
@@ -17,7 +17,7 @@ namespace fbleprof::capture {
 class GeneratedFunctions {
  public:
   struct Item {
-    std::uint64_t stretch = 0, seen = 0;
+    std::uint64_t stretch = 0, moment = 0;
     format::Ref record = 0;
     std::uint8_t rank = 0;  // of the best offer so far; 0: none
     // The best offer: a range of addresses, and the place of its name in its source.

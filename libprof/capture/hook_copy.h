@@ -15,6 +15,11 @@ inline char* hook_copy_in(const Region& region) {
   return region.base + kRegionHeadBytes + arch::kTrampolineEntry;
 }
 
+// What functions call that are entered by known tail calls.
+inline char* tail_hook_copy_in(const Region& region) {
+  return hook_copy_in(region) + arch::near_tail_hook_offset();
+}
+
 // Writes a copy of the hot path that continues in `hook` for anything else. The region must be
 // writable.
 void write_hook_copy(const Region& region, arch::HookEntries hook);

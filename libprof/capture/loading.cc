@@ -10,6 +10,7 @@
 #include "capture/profile.h"
 #include "capture/switching.h"
 #include "capture/text_memory.h"
+#include "capture/throttling.h"
 
 namespace fbleprof::capture {
 
@@ -78,6 +79,7 @@ const char* watch_loader() {
 }  // namespace
 
 void prepare_modules() {
+  begin_throttling();
   prepare_new_modules();
   if (code_is_fixed) return;
   const char* reason = watch_loader();
@@ -88,6 +90,7 @@ void prepare_modules() {
 
 void recognize_prepared() {
   recognize_rewritten();
+  recognize_throttled();
   for_each_new_module(settle);
 }
 

@@ -102,6 +102,14 @@ bool read_depth(const char* text, std::uint32_t* depth) {
   return true;
 }
 
+bool read_throttle(const char* text, std::uint64_t* calls) {
+  std::uint64_t value;
+  const char* rest;
+  if (!read_number(text, &value, &rest) || *rest || value < 1) return false;
+  *calls = value;
+  return true;
+}
+
 bool read_tick_period(const char* text, std::uint64_t* ticks) {
   std::uint64_t value;
   const char* rest;
@@ -221,6 +229,9 @@ Settings read_settings(char** environment) {
             "1 to 1000000000 (ticks)");
     } else if (is("FBLEPROF_EXACT")) {
       settings.exact = Text<1024>{value};
+    } else if (is("FBLEPROF_THROTTLE")) {
+      check(read_throttle(value, &settings.recording.throttle), "FBLEPROF_THROTTLE",
+            "1 or more (calls a second)");
     } else if (is("FBLEPROF_EXACT_EXCEPT")) {
       settings.exact_except = Text<1024>{value};
     } else if (is("FBLEPROF_EXACT_PLANS")) {

@@ -129,6 +129,7 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent) {
   if (parent && !name.names_process) {
     name.path = parent->name.base_path;
     name.base = parent->name.is_secondary ? parent->name.base : parent->identity;
+    name.base_header = parent->name.base_header;
   }
   name.base_path = name.path;
   const std::uint64_t most_bytes = std::min(settings.memory_bytes, spare_bytes() / 4096 * 4096);

@@ -194,40 +194,33 @@ bool move_aside(const Path& path, const File& file, const FileIdentity& identity
   return true;
 }
 
-// While it lives, maps the header of the profile after which children's profiles are named. Null if
-// another file is at the path.
-class BaseHeader {
- public:
-  explicit BaseHeader(const OutputName& name) {
-    const File file(name.base_path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    struct stat status {};
-    format::Header header{};
-    if (!file || !is_ours_alone(file, &status) || !name.base.is(status) ||
-        file.read(0, &header, sizeof header) != static_cast<long>(sizeof header) ||
-        !has_magic(header) || header.major_version != format::kMajorVersion ||
-        header.header_bytes != format::kHeaderBytes) {
-      return;
-    }
-    header_ = reinterpret_cast<format::Header*>(file.map(0, format::kHeaderBytes));
+// Maps the header of the profile after which children's profiles are named. Null if another file is
+// at the path.
+format::Header* map_base_header(const OutputName& name) {
+  const File file(name.base_path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  format::Header header{};
+  if (!file || !is_ours_alone(file, &status) || !name.base.is(status) ||
+      file.read(0, &header, sizeof header) != static_cast<long>(sizeof header) ||
+      !has_magic(header) || header.major_version != format::kMajorVersion ||
+      header.header_bytes != format::kHeaderBytes) {
+    return nullptr;
   }
-  ~BaseHeader() {
-    if (header_) kernel_call(SYS_munmap, reinterpret_cast<long>(header_), format::kHeaderBytes);
-  }
-  BaseHeader(const BaseHeader&) = delete;
-  BaseHeader& operator=(const BaseHeader&) = delete;
-  format::Header* get() const { return header_; }
+  return reinterpret_cast<format::Header*>(file.map(0, format::kHeaderBytes));
+}
 
- private:
-  format::Header* header_ = nullptr;
-};
+void unmap_base_header(format::Header* header) {
+  if (header) kernel_call(SYS_munmap, reinterpret_cast<long>(header), format::kHeaderBytes);
+}
 
-// Counts one more child; false if there are already too many files.
-bool count_child(const OutputName& name) {
-  const BaseHeader base(name);
-  if (!base.get()) return true;
-  if (__atomic_fetch_add(&base.get()->children, 1, __ATOMIC_RELAXED) < kMostChildren) return true;
-  __atomic_fetch_sub(&base.get()->children, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&base.get()->lost_children, 1, __ATOMIC_RELAXED);
+// Counts one more child; false if there are already too many files. The header stays mapped.
+bool count_child(OutputName& name) {
+  unmap_base_header(name.base_header);
+  format::Header* base = name.base_header = map_base_header(name);
+  if (!base) return true;
+  if (__atomic_fetch_add(&base->children, 1, __ATOMIC_RELAXED) < kMostChildren) return true;
+  __atomic_fetch_sub(&base->children, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&base->lost_children, 1, __ATOMIC_RELAXED);
   return false;
 }
 
@@ -354,8 +347,9 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
 }
 
 void uncount_child(const OutputName& name) {
-  const BaseHeader base(name);
-  if (base.get()) __atomic_fetch_sub(&base.get()->children, 1, __ATOMIC_RELAXED);
+  format::Header* base = map_base_header(name);
+  if (base) __atomic_fetch_sub(&base->children, 1, __ATOMIC_RELAXED);
+  unmap_base_header(base);
 }
 
 }  // namespace fbleprof::capture

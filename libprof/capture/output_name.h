@@ -39,9 +39,10 @@ struct FileIdentity {
 };
 
 struct OutputName {
-  Path path;                     // absolute
-  Path base_path;                // the first profile's; children's files are named after it
-  FileIdentity base;             // the file at base_path, if that is a different file
+  Path path;          // absolute
+  Path base_path;     // the first profile's; children's files are named after it
+  FileIdentity base;  // the file at base_path, if that is a different file
+  format::Header* base_header = nullptr;  // of that file, mapped for good; null: none, or not ours
   bool is_secondary = false;     // named after another profile: of a child, or the name was taken
   bool names_process = false;    // the template has %p: not named after another profile
   bool loss_is_counted = false;  // no profile, too many files; the first one counts the loss

@@ -3,6 +3,7 @@
 #include <linux/membarrier.h>
 
 #include <atomic>
+#include <utility>
 
 #include "arch/hook_site.h"
 #include "capture/hook_copy.h"
@@ -33,6 +34,7 @@ bool is_on() { return session.recording.load(); }
 struct Sites {
   HookNames names;  // what a site calls
   std::uint32_t count;
+  std::uint32_t taken_back;  // how many follow the others in the list
   std::uint32_t offsets[1];  // from the module's begin; there are more
 
   static constexpr std::uint64_t bytes(std::uint64_t most) {
@@ -200,16 +202,9 @@ void list_called_hooks(const Module& module, const ModuleImage& image) {
   sites.count = list.count();
 }
 
-// Makes all cores see the change. If the kernel cannot do that, the change of protection must
-// suffice.
-void synchronize_cores() {
-  if (!profile.perf_allowed) return;  // a confined program may die of a new kind of system call
-  constexpr long kBarrier = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE;
-  constexpr long kRegister = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
-  if (kernel_call(SYS_membarrier, kBarrier, 0, 0) == 0) return;
-  if (kernel_call(SYS_membarrier, kRegister, 0, 0) == 0) {
-    kernel_call(SYS_membarrier, kBarrier, 0, 0);
-  }
+// Whether the loader has not unmapped the module without a dlclose.
+bool is_here(const Module& module) {
+  return (module.flags & format::kModuleIsMain) != 0 || is_mapped(module.begin);
 }
 
 void follow_recording(const Module& module) {
@@ -224,10 +219,26 @@ bool is_pending = false;
 
 }  // namespace
 
-CodeLock::CodeLock() {
-  while (code_is_locked.exchange(true, std::memory_order_acquire)) kernel_call(SYS_sched_yield);
+CodeLock::CodeLock(Wanted wanted) {
+  while (!(held_ = !code_is_locked.exchange(true, std::memory_order_acquire)) &&
+         wanted == Wanted::kAlways) {
+    kernel_call(SYS_sched_yield);
+  }
 }
-CodeLock::~CodeLock() { code_is_locked.store(false, std::memory_order_release); }
+CodeLock::~CodeLock() {
+  if (held_) code_is_locked.store(false, std::memory_order_release);
+}
+
+// If the kernel cannot do that, the change of protection must suffice.
+void synchronize_cores() {
+  if (!profile.perf_allowed) return;  // a confined program may die of a new kind of system call
+  constexpr long kBarrier = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE;
+  constexpr long kRegister = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
+  if (kernel_call(SYS_membarrier, kBarrier, 0, 0) == 0) return;
+  if (kernel_call(SYS_membarrier, kRegister, 0, 0) == 0) {
+    kernel_call(SYS_membarrier, kBarrier, 0, 0);
+  }
+}
 
 void make_sites_of_new_modules() {
   for_each_new_module([](Module& module) {
@@ -246,11 +257,42 @@ void switch_sites() {
     is_pending = unloading != 0;
     if (is_pending) return;
     for_each_loaded_module([](const Module& module) {
-      const bool is_main = (module.flags & format::kModuleIsMain) != 0;
-      if (is_main || is_mapped(module.begin)) follow_recording(module);
+      if (is_here(module)) follow_recording(module);
     });
   }
   synchronize_cores();
+}
+
+bool take_back_site(std::uint64_t hook_return) {
+  const std::uint64_t address = hook_return - arch::kSiteBytes;
+  if (unloading != 0) return false;
+  bool done = false;
+  for_each_code_region([&](const Region& region) {
+    const Module* module = loaded_module_at(region.module_begin);
+    if (region.use != RegionUse::kSites || !module || !is_here(*module)) return;
+    if (address < module->begin || address >= module->end) return;
+    const ModuleImage image = ModuleImage::of(*module);
+    Sites& sites = sites_of(region);
+    for (std::uint32_t i = 0; i < sites.count && !done; ++i) {
+      if (module->begin + sites.offsets[i] != address || !open_code(image)) continue;
+      arch::switch_site(reinterpret_cast<std::uint8_t*>(address), false);
+      protect_code(image, kExecutable);
+      std::swap(sites.offsets[i], sites.offsets[--sites.count]);
+      ++sites.taken_back;
+      done = true;
+    }
+  });
+  return done;
+}
+
+void for_each_site_taken_back(void (*function)(std::uint64_t hook_return)) {
+  for_each_code_region([&](const Region& region) {
+    if (region.use != RegionUse::kSites || !loaded_module_at(region.module_begin)) return;
+    const Sites& sites = sites_of(region);
+    for (std::uint32_t i = 0; i < sites.taken_back; ++i) {
+      function(region.module_begin + sites.offsets[sites.count + i] + arch::kSiteBytes);
+    }
+  });
 }
 
 void before_unloading() {

@@ -17,13 +17,18 @@ namespace fbleprof::capture {
 // While it lives, no other thread changes code. All signals are blocked.
 class CodeLock {
  public:
-  CodeLock();
+  enum class Wanted { kAlways, kIfFree };
+
+  explicit CodeLock(Wanted wanted = Wanted::kAlways);
   ~CodeLock();
   CodeLock(const CodeLock&) = delete;
   CodeLock& operator=(const CodeLock&) = delete;
+  // False: another thread changes code, and the lock was wanted only if it is free.
+  explicit operator bool() const { return held_; }
 
  private:
   AllSignalsBlocked guard_;
+  bool held_;
 };
 
 // Makes the patchable functions of the new modules (modules.h) call their hook, if recording is on.
@@ -34,6 +39,15 @@ void make_sites_of_new_modules();
 // Makes all sites match the recording state, which the caller has already changed. Any thread,
 // several at a time; handlers too.
 void switch_sites();
+
+// Switches off one site for good; false if there is no such site, or it cannot be written to now.
+// Call it with the lock, and synchronize_cores() afterwards.
+bool take_back_site(std::uint64_t hook_return);
+// Calls function(hook_return) for the sites of loaded modules that were taken back.
+void for_each_site_taken_back(void (*function)(std::uint64_t hook_return));
+
+// Makes all cores see changes of code.
+void synchronize_cores();
 
 // Around dlclose.
 void before_unloading();

@@ -116,9 +116,18 @@ Region* take_region(const Module& module, RegionUse use, SlotCounts slots,
 
 char* end_of_slots(const Region& region) { return region.base + slot_bytes(region); }
 
-bool seal_slots(const Region& region) {
+namespace {
+
+bool protect_slots(const Region& region, int protection) {
   const auto base = reinterpret_cast<std::uint64_t>(region.base);
-  return protect(base, base + slot_bytes(region), PROT_READ | PROT_EXEC);
+  return protect(base, base + slot_bytes(region), protection);
+}
+
+}  // namespace
+
+bool seal_slots(const Region& region) { return protect_slots(region, PROT_READ | PROT_EXEC); }
+bool open_slots(const Region& region) {
+  return protect_slots(region, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 std::uint32_t region_count() { return count.load(std::memory_order_acquire); }

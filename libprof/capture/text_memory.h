@@ -45,6 +45,8 @@ char* end_of_slots(const Region& region);
 
 // Makes the slots executable, and no longer writable. False: the system refuses.
 bool seal_slots(const Region& region);
+// Makes sealed slots writable again, and leaves them executable: threads may run there.
+bool open_slots(const Region& region);
 
 std::uint32_t region_count();
 Region& region_at(std::uint32_t index);

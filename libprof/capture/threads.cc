@@ -114,7 +114,8 @@ constexpr std::uint32_t kOneLeftOut = 1u << format::kThreadsLeftOutShift;
 void skip_time(ThreadState& thread) {
   thread.last_cpu_ns = clock_ns(cpu_clock_of(thread.tid));
   thread.last_wall_ns = signal_safe::monotonic_ns();
-  thread.in_kernel_ns = 0;
+  thread.kernel_time = {};
+  thread.last_tick_cpu_ns = thread.last_cpu_ns;
   thread.last_context = 0;
   thread.knows_faults = false;
   if (thread.waits != nullptr) {
@@ -235,7 +236,8 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.record->threads_served += 1;
   kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(state.record->name));
   state.last_cpu_ns = cpu_from_ns;
-  state.in_kernel_ns = 0;
+  state.kernel_time = {};
+  state.last_tick_cpu_ns = cpu_from_ns;
   start_faults(state, cpu_from_ns);
   state.last_context = 0;
   state.record->wait_since_ns = 0;

@@ -33,7 +33,7 @@ namespace fbleprof::format {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'R', 'O', 'F'};
 inline constexpr std::uint16_t kMajorVersion = 2;
-inline constexpr std::uint16_t kMinorVersion = 2;
+inline constexpr std::uint16_t kMinorVersion = 3;
 inline constexpr std::uint32_t kByteOrderMark = 0x01020304;
 inline constexpr std::uint32_t kUnitBytes = 32;
 inline constexpr std::uint32_t kHeaderBytes = 4096;
@@ -152,9 +152,13 @@ struct Function {
   FunctionKind kind;
   std::uint16_t flags;      // kFunction...
   std::uint32_t code_hash;  // generated code: of the bytes around `address`; 0 = unknown
-  std::uint64_t seen;       // generated code: when a sample first met these bytes. CLOCK_MONOTONIC
-                            // (ns), or, with kFunctionSeenInMap, the length of the program's perf
-                            // map (bytes) at that time; 0 = unknown. kBlock: for the recorder
+  union {
+    std::uint64_t first_met_ns;  // generated code: when a sample first met these bytes, on
+                                 // CLOCK_MONOTONIC; 0 = unknown
+    std::uint64_t map_bytes;    // with kFunctionMapBytes: the length of the program's perf map then
+    std::uint64_t unhooked_ns;  // of a module: when it lost its hook, since the profile's start
+    std::uint64_t recorder_key;  // kBlock: for the recorder only
+  };
 };
 inline constexpr std::uint16_t kFunctionHooked = 1;      // was entered through a hook
 inline constexpr std::uint16_t kFunctionNotCounted = 2;  // its calls are not known: not 0
@@ -166,9 +170,9 @@ inline constexpr std::uint16_t kFunctionStandIn = kFunctionHolder | kFunctionWak
 // A walk went on from this function to its caller by the frame pointer, because the code has no
 // unwind table. The step was checked, but may have left out a caller.
 inline constexpr std::uint16_t kFunctionLeftByFramePointer = 32;
-inline constexpr std::uint16_t kFunctionSeenInMap = 64;  // `seen` is a place in the perf map
+inline constexpr std::uint16_t kFunctionMapBytes = 64;  // generated code: it has `map_bytes`
 static_assert(kFunctionHooked + kFunctionNotCounted + kFunctionHolder + kFunctionLeftOut +
-                      kFunctionWaker + kFunctionLeftByFramePointer + kFunctionSeenInMap ==
+                      kFunctionWaker + kFunctionLeftByFramePointer + kFunctionMapBytes ==
                   127,
               "each flag is a bit of its own");
 inline constexpr int kFunctionReasonShift = 8;  // why: the upper 8 bits of the flags are a

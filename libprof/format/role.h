@@ -22,6 +22,8 @@ enum class Role : std::uint16_t {
   kWaitClass = 13,    // how many of these waits fall into one class of length; see waits.h
   kEventWait = 14,    // waits of the kind WaitKind::kForEvents
   kPeerWait = 15,     // waits of the kind WaitKind::kForPeers
+  kCausedWait = 16,   // time that others waited because of this context
+  kReadyTime = 17,    // the part of kUnseenTime in which the thread was ready to run
 };
 
 }  // namespace fbleprof::format

@@ -111,7 +111,9 @@ std::size_t columns(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string shorten(std::string_view name, std::size_t width) {
+namespace {
+
+std::string shorten_function(std::string_view name, std::size_t width) {
   const auto fits = [width](const std::string& text) { return columns(text) <= width; };
   Anatomy anatomy = dissect(tidy(name));
   if (fits(anatomy.text)) return anatomy.text;
@@ -140,6 +142,24 @@ std::string shorten(std::string_view name, std::size_t width) {
   const bool has_scope = !scopes.empty() && scopes.back() != 0;
   const std::string shortest = has_scope ? from_scope(scopes.back()) : anatomy.text;
   return width == 0 ? shortest : cut(shortest, width);
+}
+
+// "[held by a::f(int)]": where the function's name begins; 0: there is none in the name.
+std::size_t function_within(std::string_view name) {
+  constexpr std::string_view kBy = " by ";
+  if (!name.starts_with('[') || !name.ends_with(']')) return 0;
+  const std::size_t by = name.find(kBy);
+  return by == std::string_view::npos ? 0 : by + kBy.size();
+}
+
+}  // namespace
+
+std::string shorten(std::string_view name, std::size_t width) {
+  const std::size_t begin = function_within(name), around = begin + 1;
+  if (begin == 0 || (width != 0 && width <= around)) return shorten_function(name, width);
+  const std::string_view within = name.substr(begin, name.size() - around);
+  return std::string(name.substr(0, begin)) +
+         shorten_function(within, width == 0 ? 0 : width - around) + "]";
 }
 
 }  // namespace fbleprof::names

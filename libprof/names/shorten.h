@@ -18,7 +18,7 @@ std::string tidy(std::string_view name);
 // `name`, tidied, in at most `width` columns (0: as short as the rules make it, without cutting). A
 // name that does not fit loses, in this order and only as far as needed: parameters and return type
 // (`f(…)`), template arguments (`f<…>`, the innermost first), outer namespaces (`…::f`), and its
-// end. Pure; linear in the length of the name.
+// end. In "[held by NAME]" the same happens to NAME. Pure; linear in the length of the name.
 std::string shorten(std::string_view name, std::size_t width);
 
 }  // namespace fbleprof::names

@@ -1,23 +1,43 @@
 // Which functions of one file of code a filter leaves out.
 //
 // fble-prof-report makes the table, because it knows the functions' names; the recorder maps it.
-// In the file: LeftOutHeader, LeftOutBoundary[], in order of addresses.
+// In the file: LeftOutHeader; LeftOutBoundary[], in order of addresses; the paths of all files in
+// which the report looked for names, found or not, each ended by NUL. The table is out of date when
+// one of them has changed: debug information was installed, or removed.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstdint>
 
 namespace fbleprof::plan {
 
 inline constexpr char kLeftOutMagic[8] = {'F', 'B', 'L', 'E', 'L', 'E', 'F', 'T'};
-inline constexpr std::uint32_t kLeftOutVersion = 1;
+inline constexpr std::uint32_t kLeftOutVersion = 2;
 
 struct LeftOutHeader {
   char magic[8];
   std::uint32_t version;
   std::uint32_t count;         // of boundaries
   std::uint32_t first_is_out;  // 1: code before the first boundary is left out
-  std::uint32_t reserved;
+  std::uint32_t paths_bytes;
+  std::uint64_t stamp;  // of the files at these paths, before they were read
 };
+
+// The stamp of a list of files. Start with 0 and add each; null: there is no such file.
+inline std::uint64_t add_to_stamp(std::uint64_t stamp, const struct stat* file) {
+  const auto add = [&stamp](auto part) {
+    stamp = (stamp ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15u;
+    stamp ^= stamp >> 32;
+  };
+  add(file != nullptr);
+  if (file == nullptr) return stamp;
+  add(file->st_ino);
+  add(file->st_size);
+  add(file->st_mtim.tv_sec);
+  add(file->st_mtim.tv_nsec);
+  return stamp;
+}
 
 // From this address in the file on, up to the next boundary.
 struct LeftOutBoundary {
@@ -25,6 +45,6 @@ struct LeftOutBoundary {
   std::uint32_t is_out;  // 1: left out
 };
 
-static_assert(sizeof(LeftOutHeader) == 24 && sizeof(LeftOutBoundary) == 8);
+static_assert(sizeof(LeftOutHeader) == 32 && sizeof(LeftOutBoundary) == 8);
 
 }  // namespace fbleprof::plan

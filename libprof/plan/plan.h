@@ -12,6 +12,10 @@
 //      trampoline instead. Calls through pointers are then not counted.
 // A function for which neither works is refused, with a reason.
 //
+// Jumps from one function to the start of another are tail calls. If each entry into the function
+// that jumps is counted, these jumps lead to a trampoline of their own, so that the hook knows the
+// true caller.
+//
 // In the file: Header, Trampoline[], Site[], Refusal[].
 #pragma once
 
@@ -21,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules for refusing functions.
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 6;
 
 using Address = std::uint32_t;  // in the file; files beyond 4 GB are refused
 
@@ -44,6 +48,7 @@ struct Header {
 enum class FixupKind : std::uint8_t {
   kAddress,        // a 32-bit distance to `target`
   kTrampoline,     // the same, to the trampoline with this number
+  kBehindHook,     // the same, to what that trampoline does after the hook
   kReturnAddress,  // the same, to the trampoline's word for the return address `target`
 };
 
@@ -61,7 +66,7 @@ inline constexpr std::uint32_t kJumpBytes = 5;
 
 struct Trampoline {
   Address function;
-  Address window;            // where the jump is written; 0: nowhere, only `sites` lead here
+  Address window;            // where the jump is written; 0: nowhere, other code leads here
   std::uint8_t expected[8];  // the original bytes of the window
   std::uint8_t code_bytes;   // what the trampoline does after the hook
   std::uint8_t fixup_count;
@@ -69,7 +74,7 @@ struct Trampoline {
   std::uint8_t pushes_return;  // 1: it calls by push and jump: not for shadow stacks
   std::uint8_t code[kMostCode];
   Fixup fixups[kMostFixups];
-  std::uint32_t reserved;
+  Address jumps_from;  // of the tail calls that lead here; 0: any code leads here
 };
 
 // A direct call or jump (e8, e9) to a function, to be redirected to its trampoline.
@@ -97,6 +102,7 @@ enum class Reason : std::uint16_t {
   kShadowStack,   // the processor checks return addresses
   kPartly,        // counted when called by name, but not through pointers
   kLeftOut,       // the user's filter leaves it out; set by the recorder, never in a plan
+  kThrottled,     // --throttle took its hook back; set by the recorder, never in a plan
   kReasons,
 };
 
@@ -119,10 +125,16 @@ constexpr const char* explain(Reason reason) {
       "the processor checks its return address",
       "calls through pointers are not counted, since its start must stay as it is",
       "left out by --only or --not",
+      "called more often than --throttle allows",
   };
   static_assert(sizeof kTexts / sizeof *kTexts == static_cast<int>(Reason::kReasons));
   const auto index = static_cast<std::uint16_t>(reason);
   return index < static_cast<std::uint16_t>(Reason::kReasons) ? kTexts[index] : "unknown";
+}
+
+// Whether some of the function's calls are counted all the same.
+constexpr bool counts_some(Reason reason) {
+  return reason == Reason::kPartly || reason == Reason::kThrottled;
 }
 
 struct Refusal {

@@ -80,7 +80,7 @@ void MetricReader::add(format::Ref ref, const format::Metric& record) {
       source.terms.begin(), source.terms.end(),
       [&](const auto& term) { return term.is_minus || metrics_[term.metric].is_signed; });
   metric.aggregation = record.aggregation;
-  metric.role = record.role > Role::kPeerWait ? Role::kAmount : record.role;
+  metric.role = record.role > Role::kReadyTime ? Role::kAmount : record.role;
   if (is_of_edges) metric.role = Role::kCalls;
   if (!is_of_edges && metric.role == Role::kCalls) metric.role = Role::kEvent;
   metric.is_signed = (record.flags & format::kMetricSigned) != 0 || subtracts;

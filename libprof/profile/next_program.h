@@ -1,6 +1,8 @@
-// Finds how a process went on after exec: each program that it becomes has its own profile.
+// Finds the other profiles of a run: each program that a process becomes by exec has its own, and
+// so has each child process.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,5 +17,9 @@ std::string profile_after_exec(const std::string& path, const format::Header& he
 
 // `path`, and the profiles of all programs that followed in its process.
 std::vector<std::string> with_profiles_after_exec(const std::string& path);
+
+// How many profiles beside `path` are named after it and began later: those of child processes, and
+// of programs after exec.
+std::size_t count_profiles_named_after(const std::string& path);
 
 }  // namespace fbleprof::profile

@@ -144,7 +144,8 @@ struct Group {
 };
 
 inline constexpr std::uint16_t kFunctionHooked = format::kFunctionHooked;
-inline constexpr std::uint16_t kFunctionInlined = 0x100;  // made by unfolding inlined frames
+// Made by unfolding inlined frames: in no file, and beside the bits that files have.
+inline constexpr std::uint16_t kFunctionInlined = 1 << (format::kFunctionReasonShift - 1);
 
 // One row of Functions.
 struct FunctionKey {
@@ -160,7 +161,9 @@ struct FunctionKey {
   std::uint32_t column = 0;
   StringId language = {};
   GroupId group = {};
-  std::uint64_t seen = 0;
+  std::uint64_t first_met_ns = 0;
+  std::uint64_t map_bytes = 0;
+  std::uint64_t unhooked_ns = 0;
 };
 
 // What a path consists of. Columns of equal length, indexed by FunctionId.
@@ -179,8 +182,9 @@ struct Functions {
   std::vector<std::uint32_t> column;   // in the line, from 1; 0 = unknown
   std::vector<StringId> language;      // "Lua", "Python"; none = not told
   std::vector<GroupId> group;          // none: a function; else its group
-  std::vector<std::uint64_t> seen;     // generated code, as read from a file: when it was first met
-                                       // (format::Function); 0 = unknown
+  // As read from a file; see format::Function.
+  std::vector<std::uint64_t> first_met_ns, map_bytes;  // of generated code
+  std::vector<std::uint64_t> unhooked_ns;              // of a throttled function
 
   std::size_t count() const { return kind.size(); }
   FunctionId add(const FunctionKey& row);

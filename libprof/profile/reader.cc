@@ -270,7 +270,13 @@ class Reader {
     key.line = record.line;
     key.column = record.column;
     key.language = string(record.language, at);
-    key.seen = record.seen;
+    if (key.flags & format::kFunctionMapBytes) {
+      key.map_bytes = record.map_bytes;
+    } else if (record.module != 0) {
+      key.unhooked_ns = record.unhooked_ns;
+    } else if (key.kind != FunctionKind::kBlock) {
+      key.first_met_ns = record.first_met_ns;
+    }
     if (const std::string_view special = special_name(key.kind); !special.empty()) {
       key.name = strings_.intern(special);
     }

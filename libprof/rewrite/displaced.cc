@@ -12,7 +12,7 @@ bool Displaced::fits() {
   return !is_full_;
 }
 
-plan::Trampoline Displaced::trampoline(const std::function<std::uint32_t(Address)>& number_of) {
+plan::Trampoline Displaced::trampoline(const NumberOf& number_of) {
   result_ = {};
   is_full_ = false;
   number_of_ = number_of ? &number_of : nullptr;
@@ -33,7 +33,7 @@ void Displaced::write(const Instruction& instruction) {
   switch (instruction.kind) {
     case Kind::kJump:
       write_byte(0xe9);
-      return write_target(instruction.target);
+      return write_target(instruction);
     case Kind::kBranch: {
       // In its long form: 0f 8x. There may be prefixes (hints) before it.
       const std::uint8_t* code = bytes;
@@ -51,7 +51,7 @@ void Displaced::write(const Instruction& instruction) {
       write_byte(0x35);
       write_distance(FixupKind::kReturnAddress, instruction.end());
       write_byte(0xe9);
-      return write_target(instruction.target);
+      return write_target(instruction);
     default:
       break;
   }
@@ -82,8 +82,9 @@ void Displaced::write_distance(FixupKind kind, Address target, std::size_t trail
   write_bytes(zeros, sizeof zeros);
 }
 
-void Displaced::write_target(Address target) {
-  const std::uint32_t number = number_of_ ? (*number_of_)(target) : kNotCounted;
+void Displaced::write_target(const Instruction& instruction) {
+  const Address target = instruction.target;
+  const std::uint32_t number = number_of_ ? (*number_of_)(target, instruction.kind) : kNotCounted;
   if (number == kNotCounted) return write_distance(FixupKind::kAddress, target);
   write_distance(FixupKind::kTrampoline, number);
 }

@@ -20,20 +20,21 @@ class Displaced {
   // Whether the code fits into a trampoline.
   bool fits();
 
-  // `number_of` returns the number of the trampoline for calls of a function, or kNotCounted.
-  plan::Trampoline trampoline(const std::function<std::uint32_t(Address)>& number_of);
+  // Returns the number of the trampoline for calls of (or jumps to) a function, or kNotCounted.
+  using NumberOf = std::function<std::uint32_t(Address function, Instruction::Kind)>;
+  plan::Trampoline trampoline(const NumberOf& number_of);
 
  private:
   void write(const Instruction& instruction);
   void write_bytes(const std::uint8_t* bytes, std::size_t count);
   void write_byte(std::uint8_t byte) { write_bytes(&byte, 1); }
   void write_distance(plan::FixupKind kind, Address target, std::size_t trailing = 0);
-  void write_target(Address target);
+  void write_target(const Instruction& instruction);
 
   const ElfImage& image_;
   const std::vector<Instruction>& instructions_;
   Address resume_;
-  const std::function<std::uint32_t(Address)>* number_of_ = nullptr;
+  const NumberOf* number_of_ = nullptr;
   plan::Trampoline result_{};
   bool is_full_ = false;
 };

@@ -45,6 +45,8 @@ Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
     choose(functions_[i], std::max(next, functions_[i].end));
   }
   for (Function& function : functions_) choose_calls(function);
+  for (const Function& function : functions_) find_tail_calls(function);
+  std::sort(tail_calls_.begin(), tail_calls_.end());
 }
 
 // Ranges that the unwind table lists but that nobody calls as a function.
@@ -159,19 +161,64 @@ bool Entries::is_displaced(Address address) const {
   return next != windows_.begin() && address < (next - 1)->resume;
 }
 
-std::uint32_t Entries::number_of(Address function) const {
-  const auto found = std::lower_bound(called_.begin(), called_.end(), function,
-                                      [](const Function* a, Address b) { return a->begin < b; });
-  if (found == called_.end() || (*found)->begin != function) return Displaced::kNotCounted;
+// Jumps to the function from those whose entries are all counted.
+void Entries::find_tail_calls(const Function& function) {
+  if (function.way == Function::Way::kNone) return;
+  const Function* last = nullptr;  // branches from one function follow one another
+  for (const Branch& branch : references_.to(function.begin)) {
+    if (branch.kind != Kind::kJump) continue;
+    const Function* from = function_at(functions_, branch.from);
+    if (!from || from == &function || from == last || from->way != Function::Way::kEntry) continue;
+    if (branch.length != plan::kJumpBytes && !is_displaced(branch.from)) continue;
+    tail_calls_.push_back({&function, from});
+    last = from;
+  }
+}
+
+std::uint32_t Entries::number_of_called(const Function* function) const {
+  const auto found = std::lower_bound(called_.begin(), called_.end(), function);
+  if (found == called_.end() || *found != function) return Displaced::kNotCounted;
   return static_cast<std::uint32_t>(windows_.size()) +
          static_cast<std::uint32_t>(found - called_.begin());
 }
 
+std::uint32_t Entries::number_of(const Function* function) const {
+  if (function->way == Function::Way::kCalls) return number_of_called(function);
+  const auto found =
+      std::lower_bound(windows_.begin(), windows_.end(), function,
+                       [](const Window& a, const Function* b) { return a.function < b; });
+  return static_cast<std::uint32_t>(found - windows_.begin());
+}
+
+std::uint32_t Entries::number_of(const TailCall& call) const {
+  const auto found = std::lower_bound(tail_calls_.begin(), tail_calls_.end(), call);
+  if (found == tail_calls_.end() || call < *found) return Displaced::kNotCounted;
+  return static_cast<std::uint32_t>(windows_.size() + called_.size()) +
+         static_cast<std::uint32_t>(found - tail_calls_.begin());
+}
+
+// The trampoline for a call of `function`, or a jump to it; kNotCounted: its own instruction leads
+// there, or nothing does.
+std::uint32_t Entries::number_for(const Branch& branch, const Function& function) const {
+  if (!is_site(branch, function)) return Displaced::kNotCounted;
+  if (branch.kind == Kind::kJump) {
+    const std::uint32_t number = number_of({&function, function_at(functions_, branch.from)});
+    if (number != Displaced::kNotCounted) return number;
+  }
+  return number_of_called(&function);
+}
+
 plan::Trampoline Entries::with_window(const Window& window) const {
   Displaced displaced(image_, window.instructions, window.resume);
-  plan::Trampoline result = displaced.trampoline([&](Address target) {
+  plan::Trampoline result = displaced.trampoline([&](Address target, Kind kind) {
+    const Function* function = function_at(functions_, target);
+    if (!function || function->begin != target) return Displaced::kNotCounted;
+    if (kind == Kind::kJump) {
+      const std::uint32_t number = number_of({function, window.function});
+      if (number != Displaced::kNotCounted) return number;
+    }
     // Also its own recursion: a call in the window is a call like any other.
-    return number_of(target);
+    return number_of_called(function);
   });
   result.function = static_cast<plan::Address>(window.function->begin);
   result.window = static_cast<plan::Address>(window.begin);
@@ -186,16 +233,36 @@ plan::Trampoline Entries::without_window(const Function& function) const {
   return result;
 }
 
+// Calls the hook, and jumps to what the function's own trampoline does after the hook.
+plan::Trampoline Entries::for_tail_calls(const TailCall& call,
+                                         const plan::Trampoline* numbered) const {
+  const std::uint32_t own = number_of(call.to);
+  plan::Trampoline result{};
+  result.function = static_cast<plan::Address>(call.to->begin);
+  result.jumps_from = static_cast<plan::Address>(call.from->begin);
+  result.pushes_return = numbered[own].pushes_return;
+  result.code[0] = 0xe9;
+  result.code_bytes = plan::kJumpBytes;
+  result.fixups[0] = {own, 1, 0, plan::FixupKind::kBehindHook, 0};
+  result.fixup_count = 1;
+  return result;
+}
+
 std::string Entries::plan() const {
   std::vector<plan::Trampoline> trampolines;
   for (const Window& window : windows_) trampolines.push_back(with_window(window));
+  for (const Function* function : called_) trampolines.push_back(without_window(*function));
+  for (const TailCall& call : tail_calls_) {
+    trampolines.push_back(for_tail_calls(call, trampolines.data()));
+  }
   std::vector<plan::Site> sites;
-  for (const Function* function : called_) {
-    const auto number = static_cast<std::uint32_t>(trampolines.size());
-    trampolines.push_back(without_window(*function));
-    for (const Branch& branch : references_.to(function->begin)) {
+  for (const Function& function : functions_) {
+    if (function.way == Function::Way::kNone) continue;
+    for (const Branch& branch : references_.to(function.begin)) {
       // A branch in a window leads to the trampoline from its new place.
-      if (!is_site(branch, *function) || is_displaced(branch.from)) continue;
+      if (is_displaced(branch.from)) continue;
+      const std::uint32_t number = number_for(branch, function);
+      if (number == Displaced::kNotCounted) continue;
       sites.push_back({static_cast<plan::Address>(branch.from), number});
     }
   }

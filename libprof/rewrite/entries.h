@@ -26,16 +26,30 @@ class Entries {
     std::vector<Instruction> instructions;
   };
 
+  // A function that another one enters by tail calls.
+  struct TailCall {
+    const Function *to, *from;
+
+    bool operator<(const TailCall& other) const {
+      return to != other.to ? to < other.to : from < other.from;
+    }
+  };
+
   bool is_no_function(Function& function, const std::uint8_t* code);
   void choose(Function& function, Address limit);
   plan::Reason read_window(const Function& function, Address limit, Window& window) const;
   void choose_calls(Function& function);
+  void find_tail_calls(const Function& function);
   bool is_site(const Branch& branch, const Function& function) const;
   bool is_displaced(Address address) const;
 
   plan::Trampoline with_window(const Window& window) const;
   plan::Trampoline without_window(const Function& function) const;
-  std::uint32_t number_of(Address function) const;
+  plan::Trampoline for_tail_calls(const TailCall& call, const plan::Trampoline* numbered) const;
+  std::uint32_t number_of_called(const Function* function) const;
+  std::uint32_t number_of(const Function* function) const;
+  std::uint32_t number_of(const TailCall& call) const;
+  std::uint32_t number_for(const Branch& branch, const Function& function) const;
 
   const ElfImage& image_;
   std::vector<Function>& functions_;
@@ -43,6 +57,7 @@ class Entries {
   mutable Decoder decoder_;
   std::vector<Window> windows_;          // in order of address
   std::vector<const Function*> called_;  // those counted by their calls; numbered after windows_
+  std::vector<TailCall> tail_calls_;     // in order; numbered after called_
 };
 
 }  // namespace fbleprof::rewrite

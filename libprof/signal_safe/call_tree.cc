@@ -137,9 +137,12 @@ void CallTree::link(Ref from, std::uint32_t key, std::uint32_t target) {
   links->has_more = 1;
 }
 
-Step CallTree::replace(const BusyGuard& guard, Ref caller, Ref replaced, Ref function) {
-  const Step into = enter(guard, caller, function, 0, 0);
+Step CallTree::replace(const BusyGuard& guard, Ref caller, Ref replaced, Ref function,
+                       std::uint8_t flags) {
+  const Step into = enter(guard, caller, function, 0, flags);
   if (into.to == caller && into.calls == &uncounted_) return into;
+  const bool is_its_own = into.to != overflow_;
+  if (is_its_own && *into.calls == 0) *into.flags = flags;  // samples may have seen it
   // The key of a tail edge is the node that it leads to.
   const std::uint32_t key = into.to;
   const auto is_tail_edge = [&](std::uint32_t target) {

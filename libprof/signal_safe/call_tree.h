@@ -97,9 +97,10 @@ class CallTree {
     return step ? step : make(from, function, site, flags);
   }
 
-  // The tail edge from `replaced` into `function`, whose node is where `caller` would enter it.
+  // The tail edge from `replaced` into `function`, whose node is where `caller` would enter it. If
+  // no call has taken that way yet, it gets `flags`.
   Step replace(const BusyGuard& guard, format::Ref caller, format::Ref replaced,
-               format::Ref function);
+               format::Ref function, std::uint8_t flags = 0);
 
   // A node's values; the root's if there is no space for its own.
   std::uint64_t* values(const BusyGuard&, format::Ref node) {

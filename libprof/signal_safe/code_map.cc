@@ -211,6 +211,22 @@ void CodeMap::note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t
                     __ATOMIC_RELAXED);
 }
 
+void CodeMap::note_unhooked(std::uint64_t hook_pc, std::uint8_t reason,
+                            std::uint64_t since_start_ns) {
+  const format::Ref function = hooked_function_at(hook_pc);
+  if (function == 0) return;
+  auto* record = arena_->at<format::Function>(function);
+  record->unhooked_ns = since_start_ns;
+  // The reason may replace another one, for which some calls were not counted before.
+  constexpr auto kLower = static_cast<std::uint16_t>((1 << format::kFunctionReasonShift) - 1);
+  std::uint16_t before = __atomic_load_n(&record->flags, __ATOMIC_RELAXED), after;
+  do {
+    after = static_cast<std::uint16_t>((before & kLower) | format::kFunctionNotCounted |
+                                       reason << format::kFunctionReasonShift);
+  } while (!__atomic_compare_exchange_n(&record->flags, &before, after, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED));
+}
+
 format::Ref CodeMap::find_or_add(std::uint64_t key, CodeRange range, std::uint64_t pc,
                                  format::FunctionKind kind) {
   KeyTable::Item* item = functions_.place_of(key);

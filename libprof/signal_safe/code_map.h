@@ -157,6 +157,10 @@ class CodeMap {
   // Records that the calls of the function at `start` are not counted, for a reason of plan.h.
   void note_refusal(std::uint64_t start, std::uint32_t size, std::uint8_t reason);
 
+  // Records that the calls of a function with a hook are not counted from now on, for such a
+  // reason. `hook_pc` is what hooked_function_at() takes.
+  void note_unhooked(std::uint64_t hook_pc, std::uint8_t reason, std::uint64_t since_start_ns);
+
   // Functions that are found later in such code are left out of trees.
   LeftOut& left_out() { return left_out_; }
   bool is_left_out(format::Ref function) const {

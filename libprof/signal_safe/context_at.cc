@@ -24,11 +24,12 @@ Ref node_of(const ThreadState& thread, const Place& place) {
   return is_gate(place.entry) ? place.stack->base : signal_safe::node_of(thread, place.entry);
 }
 
-// A left-out function does not count: no context is its.
+// A left-out function does not count: no context is its. Nor does one that is not always counted:
+// without an entry, it may be anywhere in its code.
 bool has_hook(const ThreadState& thread, Ref function) {
   if (function == 0) return false;
   const auto* record = thread.session->arena.at<format::Function>(function);
-  return (record->flags & (format::kFunctionHooked | format::kFunctionLeftOut)) ==
+  return (record->flags & (format::kFunctionHooked | format::kFunctionNotCounted)) ==
          format::kFunctionHooked;
 }
 

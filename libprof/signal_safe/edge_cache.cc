@@ -40,4 +40,11 @@ void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
   insert_slot(thread, context, {context ^ site, callee, calls, to});
 }
 
+void remember_tail_call(const ThreadState& thread, Word context, Word caller,
+                        std::uint64_t hook_return, std::uint64_t* calls, Word to) {
+  // The keys of blocks hold their numbers where other words have kNoBlock.
+  if (!is_cacheable(caller) || arch::block_of(caller) != arch::kNoBlock) return;
+  insert_slot(thread, context, {context ^ hook_return, caller, calls, to});
+}
+
 }  // namespace fbleprof::signal_safe

@@ -14,6 +14,11 @@ void insert_slot(const ThreadState& thread, Word context, const Slot& call);
 void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
                    std::uint64_t callee, std::uint64_t* calls, Word to);
 
+// The same for a tail call from the function of `context`, which `caller` called. `hook_return`
+// stands for both functions: the trampoline between them calls the hook there.
+void remember_tail_call(const ThreadState& thread, Word context, Word caller,
+                        std::uint64_t hook_return, std::uint64_t* calls, Word to);
+
 // The C API's calls look up these instead of a callee's address. No code is there: all have their
 // top bit set. hooks.S forms the first.
 constexpr std::uint64_t callee_of_block(std::uint32_t block) { return 0xffffffff80000000u | block; }

@@ -39,12 +39,17 @@ bool draws_slot(ThreadState& thread) {
 }
 
 // A hook's description of a call. Slots of the cache have `key` for the callee: the callee as the
-// hook sees it, which for a rewritten function is its trampoline.
+// hook sees it, which for a rewritten function is its trampoline. 0: the hook finds no such slot.
 struct Call {
   Frame frame;
   std::uint64_t site, callee, key;
   arch::RewrittenFunction* rewritten;  // null for others
 };
+
+void remember(const ThreadState& thread, Word context, const Call& call, std::uint64_t* calls,
+              Word to) {
+  if (call.key != 0) remember_call(thread, context, call.site, call.key, calls, to);
+}
 
 Ref known_function(const CodeMap& code, const Call& call) {
   return call.rewritten != nullptr ? code.known_hook_of(call.callee, &call.rewritten->known)
@@ -70,10 +75,37 @@ bool enter_known_way(ThreadState& thread, const Call& call) {
   if (!step || *step.calls == 0) return false;
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
-  if (draws_slot(thread)) {
-    remember_call(thread, top->word, site, key, step.calls, word);
-  }
+  if (draws_slot(thread)) remember(thread, top->word, call, step.calls, word);
   push(thread, top, frame, word);
+  return true;
+}
+
+// Handles a tail call from a known function, whose entry the callee takes over. False: that
+// function has no entry in this frame, because it was not counted this time.
+bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call& call,
+                        std::uint64_t hook_return) {
+  CodeMap& code = thread.session->code_map;
+  Entry* top = filter(thread.hot->top, call.frame, true);
+  Entry* replaced = top;
+  while (shares_frame_with_below(replaced)) --replaced;  // blocks, which end with the function
+  const Ref from = code.hooked_function_at(call.rewritten->jumps_from);
+  const Ref function = code.hooked_function_at(call.callee);
+  if (top->frame != call.frame || from == 0 || function == 0 ||
+      !is_entry_of(thread, replaced, from)) {
+    return false;
+  }
+  const Entry* caller = replaced - 1;
+  const Step step = thread.tree.replace(guard, node_of(thread, caller), node_of(thread, replaced),
+                                        function, format::kEdgeByTailCall);
+  if (!step) return false;
+  *step.calls += 1;
+  const Word word = word_of(step.to, arch::kNoBlock);
+  if (replaced == top && draws_slot(thread)) {
+    remember_tail_call(thread, replaced->word, caller->word, hook_return, step.calls, word);
+  }
+  thread.hot->top = replaced;
+  asm volatile("" ::: "memory");
+  replaced->word = word;
   return true;
 }
 
@@ -99,8 +131,9 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     return;
   }
   if (*step.calls == 0) {
-    // The first call by a hook on this edge; a sample may have made the edge before.
-    *step.flags &= static_cast<std::uint8_t>(~format::kEdgeSampled);
+    // The first call by a hook on this edge; a sample, or a tail call, may have made it before.
+    constexpr int kOld = format::kEdgeSampled | format::kEdgeByTailCall;
+    *step.flags &= static_cast<std::uint8_t>(~kOld);
     if (has_own_frame && reached_by_tail_call(thread, site, function)) {
       *step.flags |= format::kEdgeByTailCall;
     }
@@ -114,8 +147,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   const bool one_stack = thread.signal_stack.gate == nullptr;
   const bool same_next_time =
       caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
-  if (same_next_time && *step.calls > 1)
-    remember_call(thread, caller->word, site, key, step.calls, word);
+  if (same_next_time && *step.calls > 1) remember(thread, caller->word, call, step.calls, word);
 }
 
 // These take the guard themselves: an address of the guard in the hook's usual path would cost it
@@ -167,14 +199,18 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   }
   Call call{frame, site, callee, callee, nullptr};
   HookState at_function;
-  if (hook == HOOK_EXACT) {
+  if (is_of_trampoline(hook)) {
     // The frame is as at the function's first instruction.
     call.rewritten = arch::function_of_trampoline(callee);
     call.callee = call.rewritten->address;
     at_function = {call.callee, at->sp, at->fp};
     at = &at_function;
   }
-  if ((hook == HOOK_NATIVE || hook == HOOK_EXACT) && enter_known_way(thread, call)) return;
+  if (hook == HOOK_TAIL) {
+    if (enter_by_tail_call(guard, thread, call, callee)) return;
+    call.key = 0;
+  }
+  if (hook != HOOK_CYG && enter_known_way(thread, call)) return;
   enter_new_way(guard, thread, call, hook, at);
 }
 

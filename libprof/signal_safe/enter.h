@@ -13,6 +13,9 @@ struct HookState {
   std::uint64_t pc, sp, fp;
 };
 
+// Whether a trampoline calls this hook (HOOK_...): the callee is then the trampoline's.
+constexpr bool is_of_trampoline(int hook) { return hook == HOOK_EXACT || hook == HOOK_TAIL; }
+
 extern "C" {
 // Enters `callee`, called from `site`. `hook` is one of HOOK_... (arch/hot_layout.h).
 void fbleprof_enter_slow(Entry* top, Frame frame, std::uint64_t site, std::uint64_t callee,

@@ -44,10 +44,10 @@ void note_moment(format::Function* generated) {
   const long failure =
       arch::kernel_call(SYS_lstat, reinterpret_cast<long>(path), reinterpret_cast<long>(&status));
   if (failure == 0 && S_ISREG(status.st_mode)) {
-    generated->seen = static_cast<std::uint64_t>(status.st_size);
-    generated->flags |= format::kFunctionSeenInMap;
+    generated->map_bytes = static_cast<std::uint64_t>(status.st_size);
+    generated->flags |= format::kFunctionMapBytes;
   } else {
-    generated->seen = monotonic_ns();
+    generated->first_met_ns = monotonic_ns();
   }
 }
 

@@ -17,7 +17,7 @@ namespace fbleprof::signal_safe {
 // neighbours are the same.
 std::uint32_t code_hash_at(std::uint64_t address);
 
-// Sets `seen` and its flag: how long the program's perf map is now, or what time it is.
+// Sets map_bytes with its flag if the program has a perf map, else first_met_ns.
 void note_moment(format::Function* generated);
 
 // Writes the path of this process's perf map, "/tmp/perf-PID.map", in at most kMapPathBytes.

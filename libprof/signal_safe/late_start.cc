@@ -17,7 +17,7 @@ bool find_caller(ThreadState& thread, std::uint64_t callee, int hook, const Hook
   const bool is_call = hook == HOOK_CYG;
   // A trampoline has no unwind table; there the frame is as at the function's first instruction.
   const std::uint64_t pc =
-      hook == HOOK_EXACT ? arch::function_of_trampoline(callee)->address : at.pc;
+      is_of_trampoline(hook) ? arch::function_of_trampoline(callee)->address : at.pc;
   StackWalk walk(thread, {pc, at.sp, at.fp}, is_call);
   // The hook of an inlined function is called by the function around it.
   const bool is_inlined =

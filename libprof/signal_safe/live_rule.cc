@@ -1,6 +1,7 @@
 #include "signal_safe/live_rule.h"
 
 #include "arch/call_instruction.h"
+#include "arch/hook_site.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -13,6 +14,13 @@ const format::Function& record_of(const ThreadState& thread, format::Ref functio
 
 bool has_hook(const ThreadState& thread, format::Ref function) {
   return function != 0 && (record_of(thread, function).flags & format::kFunctionHooked) != 0;
+}
+
+// Whether each call of the function has an entry: no filter leaves it out, --throttle has not taken
+// its hook back, and nothing calls it past its hook.
+bool always_has_entry(const ThreadState& thread, format::Ref function) {
+  return has_hook(thread, function) &&
+         (record_of(thread, function).flags & format::kFunctionNotCounted) == 0;
 }
 
 format::Ref function_of(const ThreadState& thread, const Entry* entry) {
@@ -53,6 +61,20 @@ format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
   std::uint64_t target = arch::direct_call_target(site);
   if (const std::uint64_t behind = session.trampolines.function_at(target)) target = behind;
   return target != 0 ? session.code_map.function_at(target) : 0;
+}
+
+const void* jumped_from(const ThreadState& thread, std::uint64_t site) {
+  const Session& session = *thread.session;
+  const format::Ref callee = direct_callee(thread, site);
+  if (callee == 0) return nullptr;
+  const format::Function& function = record_of(thread, callee);
+  const std::uint64_t target = arch::direct_call_target(site);
+  // The unwind table has PLTs as functions, and the wrapper itself.
+  const bool is_start =
+      target == function.address || session.trampolines.function_at(target) == function.address;
+  if (function.module == 0 || !is_start || session.is_wrapper(function.address)) return nullptr;
+  const auto* code = reinterpret_cast<const std::uint8_t*>(function.address);
+  return arch::slot_of_stub(code) == 0 ? code : nullptr;
 }
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function) {
@@ -131,7 +153,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
 }
 
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
-  if (!has_hook(thread, owner) || is_left_out(thread, owner)) return nullptr;
+  if (!always_has_entry(thread, owner)) return nullptr;
   Entry* newest_of_frame = top;
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {
@@ -186,8 +208,7 @@ Entry* prove_caller(ThreadState& thread, Entry* top, Frame frame, std::uint64_t 
     }
     if (Entry* found = find_owner(thread, top, owner)) return found;
     if (same_stack) {
-      const bool is_kept = has_hook(thread, owner) && !is_left_out(thread, owner);
-      return is_kept ? top : find_by_walk(thread, top, at);
+      return always_has_entry(thread, owner) ? top : find_by_walk(thread, top, at);
     }
   } else if (same_stack) {
     return top;

@@ -25,12 +25,19 @@ bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref func
 // known module.
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site);
 
+// For a wrapper that returns to `site`: the start of the function that jumped to it as its last
+// step, as compilers let functions end that release a lock last. `site` is then in that function's
+// caller. Null: there is none, or it was called indirectly. If it jumped to a function that jumped
+// to the wrapper, the first one.
+const void* jumped_from(const ThreadState& thread, std::uint64_t site);
+
 // The newest entry whose frame is not below `sp`. A binary search, since entries are in the order
 // of their frames and a deep stack may just have returned.
 Entry* filter_by_address(const Entry* gate, Entry* top, std::uint64_t sp);
 
 // The newest entry of `owner`, the function that owns an address, searched from `top` (which the
-// filter left) down: it is live. Null: the owner is not on the stack, or has no hook.
+// filter left) down: it is live. Null: the owner is not on the stack, or not each of its calls has
+// an entry.
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner);
 
 // Whether the entry was pushed for the walk's current frame, whose code belongs to `owner`.

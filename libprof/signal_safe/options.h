@@ -24,6 +24,7 @@ struct Options {
   bool native_below = true;       // code without hooks below a counted context is sampled
   bool runtime_frames = false;    // the tree shows an interpreter's own functions between scripts'
   std::uint64_t tick_period = 1;  // ticks are charged in steps of this many
+  std::uint64_t throttle = 0;     // calls a second that a function may have; 0 = any number
   std::uint32_t depth_limit = 0;  // deeper contexts fold into [deeper]; 0 = no limit
   AllocationMode allocations = AllocationMode::kOff;
   bool mappings = false;                          // mmap and munmap count as allocations

@@ -13,6 +13,7 @@ bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* p
   frame.tree = thread.tree;
   frame.record = thread.record;
   frame.last_context = thread.last_context;
+  thread.kernel_time.forget_contexts();
   // Code that empties the edge caches reads this flag from a thread's current record.
   record->flags |= thread.record->flags & format::kThreadHooked;
   thread.tree = *tree;
@@ -41,6 +42,7 @@ void end_profile(ThreadState& thread, Entry* top) {
   thread.record = frame.record;
   thread.profile = frame.profile;
   thread.last_context = frame.last_context;
+  thread.kernel_time.forget_contexts();
   thread.profiles -= 1;
   // A stack that is not current still has entries of the other tree.
   frame.stack->tree = frame.stack == thread.current ? thread.tree.root() : 0;

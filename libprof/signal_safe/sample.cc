@@ -66,6 +66,21 @@ void charge(ThreadState& thread, std::uint64_t* values, Ref context, Elapsed ela
   if (options.waits) charge_switches(thread, values, usage);
 }
 
+void charge_part(ThreadState& thread, KernelTime::Part part) {
+  const Ref context = part.context != 0 ? part.context : context_of_rest(thread);
+  // The context had a sample, so it has values.
+  std::uint64_t* values = thread.tree.values_or_root(context);
+  values[kCpuNs] += part.ns;
+  values[kWallNs] += part.ns;
+  thread.record->cpu_ns += part.ns;
+  thread.record->wall_ns += part.ns;
+}
+
+void put_aside(ThreadState& thread, Ref context, Elapsed elapsed) {
+  put_aside(thread, KernelTime::Part{elapsed.in_kernel_ns, context},
+            [&](KernelTime::Part part) { charge_part(thread, part); });
+}
+
 void charge_own_cost(const ThreadState& thread, std::uint64_t* values, Elapsed elapsed) {
   values[kSamples] += 1;
   values[kOwnCostNs] += elapsed.cpu_ns;
@@ -116,6 +131,17 @@ void rest_after_long_walk(ThreadState& thread) {
   }
 }
 
+// --throttle. The guard proves that no slow path is changing the cache.
+void watch_call_rates(const BusyGuard&, ThreadState& thread) {
+  Session& session = *thread.session;
+  if (session.unhook == nullptr) return;
+  if (thread.rates == nullptr) {
+    thread.rates = static_cast<CallRates*>(session.pages.take(sizeof(CallRates)));
+    if (thread.rates == nullptr) return;
+  }
+  thread.rates->look(thread.cache, thread.last_cpu_ns, session.options.throttle, session.unhook);
+}
+
 }  // namespace
 
 void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
@@ -132,7 +158,9 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
     const Elapsed elapsed = take_elapsed(thread, what);
     if (elapsed.is_none()) return;
     thread.record->samples += 1;
-    charge_own_cost(thread, thread.tree.values_or_root(node_of(thread, thread.hot->top)), elapsed);
+    const Ref context = node_of(thread, thread.hot->top);
+    charge_own_cost(thread, thread.tree.values_or_root(context), elapsed);
+    put_aside(thread, context, elapsed);
     return;
   }
   BusyGuard guard(thread);
@@ -142,13 +170,17 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
   const Elapsed elapsed = take_elapsed(thread, what);
   if (elapsed.is_none()) return;
   thread.record->samples += 1;
+  if (thread.session->options.throttle != 0) watch_call_rates(guard, thread);
   if (is_ours(*thread.session, at.pc)) {
-    charge_own_cost(thread, thread.tree.values(guard, counted_context_at(thread, at.sp)), elapsed);
+    const Ref context = counted_context_at(thread, at.sp);
+    charge_own_cost(thread, thread.tree.values(guard, context), elapsed);
+    put_aside(thread, context, elapsed);
     return;
   }
   Ref context = context_at(guard, thread, at, Reached::kBySignal);
   if (thread.session->options.leaves) context = leaf_of(guard, thread, context, at.pc);
   charge(thread, thread.tree.values(guard, context), context, elapsed);
+  put_aside(thread, context, elapsed);
   rest_after_long_walk(thread);
 }
 
@@ -169,6 +201,7 @@ void charge_events(ThreadState& thread, const MachineState& at, std::uint64_t ev
 void charge_fatal(ThreadState& thread, const MachineState& at) {
   if (!takes_time(thread)) return;
   charge_wait_at_end(thread);
+  charge_kernel_time(thread);
   thread.record->samples += 1;
   const Ref context = counted_context_at(thread, at.sp);
   charge(thread, thread.tree.values_or_root(context), context, take_elapsed(thread, Sampled::kAll));
@@ -178,11 +211,16 @@ Ref context_of_rest(const ThreadState& thread) {
   return thread.last_context ? thread.last_context : thread.tree.root();
 }
 
+void charge_kernel_time(ThreadState& thread) {
+  while (!thread.kernel_time.is_empty()) charge_part(thread, thread.kernel_time.take_oldest());
+}
+
 void charge_rest(ThreadState& thread) {
   if (!takes_time(thread)) return;
   BusyGuard guard(thread);
   if (!guard) return;
   charge_wait_at_end(thread);
+  charge_kernel_time(thread);
   thread.record->samples += 1;
   const Ref context = context_of_rest(thread);
   charge(thread, thread.tree.values(guard, context), context, take_elapsed(thread, Sampled::kAll));

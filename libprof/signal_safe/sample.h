@@ -30,8 +30,12 @@ void charge_fatal(ThreadState& thread, const MachineState& at);
 // have taken no time.
 format::Ref context_of_rest(const ThreadState& thread);
 
-// Charges that time: at the end of a thread, of the process, at exec, and wherever the profile must
-// be complete earlier. Call it with the sampling signal blocked.
+// Charges time in the kernel that no system call has taken (kernel_time.h), when none can take it
+// any more. On the thread itself, or on another one at the end of the process.
+void charge_kernel_time(ThreadState& thread);
+
+// Charges both, and waits: at the end of a thread, of the process, at exec, and wherever the
+// profile must be complete earlier. Call it with the sampling signal blocked.
 void charge_rest(ThreadState& thread);
 
 }  // namespace fbleprof::signal_safe

@@ -9,6 +9,7 @@
 #include "format/format.h"
 #include "signal_safe/allocations.h"
 #include "signal_safe/arena.h"
+#include "signal_safe/call_rates.h"
 #include "signal_safe/call_tree.h"
 #include "signal_safe/code_map.h"
 #include "signal_safe/options.h"
@@ -119,6 +120,9 @@ struct Session {
   bool is_wrapper(std::uint64_t pc) const { return pc >= wrappers_begin && pc < wrappers_end; }
   AdapterCode adapters;
 
+  // For Options::throttle. Called by samples. Null: no hook can be taken back.
+  Unhook unhook = nullptr;
+
   // The capture layer supplies these; it may use more of the system than this layer. On a thread's
   // first hook: gives the thread a state, or marks it as not to be profiled.
   void (*attach_thread)() = nullptr;
@@ -153,6 +157,9 @@ long fbleprof_preserving_vectors(long (*function)(void*), void* argument)
 // The hook of rewritten functions, which their trampolines call.
 extern const char fbleprof_exact_hook[] __attribute__((visibility("hidden")));
 extern const char fbleprof_exact_hook_missed[] __attribute__((visibility("hidden")));
+// The hook of those trampolines that only tail calls of one function reach.
+extern const char fbleprof_tail_hook[] __attribute__((visibility("hidden")));
+extern const char fbleprof_tail_hook_missed[] __attribute__((visibility("hidden")));
 // The hook of functions with a patchable entry.
 extern const char fbleprof_patched_hook[] __attribute__((visibility("hidden")));
 extern const char fbleprof_patched_hook_missed[] __attribute__((visibility("hidden")));

@@ -88,6 +88,7 @@ static_assert(offsetof(Hot, top) == HOT_TOP && offsetof(Hot, cache) == HOT_CACHE
 static_assert(offsetof(Hot, self) == HOT_SELF && offsetof(Hot, limit) == HOT_LIMIT);
 static_assert(offsetof(Entry, frame) == ENTRY_FRAME && offsetof(Entry, word) == ENTRY_WORD);
 static_assert(sizeof(Entry) == ENTRY_BYTES && sizeof(Slot) == SLOT_BYTES);
+static_assert(ENTRY_WORD_BELOW == ENTRY_WORD - ENTRY_BYTES);
 static_assert(offsetof(Slot, callee) == SLOT_CALLEE && offsetof(Slot, calls) == SLOT_CALLS);
 static_assert(offsetof(Slot, to) == SLOT_TO);
 static_assert(CACHE_HASH_MASK == (kCacheSlots - 1) * SLOT_BYTES);

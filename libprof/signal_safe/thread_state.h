@@ -8,6 +8,7 @@
 
 #include "format/format.h"
 #include "signal_safe/call_tree.h"
+#include "signal_safe/kernel_time.h"
 #include "signal_safe/known_stack.h"
 #include "signal_safe/shadow_stack.h"
 #include "signal_safe/stack_walk.h"
@@ -59,6 +60,7 @@ struct SwitchRing {
 };
 
 struct AllocationThread;
+class CallRates;
 struct WaitThread;
 struct Session;
 
@@ -80,6 +82,7 @@ struct ThreadState {
   ProfileFrame profile_frames[kMostProfiles];
   AllocationThread* allocations = nullptr;  // null: allocations are not recorded
   WaitThread* waits = nullptr;              // null: waits are not recorded
+  CallRates* rates = nullptr;               // with Options::throttle, from the first sample on
   RuleCache rules;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made
@@ -108,7 +111,8 @@ struct ThreadState {
   std::uint64_t minor_faults = 0, major_faults = 0;  // of the thread, at the last charge
   bool knows_faults = true;                          // whether they could be read
   std::uint64_t event_period_ns = 0;                 // of the perf event; 0 = there is none
-  std::uint64_t in_kernel_ns = 0;  // spent in the kernel, not charged yet: see sample.cc
+  KernelTime kernel_time;                            // not charged yet
+  std::uint64_t last_tick_cpu_ns = 0;                // the CPU clock at the last kernel tick
 
   KnownStack known;  // the stack being walked, and the last one
 };

@@ -491,9 +491,10 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_letting_go(std::uint64_t frame, const void* 
   WaitThread* own = thread.waits;
   if (own == nullptr || !thread.canary->alive || !may_charge(thread)) return;
   if (!thread.session->recording.load(std::memory_order_relaxed)) return;
-  const Call call{frame, nullptr, fbleprof::format::WaitKind::kForOther};
   const BusyGuard guard(thread);
   if (!guard) return;
+  const std::uint64_t site = reinterpret_cast<const std::uint64_t*>(frame)[1];
+  const Call call{frame, jumped_from(thread, site), fbleprof::format::WaitKind::kForOther};
   KnownWait* known = find(thread, *own, call);
   if (known == nullptr || !known->is_exact) known = &find_out(guard, thread, *own, call);
   note_waker(*thread.session, object, known->node);

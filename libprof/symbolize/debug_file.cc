@@ -51,6 +51,39 @@ std::vector<char> unpack(std::string_view packed) {
   }
 }
 
+std::vector<std::string> places_by_build_id(std::string_view build_id,
+                                            const std::vector<std::string>& roots) {
+  std::vector<std::string> places;
+  if (build_id.size() < 2) return places;
+  const std::string name = hex(build_id);
+  for (const std::string& root : roots) {
+    places.push_back(root + "/.build-id/" + name.substr(0, 2) + "/" + name.substr(2) + ".debug");
+  }
+  return places;
+}
+
+// What .gnu_debuglink says.
+struct Link {
+  std::vector<std::string> places;
+  GElf_Word checksum = 0;
+};
+
+Link link_of(const ElfObject& object, const std::vector<std::string>& roots) {
+  Link link;
+  const char* text = dwelf_elf_gnu_debuglink(object.elf(), &link.checksum);
+  const std::string name = text != nullptr ? text : "";
+  if (name.empty() || name == ".." || name.find('/') != std::string::npos) return link;
+
+  std::error_code failure;
+  const std::filesystem::path real = std::filesystem::canonical(object.path(), failure);
+  if (failure) return link;
+  const std::string directory = real.parent_path().string();
+  link.places = {directory + "/" + name, directory + "/.debug/" + name};
+  for (const std::string& root : roots) link.places.push_back(root + directory + "/" + name);
+  std::erase(link.places, real.string());
+  return link;
+}
+
 }  // namespace
 
 std::optional<ElfObject> mini_debug_info(const ElfObject& object) {
@@ -61,14 +94,18 @@ std::optional<ElfObject> mini_debug_info(const ElfObject& object) {
   return ElfObject::from_bytes(std::move(image));
 }
 
+std::vector<std::string> places_of_debug_file(const ElfObject& object,
+                                              const std::vector<std::string>& roots) {
+  std::vector<std::string> places = places_by_build_id(object.build_id(), roots);
+  for (std::string& place : link_of(object, roots).places) places.push_back(std::move(place));
+  return places;
+}
+
 std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
                                                 const std::vector<std::string>& roots) {
-  if (build_id.size() < 2) return std::nullopt;
-  const std::string name = hex(build_id);
-  for (const std::string& root : roots) {
+  for (const std::string& path : places_by_build_id(build_id, roots)) {
     OpenError error{};
-    auto file = ElfObject::open(
-        root + "/.build-id/" + name.substr(0, 2) + "/" + name.substr(2) + ".debug", &error);
+    auto file = ElfObject::open(path, &error);
     if (file && file->build_id() == build_id) return file;
   }
   return std::nullopt;
@@ -76,23 +113,11 @@ std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
 
 std::optional<ElfObject> debug_file_by_link(const ElfObject& object,
                                             const std::vector<std::string>& roots) {
-  GElf_Word crc = 0;
-  const char* link = dwelf_elf_gnu_debuglink(object.elf(), &crc);
-  if (link == nullptr) return std::nullopt;
-  const std::string name = link;
-  if (name.empty() || name == ".." || name.find('/') != std::string::npos) return std::nullopt;
-
-  std::error_code failure;
-  const std::filesystem::path real = std::filesystem::canonical(object.path(), failure);
-  if (failure) return std::nullopt;
-  const std::string directory = real.parent_path().string();
-  std::vector<std::string> candidates = {directory + "/" + name, directory + "/.debug/" + name};
-  for (const std::string& root : roots) candidates.push_back(root + directory + "/" + name);
-  for (const std::string& path : candidates) {
-    if (path == real) continue;
+  const Link link = link_of(object, roots);
+  for (const std::string& path : link.places) {
     OpenError error{};
     auto file = ElfObject::open(path, &error);
-    if (file && belongs(*file, object, crc)) return file;
+    if (file && belongs(*file, object, link.checksum)) return file;
   }
   return std::nullopt;
 }

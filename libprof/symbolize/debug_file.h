@@ -21,6 +21,10 @@ std::optional<ElfObject> debug_file_by_build_id(std::string_view build_id,
 std::optional<ElfObject> debug_file_by_link(const ElfObject& object,
                                             const std::vector<std::string>& roots);
 
+// The paths where these two look for the debug file of `object`, whether or not there is one.
+std::vector<std::string> places_of_debug_file(const ElfObject& object,
+                                              const std::vector<std::string>& roots);
+
 // The compressed symbols that some distributions leave in a stripped program's .gnu_debugdata:
 // those of functions that are not exported.
 std::optional<ElfObject> mini_debug_info(const ElfObject& object);

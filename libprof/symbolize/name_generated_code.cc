@@ -107,14 +107,14 @@ GeneratedCode::Question question_of(const profile::Functions& functions, std::si
   question.address = functions.address[f];
   const bool is_instruction = functions.kind[f] == FunctionKind::kInstruction;
   if (!is_instruction) question.bytes = kStretchBytes;
-  const bool is_place = (functions.flags[f] & format::kFunctionSeenInMap) != 0;
-  const std::uint64_t seen = functions.seen[f];
-  if (seen == 0 && !is_place) {
+  const bool had_map = (functions.flags[f] & format::kFunctionMapBytes) != 0;
+  const std::uint64_t met_ns = functions.first_met_ns[f];
+  if (is_about_map && had_map) {
+    question.moment = functions.map_bytes[f];
+  } else if (met_ns == 0) {
     question.moment = UINT64_MAX;
-  } else if (is_about_map) {
-    question.moment = is_place ? seen : 0;  // else the program had no map yet
   } else {
-    question.moment = is_place ? UINT64_MAX : seen;
+    question.moment = is_about_map ? 0 : met_ns;  // 0: the program had no map yet
   }
   return question;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "transform/idle.h"
 #include "transform/matcher.h"
 #include "transform/query.h"
 #include "transform/rebuild.h"
@@ -46,8 +47,9 @@ Status find_kept(const Profile& profile, const Filter& filter, std::vector<std::
     narrow(*matches, true);
   }
   for (const std::string& pattern : filter.exclude) {
-    // Excluding libc is no mistake in a profile without libc.
-    auto matches = is_exact(pattern) ? match_some(profile, pattern) : match(profile, pattern);
+    // Excluding libc is no mistake in a profile without libc, nor are idle waits in one without.
+    const bool may_be_mistake = is_exact(pattern) && pattern != kIdle;
+    auto matches = may_be_mistake ? match_some(profile, pattern) : match(profile, pattern);
     if (!matches) return matches.error();
     narrow(*matches, false);
   }

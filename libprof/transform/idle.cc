@@ -183,4 +183,14 @@ Profile with_idle_apart(const Profile& profile) {
   return Profile(std::move(parts));
 }
 
+bool has_idle(const Profile& profile) {
+  const Functions& functions = profile.functions();
+  for (std::size_t f = 0; f < functions.count(); ++f) {
+    if (functions.kind[f] == FunctionKind::kBlock && profile.text(functions.name[f]) == kIdle) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace fbleprof::transform

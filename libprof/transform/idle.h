@@ -18,5 +18,7 @@ inline constexpr char kIdle[] = "[idle]";
 // A profile in which each such wait has its own context, [idle], below the call. The same profile
 // if there is no such wait. `profile` must hold the trees of its threads.
 profile::Profile with_idle_apart(const profile::Profile& profile);
+// Whether with_idle_apart found such waits.
+bool has_idle(const profile::Profile& profile);
 
 }  // namespace fbleprof::transform

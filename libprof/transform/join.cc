@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "profile/fit_sums.h"
+#include "transform/function_flags.h"
 
 namespace fbleprof::transform {
 
@@ -151,7 +152,8 @@ class Joiner {
                         .language = text(from.language[i]),
                         .group = group_of(from.group[i])});
       } else {
-        functions_.flags[it->second.index()] |= from.flags[i];
+        std::uint16_t& flags = functions_.flags[it->second.index()];
+        flags = joined_flags(flags, from.flags[i]);
       }
       ids.push_back(it->second);
     }

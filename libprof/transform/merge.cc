@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transform/function_flags.h"
 #include "transform/identity.h"
 #include "transform/rebuild.h"
 
@@ -52,7 +53,8 @@ Profile merge(const Profile& profile, const MergeOptions& options) {
   how.folded.resize(functions->count());
   for (std::size_t f = 0; f < functions->count(); ++f) {
     how.folded[f] = !options.keep_leaves && functions->kind[f] == FunctionKind::kInstruction;
-    functions->flags[how.class_of[f].index()] |= functions->flags[f];
+    std::uint16_t& flags = functions->flags[how.class_of[f].index()];
+    flags = joined_flags(flags, functions->flags[f]);
   }
   how.folded_node = idle_overflows(extended);
   return rebuild(extended, how);

@@ -16,11 +16,12 @@ namespace fs = std::filesystem;
 struct Known {
   const char* variable;
   const char* library;
-  std::string_view symbol;  // every such program has it, or links a library that has it
-  const char* modules;      // modules of the runtime, besides the program
+  std::string_view symbol;       // every such program has it, or links a library that has it
+  std::string_view unsupported;  // a text of programs that contain a version without support
+  const char* modules;           // modules of the runtime, besides the program
 };
 constexpr Known kKnown[] = {
-    {"FBLEPROF_LUA", "libfbleprof_lua.so", "luaL_newstate",
+    {"FBLEPROF_LUA", "libfbleprof_lua.so", "luaL_newstate", "Lua 5.1",
      "liblua5.2,liblua5.3,liblua5.4,liblua,lua"},
 };
 
@@ -40,7 +41,8 @@ Adapters adapters_for(const std::string& path, const char* search_path,
   const std::string program = program_of(path, search_path);
   for (const Known& known : kKnown) {
     if (is_off(known.variable) || !holds_text(program, {known.symbol})) continue;
-    if (holds_text(program, {"__fentry__", kMcount, "__cyg_profile_func_enter"})) continue;
+    if (holds_text(program, {known.unsupported, "__fentry__", kMcount, "__cyg_profile_func_enter"}))
+      continue;
     const fs::path library = fs::path(recorder).parent_path() / known.library;
     if (access(library.c_str(), R_OK) != 0) {
       adapters.error = std::string(known.library) + " was not found beside " + recorder;

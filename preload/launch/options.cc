@@ -58,7 +58,7 @@ po::options_description recording_options() {
   add("tick-period", po::value<std::string>()->value_name("N"),
       "charge virtual time when N ticks have passed, to the context that is running then. A larger "
       "N is cheaper and coarser, and still the same on every run. Default: 1");
-  add("exact", po::value<std::string>()->implicit_value("on")->value_name("[=MODULES]"),
+  add("exact", po::value<std::string>()->implicit_value("on")->value_name("MODULES"),
       "count every call of a program without hooks, in its exact context, by changing the starts "
       "of its functions in memory. Without MODULES: calls of the program and its libraries, but "
       "not of libc; in a Lua or Python program, calls of the script's functions instead of the "
@@ -68,6 +68,11 @@ po::options_description recording_options() {
       "with --exact, 2: run the program twice, sampled and then counted, into one profile: calls "
       "and contexts of the counted run, times of the sampled run, which counting did not slow "
       "down. The report says if the two runs differ. Default: 1");
+  add("throttle", po::value<std::string>()->value_name("N"),
+      "stop counting a function that a thread calls more than N times in a second of its CPU time "
+      "(with --exact, or compiled with -fpatchable-function-entry), so that it costs next to "
+      "nothing. Its counts are then lower bounds, and the report's --coverage names it. Default: "
+      "no limit");
   add("callsites", "keep calls from different places in the same function apart");
   add("leaves", "also record sampled addresses, for costs by source line and instruction");
   add("faults", "also record page faults by context, as the metrics minor-faults and major-faults");
@@ -79,7 +84,7 @@ po::options_description recording_options() {
       "do not record waits. With --clock=wall, a wait is then charged to the context of the "
       "thread's next sample");
   add("memory-profile",
-      po::value<std::string>()->value_name("=MODE")->implicit_value(kMemoryProfileDefault),
+      po::value<std::string>()->value_name("MODE")->implicit_value(kMemoryProfileDefault),
       "also record allocations and frees, by context: blocks, bytes, live memory, the peak, "
       "leaks. hooks (if no MODE is given): each allocation of code with hooks, one in 512 KiB "
       "elsewhere, which stands for the others. sample: one in 512 KiB everywhere; BYTES (64K): one "
@@ -213,6 +218,11 @@ bool is_tick_period(const std::string& text) {
   return value && *value >= 1 && *value <= 1'000'000'000;
 }
 
+bool is_throttle(const std::string& text) {
+  const auto value = whole_number(text);
+  return value && *value >= 1;
+}
+
 // Bytes, or a number with K, M or G; from `least` to 64G.
 bool is_bytes(const std::string& text, std::uint64_t least) {
   constexpr std::uint64_t kMost = 64ULL << 30;
@@ -291,6 +301,7 @@ constexpr Valued kValued[] = {
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
     {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
+    {"throttle", "FBLEPROF_THROTTLE", is_throttle, "1 or more (calls a second)"},
     {"children", "FBLEPROF_CHILDREN", is_name, "all, none, or patterns of names"},
     {"delay", "FBLEPROF_DELAY", is_time, "a time such as 500ms, 10s, 5m or 1h"},
     {"duration", "FBLEPROF_DURATION", is_time, "a time such as 500ms, 10s, 5m or 1h"},

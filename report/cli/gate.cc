@@ -197,8 +197,8 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
   for (const Metric* run : metrics.base_runs) base_runs.push_back(cost(*run));
   for (const Metric* run : metrics.runs) runs.push_back(cost(*run));
   if (noise.is_sampled) {
-    change.base_samples = cost(*metrics.base_samples);
-    change.now_samples = cost(*metrics.samples);
+    change.base_samples = cost(*noise.base_samples);
+    change.now_samples = cost(*noise.now_samples);
   }
   if (analysis::is_noise(noise, change, base_runs, runs)) return std::string();
   return fmt::format("failed: {}: {}{}{} {}", limit.text, limit.metric,

@@ -14,6 +14,7 @@
 #include "profile/pack.h"
 #include "profile/plain_run.h"
 #include "profile/reader.h"
+#include "report/cli/directories.h"
 #include "report/importers/file_kind.h"
 #include "report/importers/folded.h"
 #include "report/importers/gmon.h"
@@ -33,6 +34,14 @@ namespace {
 
 constexpr std::size_t kStepBytes = 1u << 20;
 
+// Profiles in directories were named before, except for --diff and the like.
+Error is_a_directory(const std::string& name) {
+  if (with_directories_read({name}).front() != name) {
+    return {name, {}, "is a directory", "name the mlmon.out in it"};
+  }
+  return {name, {}, "is a directory without profiles", "run the program first: fble-prof ./prog"};
+}
+
 // A file or pipe, read once from its beginning.
 class Source {
  public:
@@ -50,7 +59,7 @@ class Source {
     Source source(name, fd, true);
     struct stat status;
     if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-      return Error{name, {}, "is a directory", "name the mlmon.out in it"};
+      return is_a_directory(name);
     }
     source.is_regular_ = S_ISREG(status.st_mode);
     if (!source.is_regular_ && !S_ISFIFO(status.st_mode)) {

@@ -1,5 +1,6 @@
 #include "report/cli/left_out.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "profile/builder.h"
 #include "report/cli/output.h"
 #include "symbolize/all_functions.h"
+#include "symbolize/debug_file.h"
 #include "symbolize/table_cache.h"
 #include "transform/matcher.h"
 
@@ -86,6 +88,30 @@ profile::Profile functions_of(const std::string& path,
   return builder.build();
 }
 
+// The files in which names are looked for.
+struct NameFiles {
+  std::string paths;  // each ended by NUL
+  std::uint64_t stamp = 0;
+};
+
+NameFiles name_files_of(const std::string& path, const symbolize::Options& options) {
+  std::vector<std::string> all = {path};
+  symbolize::OpenError error{};
+  if (const auto object = symbolize::ElfObject::open(path, &error)) {
+    for (std::string& place : symbolize::places_of_debug_file(*object, options.debug_roots)) {
+      all.push_back(std::move(place));
+    }
+  }
+  NameFiles files;
+  for (const std::string& each : all) {
+    struct stat status;
+    const bool exists = stat(each.c_str(), &status) == 0;
+    files.stamp = plan::add_to_stamp(files.stamp, exists ? &status : nullptr);
+    files.paths.append(each).push_back('\0');
+  }
+  return files;
+}
+
 class Boundaries {
  public:
   explicit Boundaries(bool first_is_out) : first_is_out_(first_is_out) {}
@@ -99,15 +125,18 @@ class Boundaries {
     if (before != is_out) list_.push_back({at, is_out ? 1u : 0u});
   }
 
-  std::string bytes() const {
+  // The table's file.
+  std::string bytes(const NameFiles& files) const {
     LeftOutHeader header{};
     std::memcpy(header.magic, plan::kLeftOutMagic, sizeof header.magic);
     header.version = plan::kLeftOutVersion;
     header.count = static_cast<std::uint32_t>(list_.size());
     header.first_is_out = first_is_out_ ? 1 : 0;
+    header.paths_bytes = static_cast<std::uint32_t>(files.paths.size());
+    header.stamp = files.stamp;
     std::string text(reinterpret_cast<const char*>(&header), sizeof header);
     text.append(reinterpret_cast<const char*>(list_.data()), list_.size() * sizeof list_[0]);
-    return text;
+    return text + files.paths;
   }
 
  private:
@@ -121,6 +150,7 @@ Result<std::string> table_of(const std::string& path, const std::vector<Rule>& r
                               [](const Rule& rule) { return rule.pattern.starts_with("file:"); });
   const symbolize::TableCache cache(symbolize::TableCache::default_directory());
   cache.serve(options);
+  const NameFiles files = name_files_of(path, options);
   auto symbols = symbolize::symbolize_all({.path = path, .build_id = {}}, options).functions;
   std::sort(symbols.begin(), symbols.end(),
             [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -134,7 +164,7 @@ Result<std::string> table_of(const std::string& path, const std::vector<Rule>& r
     const bool is_followed = i + 1 < symbols.size() && symbols[i + 1].begin <= end;
     if (!is_followed && symbols[i].size != 0) boundaries.add(end, rest_is_out);
   }
-  return boundaries.bytes();
+  return boundaries.bytes(files);
 }
 
 // The file appears whole or not at all: two programs may make the same table at once.

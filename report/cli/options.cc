@@ -488,7 +488,8 @@ Result<Options> parse_options(int argc, char** argv) {
   options.files = with_directories_read(options.files);
   options.filter = {texts("select"), texts("exclude"), texts("fold")};
   options.filter.keep = texts("keep");
-  if (given.count("busy") != 0) options.filter.exclude.emplace_back(transform::kIdle);
+  options.busy = given.count("busy") != 0;
+  if (options.busy) options.filter.exclude.emplace_back(transform::kIdle);
   if (given.count("output") != 0) options.output = given["output"].as<Text>();
   // A directory may hold files of other versions.
   options.tolerant = given.count("tolerant") != 0 || options.files.size() > named;

@@ -36,6 +36,7 @@ struct Options {
   bool names_no_file = false;  // `files` is the default
   std::string metric;          // "" = the profile's own
   transform::Filter filter;
+  bool busy = false;  // the filter excludes idle waits
   std::vector<transform::Split> splits;
   bool tolerant = false;
   std::vector<std::string> baselines;  // --diff: the baseline of `files`

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "report/cli/window.h"
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
+#include "report/text/quantity.h"
 #include "report/views/view.h"
 #include "symbolize/code.h"
 #include "symbolize/symbolize_profile.h"
@@ -328,6 +330,26 @@ bool takes_own_times(const Options& options) {
   return std::any_of(options.files.begin(), options.files.end(), profile::has_plain_run);
 }
 
+// What to read. A wrapper's profile says little: the user ran the program that it became. Only the
+// summary, a window and a comparison of a named file are of that file alone.
+std::vector<std::string> files_of(const Options& options) {
+  const bool is_alone = options.files.size() > 1 || is_of(options, View::Subject::kRuns) ||
+                        has_window(options) || !options.baselines.empty();
+  if (is_alone && !options.names_no_file) return options.files;
+  return profile::with_profiles_after_exec(options.files[0]);
+}
+
+// How to see the rest of a run, for someone who named its first profile.
+std::string other_profiles_of(const Options& options, std::size_t shown) {
+  if (options.files.size() != 1 || options.look.format != Format::kText) return {};
+  const std::string& file = options.files[0];
+  const std::size_t beside = profile::count_profiles_named_after(file) + 1;
+  if (beside <= shown) return {};
+  const std::string directory = std::filesystem::path(file).parent_path().string();
+  return fmt::format("{}: child processes have {}: fble-prof-report {} shows all of them", file,
+                     counted(beside - shown, "profile"), directory.empty() ? "." : directory);
+}
+
 }  // namespace
 
 Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
@@ -335,9 +357,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // module's symbols are looked up once. From here on there is one profile, and each step replaces
   // it: a million nodes are not kept twice.
   Found found;
-  // A wrapper's profile says little: the user ran the program that it became.
-  const std::vector<std::string> files =
-      options.names_no_file ? profile::with_profiles_after_exec(options.files[0]) : options.files;
+  const std::vector<std::string> files = files_of(options);
   auto read = read_side(files, options.are_runs, options, needs, progress, found);
   if (!read) return read.error();
   Profile profile = std::move(*read);
@@ -351,6 +371,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     loaded.remarks.insert(loaded.remarks.end(), skipped.begin(), skipped.end());
     loaded.runs = std::move(profile);
     return loaded;
+  }
+  if (std::string rest = other_profiles_of(options, files.size()); !rest.empty()) {
+    skipped.push_back(std::move(rest));
   }
   // The profile to compare with, or to take times from.
   const bool own_times = takes_own_times(options);
@@ -495,6 +518,9 @@ Result<Report> make_report(const Options& options, Progress& progress) {
   // Filter: what the user selects, excludes and folds.
   transform::Filter filter = options.filter;
   filter.metric = metric_name;
+  if (options.busy && !transform::has_idle(profile)) {
+    remarks.push_back("no thread was idle: --busy leaves nothing out");
+  }
   auto filtered = transform::filter(profile, filter);
   if (!filtered) return filtered.error();
   profile = std::move(filtered->profile);

@@ -41,6 +41,7 @@ struct Row {
   std::uint64_t calls = 0, cost = 0;
   bool is_bound = false, is_sampled = false;
   const char* kind = "call";
+  FunctionId callee;  // if it is one
 };
 
 // The notes below the tables of one function.
@@ -51,15 +52,15 @@ struct Marks {
 
 void add(const Row& row, Table& table, Marks& marks) {
   Cell cost = number_cell(row.cost, row.is_bound), share = cost;
-  Cell average = average_cell(row.cost, row.calls, row.is_bound);
+  Cell average = marks.calls.average(row.cost, row.calls, row.is_bound, row.callee);
   if (std::string_view(row.kind) == "tail") {
     cost = hidden(cost);
     share = hidden(share);
     average = hidden(average);
   }
   marks.any_bound |= row.is_bound;
-  table.add({row.side, row.name, marks.calls(row.calls, row.is_sampled), cost, share, average,
-             text_cell(row.kind), flag_cell(row.is_bound), flag_cell(row.is_sampled)});
+  table.add({row.side, row.name, marks.calls(row.calls, row.is_sampled, row.callee), cost, share,
+             average, text_cell(row.kind), flag_cell(row.is_bound), flag_cell(row.is_sampled)});
 }
 
 Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& own, Marks& marks) {
@@ -77,7 +78,8 @@ Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& o
          .cost = row.cost,
          .is_bound = row.cost_is_bound,
          .is_sampled = row.is_sampled,
-         .kind = row.is_tail ? "tail" : "call"},
+         .kind = row.is_tail ? "tail" : "call",
+         .callee = row.callee},
         table, marks);
   }
   return table;
@@ -98,7 +100,8 @@ Table path_table(const Request& request, const Names& names, const std::vector<N
          .cost = request.costs.inclusive()[n],
          .is_bound = is_bound,
          .is_sampled = sampled[n] != 0,
-         .kind = "context"},
+         .kind = "context",
+         .callee = request.profile().nodes().function[n]},
         table, marks);
   }
   if (paths.size() < contexts.size()) {
@@ -121,12 +124,14 @@ std::string text_of(const Request& request, const Names& marked, const Shown& on
                     const Look& look) {
   const FunctionRow& totals = one.totals;
   const std::uint64_t kept = request.costs.total();
+  const bool counts_some = counts_some_calls(request.profile(), totals.function);
   std::string out = paint(look, Ink::kBold, marked.fit(totals.function, 0)) + "\n";
-  out += fmt::format("self {} ({})   dominated {}{} ({})   calls {}", request.amount(totals.self),
-                     percent(totals.self, kept), totals.dominated_is_bound ? "≥" : "",
-                     request.amount(totals.dominated), percent(totals.dominated, kept),
-                     totals.is_sampled ? "not counted" : count(totals.calls));
-  if (totals.calls != 0) {
+  out += fmt::format(
+      "self {} ({})   dominated {}{} ({})   calls {}", request.amount(totals.self),
+      percent(totals.self, kept), totals.dominated_is_bound ? "≥" : "",
+      request.amount(totals.dominated), percent(totals.dominated, kept),
+      totals.is_sampled ? "not counted" : (counts_some ? "≥" : "") + count(totals.calls));
+  if (totals.calls != 0 && !counts_some) {
     out += fmt::format("   per call {}",
                        request.amount(rounded_quotient(totals.dominated, totals.calls)));
   }
@@ -138,7 +143,8 @@ std::string text_of(const Request& request, const Names& marked, const Shown& on
   if (one.marks.any_bound || totals.dominated_is_bound) {
     out += paint(look, Ink::kDim, kBoundNote) + "\n";
   }
-  if (one.marks.calls.any_sampled()) out += paint(look, Ink::kDim, kSampledNote) + "\n";
+  for (const std::string& note : one.marks.calls.notes())
+    out += paint(look, Ink::kDim, note) + "\n";
   return out;
 }
 

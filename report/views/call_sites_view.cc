@@ -83,7 +83,7 @@ Result<Document> call_sites(const Request& request) {
     named.push_back(row.caller);
     named.push_back(row.callee);
     Cell cost = number_cell(row.cost, row.cost_is_bound), share = cost;
-    Cell average = average_cell(row.cost, row.calls, row.cost_is_bound);
+    Cell average = calls.average(row.cost, row.calls, row.cost_is_bound, row.callee);
     if (row.is_tail) {
       cost = hidden(cost);
       share = hidden(share);
@@ -95,9 +95,10 @@ Result<Document> call_sites(const Request& request) {
         {name_cell(row.caller), name_cell(row.callee), text_cell(file),
          number_cell(row.site ? profile.sites().line[row.site.index()] : 0),
          text_cell(place_of(profile, row) + (row.is_first_only ? " +" : "")),
-         text_cell(address_of(profile, row.site)), calls(row.calls, row.is_sampled), cost, share,
-         average, text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
-         flag_cell(row.by_tail_call), flag_cell(row.is_first_only), flag_cell(row.is_sampled),
+         text_cell(address_of(profile, row.site)), calls(row.calls, row.is_sampled, row.callee),
+         cost, share, average, text_cell(row.is_tail ? "tail" : "call"),
+         flag_cell(row.cost_is_bound), flag_cell(row.by_tail_call), flag_cell(row.is_first_only),
+         flag_cell(row.is_sampled),
          name_cell({{{}, row.caller}, {row.is_tail ? " ⇒ " : " → ", {}}, {{}, row.callee}}, {})});
   }
   if (any_first) {
@@ -107,7 +108,7 @@ Result<Document> call_sites(const Request& request) {
   }
   if (any_unknown) table.notes.push_back("? the place of the call was not recorded");
   if (any_bound) table.notes.push_back(kBoundNote);
-  if (calls.any_sampled()) table.notes.push_back(kSampledNote);
+  for (std::string& note : calls.notes()) table.notes.push_back(std::move(note));
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -123,6 +123,7 @@ void sort_rows(const Profile& profile, const std::string& by, std::vector<Row>& 
 struct Uncounted {
   FunctionId function;
   plan::Reason reason;
+  std::optional<std::uint64_t> since_ns;  // of a throttled one: since the start of the profile
 
   // Leaving out parts of functions, and stubs, loses nothing.
   bool is_function() const {
@@ -140,22 +141,29 @@ std::vector<Uncounted> uncounted_of(const Profile& profile,
     const bool is_left_out = (functions.flags[f] & format::kFunctionLeftOut) != 0;
     const auto reason =
         static_cast<plan::Reason>(functions.flags[f] >> format::kFunctionReasonShift);
-    found.push_back({FunctionId(f), is_left_out ? plan::Reason::kLeftOut : reason});
+    std::optional<std::uint64_t> since_ns;
+    if (reason == plan::Reason::kThrottled) since_ns = functions.unhooked_ns[f];
+    found.push_back({FunctionId(f), is_left_out ? plan::Reason::kLeftOut : reason, since_ns});
   }
   return found;
 }
 
-// Functions that a filter leaves out may have been entered.
-void drop_left_out(const Functions& functions, const std::vector<Uncounted>& uncounted,
-                   std::vector<Row>& rows) {
+// Functions that a filter leaves out may have been entered, and so may those that were throttled
+// before.
+void drop_unknown(const Functions& functions, const std::vector<Uncounted>& uncounted,
+                  std::vector<Row>& rows) {
   const auto place_of = [&](FunctionId function) {
     return std::pair(functions.module[function.index()], functions.address[function.index()]);
   };
-  std::set<std::pair<ModuleId, std::uint64_t>> left_out;
+  std::set<std::pair<ModuleId, std::uint64_t>> unknown;
   for (const Uncounted& each : uncounted) {
-    if (each.reason == plan::Reason::kLeftOut) left_out.insert(place_of(each.function));
+    if (each.reason == plan::Reason::kLeftOut || each.reason == plan::Reason::kThrottled) {
+      unknown.insert(place_of(each.function));
+    }
   }
-  std::erase_if(rows, [&](const Row& row) { return left_out.count(place_of(row.function)) != 0; });
+  std::erase_if(rows, [&](const Row& row) {
+    return row.calls == 0 && unknown.count(place_of(row.function)) != 0;
+  });
 }
 
 std::vector<std::string> exact_lines(const Profile& profile,
@@ -225,7 +233,7 @@ Result<Document> coverage(const Request& request) {
   document.held = held;
   document.measure = request.measure();
   const std::vector<Uncounted> uncounted = uncounted_of(profile, wanted);
-  drop_left_out(functions, uncounted, rows);
+  drop_unknown(functions, uncounted, rows);
   std::vector<std::string> heads = counts_of(profile, rows);
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
   if (heads.empty()) {
@@ -254,19 +262,23 @@ Result<Document> coverage(const Request& request) {
                text_cell(profile.text(functions.file[f])), number_cell(functions.line[f]),
                number_cell(row.calls), flag_cell(row.entered)});
   }
+  const bool any_throttled =
+      std::any_of(uncounted.begin(), uncounted.end(),
+                  [](const Uncounted& each) { return each.since_ns.has_value(); });
   Table not_counted;
   not_counted.key = "not_counted";
   not_counted.columns = {{"name", "not counted", Kind::kName, 1},
                          {"module", "module", Kind::kText},
                          {"address", "", Kind::kNumber},
                          {"bytes", "bytes"},
+                         {"since", any_throttled ? "since" : "", Kind::kTime},
                          {"reason", "because", Kind::kText}};
   for (const Uncounted& each : uncounted) {
     if (for_people && !each.is_function()) continue;
     const std::size_t f = each.function.index();
     not_counted.add({name_cell(each.function), text_cell(module_of(profile, each.function)),
                      number_cell(functions.address[f]), number_cell(functions.size[f]),
-                     text_cell(plan::explain(each.reason))});
+                     Cell{.number = each.since_ns}, text_cell(plan::explain(each.reason))});
   }
   document.text = [heads, table, not_counted, names = document.names, held](const Look& look) {
     std::string out;

@@ -102,17 +102,20 @@ std::string calls_text(const Change& calls) {
   return fmt::format("  [calls {} → {}]", count(calls.base), count(calls.now));
 }
 
-// Notes that the reader needs to judge the figures: what chance can do to the total, or that most
-// functions changed by the same share.
-std::string noise_text(const Request& request, const Diff& diff) {
+}  // namespace
+
+std::string noise_text(const Metric& metric, const Diff& diff, std::string_view bound) {
   const analysis::Noise& noise = diff.noise;
   std::string text;
   if (noise.base_runs != 1 || noise.now_runs != 1) {
     text += fmt::format("; means of {} and {}", noise.base_runs, counted(noise.now_runs, "run"));
   }
+  if (noise.is_assumed && diff.total.any()) {
+    text += noise.is_sampled ? "; each unit is taken for one sample"
+                             : "; taken as exact, since most figures are equal in both";
+  }
   if (!noise.is_sampled) {
-    // Numbers of a format that does not say what they count, such as folded stacks.
-    const bool is_unknown = request.metric().role == Role::kAmount && diff.total.any();
+    const bool is_unknown = metric.role == Role::kAmount && !noise.is_assumed && diff.total.any();
     return is_unknown ? text +
                             "; every change is shown: how many samples these figures are from "
                             "is not known, so small ones may be chance"
@@ -124,11 +127,12 @@ std::string noise_text(const Request& request, const Diff& diff) {
                       "them? Several runs tell: --diff A1,A2,A3 B1,B2,B3",
                       100 * (noise.common - 1));
   }
-  return text + fmt::format("; chance alone makes ±{} ({} and {})",
-                            request.amount(static_cast<std::uint64_t>(diff.total_bound)),
+  return text + fmt::format("; chance alone makes ±{} ({} and {})", bound,
                             count(diff.total.base_samples),
                             counted(diff.total.now_samples, "sample"));
 }
+
+namespace {
 
 std::string total_line(const Request& request, const Diff& diff) {
   const auto value = [&](std::uint64_t v) { return request.amount(v); };
@@ -136,7 +140,7 @@ std::string total_line(const Request& request, const Diff& diff) {
   std::string line =
       fmt::format("{} {} → {} ({}, {})", escape(request.metric().name), value(diff.total.base),
                   value(diff.total.now), delta(request, diff.total), relative(diff.total));
-  line += noise_text(request, diff);
+  line += noise_text(request.metric(), diff, value(static_cast<std::uint64_t>(diff.total_bound)));
   if (request.normalize) line += "; the base is scaled to the new total";
   if (kept != request.total) {
     line += fmt::format("; kept {} of {}", value(kept), value(request.total));

@@ -51,7 +51,7 @@ Result<Document> edges(const Request& request) {
     named.push_back(row.caller);
     named.push_back(row.callee);
     Cell cost = number_cell(row.cost, row.cost_is_bound), share = cost;
-    Cell average = average_cell(row.cost, row.calls, row.cost_is_bound);
+    Cell average = calls.average(row.cost, row.calls, row.cost_is_bound, row.callee);
     if (row.is_tail) {
       cost = hidden(cost);
       share = hidden(share);
@@ -59,13 +59,14 @@ Result<Document> edges(const Request& request) {
     }
     Pieces pair{{{}, row.caller}, {row.is_tail ? " ⇒ " : " → ", {}}, {{}, row.callee}};
     if (row.by_tail_call) pair.push_back({kThroughTailCall, {}});
-    table.add({name_cell(row.caller), name_cell(row.callee), calls(row.calls, row.is_sampled), cost,
-               share, average, text_cell(row.is_tail ? "tail" : "call"),
-               flag_cell(row.cost_is_bound), flag_cell(row.by_tail_call), flag_cell(row.is_sampled),
+    table.add({name_cell(row.caller), name_cell(row.callee),
+               calls(row.calls, row.is_sampled, row.callee), cost, share, average,
+               text_cell(row.is_tail ? "tail" : "call"), flag_cell(row.cost_is_bound),
+               flag_cell(row.by_tail_call), flag_cell(row.is_sampled),
                name_cell(std::move(pair), {})});
   }
   if (any_bound) table.notes.push_back(kBoundNote);
-  if (calls.any_sampled()) table.notes.push_back(kSampledNote);
+  for (std::string& note : calls.notes()) table.notes.push_back(std::move(note));
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

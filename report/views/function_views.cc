@@ -81,14 +81,14 @@ Result<Document> function_view(const Request& request, const char* name) {
     named.push_back(row.function);
     table.add({name_cell(row.function), number_cell(row.self), number_cell(row.self),
                number_cell(row.dominated, is_bound), number_cell(row.dominated, is_bound),
-               calls(row.calls, row.is_sampled), average_cell(row.dominated, row.calls, is_bound),
-               flag_cell(is_bound), flag_cell(row.is_sampled),
-               text_cell(module_of(request.profile(), row.function)),
+               calls(row.calls, row.is_sampled, row.function),
+               calls.average(row.dominated, row.calls, is_bound, row.function), flag_cell(is_bound),
+               flag_cell(row.is_sampled), text_cell(module_of(request.profile(), row.function)),
                text_cell(request.profile().text(functions.file[f])),
                number_cell(functions.line[f])});
   }
   if (any_bound) table.notes.push_back(kBoundNote);
-  if (calls.any_sampled()) table.notes.push_back(kSampledNote);
+  for (std::string& note : calls.notes()) table.notes.push_back(std::move(note));
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -80,7 +80,7 @@ Result<Document> hot(const Request& request) {
                name_cell({{before, {}}, {{}, function}}, document.names.whole(function)),
                number_cell(costs.inclusive()[n], is_bound),
                number_cell(costs.inclusive()[n], is_bound), self, share,
-               calls(costs.calls(node), sampled[n] != 0), flag_cell(is_bound),
+               calls(costs.calls(node), sampled[n] != 0, function), flag_cell(is_bound),
                flag_cell(sampled[n] != 0)});
   };
   const bool for_people = request.look.format == Format::kText && !request.look.all;
@@ -118,7 +118,7 @@ Result<Document> hot(const Request& request) {
     if (ways.empty()) document.notes.push_back("the path ends there: the cost is its own");
   }
   if (any_bound) document.notes.push_back(kBoundNote);
-  if (calls.any_sampled()) document.notes.push_back(kSampledNote);
+  for (std::string& note : calls.notes()) document.notes.push_back(std::move(note));
   document.notes.push_back(kept_line(request));
   return document;
 }

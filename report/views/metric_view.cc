@@ -43,6 +43,10 @@ const char* name_of(profile::Role role) {
     case Role::kEventWait:
     case Role::kPeerWait:
       return "waits of one kind";
+    case Role::kCausedWait:
+      return "waits of others";
+    case Role::kReadyTime:
+      return "time ready to run";
   }
   return "amount";
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/sampled.h"
+#include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "transform/matcher.h"
@@ -16,14 +17,35 @@ namespace {
 constexpr std::size_t kRowsForPeople = 40;
 }  // namespace
 
-CallCells::CallCells(const profile::Profile& profile)
-    : any_counted_(analysis::has_counted_calls(profile)) {}
+bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function) {
+  if (!function) return false;
+  const std::uint16_t flags = profile.functions().flags[function.index()];
+  return (flags & format::kFunctionNotCounted) != 0 &&
+         plan::counts_some(static_cast<plan::Reason>(flags >> format::kFunctionReasonShift));
+}
 
-Cell CallCells::operator()(std::uint64_t calls, bool is_sampled) {
-  Cell cell = number_cell(calls);
+CallCells::CallCells(const profile::Profile& profile)
+    : profile_(&profile), any_counted_(analysis::has_counted_calls(profile)) {}
+
+Cell CallCells::operator()(std::uint64_t calls, bool is_sampled, profile::FunctionId callee) {
+  const bool is_some = calls != 0 && counts_some_calls(*profile_, callee);
+  any_some_ |= is_some;
+  Cell cell = number_cell(calls, is_some);
   if (!is_sampled || !any_counted_) return cell;
   any_sampled_ = true;
   return shown_as(cell, "·");
+}
+
+Cell CallCells::average(std::uint64_t cost, std::uint64_t calls, bool is_bound,
+                        profile::FunctionId callee) const {
+  return average_cell(cost, counts_some_calls(*profile_, callee) ? 0 : calls, is_bound);
+}
+
+std::vector<std::string> CallCells::notes() const {
+  std::vector<std::string> notes;
+  if (any_sampled_) notes.emplace_back(kSampledNote);
+  if (any_some_) notes.emplace_back(kSomeCallsNote);
+  return notes;
 }
 
 std::string kept_line(const Request& request) {

@@ -19,22 +19,33 @@ inline constexpr char kBoundNote[] =
 // The meaning of "·" among calls.
 inline constexpr char kSampledNote[] = "·  no hook: sampled, calls not counted";
 
+// The meaning of "≥" among calls.
+inline constexpr char kSomeCallsNote[] =
+    "≥ calls: at least; some were not counted (--coverage tells why)";
+
+// Whether the counts of a function's calls are lower bounds. The function may be unknown.
+bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function);
+
 // Suffix of a number of calls of fbleprof_leave for blocks that were not entered or had already
 // ended.
 inline constexpr char kUnmatchedLeaves[] =
     "to leave what was not entered (see FBLEPROF_WRAPPER in man 3 fbleprof)";
 
 // Cells of call counts. In a profile with counted calls, people see "·" if only samples saw the
-// calls; programs see the flag in a separate column.
+// calls, and "≥" if some calls were not counted; programs see the first flag in a separate column.
 class CallCells {
  public:
   explicit CallCells(const profile::Profile& profile);
-  Cell operator()(std::uint64_t calls, bool is_sampled);
-  // Whether any cell shows "·".
-  bool any_sampled() const { return any_sampled_; }
+  Cell operator()(std::uint64_t calls, bool is_sampled, profile::FunctionId callee);
+  // The cost of a call; empty if the number of calls is not known.
+  Cell average(std::uint64_t cost, std::uint64_t calls, bool is_bound,
+               profile::FunctionId callee) const;
+  // What the marks in the cells mean, if there are any.
+  std::vector<std::string> notes() const;
 
  private:
-  bool any_counted_, any_sampled_ = false;
+  const profile::Profile* profile_;
+  bool any_counted_, any_sampled_ = false, any_some_ = false;
 };
 
 // "kept 1.2 s of 3.4 s (35%)", or the basis of percentages. One line, without its end.

@@ -156,12 +156,21 @@ class RawPrinter {
   }
 
   void print_function(format::Ref ref, const format::Function& function) {
+    // One field has four meanings.
+    const bool is_block = function.kind == format::FunctionKind::kBlock;
+    const bool has_map = (function.flags & format::kFunctionMapBytes) != 0;
+    const bool is_of_module = function.module != 0;
+    const bool is_met = !is_block && !has_map && !is_of_module;
     print("function", ref,
           "kind={} flags={:#x} address={:#x} size={} module={:#x} name={} linkage_name={} "
-          "file={} line={} column={} language={} code_hash={:#x} seen={}",
+          "file={} line={} column={} language={} code_hash={:#x} first_met_ns={} map_bytes={} "
+          "unhooked_ns={} "
+          "recorder_key={:#x}",
           number(function.kind), function.flags, function.address, function.size, function.module,
           text(function.name), text(function.linkage_name), text(function.file), function.line,
-          function.column, text(function.language), function.code_hash, function.seen);
+          function.column, text(function.language), function.code_hash,
+          is_met ? function.first_met_ns : 0, has_map ? function.map_bytes : 0,
+          is_of_module ? function.unhooked_ns : 0, is_block ? function.recorder_key : 0);
   }
 
   void print_metric(format::Ref ref, const format::Metric& metric) {

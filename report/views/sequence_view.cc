@@ -98,17 +98,18 @@ struct Row {
   std::uint64_t calls = 0, cost = 0;
   const char* kind = "call";
   bool is_bound = false, is_about = false, is_sampled = false;
+  FunctionId callee;  // if it is one
 };
 
 void add(const char* part, const Row& row, CallCells& call_cells, Table& table) {
   Cell cost = number_cell(row.cost, row.is_bound), share = cost;
-  Cell average = average_cell(row.cost, row.calls, row.is_bound);
+  Cell average = call_cells.average(row.cost, row.calls, row.is_bound, row.callee);
   if (std::string_view(row.kind) == "tail") {
     cost = hidden(cost);
     share = hidden(share);
     average = hidden(average);
   }
-  Cell calls = call_cells(row.calls, row.is_sampled);
+  Cell calls = call_cells(row.calls, row.is_sampled, row.callee);
   if (row.is_about && row.calls != 0) calls = shown_as(calls, "≈" + count(row.calls));
   table.add({text_cell(part), row.name, calls, cost, share, average, text_cell(row.kind),
              flag_cell(row.is_bound), flag_cell(row.is_about), flag_cell(row.is_sampled),
@@ -120,7 +121,7 @@ void add_side(const std::vector<PairRow>& rows, bool going_in, CallCells& calls,
     add(going_in ? "in" : "out",
         {name_cell(going_in ? row.caller : row.callee, row.by_tail_call ? kThroughTailCall : ""),
          row.is_tail ? "⇒" : "→", row.calls, row.cost, row.is_tail ? "tail" : "call",
-         row.cost_is_bound, false, row.is_sampled},
+         row.cost_is_bound, false, row.is_sampled, row.callee},
         calls, table);
   }
 }
@@ -192,7 +193,8 @@ Result<Document> sequence_view(const Request& request) {
     const NodeId node = found.contexts[i];
     add("path",
         {cells[i], "", request.costs.calls(node), request.costs.inclusive()[node.index()],
-         "context", request.costs.is_bound()[node.index()] != 0, false, sampled[node.index()] != 0},
+         "context", request.costs.is_bound()[node.index()] != 0, false, sampled[node.index()] != 0,
+         request.profile().nodes().function[node.index()]},
         calls, paths);
   }
 
@@ -214,7 +216,7 @@ Result<Document> sequence_view(const Request& request) {
     document.notes.push_back(
         "≈ about: calls through folded recursion may have come from elsewhere");
   }
-  if (calls.any_sampled()) document.notes.push_back(kSampledNote);
+  for (std::string& note : calls.notes()) document.notes.push_back(std::move(note));
   if (any_tail) {
     document.notes.push_back(
         "⇒ a tail call: its cost is charged to the caller, outside the sequence");

@@ -126,7 +126,7 @@ class TreeText {
 
   // In a tree with counted calls, those of sampled contexts are "·": not counted.
   std::string calls_text(std::uint32_t node) {
-    if (const std::uint64_t calls = calls_of(node); calls != 0) return count(calls);
+    if (calls_of(node) != 0) return count_if_any(calls_of(node), nodes_.function[node]);
     if (sampled_.empty() || sampled_[node] == 0) return {};
     any_sampled_shown_ = true;
     return "·";
@@ -190,8 +190,11 @@ class TreeText {
     return cost_[a] != cost_[b] ? cost_[a] > cost_[b] : calls_a > calls_b;
   }
 
-  static std::string count_if_any(std::uint64_t calls) {
-    return calls == 0 ? std::string() : count(calls);
+  std::string count_if_any(std::uint64_t calls, FunctionId of) {
+    if (calls == 0) return {};
+    const bool counts_some = counts_some_calls(profile_, of);
+    any_some_shown_ |= counts_some;
+    return (counts_some ? "≥" : "") + count(calls);
   }
   std::uint64_t calls_of(std::uint32_t node) const { return request_.costs.calls(NodeId(node)); }
 
@@ -308,8 +311,9 @@ class TreeText {
       case Pending::Kind::kTail: {
         const std::size_t e = next.index;
         const NodeId to = profile_.edges().to[e];
-        line(0, 0, count_if_any(profile_.edges().calls[e]), prefix, Ink::kPlain,
-             "⇒ " + name(nodes_.function[to.index()], width > 2 ? width - 2 : width), false);
+        line(0, 0, count_if_any(profile_.edges().calls[e], nodes_.function[to.index()]), prefix,
+             Ink::kPlain, "⇒ " + name(nodes_.function[to.index()], width > 2 ? width - 2 : width),
+             false);
         break;
       }
       case Pending::Kind::kHidden:
@@ -417,8 +421,8 @@ class TreeText {
                               : is_above ? fmt::format("  ({} up)", up)
                                          : "  (elsewhere)";
     const std::size_t rest = width > width_of(where) + 2 ? width - width_of(where) - 2 : width;
-    line(0, 0, count_if_any(profile_.edges().calls[e]), prefix, Ink::kPlain,
-         "↻ " + name(nodes_.function[to.index()], rest) + where, false);
+    line(0, 0, count_if_any(profile_.edges().calls[e], nodes_.function[to.index()]), prefix,
+         Ink::kPlain, "↻ " + name(nodes_.function[to.index()], rest) + where, false);
   }
 
   void footer() {
@@ -443,6 +447,7 @@ class TreeText {
     }
     std::string text = kept_line(request_);
     if (any_sampled_shown_) text += ".  ·: no hook: sampled, calls not counted";
+    if (any_some_shown_) text += fmt::format(".  {}", kSomeCallsNote);
     if (any_by_frame_pointer_shown_) text += ".  ~: its callers were found by its frame pointer";
     if (!parts.empty()) text += fmt::format(".  Hidden: {}", fmt::join(parts, ", "));
     // Wrapped at blanks to fit the width.
@@ -467,7 +472,7 @@ class TreeText {
   const EdgesByNode edges_from_;
   std::vector<std::uint8_t> by_tail_call_;  // by node
   std::vector<std::uint8_t> sampled_;       // by node; empty if no calls were counted at all
-  bool any_sampled_shown_ = false;
+  bool any_sampled_shown_ = false, any_some_shown_ = false;
   mutable bool any_by_frame_pointer_shown_ = false;
   std::size_t deepest_ = 0;
   double least_percent_;  // branches below this share are hidden

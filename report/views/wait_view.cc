@@ -159,11 +159,10 @@ Table totals(const Request& request) {
     table.add({text_cell(metric->name), text_cell(metric->unit),
                shown_as(number_cell(total), quantity(total, metric->unit, request.look.unit))});
   };
-  for (const Role role :
-       {Role::kCpuTime, Role::kWaitTime, Role::kUnseenTime, Role::kWaits, Role::kLongestWait}) {
+  for (const Role role : {Role::kCpuTime, Role::kWaitTime, Role::kUnseenTime, Role::kWaits,
+                          Role::kLongestWait, Role::kReadyTime}) {
     add(request.profile().find_metric(role));
   }
-  add(request.profile().find_metric("preempted"));
   return table;
 }
 

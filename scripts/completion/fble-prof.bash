@@ -41,7 +41,7 @@ _fble_prof() {
         return
         ;;
       --*=*) ;;
-      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs | \
+      -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs | --throttle | \
         --delay | --duration | --control-signal | --window | --children | \
         --only | --not)
         [[ ${words[i + 1]-} == = ]] && ((i++))
@@ -84,6 +84,10 @@ _fble_prof() {
       mapfile -t COMPREPLY < <(compgen -W '1 100 10000' -- "$cur")
       return
       ;;
+    --throttle)
+      mapfile -t COMPREPLY < <(compgen -W '1000000 10000000' -- "$cur")
+      return
+      ;;
   esac
   case $prev in
     --delay | --duration | --window)
@@ -99,7 +103,7 @@ _fble_prof() {
 
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
-      --tick-period= --exact --runs= --memory-profile --waits --no-waits --callsites --leaves --faults
+      --tick-period= --exact --runs= --throttle= --memory-profile --waits --no-waits --callsites --leaves --faults
       --no-native-below --native --no-lua --no-python --only= --not= --start-off
       --children= --delay= --duration= --control-signal= --window= --names --verbose --help
       --version' -- "$cur")

@@ -35,6 +35,37 @@ check "by a pattern: the shell and two" "$(profiles_in "$dir/profiles" | wc -l)"
 recorded --children none sh -c 'exec ./other 0.2'
 "$REPORT" "$dir/profiles" | has_text first || fail "what the program becomes is recorded"
 
+# reports NAME...: in one report of the first profile, and in one of the directory.
+reports() {
+  local where name
+  for where in "$dir/profiles/mlmon.out" "$dir/profiles"; do
+    "$REPORT" --by process "$where" >"$dir/report" 2>&1 || fail "$where: $(cat "$dir/report")"
+    for name; do
+      has_text "$name" "$dir/report" || fail "$name is not in the report of $where"
+    done
+  done
+}
+
+begin "a chain of execs"
+cat >"$dir/python3" <<'END'
+#!/bin/bash
+for ((i = 0; i < 60000; ++i)); do x=$((x + i)); done
+exec env A=1 /usr/bin/python3 "$@"
+END
+chmod +x "$dir/python3"
+recorded "$dir/python3" -c 'print(sum(i * i for i in range(600000)))'
+check "it ran" "$(cat "$dir/out")" = 71999820000100000
+reports bash python3
+
+begin "a pipeline, and make"
+cp "$PROGRAMS/phases.plain" "$dir/worker"
+printf 'all: one two three\n%%:\n\t@./worker 0.1 | cat && : $@\n' >"$dir/Makefile"
+recorded make -s -j2
+"$REPORT" --by process "$dir/profiles" >"$dir/report" 2>&1 || fail "the directory: $(cat "$dir/report")"
+check "three workers in one report" "$(grep -c worker "$dir/report")" -ge 3
+"$REPORT" "$dir/profiles/mlmon.out" 2>&1 >/dev/null | has_text "fble-prof-report $dir/profiles shows all of them" ||
+  fail "the report of make alone does not say how to see the rest"
+
 begin "children without exec"
 same=$("$PROGRAMS/processes.fentry" 2>/dev/null | sort | head -n 3)
 recorded --children none "$PROGRAMS/processes.fentry"

@@ -2,8 +2,8 @@
 # Compares two profiles, as text and as a gate for CI.
 . "$(dirname "$0")/lib.sh"
 
-printf 'main;parse;lex 100\nmain;parse 50\nmain;old 10\nmain;io 40\n' >"$work/base"
-printf 'main;parse;lex 120\nmain;parse 50\nmain;new 30\nmain;io 40\n' >"$work/now"
+printf 'main;parse;lex 10000\nmain;parse 5000\nmain;old 1000\nmain;io 4000\n' >"$work/base"
+printf 'main;parse;lex 12000\nmain;parse 5000\nmain;new 3000\nmain;io 4000\n' >"$work/now"
 cd "$work" || exit 1
 status() { # status WANTED ARGS...
   local wanted=$1
@@ -14,10 +14,10 @@ status() { # status WANTED ARGS...
 row() { "$REPORT" "${@:2}" --format csv | grep "^$1,"; }
 
 name=table
-check 'new' "$(row new --diff base --self now)" = 'new,0,30,0,30,0,0,0,new,1'
-check 'gone' "$(row old --diff base --self now)" = 'old,10,0,10,0,0,0,0,gone,1'
-check 'changed' "$(row parse --diff base --dominated now)" = 'parse,50,50,150,170,0,0,0,both,1'
-check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,60,50,180,170,0,0,0,both,1'
+check 'new' "$(row new --diff base --self now)" = 'new,0,3000,0,3000,0,0,0,new,1'
+check 'gone' "$(row old --diff base --self now)" = 'old,1000,0,1000,0,0,0,0,gone,1'
+check 'changed' "$(row parse --diff base --dominated now)" = 'parse,5000,5000,15000,17000,0,0,0,both,1'
+check 'normalised' "$(row parse --diff base --self --normalize now)" = 'parse,6000,5000,18000,17000,0,0,0,both,1'
 
 name=tree
 check 'csv' "$("$REPORT" --diff base now --format csv | grep -c ,)" = 8
@@ -32,7 +32,7 @@ status 1 --diff base now --fail-if '+19.9% samples'
 check 'one line' "$(wc -l <err)" = 1
 status 1 --diff base now --fail-if '+5% samples in parse*' --fail-if '+0 samples self in lex'
 check 'a line a rule' "$(wc -l <err)" = 2
-has_text '150 -> 170 (+20, +13.33%)' err || check 'the measured change' shown = no
+has_text '15,000 -> 17,000 (+2,000, +13.33%)' err || check 'the measured change' shown = no
 status 0 --diff base base --fail-if '0 samples'
 status 1 --diff base now --fail-if '0 samples in new'
 status 1 --diff base now --fail-if '-50% samples in old'

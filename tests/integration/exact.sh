@@ -65,6 +65,43 @@ for program in notes jumps throws; do
   expected
 done
 
+begin "tail calls"
+exactly program
+same "$PROGRAMS/tails.plain"
+expected
+"$REPORT" --edges "$profile" | has_text 'wrapper ⇒ last' || fail "--edges does not show a tail call"
+"$REPORT" --all "$profile" | has_text '⇒ last' || fail "the tree does not show a tail call"
+"$REPORT" --edges "$profile" | has_text 'main → last .*through a tail call' ||
+  fail "a tail call that is not known is not marked"
+(trap '' PROF && valgrind --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
+  --callgrind-out-file="$dir/callgrind.out" "$PROGRAMS/tails.plain" >/dev/null 2>&1)
+output=$(python3 "$oracle/exact_calls.py" "$PROGRAMS/tails.plain" "$plans" "$profile" "$dir/callgrind.out") ||
+  fail "$output"
+for rule in suffix none; do
+  begin "tail calls, $rule"
+  exactly program
+  settings+=(FBLEPROF_COMPACT="$rule")
+  same "$PROGRAMS/tails.plain"
+  expected
+done
+begin "tail calls and call sites"
+exactly program
+settings+=(FBLEPROF_CALLSITES=1)
+same "$PROGRAMS/tails.plain"
+expected
+begin "tail calls of a function that is left out"
+exactly program
+settings+=(FBLEPROF_FILTER='!wrapper' FBLEPROF_FILTER_TABLES="$plans" FBLEPROF_FILTER_TOOL="$REPORT")
+same "$PROGRAMS/tails.plain"
+verified "$profile"
+check "it is not counted" "$(entered wrapper)" = 0
+check "what it calls is" "$(entered last)" = 10500
+check "the others are" "$(calls step last)" = 4500
+begin "a loop of tail calls"
+exactly program
+same "$PROGRAMS/notes.plain" bounce
+expected
+
 begin "libraries that come and go"
 exactly
 same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"

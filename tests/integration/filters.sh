@@ -53,6 +53,24 @@ for mode in fentry patchable; do
   grep -q 'left out by --only or --not .*middle' "$dir/coverage" || fail "$mode: no reason"
 done
 
+begin "debug information that is installed later, and removed"
+program=$dir/program
+cp "$PROGRAMS/filtered.fentry" "$program"
+objcopy --only-keep-debug "$program" "$program.debug"
+strip "$program" && objcopy --add-gnu-debuglink="$program.debug" "$program"
+# middle_calls: runs the stripped program; the report needs the names in any case. No other case has this filter: its
+# table would serve all programs of this build-id.
+middle_calls() {
+  run profiled -- "$FBLE_PROF" -o "$profile" --not 'middl*' "$program"
+  [ -e "$program.debug" ] || mv "$program.away" "$program.debug"
+  calls outer middle
+}
+mv "$program.debug" "$program.away"
+check "without names nothing is left out" "$(middle_calls)" -gt 0
+check "with names" "$(middle_calls)" = 0
+mv "$program.debug" "$program.away"
+check "without them again" "$(middle_calls)" -gt 0
+
 begin "bad patterns"
 launcher_refuses 2 'bad pattern "re:("' --not 're:(' true
 launcher_refuses 2 'without ";"' --only 'a;b' true

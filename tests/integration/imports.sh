@@ -51,8 +51,13 @@ check 'through a pipe' "$(total samples - <f)" = 42
 check 'as process substitution' "$(total samples <(cat f))" = 42
 check 'compressed' "$(gzip <f | total samples -)" = 42
 printf 'main;std::map<int, char>::at(int);x 12\nmain 31\n' >g
-"$REPORT" --diff f --all g | has_text '+1 .* main' || check 'every change of a figure without samples' found = no
-"$REPORT" --diff f g | has_text 'how many samples .* is not known' || check 'a word about chance' found = no
+"$REPORT" --diff f --all g | has_text '+1 .* main' || check 'a change within chance' found = no
+"$REPORT" --diff f g | has_text 'each unit is taken for one sample; chance' || check 'what is assumed' found = no
+check 'a change that chance explains' "$("$REPORT" --diff f g | grep -c 'main')" = 0
+printf 'main;x 5000\nmain;y 3000\nmain 700\n' >before
+printf 'main;x 5000\nmain;y 3000\nmain 800\n' >after
+"$REPORT" --diff before after | has_text '+100 .* main' || check 'a change beside equal figures' found = no
+"$REPORT" --diff before after | has_text 'taken as exact' || check 'why' found = no
 "$REPORT" --self f | has_text 'std::map<int, char>::at(int)\|std::map<…>::at' || check 'names with blanks' found = no
 
 begin perf

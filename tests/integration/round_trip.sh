@@ -115,6 +115,8 @@ cp ../our_exports_are_our_profiles/hooked prog
 check 'fble-prof --names: status' $? = 0
 check 'fble-prof --names: the output is the program'"'"'s' "$(cat out)" = 'done'
 check 'fble-prof --names: silent' ! -s err
+"$FBLE_PROF" --names -o closed.ml ./prog >&- 2>err
+check 'fble-prof --names: silent with stdout closed, too' ! -s err
 rm prog
 self_of run.ml | has_text '^"*text::Parser::burn' || fail 'no names after --names'
 "$FBLE_PROF" --names -o status.ml sh -c 'exit 7'
@@ -125,6 +127,9 @@ check 'the signal that ended it' $? = 143
 
 begin 'files cut and killed'
 cd "$dir" || exit 1
+mkdir empty
+"$REPORT" empty 2>err
+has_text 'empty: is a directory without profiles' err || fail "an empty directory: $(cat err)"
 "$FBLE_PROF" -o dead.ml sh -c 'kill -9 $$' 2>/dev/null
 cp --sparse=always dead.ml seen.ml
 "$REPORT" --trim dead.ml >out || fail 'not trimmed'

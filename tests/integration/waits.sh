@@ -42,6 +42,9 @@ begin "off is off"
 settings=(FBLEPROF_CLOCK=wall)
 same "$PROGRAMS/waits.plain" workers
 check "no metric" -z "$(total wait)"
+"$REPORT" --busy --self --format csv "$profile" >"$dir/busy" 2>"$dir/busy.err" || fail "--busy fails"
+"$REPORT" --self --format csv "$profile" | cmp - "$dir/busy" || fail "--busy left something out"
+has_text 'no thread was idle' "$dir/busy.err" || fail "--busy does not say so"
 settings=("LD_PRELOAD=$wrappers:$LIB" FBLEPROF_WAITS=off FBLEPROF_CLOCK=wall)
 same "$PROGRAMS/waits.plain" workers
 check "no metric, either" -z "$(total wait)"

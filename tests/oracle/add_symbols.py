@@ -12,8 +12,6 @@ import sys
 
 import exact_calls
 
-PART = 1  # plan::Reason::kPart
-
 
 def functions(module, plans):
     data = open(exact_calls.plan_path(module, plans), "rb").read()
@@ -23,7 +21,7 @@ def functions(module, plans):
     at += exact_calls.TRAMPOLINE * trampolines + exact_calls.SITE * sites
     for i in range(refusals):
         begin, _, reason = struct.unpack_from("<IIH", data, at + exact_calls.REFUSAL * i)
-        if reason != PART:
+        if reason != exact_calls.PART:
             begins.add(begin)
     return begins
 

@@ -14,12 +14,12 @@
 
 #define KEEP __attribute__((noinline))
 
-enum { kRounds = 4, kKinds = 8 };
+enum { kRounds = 4, kKinds = 9 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int signals, futex_word;
-static sem_t semaphore;
+static sem_t semaphore, posted;
 static pthread_barrier_t barrier;
 static int ends[2], duplicate_ends[2], sockets[2], counter, epoll;
 
@@ -42,6 +42,17 @@ KEEP static void signals_semaphore(void) {
 }
 KEEP static void waits_semaphore(void) {
   sem_wait(&semaphore);
+  __asm__ volatile("");
+}
+
+// Its last instruction is a jump: the call returns to its caller.
+KEEP static void post(void) { sem_post(&posted); }
+KEEP static void signals_jump(void) {
+  post();
+  __asm__ volatile("");
+}
+KEEP static void waits_jump(void) {
+  sem_wait(&posted);
   __asm__ volatile("");
 }
 
@@ -113,12 +124,12 @@ KEEP static void waits_duplicate(void) {
   __asm__ volatile("");
 }
 
-static void (*const kSignals[kKinds])(void) = {signals_cond,    signals_semaphore, signals_futex,
-                                               signals_barrier, signals_pipe,      signals_eventfd,
-                                               signals_epoll,   signals_duplicate};
-static void (*const kWaits[kKinds])(void) = {waits_cond,    waits_semaphore, waits_futex,
-                                             waits_barrier, waits_pipe,      waits_eventfd,
-                                             waits_epoll,   waits_duplicate};
+static void (*const kSignals[kKinds])(void) = {
+    signals_cond, signals_semaphore, signals_jump,  signals_futex,    signals_barrier,
+    signals_pipe, signals_eventfd,   signals_epoll, signals_duplicate};
+static void (*const kWaits[kKinds])(void) = {waits_cond,    waits_semaphore, waits_jump,
+                                             waits_futex,   waits_barrier,   waits_pipe,
+                                             waits_eventfd, waits_epoll,     waits_duplicate};
 
 static int woken;
 KEEP static void* waits(void* unused) {
@@ -165,6 +176,7 @@ int main(void) {
   epoll = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, sockets[0], &event) != 0) return 1;
   sem_init(&semaphore, 0, 0);
+  sem_init(&posted, 0, 0);
   pthread_barrier_init(&barrier, NULL, 2);
   pthread_create(&thread, NULL, waits, NULL);
   for (int kind = 0; kind < kKinds; ++kind) {

@@ -41,7 +41,8 @@ class Lines {
         at = &right;
         continue;
       }
-      *at = builder_.child(*at, builder_.named_function(word));
+      const auto kind = word == "[truncated]" ? FunctionKind::kTruncated : FunctionKind::kBlock;
+      *at = builder_.child(*at, builder_.named_function(word, kind));
     }
     std::uint64_t value = 0;
     words >> value;

@@ -81,7 +81,10 @@ std::string describe_layout() {
   FIELD(Function, kind);
   FIELD(Function, flags);
   FIELD(Function, code_hash);
-  FIELD(Function, seen);
+  FIELD(Function, first_met_ns);
+  FIELD(Function, map_bytes);
+  FIELD(Function, unhooked_ns);
+  FIELD(Function, recorder_key);
   layout.record<format::Nodes>("Nodes");
   FIELD(Nodes, head);
   FIELD(Nodes, tree);
@@ -233,7 +236,7 @@ std::string describe_layout() {
   NUMBER(kFunctionLeftOut);
   NUMBER(kFunctionWaker);
   NUMBER(kFunctionLeftByFramePointer);
-  NUMBER(kFunctionSeenInMap);
+  NUMBER(kFunctionMapBytes);
   NUMBER(kFunctionReasonShift);
   NUMBER(kEdgeSampled);
   NUMBER(kEdgeByTailCall);
@@ -320,6 +323,8 @@ std::string describe_layout() {
   NUMBER(Role::kWaitClass);
   NUMBER(Role::kEventWait);
   NUMBER(Role::kPeerWait);
+  NUMBER(Role::kCausedWait);
+  NUMBER(Role::kReadyTime);
   return layout.text();
 }
 
@@ -347,7 +352,7 @@ TEST(Format, EveryFieldOfAWrittenFileStandsAtItsPlace) {
   const format::Ref node = file.node("a b");
   const auto bytes = file.bytes();
   EXPECT_EQ(
-      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x02\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
+      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x03\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 4096 + 4, "\x02\x00\x1e\xfb", 4), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + node * 32, "\x08\x07\x06\x05\x04\x03\x02\x01", 8), 0);
 }

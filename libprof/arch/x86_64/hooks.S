@@ -333,6 +333,11 @@ ENTRY_HOOK mcount, 1
         .hidden fbleprof_exact_hook
 ENTRY_HOOK fbleprof_exact_hook, 0, HOOK_EXACT, 32
 
+/* Rewritten functions, when another one tail-calls them. The cache holds such calls under keys that
+ * only the copy of the hot path below forms, so this hook never hits. */
+        .hidden fbleprof_tail_hook
+ENTRY_HOOK fbleprof_tail_hook, 0, HOOK_TAIL, 32
+
 /* Patchable functions (arch/hook_site.h), whose callers may keep values in r11 too. */
         .hidden fbleprof_patched_hook
 ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
@@ -388,6 +393,56 @@ fbleprof_near_hook:
         jmp     *fbleprof_near_hook-NEAR_HOOK_ADDRESS(%rip)
         .cfi_endproc
         .size   fbleprof_near_hook, .-fbleprof_near_hook
+
+/* The same for tail calls from a function that is known. Its entry is on top, in the same frame, and
+ * the callee takes the entry over. The key is (context of the function that jumped, address behind
+ * the call of this hook, word of the entry below); see remember_tail_call. */
+        .globl  fbleprof_near_tail_hook
+        .hidden fbleprof_near_tail_hook
+        .type   fbleprof_near_tail_hook, @function
+fbleprof_near_tail_hook:
+        .cfi_startproc
+        mov     %rax, -8(%rsp)
+        mov     %rcx, -16(%rsp)
+        mov     %rdx, -24(%rsp)
+0:      mov     %fs:HOT_TOP, %rax
+        ADD_OFFSET_HERE
+        test    %rax, %rax
+        jz      5f
+        cmp     %rsp, ENTRY_FRAME(%rax)
+        jb      3f
+1:      jne     4f
+        mov     ENTRY_WORD(%rax), %rdx
+        xor     (%rsp), %rdx
+        FIND_SLOT ENTRY_WORD_BELOW(%rax), 1
+        jne     6f
+        mov     ENTRY_WORD_BELOW(%rax), %rdx
+        cmp     %rdx, SLOT_CALLEE(%rcx)
+        jne     6f
+7:      COUNT_CALL
+        mov     %rax, %fs:HOT_TOP
+        ADD_OFFSET_HERE
+        mov     %rcx, ENTRY_WORD(%rax)  /* the last step: it cannot be repeated */
+2:      mov     -8(%rsp), %rax
+        mov     -16(%rsp), %rcx
+        mov     -24(%rsp), %rdx
+        ret
+3:      sub     $ENTRY_BYTES, %rax
+        cmp     %rsp, ENTRY_FRAME(%rax)
+        jb      3b
+        jmp     1b
+6:      mov     ENTRY_WORD(%rax), %rdx
+        xor     (%rsp), %rdx
+        FIND_OTHER_SLOT ENTRY_WORD_BELOW(%rax)
+4:      jmp     *fbleprof_near_hook-NEAR_HOOK_TAIL_MISSED(%rip)
+        RESTARTABLE 0b, 2b, 0b
+        RESTARTABLE 3b, 5f, 0b
+5:      mov     -8(%rsp), %rax
+        mov     -16(%rsp), %rcx
+        mov     -24(%rsp), %rdx
+        jmp     *fbleprof_near_hook-NEAR_HOOK_TAIL_ADDRESS(%rip)
+        .cfi_endproc
+        .size   fbleprof_near_tail_hook, .-fbleprof_near_tail_hook
         .globl  fbleprof_near_hook_end
         .hidden fbleprof_near_hook_end
 fbleprof_near_hook_end:

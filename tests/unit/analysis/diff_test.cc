@@ -106,6 +106,43 @@ TEST(Noise, AFewMoreSamplesAreWithinChance) {
   EXPECT_FALSE(is_noise(noise, {.base = 0, .now = 60 * kMs}, {}, {}));
 }
 
+// A comparison of figures that do not say what they count.
+Diff uncounted(const std::string& base, const std::string& now) {
+  const auto side = [](const std::string& text) {
+    Parts parts = test::profile_of(text).parts();
+    Metric& only = parts.metrics.front();
+    only.unit = "count";
+    only.role = Role::kAmount;
+    return Profile(std::move(parts));
+  };
+  const Profile both =
+      transform::merge(transform::join({side(now), transform::as_baseline(side(base))}));
+  return diff(both, {.now = *both.find_metric("cpu"), .base = *both.find_metric("base:cpu")});
+}
+
+// The function whose own figure is now that.
+Change self_now(const Diff& diff, std::uint64_t value) {
+  for (const FunctionChange& row : diff.functions) {
+    if (row.self.now == value) return row.self;
+  }
+  return {};
+}
+
+TEST(Noise, EachUnitIsASampleIfNothingIsSaid) {
+  const Diff diff = uncounted("m a = 1000\nm b = 1000\n", "m a = 1030\nm b = 2000\n");
+  EXPECT_TRUE(diff.noise.is_assumed);
+  EXPECT_TRUE(diff.noise.is_sampled);
+  EXPECT_TRUE(self_now(diff, 1030).is_noise);
+  EXPECT_TRUE(self_now(diff, 2000).did_change());
+}
+
+TEST(Noise, EqualFiguresAreNoSamples) {
+  const Diff diff = uncounted("m a = 1000\nm b = 300\n", "m a = 1000\nm b = 301\n");
+  EXPECT_TRUE(diff.noise.is_assumed);
+  EXPECT_FALSE(diff.noise.is_sampled);
+  EXPECT_TRUE(self_now(diff, 301).did_change());
+}
+
 TEST(Noise, FewSamplesOfMuchTimeAreFewSamples) {
   Noise noise = sampled();
   const Change one_long{.base = 0, .now = 60 * kMs, .now_samples = 1};

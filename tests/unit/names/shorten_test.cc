@@ -114,6 +114,14 @@ TEST(Shorten, NeverExceedsTheWidthWhateverTheName) {
   }
 }
 
+TEST(Shorten, WhoHeldALockIsShortenedInsideTheBrackets) {
+  const char* name = "[held by shop::Queue<shop::Order>::pop(int)]";
+  EXPECT_EQ(shorten(name, 100), name);
+  EXPECT_EQ(shorten(name, 36), "[held by shop::Queue<…>::pop(…)]");
+  EXPECT_EQ(shorten(name, 20), "[held by …::pop(…)]");
+  EXPECT_EQ(shorten("[held by [held by f]]", 30), "[held by [held by f]]");
+}
+
 TEST(Shorten, TakesLinearTimeOnHostileNames) {
   for (const char* part :
        {"a<", "<", "(", "a::", "operator<", "std::basic_", "{", "x,", "std::a<b, "}) {

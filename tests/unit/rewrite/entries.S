@@ -33,6 +33,18 @@ FUNCTION entry_padded
         ret
 END entry_padded
 
+        /* Tail calls: in the first five bytes, and behind them. */
+FUNCTION tail_at_once
+        jmp     entry_ordinary
+END tail_at_once
+FUNCTION tail_later
+        mov     %edi, %eax
+        add     $1, %eax
+        mov     %eax, %edi
+        .byte   0xe9            /* jmp entry_marked, in its long form */
+        .long   entry_marked - . - 4
+END tail_later
+
         /* Something leads into the first five bytes. */
 FUNCTION target_branch
         xor     %eax, %eax

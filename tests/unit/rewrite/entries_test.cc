@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "plan/plan.h"
 #include "rewrite/analysis.h"
@@ -13,7 +15,8 @@ extern "C" {
 extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_short_branch[],
     entry_padded[], target_branch[], target_table[], target_lea[], target_lea_user[],
     target_relocation[], refused_loop[], refused_counted_branch[], refused_indirect_call[],
-    refused_flags[], refused_bytes[], refused_crowded[], refused_neighbour[], refused_frame[];
+    tail_at_once[], tail_later[], refused_flags[], refused_bytes[], refused_crowded[],
+    refused_neighbour[], refused_frame[];
 extern const void* const entry_pointers[];
 }
 
@@ -45,6 +48,16 @@ class OwnPlan {
     const auto found = trampolines_.find(address(function));
     return found == trampolines_.end() ? nullptr : &found->second;
   }
+  // The trampoline for tail calls.
+  const plan::Trampoline* tail_trampoline(const char* function, const char* from) const {
+    const auto found = tail_trampolines_.find({address(function), address(from)});
+    return found == tail_trampolines_.end() ? nullptr : &found->second;
+  }
+  // The number of sites that lead to trampolines for tail calls of the function.
+  int tail_sites(const char* function, const char* from) const {
+    const auto found = tail_sites_.find({address(function), address(from)});
+    return found == tail_sites_.end() ? 0 : found->second;
+  }
   bool is_entry(const char* function) const {
     const plan::Trampoline* found = trampoline(function);
     return found && found->window != 0;
@@ -65,12 +78,23 @@ class OwnPlan {
     plan::Header header;
     std::memcpy(&header, bytes.data(), sizeof header);
     const char* at = bytes.data() + sizeof header;
+    std::vector<plan::Trampoline> numbered;
     for (std::uint32_t i = 0; i < header.trampolines; ++i, at += sizeof(plan::Trampoline)) {
       plan::Trampoline each;
       std::memcpy(&each, at, sizeof each);
-      trampolines_[each.function] = each;
+      numbered.push_back(each);
+      if (each.jumps_from == 0) {
+        trampolines_[each.function] = each;
+      } else {
+        tail_trampolines_[{each.function, each.jumps_from}] = each;
+      }
     }
-    at += header.sites * sizeof(plan::Site);
+    for (std::uint32_t i = 0; i < header.sites; ++i, at += sizeof(plan::Site)) {
+      plan::Site each;
+      std::memcpy(&each, at, sizeof each);
+      const plan::Trampoline& to = numbered.at(each.trampoline);
+      if (to.jumps_from != 0) ++tail_sites_[{to.function, to.jumps_from}];
+    }
     for (std::uint32_t i = 0; i < header.refusals; ++i, at += sizeof(plan::Refusal)) {
       plan::Refusal each;
       std::memcpy(&each, at, sizeof each);
@@ -78,7 +102,11 @@ class OwnPlan {
     }
   }
 
+  using Pair = std::pair<std::uint64_t, std::uint64_t>;  // called, jumps
+
   std::map<std::uint64_t, plan::Trampoline> trampolines_;
+  std::map<Pair, plan::Trampoline> tail_trampolines_;
+  std::map<Pair, int> tail_sites_;
   std::map<std::uint64_t, Reason> reasons_;
 };
 
@@ -96,6 +124,19 @@ TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
   const OwnPlan& plan = OwnPlan::get();
   ASSERT_TRUE(plan.is_entry(entry_marked)) << plan::explain(plan.reason(entry_marked));
   EXPECT_EQ(plan.trampoline(entry_marked)->window, OwnPlan::address(entry_marked) + 4);
+}
+
+TEST(Entries, TailCallsHaveTrampolinesOfTheirOwn) {
+  const OwnPlan& plan = OwnPlan::get();
+  ASSERT_TRUE(plan.is_entry(tail_at_once)) << plan::explain(plan.reason(tail_at_once));
+  ASSERT_TRUE(plan.is_entry(tail_later)) << plan::explain(plan.reason(tail_later));
+  ASSERT_NE(plan.tail_trampoline(entry_ordinary, tail_at_once), nullptr);
+  ASSERT_NE(plan.tail_trampoline(entry_marked, tail_later), nullptr);
+  EXPECT_EQ(plan.tail_trampoline(entry_ordinary, tail_later), nullptr);
+  // The jump among the first bytes leads there from its new place.
+  EXPECT_EQ(plan.trampoline(tail_at_once)->fixups[0].kind, plan::FixupKind::kTrampoline);
+  EXPECT_EQ(plan.tail_sites(entry_ordinary, tail_at_once), 0);
+  EXPECT_EQ(plan.tail_sites(entry_marked, tail_later), 1);
 }
 
 TEST(Entries, WindowThatSomethingLeadsIntoStays) {

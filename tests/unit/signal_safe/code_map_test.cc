@@ -81,12 +81,12 @@ TEST(CodeMap, GeneratedCodeAtOneAddressIsToldApartByItsBytes) {
   Recording recording;
   signal_safe::CodeSource source = FakeCode::source();
   source.code_hash_at = [](std::uint64_t) { return hash; };
-  source.note_moment = [](format::Function* function) { function->seen = ++moment; };
+  source.note_moment = [](format::Function* function) { function->first_met_ns = ++moment; };
   signal_safe::CodeMap code;
   ASSERT_TRUE(code.start(&recording.session.arena, &recording.session.pages, source));
   constexpr std::uint64_t kAddress = 0x7000'0000'1234;
-  const auto seen = [&](Ref ref) {
-    return recording.session.arena.at<format::Function>(ref)->seen;
+  const auto met = [&](Ref ref) {
+    return recording.session.arena.at<format::Function>(ref)->first_met_ns;
   };
   hash = 1;
   const Ref first = code.place_at(kAddress);
@@ -96,7 +96,7 @@ TEST(CodeMap, GeneratedCodeAtOneAddressIsToldApartByItsBytes) {
   hash = 2;
   const Ref second = code.place_at(kAddress);
   EXPECT_NE(second, first);
-  EXPECT_LT(seen(first), seen(second));
+  EXPECT_LT(met(first), met(second));
   hash = 1;
   EXPECT_EQ(code.place_at(kAddress), first) << "the same bytes again";
   hash = 0;

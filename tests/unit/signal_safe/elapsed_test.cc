@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <random>
 
@@ -16,34 +17,48 @@ class ElapsedTest : public testing::Test {
  protected:
   void SetUp() override { thread_->event_period_ns = kMs; }
 
-  // A sample after `ns` more on both clocks; what it is charged with.
-  std::uint64_t after(std::uint64_t ns, Sampled what) {
+  // A sample after `ns` more on both clocks, in `context`; what it is charged with.
+  std::uint64_t after(std::uint64_t ns, Sampled what, format::Ref context = 1) {
     now_ += ns;
     const Elapsed elapsed = take_elapsed(*thread_, what, now_, now_);
     EXPECT_EQ(elapsed.cpu_ns, elapsed.wall_ns);
     charged_ += elapsed.cpu_ns;
-    EXPECT_EQ(charged_ + thread_->in_kernel_ns, thread_->last_cpu_ns);
+    put_aside(*thread_, {elapsed.in_kernel_ns, context}, [&](KernelTime::Part part) {
+      charged_ += part.ns;
+      late_[part.context] += part.ns;
+    });
+    EXPECT_EQ(charged_ + aside(), thread_->last_cpu_ns);
     EXPECT_LE(thread_->last_cpu_ns, now_);
     return elapsed.cpu_ns;
   }
+  std::uint64_t aside() const { return thread_->kernel_time.total_ns(); }
 
   std::unique_ptr<ThreadState> thread_ = std::make_unique<ThreadState>();
   std::uint64_t now_ = 0, charged_ = 0;
+  std::map<format::Ref, std::uint64_t> late_;  // charged as parts, by context
 };
 
 TEST_F(ElapsedTest, SampleInTimeIsChargedWhole) {
   EXPECT_EQ(after(kMs, Sampled::kUser), kMs);
   EXPECT_EQ(after(kMs + kMs / 4, Sampled::kUser), kMs + kMs / 4);
-  EXPECT_EQ(thread_->in_kernel_ns, 0U);
+  EXPECT_EQ(aside(), 0U);
 }
 
 TEST_F(ElapsedTest, LateSampleIsChargedOnePeriodAndTheNextSystemCallTheRest) {
   EXPECT_EQ(after(5 * kMs, Sampled::kUser), kMs);
-  EXPECT_EQ(thread_->in_kernel_ns, 4 * kMs);
+  EXPECT_EQ(aside(), 4 * kMs);
   EXPECT_EQ(after(kMs, Sampled::kUser), kMs);
-  EXPECT_EQ(after(kMs / 2, Sampled::kSystemCall), 4 * kMs);
+  EXPECT_EQ(after(kMs / 2, Sampled::kSystemCall), 4 * kMs);  // from tick to tick: 6.5
   // The part of a period is the next sample's.
   EXPECT_EQ(after(kMs / 2, Sampled::kUser), kMs);
+}
+
+TEST_F(ElapsedTest, SystemCallTakesNoMoreThanPassedSinceTheTickBefore) {
+  after(9 * kMs, Sampled::kUser, 5);
+  EXPECT_EQ(after(kMs / 2, Sampled::kTick), 0U);
+  after(3 * kMs + kMs / 2, Sampled::kUser, 6);
+  EXPECT_EQ(after(0, Sampled::kSystemCall), 3 * kMs + kMs / 2);
+  EXPECT_EQ(thread_->kernel_time.take_oldest().context, 5U);
 }
 
 TEST_F(ElapsedTest, SystemCallsTakeNothingOfAProgramThatComputes) {
@@ -53,14 +68,38 @@ TEST_F(ElapsedTest, SystemCallsTakeNothingOfAProgramThatComputes) {
   EXPECT_EQ(after(kMs / 4, Sampled::kUser), kMs);
 }
 
-TEST_F(ElapsedTest, WithoutSystemCallsWhatWasPutAsideIsChargedToASample) {
+TEST_F(ElapsedTest, WithoutSystemCallsEachContextIsChargedWithWhatItsSamplesPutAside) {
   std::uint64_t most = 0;
   for (int i = 0; i < 100; ++i) {
-    after(4 * kMs, Sampled::kUser);
-    most = std::max(most, thread_->in_kernel_ns);
+    after(i % 4 == 0 ? 9 * kMs : 5 * kMs, Sampled::kUser, i % 4 == 0 ? 7 : 8);
+    most = std::max(most, aside());
   }
   EXPECT_GT(most, 30 * kMs);
   EXPECT_LE(most, 40 * kMs);
+  while (aside() != 0) {
+    const KernelTime::Part part = thread_->kernel_time.take_oldest();
+    late_[part.context] += part.ns;
+  }
+  EXPECT_EQ(late_[7], 25 * 8 * kMs);
+  EXPECT_EQ(late_[8], 75 * 4 * kMs);
+}
+
+TEST_F(ElapsedTest, PartsOfMoreContextsThanThereIsRoomForAreChargedTheOldestFirst) {
+  for (format::Ref context = 1; context <= 100; ++context) {
+    after(2 * kMs, Sampled::kUser, context);
+  }
+  EXPECT_LT(aside(), 40 * kMs);
+  EXPECT_EQ(late_[1], kMs);
+  EXPECT_EQ(late_.count(100), 0U);
+}
+
+TEST_F(ElapsedTest, InAnotherTreePartsHaveNoContext) {
+  after(3 * kMs, Sampled::kUser, 5);
+  after(3 * kMs, Sampled::kUser, 6);
+  thread_->kernel_time.forget_contexts();
+  EXPECT_EQ(aside(), 4 * kMs);
+  EXPECT_EQ(thread_->kernel_time.take_oldest().context, 0U);
+  EXPECT_EQ(aside(), 0U);
 }
 
 TEST_F(ElapsedTest, TickEndsALongStayInTheKernel) {
@@ -72,7 +111,7 @@ TEST_F(ElapsedTest, TickEndsALongStayInTheKernel) {
 TEST_F(ElapsedTest, LongPeriodsPutMoreAside) {
   thread_->event_period_ns = 1000 * kMs;
   EXPECT_EQ(after(3000 * kMs, Sampled::kUser), 1000 * kMs);
-  EXPECT_EQ(thread_->in_kernel_ns, 2000 * kMs);
+  EXPECT_EQ(aside(), 2000 * kMs);
 }
 
 TEST_F(ElapsedTest, ClockThatWentBackChargesNothing) {
@@ -90,11 +129,11 @@ TEST_F(ElapsedTest, EveryOrderOfSamplesAddsUpToTheClock) {
   std::mt19937_64 random(7);
   const Sampled kinds[] = {Sampled::kAll, Sampled::kUser, Sampled::kSystemCall, Sampled::kTick};
   for (int i = 0; i < 100'000; ++i) {
-    after(random() % (random() % 8 == 0 ? 100 * kMs : 2 * kMs), kinds[random() % 4]);
+    after(random() % (random() % 8 == 0 ? 100 * kMs : 2 * kMs), kinds[random() % 4],
+          static_cast<format::Ref>(1 + random() % 50));
   }
   after(1, Sampled::kAll);
-  EXPECT_EQ(charged_, now_);
-  EXPECT_EQ(thread_->in_kernel_ns, 0U);
+  EXPECT_EQ(charged_ + aside(), now_);
 }
 
 }  // namespace

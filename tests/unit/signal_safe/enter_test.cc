@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "arch/trampoline.h"
 #include "signal_safe/blocks.h"
 #include "signal_safe/enter.h"
 #include "signal_safe/live_rule.h"
@@ -38,6 +39,18 @@ class Hooks : public testing::Test {
                                      recording.code.site_in(caller, site),
                                      recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
+  // A tail call of `callee` by `from`, which `caller` has called in this frame.
+  void tail_call(std::uint32_t caller, std::uint32_t from, std::uint32_t callee,
+                 std::uint64_t depth) {
+    Trampoline& trampoline = trampolines[{from, callee}];
+    trampoline.function = {recording.code.hook_of(callee), 0, recording.code.hook_of(from)};
+    trampoline.first = &trampoline.function;
+    const auto hook_return =
+        reinterpret_cast<std::uint64_t>(&trampoline.first) + TRAMPOLINE_FUNCTION;
+    const signal_safe::HookState at{hook_return, frame_at(depth) + 8, 0};
+    signal_safe::fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth),
+                                     recording.code.site_in(caller), hook_return, HOOK_TAIL, &at);
+  }
   static Frame frame_at(std::uint64_t depth) { return (std::uint64_t{1} << 46) - depth * 64; }
 
   std::uint32_t function_on_top() {
@@ -47,7 +60,14 @@ class Hooks : public testing::Test {
                                       test::FakeCode::kBytes);
   }
 
+  // The part of a trampoline that the slow path reads.
+  struct Trampoline {
+    arch::RewrittenFunction* first;
+    arch::RewrittenFunction function;
+  };
+
   Recording recording;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Trampoline> trampolines;
 };
 
 TEST_F(Hooks, BlocksAreCountedThroughTheCacheAsWithoutIt) {
@@ -96,6 +116,46 @@ TEST_F(Hooks, StaleEntryOfASiblingIsNotTakenForTheCaller) {
   call(1, 3, 4);
   EXPECT_EQ(recording.pairs().count({1, 3}), 1u);
   EXPECT_EQ(recording.pairs().count({2, 3}), 0u);
+}
+
+using Pairs = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;
+
+TEST_F(Hooks, TailCallTakesOverTheEntryOfTheFunctionThatJumped) {
+  call(0, 1, 1);
+  const Entry* top = fbleprof_hot.top;
+  for (int i = 0; i < 100; ++i) {
+    call(1, 2, 2);
+    tail_call(1, 2, 3, 2);
+    tail_call(1, 3, 4, 2);
+    EXPECT_EQ(function_on_top(), 4u);
+    EXPECT_EQ(fbleprof_hot.top, top + 1);
+    call(4, 5, 3);
+  }
+  EXPECT_EQ(recording.pairs(),
+            (Pairs{{{kRoot, 1}, 1}, {{1, 2}, 100}, {{2, 3}, 100}, {{3, 4}, 100}, {{4, 5}, 100}}));
+}
+
+TEST_F(Hooks, TailCallFromAFunctionWithoutEntryIsACall) {
+  call(0, 1, 1);
+  call(1, 5, 2);          // has returned
+  tail_call(1, 2, 3, 2);  // 1 has called 2, which was not counted
+  EXPECT_EQ(function_on_top(), 3u);
+  EXPECT_EQ(recording.pairs(), (Pairs{{{kRoot, 1}, 1}, {{1, 5}, 1}, {{1, 3}, 1}}));
+}
+
+TEST_F(Hooks, CallAfterATailCallIsNoTailCall) {
+  call(0, 1, 1);
+  call(1, 2, 2), tail_call(1, 2, 3, 2);
+  const auto flags = [&] {
+    for (const test::ReadNode& node : recording.nodes()) {
+      if (node.function == 3) return node.flags;
+    }
+    return std::uint8_t{0};
+  };
+  EXPECT_EQ(flags(), format::kEdgeByTailCall);
+  call(1, 3, 2);
+  EXPECT_EQ(flags(), 0);
+  EXPECT_EQ(recording.pairs(), (Pairs{{{kRoot, 1}, 1}, {{1, 2}, 1}, {{1, 3}, 1}, {{2, 3}, 1}}));
 }
 
 TEST_F(Hooks, RandomStacksAreFollowedThroughStaleEntries) {

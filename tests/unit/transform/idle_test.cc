@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "profile/builder.h"
+#include "transform/filter.h"
 
 namespace fbleprof::transform {
 namespace {
@@ -95,6 +96,10 @@ TEST_F(Idle, AProfileWithoutSuchWaitsDoesNotChange) {
   waiting("fsync", {}, 400);
   const Profile before = builder.build();
   EXPECT_EQ(with_idle_apart(before).nodes().count(), before.nodes().count());
+  EXPECT_FALSE(has_idle(with_idle_apart(before)));
+  const auto busy = filter(before, {.exclude = {kIdle}});
+  ASSERT_TRUE(busy);
+  EXPECT_EQ(busy->profile.nodes().count(), before.nodes().count());
 }
 
 TEST_F(Idle, TheTotalsOfTheTreeDoNotChange) {

@@ -13,6 +13,7 @@
 #define ENTRY_FRAME 0
 #define ENTRY_WORD 8
 #define ENTRY_BYTES 16
+#define ENTRY_WORD_BELOW -8 /* of the entry below; one word, as operands of macros must be */
 
 /* struct Slot */
 #define SLOT_TAG 0
@@ -40,11 +41,14 @@
 #define HOOK_NATIVE 0
 #define HOOK_CYG 1
 #define HOOK_EXACT 2 /* of a rewritten function: the callee is a trampoline's */
+#define HOOK_TAIL 3  /* the same; the trampoline is reached only by tail calls from one function */
 
-/* The distances from a copy of the hook's hot path back to the hook's address, and to the address
- * of its rest after a miss; see arch/near_hook.h. */
+/* The distances from a copy of the hooks' hot paths back to the hook's address, to the address of
+ * its rest after a miss, and to both of the hook for tail calls; see arch/near_hook.h. */
 #define NEAR_HOOK_ADDRESS 72
 #define NEAR_HOOK_MISSED 64
+#define NEAR_HOOK_TAIL_ADDRESS 56
+#define NEAR_HOOK_TAIL_MISSED 48
 
 /* A trampoline: the length of its call of the hook, and the distance from that call's return
  * address back to the function's address; see arch/trampoline.h. */

@@ -1,15 +1,18 @@
-// Copies of the hot path of a hook near the code that calls it (fbleprof_near_hook in hooks.S).
+// Copies of the hot paths of hooks near the code that calls them (fbleprof_near_hook and
+// fbleprof_near_tail_hook in hooks.S, one after the other).
 //
 // A copy saves a jump to the hook on each call. It is made at run time, so it can hold the offset
 // of the thread's variables as a constant.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "arch/hot_layout.h"
 
 extern "C" {
 extern const char fbleprof_near_hook[] __attribute__((visibility("hidden")));
+extern const char fbleprof_near_tail_hook[] __attribute__((visibility("hidden")));
 extern const char fbleprof_near_hook_end[] __attribute__((visibility("hidden")));
 // Where the copy needs the offset of fbleprof_hot in thread-local storage.
 extern const std::uint32_t fbleprof_offsets[] __attribute__((visibility("hidden")));
@@ -22,14 +25,23 @@ inline std::uint64_t near_hook_bytes() {
   return static_cast<std::uint64_t>(fbleprof_near_hook_end - fbleprof_near_hook);
 }
 
-// Where a copy continues in the original hook: at its start, or where it misses the cache.
+// Where the hook for tail calls is in a copy.
+inline std::uint64_t near_tail_hook_offset() {
+  return static_cast<std::uint64_t>(fbleprof_near_tail_hook - fbleprof_near_hook);
+}
+
+// Where a copy continues in the original hooks: at their starts, or where they miss the cache. Null
+// if nothing calls the hook for tail calls.
 struct HookEntries {
   const char *start, *missed;
+  const char *tail_start = nullptr, *tail_missed = nullptr;
 };
 static_assert(sizeof(HookEntries) <= NEAR_HOOK_ADDRESS &&
-              NEAR_HOOK_MISSED == NEAR_HOOK_ADDRESS - 8);
+              offsetof(HookEntries, missed) == NEAR_HOOK_ADDRESS - NEAR_HOOK_MISSED &&
+              offsetof(HookEntries, tail_start) == NEAR_HOOK_ADDRESS - NEAR_HOOK_TAIL_ADDRESS &&
+              offsetof(HookEntries, tail_missed) == NEAR_HOOK_ADDRESS - NEAR_HOOK_TAIL_MISSED);
 
-// Writes a copy to `at`, and the addresses in the original hook before it. `hot` is this thread's
+// Writes a copy to `at`, and the addresses in the original hooks before it. `hot` is this thread's
 // fbleprof_hot.
 inline void copy_near_hook(char* at, const HookEntries& hook, const void* hot) {
   __builtin_memcpy(at - NEAR_HOOK_ADDRESS, &hook, sizeof hook);

@@ -1,0 +1,113 @@
+#include "capture/next_environment.h"
+
+#include <unistd.h>
+
+#include "capture/description.h"
+#include "capture/glob.h"
+#include "capture/kernel_file.h"
+#include "capture/profile.h"
+#include "signal_safe/peek.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+constexpr char kVariable[] = "LD_PRELOAD";
+
+bool can(const char* path, int mode) { return kernel_path_call(SYS_access, path, mode) == 0; }
+
+// Calls visit(begin, end) for each entry of the list. Like the dynamic linker, it takes colons and
+// blanks for separators.
+template <typename Visit>
+void for_each_entry(const char* list, Visit visit) {
+  const auto separates = [](char c) { return c == ':' || c == ' '; };
+  while (*list) {
+    const char* end = list;
+    while (*end && !separates(*end)) ++end;
+    if (end != list) visit(list, end);
+    list = *end ? end + 1 : end;
+  }
+}
+
+// Whether the entry is a library of ours that the next program cannot read.
+bool is_out_of_reach(const char* begin, const char* end) {
+  Text<512> path;  // not Path: children of vfork may have small stacks
+  for (const char* at = begin; at != end; ++at) path.add(*at);
+  return *begin == '/' && !path.was_cut() &&
+         glob_match("libfbleprof*.so", 0, name_in_path(path.c_str())) && !can(path.c_str(), R_OK);
+}
+
+// A shell tries one directory of PATH after the other: most of these calls fail.
+bool will_fail(const char* program) {
+  return name_in_path(program) != program && !can(program, X_OK);
+}
+
+// Counts the program in the first profile of the run, which all its processes share. The first one
+// that is counted there is said on stderr.
+void note_loss(const char* program, const char* begin, const char* end) {
+  if (!is_profiling()) return;
+  Text<1200> line{program};
+  line.add(" is not recorded: it cannot read ");
+  while (begin != end) line.add(*begin++);
+  line.add("; in another root (chroot, container), put the library at the same path");
+  format::Header* first = profile.output.name.base_header;
+  std::uint64_t lost_before = 0;
+  // Somebody may have cut that file.
+  if (!first || !signal_safe::peek(&first->lost_children, &lost_before, sizeof lost_before)) {
+    first = signal_safe::session.arena.header();
+  }
+  const bool is_first = __atomic_fetch_add(&first->lost_children, 1, __ATOMIC_RELAXED) == 0;
+  is_first ? remark(line.c_str()) : add_note(line.c_str());
+}
+
+}  // namespace
+
+NextEnvironment::NextEnvironment(const char* program, char* const* environment)
+    : environment_(environment) {
+  if (!environment || profile.confined) return;
+  for (;; ++count_) {
+    const char* variable = nullptr;
+    char first;
+    // Of a bad pointer the kernel tells the program.
+    if (!signal_safe::peek(&environment[count_], &variable, sizeof variable)) return;
+    if (variable == nullptr) break;
+    if (!signal_safe::peek(variable, &first, sizeof first)) return;
+    if (!preload_) preload_ = value_of(variable, kVariable);
+  }
+  if (!preload_) return;
+  const char *lost = nullptr, *lost_end = nullptr;
+  for_each_entry(preload_, [&](const char* begin, const char* end) {
+    if (!lost && is_out_of_reach(begin, end)) lost = begin, lost_end = end;
+  });
+  if (!lost) return;
+  bytes_ = (count_ + 1) * sizeof(char*) + sizeof kVariable + __builtin_strlen(preload_) + 1;
+  if (program && !will_fail(program)) note_loss(program, lost, lost_end);
+}
+
+char* const* NextEnvironment::write(void* memory) const {
+  auto** variables = static_cast<char**>(memory);
+  char* const text = static_cast<char*>(memory) + (count_ + 1) * sizeof(char*);
+  char* to = text;
+  for (const char* at = kVariable; *at; ++at) *to++ = *at;
+  char separator = '=';
+  for_each_entry(preload_, [&](const char* begin, const char* end) {
+    if (is_out_of_reach(begin, end)) return;
+    *to++ = separator;
+    separator = ':';
+    while (begin != end) *to++ = *begin++;
+  });
+  *to = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const bool is_changed = value_of(environment_[i], kVariable) == preload_;
+    if (!is_changed) {
+      *variables++ = environment_[i];
+    } else if (separator != '=') {
+      *variables++ = text;
+    }
+  }
+  *variables = nullptr;
+  return static_cast<char* const*>(memory);
+}
+
+}  // namespace fbleprof::capture
