@@ -19,13 +19,12 @@ using Members = std::vector<Member>;
 
 class Opener {
  public:
-  Opener(const Costs& costs, const VisibleLimit& limit, bool down,
-         const std::vector<std::uint64_t>* base)
+  Opener(const Costs& costs, const VisibleLimit& limit, bool down, const Diff* diff)
       : costs_(costs),
         nodes_(costs.profile().nodes()),
         limit_(limit),
         down_(down),
-        base_(base),
+        diff_(diff),
         marks_(nodes_.count()) {
     const Edges& edges = costs.profile().edges();
     for (std::size_t e = 0; e < edges.count(); ++e) {
@@ -78,12 +77,24 @@ class Opener {
       node.is_bound |= costs_.is_bound()[member.node] != 0;
       node.recurses |= (marks_[member.node] & kRecurses) != 0;
       node.by_tail_call &= (marks_[member.node] & kByTailCall) != 0;
-      if (base_ != nullptr) node.base += (*base_)[member.node];
+      if (diff_ != nullptr) add_change(diff_->inclusive[member.node], node.change);
       if (!down_) continue;
       node.own += costs_.own(NodeId(member.node));
       node.calls += costs_.calls(NodeId(member.node));
     }
+    if (diff_ != nullptr && members.size() > 1) {
+      node.change.is_noise = is_noise(diff_->noise, node.change, {}, {});
+    }
     members_.push_back(std::move(members));
+  }
+
+  // Of one context, the sum is its own change.
+  static void add_change(const Change& change, Change& sum) {
+    sum.base += change.base;
+    sum.now += change.now;
+    sum.base_samples += change.base_samples;
+    sum.now_samples += change.now_samples;
+    sum.is_noise = change.is_noise;
   }
 
   void open_callees(std::uint32_t at, const Members& members) {
@@ -113,7 +124,7 @@ class Opener {
         weights.push_back(0);
       }
       groups[it->second].push_back({to, member.weight});
-      weights[it->second] += member.weight + (base_ != nullptr ? (*base_)[to] : 0);
+      weights[it->second] += member.weight + (diff_ != nullptr ? diff_->inclusive[to].base : 0);
     }
     std::vector<std::uint32_t> order(groups.size());
     for (std::uint32_t g = 0; g < order.size(); ++g) order[g] = g;
@@ -135,7 +146,7 @@ class Opener {
   const Nodes& nodes_;
   const VisibleLimit limit_;
   const bool down_;
-  const std::vector<std::uint64_t>* base_;
+  const Diff* diff_;
   std::vector<std::uint8_t> marks_;  // by node
   std::vector<VisibleNode> shown_;
   std::vector<Members> members_;  // by shown node
@@ -152,9 +163,8 @@ Members with_all_below(const Costs& costs, const std::vector<NodeId>& contexts) 
 }  // namespace
 
 std::vector<VisibleNode> visible_callees(const Costs& costs, const std::vector<NodeId>& from,
-                                         const VisibleLimit& limit,
-                                         const std::vector<std::uint64_t>* base) {
-  return Opener(costs, limit, true, base).open(with_all_below(costs, from), false);
+                                         const VisibleLimit& limit, const Diff* diff) {
+  return Opener(costs, limit, true, diff).open(with_all_below(costs, from), false);
 }
 
 std::vector<VisibleNode> visible_callers(const Costs& costs, const std::vector<NodeId>& of,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/costs.h"
+#include "analysis/diff.h"
 
 namespace fbleprof::analysis {
 
@@ -21,7 +22,7 @@ struct VisibleNode {
   std::uint64_t cost = 0;
   std::uint64_t own = 0;    // 0 in trees of callers
   std::uint64_t calls = 0;  // 0 in trees of callers
-  std::uint64_t base = 0;   // of the metric it is compared with
+  Change change;            // from the baseline, if there is one
   std::uint32_t contexts = 0;
   bool is_bound = false;      // the cost is at least that
   bool by_tail_call = false;  // reached by a jump
@@ -36,11 +37,10 @@ struct VisibleLimit {
 };
 
 // Callees, below `from`: contexts that are not below one another. The first node stands for all of
-// them. `base`, by node, may be null: inclusive costs to compare with.
+// them. `diff`, which may be null, is the comparison with a baseline.
 std::vector<VisibleNode> visible_callees(const Costs& costs,
                                          const std::vector<profile::NodeId>& from,
-                                         const VisibleLimit& limit,
-                                         const std::vector<std::uint64_t>* base = nullptr);
+                                         const VisibleLimit& limit, const Diff* diff = nullptr);
 
 // Callers: below the first node are the callers of `of`, with the cost of `of` in each.
 std::vector<VisibleNode> visible_callers(const Costs& costs, const std::vector<profile::NodeId>& of,

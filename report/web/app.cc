@@ -107,6 +107,7 @@ void App::make_ahead() {
   make_page("by", "file");
   make_page("by", "thread");
   make_page("verify", "");
+  make_page("cliques", "context");
 }
 
 Status App::open() {
@@ -120,11 +121,11 @@ Status App::open() {
   return std::nullopt;
 }
 
-bool App::refresh() {
+void App::refresh() {
   const std::unique_lock lock(refreshing_, std::try_to_lock);
-  if (!lock) return false;
+  if (!lock) return;
   const auto begin = std::chrono::steady_clock::now();
-  const bool is_new = profiles_.refresh();
+  profiles_.refresh();
   refreshed_ = std::chrono::steady_clock::now();
   // A large file is read less often: reading takes at most a tenth of the time.
   patience_ = std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(900),
@@ -132,7 +133,6 @@ bool App::refresh() {
   const bool is_live = profiles_.is_live();
   const std::lock_guard site_lock(site_mutex_);
   site_.is_live = is_live;
-  return is_new;
 }
 
 void App::refresh_if_old() {
@@ -141,8 +141,7 @@ void App::refresh_if_old() {
 }
 
 std::string App::event() {
-  return fmt::format("event: changed\ndata: {{\"generation\":{},\"live\":{}}}\n\n",
-                     profiles_.generation(), site().is_live);
+  return fmt::format("event: changed\ndata: {}\n\n", site().state(profiles_.generation()));
 }
 
 HttpResponse App::answer(const HttpRequest& request) {
@@ -163,7 +162,7 @@ HttpResponse App::answer(const HttpRequest& request) {
   if (request.method == "POST") return post(*query);
   if (query->page == "assets") return asset(query->value);
   if (query->page == "events") {
-    HttpResponse response{200, "text/event-stream", "", {}};
+    HttpResponse response{200, "text/event-stream", event(), {}};
     response.is_event_stream = true;
     return response;
   }
@@ -258,12 +257,9 @@ HttpResponse App::post(const Query& query) {
   }
   if (query.page == "control") {
     const auto [action, from] = cut_at_slash(query.value);
-    const auto actions = control_->actions();
-    if (std::find(actions.begin(), actions.end(), action) == actions.end()) {
-      return plain(404, "this program takes no such command");
-    }
-    if (const Status bad = control_->run(action)) return plain(500, escape(bad->line()));
-    return redirect(from.empty() ? "/overview" : url_of(page_of_button(query, from)));
+    const Query back = page_of_button(query, from);
+    if (const Status bad = control_->run(action)) return failure(back, *bad, 409);
+    return redirect(url_of(back));
   }
   return plain(405, "nothing is posted here");
 }

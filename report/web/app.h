@@ -24,9 +24,10 @@ class App {
 
   // Thread-safe.
   HttpResponse answer(const HttpRequest& request);
-  // Checks whether the files have changed. True: pages are out of date.
-  bool refresh();
-  // The event of a stream that tells pages so.
+  // Checks whether the files have changed.
+  void refresh();
+  // The event of a stream that tells pages the present state, by which they know that they are out
+  // of date.
   std::string event();
   // Reads the files. Fails if there is nothing to show.
   Status open();

@@ -7,6 +7,7 @@
 #include "base/capped.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/web/bodies.h"
 #include "report/web/document_html.h"
 #include "report/web/html.h"
@@ -34,18 +35,18 @@ std::size_t name_column(const Table& table) {
   return 0;
 }
 
-// "continue": continues the sequence from there, in the same context.
+// A link that continues the sequence there, in the same context.
 TableLook walk_look(const Page& page, const Table& table, bool going_in, const std::string& here) {
   TableLook look;
   const std::size_t column = name_column(table);
-  look.behind_name = [&page, column, going_in, here](const std::vector<Cell>& row) {
+  look.beside_buttons = [&page, column, going_in, here](const std::vector<Cell>& row) {
     const FunctionId other = function_in(row, column);
     if (!other || page.site.is_file) return std::string();
     const std::string id = page.data.source().id(other);
     const std::string path = going_in ? id + "," + here : here + "," + id;
     return fmt::format(
-        " <a class=walk href=\"{}\" title=\"what this call costs, in its context\">"
-        "walk on</a>",
+        "<a class=follow href=\"{}\" title=\"what this call costs and what comes next, in this "
+        "context only\">follow</a>",
         page.href("path", path));
   };
   return look;
@@ -62,7 +63,9 @@ std::string totals_html(const Page& page, const analysis::FunctionRow& row) {
   out += fact("dominated", (row.dominated_is_bound ? "≥" : "") + page.amount(row.dominated),
               page.share(row.dominated));
   if (row.calls != 0) {
-    out += fact("calls", report::count(row.calls));
+    out += fact("calls", page.calls(row.calls, row.is_sampled, row.function));
+  }
+  if (row.calls != 0 && !report::counts_some_calls(page.data.profile(), row.function)) {
     out += fact("per call", page.amount(rounded_quotient(row.dominated, row.calls)));
   }
   return out + "</dl>";
@@ -76,7 +79,10 @@ std::string actions_html(const Page& page, FunctionId function) {
   std::string out = "<p class=actions>";
   out += fmt::format("<a class=button href=\"{}\">callers and callees as a flame graph</a>",
                      page.href(flame));
-  out += fmt::format("<a class=button href=\"{}\">source</a>", page.href("source", id));
+  const Functions& functions = page.data.profile().functions();
+  if (functions.kind[function.index()] != FunctionKind::kBlock) {
+    out += fmt::format("<a class=button href=\"{}\">source</a>", page.href("source", id));
+  }
   constexpr std::pair<Listed::List, std::string_view> kLists[] = {
       {Listed::List::kSelect, "only paths through it"},
       {Listed::List::kExclude, "without it"},

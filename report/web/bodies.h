@@ -12,6 +12,7 @@ std::string flame_body(const Page& page);
 std::string tree_body(const Page& page);
 std::string block_body(const Page& page);
 std::string path_body(const Page& page);
+std::string edges_body(const Page& page);
 std::string cliques_body(const Page& page);
 std::string source_body(const Page& page);
 std::string threads_body(const Page& page);

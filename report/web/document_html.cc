@@ -160,8 +160,7 @@ class TableHtml {
     }
     if (last) {
       if (attributes.empty()) attributes = names_->row(last);
-      if (look_.behind_name) out += look_.behind_name(row);
-      out += names_->buttons(last);
+      out += names_->buttons(last, look_.beside_buttons ? look_.beside_buttons(row) : "");
     }
     return out + "</td>";
   }

@@ -16,8 +16,8 @@ struct TableLook {
   // For tables with functions outside the page's profile, such as ones that never ran: they have no
   // pages of their own.
   const report::Names* other_names = nullptr;
-  // The text after the name in a row; escaped.
-  std::function<std::string(const std::vector<report::Cell>&)> behind_name = nullptr;
+  // What stands beside the buttons of a row's function; HTML.
+  std::function<std::string(const std::vector<report::Cell>&)> beside_buttons = nullptr;
 };
 
 std::string table_html(const Page& page, const report::Table& table, const report::Measure& measure,

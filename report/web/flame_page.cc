@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "analysis/hot_path.h"
 #include "analysis/in_and_out.h"
 #include "analysis/visible_tree.h"
 #include "report/text/escape.h"
 #include "report/text/json_writer.h"
 #include "report/text/names.h"
 #include "report/web/bodies.h"
+#include "report/web/comparison.h"
 #include "report/web/function_names.h"
 #include "report/web/html.h"
 
@@ -31,12 +33,14 @@ class FlameJson {
  public:
   explicit FlameJson(const Page& page) : page_(page) {}
 
-  std::string write(std::size_t most) {
+  // `begin`: of the tree, unless the address says where.
+  std::string write(std::size_t most, NodeId begin = NodeId(0)) {
     const Data& data = page_.data;
     const Query& query = page_.query;
     std::vector<VisibleNode> down, up;
     VisibleLimit limit{most, 0};
-    const auto* base = data.base_inclusive().empty() ? nullptr : &data.base_inclusive();
+    const auto compared = comparison(page_);
+    const analysis::Diff* diff = compared ? &*compared : nullptr;
     const NodeId at = query.at.empty() ? NodeId() : data.node(query.at);
     const FunctionId pivot = data.source().function(query.pivot);
     if (data.profile().nodes().count() == 0) {
@@ -48,15 +52,15 @@ class FlameJson {
       std::uint64_t cost = 0;
       for (const NodeId node : contexts) cost += data.costs().inclusive()[node.index()];
       limit.least_cost = cost / kFinest;
-      down = analysis::visible_callees(data.costs(), contexts, limit, base);
+      down = analysis::visible_callees(data.costs(), contexts, limit, diff);
       up = analysis::visible_callers(data.costs(), contexts, limit);
     } else if (query.inverted) {
       limit.least_cost = data.costs().total() / kFinest;
       down = analysis::visible_inverted(data.costs(), limit);
     } else {
-      const NodeId from = at ? at : NodeId(0);
+      const NodeId from = at ? at : begin;
       limit.least_cost = data.costs().inclusive()[from.index()] / kFinest;
-      down = analysis::visible_callees(data.costs(), {from}, limit, base);
+      down = analysis::visible_callees(data.costs(), {from}, limit, diff);
     }
     collect(down);
     collect(up);
@@ -70,7 +74,7 @@ class FlameJson {
     json_.member("mode", pivot ? "pivot" : query.inverted ? "inverted" : "tree");
     if (at) path(at);
     functions();
-    tree("down", down, !pivot && !query.inverted, base != nullptr);
+    tree("down", down, !pivot && !query.inverted, diff != nullptr);
     if (pivot) tree("up", up, false, false);
     json_.EndObject();
     return json_.take();
@@ -170,9 +174,9 @@ class FlameJson {
     figure("calls", [](const VisibleNode& n) { return n.calls; });
     figure("flags", [this](const VisibleNode& n) {
       return (n.is_bound ? 1 : 0) | (n.by_tail_call ? 2 : 0) | (n.recurses ? 4 : 0) |
-             (is_sampled(n) ? 8 : 0);
+             (is_sampled(n) ? 8 : 0) | (n.change.is_noise ? 16 : 0);
     });
-    if (has_base) figure("base", [](const VisibleNode& n) { return n.base; });
+    if (has_base) figure("base", [](const VisibleNode& n) { return n.change.base; });
     // Which contexts have more below them, by index.
     json_.key("more");
     json_.StartObject();
@@ -207,7 +211,9 @@ std::string flame_canvas(const Page& page, bool is_small) {
       "says the same without one.</p></noscript></div>"
       "<script type=\"application/json\" class=flame-data>{}</script>",
       is_small ? " small" : "", html_text(state_of(page.query)), page.href("tree"),
-      json_for_script(FlameJson(page).write(is_small ? kSmallNodes : kNodes)));
+      json_for_script(is_small ? FlameJson(page).write(
+                                     kSmallNodes, analysis::start_of_interest(page.data.costs()))
+                               : FlameJson(page).write(kNodes)));
 }
 
 std::string flame_body(const Page& page) {
@@ -240,6 +246,7 @@ std::string flame_body(const Page& page) {
       "expression)\" aria-label=\"highlight functions\"></label><output class=flame-found></output>"
       "</div><nav class=flame-path aria-label=\"where the graph begins\"></nav>";
   out += flame_canvas(page, false);
+  if (const auto diff = comparison(page)) out += chance_note(page, *diff);
   out +=
       "<p class=note>Click to look closer, Shift-click or <kbd>p</kbd> for callers above and "
       "callees below, <kbd>Enter</kbd> and <kbd>Esc</kbd> to go down and back, <kbd>i</kbd> to "

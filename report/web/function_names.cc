@@ -57,15 +57,15 @@ std::string FunctionNames::link(FunctionId function) const {
                      html_name(text));
 }
 
-std::string FunctionNames::buttons(FunctionId function) const {
+std::string FunctionNames::buttons(FunctionId function, std::string_view beside) const {
   if (page_.site.is_file || !is_function(function)) return {};
   const std::string id = page_.data.source().id(function);
   return fmt::format(
       "<span class=acts><button form=lists name=sel value={0} title=\"only paths through it (+)\">+"
       "</button><button form=lists name=exc value={0} title=\"no path through it (-)\">−</button>"
-      "<button form=lists name=fold value={0} title=\"charge it to its callers (~)\">~</button>"
+      "<button form=lists name=fold value={0} title=\"charge it to its callers (~)\">~</button>{1}"
       "</span>",
-      id);
+      id, beside);
 }
 
 std::string FunctionNames::row(FunctionId function) const {

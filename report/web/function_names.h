@@ -19,8 +19,9 @@ class FunctionNames {
   const std::string& label(profile::FunctionId function) const;
   // A link to the function's page; the whole name on hover.
   std::string link(profile::FunctionId function) const;
-  // Buttons that put it on a list. Empty for groups and the root, and in files.
-  std::string buttons(profile::FunctionId function) const;
+  // Buttons that put it on a list, with other HTML beside them. Empty for groups and the root, and
+  // in files.
+  std::string buttons(profile::FunctionId function, std::string_view beside = {}) const;
   // Attributes of the function's row, for the keyboard.
   std::string row(profile::FunctionId function) const;
 

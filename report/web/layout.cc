@@ -217,11 +217,20 @@ std::string since_now(const Page& page) {
 
 // Commands for the program; none if it does not listen.
 std::string control_buttons(const Page& page) {
+  constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
+      {"stop", "record nothing more; the program goes on"},
+      {"start", "record again"},
+      {"snapshot", "note the amounts of this moment: Windows shows what was added between two"},
+      {"reset", "begin again at 0: what was recorded until now is no longer shown"}};
   std::string out;
   for (const std::string& action : page.site.actions) {
+    const auto* told = std::find_if(std::begin(kTitles), std::end(kTitles),
+                                    [&](const auto& one) { return one.first == action; });
     out += fmt::format(
-        "<form class=once method=post action=\"{}\"><button class=quiet>{}</button></form>",
-        post_address(page, "control", action), html_text(report::escape(action)));
+        "<form class=once method=post action=\"{}\"><button class=quiet title=\"{}\">{}</button>"
+        "</form>",
+        post_address(page, "control", action), told == std::end(kTitles) ? "" : told->second,
+        html_text(report::escape(action)));
   }
   return out;
 }
@@ -230,9 +239,10 @@ std::string live_badge(const Page& page) {
   const Profile& runs = page.data.source().loaded.runs;
   if (page.site.is_live) {
     return fmt::format(
-        "<span class=\"badge live\" id=live data-generation={}><i></i><span>live</span></span>"
-        "<button id=pause class=quiet hidden>pause</button>{}{}",
-        page.data.source().generation, since_now(page), control_buttons(page));
+        "<span class=\"badge live\" id=live data-state=\"{}\"><i></i><span>live</span></span>"
+        "<button id=pause class=quiet hidden>pause</button><span class=controls>{}{}</span>",
+        html_text(page.site.state(page.data.source().generation)), since_now(page),
+        control_buttons(page));
   }
   if (runs.processes().size() != 1 || runs.processes()[0].is_imported) return {};
   return fmt::format("<span class=badge id=live>{}</span>",

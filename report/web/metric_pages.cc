@@ -24,7 +24,7 @@ constexpr std::size_t kRows = 12;
 
 bool is_of_waits(const Metric& metric) {
   return metric.role == Role::kWaitTime || metric.role == Role::kUnseenTime ||
-         metric.name == "held" || metric.name == "woke" || metric.name == "preempted";
+         metric.role == Role::kCausedWait || metric.role == Role::kReadyTime;
 }
 
 // Metrics in bytes, and events that have no other page.

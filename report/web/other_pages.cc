@@ -155,7 +155,7 @@ std::string find_body(const Page& page) {
         "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=name>{}{}"
         "</tr>",
         names.row(shown[i]), bar(page.percent(rows[i].dominated)), page.share(rows[i].dominated),
-        page.amount(rows[i].self), page.calls(rows[i].calls, rows[i].is_sampled),
+        page.amount(rows[i].self), page.calls(rows[i].calls, rows[i].is_sampled, shown[i]),
         names.link(shown[i]), names.buttons(shown[i]));
   }
   return out + "</tbody></table></div>";

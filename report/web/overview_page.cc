@@ -106,6 +106,17 @@ std::string hot_card(const Page& page, const FunctionNames& names,
                            page.href(tree));
 }
 
+// What a flame graph leaves out that has little room.
+std::string beginning(const Page& page, const FunctionNames& names) {
+  const Nodes& nodes = page.data.profile().nodes();
+  if (nodes.count() == 0) return {};
+  const NodeId start = analysis::start_of_interest(page.data.costs());
+  if (!nodes.parent[start.index()]) return {};
+  return fmt::format("from {} on, {} calls below the root; ",
+                     html_text(names.label(nodes.function[start.index()])),
+                     nodes.depth[start.index()] - 1);
+}
+
 std::string side_card(const Page& page, const report::Document& document) {
   std::string out;
   const auto put = [&](std::string_view name, std::string_view title, bool has_cost) {
@@ -179,7 +190,8 @@ std::string overview_body(const Page& page) {
   facts.erase(0, facts.find('\n') + 1);  // the title repeats the first line
   out += html_text(facts) + "</div>";
   out += "<div class=cards><section class=\"card wide\"><h2><a href=\"" + page.href("flame") +
-         "\">Flame graph</a> <small>click to look closer</small></h2>" + flame + "</section>";
+         "\">Flame graph</a> <small>" + beginning(page, names) +
+         "click to look closer</small></h2>" + flame + "</section>";
   out += hot_card(page, names, path);
   out += functions_card(page, names, self, "Self", "what functions cost themselves", "self");
   out +=

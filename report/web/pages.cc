@@ -43,7 +43,7 @@ const std::vector<PageKind>& page_kinds() {
       {"tree", "Tree", "t", "tree", tree_body},
       {"self", "Self", "s", "self", nullptr},
       {"dominated", "Dominated", "d", "dominated", nullptr},
-      {"edges", "Calls", "e", "edges", nullptr},
+      {"edges", "Calls", "e", "edges", edges_body},
       {"cliques", "Recursion", "r", "cliques", cliques_body, has_recursion},
       {"modules", "Modules", "m", "by", nullptr},
       {"threads", "Threads", "h", "threads", threads_body, has_threads},
@@ -96,7 +96,10 @@ report::Needs needs_of(const Query& query) {
 
 Result<std::string> page_body(const Page& page) {
   const PageKind* kind = find_page(page.query.page);
-  if (kind != nullptr && kind->body != nullptr) return kind->body(page);
+  return kind != nullptr && kind->body != nullptr ? kind->body(page) : registered_body(page);
+}
+
+Result<std::string> registered_body(const Page& page) {
   const auto [view, value] = view_of(page.query);
   if (view == nullptr) {
     return Error{"", std::nullopt,

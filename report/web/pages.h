@@ -34,6 +34,8 @@ report::Needs needs_of(const Query& query);
 
 // The body of the page as HTML, or the reason why it cannot be made.
 Result<std::string> page_body(const Page& page);
+// The same of a page that shows its view's document and nothing else.
+Result<std::string> registered_body(const Page& page);
 // Its document as JSON.
 Result<std::string> page_json(const Page& page);
 // The page's title.

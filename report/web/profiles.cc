@@ -137,13 +137,6 @@ std::shared_ptr<const analysis::PairIndex> Data::find_pairs() const {
   return std::make_shared<const analysis::PairIndex>(profile(), *all, filtered_.origin);
 }
 
-const std::vector<std::uint64_t>& Data::base_inclusive() const {
-  std::call_once(base_made_, [&] {
-    if (base_metric_ != nullptr) base_inclusive_ = analysis::inclusive(profile(), *base_metric_);
-  });
-  return base_inclusive_;
-}
-
 const std::vector<std::uint8_t>& Data::sampled() const {
   std::call_once(sampled_made_, [&] {
     if (analysis::has_counted_calls(profile())) sampled_ = analysis::sampled_contexts(profile());
@@ -247,19 +240,18 @@ std::size_t Profiles::bytes_of_data(const Shared<Data>& data) {
   return kBytesOfTables * profile.nodes().count() + (is_filtered ? bytes_of_contexts(profile) : 0);
 }
 
-bool Profiles::refresh() {
+void Profiles::refresh() {
   auto before = source({});
   auto loaded = load_({});
-  if (!loaded) return false;
+  if (!loaded) return;
   if (before && totals(loaded->profile) == (*before)->totals &&
       states(loaded->runs) == states((*before)->loaded.runs)) {
-    return false;
+    return;
   }
   auto now = make_source(std::move(*loaded), generation_ + 1);
   // Replaces the old one before it is requested.
   (void)sources_.get(key_of({}, now->generation), [&]() -> Shared<Source> { return now; });
   generation_ = now->generation;
-  return true;
 }
 
 bool Profiles::is_live() {

@@ -88,8 +88,6 @@ class Data {
   // Of the baseline's metric; null: there is no comparison.
   const profile::Metric* base_metric() const { return base_metric_; }
 
-  // By node; empty without a baseline.
-  const std::vector<std::uint64_t>& base_inclusive() const;
   // By node: 1 = only samples saw the context. Empty if no calls were counted at all.
   const std::vector<std::uint8_t>& sampled() const;
   // By node: a hash of the ids on its path, which identifies a context in links.
@@ -106,9 +104,9 @@ class Data {
   const profile::Metric* base_metric_;
   const analysis::Costs costs_;
   const std::uint64_t total_;
-  mutable std::once_flag sampled_made_, base_made_, nodes_made_;
+  mutable std::once_flag sampled_made_, nodes_made_;
   mutable std::vector<std::uint8_t> sampled_;
-  mutable std::vector<std::uint64_t> base_inclusive_, node_ids_;
+  mutable std::vector<std::uint64_t> node_ids_;
 };
 
 class Profiles {
@@ -119,8 +117,8 @@ class Profiles {
   Result<std::shared_ptr<const Data>> data(const Query& query, const LoadRequest& request);
 
   std::uint64_t generation() const { return generation_; }
-  // Reads the files again. True: something is new.
-  bool refresh();
+  // Reads the files again. What is new is a new generation.
+  void refresh();
   // Whether any sample has an address in code: else the source of lines and instructions, which is
   // read differently, says no more than the whole one.
   bool has_addresses();

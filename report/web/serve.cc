@@ -168,6 +168,9 @@ class RecorderControl : public Control {
     if (!profile) return profile.error();
     if (action == "snapshot") return profile->snapshot(time_of_day());
     if (action == "reset") return profile->reset();
+    if (action != "start" && action != "stop") {
+      return Error{"", std::nullopt, "no such command", "start, stop, snapshot, reset"};
+    }
     constexpr std::chrono::milliseconds kPatience(500);
     const auto answer = profile->set_recording(action == "start", kPatience);
     if (!answer) return answer.error();
@@ -249,10 +252,14 @@ Status serve(const ServeOptions& options, Load load) {
   bool is_over = false;
   std::thread watcher([&] {
     app.make_ahead();
+    std::string told = app.event();
     std::unique_lock lock(mutex);
     while (!wake.wait_for(lock, std::chrono::seconds(1), [&] { return is_over; })) {
       lock.unlock();
-      if (server.listeners() != 0 && app.refresh()) server.publish(app.event());
+      if (server.listeners() != 0) {
+        app.refresh();
+        if (std::string state = app.event(); state != told) server.publish(told = state);
+      }
       lock.lock();
     }
   });

@@ -192,7 +192,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (response.status >= 500 || response.status == 431 || response.status == 413) keep_ = false;
     message_->keep_alive(keep_ || response.is_event_stream);
     stream_.expires_after(kPatience);
-    if (response.is_event_stream) return begin_stream();
+    if (response.is_event_stream) return begin_stream(response.body);
     message_->body() = std::move(response.body);
     message_->prepare_payload();
     if (is_head_) message_->body().clear();
@@ -203,19 +203,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
                       });
   }
 
-  void begin_stream() {
+  void begin_stream(const std::string& first) {
     message_->chunked(false);
     header_.emplace(*message_);
-    http::async_write_header(stream_, *header_,
-                             [self = shared_from_this()](beast::error_code error, std::size_t) {
-                               if (error) return self->close();
-                               self->is_stream_ = true;
-                               self->server_.count_listeners(1);
-                               self->stream_.expires_never();
-                               self->send_event(": connected\n\n");
-                               self->beat();
-                               self->watch();
-                             });
+    http::async_write_header(
+        stream_, *header_,
+        [self = shared_from_this(), first](beast::error_code error, std::size_t) {
+          if (error) return self->close();
+          self->is_stream_ = true;
+          self->server_.count_listeners(1);
+          self->stream_.expires_never();
+          self->send_event(first);
+          self->beat();
+          self->watch();
+        });
   }
 
   // Notices a browser that leaves by the end of its data.

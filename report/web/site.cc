@@ -1,6 +1,10 @@
 #include "report/web/site.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/web/html.h"
 
 namespace fbleprof::web {
@@ -10,6 +14,11 @@ const Base* Site::find_base(std::string_view name) const {
     if (base.name == name) return &base;
   }
   return nullptr;
+}
+
+std::string Site::state(std::uint64_t generation) const {
+  return fmt::format("{{\"generation\":{},\"live\":{},\"actions\":\"{}\"}}", generation, is_live,
+                     fmt::join(actions, " "));
 }
 
 std::string Page::href(const Query& to) const {
@@ -28,7 +37,11 @@ std::string Page::share(std::uint64_t cost) const {
   return report::percent(cost, data.costs().total());
 }
 
-std::string Page::calls(std::uint64_t calls, bool is_sampled) const {
+std::string Page::calls(std::uint64_t calls, bool is_sampled, profile::FunctionId callee) const {
+  if (calls != 0 && report::counts_some_calls(data.profile(), callee)) {
+    return fmt::format("<abbr title=\"{}\">≥</abbr>{}", report::kSomeCallsNote,
+                       report::count(calls));
+  }
   if (calls != 0) return report::count(calls);
   if (!is_sampled || data.sampled().empty()) return {};
   return "<abbr title=\"no hook: sampled, calls not counted\">·</abbr>";
@@ -36,7 +49,8 @@ std::string Page::calls(std::uint64_t calls, bool is_sampled) const {
 
 std::string Page::calls(const analysis::VisibleNode& node) const {
   const auto& sampled = data.sampled();
-  return calls(node.calls, node.context && !sampled.empty() && sampled[node.context.index()] != 0);
+  const bool is_sampled = node.context && !sampled.empty() && sampled[node.context.index()] != 0;
+  return calls(node.calls, is_sampled, node.function);
 }
 
 double Page::percent(std::uint64_t cost) const {

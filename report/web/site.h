@@ -11,13 +11,14 @@
 
 namespace fbleprof::web {
 
-// The commands for the profiled program: start, stop, snapshot. A page shows buttons only for
-// possible ones.
+// The commands for the profiled program: start, stop, snapshot, reset. A page shows buttons only
+// for useful ones.
 class Control {
  public:
   virtual ~Control() = default;
-  // "start", "stop", "snapshot": the commands possible at present.
+  // The commands that are useful at present.
   virtual std::vector<std::string> actions() const = 0;
+  // Any command: a page may be older than the program's state.
   virtual Status run(const std::string& action) = 0;
 };
 
@@ -39,6 +40,8 @@ struct Site {
 
   // Null: there is no such base.
   const Base* find_base(std::string_view name) const;
+  // JSON: what pages of a profile's `generation` depend on.
+  std::string state(std::uint64_t generation) const;
 };
 
 // The input of one page.
@@ -56,7 +59,7 @@ struct Page {
   double percent(std::uint64_t cost) const;
   // HTML: the number of calls; "·" if only samples saw it in a profile with counted calls, else
   // nothing.
-  std::string calls(std::uint64_t calls, bool is_sampled) const;
+  std::string calls(std::uint64_t calls, bool is_sampled, profile::FunctionId callee) const;
   std::string calls(const analysis::VisibleNode& node) const;
 };
 

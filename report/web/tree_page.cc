@@ -7,6 +7,7 @@
 #include "analysis/visible_tree.h"
 #include "report/text/quantity.h"
 #include "report/web/bodies.h"
+#include "report/web/comparison.h"
 #include "report/web/document_html.h"
 #include "report/web/function_names.h"
 #include "report/web/html.h"
@@ -100,23 +101,13 @@ class TreeHtml {
     const VisibleNode& node = nodes_[i];
     const std::string bound = node.is_bound ? "≥" : "";
     const bool has_below = !children_[i].empty() || node.hidden != 0;
-    out += fmt::format("<tr{} data-level={} aria-level={}><td class=\"num share\">{}{}{}",
-                       names_->row(node.function), level, level + 1, bar(page_.percent(node.cost)),
-                       bound, page_.share(node.cost));
+    out += fmt::format(
+        "<tr{} data-context={} data-level={} aria-level={}><td class=\"num share\">{}{}{}",
+        names_->row(node.function), name_of(node), level, level + 1, bar(page_.percent(node.cost)),
+        bound, page_.share(node.cost));
     out += fmt::format("<td class=num>{}<td class=num>{}",
                        node.own == 0 ? "" : page_.share(node.own), page_.amount(node.cost));
-    if (compares_) {
-      const bool grew = node.cost > node.base;
-      const std::uint64_t change = grew ? node.cost - node.base : node.base - node.cost;
-      out += fmt::format("<td class=\"num {}\">{}{}",
-                         change == 0 ? ""
-                         : grew      ? "bad"
-                                     : "good",
-                         change == 0 ? ""
-                         : grew      ? "+"
-                                     : "−",
-                         change == 0 ? "" : page_.amount(change));
-    }
+    if (compares_) out += change(node.change);
     out += fmt::format("<td class=num>{}<td class=name>{}<span class=twig>{}</span>{}",
                        page_.calls(node), indent(level), has_below ? "▾" : "·",
                        names_->link(node.function));
@@ -126,13 +117,22 @@ class TreeHtml {
     out += names_->buttons(node.function) + "</tr>";
   }
 
+  std::string change(const analysis::Change& change) const {
+    if (change.size() == 0) return "<td class=num>";
+    if (!change.did_change()) return "<td class=\"num dim\">~";
+    return fmt::format("<td class=\"num {}\">{}{}", change.grew() ? "bad" : "good",
+                       change.grew() ? "+" : "−", page_.amount(change.size()));
+  }
+
+  std::string name_of(const VisibleNode& node) const {
+    return node_name(page_.data.node_ids()[node.context.index()]);
+  }
+
   void more(std::size_t i, std::size_t level, std::string& out) const {
     const VisibleNode& node = nodes_[i];
     if (node.hidden == 0 || page_.percent(node.hidden_cost) < kLeastPercent) return;
     Query below = page_.query;
-    below.at = i == 0 && page_.query.at.empty()
-                   ? ""
-                   : node_name(page_.data.node_ids()[node.context.index()]);
+    below.at = i == 0 && page_.query.at.empty() ? "" : name_of(node);
     below.min_percent = 0;
     if (below.at.empty() || below.at == page_.query.at)
       below.rows = page_.query.rows * 4 + 4 * kRows;
@@ -194,10 +194,13 @@ std::string tree_body(const Page& page) {
   const double least = page.query.min_percent >= 0 ? page.query.min_percent : kLeastPercent;
   limit.least_cost = static_cast<std::uint64_t>(
       least / 100 * static_cast<double>(data.costs().inclusive()[at.index()]));
-  const auto* base = data.base_inclusive().empty() ? nullptr : &data.base_inclusive();
+  const auto diff = comparison(page);
   std::string out;
   if (!page.query.at.empty()) out += trail(page, at);
-  out += TreeHtml(page, analysis::visible_callees(data.costs(), {at}, limit, base)).write();
+  out +=
+      TreeHtml(page, analysis::visible_callees(data.costs(), {at}, limit, diff ? &*diff : nullptr))
+          .write();
+  if (diff) out += chance_note(page, *diff);
   return out;
 }
 

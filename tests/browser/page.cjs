@@ -126,6 +126,7 @@ async function flame(page, served) {
   const right = Number(await place.getAttribute("data-right"));
   await page.mouse.click(box.x + 40, box.y + 50);
   await page.waitForFunction((all) => Number(document.querySelector(".flame").dataset.right) < all, right);
+  assert.ok(await page.evaluate(() => document.querySelector(".flame-tip").classList.contains("hidden")), "zooming hides the tip");
   await page.goBack();
   await page.waitForFunction((all) => Number(document.querySelector(".flame").dataset.right) === all, right);
   await page.fill(".flame-search", "lex");
@@ -195,14 +196,59 @@ async function withoutScripts(browser, served) {
   await page.context().close();
 }
 
-async function live(browser) {
-  const out = path.join(work, "live");
+// A program that runs until it is killed, and a server of its profile.
+async function running(name) {
+  const out = path.join(work, name);
   fs.mkdirSync(out);
   const program = spawn("perl", ["-e", "sub inner { my $x = 1; $x = sqrt($x + 1) for 1 .. 1000 } for (;;) { inner() }"],
     { env: { ...process.env, LD_PRELOAD: lib, FBLEPROF_OUT: path.join(out, "mlmon.out") } });
   process.on("exit", () => program.kill("SIGKILL"));
   await new Promise((resolve) => setTimeout(resolve, 1200));
-  const served = await serve(out);
+  return { program, served: await serve(out) };
+}
+
+// A click counts although the page is renewed all the time, also between its press and its release.
+async function clicks(browser) {
+  const { program, served } = await running("clicks");
+  const page = await open(browser);
+  await page.goto(served.link);
+  let number = 0;
+  const news = () => Array.from({ length: 20 }, () => `retry: 10\nevent: changed\ndata: {"generation":${++number},"live":true}\n\n`).join("");
+  await page.route("**/events", (route) => route.fulfill({ contentType: "text/event-stream", body: news() }));
+  const press = async (button) => {
+    const loaded = page.waitForEvent("load");
+    await button.click({ delay: 300 });
+    await loaded;
+    await ready(page);
+  };
+  await page.goto(served.at("/self"));
+  await ready(page);
+  for (const name of ["stop", "start", "snapshot", "stop", "start"]) {
+    await press(page.getByRole("button", { name, exact: true }));
+    assert.strictEqual(new URL(page.url()).pathname, "/self", `${name} leads back to its page`);
+  }
+  await press(page.locator("main button[name=exc]").nth(2));
+  assert.match(page.url(), /exc=id/);
+  // Renewing takes neither the focus nor the place in a tree.
+  await page.goto(served.at("/tree"));
+  await ready(page);
+  await page.locator("tr[data-foldable] .twig").nth(1).click();
+  const isFolded = () => page.evaluate(() => document.querySelector("table.tree tr.folded + tr")?.hasAttribute("hidden"));
+  assert.ok(await isFolded());
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  const focused = await page.evaluateHandle(() => document.activeElement);
+  await page.waitForTimeout(500);
+  assert.ok(await isFolded(), "what is folded stays so");
+  assert.ok(await page.evaluate((was) => document.activeElement === was, focused), "so does the focus");
+  assert.ok(number > 100, "it was renewed all the time");
+  assert.deepStrictEqual(page.trouble, []);
+  program.kill("SIGKILL");
+  served.server.kill("SIGINT");
+}
+
+async function live(browser) {
+  const { program, served } = await running("live");
   const page = await open(browser);
   await page.goto(served.link);
   await page.goto(served.at("/self"));
@@ -241,15 +287,7 @@ async function live(browser) {
   await ready(page);
   await page.waitForTimeout(300);
   // Its recording is stopped and goes on, and a snapshot divides the run.
-  // A refresh may replace the button at the moment of the click, which then does nothing.
-  const press = async (name) => {
-    for (let left = 3; left > 0; --left) {
-      const loaded = page.waitForEvent("load", { timeout: 15000 }).then(() => true, () => false);
-      await page.getByRole("button", { name, exact: true }).click();
-      if (await loaded) return;
-    }
-    assert.fail(`no page follows ${name}`);
-  };
+  const press = (name) => Promise.all([page.waitForEvent("load"), page.getByRole("button", { name, exact: true }).click()]);
   await press("snapshot");
   await press("stop");
   await page.getByRole("button", { name: "start", exact: true }).waitFor();
@@ -332,7 +370,7 @@ async function inAFile(browser) {
   }, lists: () => lists(page, served), keyboard: () => keyboard(page, served), flame: () => flame(page, served),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
     copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
-    live: () => live(browser), inAFile: () => inAFile(browser) };
+    live: () => live(browser), clicks: () => clicks(browser), inAFile: () => inAFile(browser) };
   let failed = 0;
   for (const [name, step] of Object.entries(steps)) {
     if (process.env.STEPS && !process.env.STEPS.split(" ").includes(name)) continue;

@@ -9,4 +9,4 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/fbleprof.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset "${!FBLEPROF_@}" LD_PRELOAD
-NODE_PATH=$CACHE/page/node_modules timeout 200 node "$here/page.cjs" "$chromium" "$REPORT" "$LIB" "$work"
+NODE_PATH=$CACHE/page/node_modules timeout 500 node "$here/page.cjs" "$chromium" "$REPORT" "$LIB" "$work"

@@ -4,7 +4,7 @@ const { spawn } = require("child_process");
 const { chromium } = require("playwright-core");
 
 const [executablePath, report, profile, base, sizes] = process.argv.slice(2);
-const pages = { overview: "/overview", flame: "/flame", diff: "/diff" };
+const pages = { overview: "/overview", flame: "/flame", graph: "/edges", diff: "/diff" };
 
 (async () => {
   const server = spawn(report, ["--serve", ...(base ? ["--diff", base] : []), profile], { stdio: ["ignore", "pipe", "inherit"] });

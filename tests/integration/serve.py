@@ -126,6 +126,12 @@ check("a wrong pattern", server.ask("/self?sel=re%3A(")[0], 400)
 check("a walk", server.ask(f"/path/{parse},{lex}")[0], 200)
 changed = {r["name"]: (r["base_self"], r["self"]) for r in rows(server, "/self?base=before")}
 check("a comparison", changed["lex"], (20, 40))
+tree = server.ask("/tree?base=before")[1]
+check("chance is no change in the tree", "<td class=\"num dim\">~" in tree, True)
+check("how large chance is", "chance alone makes ±" in tree and "chance alone makes ±" in server.ask("/flame?base=before")[1], True)
+flame = json.loads(server.ask("/flame?base=before&format=json")[1])
+lex_at = flame["down"]["function"].index(flame["functions"]["name"].index("lex"))
+check("chance is no change in the flame graph", flame["down"]["flags"][lex_at] & 16, 16)
 flame = json.loads(server.ask(f"/flame?pivot={parse}&format=json")[1])
 check("around a function", (flame["down"]["cost"][0], len(flame["up"]["cost"])), (70, 2))
 status, body, response = server.ask("/export/folded")
@@ -142,7 +148,7 @@ check("another site", server.ask("/self", {"Origin": "http://evil.example"})[0],
 check("another site's script", server.ask("/self", {"Sec-Fetch-Site": "cross-site"})[0], 403)
 check("a post from nowhere", server.ask("/mark", method="POST")[0], 403)
 own = {"Origin": f"http://127.0.0.1:{server.port}"}
-check("a post of nothing", server.ask("/control/stop", own, method="POST")[0], 404)
+check("a command for no program", server.ask("/control/stop", own, method="POST")[0], 409)
 check("another method", server.ask("/self", method="DELETE")[0], 405)
 check("a head", server.ask("/self", method="HEAD")[:2], (200, ""))
 for what, data, wanted in (("garbage", b"\x16\x03\x01\x00garbage\r\n\r\n", b" 400 "),
@@ -264,6 +270,13 @@ def next_event():
         if line.startswith("data:"):
             return json.loads(line[5:])
 
+def next_stop():
+    while "start" not in (actions := next_event()["actions"]):
+        pass
+    return actions
+
+present = next_event()
+check("the present state comes first", (present["live"], present["actions"]), (True, "stop snapshot reset"))
 said = next_event()
 check("it goes on", said["live"], True)
 check("it grew", json.loads(server.ask("/self?format=json")[1])["total"] > first, True)
@@ -271,6 +284,10 @@ own = {"Origin": f"http://127.0.0.1:{server.port}"}
 check("a mark", server.ask("/mark", own, method="POST")[0], 303)
 check("a button leads back to its page", server.ask("/control/snapshot/self?sort=calls", own, method="POST")[2].getheader("Location"),
       "/self?sort=calls")
+check("a command that is no news", server.ask("/control/start/self", own, method="POST")[0], 303)
+check("an unknown command", server.ask("/control/hop/self", own, method="POST")[0], 409)
+check("stopping is an event", [server.ask("/control/stop/self", own, method="POST")[0], next_stop()], [303, "start snapshot reset"])
+check("and going on", server.ask("/control/start/self", own, method="POST")[0], 303)
 check("and to no other site", server.ask("/control/snapshot//evil.example", own, method="POST")[2].getheader("Location")[:2] != "//", True)
 time.sleep(0.3)
 marked = json.loads(server.ask("/self?base=mark1&format=json")[1])

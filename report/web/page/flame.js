@@ -1,5 +1,5 @@
 // An interactive flame graph: click, wheel, drag and keys.
-import { element, isTyping, one } from "./dom.js";
+import { all, element, isTyping, one } from "./dom.js";
 import { costOfMatches, flameModel, quantityText, shareText } from "./flame_data.js";
 import { FlameDrawing } from "./flame_draw.js";
 import { setFunction } from "./rows.js";
@@ -15,13 +15,12 @@ const colourKey = "fbleprof-flame-colour";
  * @property {number} left in parts of that frame
  * @property {number} right
  * @property {string[] | null} chosen
- * @property {string} search
- * @property {boolean} hasFocus
  */
-/** @type {{place: HTMLElement, remember: () => Kept, restore: (kept: Kept) => void}[]} */
+/** @typedef {{place: HTMLElement, renew: () => void, end: () => void}} Started */
+/** @type {Started[]} */
 let started = [];
 
-/** @param {HTMLElement} place */
+/** @param {HTMLElement} place @returns {Started | undefined} */
 function startOne(place) {
   const canvas = /** @type {HTMLCanvasElement} */ (one("canvas", place)), tip = one(".flame-tip", place);
   const data = place.parentElement && one(".flame-data", place.parentElement);
@@ -30,6 +29,7 @@ function startOne(place) {
   const mostRows = isSmall ? 16 : 400;
   let model = flameModel(JSON.parse(data.textContent ?? "{}"));
   if (!model.down.length) return;
+  const ending = new AbortController(), { signal } = ending;
   let drawing = new FlameDrawing(canvas, model, mostRows);
   const whole = () => ({ left: 0, right: Math.max(model.down[0].cost, 1) });
   /** @type {import("./flame_draw.js").FlameView} */
@@ -50,7 +50,7 @@ function startOne(place) {
     const lines = [name, `${quantityText(frame.cost, model.unit)}  ${shareText(frame.cost, model.total)} of all`];
     if (frame.own) lines[1] += `   self ${quantityText(frame.own, model.unit)}`;
     if (frame.calls) lines.push(`${frame.calls.toLocaleString("en")} calls, ${quantityText(Math.round(frame.cost / frame.calls), model.unit)} each`);
-    if (model.hasBase) lines.push(`before ${quantityText(frame.base, model.unit)}`);
+    if (model.hasBase) lines.push(`before ${quantityText(frame.base, model.unit)}${frame.flags & 16 ? "  ~ no more than chance explains" : ""}`);
     if (module) lines.push(module);
     if (frame.flags & 1) lines.push("at least: part of the cost is charged to an outer call (folded recursion, or a callback)");
     if (frame.flags & 2) lines.push("reached by a tail call");
@@ -60,16 +60,22 @@ function startOne(place) {
   };
 
   const pivotAddress = (/** @type {Frame} */ frame) => `/flame?pivot=${model.functions.id[frame.fn]}${state}`;
+  const figures = element("span");
   /** @param {Frame | null} frame */
   const choose = (frame) => {
+    const id = frame ? model.functions.id[frame.fn] : "";
     view.chosen = frame;
-    detail.replaceChildren();
-    if (!frame) { setFunction(""); return draw(); }
-    const id = model.functions.id[frame.fn], isFile = Boolean(one("#pages"));
+    draw();
     setFunction(id);
-    const name = element("a", model.functions.name[frame.fn], "fn");
+    figures.textContent = frame ? ` ${quantityText(frame.cost, model.unit)} (${shareText(frame.cost, model.total)})` : "";
+    // The buttons of a function stay while its figures change.
+    if (detail.dataset.of === id) return;
+    detail.dataset.of = id;
+    detail.replaceChildren();
+    if (!frame) return;
+    const isFile = Boolean(one("#pages")), name = element("a", model.functions.name[frame.fn], "fn");
     name.setAttribute("href", `${isFile ? "#" : ""}/block/${id}${state.replace("&", "?")}`);
-    detail.append(name, ` ${quantityText(frame.cost, model.unit)} (${shareText(frame.cost, model.total)})`);
+    detail.append(name, figures);
     for (const [list, sign, title] of [["sel", "+ only through it", "only paths through it"], ["exc", "− without it", "no path through it"], ["fold", "~ fold", "charge it to its callers"]]) {
       const button = /** @type {HTMLButtonElement} */ (element("button", sign, list));
       button.setAttribute("form", "lists");
@@ -83,7 +89,6 @@ function startOne(place) {
       pivot.setAttribute("href", pivotAddress(frame));
       detail.append(pivot);
     }
-    draw();
   };
 
   /** @param {number} left @param {number} right */
@@ -129,8 +134,11 @@ function startOne(place) {
     });
   };
 
+  // Keys and zooming leave the pointer on a frame that is not meant. What the tip says is still read aloud.
+  const hideTip = () => tip.classList.add("hidden");
   /** @param {Frame} frame */
   const lookInto = (frame) => {
+    hideTip();
     if (!isSmall) history.pushState({ zoom: [frame.start, frame.start + frame.cost] }, "");
     zoomTo(frame);
     if (frame.more && model.mode === "tree" && !one("#pages")) fetchAt(`/flame?at=${frame.more}${state}`, !isSmall);
@@ -182,6 +190,7 @@ function startOne(place) {
     }
     const frame = drawing.frameAt(event.offsetX, event.offsetY, view);
     if (frame !== view.hovered) { view.hovered = frame; draw(); }
+    tip.classList.remove("hidden");
     tip.textContent = frame ? describe(frame) : "";
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${event.clientY + 18 + tip.offsetHeight > window.innerHeight ? event.clientY - tip.offsetHeight - 8 : event.clientY + 18}px`;
@@ -223,27 +232,28 @@ function startOne(place) {
     else if (event.key === "Enter" && view.chosen) lookInto(view.chosen);
     else if (event.key === "Escape") goBack();
     else return;
+    if (!isSmall) hideTip();  // the line below the graph shows the chosen frame
     tip.textContent = view.chosen ? describe(view.chosen) : "";
     event.preventDefault();
   });
   document.addEventListener("keydown", (event) => {
-    if (isSmall || isTyping(event.target) || event.ctrlKey || event.metaKey || !canvas.isConnected) return;
+    if (isSmall || isTyping(event.target) || event.ctrlKey || event.metaKey) return;
     const inverted = /** @type {HTMLAnchorElement[]} */ (Array.from(document.querySelectorAll(".segments a")));
     if (event.key === "i") inverted.find((link) => !link.hasAttribute("aria-current"))?.click();
     if (event.key === "p" && view.chosen) location.href = pivotAddress(view.chosen);
     if (event.key === "Escape" && event.target !== canvas) goBack();
-  });
+  }, { signal });
   if (!isSmall) {
     window.addEventListener("popstate", (event) => {
-      if (!canvas.isConnected) return;
       const zoom = event.state?.zoom;
       if (zoom) show(zoom[0], zoom[1]);
       else if (one("#pages")) zoomTo(null);
       else fetchAt(event.state?.flame ?? location.pathname + location.search, false);
-    });
+    }, { signal });
   }
-  new ResizeObserver(draw).observe(canvas);
-  window.addEventListener("themechange", draw);
+  const resizes = new ResizeObserver(draw);
+  resizes.observe(canvas);
+  window.addEventListener("themechange", draw, { signal });
   showPath();
   show(0, whole().right);
 
@@ -272,26 +282,33 @@ function startOne(place) {
     const size = Math.max(around.cost, 1);
     return {
       around: pathOf(around), left: (view.left - around.start) / size, right: (view.right - around.start) / size,
-      chosen: view.chosen && pathOf(view.chosen), search: searchField?.value ?? "",
-      hasFocus: document.activeElement === canvas,
+      chosen: view.chosen && pathOf(view.chosen),
     };
   };
   /** @param {Kept} kept */
   const restore = (kept) => {
-    if (searchField && kept.search) { searchField.value = kept.search; search(); }
     if (kept.chosen) choose(frameOf(kept.chosen));
     const around = frameOf(kept.around), size = Math.max(around.cost, 1);
     show(around.start + kept.left * size, around.start + kept.right * size);
-    if (kept.hasFocus) canvas.focus({ preventScroll: true });
   };
-  started.push({ place, remember, restore });
+  // The page has newer data.
+  const renew = () => {
+    const fresh = JSON.parse(data.textContent ?? "{}"), kept = remember();
+    if (!fresh.down?.parent.length) return;
+    replace(fresh);
+    restore(kept);
+  };
+  return { place, renew, end: () => { ending.abort(); resizes.disconnect(); } };
 }
 
-export const rememberFlames = () => started.filter((flame) => flame.place.isConnected).map((flame) => flame.remember());
-/** @param {Kept[]} kept */
-export const restoreFlames = (kept) => kept.forEach((each, i) => started[i]?.restore(each));
-
+/** Draws the page's flame graphs; those that are drawn already, with their newer data. */
 export function startFlames() {
+  for (const old of started) if (!old.place.isConnected) old.end();
+  const before = started.filter((flame) => flame.place.isConnected);
   started = [];
-  for (const place of document.querySelectorAll(".flame")) if (place instanceof HTMLElement) startOne(place);
+  for (const place of all(".flame")) {
+    const known = before.find((flame) => flame.place === place), flame = known ?? startOne(place);
+    known?.renew();
+    if (flame) started.push(flame);
+  }
 }

@@ -62,13 +62,12 @@ export function costOfMatches(model, wanted) {
 
 /** Formats figures like the server. @param {number} value @param {string} unit */
 export function quantityText(value, unit) {
-  const scaled = (/** @type {[number, string][]} */ steps) => {
-    for (const [size, name] of steps) {
-      if (value >= size) return `${Number((value / size).toPrecision(3))} ${name}`;
-    }
-    return `${value} ${steps[steps.length - 1][1]}`;
+  const scaled = (/** @type {[number, string][]} */ scales) => {
+    if (!value) return "0";
+    const [size, name] = scales.find((scale) => value >= scale[0]) ?? [1, scales[scales.length - 1][1]], shown = value / size;
+    return `${size === 1 ? shown : shown.toFixed(shown >= 100 ? 0 : shown >= 10 ? 1 : 2)} ${name}`;
   };
-  if (unit === "ns") return scaled([[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
+  if (unit === "ns") return scaled([[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
   if (unit === "bytes") return scaled([[2 ** 30, "GiB"], [2 ** 20, "MiB"], [1024, "KiB"], [1, "B"]]);
   return value.toLocaleString("en");
 }

@@ -33,7 +33,7 @@ function colourOf(model, frame, view, isDark) {
     return view.hits[frame.fn] ? (isDark ? "hsl(312 70% 45%)" : "hsl(312 80% 74%)") : (isDark ? "#2c323b" : "#e4e7eb");
   }
   if (view.colour === "change" && model.hasBase) {
-    const change = (frame.cost - frame.base) / Math.max(frame.cost, frame.base, 1);
+    const change = frame.flags & 16 ? 0 : (frame.cost - frame.base) / Math.max(frame.cost, frame.base, 1);
     const part = Math.min(1, Math.abs(change) * 1.5);
     return `hsl(${change > 0 ? 4 : 215} ${Math.round(75 * part)}% ${isDark ? 34 : Math.round(90 - 22 * part)}%)`;
   }

@@ -1,57 +1,79 @@
-// A running program: the current page is fetched again when its file has grown. Scroll position,
-// order, lists, the current row, and what a flame graph shows are kept.
+// A running program: the current page is fetched again when its file has grown. Only what changed is
+// replaced: scroll position, order, lists, the current row, and what a flame graph shows are kept.
 import { one } from "./dom.js";
-import { rememberFlames, restoreFlames } from "./flame.js";
-import { currentId, restoreRow } from "./rows.js";
+import { patch } from "./patch.js";
+import { currentRowId, restoreRow } from "./rows.js";
+import { openAgain } from "./tree.js";
 
-/** @param {() => void} start sets up a new page */
+async function fetchFresh() {
+  const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!response.ok) return null;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  await openAgain(page);
+  return page;
+}
+
+/** Until no button is pressed: a click needs the same element from beginning to end. */
+async function untilReleased() {
+  while (one(":active")) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** @param {() => void} start sets up the new content */
 export function startLive(start) {
-  const badge = one("#live");
-  if (!badge?.classList.contains("live")) return;
-  const pause = one("#pause");
-  let isPaused = false, isOld = false, isBusy = false;
+  const badge = one("#live"), word = badge && one("span", badge), pause = one("#pause");
+  if (!badge?.classList.contains("live") || !word || !pause) return;
+  let isPaused = false, isOld = false, isBusy = false, isOver = false;
 
   const renew = async () => {
     if (isBusy) { isOld = true; return; }
     isBusy = true;
     isOld = false;
-    const id = currentId(), response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-    // Elements that the user is about to use are not replaced.
-    const isInUse = Boolean(one("dialog[open], .flame canvas:active, .flame-search:focus, .folded, details.others[open]"));
-    if (response?.ok && !isPaused && !isInUse) {
-      const flames = rememberFlames();
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      for (const part of ["main", ".lists", "footer"]) {
-        const now = one(part), fresh = one(part, page);
-        if (now && fresh) now.replaceWith(document.importNode(fresh, true));
-      }
-      restoreRow(id);
-      start();
-      restoreFlames(flames);
-    }
+    const address = location.href, page = await fetchFresh().catch(() => null);
+    await untilReleased();
     isBusy = false;
+    if (isPaused || location.href !== address) isOld = true;
+    else if (page) show(page);
     if (isOld && !isPaused) renew();
   };
 
+  /** @param {Document} page */
+  const show = (page) => {
+    const id = currentRowId();
+    for (const part of [".controls", "main", ".lists", "footer"]) {
+      const now = one(part), fresh = one(part, page);
+      if (now && fresh) patch(now, fresh);
+      else now?.remove();
+    }
+    restoreRow(id);
+    start();
+  };
+
   const stream = new EventSource("/events");
+  stream.addEventListener("open", () => { word.textContent = "live"; });
+  // The browser connects again; that it cannot is worth a word.
+  stream.addEventListener("error", () => setTimeout(() => {
+    if (stream.readyState !== EventSource.OPEN && !isOver) word.textContent = "no connection";
+  }, 5000));
   stream.addEventListener("changed", (event) => {
-    const said = JSON.parse(event.data);
-    if (!said.live) {
+    if (event.data === badge.dataset.state) return;
+    badge.dataset.state = event.data;
+    isOver = !JSON.parse(event.data).live;
+    if (isOver) {
       badge.classList.remove("live", "paused");
       badge.textContent = "ended";
-      if (pause) pause.hidden = true;
+      pause.hidden = !isPaused;
       stream.close();
     }
     if (isPaused) isOld = true;
     else renew();
   });
   window.addEventListener("pagehide", () => stream.close());
-  if (!pause) return;
   pause.hidden = false;
   pause.addEventListener("click", () => {
     isPaused = !isPaused;
     pause.textContent = isPaused ? "go on" : "pause";
-    badge.classList.toggle("paused", isPaused);
+    pause.hidden = isOver && !isPaused;
+    badge.classList.toggle("paused", isPaused && !isOver);
     if (!isPaused && isOld) renew();
   });
 }

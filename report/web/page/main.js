@@ -23,6 +23,12 @@ if (copy) {
   copy.hidden = false;
   copy.addEventListener("click", () => copyText(one("#command")?.textContent ?? "", "command"));
 }
+// A call graph may be wider than the screen: it begins at its most expensive function.
+const graph = one("svg.graph"), start = graph && one("[data-function]", graph);
+if (graph?.parentElement && start) {
+  const box = start.getBoundingClientRect(), place = graph.parentElement.getBoundingClientRect();
+  graph.parentElement.scrollLeft = box.left + box.width / 2 - place.left - place.width / 2;
+}
 const metricSelect = /** @type {HTMLSelectElement | null} */ (one(".metric select"));
 metricSelect?.addEventListener("change", () => metricSelect.form?.requestSubmit());
 if (!startFile(startContent)) {

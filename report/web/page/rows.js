@@ -32,9 +32,11 @@ let chosenId = "";
 /** @param {string} id */
 export function setFunction(id) { chosenId = id; }
 
-/** The function that keys act on: the current row's, the chosen one, or the page's own. @returns {string} */
+/** The function that keys act on: the chosen one, a call graph's in focus, the current row's, or the page's own. @returns {string} */
 export function currentId() {
   if (chosenId) return chosenId;
+  const box = document.activeElement?.closest("svg.graph [data-function]");
+  if (box) return box.getAttribute("data-function") ?? "";
   if (currentRow?.isConnected) return currentRow.dataset.id ?? "";
   const match = decodeURIComponent(location.pathname).match(/^\/(?:block|source)\/(id:[0-9a-f]+)/);
   return match ? match[1] : "";
@@ -59,8 +61,11 @@ export function copyName() {
   if (text) copyText(text, "name");
 }
 
-/** Selects the same function's row after the page was replaced. @param {string} id */
+export function currentRowId() { return currentRow?.dataset.id ?? ""; }
+
+/** After the page was renewed: if the current row is gone, one of the same function. @param {string} id */
 export function restoreRow(id) {
+  if (currentRow?.isConnected) return;
   currentRow = id ? one(`main [data-id="${CSS.escape(id)}"]`) : null;
   currentRow?.classList.add("current");
 }
