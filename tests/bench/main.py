@@ -5,8 +5,8 @@ Installs what that needs, builds the workloads from Debian's sources (in build/b
 in pairs, and writes docs/PERFORMANCE.md and docs/performance.svg: about half an hour once all is built.
 
   --quick      small sizes and few rounds, to see that it works; figures mean little
-  --only NAME  only this part (prices, xray, signals, small, accuracy, reports, large, compilers, memory, waits) or
-               only this workload; may be given again. Prints, and writes to build/bench instead of docs/
+  --only NAME  only this part (prices, xray, signals, small, accuracy, exact, reports, large, compilers, memory, waits)
+               or only this workload; may be given again. Prints, and writes to build/bench instead of docs/
   --large      also measure large programs, which takes half an hour more: random ones of up to
                seven million contexts, cppcheck, gcc and clang
   --continue   keep the parts that the run before this one has measured; with --only, measure these
@@ -24,6 +24,7 @@ import time
 import accuracy
 import builds
 import compilers
+import exact
 import large
 import memory
 import packages
@@ -36,7 +37,7 @@ import workloads
 import write_up
 
 PARTS = ["prices", "xray", "signals", "small", "accuracy", "reports"]
-ON_DEMAND = ["large", "compilers", "memory", "waits"]
+ON_DEMAND = ["exact", "large", "compilers", "memory", "waits"]
 BY_WORKLOAD = ("prices", "xray", "accuracy")
 
 
@@ -113,6 +114,7 @@ def main():
         "small": lambda: small.measure_small(context),
         "accuracy": lambda: accuracy.measure_accuracy(context, chosen),
         "reports": lambda: reports.measure_reports(context),
+        "exact": lambda: exact.measure_exact(context),
         "large": lambda: large.measure_large(context),
         "compilers": lambda: compilers.measure_compilers(context),
         "memory": lambda: memory.measure_memory(context),

@@ -4,6 +4,7 @@ import textwrap
 
 import corrections as corrections_of
 import compilers as compilers_of
+import exact as exact_of
 import large as large_of
 import memory as memory_of
 import peers as peers_of
@@ -36,6 +37,8 @@ def read_budget():
 def write(results, directory):
     parts = [heading(results)]
     rows = verdicts.rows(results, read_budget())
+    if results.get("exact"):
+        rows += exact_of.rows(results)
     if results.get("large"):
         rows += large_of.rows(results)
     if results.get("compilers"):
@@ -46,7 +49,7 @@ def write(results, directory):
             [[r.what, r.target, r.measured, "pass" if r.passes else "**miss**", r.remark] for r in rows]))
         parts.append(misses(results, rows))
     for name, section in (("prices", prices), ("xray", xray), ("signals", signals),
-                          ("accuracy", accuracy), ("small", small), ("large", large),
+                          ("accuracy", accuracy), ("small", small), ("exact", exact), ("large", large),
                           ("compilers", compilers), ("memory", memory), ("waits", waits), ("reports", reports)):
         if results.get(name):
             parts.append(section(results))
@@ -258,6 +261,23 @@ def large(results):
                      [[title, verdicts.ratio(checked[name]["ratio"]), ns(checked[name]["above"])]
                       for name, title in (("hooked", "**fbleprof**"), ("gprof", "gprof"),
                                           ("uftrace", "uftrace, cheapest"))]) + "\n"
+
+
+def exact(results):
+    return (textwrap.dedent("""\
+        ## Every call of unmodified programs
+
+        Debian's own binaries, unmodified, with `--exact`: the program and its libraries but libc (python3: the
+        program). callgrind and `uftrace record -P .` run a tenth of the work, once; uftrace sees only functions
+        that a stripped program exports. "Counted" is the share of the calls that callgrind saw in the program (sqlite3:
+        in its library) that we counted, too; "equal" are the functions with callgrind's count. (callgrind runs copies
+        with symbols; that of python3 finds its modules elsewhere, and Lua seeds its hashes by addresses.)
+
+        """) + table(["program", "plain, s", "CPU time against plain", "callgrind", "uftrace", "million calls",
+                      "contexts", "counted, %", "equal"], exact_of.table_rows(results)) +
+            "\nA plan is made once for each file of code. The start is that of a program that does nothing.\n\n" +
+            table(["program", "code", "CPU time for its plan", "start with kept plans, above plain"],
+                  exact_of.plan_rows(results)))
 
 
 def compilers(results):
