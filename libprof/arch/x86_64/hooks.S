@@ -344,13 +344,16 @@ ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
 
 /* The hook's hot path, as a template. Each module with patchable functions has a copy near it, which
  * the functions call directly. The copy reaches thread-local variables by constants, so it needs no
- * r11. For anything else it jumps to the original hook: its addresses are NEAR_HOOK_ADDRESS bytes
- * before the copy. */
-        .globl  fbleprof_near_hook
-        .hidden fbleprof_near_hook
-        .type   fbleprof_near_hook, @function
-        .p2align 6
-fbleprof_near_hook:
+ * r11. For anything else it jumps to the original hook, whose addresses lie before the copy: \missed
+ * if only the cache does not know, \original if there is more to do; see arch/near_hook.h.
+ *
+ * With is_tail, the entry on top is that of the function that jumped here, in the same frame, and the
+ * callee takes it over. `dead` is the jump for entries whose frames have ended. */
+.macro NEAR_HOOK name, site, callee, dead, missed, original, is_tail=0
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
+\name:
         .cfi_startproc
         mov     %rax, -8(%rsp)
         mov     %rcx, -16(%rsp)
@@ -360,89 +363,60 @@ fbleprof_near_hook:
         test    %rax, %rax
         jz      5f
         cmp     %rsp, ENTRY_FRAME(%rax)
-        jbe     3f
-1:      mov     ENTRY_WORD(%rax), %rdx
-        xor     FRAME_BIAS(%rsp), %rdx
-        FIND_SLOT (%rsp), 1
+        \dead   3f
+1:
+  .if \is_tail
+        jne     4f
+  .endif
+        mov     ENTRY_WORD(%rax), %rdx
+        xor     \site, %rdx
+        FIND_SLOT \callee, 1
         jne     6f
-        mov     (%rsp), %rdx
+        mov     \callee, %rdx
         cmp     %rdx, SLOT_CALLEE(%rcx)
         jne     6f
-7:      cmp     %fs:HOT_LIMIT, %rax
+7:
+  .if \is_tail
+        COUNT_CALL
+        mov     %rax, %fs:HOT_TOP
+        ADD_OFFSET_HERE
+        mov     %rcx, ENTRY_WORD(%rax)  /* the last step: it cannot be repeated */
+  .else
+        cmp     %fs:HOT_LIMIT, %rax
         ADD_OFFSET_HERE
         jae     4f
         COUNT_CALL
         PUSH_CONTEXT %rsp, 1
+  .endif
 2:      mov     -8(%rsp), %rax
         mov     -16(%rsp), %rcx
         mov     -24(%rsp), %rdx
         ret
 3:      sub     $ENTRY_BYTES, %rax
         cmp     %rsp, ENTRY_FRAME(%rax)
-        jbe     3b
+        \dead   3b
         jmp     1b
 6:      mov     ENTRY_WORD(%rax), %rdx
-        xor     FRAME_BIAS(%rsp), %rdx
-        FIND_OTHER_SLOT (%rsp)
-4:      jmp     *fbleprof_near_hook-NEAR_HOOK_MISSED(%rip)
+        xor     \site, %rdx
+        FIND_OTHER_SLOT \callee
+4:      jmp     *fbleprof_near_hook-\missed(%rip)
         RESTARTABLE 0b, 2b, 0b
         RESTARTABLE 3b, 5f, 0b
 5:      mov     -8(%rsp), %rax
         mov     -16(%rsp), %rcx
         mov     -24(%rsp), %rdx
-        jmp     *fbleprof_near_hook-NEAR_HOOK_ADDRESS(%rip)
+        jmp     *fbleprof_near_hook-\original(%rip)
         .cfi_endproc
-        .size   fbleprof_near_hook, .-fbleprof_near_hook
+        .size   \name, .-\name
+.endm
 
-/* The same for tail calls from a function that is known. Its entry is on top, in the same frame, and
- * the callee takes the entry over. The key is (context of the function that jumped, address behind
- * the call of this hook, word of the entry below); see remember_tail_call. */
-        .globl  fbleprof_near_tail_hook
-        .hidden fbleprof_near_tail_hook
-        .type   fbleprof_near_tail_hook, @function
-fbleprof_near_tail_hook:
-        .cfi_startproc
-        mov     %rax, -8(%rsp)
-        mov     %rcx, -16(%rsp)
-        mov     %rdx, -24(%rsp)
-0:      mov     %fs:HOT_TOP, %rax
-        ADD_OFFSET_HERE
-        test    %rax, %rax
-        jz      5f
-        cmp     %rsp, ENTRY_FRAME(%rax)
-        jb      3f
-1:      jne     4f
-        mov     ENTRY_WORD(%rax), %rdx
-        xor     (%rsp), %rdx
-        FIND_SLOT ENTRY_WORD_BELOW(%rax), 1
-        jne     6f
-        mov     ENTRY_WORD_BELOW(%rax), %rdx
-        cmp     %rdx, SLOT_CALLEE(%rcx)
-        jne     6f
-7:      COUNT_CALL
-        mov     %rax, %fs:HOT_TOP
-        ADD_OFFSET_HERE
-        mov     %rcx, ENTRY_WORD(%rax)  /* the last step: it cannot be repeated */
-2:      mov     -8(%rsp), %rax
-        mov     -16(%rsp), %rcx
-        mov     -24(%rsp), %rdx
-        ret
-3:      sub     $ENTRY_BYTES, %rax
-        cmp     %rsp, ENTRY_FRAME(%rax)
-        jb      3b
-        jmp     1b
-6:      mov     ENTRY_WORD(%rax), %rdx
-        xor     (%rsp), %rdx
-        FIND_OTHER_SLOT ENTRY_WORD_BELOW(%rax)
-4:      jmp     *fbleprof_near_hook-NEAR_HOOK_TAIL_MISSED(%rip)
-        RESTARTABLE 0b, 2b, 0b
-        RESTARTABLE 3b, 5f, 0b
-5:      mov     -8(%rsp), %rax
-        mov     -16(%rsp), %rcx
-        mov     -24(%rsp), %rdx
-        jmp     *fbleprof_near_hook-NEAR_HOOK_TAIL_ADDRESS(%rip)
-        .cfi_endproc
-        .size   fbleprof_near_tail_hook, .-fbleprof_near_tail_hook
+        .p2align 6
+NEAR_HOOK fbleprof_near_hook, FRAME_BIAS(%rsp), (%rsp), jbe, NEAR_HOOK_MISSED, NEAR_HOOK_ADDRESS
+
+/* For tail calls from a function that is known. The edge's key is (context of the function that jumped,
+ * address behind the call of this hook, word of the entry below); see remember_tail_call. */
+NEAR_HOOK fbleprof_near_tail_hook, (%rsp), ENTRY_WORD_BELOW(%rax), jb, NEAR_HOOK_TAIL_MISSED, NEAR_HOOK_TAIL_ADDRESS, is_tail=1
+
         .globl  fbleprof_near_hook_end
         .hidden fbleprof_near_hook_end
 fbleprof_near_hook_end:
