@@ -122,8 +122,7 @@ Entry* live_entry(ThreadState& thread, const Call& call) {
   CodeMap& code = thread.session->code_map;
   const Ref owner = code.function_at(call.site() - 1);
   if (owner == 0 || is_entry_of(thread, native, owner)) return top;
-  const auto flags = thread.session->arena.at<format::Function>(owner)->flags;
-  if ((flags & format::kFunctionHooked) && !(flags & format::kFunctionNotCounted)) {
+  if (always_has_entry(thread, owner)) {
     Entry* found = find_owner(thread, top, owner);
     return found != nullptr ? found : top;
   }

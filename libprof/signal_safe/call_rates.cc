@@ -6,7 +6,10 @@ namespace fbleprof::signal_safe {
 
 void CallRates::look(const Slot* cache, std::uint64_t cpu_ns, std::uint64_t most, Unhook unhook) {
   // If the clock is behind, another thread has taken over this memory.
-  if (round_ns_ == 0 || cpu_ns < round_ns_) begin_anew(cpu_ns);
+  if (round_ns_ == 0 || cpu_ns < round_ns_) {
+    for (Counter& counter : counters_) counter.calls = nullptr;
+    begin_round(cpu_ns);
+  }
   const std::uint64_t elapsed = cpu_ns - round_ns_;
   const std::uint64_t due = elapsed < kRoundNs ? elapsed * kParts / kRoundNs : kParts;
   for (std::uint32_t i = 0; i < kPartsAtOnce && next_part_ < due; ++i, ++next_part_) {
@@ -14,13 +17,10 @@ void CallRates::look(const Slot* cache, std::uint64_t cpu_ns, std::uint64_t most
   }
   if (next_part_ < kParts) return;
   finish(most, unhook);
-  ++round_;
-  round_ns_ = cpu_ns;
-  next_part_ = 0;
+  begin_round(cpu_ns);
 }
 
-void CallRates::begin_anew(std::uint64_t cpu_ns) {
-  for (Counter& counter : counters_) counter.calls = nullptr;
+void CallRates::begin_round(std::uint64_t cpu_ns) {
   ++round_;
   round_ns_ = cpu_ns;
   next_part_ = 0;

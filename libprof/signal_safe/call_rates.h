@@ -44,7 +44,7 @@ class CallRates {
     std::uint64_t round;  // in which it was set
   };
 
-  void begin_anew(std::uint64_t cpu_ns);
+  void begin_round(std::uint64_t cpu_ns);
   void visit(const Slot* part, std::uint64_t cpu_ns);
   void add(std::uint64_t hook_return, std::uint64_t per_second);
   void finish(std::uint64_t most, Unhook unhook);

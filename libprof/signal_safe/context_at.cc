@@ -24,15 +24,6 @@ Ref node_of(const ThreadState& thread, const Place& place) {
   return is_gate(place.entry) ? place.stack->base : signal_safe::node_of(thread, place.entry);
 }
 
-// A left-out function does not count: no context is its. Nor does one that is not always counted:
-// without an entry, it may be anywhere in its code.
-bool has_hook(const ThreadState& thread, Ref function) {
-  if (function == 0) return false;
-  const auto* record = thread.session->arena.at<format::Function>(function);
-  return (record->flags & (format::kFunctionHooked | format::kFunctionNotCounted)) ==
-         format::kFunctionHooked;
-}
-
 // The newest entry that the address filter leaves. A handler on a signal stack may have returned,
 // or run only code without hooks, so that no hook has set the current stack.
 Place newest_at(const ThreadState& thread, std::uint64_t sp) {
@@ -224,7 +215,7 @@ std::uint32_t innermost_hooked_frame(ThreadState& thread) {
   // is not known yet.
   if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) != 0) return known.walked();
   for (std::uint32_t i = 0; i < known.walked(); ++i) {
-    if (has_hook(thread, known.walked(i).function)) return i;
+    if (always_has_entry(thread, known.walked(i).function)) return i;
   }
   return known.walked();
 }
@@ -284,7 +275,8 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   }
   for (std::uint32_t i = frames; i-- > 0;) {
     WalkedFrame& frame = known.walked(i);
-    if (i <= innermost_hooked || has_hook(thread, frame.function)) step(frame.function, site);
+    if (i <= innermost_hooked || always_has_entry(thread, frame.function))
+      step(frame.function, site);
     frame.context = context;
     site = frame.site();
   }
@@ -297,7 +289,7 @@ void mark_entering_functions(ThreadState& thread, const MachineState& at) {
   StackWalk walk(thread, at, true);
   for (int i = 0; i < kMarkedFrames; ++i) {
     const Ref function = code.place_at(walk.code_address());
-    if (function == 0 || has_hook(thread, function)) return;
+    if (function == 0 || always_has_entry(thread, function)) return;
     code.mark_entering(function);
     if (!walk.next()) return;
   }

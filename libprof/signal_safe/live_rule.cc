@@ -16,13 +16,6 @@ bool has_hook(const ThreadState& thread, format::Ref function) {
   return function != 0 && (record_of(thread, function).flags & format::kFunctionHooked) != 0;
 }
 
-// Whether each call of the function has an entry: no filter leaves it out, --throttle has not taken
-// its hook back, and nothing calls it past its hook.
-bool always_has_entry(const ThreadState& thread, format::Ref function) {
-  return has_hook(thread, function) &&
-         (record_of(thread, function).flags & format::kFunctionNotCounted) == 0;
-}
-
 format::Ref function_of(const ThreadState& thread, const Entry* entry) {
   return thread.tree.function_of(node_of(thread, entry));
 }
@@ -49,6 +42,11 @@ bool may_be_part(const ThreadState& thread, format::Ref code, format::Ref whole)
 }
 
 }  // namespace
+
+bool always_has_entry(const ThreadState& thread, format::Ref function) {
+  return has_hook(thread, function) &&
+         (record_of(thread, function).flags & format::kFunctionNotCounted) == 0;
+}
 
 format::Ref direct_callee(const ThreadState& thread, std::uint64_t site) {
   Session& session = *thread.session;

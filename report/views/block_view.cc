@@ -143,8 +143,9 @@ std::string text_of(const Request& request, const Names& marked, const Shown& on
   if (one.marks.any_bound || totals.dominated_is_bound) {
     out += paint(look, Ink::kDim, kBoundNote) + "\n";
   }
-  for (const std::string& note : one.marks.calls.notes())
-    out += paint(look, Ink::kDim, note) + "\n";
+  std::vector<std::string> notes;
+  one.marks.calls.add_notes(notes);
+  for (const std::string& note : notes) out += paint(look, Ink::kDim, note) + "\n";
   return out;
 }
 

@@ -108,7 +108,7 @@ Result<Document> call_sites(const Request& request) {
   }
   if (any_unknown) table.notes.push_back("? the place of the call was not recorded");
   if (any_bound) table.notes.push_back(kBoundNote);
-  for (std::string& note : calls.notes()) table.notes.push_back(std::move(note));
+  calls.add_notes(table.notes);
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -66,7 +66,7 @@ Result<Document> edges(const Request& request) {
                name_cell(std::move(pair), {})});
   }
   if (any_bound) table.notes.push_back(kBoundNote);
-  for (std::string& note : calls.notes()) table.notes.push_back(std::move(note));
+  calls.add_notes(table.notes);
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -88,7 +88,7 @@ Result<Document> function_view(const Request& request, const char* name) {
                number_cell(functions.line[f])});
   }
   if (any_bound) table.notes.push_back(kBoundNote);
-  for (std::string& note : calls.notes()) table.notes.push_back(std::move(note));
+  calls.add_notes(table.notes);
   if (request.look.format == Format::kText) document.names = document.names.marked(named);
   return document;
 }

@@ -118,7 +118,7 @@ Result<Document> hot(const Request& request) {
     if (ways.empty()) document.notes.push_back("the path ends there: the cost is its own");
   }
   if (any_bound) document.notes.push_back(kBoundNote);
-  for (std::string& note : calls.notes()) document.notes.push_back(std::move(note));
+  calls.add_notes(document.notes);
   document.notes.push_back(kept_line(request));
   return document;
 }

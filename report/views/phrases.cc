@@ -41,11 +41,9 @@ Cell CallCells::average(std::uint64_t cost, std::uint64_t calls, bool is_bound,
   return average_cell(cost, counts_some_calls(*profile_, callee) ? 0 : calls, is_bound);
 }
 
-std::vector<std::string> CallCells::notes() const {
-  std::vector<std::string> notes;
+void CallCells::add_notes(std::vector<std::string>& notes) const {
   if (any_sampled_) notes.emplace_back(kSampledNote);
   if (any_some_) notes.emplace_back(kSomeCallsNote);
-  return notes;
 }
 
 std::string kept_line(const Request& request) {

@@ -40,8 +40,8 @@ class CallCells {
   // The cost of a call; empty if the number of calls is not known.
   Cell average(std::uint64_t cost, std::uint64_t calls, bool is_bound,
                profile::FunctionId callee) const;
-  // What the marks in the cells mean, if there are any.
-  std::vector<std::string> notes() const;
+  // Adds what the marks in the cells mean, if there are any.
+  void add_notes(std::vector<std::string>& notes) const;
 
  private:
   const profile::Profile* profile_;

@@ -216,7 +216,7 @@ Result<Document> sequence_view(const Request& request) {
     document.notes.push_back(
         "≈ about: calls through folded recursion may have come from elsewhere");
   }
-  for (std::string& note : calls.notes()) document.notes.push_back(std::move(note));
+  calls.add_notes(document.notes);
   if (any_tail) {
     document.notes.push_back(
         "⇒ a tail call: its cost is charged to the caller, outside the sequence");
