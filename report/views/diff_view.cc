@@ -164,11 +164,11 @@ class DiffTree {
     // By node: the largest change of a node in its subtree. A branch whose changes cancel out is
     // still worth showing.
     most_.resize(nodes_.count());
+    changed_calls_.resize(nodes_.count());
     for (std::size_t n = nodes_.count(); n-- > 0;) {
       for (const Change* change : {&diff.self[n], &diff.inclusive[n]}) {
         if (change->did_change()) most_[n] = std::max(most_[n], change->size());
       }
-      changed_calls_.resize(nodes_.count());
       changed_calls_[n] |= diff.calls[n].size() != 0;
       if (!nodes_.parent[n]) continue;
       std::uint64_t& above = most_[nodes_.parent[n].index()];
@@ -189,10 +189,14 @@ class DiffTree {
       show(next);
     }
     if (hidden_ != 0) {
-      out_ += paint(look_, Ink::kDim,
-                    fmt::format("{} did not change, or less than {}% of the total (--min, --all)",
-                                counted(hidden_, "context"), look_.min_percent)) +
-              "\n";
+      std::string note =
+          fmt::format("{} did not change, or less than {}% of the total (--min, --all)",
+                      counted(hidden_, "context"), look_.min_percent);
+      if (hidden_with_calls_ != 0) {
+        note += fmt::format("; the number of calls changed in {} of them (--metric calls)",
+                            count(hidden_with_calls_));
+      }
+      out_ += paint(look_, Ink::kDim, note) + "\n";
     }
     return std::move(out_);
   }
@@ -219,7 +223,7 @@ class DiffTree {
       if (is_shown(c) && (level < deepest || look_.all)) {
         shown.push_back(c);
       } else {
-        hidden_ += nodes_.subtree_end[c] - c;
+        hide(c);
       }
     }
     std::stable_sort(shown.begin(), shown.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -229,6 +233,13 @@ class DiffTree {
     });
     for (std::size_t i = shown.size(); i-- > 0;) {
       pending_.push_back({shown[i], prefix, i + 1 == shown.size(), level});
+    }
+  }
+
+  void hide(std::uint32_t branch) {
+    hidden_ += nodes_.subtree_end[branch] - branch;
+    for (std::uint32_t n = branch; n < nodes_.subtree_end[branch]; ++n) {
+      hidden_with_calls_ += diff_.calls[n].size() != 0;
     }
   }
 
@@ -262,7 +273,7 @@ class DiffTree {
   std::vector<std::uint64_t> most_;
   std::vector<std::uint8_t> changed_calls_;
   std::vector<Pending> pending_;
-  std::uint64_t hidden_ = 0;
+  std::uint64_t hidden_ = 0, hidden_with_calls_ = 0;  // contexts
   std::string out_;
 };
 

@@ -53,7 +53,9 @@ FBLEPROF_OUT=$work/one LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1000 >/dev/
 FBLEPROF_OUT=$work/two LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1000 >/dev/null 2>&1
 status 0 --diff one --metric calls two --fail-if '0 calls' --fail-if '0 calls in deep*'
 FBLEPROF_OUT=$work/three LD_PRELOAD=$LIB "$PROGRAMS/notes.fentry" deep 1001 >/dev/null 2>&1
-status 1 --diff one --metric calls three --fail-if '+0 calls in deep*' 
+status 1 --diff one --metric calls three --fail-if '+0 calls in deep*'
+check 'the tree says so' "$("$REPORT" --min 100 --diff one three |
+  grep -c 'calls changed in 1 of them')" = 1
 
 # Two builds of one program, with helpers that moved between them.
 cd "$work" || exit 1
