@@ -25,6 +25,7 @@
 #include "report/exporters/exporter.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
+#include "report/views/phrases.h"
 #include "report/views/view.h"
 #include "symbolize/code.h"
 #include "symbolize/symbolize_profile.h"
@@ -213,16 +214,7 @@ Result<const profile::Metric*> choose_metric(const Profile& profile, const std::
   const profile::Metric* metric =
       wanted.empty() ? analysis::default_metric(profile) : profile.find_metric(wanted);
   if (metric != nullptr) return metric;
-  std::string known;
-  for (const profile::Metric& m : profile.metrics()) {
-    known += (known.empty() ? "" : ", ") + escape(m.name);
-  }
-  // Only a search among all blocks finds the lost ones.
-  const std::string remedy = wanted == "lost" || wanted == "lost-blocks"
-                                 ? "fble-prof --memory-profile=exact records it; "
-                                 : "";
-  return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(wanted)),
-               remedy + "there are " + known};
+  return no_such_metric(profile, wanted);
 }
 
 // Checks --fail-if against the whole, unfiltered comparison.

@@ -46,6 +46,27 @@ void CallCells::add_notes(std::vector<std::string>& notes) const {
   if (any_some_) notes.emplace_back(kSomeCallsNote);
 }
 
+Error no_such_metric(const profile::Profile& profile, const std::string& wanted) {
+  std::string known;
+  std::size_t empty = 0;
+  for (const profile::Metric& metric : profile.metrics()) {
+    if (metric.is_baseline || metric.role == profile::Role::kWaitClass) continue;
+    if (analysis::total(profile, metric) == 0) {
+      ++empty;
+      continue;
+    }
+    known += (known.empty() ? "" : ", ") + escape(metric.name);
+  }
+  std::string remedy = known.empty() ? "no metric has a value" : "there are " + known;
+  if (empty != 0) remedy += "; --metrics shows those without a value, too";
+  // Only a search among all blocks finds the lost ones.
+  if (wanted == "lost" || wanted == "lost-blocks") {
+    remedy = "fble-prof --memory-profile=exact records it; " + remedy;
+  }
+  return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(wanted)),
+               std::move(remedy)};
+}
+
 std::string kept_line(const Request& request) {
   const std::uint64_t kept = request.costs.total();
   const std::string metric = escape(request.metric().name);

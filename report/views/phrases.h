@@ -48,6 +48,9 @@ class CallCells {
   bool any_counted_, any_sampled_ = false, any_some_ = false;
 };
 
+// Names the metrics that have values, as remedy.
+Error no_such_metric(const profile::Profile& profile, const std::string& wanted);
+
 // "kept 1.2 s of 3.4 s (35%)", or the basis of percentages. One line, without its end.
 std::string kept_line(const Request& request);
 

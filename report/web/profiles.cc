@@ -8,7 +8,7 @@
 #include "profile/file_image.h"
 #include "profile/reader.h"
 #include "profile/verify.h"
-#include "report/text/escape.h"
+#include "report/views/phrases.h"
 #include "transform/baseline.h"
 #include "transform/filter.h"
 #include "transform/stable_id.h"
@@ -16,7 +16,6 @@
 namespace fbleprof::web {
 
 using namespace profile;
-using report::escape;
 using report::Loaded;
 using report::Needs;
 
@@ -187,14 +186,7 @@ Result<std::shared_ptr<const Data>> Profiles::data(const Query& query, const Loa
   const Profile& profile = (*source)->loaded.profile;
   const std::string metric = query.metric.empty() ? (*source)->loaded.metric : query.metric;
   const Metric* found = profile.find_metric(metric);
-  if (found == nullptr || found->is_baseline) {
-    std::string known;
-    for (const Metric& one : profile.metrics()) {
-      if (!one.is_baseline) known += (known.empty() ? "" : ", ") + escape(one.name);
-    }
-    return Error{"", std::nullopt, fmt::format("no metric \"{}\" in this profile", escape(metric)),
-                 "there are " + known};
-  }
+  if (found == nullptr || found->is_baseline) return report::no_such_metric(profile, metric);
   std::string key = key_of(request, (*source)->generation) + "\n" + metric;
   for (const Listed& entry : query.lists) {
     key += fmt::format("\n{}={}", parameter_of(entry.list), entry.pattern);

@@ -99,8 +99,8 @@ TEST_F(ReportTest, AllMetricsCanBeShown) {
   EXPECT_TRUE(
       test::holds(text({"--self", "--format", "csv", "--metric", "calls", "%1"}), "work,12,12,12"));
   EXPECT_EQ(text({"--metric", "beer", "%1"}),
-            "no metric \"beer\" in this profile: there are cpu, wall, samples, overhead, ticks, "
-            "calls");
+            "no metric \"beer\" in this profile: there are cpu, wall, samples, overhead, "
+            "calls; --metrics shows those without a value, too");
 }
 
 TEST_F(ReportTest, RunsAreDistinguishedByTheirProfiles) {
