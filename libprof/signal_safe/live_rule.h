@@ -21,8 +21,8 @@ inline constexpr int kWalkFrames = 64;
 
 bool is_entry_of(const ThreadState& thread, const Entry* entry, format::Ref function);
 
-// Whether each call of the function has an entry: it has a hook, no filter leaves it out, --throttle
-// has not taken its hook back, and nothing calls it past its hook. Not so for 0.
+// Whether each call of the function has an entry: it has a hook, no filter leaves it out,
+// --throttle has not taken its hook back, and nothing calls it past its hook. Not so for 0.
 bool always_has_entry(const ThreadState& thread, format::Ref function);
 
 // The function that the direct call returning to `site` names; 0 if the call is indirect, or in no
