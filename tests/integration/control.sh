@@ -91,7 +91,7 @@ check "contexts stay" "$("$REPORT" --raw "$profile" | grep -ac '^node')" -ge "$a
 check "a reset is in the file" "$(in_raw '^snapshot .*reason=3 is_complete=1')" = 1
 
 begin "a delay and a duration"
-in_background --delay 2s --duration 400ms "$PROGRAMS/phases.plain" 5 sleep
+in_background --delay 2s --duration 1500ms "$PROGRAMS/phases.plain" 5 sleep
 check "it is off at first" "$(recording)" = off
 wait "$pid"
 verified "$profile"
