@@ -76,11 +76,12 @@ std::string error_json(const Error& error) {
 
 }  // namespace
 
-App::App(Access access, Site site, Load load, std::function<Result<Base>()> save_mark,
-         std::unique_ptr<Control> control)
+App::App(Access access, Site site, Load load, std::vector<std::string> bases,
+         std::function<Result<Base>()> save_mark, std::unique_ptr<Control> control)
     : access_(std::move(access)),
       site_(std::move(site)),
       profiles_(std::move(load)),
+      bases_(site_.files, std::move(bases)),
       save_mark_(std::move(save_mark)),
       control_(std::move(control)) {}
 
@@ -88,6 +89,13 @@ Site App::site() const {
   const std::lock_guard lock(site_mutex_);
   Site site = site_;
   site.actions = control_->actions();
+  return site;
+}
+
+Site App::site_for(const Query& query) {
+  Site site = this->site();
+  if (query.page != "diff" && query.base.empty()) return site;
+  for (Base& base : bases_.list()) site.bases.push_back(std::move(base));
   return site;
 }
 
@@ -111,11 +119,13 @@ void App::make_ahead() {
 }
 
 Status App::open() {
+  const std::string state = files_state();
   auto source = profiles_.source({});
   if (!source) return source.error();
   {
     const std::lock_guard lock(site_mutex_);
     site_.is_live = profiles_.is_live();
+    read_state_ = state;
   }
   refreshed_ = std::chrono::steady_clock::now();
   return std::nullopt;
@@ -125,6 +135,7 @@ void App::refresh() {
   const std::unique_lock lock(refreshing_, std::try_to_lock);
   if (!lock) return;
   const auto begin = std::chrono::steady_clock::now();
+  const std::string state = files_state();
   profiles_.refresh();
   refreshed_ = std::chrono::steady_clock::now();
   // A large file is read less often: reading takes at most a tenth of the time.
@@ -133,11 +144,25 @@ void App::refresh() {
   const bool is_live = profiles_.is_live();
   const std::lock_guard site_lock(site_mutex_);
   site_.is_live = is_live;
+  read_state_ = state;
+}
+
+std::string App::files_state() const {
+  std::string all;
+  for (const std::string& file : site_.files) all += file_state(file) + "\n";
+  return all;
+}
+
+// A file of a live program is written all the time; any other, if its program runs again.
+bool App::is_old() const {
+  const auto age = std::chrono::steady_clock::now() - refreshed_;
+  const std::string state = files_state();
+  const std::lock_guard lock(site_mutex_);
+  return site_.is_live ? age >= patience_ : state != read_state_;
 }
 
 void App::refresh_if_old() {
-  if (!site().is_live || std::chrono::steady_clock::now() - refreshed_ < patience_) return;
-  refresh();
+  if (is_old()) refresh();
 }
 
 std::string App::event() {
@@ -172,19 +197,20 @@ HttpResponse App::answer(const HttpRequest& request) {
 }
 
 HttpResponse App::page(const Query& query) {
+  const Site site = site_for(query);
   // Its buttons say what the program can be told.
-  const std::string key = fmt::format("{} {} {}", profiles_.generation(),
-                                      fmt::join(control_->actions(), ","), url_of(query));
-  const auto made = made_.get(key, [&] { return make(query); });
+  std::string key =
+      fmt::format("{} {} {}", profiles_.generation(), fmt::join(site.actions, ","), url_of(query));
+  for (const Base& base : site.bases) key += fmt::format("\n{} {}", base.name, base.state);
+  const auto made = made_.get(key, [&] { return make(query, site); });
   // A failed result is not kept: the next try may succeed.
   if (made->status != 200) made_.forget(key);
   return {made->status, made->type, made->text, {}};
 }
 
-std::shared_ptr<const App::Made> App::make(const Query& query) {
-  const Site site = this->site();
+std::shared_ptr<const App::Made> App::make(const Query& query, const Site& site) {
   const auto failed = [&](const Error& error, unsigned status) {
-    const HttpResponse response = failure(query, error, status);
+    const HttpResponse response = failure(query, error, status, site);
     return std::make_shared<const Made>(Made{response.status, response.type, response.body});
   };
   auto request = load_request(query, site);
@@ -208,7 +234,8 @@ std::shared_ptr<const App::Made> App::make(const Query& query) {
 }
 
 // The page without the lists, so that the user can remove the wrong entry.
-HttpResponse App::failure(const Query& query, const Error& error, unsigned status) {
+HttpResponse App::failure(const Query& query, const Error& error, unsigned status,
+                          const Site& site) {
   if (query.json) return {status, kJson, error_json(error), {}};
   Query without = query;
   without.lists.clear();
@@ -219,7 +246,6 @@ HttpResponse App::failure(const Query& query, const Error& error, unsigned statu
   without.to.clear();
   const auto data = profiles_.data(without, {});
   if (!data) return plain(500, escape(data.error().line()));
-  const Site site = this->site();
   return {status,
           "text/html; charset=utf-8",
           whole_page(Page{query, **data, site}, failure_html(error)),
@@ -258,7 +284,7 @@ HttpResponse App::post(const Query& query) {
   if (query.page == "control") {
     const auto [action, from] = cut_at_slash(query.value);
     const Query back = page_of_button(query, from);
-    if (const Status bad = control_->run(action)) return failure(back, *bad, 409);
+    if (const Status bad = control_->run(action)) return failure(back, *bad, 409, site_for(back));
     return redirect(url_of(back));
   }
   return plain(405, "nothing is posted here");

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "report/web/access.h"
+#include "report/web/bases.h"
 #include "report/web/cache.h"
 #include "report/web/http.h"
 #include "report/web/profiles.h"
@@ -18,9 +19,10 @@ namespace fbleprof::web {
 
 class App {
  public:
-  // `save_mark`, which may be null, keeps a copy of the files, as a baseline.
-  App(Access access, Site site, Load load, std::function<Result<Base>()> save_mark,
-      std::unique_ptr<Control> control);
+  // `bases`: files to compare with. `save_mark`, which may be null, keeps a copy of the served
+  // files, as another one.
+  App(Access access, Site site, Load load, std::vector<std::string> bases,
+      std::function<Result<Base>()> save_mark, std::unique_ptr<Control> control);
 
   // Thread-safe.
   HttpResponse answer(const HttpRequest& request);
@@ -42,22 +44,29 @@ class App {
     std::string type, text;
   };
   HttpResponse page(const Query& query);
-  std::shared_ptr<const Made> make(const Query& query);
+  std::shared_ptr<const Made> make(const Query& query, const Site& site);
   HttpResponse exported(const Query& query);
   HttpResponse post(const Query& query);
-  HttpResponse failure(const Query& query, const Error& error, unsigned status);
+  HttpResponse failure(const Query& query, const Error& error, unsigned status, const Site& site);
   Site site() const;
+  // With the profiles to compare with, if a page of `query` depends on them.
+  Site site_for(const Query& query);
+  // Changes when a served file is written or replaced.
+  std::string files_state() const;
+  bool is_old() const;
   void refresh_if_old();
 
   const Access access_;
   mutable std::mutex site_mutex_;
-  Site site_;
+  Site site_;  // its bases are the marks
   Profiles profiles_;
+  Bases bases_;
   const std::function<Result<Base>()> save_mark_;
   const std::unique_ptr<Control> control_;
   Cache<std::shared_ptr<const Made>> made_{64};
   std::atomic<bool> is_over_ = false;
   std::mutex refreshing_;
+  std::string read_state_;  // the files' state before they were read; under site_mutex_
   std::chrono::steady_clock::time_point refreshed_{};
   std::chrono::steady_clock::duration patience_ = std::chrono::seconds(1);
 };

@@ -27,6 +27,7 @@ Status find_base(const Query& query, const Site& site, LoadRequest& request) {
     return Error{"", std::nullopt, "no such profile to compare with", "/diff lists them"};
   }
   request.base = base->files;
+  request.base_state = base->state;
   return std::nullopt;
 }
 

@@ -35,7 +35,7 @@ std::string key_of(const LoadRequest& request, std::uint64_t generation) {
     key += fmt::format("\n{}", fmt::join(*files, "\n"));
     key += "\n;";
   }
-  return key;
+  return key + request.base_state;
 }
 
 // The totals of all metrics, which change while a program runs.

@@ -36,6 +36,7 @@ struct LoadRequest {
   transform::Span window;
   std::vector<std::string> since;  // by file, an earlier copy: the window begins there
   std::vector<std::string> base;   // files to compare with; empty: nothing is compared
+  std::string base_state;          // changes when they are written
   transform::Span base_window;
 };
 // Reads the served files. Thread-safe.

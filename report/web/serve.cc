@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
@@ -38,8 +36,6 @@ std::string time_of_day() {
   return time;
 }
 
-constexpr char kDefaultName[] = "mlmon.out";
-
 // Opens the link if a user sits at a screen. A missing browser is not an error: the link was
 // printed.
 void open_browser(const std::string& link) {
@@ -54,46 +50,6 @@ void open_browser(const std::string& link) {
   pid_t child = 0;
   posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&quiet);
-}
-
-std::string time_of(const fs::path& path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) return {};
-  char text[32];
-  const std::tm* local = std::localtime(&status.st_mtime);
-  return local != nullptr && std::strftime(text, sizeof text, "%F %T", local) != 0 ? text : "";
-}
-
-// Baselines: the named files, and the other profiles beside the served ones.
-std::vector<Base> find_bases(const ServeOptions& options) {
-  std::vector<Base> bases;
-  const auto add = [&](const std::string& file) {
-    const std::string time = time_of(file);
-    bases.push_back({file, {file}, time.empty() ? file : fmt::format("{} ({})", file, time)});
-  };
-  for (const std::string& file : options.bases) add(file);
-  for (const std::string& file : options.files) {
-    std::error_code error;
-    const fs::path folder =
-        fs::path(file).parent_path().empty() ? "." : fs::path(file).parent_path();
-    std::vector<std::string> beside;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      const std::string name = entry.path().filename();
-      const std::string path = fs::path(file).parent_path().empty() ? name : entry.path().string();
-      const bool is_profile = name.starts_with(kDefaultName) || name.ends_with(".mlmon") ||
-                              name == fs::path(file).filename().string() + ".old";
-      const auto is_known = [&](const std::string& known) { return known == path; };
-      if (!is_profile || !entry.is_regular_file(error) ||
-          std::any_of(options.files.begin(), options.files.end(), is_known) ||
-          std::any_of(bases.begin(), bases.end(), [&](const Base& b) { return b.name == path; })) {
-        continue;
-      }
-      if (profile::FileImage::load(path)) beside.push_back(path);
-    }
-    std::sort(beside.begin(), beside.end());
-    for (const std::string& path : beside) add(path);
-  }
-  return bases;
 }
 
 // Copies of live files, as baselines. Removed with the server.
@@ -112,7 +68,9 @@ class Marks {
       if (mkdtemp(name.data()) == nullptr) return failure();
       folder_ = name;
     }
-    Base mark{fmt::format("mark{}", ++number_), {}, "", true};
+    Base mark;
+    mark.name = fmt::format("mark{}", ++number_);
+    mark.is_mark = true;
     for (std::size_t i = 0; i < files_.size(); ++i) {
       const std::string copy = folder_ / fmt::format("{}.{}.mlmon", mark.name, i);
       if (Status bad = copy_profile(files_[i], copy)) return *bad;
@@ -224,10 +182,9 @@ Status serve(const ServeOptions& options, Load load) {
   Site site;
   site.version = options.version;
   site.files = options.files;
-  site.bases = find_bases(options);
   Marks marks(options.files);
   App app(
-      access, site, std::move(load), [&] { return marks.save(); },
+      access, site, std::move(load), options.bases, [&] { return marks.save(); },
       std::make_unique<RecorderControl>(options.files));
   // Unreadable files are reported here, not in a browser.
   if (Status bad = app.open()) return bad;

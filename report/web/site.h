@@ -27,13 +27,14 @@ struct Base {
   std::string name;                // as in base=
   std::vector<std::string> files;  // of a mark: a copy of each served file
   std::string label;               // for people
+  std::string state;               // of the file (see bases.h): which content the name stands for
   bool is_mark = false;
 };
 
 struct Site {
   std::string version;
-  std::vector<std::string> files;  // the served files
-  std::vector<Base> bases;
+  std::vector<std::string> files;    // the served files
+  std::vector<Base> bases;           // marks first
   std::vector<std::string> actions;  // of the control
   bool is_live = false;
   bool is_file = false;  // the pages stand in one file, without a server

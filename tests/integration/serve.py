@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -222,6 +223,37 @@ ask_all("a rewritten program", ["exact.out"])
 record("allocated.out", [f"{programs}/allocates.fentry", "containers"], "--memory-profile=exact")
 check("the peak is a metric", "peak" in ask_all("a memory profile", ["allocated.out"]), True)
 ask_all("several profiles", ["hooked.out", "exact.out"])
+
+# A profile that appears, or is written again, beside a running server is offered with its present
+# content; what has only a profile's name is not.
+os.mkdir("beside")
+shutil.copy("hooked.out", "beside/first")
+server = Served("beside/first")
+check("nothing to compare with", "No other profile is known" in server.ask("/diff")[1], True)
+with open("beside/mlmon.out.txt", "w", encoding="utf-8") as file:
+    file.write("no profile\n")
+os.mkfifo("beside/mlmon.out.fifo")
+shutil.copy("hooked.out", "beside/again.bin")
+body = server.ask("/diff")[1]
+check("a new profile is offered", ("again.bin" in body, "mlmon.out.txt" in body), (True, False))
+
+
+def base_total():
+    compared = server.ask("/dominated?base=beside%2Fagain.bin&metric=calls&format=json")
+    return sum(row["base_self"] for row in json.loads(compared[1])["rows"])
+
+
+before = base_total()
+check("compared with itself", before > 0, True)
+shutil.copy("exact.out", "beside/again.bin")
+check("compared with what was written since", base_total() != before, True)
+os.remove("beside/again.bin")
+shutil.copy("exact.out", "beside/newer")
+total = json.loads(server.ask("/dominated?metric=calls&format=json")[1])["total"]
+os.rename("beside/newer", "beside/first")
+check("the served file's new content", json.loads(server.ask("/dominated?metric=calls&format=json")[1])["total"] != total, True)
+check("a profile that is gone", server.ask("/dominated?base=beside%2Fagain.bin")[0], 404)
+check("its end", server.stop(), 0)
 
 # The peak's snapshot divides the run.
 server = Served("allocated.out")
