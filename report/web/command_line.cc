@@ -11,10 +11,25 @@
 namespace fbleprof::web {
 namespace {
 
+// As bash, zsh and ksh read it back: $'a\nb'.
+std::string quoted_bytes(const std::string& word) {
+  std::string out = "$'";
+  for (const char c : word) {
+    if (c >= ' ' && c <= '~') {
+      out += c == '\'' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
+    } else {
+      out += c == '\n' ? "\\n" : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return out + "'";
+}
+
 std::string quoted(const std::string& word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=+-,@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  // What cannot be shown as it is.
+  if (report::escape(word) != word) return quoted_bytes(word);
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -80,7 +95,7 @@ std::string command_line(const Page& page) {
   for (const std::string& file : page.site.files) add(file);
   // Marks exist only in the server: a terminal cannot use them.
   if (is_marked) out += "  # without its marks";
-  return report::escape(out);
+  return out;
 }
 
 }  // namespace fbleprof::web

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """serve.py REPORT LIB FBLE_PROF PROGRAMS WORK: starts servers, asks them what browsers and attackers ask."""
 import atexit
+import html
 import http.client
 import json
 import os
@@ -177,6 +178,16 @@ check("300 at once", set(results), {200})
 idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
 check("beside 200 that say nothing", server.ask("/self")[0], 200)
 check("Ctrl-C ends it", server.stop(), 0)
+
+# A shell reads the shown command back, whatever the file is called.
+for name in ("it's", "two\nlines", "q'\t\\ \u202e\u00e9 $x"):
+    shutil.copy("folded", name)
+    server = Served(name)
+    command = html.unescape(re.search("id=command>(.*?)</code>", server.ask("/self")[1], re.DOTALL)[1])
+    words = subprocess.run(["bash", "-c", "printf '%s\\0' " + command], capture_output=True, check=True).stdout
+    check(f"the command of {name!r}", words.decode().split("\0")[:-1], ["fble-prof-report", "--self", name])
+    check(f"one line of {name!r}", "\n" in command or "\u202e" in command, False)
+    check("its end", server.stop(), 0)
 
 # Each route, of each kind of profile: hooks, --exact, memory, several processes in one.
 def record(out, program, *options, **environment):
