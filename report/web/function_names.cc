@@ -40,6 +40,11 @@ const std::string& FunctionNames::label(FunctionId function) const {
   return it == labels_.end() ? kNothing : it->second;
 }
 
+std::string FunctionNames::whole(FunctionId function) const {
+  std::string name = report::whole_name(page_.data.profile(), function);
+  return name.size() > kLongestTitle ? report::cut(name, kLongestTitle) : name;
+}
+
 bool FunctionNames::is_function(FunctionId function) const {
   const Functions& functions = page_.data.profile().functions();
   return functions.kind[function.index()] != FunctionKind::kRoot &&
@@ -49,8 +54,7 @@ bool FunctionNames::is_function(FunctionId function) const {
 std::string FunctionNames::link(FunctionId function) const {
   const std::string& text = label(function);
   if (!is_function(function)) return fmt::format("<span class=fn>{}</span>", html_name(text));
-  std::string whole = report::whole_name(page_.data.profile(), function);
-  if (whole.size() > kLongestTitle) whole = report::cut(whole, kLongestTitle);
+  const std::string whole = this->whole(function);
   return fmt::format("<a class=fn href=\"{}/block/{}{}\"{}>{}</a>", page_.site.is_file ? "#" : "",
                      page_.data.source().id(function), state_,
                      whole == text ? "" : fmt::format(" title=\"{}\"", html_text(whole)),

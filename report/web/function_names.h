@@ -17,6 +17,8 @@ class FunctionNames {
 
   // The display name. Not escaped for HTML.
   const std::string& label(profile::FunctionId function) const;
+  // The name as far as it is shown on hover. Not escaped for HTML.
+  std::string whole(profile::FunctionId function) const;
   // A link to the function's page; the whole name on hover.
   std::string link(profile::FunctionId function) const;
   // Buttons that put it on a list, with other HTML beside them. Empty for groups and the root, and

@@ -119,6 +119,12 @@ std::vector<analysis::FunctionRow> found(const Page& page) {
   return rows;
 }
 
+FunctionNames names_of(const Page& page, const std::vector<analysis::FunctionRow>& rows) {
+  std::vector<FunctionId> functions;
+  for (const analysis::FunctionRow& row : rows) functions.push_back(row.function);
+  return FunctionNames(page, std::move(functions), 90);
+}
+
 }  // namespace
 
 std::string find_body(const Page& page) {
@@ -126,10 +132,7 @@ std::string find_body(const Page& page) {
     return "<p class=empty>Type a part of a name, a glob, re:… or module:… into the search field."
            "</p>";
   }
-  const auto rows = found(page);
-  std::vector<FunctionId> shown;
-  for (std::size_t i = 0; i < rows.size() && i < kMostFound; ++i) shown.push_back(rows[i].function);
-  const FunctionNames names(page, shown, 90);
+  auto rows = found(page);
   std::string out =
       fmt::format("<p class=lead>{} function{} of “{}”</p>", report::count(rows.size()),
                   rows.size() == 1 ? "" : "s", html_text(report::escape(page.query.value)));
@@ -146,36 +149,41 @@ std::string find_body(const Page& page) {
     }
     out += "</p>";
   }
+  if (rows.size() > kMostFound) rows.resize(kMostFound);
+  const FunctionNames names = names_of(page, rows);
   out +=
       "<div class=scroll><table class=data><thead><tr><th scope=col class=num>dominated<th "
       "scope=col class=num>self<th scope=col class=num>calls<th scope=col class=text>name</tr>"
       "</thead><tbody>";
-  for (std::size_t i = 0; i < shown.size(); ++i) {
+  for (const analysis::FunctionRow& row : rows) {
     out += fmt::format(
         "<tr{}><td class=\"num share\">{}{}<td class=num>{}<td class=num>{}<td class=name>{}{}"
         "</tr>",
-        names.row(shown[i]), bar(page.percent(rows[i].dominated)), page.share(rows[i].dominated),
-        page.amount(rows[i].self), page.calls(rows[i].calls, rows[i].is_sampled, shown[i]),
-        names.link(shown[i]), names.buttons(shown[i]));
+        names.row(row.function), bar(page.percent(row.dominated)), page.share(row.dominated),
+        page.amount(row.self), page.calls(row.calls, row.is_sampled, row.function),
+        names.link(row.function), names.buttons(row.function));
   }
   return out + "</tbody></table></div>";
 }
 
 std::string find_json(const Page& page) {
   report::JsonWriter json;
-  const auto rows = found(page);
+  auto rows = found(page);
+  if (rows.size() > kMostFound) rows.resize(kMostFound);
+  const FunctionNames names = names_of(page, rows);
   json.StartObject();
   json.member("schema", "fbleprof/1");
   json.member("view", "find");
   json.key("rows");
   json.StartArray();
-  for (std::size_t i = 0; i < rows.size() && i < kMostFound; ++i) {
+  for (const analysis::FunctionRow& row : rows) {
     json.StartObject();
-    json.member("id", page.data.source().id(rows[i].function));
-    json.member("name", report::whole_name(page.data.profile(), rows[i].function));
-    json.member("self", rows[i].self);
-    json.member("dominated", rows[i].dominated);
-    json.member("calls", rows[i].calls);
+    json.member("id", page.data.source().id(row.function));
+    json.member("name", names.label(row.function));
+    json.member("whole", names.whole(row.function));
+    json.member("self", row.self);
+    json.member("dominated", row.dominated);
+    json.member("calls", row.calls);
     json.EndObject();
   }
   json.EndArray();

@@ -144,6 +144,22 @@ async function flame(page, served) {
   assert.deepStrictEqual(page.trouble, []);
 }
 
+// Suggestions are short names, whole on hover, and stay on the screen.
+async function suggestions(browser, served) {
+  for (const width of [1280, 800, 400]) {
+    const page = await open(browser, { viewport: { width, height: 800 } });
+    await page.goto(served.link);
+    await ready(page);
+    await page.fill(".find input", "ver");
+    const item = page.locator(".suggest li", { hasText: "very" });
+    assert.match(await item.getAttribute("title"), /^very::long<x{1000}/);
+    assert.ok((await item.textContent()).length < 100);
+    const box = await page.locator(".suggest").boundingBox();
+    assert.ok(box.x >= 0 && box.x + box.width <= width, `${box.x} ${box.width} at ${width}`);
+    await page.context().close();
+  }
+}
+
 // A name is whole on hover, and one key copies it; a button copies the command.
 async function copies(browser, served) {
   const page = await open(browser);
@@ -368,6 +384,7 @@ async function inAFile(browser) {
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${each} is too wide`);
     }
   }, lists: () => lists(page, served), keyboard: () => keyboard(page, served), flame: () => flame(page, served),
+    suggestions: () => suggestions(browser, served),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
     copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
     live: () => live(browser), clicks: () => clicks(browser), inAFile: () => inAFile(browser) };

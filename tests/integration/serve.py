@@ -114,6 +114,8 @@ check("JSON as on the command line", json.loads(body)["rows"],
 ids = {row["name"]: row["id"] for row in rows(server, "/find?q=")}
 check("names", sorted(name[:8] for name in ids)[:3], ["<script>", "[root]" if "[root]" in ids else "a\"b'c<i>", "a\\u202eb"])
 lex, parse = ids["lex"], ids["parse"]
+long = next(row for row in rows(server, "/find?q=xxx"))
+check("a long name is cut, whole beside it", (len(long["name"]) < 100, 1000 < len(long["whole"]) < 2010), (True, True))
 check("a function's page", server.ask(f"/block/{lex}")[0], 200)
 check("selected", {r["name"] for r in rows(server, f"/self?sel={lex}")}, {"main", "parse", "lex"})
 check("excluded", "parse" in {r["name"] for r in rows(server, f"/self?exc={parse}")}, False)

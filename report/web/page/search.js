@@ -38,7 +38,7 @@ export function startSearch() {
       const item = element("li", row.name);
       item.setAttribute("role", "option");
       item.setAttribute("aria-selected", "false");
-      item.title = row.name;
+      item.title = row.whole;
       item.dataset.id = row.id;
       item.addEventListener("mousedown", () => open(row.id));
       list.append(item);
