@@ -196,7 +196,11 @@ HttpResponse App::answer(const HttpRequest& request) {
   return page(*query);
 }
 
-HttpResponse App::page(const Query& query) {
+HttpResponse App::page(const Query& asked) {
+  Query query = asked;
+  // The page is the same, whatever its script shows of it.
+  query.zoom.clear();
+  query.highlight.clear();
   const Site site = site_for(query);
   // Its buttons say what the program can be told.
   std::string key =

@@ -43,7 +43,7 @@ class App {
     unsigned status;
     std::string type, text;
   };
-  HttpResponse page(const Query& query);
+  HttpResponse page(const Query& asked);
   std::shared_ptr<const Made> make(const Query& query, const Site& site);
   HttpResponse exported(const Query& query);
   HttpResponse post(const Query& query);

@@ -203,14 +203,19 @@ std::string flame_json(const Page& page) {
 std::string contexts_json(const Page& page) { return FlameJson(page).write(kListedNodes); }
 
 std::string flame_canvas(const Page& page, bool is_small) {
+  std::string callers_page = "each function";
+  if (const FunctionId pivot = page.data.source().function(page.query.pivot)) {
+    callers_page = FunctionNames(page, {pivot}, 60).link(pivot);
+  }
   return fmt::format(
-      "<div class=\"flame{}\" data-state=\"{}\"><canvas tabindex=0 role=img "
+      "<div class=\"flame{}\" data-state=\"{}\"><canvas class=scripted hidden tabindex=0 role=img "
       "aria-label=\"Flame graph. The arrow keys move, Enter looks closer, Escape goes back.\">"
       "</canvas><div class=flame-tip role=status aria-live=polite></div>"
-      "<noscript><p class=note>The flame graph is drawn by a script. The <a href=\"{}\">tree</a> "
-      "says the same without one.</p></noscript></div>"
+      "<noscript><p class=note>The flame graph needs JavaScript. Without it, the <a "
+      "href=\"{}\">tree</a> shows the same paths, and the page of {} its callers and callees."
+      "</p></noscript></div>"
       "<script type=\"application/json\" class=flame-data>{}</script>",
-      is_small ? " small" : "", html_text(state_of(page.query)), page.href("tree"),
+      is_small ? " small" : "", html_text(state_of(page.query)), page.href("tree"), callers_page,
       json_for_script(is_small ? FlameJson(page).write(
                                      kSmallNodes, analysis::start_of_interest(page.data.costs()))
                                : FlameJson(page).write(kNodes)));
@@ -229,7 +234,7 @@ std::string flame_body(const Page& page) {
     return fmt::format("<a href=\"{}\"{}>{}</a>", page.href(to),
                        is_here ? " aria-current=true" : "", text);
   };
-  std::string out = "<div class=toolbar><span class=segments>";
+  std::string out = "<div class=\"toolbar scripted\" hidden><span class=segments>";
   out += link(tree, "callees", is_tree);
   if (!page.site.is_file) {
     out += link(inverted, "callers (inverted)", query.inverted && query.pivot.empty());
@@ -248,7 +253,8 @@ std::string flame_body(const Page& page) {
   out += flame_canvas(page, false);
   if (const auto diff = comparison(page)) out += chance_note(page, *diff);
   out +=
-      "<p class=note>Click to look closer, Shift-click or <kbd>p</kbd> for callers above and "
+      "<p class=\"note scripted\" hidden>Click to look closer, Shift-click or <kbd>p</kbd> for "
+      "callers above and "
       "callees below, <kbd>Enter</kbd> and <kbd>Esc</kbd> to go down and back, <kbd>i</kbd> to "
       "turn it over. ↻ calls back to a context further up; ⇒ was reached by a tail call; … holds "
       "more than can be seen.</p>";

@@ -42,6 +42,7 @@ std::string hidden_inputs(const Query& query, std::string_view without) {
   for (const auto& [name, value] : state_parameters(query)) add(name, value);
   if (without != "page") {
     add("sort", query.sort);
+    add("at", query.at);
     add("pivot", query.pivot);
     if (query.inverted) add("inverted", "1");
     for (const std::string& option : query.options) add("option", option);

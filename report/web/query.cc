@@ -62,7 +62,10 @@ Query Query::to_page(std::string page, std::string value) const {
 Query Query::to_button(std::string page, std::string value) const {
   Query other = to_page(std::move(page), std::move(value));
   other.sort = sort;
+  other.at = at;
   other.pivot = pivot;
+  other.zoom = zoom;
+  other.highlight = highlight;
   other.inverted = inverted;
   return other;
 }
@@ -105,6 +108,8 @@ Result<Query> parse_query(const Target& target) {
                               : name == "sort"                 ? &query.sort
                               : name == "at"                   ? &query.at
                               : name == "pivot"                ? &query.pivot
+                              : name == "zoom"                 ? &query.zoom
+                              : name == "highlight"            ? &query.highlight
                               : name == "from"                 ? &query.from
                               : name == "to"                   ? &query.to
                               : name == "value" || name == "q" ? &query.value
@@ -173,6 +178,8 @@ std::string url_of(const Query& query) {
   add("at", query.at);
   add("pivot", query.pivot);
   if (query.inverted) add("inverted", "1");
+  add("zoom", query.zoom);
+  add("highlight", query.highlight);
   add("sort", query.sort);
   for (const std::string& option : query.options) add("option", option);
   if (query.rows != 0) add("n", std::to_string(query.rows));

@@ -37,6 +37,7 @@ struct Query {
   std::string sort;
   std::string at;                    // a context (see node_ids.h)
   std::string pivot;                 // of flame graphs: a function
+  std::string zoom, highlight;       // of flame graphs: only the page's script reads them
   std::string from, to;              // a window: numbers of snapshots
   std::vector<std::string> options;  // of the view's own
   bool inverted = false;

@@ -144,6 +144,64 @@ async function flame(page, served) {
   assert.deepStrictEqual(page.trouble, []);
 }
 
+// What a flame graph shows is in the address: a link shows the same, Back leads back, lists keep it.
+async function flameAddress(page, browser, served) {
+  await page.goto(served.at("/flame"));
+  await ready(page);
+  const view = (of) => of.evaluate(() => ["left", "right"].map((side) => document.querySelector(".flame").dataset[side]).join());
+  const shows = (wanted) => page.waitForFunction((span) => ["left", "right"].map((side) => document.querySelector(".flame").dataset[side]).join() === span, wanted);
+  const box = await page.locator(".flame canvas").boundingBox(), all = await view(page);
+  await page.mouse.click(box.x + 40, box.y + 50);
+  await page.waitForURL(/zoom=[0-9a-f]{16}$/);
+  const zoomed = await view(page);
+  assert.notStrictEqual(zoomed, all);
+  // Cheap frames outside the part in view count, too.
+  await page.fill(".flame-search", "lex|img");
+  await page.waitForURL(/highlight=lex%7Cimg/);
+  const found = await page.textContent(".flame-found");
+  assert.match(found, /^[\d.]+% of this part, [\d.]+% of everything \(\d+\)$/);
+  const [here, everything] = found.match(/[\d.]+(?=%)/g).map(Number);
+  assert.ok(here > everything, found);
+  const other = await open(browser);
+  await other.goto(served.link);
+  await other.goto(page.url());
+  await ready(other);
+  assert.deepStrictEqual([await view(other), await other.inputValue(".flame-search"), await other.textContent(".flame-found"),
+    await other.textContent(".flame-detail")], [zoomed, "lex|img", found, await page.textContent(".flame-detail")]);
+  await other.context().close();
+  await page.keyboard.press("Tab");
+  await page.locator(".flame-detail").getByRole("button", { name: "fold" }).click();
+  await page.waitForURL(/fold=id.*zoom=.*highlight=lex/);
+  await ready(page);
+  await page.keyboard.press("u");
+  await page.waitForURL((url) => !url.search.includes("fold=") && /zoom=.*highlight=/.test(url.search));
+  await shows(zoomed);
+  await page.goto(served.at("/flame"));
+  await ready(page);
+  await page.mouse.click(box.x + 40, box.y + 50);
+  await shows(zoomed);
+  await page.goBack();
+  await shows(all);
+  await page.goForward();
+  await shows(zoomed);
+  await page.keyboard.press("Escape");
+  await page.waitForURL(/\/flame$/);
+  await page.mouse.move(box.x + 200, box.y + 30);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -100);
+  await page.keyboard.up("Control");
+  await page.waitForURL(/zoom=[0-9a-f]*,[\d.]+,[\d.]+$/);
+  const part = await view(page);
+  await page.reload();
+  await ready(page);
+  const [wanted, shown] = [part, await view(page)].map((text) => text.split(",").map(Number));
+  assert.ok(shown.every((value, i) => Math.abs(value - wanted[i]) < 1), `${shown} is ${wanted}`);
+  await page.fill(".flame-search", "lex(");
+  assert.match(await page.textContent(".flame-found"), /no regular expression: unterminated group/i);
+  assert.strictEqual(await page.getAttribute(".flame-search", "aria-invalid"), "true");
+  assert.deepStrictEqual(page.trouble, []);
+}
+
 // Suggestions are short names, whole on hover, and stay on the screen.
 async function suggestions(browser, served) {
   for (const width of [1280, 800, 400]) {
@@ -209,6 +267,9 @@ async function withoutScripts(browser, served) {
   await page.locator("tr[data-id]", { hasText: "lex" }).first().locator("button[name=sel]").click();
   assert.match(page.url(), /sel=id/);
   assert.match(await page.textContent(".chip"), /only through lex/);
+  await page.goto(served.at("/flame"));
+  for (const dead of [".toolbar", ".flame canvas"]) assert.ok(!await page.isVisible(dead), `${dead} needs a script`);
+  assert.match(await page.textContent(".flame"), /needs JavaScript.*tree/);
   await page.context().close();
 }
 
@@ -384,7 +445,7 @@ async function inAFile(browser) {
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${each} is too wide`);
     }
   }, lists: () => lists(page, served), keyboard: () => keyboard(page, served), flame: () => flame(page, served),
-    suggestions: () => suggestions(browser, served),
+    flameAddress: () => flameAddress(page, browser, served), suggestions: () => suggestions(browser, served),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
     copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
     live: () => live(browser), clicks: () => clicks(browser), inAFile: () => inAFile(browser) };

@@ -1,5 +1,6 @@
 // Select, exclude and fold in a file: the lists are in its address, and pages that can be computed
 // from the contexts in the file are rebuilt.
+import { addressParameters, addressPath } from "./address.js";
 import { filteredContexts, flameOf, functionSums } from "./contexts.js";
 import { all, element, one } from "./dom.js";
 import { quantityText, shareText } from "./flame_data.js";
@@ -13,8 +14,7 @@ const rowsShownInFile = 200;
 
 /** The page's address and its lists. @returns {{path: string, metric: string, lists: ListEntry[]}} */
 export function fileAddress() {
-  const [path, query = ""] = decodeURIComponent(location.hash.slice(1)).split("?");
-  const parameters = new URLSearchParams(query);
+  const path = addressPath(), parameters = addressParameters();
   /** @type {ListEntry[]} */
   const lists = [];
   parameters.forEach((value, name) => { if (name in listSigns) lists.push({ list: name, id: value }); });

@@ -1,21 +1,17 @@
 // An interactive flame graph: click, wheel, drag and keys.
+import { addressParameters, changeAddress, changedQuery } from "./address.js";
 import { all, element, isTyping, one } from "./dom.js";
-import { costOfMatches, flameModel, quantityText, shareText } from "./flame_data.js";
+import { flameModel, quantityText, shareText } from "./flame_data.js";
 import { FlameDrawing } from "./flame_draw.js";
+import { foundText, matchesOf, parsedExpression } from "./flame_highlight.js";
+import { partInView, partNamed, sameFrame, spanOf, zoomText } from "./flame_place.js";
 import { setFunction } from "./rows.js";
 
 /** @typedef {import("./flame_data.js").Frame} Frame */
 
 const colourKey = "fbleprof-flame-colour";
+const addressDelay = 200;  // ms after a movement; browsers limit changes of the address
 
-/**
- * What the user looks at, told by functions and not by positions: costs grow while a program runs.
- * @typedef {object} Kept
- * @property {string[]} around the path of the narrowest frame that holds all of the view
- * @property {number} left in parts of that frame
- * @property {number} right
- * @property {string[] | null} chosen
- */
 /** @typedef {{place: HTMLElement, renew: () => void, end: () => void}} Started */
 /** @type {Started[]} */
 let started = [];
@@ -34,11 +30,13 @@ function startOne(place) {
   const whole = () => ({ left: 0, right: Math.max(model.down[0].cost, 1) });
   /** @type {import("./flame_draw.js").FlameView} */
   const view = { ...whole(), colour: "module", hits: null, chosen: null, hovered: null, deepestShown: 0 };
+  // The contexts where the graph on the screen, and the one in the page's data, begin; "" is the root.
+  let shownAt = addressParameters().get("at") ?? "", dataAt = shownAt;
   let isWaiting = false;
   const draw = () => {
     if (isWaiting) return;
     isWaiting = true;
-    requestAnimationFrame(() => { isWaiting = false; drawing.draw(view); });
+    requestAnimationFrame(() => { isWaiting = false; drawing.draw(view); tellFound(); });
   };
 
   const detail = element("p", "", "flame-detail actions");
@@ -107,19 +105,27 @@ function startOne(place) {
   const replace = (fresh) => {
     model = flameModel(fresh);
     drawing = new FlameDrawing(canvas, model, mostRows);
-    Object.assign(view, whole(), { chosen: null, hovered: null, hits: null });
+    Object.assign(view, whole(), { chosen: null, hovered: null });
     showPath();
     search();
     show(view.left, view.right);
   };
-  /** Fetches the parts of a context that were too small to be sent. @param {string} address @param {boolean} push */
-  const fetchAt = async (address, push) => {
-    const separator = address.includes("?") ? "&" : "?";
-    const answer = await fetch(`${address}${separator}format=json`).catch(() => null);
-    if (!answer?.ok) return;
-    const fresh = await answer.json();
-    if (push && !isSmall) history.pushState({ flame: address }, "", address);
+  /** The graph from a context on. @param {string} at */
+  const fetchFrom = async (at) => {
+    if (at === dataAt) return JSON.parse(data.textContent ?? "{}");
+    const query = changedQuery(location.search.slice(1), { at, zoom: "", highlight: "", format: "json" });
+    const answer = await fetch(`/flame?${query}`).catch(() => null);
+    return answer?.ok ? answer.json() : null;
+  };
+  let asked = 0;
+  /** @param {string} at @returns {Promise<boolean>} */
+  const openFrom = async (at) => {
+    const mine = ++asked, fresh = await fetchFrom(at);
+    if (!fresh || mine !== asked) return false;
+    shownAt = at;
     replace(fresh);
+    choose(at ? model.down[0] : null);
+    return true;
   };
   const showPath = () => {
     const path = one(".flame-path");
@@ -137,29 +143,64 @@ function startOne(place) {
   // Keys and zooming leave the pointer on a frame that is not meant. What the tip says is still read aloud.
   const hideTip = () => tip.classList.add("hidden");
   /** @param {Frame} frame */
-  const lookInto = (frame) => {
+  const lookInto = async (frame) => {
     hideTip();
-    if (!isSmall) history.pushState({ zoom: [frame.start, frame.start + frame.cost] }, "");
     zoomTo(frame);
-    if (frame.more && model.mode === "tree" && !one("#pages")) fetchAt(`/flame?at=${frame.more}${state}`, !isSmall);
+    // Parts of it may have been too small to be sent.
+    const hasMore = frame.more && model.mode === "tree" && !one("#pages");
+    if (hasMore && await openFrom(frame.more)) changeAddress({ at: shownAt, zoom: "" }, true);
+    else changeAddress({ zoom: frame.key }, true);
   };
-  const goBack = () => { if (view.left > 0 || view.right < whole().right) zoomTo(null); else choose(null); };
+  const goBack = async () => {
+    if (view.left > 0 || view.right < whole().right) {
+      zoomTo(null);
+      changeAddress({ zoom: "" }, true);
+    } else if (shownAt && await openFrom("")) {
+      changeAddress({ at: "" }, true);
+    } else {
+      choose(null);
+    }
+  };
 
   const searchField = /** @type {HTMLInputElement | null} */ (isSmall ? null : one(".flame-search"));
+  const foundOutput = isSmall ? null : one(".flame-found");
+  /** @type {import("./flame_highlight.js").Matches | null} */
+  let found = null;
+  /** @type {import("./flame_highlight.js").Matches | null} */
+  let foundEverywhere = null;
+  /** @param {RegExp} wanted */
+  const searchEverywhere = async (wanted) => {
+    const mine = found, fresh = shownAt ? await fetchFrom("") : null;
+    if (mine === found) foundEverywhere = fresh ? matchesOf(flameModel(fresh), wanted) : found;
+    tellFound();
+  };
+  const tellFound = () => {
+    if (!found || !foundOutput) return;
+    const isWhole = !shownAt && view.left <= 0 && view.right >= whole().right;
+    const text = foundText(model, found, foundEverywhere, view, isWhole);
+    if (foundOutput.textContent !== text) foundOutput.textContent = text;
+  };
   const search = () => {
-    const output = one(".flame-found");
-    view.hits = null;
-    if (output) output.textContent = "";
-    if (searchField?.value) {
-      let wanted = /$^/;
-      try { wanted = new RegExp(searchField.value, "i"); } catch { /* not finished yet */ }
-      const found = costOfMatches(model, wanted);
-      view.hits = found.hits;
-      if (output) output.textContent = `${quantityText(found.cost, model.unit)} (${shareText(found.cost, model.total)})`;
-    }
+    if (!searchField || !foundOutput) return;
+    const wanted = searchField.value ? parsedExpression(searchField.value) : null, isBad = typeof wanted === "string";
+    searchField.setAttribute("aria-invalid", String(isBad));
+    foundOutput.classList.toggle("bad", isBad);
+    foundOutput.textContent = isBad ? `no regular expression: ${wanted}` : "";
+    found = wanted instanceof RegExp ? matchesOf(model, wanted) : null;
+    foundEverywhere = shownAt ? null : found;
+    view.hits = found && found.hits;
+    tellFound();
+    if (wanted instanceof RegExp && shownAt) searchEverywhere(wanted);
     draw();
   };
-  searchField?.addEventListener("input", search);
+  let noting = 0;
+  const noteInAddress = () => {
+    clearTimeout(noting);
+    noting = window.setTimeout(() => {
+      changeAddress({ zoom: zoomText(partInView(model, view)), ...(searchField && { highlight: searchField.value }) }, false);
+    }, addressDelay);
+  };
+  searchField?.addEventListener("input", () => { search(); noteInAddress(); });
 
   const colour = /** @type {HTMLSelectElement | null} */ (isSmall ? null : one(".flame-colour"));
   if (model.hasBase) {
@@ -186,7 +227,7 @@ function startOne(place) {
     if (drag && event.buttons === 1) {
       const moved = (event.clientX - drag.x) / canvas.clientWidth * (drag.right - drag.left);
       if (Math.abs(event.clientX - drag.x) > 4) drag.moved = true;
-      if (drag.moved) show(drag.left - moved, drag.right - moved);
+      if (drag.moved) { show(drag.left - moved, drag.right - moved); noteInAddress(); }
     }
     const frame = drawing.frameAt(event.offsetX, event.offsetY, view);
     if (frame !== view.hovered) { view.hovered = frame; draw(); }
@@ -216,6 +257,7 @@ function startOne(place) {
     } else {
       show(view.left + event.deltaX / canvas.clientWidth * span, view.right + event.deltaX / canvas.clientWidth * span);
     }
+    noteInAddress();
   }, { passive: false });
 
   /** @param {string} key */
@@ -243,62 +285,34 @@ function startOne(place) {
     if (event.key === "p" && view.chosen) location.href = pivotAddress(view.chosen);
     if (event.key === "Escape" && event.target !== canvas) goBack();
   }, { signal });
-  if (!isSmall) {
-    window.addEventListener("popstate", (event) => {
-      const zoom = event.state?.zoom;
-      if (zoom) show(zoom[0], zoom[1]);
-      else if (one("#pages")) zoomTo(null);
-      else fetchAt(event.state?.flame ?? location.pathname + location.search, false);
-    }, { signal });
-  }
+  /** Shows what the address says. */
+  const follow = async () => {
+    const parameters = addressParameters(), at = parameters.get("at") ?? "";
+    if (at !== shownAt && !await openFrom(at)) return;
+    if (searchField) searchField.value = parameters.get("highlight") ?? "";
+    search();
+    const part = partNamed(model, parameters.get("zoom") ?? ""), { left, right } = spanOf(part);
+    if (part.around.key || at) choose(part.around);
+    show(left, right);
+  };
+  window.addEventListener("popstate", follow, { signal });
   const resizes = new ResizeObserver(draw);
   resizes.observe(canvas);
   window.addEventListener("themechange", draw, { signal });
   showPath();
-  show(0, whole().right);
+  follow();
 
-  /** @param {Frame | null} frame */
-  const pathOf = (frame) => {
-    /** @type {string[]} */
-    const path = [];
-    for (let at = frame; at?.parent; at = at.parent) path.unshift(`${at.side} ${model.functions.id[at.fn]}`);
-    return path;
-  };
-  /** As far as the path still exists. @param {string[]} path */
-  const frameOf = (path) => {
-    let at = (path[0]?.startsWith("up") ? model.up : model.down)[0];
-    for (const step of path) {
-      const next = at.below.find((frame) => `${frame.side} ${model.functions.id[frame.fn]}` === step);
-      if (!next) break;
-      at = next;
-    }
-    return at;
-  };
-  const remember = () => {
-    const least = (view.right - view.left) * 1e-6;
-    const holds = (/** @type {Frame} */ frame) => frame.start <= view.left + least && frame.start + frame.cost >= view.right - least;
-    let around = model.down[0];
-    for (let next = around.below.find(holds); next; next = around.below.find(holds)) around = next;
-    const size = Math.max(around.cost, 1);
-    return {
-      around: pathOf(around), left: (view.left - around.start) / size, right: (view.right - around.start) / size,
-      chosen: view.chosen && pathOf(view.chosen),
-    };
-  };
-  /** @param {Kept} kept */
-  const restore = (kept) => {
-    if (kept.chosen) choose(frameOf(kept.chosen));
-    const around = frameOf(kept.around), size = Math.max(around.cost, 1);
-    show(around.start + kept.left * size, around.start + kept.right * size);
-  };
   // The page has newer data.
   const renew = () => {
-    const fresh = JSON.parse(data.textContent ?? "{}"), kept = remember();
+    const fresh = JSON.parse(data.textContent ?? "{}"), { chosen } = view, part = partInView(model, view);
     if (!fresh.down?.parent.length) return;
+    dataAt = shownAt = addressParameters().get("at") ?? "";
     replace(fresh);
-    restore(kept);
+    if (chosen) choose(sameFrame(model, chosen));
+    const { left, right } = spanOf({ ...part, around: sameFrame(model, part.around) });
+    show(left, right);
   };
-  return { place, renew, end: () => { ending.abort(); resizes.disconnect(); } };
+  return { place, renew, end: () => { ending.abort(); clearTimeout(noting); resizes.disconnect(); } };
 }
 
 /** Draws the page's flame graphs; those that are drawn already, with their newer data. */

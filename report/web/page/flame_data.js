@@ -2,26 +2,41 @@
 // (docs/PAGE.md).
 
 /**
+ * A frame's key, its name in addresses, is the same in every run: a hash of the functions on its path; "" is the root.
  * @typedef {{index: number, side: string, parent: Frame | null, below: Frame[], fn: number, cost: number, own: number,
- *   calls: number, flags: number, base: number, more: string, start: number, depth: number}} Frame
+ *   calls: number, flags: number, base: number, more: string, start: number, depth: number, key: string}} Frame
  * @typedef {{name: string[], id: string[], module: number[], kind: string[]}} FunctionColumns
  * @typedef {{unit: string, metric: string, total: number, mode: string, path: string[][], functions: FunctionColumns,
- *   modules: string[], down: Frame[], up: Frame[], hasBase: boolean}} FlameModel
+ *   modules: string[], down: Frame[], up: Frame[], byKey: Map<string, Frame>, hasBase: boolean}} FlameModel
  */
 
-/** @param {any} columns @param {string} side @returns {Frame[]} */
-function framesOf(columns, side) {
+/** @param {string} text @param {number} [seed] */
+export function hashOf(text, seed = 0) {
+  let hash = 2166136261 ^ seed;
+  for (let i = 0; i < text.length; ++i) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+  return hash >>> 0;
+}
+
+/** @param {Frame} parent @param {string} side @param {string} id */
+function keyBelow(parent, side, id) {
+  const path = `${parent.key || side} ${id}`;
+  return [0, 1].map((seed) => hashOf(path, seed).toString(16).padStart(8, "0")).join("");
+}
+
+/** @param {any} columns @param {string} side @param {FunctionColumns} functions @returns {Frame[]} */
+function framesOf(columns, side, functions) {
   if (!columns) return [];
   /** @type {Frame[]} */
   const frames = columns.parent.map((/** @type {number} */ parent, /** @type {number} */ i) => ({
     index: i, side, parent: null, below: [], fn: columns.function[i], cost: columns.cost[i], own: columns.own[i],
     calls: columns.calls[i], flags: columns.flags[i], base: columns.base ? columns.base[i] : 0,
-    more: columns.more[i] ?? "", start: 0, depth: 0,
+    more: columns.more[i] ?? "", start: 0, depth: 0, key: "",
   }));
   frames.forEach((frame, i) => {
     if (i === 0) return;
     frame.parent = frames[columns.parent[i]];
     frame.parent.below.push(frame);
+    frame.key = keyBelow(frame.parent, side, functions.id[frame.fn]);
   });
   // Parents come before their children, the most expensive child first.
   for (const frame of frames) {
@@ -37,9 +52,11 @@ function framesOf(columns, side) {
 
 /** @param {any} data @returns {FlameModel} */
 export function flameModel(data) {
+  const down = framesOf(data.down, "down", data.functions), up = framesOf(data.up, "up", data.functions);
+  // The first of two frames with the same path is the more expensive one.
+  const byKey = new Map([...down, ...up].reverse().map((frame) => [frame.key, frame]));
   return { unit: data.unit, metric: data.metric, total: data.total, mode: data.mode, path: data.path ?? [],
-    functions: data.functions, modules: data.modules, down: framesOf(data.down, "down"), up: framesOf(data.up, "up"),
-    hasBase: Boolean(data.down.base) };
+    functions: data.functions, modules: data.modules, down, up, byKey, hasBase: Boolean(data.down.base) };
 }
 
 /** @param {FlameModel} model */
@@ -48,16 +65,17 @@ export function deepest(model) {
   return { up: depth(model.up), down: depth(model.down) };
 }
 
-/** The cost of frames whose function matches; frames below a match count once. @param {FlameModel} model @param {RegExp} wanted */
-export function costOfMatches(model, wanted) {
-  const hits = model.functions.name.map((name) => wanted.test(name));
-  let cost = 0;
-  for (const frame of model.down) {
-    let isBelow = false;
-    for (let up = frame.parent; up && !isBelow; up = up.parent) isBelow = hits[up.fn];
-    if (hits[frame.fn] && !isBelow) cost += frame.cost;
-  }
-  return { hits, cost };
+/** Frames whose function matches and that are not below another such frame. @param {Frame[]} frames @param {boolean[]} hits by function */
+export function outermostMatches(frames, hits) {
+  return frames.filter((frame) => {
+    for (let up = frame.parent; up; up = up.parent) if (hits[up.fn]) return false;
+    return hits[frame.fn];
+  });
+}
+
+/** What frames cost between two places of the cost axis. @param {Frame[]} frames @param {number} left @param {number} right */
+export function costBetween(frames, left, right) {
+  return frames.reduce((sum, frame) => sum + Math.max(0, Math.min(right, frame.start + frame.cost) - Math.max(left, frame.start)), 0);
 }
 
 /** Formats figures like the server. @param {number} value @param {string} unit */

@@ -1,5 +1,5 @@
 // Draws frames. Does not handle input.
-import { deepest } from "./flame_data.js";
+import { deepest, hashOf } from "./flame_data.js";
 
 /** @typedef {import("./flame_data.js").Frame} Frame */
 /** @typedef {import("./flame_data.js").FlameModel} FlameModel */
@@ -10,19 +10,12 @@ import { deepest } from "./flame_data.js";
 
 const rowHeight = 20, charWidth = 6.7;
 
-/** @param {string} text */
-function hueOf(text) {
-  let hash = 2166136261;
-  for (let i = 0; i < text.length; ++i) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
-  return (hash >>> 0) % 360;
-}
-
 /** @type {Map<string, number>} */
 const hues = new Map();
 /** @param {string} text */
 function cachedHue(text) {
   let hue = hues.get(text);
-  if (hue === undefined) hues.set(text, hue = hueOf(text));
+  if (hue === undefined) hues.set(text, hue = hashOf(text) % 360);
   return hue;
 }
 

@@ -1,5 +1,6 @@
 // The page works without scripts; these make it quicker to use.
-import { copyText, one } from "./dom.js";
+import { startAddress } from "./address.js";
+import { all, copyText, one } from "./dom.js";
 import { startFile } from "./file.js";
 import { startFlames } from "./flame.js";
 import { startKeys } from "./keys.js";
@@ -11,11 +12,13 @@ import { startTree } from "./tree.js";
 
 /** Sets up the content of <main>, each time it is replaced. */
 function startContent() {
+  for (const part of all(".scripted")) part.hidden = false;
   startFlames();
   startTree();
 }
 
 startTheme();
+startAddress();
 startRows();
 startKeys();
 const copy = one("#copy");

@@ -53,5 +53,11 @@ TEST(Address, OtherPagesKeepTheListsAndNotTheRest) {
   EXPECT_EQ(url_of(other), "/self?sel=a&metric=calls");
 }
 
+TEST(Address, ButtonsLeadBackToTheSamePartOfAFlameGraph) {
+  const Query back =
+      query_of("/flame?sel=a&at=12&zoom=3,0.1,0.2&highlight=x%7Cy&n=9").to_button("flame", "");
+  EXPECT_EQ(url_of(back), "/flame?sel=a&at=12&zoom=3,0.1,0.2&highlight=x%7Cy");
+}
+
 }  // namespace
 }  // namespace fbleprof::web
