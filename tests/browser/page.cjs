@@ -218,6 +218,29 @@ async function suggestions(browser, served) {
   }
 }
 
+// The picture of calls begins at its left end, if its root is in sight there; else at its root.
+async function graphStart(browser) {
+  const names = Array.from({ length: 14 }, (_, i) => `function_number_${i}`);
+  fs.writeFileSync(path.join(work, "wide"), names.map((name) => `main;${name} 10\nmain;${name};only_${name} 1\n`).join(""));
+  const served = await serve(path.join(work, "wide"));
+  for (const [width, startsLeft] of [[1500, true], [400, false]]) {
+    const page = await open(browser, { viewport: { width, height: 800 } });
+    await page.goto(served.link);
+    const start = async (query, name) => {
+      await page.goto(served.at("/edges" + query));
+      await ready(page);
+      const place = await page.locator(".scroll:has(svg.graph)").evaluate((scroll) => [scroll.scrollLeft, scroll.scrollWidth - scroll.clientWidth]);
+      const box = await page.locator("svg.graph a[data-function]", { hasText: new RegExp(`^${name}\\n`) }).locator("rect").first().boundingBox();
+      assert.ok(place[1] > 0, "it is wider than the screen");
+      assert.ok(box.x >= 0 && box.x + box.width <= width, `${name} is in sight at ${width}`);
+      return place[0];
+    };
+    assert.strictEqual(await start("", "main") === 0, startsLeft);
+    await page.context().close();
+  }
+  served.server.kill("SIGINT");
+}
+
 // A name is whole on hover, and one key copies it; a button copies the command.
 async function copies(browser, served) {
   const page = await open(browser);
@@ -445,7 +468,7 @@ async function inAFile(browser) {
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), `${each} is too wide`);
     }
   }, lists: () => lists(page, served), keyboard: () => keyboard(page, served), flame: () => flame(page, served),
-    flameAddress: () => flameAddress(page, browser, served), suggestions: () => suggestions(browser, served),
+    flameAddress: () => flameAddress(page, browser, served), suggestions: () => suggestions(browser, served), graphStart: () => graphStart(browser),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
     copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
     live: () => live(browser), clicks: () => clicks(browser), inAFile: () => inAFile(browser) };

@@ -3,6 +3,7 @@ import { startAddress } from "./address.js";
 import { all, copyText, one } from "./dom.js";
 import { startFile } from "./file.js";
 import { startFlames } from "./flame.js";
+import { startGraph } from "./graph.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
 import { startRows } from "./rows.js";
@@ -14,6 +15,7 @@ import { startTree } from "./tree.js";
 function startContent() {
   for (const part of all(".scripted")) part.hidden = false;
   startFlames();
+  startGraph();
   startTree();
 }
 
@@ -25,12 +27,6 @@ const copy = one("#copy");
 if (copy) {
   copy.hidden = false;
   copy.addEventListener("click", () => copyText(one("#command")?.textContent ?? "", "command"));
-}
-// A call graph may be wider than the screen: it begins at its most expensive function.
-const graph = one("svg.graph"), start = graph && one("[data-function]", graph);
-if (graph?.parentElement && start) {
-  const box = start.getBoundingClientRect(), place = graph.parentElement.getBoundingClientRect();
-  graph.parentElement.scrollLeft = box.left + box.width / 2 - place.left - place.width / 2;
 }
 const metricSelect = /** @type {HTMLSelectElement | null} */ (one(".metric select"));
 metricSelect?.addEventListener("change", () => metricSelect.form?.requestSubmit());
