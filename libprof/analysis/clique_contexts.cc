@@ -42,26 +42,42 @@ std::vector<std::uint32_t> chains_of_nodes(const Profile& profile, const Cliques
   return chain;
 }
 
-// Ways of being called, by number, ordered by the chain of the caller.
+// Ways of being called, by number, ordered by the chain of the caller: first those of one half of
+// the pairs, then those of the other. Two threads take a half each, and need not ask of each way
+// whose it is.
 class ByChain {
  public:
-  explicit ByChain(std::size_t chains) : first_(chains + 1) {}
+  ByChain(std::size_t chains, std::size_t pairs)
+      : chains_(chains), pairs_(pairs), first_(2 * chains + 1) {}
 
-  void count(std::uint32_t chain) { ++first_[chain + 1]; }
+  void count(std::uint32_t chain, std::uint32_t pair) { ++first_[place_of(chain, pair) + 1]; }
   void all_are_counted() {
     for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
     next_.assign(first_.begin(), first_.end() - 1);
     ways_.resize(first_.back());
   }
-  void put(std::uint32_t chain, std::uint32_t way) { ways_[next_[chain]++] = way; }
+  void put(std::uint32_t chain, std::uint32_t pair, std::uint32_t way) {
+    ways_[next_[place_of(chain, pair)]++] = way;
+  }
 
+  // The first pair of a half, 0 or 1.
+  std::size_t begin_of_half(std::size_t half) const { return half == 0 ? 0 : pairs_ / 2; }
+  std::size_t count_of_half(std::size_t half) const {
+    return half == 0 ? pairs_ / 2 : pairs_ - pairs_ / 2;
+  }
   // The ways of a chain are at [begin, end).
-  std::size_t begin(std::size_t chain) const { return first_[chain]; }
-  std::size_t end(std::size_t chain) const { return first_[chain + 1]; }
-  std::size_t count() const { return ways_.size(); }
+  std::size_t begin(std::size_t half, std::size_t chain) const {
+    return first_[half * chains_ + chain];
+  }
+  std::size_t end(std::size_t half, std::size_t chain) const { return begin(half, chain + 1); }
   std::uint32_t at(std::size_t i) const { return ways_[i]; }
 
  private:
+  std::size_t place_of(std::uint32_t chain, std::uint32_t pair) const {
+    return (pair >= pairs_ / 2 ? chains_ : 0) + chain;
+  }
+
+  const std::size_t chains_, pairs_;
   std::vector<std::uint32_t> first_, next_, ways_;
 };
 
@@ -136,21 +152,22 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
   // Ways (nodes, then the other edges, numbered on from them) by the chain of the caller; within a
   // chain the rows are those of pairs. A stamp marks entries that another chain left.
   const auto nodes_count = static_cast<std::uint32_t>(nodes.count());
-  ByChain ways(result.chains.size());
+  ByChain ways(result.chains.size(), pairs.count());
   const auto each_way = [&](auto visit) {
     for (std::uint32_t n = 0; n < nodes_count; ++n) {
       if (nodes.parent[n] && nodes.parent[nodes.parent[n].index()]) {
-        visit(chain[nodes.parent[n].index()], n);
+        visit(chain[nodes.parent[n].index()], pairs.of_node(n), n);
       }
     }
     for (std::uint32_t o = 0; o < others.size(); ++o) {
       const std::size_t from = edges.from[others[o]].index();
-      if (nodes.parent[from]) visit(chain[from], nodes_count + o);
+      if (nodes.parent[from]) visit(chain[from], pairs.of_edges()[others[o]], nodes_count + o);
     }
   };
-  each_way([&](std::uint32_t of, std::uint32_t) { ways.count(of); });
+  each_way([&](std::uint32_t of, std::uint32_t pair, std::uint32_t) { ways.count(of, pair); });
   ways.all_are_counted();
-  each_way([&](std::uint32_t of, std::uint32_t way) { ways.put(of, way); });
+  each_way(
+      [&](std::uint32_t of, std::uint32_t pair, std::uint32_t way) { ways.put(of, pair, way); });
   const auto pair_of = [&](std::size_t i) {
     const std::uint32_t way = ways.at(i);
     return way < nodes_count ? pairs.of_node(way) : pairs.of_edges()[others[way - nodes_count]];
@@ -164,10 +181,14 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
     std::uint32_t pair;
     bool is_tail;
   };
-  // The calls of the pairs [first, end). Pairs have nothing in common, and a clique of most
-  // functions has most ways in one chain.
-  const auto calls_of = [&](std::uint32_t first, std::uint32_t end, Top& top) {
-    std::vector<Sum> calls(end - first), tails(end - first);
+  // The calls of half of the pairs. Pairs have nothing in common, and a clique of most functions
+  // has most ways in one chain.
+  const bool any_tails = std::any_of(others.begin(), others.end(), [&](std::uint32_t e) {
+    return edges.kind[e] == EdgeKind::kTail;
+  });
+  const auto calls_of = [&](std::size_t half, Top& top) {
+    const std::size_t first = ways.begin_of_half(half), count = ways.count_of_half(half);
+    std::vector<Sum> calls(count), tails(any_tails ? count : 0);
     std::vector<Met> met;  // in one chain
     const auto chains = static_cast<std::uint32_t>(result.chains.size());
     for (std::uint32_t c = 0; c < chains; ++c) {
@@ -183,13 +204,12 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
         }
         return sum;
       };
-      for (std::size_t i = ways.begin(c); i < ways.end(c); ++i) {
-        if (i + kFetchAhead < ways.count()) {
-          const std::uint32_t next = pair_of(i + kFetchAhead);
-          if (next >= first && next < end) __builtin_prefetch(&calls[next - first], 1);
+      const std::size_t end = ways.end(half, c);
+      for (std::size_t i = ways.begin(half, c); i < end; ++i) {
+        if (i + kFetchAhead < end) {
+          __builtin_prefetch(&calls[pair_of(i + kFetchAhead) - first], 1);
         }
         const std::uint32_t pair = pair_of(i);
-        if (pair < first || pair >= end) continue;
         const std::uint32_t way = ways.at(i);
         if (way >= nodes_count) {
           const std::uint32_t e = others[way - nodes_count];
@@ -210,10 +230,8 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
       top.count(met.size());
     }
   };
-  const auto all = static_cast<std::uint32_t>(pairs.count());
   Top first(most), second(most);
-  at_once(nodes.count(),
-          {[&] { calls_of(all / 2, all, second); }, [&] { calls_of(0, all / 2, first); }});
+  at_once(nodes.count(), {[&] { calls_of(1, second); }, [&] { calls_of(0, first); }});
   first.add(std::move(second));
   result.count = first.count();
   result.calls = first.take();

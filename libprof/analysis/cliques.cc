@@ -23,25 +23,27 @@ bool is_gap(FunctionKind kind) {
 // Each caller -> callee once. The root calls nobody, nor do gaps.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& profile,
                                                                 const PairIndex& pairs) {
-  const Nodes& nodes = profile.nodes();
-  const Edges& edges = profile.edges();
   const auto& kinds = profile.functions().kind;
-  std::vector<std::uint8_t> is_call(pairs.count());
-  const auto mark = [&](NodeId from, NodeId to, std::uint32_t pair) {
-    const bool is_of_gap = is_gap(kinds[nodes.function[from.index()].index()]);
-    if (nodes.parent[from.index()] && nodes.parent[to.index()] && !is_of_gap) is_call[pair] = 1;
+  // By pair, whether a node or an edge has it: filtering leaves pairs without calls.
+  std::vector<std::uint8_t> has_node(pairs.count()), has_edge(pairs.count());
+  const auto mark_nodes = [&] {
+    for (std::size_t n = 0; n < profile.nodes().count(); ++n) {
+      if (const std::uint32_t pair = pairs.of_node(n); pair != PairIndex::kNone) has_node[pair] = 1;
+    }
   };
-  for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (nodes.parent[n]) mark(nodes.parent[n], NodeId(n), pairs.of_node(n));
-  }
-  for (std::size_t e = 0; e < edges.count(); ++e) {
-    const bool is_of_node =
-        edges.kind[e] == EdgeKind::kTree && nodes.parent[edges.to[e].index()] == edges.from[e];
-    if (!is_of_node) mark(edges.from[e], edges.to[e], pairs.of_edges()[e]);
-  }
+  const auto mark_edges = [&] {
+    for (const std::uint32_t pair : pairs.of_edges()) has_edge[pair] = 1;
+  };
+  at_once(profile.nodes().count(), {mark_nodes, mark_edges});
+  const auto is_call = [&](std::uint32_t pair) {
+    const FunctionKind caller = kinds[pairs.caller(pair).index()];
+    const FunctionKind callee = kinds[pairs.callee(pair).index()];
+    return (has_node[pair] | has_edge[pair]) != 0 && caller != FunctionKind::kRoot &&
+           callee != FunctionKind::kRoot && !is_gap(caller);
+  };
   std::vector<std::pair<std::uint32_t, std::uint32_t>> calls;
   for (std::uint32_t p = 0; p < pairs.count(); ++p) {
-    if (is_call[p] != 0) calls.emplace_back(pairs.caller(p).index(), pairs.callee(p).index());
+    if (is_call(p)) calls.emplace_back(pairs.caller(p).index(), pairs.callee(p).index());
   }
   return calls;
 }

@@ -118,7 +118,16 @@ class Counts {
   // All counts as a plain array, for computing.
   std::vector<std::uint64_t> wide() const {
     std::vector<std::uint64_t> values(size_);
-    each([&](std::size_t i, std::uint64_t value) { values[i] = value; });
+    const auto put = [&](const SparseNumbers& numbers, int shift) {
+      numbers.each_chunk([&](std::size_t begin, const std::uint32_t* chunk) {
+        const std::size_t count = std::min(SparseNumbers::kChunk, size_ - std::min(begin, size_));
+        for (std::size_t i = 0; i < count; ++i) {
+          values[begin + i] |= std::uint64_t{chunk[i]} << shift;
+        }
+      });
+    };
+    put(low_, 0);
+    if (has_high_) put(high_, 32);
     return values;
   }
 

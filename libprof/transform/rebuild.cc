@@ -49,7 +49,8 @@ class Rebuilder {
 
   Profile run() {
     open_all();
-    finish_nodes();
+    next_ = std::vector<std::uint32_t>();
+    if (!folded_members_.empty()) charge_folded();
     Parts parts = source_.parts();
     auto edges = std::make_shared<Edges>();
     std::vector<std::function<void()>> columns{[&] {
@@ -62,6 +63,7 @@ class Rebuilder {
       if (is_of_edges(metric)) continue;
       columns.emplace_back([this, &metric] { metric.values = move_values(metric); });
     }
+    if (result_.subtree_end.empty()) columns.emplace_back([this] { find_subtrees(); });
     at_once(result_.count(), columns);
     parts.edges = std::move(edges);
     const NodeId end(result_.count());
@@ -261,8 +263,7 @@ class Rebuilder {
     }
   }
 
-  void finish_nodes() {
-    next_ = std::vector<std::uint32_t>();
+  void find_subtrees() {
     const std::size_t count = result_.count();
     result_.subtree_end.resize(count);
     for (std::size_t n = 0; n < count; ++n) {
@@ -272,7 +273,11 @@ class Rebuilder {
       std::uint32_t& end = result_.subtree_end[result_.parent[n].index()];
       end = std::max(end, result_.subtree_end[n]);
     }
-    // Members that were folded away entirely are charged to the [folded] child of their bundle.
+  }
+
+  // Members that were folded away entirely are charged to the [folded] child of their bundle.
+  void charge_folded() {
+    find_subtrees();
     for (const auto& [node, above] : folded_members_) {
       const std::uint32_t begin = above.index() + 1, end = result_.subtree_end[above.index()];
       for (std::uint32_t c = begin; c < end; c = result_.subtree_end[c]) {
@@ -296,21 +301,25 @@ class Rebuilder {
       }
     };
     std::size_t special = 0;
-    for (std::size_t n = 0; n < values.size(); ++n) {
-      const std::uint64_t value = values[n];
-      if (value == 0 || place_[n] == kNone || !kept_own(n)) continue;
+    values.each([&](std::size_t n, std::uint64_t value) {
+      if (place_[n] == kNone || !kept_own(n)) return;
       while (special < charged_.size() && charged_[special].first < n) ++special;
       const bool elsewhere = special < charged_.size() && charged_[special].first == n;
       charge(elsewhere ? charged_[special].second : place_[n], value);
-    }
+    });
     return column;
   }
 
   std::shared_ptr<const Counts> sum_calls(const Edges& edges) const {
     auto column = std::make_shared<Counts>(result_.count());
-    for (std::size_t e = 0; e < edges.count(); ++e) {
-      column->add(edges.to[e].index(), edges.calls[e]);
-    }
+    const std::size_t tree_edges = result_.count() - 1;  // each at the place before its node's
+    edges.calls.each([&](std::size_t e, std::uint64_t calls) {
+      if (e < tree_edges) {
+        column->set(e + 1, calls);
+      } else {
+        column->add(edges.to[e].index(), calls);
+      }
+    });
     return column;
   }
 
