@@ -1,8 +1,10 @@
 // The bodies of pages written for a browser: one file each, *_page.cc.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "analysis/diff.h"
 #include "report/web/site.h"
 
 namespace fbleprof::web {
@@ -31,8 +33,9 @@ bool has_memory(const Page& page);
 std::string flame_json(const Page& page);
 // The same with more contexts, for the lists in a file.
 std::string contexts_json(const Page& page);
-// A canvas and its data.
-std::string flame_canvas(const Page& page, bool is_small);
+// A canvas and its data. `compared`: see comparison.h.
+std::string flame_canvas(const Page& page, bool is_small,
+                         const std::optional<analysis::Diff>& compared);
 std::string find_json(const Page& page);
 
 // A line that says why the page is empty.

@@ -4,10 +4,12 @@
 
 #include <exception>
 #include <future>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace fbleprof::web {
@@ -68,15 +70,29 @@ class Cache {
   };
 
   void make_room(const std::string& key, std::size_t weight) {
-    const std::lock_guard lock(mutex_);
-    std::size_t all = 0;
-    for (Entry& entry : entries_) {
-      if (entry.key == key) entry.weight = weight;
-      all += entry.weight;
+    std::list<Entry> old;
+    {
+      const std::lock_guard lock(mutex_);
+      std::size_t all = 0;
+      for (Entry& entry : entries_) {
+        if (entry.key == key) entry.weight = weight;
+        all += entry.weight;
+      }
+      while (all > most_weight_ && entries_.size() > 2) {
+        all -= entries_.back().weight;
+        old.splice(old.begin(), entries_, std::prev(entries_.end()));
+      }
     }
-    while (all > most_weight_ && entries_.size() > 2) {
-      all -= entries_.back().weight;
-      entries_.pop_back();
+    if (!old.empty()) drop(std::move(old));
+  }
+
+  // Freeing a result of a hundred megabytes takes milliseconds, for which no request waits.
+  void drop(std::list<Entry> old) {
+    const std::lock_guard lock(dropping_mutex_);
+    try {
+      dropping_ = std::async(std::launch::async, [old = std::move(old)]() mutable { old.clear(); });
+    } catch (const std::system_error&) {
+      // No thread can be made: it was freed here.
     }
   }
 
@@ -85,6 +101,8 @@ class Cache {
   const Weigh weigh_ = nullptr;
   std::mutex mutex_;
   std::list<Entry> entries_;  // newest first
+  std::mutex dropping_mutex_;
+  std::future<void> dropping_;
 };
 
 }  // namespace fbleprof::web

@@ -31,7 +31,8 @@ constexpr std::uint64_t kFinest = 4000;     // a part of the whole: a quarter of
 
 class FlameJson {
  public:
-  explicit FlameJson(const Page& page) : page_(page) {}
+  FlameJson(const Page& page, const std::optional<analysis::Diff>& compared)
+      : page_(page), diff_(compared ? &*compared : nullptr) {}
 
   // `begin`: of the tree, unless the address says where.
   std::string write(std::size_t most, NodeId begin = NodeId(0)) {
@@ -39,8 +40,6 @@ class FlameJson {
     const Query& query = page_.query;
     std::vector<VisibleNode> down, up;
     VisibleLimit limit{most, 0};
-    const auto compared = comparison(page_);
-    const analysis::Diff* diff = compared ? &*compared : nullptr;
     const NodeId at = query.at.empty() ? NodeId() : data.node(query.at);
     const FunctionId pivot = data.source().function(query.pivot);
     if (data.profile().nodes().count() == 0) {
@@ -52,7 +51,7 @@ class FlameJson {
       std::uint64_t cost = 0;
       for (const NodeId node : contexts) cost += data.costs().inclusive()[node.index()];
       limit.least_cost = cost / kFinest;
-      down = analysis::visible_callees(data.costs(), contexts, limit, diff);
+      down = analysis::visible_callees(data.costs(), contexts, limit, diff_);
       up = analysis::visible_callers(data.costs(), contexts, limit);
     } else if (query.inverted) {
       limit.least_cost = data.costs().total() / kFinest;
@@ -60,7 +59,7 @@ class FlameJson {
     } else {
       const NodeId from = at ? at : begin;
       limit.least_cost = data.costs().inclusive()[from.index()] / kFinest;
-      down = analysis::visible_callees(data.costs(), {from}, limit, diff);
+      down = analysis::visible_callees(data.costs(), {from}, limit, diff_);
     }
     collect(down);
     collect(up);
@@ -74,7 +73,7 @@ class FlameJson {
     json_.member("mode", pivot ? "pivot" : query.inverted ? "inverted" : "tree");
     if (at) path(at);
     functions();
-    tree("down", down, !pivot && !query.inverted, diff != nullptr);
+    tree("down", down, !pivot && !query.inverted, diff_ != nullptr);
     if (pivot) tree("up", up, false, false);
     json_.EndObject();
     return json_.take();
@@ -189,6 +188,7 @@ class FlameJson {
   }
 
   const Page& page_;
+  const analysis::Diff* const diff_;  // null: nothing is compared
   report::JsonWriter json_;
   std::vector<FunctionId> shown_;
   std::unordered_map<std::uint32_t, std::size_t> number_;
@@ -197,12 +197,16 @@ class FlameJson {
 }  // namespace
 
 std::string flame_json(const Page& page) {
-  return FlameJson(page).write(page.query.rows != 0 ? page.query.rows : kNodes);
+  return FlameJson(page, comparison(page)).write(page.query.rows != 0 ? page.query.rows : kNodes);
 }
 
-std::string contexts_json(const Page& page) { return FlameJson(page).write(kListedNodes); }
+std::string contexts_json(const Page& page) {
+  return FlameJson(page, comparison(page)).write(kListedNodes);
+}
 
-std::string flame_canvas(const Page& page, bool is_small) {
+std::string flame_canvas(const Page& page, bool is_small,
+                         const std::optional<analysis::Diff>& compared) {
+  FlameJson json(page, compared);
   std::string callers_page = "each function";
   if (const FunctionId pivot = page.data.source().function(page.query.pivot)) {
     callers_page = FunctionNames(page, {pivot}, 60).link(pivot);
@@ -216,9 +220,9 @@ std::string flame_canvas(const Page& page, bool is_small) {
       "</p></noscript></div>"
       "<script type=\"application/json\" class=flame-data>{}</script>",
       is_small ? " small" : "", html_text(state_of(page.query)), page.href("tree"), callers_page,
-      json_for_script(is_small ? FlameJson(page).write(
-                                     kSmallNodes, analysis::start_of_interest(page.data.costs()))
-                               : FlameJson(page).write(kNodes)));
+      json_for_script(is_small
+                          ? json.write(kSmallNodes, analysis::start_of_interest(page.data.costs()))
+                          : json.write(kNodes)));
 }
 
 std::string flame_body(const Page& page) {
@@ -250,8 +254,9 @@ std::string flame_body(const Page& page) {
       "<label class=grow><input class=flame-search type=search placeholder=\"highlight (regular "
       "expression)\" aria-label=\"highlight functions\"></label><output class=flame-found></output>"
       "</div><nav class=flame-path aria-label=\"where the graph begins\"></nav>";
-  out += flame_canvas(page, false);
-  if (const auto diff = comparison(page)) out += chance_note(page, *diff);
+  const auto compared = comparison(page);
+  out += flame_canvas(page, false, compared);
+  if (compared) out += chance_note(page, *compared);
   out +=
       "<p class=\"note scripted\" hidden>Click to look closer, Shift-click or <kbd>p</kbd> for "
       "callers above and "

@@ -10,6 +10,7 @@
 #include "report/text/quantity.h"
 #include "report/views/heading.h"
 #include "report/web/bodies.h"
+#include "report/web/comparison.h"
 #include "report/web/function_names.h"
 #include "report/web/html.h"
 #include "report/web/view_document.h"
@@ -164,7 +165,7 @@ std::string overview_body(const Page& page) {
   std::string flame;
   at_once(page.data.profile().nodes().count(),
           {[&] { costs.tables().cliques(); }, [&] { costs.tables().functions(); },
-           [&] { flame = flame_canvas(page, true); }});
+           [&] { flame = flame_canvas(page, true, comparison(page)); }});
   const auto made = view_document(page, *report::find_view("overview"), "", report::Format::kJson);
   if (!made) return failure_html(made.error());
   const Rows self = section(made->document, "self"),
