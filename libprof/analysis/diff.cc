@@ -9,6 +9,7 @@
 
 #include "analysis/costs.h"
 #include "analysis/functions.h"
+#include "base/at_once.h"
 
 namespace fbleprof::analysis {
 
@@ -187,13 +188,24 @@ class Comparison {
       : profile_(profile), metrics_(metrics) {}
 
   Diff compare() {
-    const Costs base_costs(profile_, metrics_.base), now_costs(profile_, metrics_.now);
     result_.noise = noise_of(profile_, metrics_);
+    const bool is_sampled = result_.noise.is_sampled;
+    std::optional<Costs> base, now;
+    at_once(profile_.nodes().count(), {[&] { base.emplace(profile_, metrics_.base); },
+                                       [&] { now.emplace(profile_, metrics_.now); },
+                                       [&] {
+                                         if (is_sampled)
+                                           base_samples_.emplace(profile_,
+                                                                 *result_.noise.base_samples);
+                                       },
+                                       [&] {
+                                         if (is_sampled)
+                                           samples_.emplace(profile_, *result_.noise.now_samples);
+                                       }});
+    const Costs &base_costs = *base, &now_costs = *now;
     result_.total = {mean_of(base_costs.total(), result_.noise.base_runs),
                      mean_of(now_costs.total(), result_.noise.now_runs)};
-    if (result_.noise.is_sampled) {
-      base_samples_.emplace(profile_, *result_.noise.base_samples);
-      samples_.emplace(profile_, *result_.noise.now_samples);
+    if (is_sampled) {
       result_.total.base_samples = base_samples_->total();
       result_.total.now_samples = samples_->total();
     }
@@ -236,13 +248,15 @@ class Comparison {
 
   // All tables are of one tree, so their rows are in the same order.
   void compare_functions(const Costs& base_costs, const Costs& now_costs) {
-    const std::vector<FunctionRow> base = function_table(base_costs);
-    const std::vector<FunctionRow> now = function_table(now_costs);
-    std::vector<FunctionRow> base_samples, samples;
-    if (samples_) {
-      base_samples = function_table(*base_samples_);
-      samples = function_table(*samples_);
-    }
+    std::vector<FunctionRow> base, now, base_samples, samples;
+    at_once(profile_.nodes().count(),
+            {[&] { base = function_table(base_costs); }, [&] { now = function_table(now_costs); },
+             [&] {
+               if (samples_) base_samples = function_table(*base_samples_);
+             },
+             [&] {
+               if (samples_) samples = function_table(*samples_);
+             }});
     std::vector<std::vector<FunctionRow>> base_runs, runs;
     for (const Costs& run : base_runs_) base_runs.push_back(function_table(run));
     for (const Costs& run : runs_) runs.push_back(function_table(run));
@@ -293,6 +307,11 @@ class Comparison {
   }
 
   void compare_nodes(const Costs& base_costs, const Costs& now_costs) {
+    at_once(profile_.nodes().count(),
+            {[&] { compare_self(); }, [&] { compare_inclusive(base_costs, now_costs); }});
+  }
+
+  void compare_self() {
     std::vector<std::vector<std::uint64_t>> base_runs, runs;
     for (const Metric* run : metrics_.base_runs) base_runs.push_back(own_values(profile_, run));
     for (const Metric* run : metrics_.runs) runs.push_back(own_values(profile_, run));
@@ -303,16 +322,16 @@ class Comparison {
     }
     result_.self = side_by_side({own_values(profile_, &metrics_.base), base_samples, base_runs},
                                 {own_values(profile_, &metrics_.now), samples, runs});
-    base_runs.clear();
-    runs.clear();
+  }
+
+  void compare_inclusive(const Costs& base_costs, const Costs& now_costs) {
+    std::vector<std::vector<std::uint64_t>> base_runs, runs;
     for (const Costs& run : base_runs_) base_runs.push_back(run.inclusive());
     for (const Costs& run : runs_) runs.push_back(run.inclusive());
-    if (samples_) {
-      base_samples = base_samples_->inclusive();
-      samples = samples_->inclusive();
-    }
-    result_.inclusive = side_by_side({base_costs.inclusive(), base_samples, base_runs},
-                                     {now_costs.inclusive(), samples, runs});
+    const std::vector<std::uint64_t> unknown;
+    result_.inclusive = side_by_side(
+        {base_costs.inclusive(), samples_ ? base_samples_->inclusive() : unknown, base_runs},
+        {now_costs.inclusive(), samples_ ? samples_->inclusive() : unknown, runs});
   }
 
   // By node: a side's figures, their samples (empty: unknown), and the figures of each run.
