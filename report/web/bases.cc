@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <compare>
 #include <ctime>
 #include <filesystem>
 #include <set>
@@ -62,18 +63,29 @@ std::vector<Base> Bases::list() {
   return bases;
 }
 
+// The run before comes first, then the newest.
 std::vector<std::string> Bases::profiles_beside(const std::string& file) {
   const fs::path parent = fs::path(file).parent_path();
-  std::vector<std::string> found;
+  struct Found {
+    bool is_other_run;
+    fs::file_time_type::duration age;  // since some moment that is the same for all
+    std::string path;
+    auto operator<=>(const Found&) const = default;
+  };
+  std::vector<Found> found;
   std::error_code error;
   for (fs::directory_iterator at(parent.empty() ? "." : parent, error), end; !error && at != end;
        at.increment(error)) {
     const std::string path = (parent / at->path().filename()).string();
     std::error_code not_a_file;
-    if (at->is_regular_file(not_a_file) && is_profile(path)) found.push_back(path);
+    if (!at->is_regular_file(not_a_file) || !is_profile(path)) continue;
+    const auto written = fs::last_write_time(path, not_a_file).time_since_epoch();
+    found.push_back({path != file + ".old", -written, path});
   }
   std::sort(found.begin(), found.end());
-  return found;
+  std::vector<std::string> paths;
+  for (Found& one : found) paths.push_back(std::move(one.path));
+  return paths;
 }
 
 bool Bases::is_profile(const std::string& path) {

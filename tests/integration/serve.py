@@ -249,6 +249,11 @@ os.mkfifo("beside/mlmon.out.fifo")
 shutil.copy("hooked.out", "beside/again.bin")
 body = server.ask("/diff")[1]
 check("a new profile is offered", ("again.bin" in body, "mlmon.out.txt" in body), (True, False))
+for name, age in (("first.old", 3000), ("oldest", 2000), ("newer", 1000)):
+    shutil.copy("hooked.out", f"beside/{name}")
+    os.utime(f"beside/{name}", (time.time() - age,) * 2)
+check("the run before, then the newest", re.findall(r">beside/([\w.]+) \(", server.ask("/diff")[1]),
+      ["first.old", "again.bin", "newer", "oldest"])
 
 
 def base_total():
