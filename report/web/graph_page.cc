@@ -140,7 +140,8 @@ class Graph {
         layout_.lines[i].closes_circle ? " back" : "", html_text(names_->label(pair.caller)),
         html_text(names_->label(pair.callee)), page_.amount(pair.cost),
         pair.calls == 0 ? "" : fmt::format(", {}", report::counted(pair.calls, "call")), way,
-        thickness, tip, label_x, label_y, pair.cost_is_bound ? "≥" : "", page_.share(pair.cost));
+        thickness, tip, label_x + thickness / 2 + 2, label_y, pair.cost_is_bound ? "≥" : "",
+        page_.share(pair.cost));
     if (page_.site.is_file) return drawn;  // it has no pages of paths
     const Source& source = page_.data.source();
     const std::string path = source.id(pair.caller) + "," + source.id(pair.callee);
