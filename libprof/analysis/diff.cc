@@ -246,20 +246,31 @@ class Comparison {
     }
   }
 
-  // All tables are of one tree, so their rows are in the same order.
+  using Rows = std::vector<FunctionRow>;
+
+  // By function. All tables are of one tree, but the root has a row only where it has time of its
+  // own; all else is below it all the same.
+  Rows rows_of(const Costs& costs) const {
+    Rows rows(profile_.functions().count());
+    const Nodes& nodes = profile_.nodes();
+    if (nodes.count() != 0) rows[nodes.function[0].index()].dominated = costs.total();
+    for (const FunctionRow& row : function_table(costs)) rows[row.function.index()] = row;
+    return rows;
+  }
+
   void compare_functions(const Costs& base_costs, const Costs& now_costs) {
-    std::vector<FunctionRow> base, now, base_samples, samples;
+    Rows base, now, base_samples, samples;
     at_once(profile_.nodes().count(),
-            {[&] { base = function_table(base_costs); }, [&] { now = function_table(now_costs); },
+            {[&] { base = rows_of(base_costs); }, [&] { now = rows_of(now_costs); },
              [&] {
-               if (samples_) base_samples = function_table(*base_samples_);
+               if (samples_) base_samples = rows_of(*base_samples_);
              },
              [&] {
-               if (samples_) samples = function_table(*samples_);
+               if (samples_) samples = rows_of(*samples_);
              }});
-    std::vector<std::vector<FunctionRow>> base_runs, runs;
-    for (const Costs& run : base_runs_) base_runs.push_back(function_table(run));
-    for (const Costs& run : runs_) runs.push_back(function_table(run));
+    std::vector<Rows> base_runs, runs;
+    for (const Costs& run : base_runs_) base_runs.push_back(rows_of(run));
+    for (const Costs& run : runs_) runs.push_back(rows_of(run));
     std::vector<Change> calls(profile_.functions().count());
     for (std::size_t n = 0; n < profile_.nodes().count(); ++n) {
       Change& of_function = calls[profile_.nodes().function[n].index()];
@@ -268,8 +279,9 @@ class Comparison {
     }
     std::vector<FunctionChange>& changes = result_.functions;
     for (std::size_t i = 0; i < now.size(); ++i) {
+      if (!base[i].function && !now[i].function) continue;
       FunctionChange& change = changes.emplace_back();
-      change.function = now[i].function;
+      change.function = FunctionId(i);
       change.self = {base_value(base[i].self), now_value(now[i].self)};
       change.dominated = {base_value(base[i].dominated), now_value(now[i].dominated)};
       if (samples_) {
@@ -290,19 +302,19 @@ class Comparison {
         noise.common = common;
       }
     }
-    const auto column = [](const std::vector<std::vector<FunctionRow>>& tables, std::size_t i,
+    const auto column = [](const std::vector<Rows>& tables, FunctionId f,
                            std::uint64_t FunctionRow::*figure) {
       std::vector<std::uint64_t> values;
-      for (const std::vector<FunctionRow>& table : tables) values.push_back(table[i].*figure);
+      for (const Rows& table : tables) values.push_back(table[f.index()].*figure);
       return values;
     };
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      changes[i].self.is_noise =
-          is_noise(noise, changes[i].self, column(base_runs, i, &FunctionRow::self),
-                   column(runs, i, &FunctionRow::self));
-      changes[i].dominated.is_noise =
-          is_noise(noise, changes[i].dominated, column(base_runs, i, &FunctionRow::dominated),
-                   column(runs, i, &FunctionRow::dominated));
+    for (FunctionChange& change : changes) {
+      const FunctionId f = change.function;
+      change.self.is_noise = is_noise(noise, change.self, column(base_runs, f, &FunctionRow::self),
+                                      column(runs, f, &FunctionRow::self));
+      change.dominated.is_noise =
+          is_noise(noise, change.dominated, column(base_runs, f, &FunctionRow::dominated),
+                   column(runs, f, &FunctionRow::dominated));
     }
   }
 

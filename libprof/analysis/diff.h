@@ -75,7 +75,7 @@ struct Diff {
   Noise noise;
   // By node. Scaled, if requested.
   std::vector<Change> self, inclusive, calls;
-  std::vector<FunctionChange> functions;  // without the root, in no order
+  std::vector<FunctionChange> functions;  // in no order; the root if it has time of its own
 };
 
 // `profile` is one tree that holds all four metrics.

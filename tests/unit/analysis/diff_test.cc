@@ -77,6 +77,31 @@ TEST_F(DiffTest, CostOfASetCountsAPathOnce) {
   EXPECT_EQ(cost_of(both_, cpu, {}, Extent::kSelf), 45u);
 }
 
+// Time in no known function is the root's own, and often only one of two runs has a sample of it.
+TEST(Diff, RootsOwnTimeInOneRunLeavesTheOtherFunctionsAlone) {
+  const std::string_view with = "= 2\nm a = 30\nm b = 10\n", without = "m a = 20\nm b = 5\n";
+  for (const bool is_in_base : {true, false}) {
+    const Profile both = transform::merge(
+        transform::join({test::profile_of(is_in_base ? without : with),
+                         transform::as_baseline(test::profile_of(is_in_base ? with : without))}));
+    const Diff compared =
+        diff(both, {.now = *both.find_metric("cpu"), .base = *both.find_metric("base:cpu")});
+    const std::size_t with_root = 4;
+    EXPECT_EQ(compared.functions.size(), with_root);
+    for (const FunctionChange& row : compared.functions) {
+      const std::string name = display_name(both, row.function);
+      const std::uint64_t self_with = name == "a" ? 30 : name == "b" ? 10 : name == "m" ? 0 : 2;
+      const std::uint64_t self_without = name == "a" ? 20 : name == "b" ? 5 : 0;
+      EXPECT_EQ(row.self.base, is_in_base ? self_with : self_without) << name;
+      EXPECT_EQ(row.self.now, is_in_base ? self_without : self_with) << name;
+      if (name == "[root]") {
+        EXPECT_EQ(row.dominated.base, is_in_base ? 42u : 25u);
+        EXPECT_EQ(row.dominated.now, is_in_base ? 25u : 42u);
+      }
+    }
+  }
+}
+
 TEST(Scaled, IsExactBeyond64Bits) {
   EXPECT_EQ(scaled(1ull << 63, 3, 6), 1ull << 62);
   EXPECT_EQ(scaled(7, 1, 2), 4u);
