@@ -1,6 +1,9 @@
 #include "signal_safe/stack_walk.h"
 
+#include "arch/call_instruction.h"
 #include "arch/kernel.h"
+#include "signal_safe/call_before.h"
+#include "signal_safe/peek.h"
 #include "signal_safe/session.h"
 #include "signal_safe/thread_state.h"
 #include "signal_safe/unwind_table.h"
@@ -66,6 +69,19 @@ bool StackWalk::read(std::uint64_t address, std::uint64_t* value) {
   return true;
 }
 
+// Whether code may be at an address for which there is no table: in memory that can be read, and
+// not on a stack.
+bool StackWalk::may_be_code(std::uint64_t address) const {
+  if (address < kPage || address >> arch::kUpperShift != 0) return false;
+  const Stack* const stacks[] = {&thread_.main_stack, &thread_.signal_stack};
+  for (const Stack* stack : stacks) {
+    if (is_known(*stack) && stack->contains(address)) return false;
+  }
+  std::uint8_t byte;
+  return !(address >= low_ && address < high_) &&
+         peek(reinterpret_cast<const void*>(address - 1), &byte, sizeof byte);
+}
+
 std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
   if (dwarf_number == arch::kDwarfBase) return state_.base;
   // Callees may have changed the registers that they save.
@@ -122,12 +138,14 @@ void StackWalk::locate_frame() {
       cfa_ = state_.sp + offset;
       break;
     case FrameRule::Base::kFp:
+    case FrameRule::Base::kLeaving:
       cfa_ = state_.fp + offset;
       break;
     case FrameRule::Base::kPltEntry:
       cfa_ = state_.sp + 8 + (code_address() % 16 >= offset ? 8 : 0);
       break;
     case FrameRule::Base::kRegister:
+    case FrameRule::Base::kLandingPad:
       cfa_ = register_value(r.cfa_register);
       if (cfa_ != 0) cfa_ += offset;
       break;
@@ -156,7 +174,6 @@ bool StackWalk::next_by_frame_pointer() {
   const std::uint64_t fp = state_.fp;
   MachineState caller = state_;
   if (fp < state_.sp || !read(fp, &caller.fp) || !read(fp + 8, &caller.pc)) return false;
-  if (caller.pc < kPage || caller.pc >> arch::kUpperShift != 0) return false;
   caller.sp = fp + 16;
   caller.base = 0;
   const bool was_return = is_return_;
@@ -165,7 +182,8 @@ bool StackWalk::next_by_frame_pointer() {
   std::uint64_t saved;
   const bool is_unknown = rule().base == FrameRule::Base::kUnknown;
   is_outermost_ = is_unknown && caller.fp == 0;
-  if (is_unknown && !is_outermost_ && (caller.fp <= fp || !read(caller.fp, &saved))) {
+  const bool leads_on = is_outermost_ || (caller.fp > fp && read(caller.fp, &saved));
+  if (is_unknown && !(leads_on && may_be_code(caller.pc))) {
     state_ = before;
     is_return_ = was_return;
     return false;
@@ -175,63 +193,143 @@ bool StackWalk::next_by_frame_pointer() {
   return true;
 }
 
-bool StackWalk::next() {
-  const FrameRule& r = rule();
-  if (r.base == FrameRule::Base::kUnknown) return next_by_frame_pointer();
-  if (r.base == FrameRule::Base::kEnd || r.base == FrameRule::Base::kNoCaller) {
-    complete_ = true;
+bool StackWalk::next_by_signal_frame() {
+  const std::uint64_t gregs = state_.sp + arch::kGeneralRegisters;
+  MachineState interrupted;
+  std::uint64_t r8;
+  // Check both ends of the array, so that everything in between is readable.
+  if (!read(gregs + arch::kGregR8 * 8, &r8) || !read(gregs + arch::kGregPc * 8, &interrupted.pc))
     return false;
-  }
-  MachineState caller;
-  if (r.base == FrameRule::Base::kSignalFrame) {
-    const std::uint64_t gregs = state_.sp + arch::kGeneralRegisters;
-    std::uint64_t r8;
-    // Check both ends of the array, so that everything in between is readable.
-    if (!read(gregs + arch::kGregR8 * 8, &r8) || !read(gregs + arch::kGregPc * 8, &caller.pc))
-      return false;
-    caller.registers = reinterpret_cast<const std::uint64_t*>(gregs);
-    caller.sp = caller.registers[arch::kGregSp];
-    caller.fp = caller.registers[arch::kGregFp];
-    caller.base = caller.registers[arch::kGregBase];
-    is_return_ = false;
-    pc_slot_ = 0;
-    state_ = caller;
-    if (!find_bounds(caller.sp)) return false;
-    locate_frame();
-    return caller.pc != 0;
-  }
+  interrupted.registers = reinterpret_cast<const std::uint64_t*>(gregs);
+  interrupted.sp = interrupted.registers[arch::kGregSp];
+  interrupted.fp = interrupted.registers[arch::kGregFp];
+  interrupted.base = interrupted.registers[arch::kGregBase];
+  is_return_ = false;
+  pc_slot_ = 0;
+  state_ = interrupted;
+  if (!find_bounds(interrupted.sp)) return false;
+  locate_frame();
+  return interrupted.pc != 0;
+}
+
+// Reads the registers that the current frame's caller goes on with.
+bool StackWalk::read_caller(MachineState* caller) {
+  const FrameRule& r = rule();
   // A frame above its caller would make a loop. An interrupted instruction may have left its frame
   // already (the unwinder's jump to a landing pad).
-  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read(cfa_ - 8, &caller.pc)) {
+  if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read(cfa_ - 8, &caller->pc)) {
     return false;
   }
-  caller.sp = cfa_;
-  caller.fp = state_.fp;
-  caller.registers = state_.registers;
+  caller->sp = cfa_;
+  caller->fp = state_.fp;
+  caller->registers = state_.registers;
   const auto fp_offset = static_cast<std::uint64_t>(std::int64_t{r.fp_offset});
-  if (r.saved_fp == FrameRule::SavedFp::kAtCfa && !read(cfa_ + fp_offset, &caller.fp)) return false;
-  if (r.saved_fp == FrameRule::SavedFp::kAtFp && !read(state_.fp + fp_offset, &caller.fp)) {
+  if (r.saved_fp == FrameRule::SavedFp::kAtCfa && !read(cfa_ + fp_offset, &caller->fp))
+    return false;
+  if (r.saved_fp == FrameRule::SavedFp::kAtFp && !read(state_.fp + fp_offset, &caller->fp)) {
     // gcc does not say when an epilogue has popped it; then the register holds the caller's value.
-    caller.fp = state_.fp;
+    caller->fp = state_.fp;
   }
-  caller.base = r.saved_base == FrameRule::kBaseUnchanged ? state_.base : 0;
+  caller->base = r.saved_base == FrameRule::kBaseUnchanged ? state_.base : 0;
   if (r.saved_base < 0) {
     const auto base_offset = static_cast<std::uint64_t>(std::int64_t{r.saved_base} * 8);
-    if (!read(cfa_ + base_offset, &caller.base)) caller.base = 0;
+    if (!read(cfa_ + base_offset, &caller->base)) caller->base = 0;
   }
+  if (r.base == FrameRule::Base::kLeaving) return find_caller_of_unwinder(caller);
+  const bool needs_fp = r.base == FrameRule::Base::kFp || r.base == FrameRule::Base::kDerefFp;
+  if (is_fp_doubtful_ && needs_fp && !is_called_at(caller->pc)) return false;
+  if (needs_fp || r.saved_fp != FrameRule::SavedFp::kUnchanged) is_fp_doubtful_ = false;
+  return true;
+}
+
+// Whether the call that returns to `site` names the current frame's function. Any function of its
+// module, if the frame is in a part of one that the compiler put elsewhere.
+bool StackWalk::is_called_at(std::uint64_t site) const {
+  const CodeRange code = code_range_at(code_address());
+  const std::uint64_t callee = callee_before(site);
+  if (callee == 0 || callee == code.start) return callee != 0;
+  const FrameRule first = frame_rule_at(code.start);
+  const bool is_part =
+      first.base != FrameRule::Base::kSp || first.cfa_offset != arch::kReturnAddressBytes;
+  LoadedObject object;
+  return is_part && find_object(callee, &object) && code.start >= object.begin &&
+         code.start < object.end;
+}
+
+// The unwinder overwrites its saved registers with those of the landing pad's function, one after
+// the other, the return address last. Then that function's frame is the next one: where the return
+// address was taken from. Frames in between have ended.
+bool StackWalk::find_caller_of_unwinder(MachineState* caller) {
+  if (callee_before(caller->pc) == code_range_at(code_address()).start) {
+    is_fp_doubtful_ = true;
+    caller->base = 0;
+    return true;
+  }
+  // The stack may end before its bound.
+  constexpr std::uint64_t kMostBytes = 64 * 1024;
+  const std::uint64_t end = high_ - cfa_ < kMostBytes ? high_ : cfa_ + kMostBytes;
+  std::uint64_t word = 0;
+  for (std::uint64_t slot = cfa_; slot < end; slot += sizeof word) {
+    if (!peek(reinterpret_cast<const void*>(slot), &word, sizeof word)) return false;
+    if (word == caller->pc) {
+      caller->sp = slot + sizeof word;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether the current frame can be a caller's, which the callee's table has led to. It is, if its
+// code has a table, too. A wrong table leads anywhere, for example to a word of the stack.
+bool StackWalk::may_be_caller() {
+  if (rule().base != FrameRule::Base::kUnknown) return true;
+  if (!may_be_code(state_.pc)) return false;
+  // HotSpot's interpreter jumps to functions, and pushes where they return to.
+  std::uint64_t older_fp, older_pc;
+  return follows_call(state_.pc) ||
+         (state_.fp >= state_.sp && read(state_.fp, &older_fp) && older_fp > state_.fp &&
+          read(state_.fp + 8, &older_pc) && may_be_code(older_pc));
+}
+
+bool StackWalk::next_by_table() {
+  const bool is_jump = rule().base == FrameRule::Base::kLandingPad;
+  const MachineState before = state_;
+  const bool was_return = is_return_;
+  MachineState caller;
+  if (!read_caller(&caller)) return false;
   if (caller.pc == 0) {
     complete_ = true;
     return false;
   }
-  pc_slot_ = cfa_ - 8;
   state_ = caller;
-  is_return_ = true;
+  is_return_ = !is_jump;
+  if (!may_be_caller()) {
+    state_ = before;
+    is_return_ = was_return;
+    return false;
+  }
+  pc_slot_ = is_jump ? 0 : caller.sp - 8;
   if (rule().base == FrameRule::Base::kNoCaller) {
     complete_ = true;
     return false;
   }
   locate_frame();
   return true;
+}
+
+bool StackWalk::next() {
+  switch (rule().base) {
+    case FrameRule::Base::kUnknown:
+      return next_by_frame_pointer();
+    case FrameRule::Base::kSignalFrame:
+      return next_by_signal_frame();
+    case FrameRule::Base::kEnd:
+    case FrameRule::Base::kNoCaller:
+      complete_ = true;
+      return false;
+    default:
+      return next_by_table();
+  }
 }
 
 }  // namespace fbleprof::signal_safe

@@ -39,6 +39,8 @@ struct FrameRule {
     kDerefSp,      // CFA = *(sp + cfa_offset) + 8: hand-written code that realigns its stack
     kPltEntry,     // CFA = sp + 8, + 8 from the cfa_offset'th byte of the entry on
     kSignalFrame,  // the kernel's signal trampoline: the registers are in the ucontext at sp
+    kLeaving,     // CFA = fp + cfa_offset; it has saved a landing pad's registers, not its caller's
+    kLandingPad,  // CFA = a register + cfa_offset; the instructions that jump to a landing pad
   };
   enum class SavedFp : std::uint8_t { kUnchanged, kAtCfa, kAtFp };
   std::uint64_t pc = 0;
@@ -47,7 +49,7 @@ struct FrameRule {
   std::uint32_t epoch = 0;
   Base base = Base::kUnknown;
   SavedFp saved_fp = SavedFp::kUnchanged;
-  std::uint8_t cfa_register = 0;  // of kRegister, by its DWARF number
+  std::uint8_t cfa_register = 0;  // of kRegister and kLandingPad, by its DWARF number
   // Where the caller's base register is, in words from the CFA.
   static constexpr std::int8_t kBaseUnchanged = 0, kBaseLost = 1;
   std::int8_t saved_base = kBaseUnchanged;
@@ -87,16 +89,24 @@ class StackWalk {
   bool read(std::uint64_t address, std::uint64_t* value);
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
   bool next_by_frame_pointer();
+  bool next_by_signal_frame();
+  bool next_by_table();
   bool find_bounds(std::uint64_t sp);
   const FrameRule& rule();
   void locate_frame();
+  bool read_caller(MachineState* caller);
+  bool is_called_at(std::uint64_t site) const;
+  bool find_caller_of_unwinder(MachineState* caller);
+  bool may_be_caller();
+  bool may_be_code(std::uint64_t address) const;
 
   ThreadState& thread_;
   MachineState state_;
   std::uint64_t low_ = 0, high_ = 0;  // readable stack
   std::uint64_t cfa_ = 0, return_slot_ = 0, pc_slot_ = 0;
   bool is_return_ = false, complete_ = false, probing_ = false;
-  bool is_outermost_ = false;  // by its frame pointer
+  bool is_outermost_ = false;    // by its frame pointer
+  bool is_fp_doubtful_ = false;  // it may be a landing pad's
 };
 
 }  // namespace fbleprof::signal_safe

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "arch/landing_pad.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::signal_safe {
@@ -191,6 +192,7 @@ struct Row {
   std::int8_t saved_base = FrameRule::kBaseUnchanged;
   bool is_outermost = false;  // the return address is undefined
   bool return_at_cfa = true;  // it is where calls put it: CFA - 8
+  bool may_leave = false;     // of a function that leaves for a landing pad
 };
 
 // DWARF's operator for register 0 plus an offset; those of other registers follow.
@@ -261,6 +263,8 @@ class RowMachine {
                             : FrameRule::kBaseLost;
     } else if (reg == arch::kDwarfReturn) {
       row_.return_at_cfa = how == FrameRule::SavedFp::kAtCfa && offset == -8;
+    } else if (reg == arch::kDwarfLandingArgument) {
+      row_.may_leave = true;
     }
   }
   void restore(std::uint64_t reg) {
@@ -342,8 +346,9 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
       case 0x09: {  // register
         const std::uint64_t reg = read_uleb(&at);
         read_uleb(&at);
-        if (reg == arch::kDwarfFp || reg == arch::kDwarfReturn) return false;
+        if (reg == arch::kDwarfFp) return false;
         if (reg == arch::kDwarfBase) row_.saved_base = FrameRule::kBaseLost;
+        if (reg == arch::kDwarfReturn) row_.return_at_cfa = false;
         break;
       }
       case 0x0a:  // remember_state
@@ -417,6 +422,20 @@ bool RowMachine::run(const std::uint8_t* at, const std::uint8_t* end) {
   return true;
 }
 
+// How to step from a function that leaves for a landing pad, or returns. Its last instruction has
+// the landing pad's address in a register, and still below the stack pointer.
+FrameRule::Base base_for_leaving(const Row& row, std::uint64_t address, const CodeRange& code) {
+  switch (arch::leaving_at(reinterpret_cast<const std::uint8_t*>(address),
+                           reinterpret_cast<const std::uint8_t*>(code.start + code.size))) {
+    case arch::Leaving::kPrepared:
+      return FrameRule::Base::kLeaving;
+    case arch::Leaving::kCompleted:
+      return FrameRule::Base::kLandingPad;
+    default:
+      return row.return_at_cfa ? row.base : FrameRule::Base::kUnknown;
+  }
+}
+
 }  // namespace
 
 CodeRange code_range_at(std::uint64_t address) {
@@ -470,12 +489,12 @@ FrameRule frame_rule_in(const LoadedObject& object, std::uint64_t address) {
   const Row& row = machine.row();
   if (row.is_outermost) {
     rule.base = FrameRule::Base::kEnd;
-  } else if (row.return_at_cfa) {
-    rule.base = row.base;
+  } else if (row.return_at_cfa || row.may_leave) {
+    rule.base = row.may_leave ? base_for_leaving(row, address, found.range) : row.base;
     rule.cfa_offset = static_cast<std::int32_t>(row.cfa_offset);
     rule.saved_fp = row.saved_fp;
     rule.fp_offset = static_cast<std::int32_t>(row.fp_offset);
-    rule.cfa_register = row.cfa_register;
+    rule.cfa_register = row.base == FrameRule::Base::kSp ? arch::kDwarfSp : row.cfa_register;
     rule.saved_base = row.saved_base;
   }
   return rule;

@@ -107,3 +107,10 @@ same "$PROGRAMS/overflow.plain"
 begin "endless recursion without hooks, caught"
 limits=(@stack=8388608)
 same "$PROGRAMS/overflow.plain" caught
+
+begin "exceptions through frames that are based on rbp"
+settings=(FBLEPROF_RATE=5000)
+same "$PROGRAMS/throws_far.plain"
+verified "$profile"
+"$REPORT" --raw "$profile" | grep '^function .* kind=0 ' >"$dir/native" || fail "no native functions"
+lacks_text ' module=0x0 ' "$dir/native" || fail "a word of the stack is not a function"

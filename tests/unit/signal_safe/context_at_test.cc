@@ -80,7 +80,7 @@ class Contexts : public testing::Test {
       if (rule.pc != 0 && rule.pc != address) continue;
       rule.pc = address;
       rule.base =
-          without_table.contains(function) ? FrameRule::Base::kUnknown : FrameRule::Base::kSp;
+          with_lost_frame.contains(function) ? FrameRule::Base::kRegister : FrameRule::Base::kSp;
       rule.cfa_offset = kFrameBytes;
       rule.epoch = recording.session.code_map.epoch();
       return pc;
@@ -108,7 +108,7 @@ class Contexts : public testing::Test {
   }
 
   Recording recording;
-  std::set<std::uint32_t> without_table;
+  std::set<std::uint32_t> with_lost_frame;  // based on a register that is not known
 
  private:
   alignas(16) std::uint64_t words_[1 << 16] = {};
@@ -171,7 +171,7 @@ TEST_F(Contexts, LaterCallMakesASampledWayCounted) {
 }
 
 TEST_F(Contexts, WalkThatFailsStandsBelowItsEntryUnderTruncated) {
-  without_table = {21};
+  with_lost_frame = {21};
   call_hooked(1), call(20), call(21), call(22);
   EXPECT_EQ(context(), "/1/" + kTruncatedSampled + "/21s/22s");
 }

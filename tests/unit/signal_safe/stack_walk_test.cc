@@ -127,6 +127,9 @@ std::unique_ptr<WalkPair> interrupted(std::uint64_t samples, Subject subject, in
 void expect_equal(const WalkPair& walks, std::uint64_t least_samples,
                   std::uint64_t most_stopped_short = 0) {
   EXPECT_EQ(walks.mismatches, 0u) << walks.mismatch_text();
+  EXPECT_EQ(walks.outside_code, 0u);
+  EXPECT_LE(walks.leaving * 10, walks.samples);
+  EXPECT_LE(walks.leaving_short * 100, walks.samples);
   EXPECT_LE(walks.stopped_short, most_stopped_short) << walks.mismatch_text();
   EXPECT_GE(walks.samples, least_samples);
   EXPECT_LE(walks.without_table * 50, walks.samples);
@@ -134,9 +137,10 @@ void expect_equal(const WalkPair& walks, std::uint64_t least_samples,
   EXPECT_LE(walks.fp_differs * 100, walks.frames);
   std::printf(
       "%lu samples, %lu frames, at most %lu deep; %lu ended at code without a table, at %lu "
-      "both stopped, %lu stopped short; %lu frame pointers differ\n",
+      "both stopped, %lu stopped short; %lu left for a landing pad (%lu short); %lu frame pointers "
+      "differ\n",
       walks.samples, walks.frames, walks.deepest, walks.without_table, walks.both_stopped,
-      walks.stopped_short, walks.fp_differs);
+      walks.stopped_short, walks.leaving, walks.leaving_short, walks.fp_differs);
 }
 
 TEST(StackWalkSteps, PushesAndPopsLeaveTailCall) {
@@ -216,6 +220,14 @@ TEST(StackWalkSteps, ExceptionBeingThrown) {
   throw_and_catch(0);
   const auto walks = single_stepped([] { throw_and_catch(1); });
   expect_equal(*walks, 5000, 8);  // the jump to a landing pad, by a register
+}
+
+// The unwinder overwrites its saved registers with those of the landing pad's function, before it
+// leaves for it.
+TEST(StackWalkSteps, ExceptionThrownThroughFramesBasedOnRbp) {
+  throw_through_variable_frames(0);
+  const auto walks = single_stepped([] { throw_through_variable_frames(2); });
+  expect_equal(*walks, 5000);
 }
 
 TEST(StackWalkInterrupted, SortWithCallbacks) {

@@ -7,7 +7,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
+#include "signal_safe/loaded_objects.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::test {
@@ -19,6 +21,17 @@ namespace {
 bool has_unwind_table(std::uint64_t pc) {
   unw_proc_info_t info;
   return unw_get_proc_info_by_ip(unw_local_addr_space, pc, &info, nullptr) == 0;
+}
+
+bool is_unwinder(std::uint64_t pc) {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<void*>(pc), &info) && info.dli_sname &&
+         std::string_view(info.dli_sname).starts_with("_Unwind_R");
+}
+
+bool is_loaded(std::uint64_t pc) {
+  signal_safe::LoadedObject object;
+  return signal_safe::find_object(pc, &object);
 }
 
 std::string name_of(std::uint64_t pc) {
@@ -105,6 +118,7 @@ void WalkPair::compare(const ucontext_t& at) {
   walk_ours(at, &ours_);
   walk_theirs(at, &theirs_);
   ++samples;
+  for (int i = 0; i < ours_.count; ++i) outside_code += !is_loaded(ours_.frames[i].pc);
   int same = 0;
   auto equal = [&](int i) {
     const MachineState &a = ours_.frames[i], &b = theirs_.frames[i];
@@ -123,6 +137,13 @@ void WalkPair::compare(const ucontext_t& at) {
   if (ours_ended && !ours_.is_complete && same > 0 &&
       !has_unwind_table(ours_.frames[same - 1].pc - (same > 1 ? 1 : 0))) {
     ++without_table;
+    return;
+  }
+  // The landing pad's own frame may be the same.
+  if (same > 0 && (is_unwinder(ours_.frames[same - 1].pc) ||
+                   (same > 1 && is_unwinder(ours_.frames[same - 2].pc)))) {
+    ++leaving;
+    leaving_short += !ours_.is_complete;
     return;
   }
   if (kept_count_ < kKept) kept_[kept_count_++] = {ours_, theirs_, same};

@@ -3,7 +3,9 @@
 // libunwind reads the same unwind tables with its own code: where both agree on pc and sp of every
 // frame, both are right. Permitted differences are counted by kind:
 //  - code without an unwind table: libunwind guesses by frame pointers, ours stops;
-//  - both stop at the same frame: the compiler's unwinder is writing over its own saved registers;
+//  - the unwinder leaves for a landing pad: libunwind takes the landing pad's registers, which the
+//    unwinder writes over those that it saved, for its caller's;
+//  - both stop at the same frame;
 //  - ours stops where a register holds the return address (a few instructions of longjmp);
 //  - the frame pointer of a caller that does not use it: gcc does not say that an epilogue of a
 //    realigned frame has popped it, and libunwind reads whatever it points to. Where a caller does
@@ -43,6 +45,9 @@ class WalkPair {
   std::uint64_t stopped_short = 0;  // ours agrees, and stops in spite of a table
   std::uint64_t fp_differs = 0;     // frames
   std::uint64_t mismatches = 0;     // the walks contradict each other
+  std::uint64_t leaving = 0;        // they part where the unwinder leaves for a landing pad
+  std::uint64_t leaving_short = 0;  // of these, ours did not reach the outermost frame
+  std::uint64_t outside_code = 0;   // frames of ours that are in no loaded code
   std::uint64_t deepest = 0;
 
   // The first samples that differ, each with the two walks; empty if there were none.

@@ -122,6 +122,28 @@ std::uint64_t throw_and_catch(int depth) {
   return count;
 }
 
+// Frames based on rbp below one that uses rbp for a value.
+NOINLINE void throw_from_variable_frame(int depth, std::uint64_t* count) {
+  Counter counter(count);
+  char* memory = static_cast<char*>(alloca(static_cast<std::size_t>(depth * 16 + 16)));
+  std::memset(memory, depth, static_cast<std::size_t>(depth * 16 + 16));
+  if (depth == 0) throw std::runtime_error("thrown through frames of variable size");
+  throw_from_variable_frame(depth - 1, count);
+  *count += sum_bytes(memory, 4);
+}
+
+std::uint64_t throw_through_variable_frames(int depth) {
+  std::uint64_t count = 0;
+  for (int i = 0; i < 2; ++i) {
+    try {
+      throw_from_variable_frame(depth, &count);
+    } catch (const std::exception& e) {
+      count += std::strlen(e.what());
+    }
+  }
+  return count;
+}
+
 NOINLINE std::uint64_t recurse(int depth) {
   return depth == 0 ? leaf(1) : leaf(recurse(depth - 1) + static_cast<unsigned>(depth));
 }

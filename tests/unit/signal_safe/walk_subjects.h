@@ -22,6 +22,7 @@ std::uint64_t sort_with_callbacks(int items);
 std::uint64_t format_numbers(int count);
 std::uint64_t match_regex(int count);
 std::uint64_t throw_and_catch(int depth);
+std::uint64_t throw_through_variable_frames(int depth);
 std::uint64_t recurse(int depth);
 std::uint64_t recurse_with_alloca(int depth);
 std::uint64_t leaves(int count);

@@ -25,6 +25,28 @@ inline std::uint64_t direct_call_target(std::uint64_t site) {
   return call[0] == 0xe8 ? target_of_distance(call + 1) : 0;
 }
 
+// The bytes of the call through a register or memory at `at`, 0 if there is none. Reads three.
+inline std::uint64_t indirect_call_bytes(const std::uint8_t* at) {
+  const unsigned mode = at[1] >> 6, operation = at[1] >> 3 & 7, base = at[1] & 7;
+  if (at[0] != 0xff || operation != 2) return 0;
+  if (mode == 3) return 2;
+  const bool has_index = base == 4, has_no_base = (has_index ? at[2] & 7 : base) == 5;
+  const unsigned distance = mode == 1 ? 1 : mode == 2 || has_no_base ? 4 : 0;
+  return 2 + (has_index ? 1 : 0) + distance;
+}
+
+// Whether a call ends where these bytes end.
+inline constexpr std::uint64_t kLongestCall = 7;
+inline bool is_call_at_end(const std::uint8_t (&bytes)[kLongestCall]) {
+  const std::uint8_t* const end = bytes + kLongestCall;
+  if (end[-static_cast<std::int64_t>(kDirectCallBytes)] == 0xe8) return true;
+  if (end[-2] == 0xff && (end[-1] & 0xf8) == 0xd0) return true;
+  for (const std::uint8_t* at = bytes; at + 3 <= end; ++at) {
+    if (at + indirect_call_bytes(at) == end) return true;
+  }
+  return false;
+}
+
 // Whether there is a five-byte call or jump at `at`, and its target.
 inline std::uint64_t target_of_direct(const std::uint8_t* at) {
   return at[0] == 0xe8 || at[0] == 0xe9 ? target_of_distance(at + 1) : 0;

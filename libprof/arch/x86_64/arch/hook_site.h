@@ -120,7 +120,8 @@ inline bool switch_site(std::uint8_t* at, bool is_on) {
   return true;
 }
 
-// The slot that the PLT stub at `stub` jumps through, or 0. Reads 11 bytes.
+// The slot that the PLT stub at `stub` jumps through, or 0. Reads kStubBytes.
+inline constexpr std::uint64_t kStubBytes = 11;
 inline std::uint64_t slot_of_stub(const std::uint8_t* stub) {
   if (is_mark(stub)) stub += kMarkBytes;
   if (stub[0] == 0xf2) ++stub;  // bnd
