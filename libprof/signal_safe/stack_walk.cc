@@ -212,9 +212,8 @@ bool StackWalk::next_by_signal_frame() {
   return interrupted.pc != 0;
 }
 
-// Reads the registers that the current frame's caller goes on with.
-bool StackWalk::read_caller(MachineState* caller) {
-  const FrameRule& r = rule();
+// Reads the registers that the caller goes on with, by the rule for the current frame at cfa_.
+bool StackWalk::read_caller(const FrameRule& r, MachineState* caller) {
   // A frame above its caller would make a loop. An interrupted instruction may have left its frame
   // already (the unwinder's jump to a landing pad).
   if (cfa_ < state_.sp || (cfa_ == state_.sp && is_return_) || !read(cfa_ - 8, &caller->pc)) {
@@ -291,12 +290,12 @@ bool StackWalk::may_be_caller() {
           read(state_.fp + 8, &older_pc) && may_be_code(older_pc));
 }
 
-bool StackWalk::next_by_table() {
-  const bool is_jump = rule().base == FrameRule::Base::kLandingPad;
+bool StackWalk::next_by_rule(const FrameRule& r) {
+  const bool is_jump = r.base == FrameRule::Base::kLandingPad;
   const MachineState before = state_;
   const bool was_return = is_return_;
   MachineState caller;
-  if (!read_caller(&caller)) return false;
+  if (!read_caller(r, &caller)) return false;
   if (caller.pc == 0) {
     complete_ = true;
     return false;
@@ -317,10 +316,45 @@ bool StackWalk::next_by_table() {
   return true;
 }
 
+// Whether a call that returns to `site` enters an interpreter: code whose frame is there from its
+// first instruction, which no function's is. `rule`: of that frame.
+bool enters_interpreter(std::uint64_t site, FrameRule* rule) {
+  LoadedObject object;
+  if (!find_object(site, &object)) return false;
+  const std::uint64_t entry = callee_before(site);
+  if (entry < object.begin || entry >= object.end) return false;
+  *rule = frame_rule_in(object, entry);
+  return rule->base == FrameRule::Base::kSp && rule->cfa_offset > arch::kReturnAddressBytes;
+}
+
+// LuaJIT's interpreter calls nothing when it enters generated code. That code has no table and no
+// frame pointer, but runs in the interpreter's frame, which it may have extended. So the frame ends
+// at the next return address of a call that enters an interpreter.
+bool StackWalk::next_by_interpreter() {
+  constexpr std::uint64_t kMostBytes = 2048;
+  constexpr std::uint8_t kMostInVain = 64;
+  if (thread_.searches_in_vain == kMostInVain || high_ <= state_.sp) return false;
+  ++thread_.searches_in_vain;
+  const std::uint64_t low = state_.sp;
+  const std::uint64_t end = high_ - low < kMostBytes ? high_ : low + kMostBytes;
+  std::uint64_t site = 0;
+  FrameRule entered;
+  for (std::uint64_t slot = low; slot < end; slot += sizeof site) {
+    if (!peek(reinterpret_cast<const void*>(slot), &site, sizeof site)) return false;
+    if (!enters_interpreter(site, &entered)) continue;
+    const auto frame_bytes = static_cast<std::uint64_t>(entered.cfa_offset);
+    if (slot + sizeof site - low < frame_bytes) continue;
+    thread_.searches_in_vain = 0;
+    cfa_ = slot + sizeof site;
+    return next_by_rule(entered);
+  }
+  return false;
+}
+
 bool StackWalk::next() {
   switch (rule().base) {
     case FrameRule::Base::kUnknown:
-      return next_by_frame_pointer();
+      return next_by_frame_pointer() || (!complete_ && next_by_interpreter());
     case FrameRule::Base::kSignalFrame:
       return next_by_signal_frame();
     case FrameRule::Base::kEnd:
@@ -328,7 +362,7 @@ bool StackWalk::next() {
       complete_ = true;
       return false;
     default:
-      return next_by_table();
+      return next_by_rule(rule()) || (!complete_ && next_by_interpreter());
   }
 }
 

@@ -90,11 +90,12 @@ class StackWalk {
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
   bool next_by_frame_pointer();
   bool next_by_signal_frame();
-  bool next_by_table();
+  bool next_by_rule(const FrameRule& r);
+  bool next_by_interpreter();
   bool find_bounds(std::uint64_t sp);
   const FrameRule& rule();
   void locate_frame();
-  bool read_caller(MachineState* caller);
+  bool read_caller(const FrameRule& r, MachineState* caller);
   bool is_called_at(std::uint64_t site) const;
   bool find_caller_of_unwinder(MachineState* caller);
   bool may_be_caller();

@@ -68,3 +68,13 @@ if command -v javac >/dev/null; then
 else
   skip "no Java compiler is installed"
 fi
+
+if command -v luajit >/dev/null; then
+  begin "luajit"
+  same luajit "$sources/work.lua"
+  verified "$profile"
+  least "main" "$(dominated_by main)" 90
+  most "[truncated]" "$(dominated_by '[truncated]')" 5
+else
+  skip "LuaJIT is not installed"
+fi

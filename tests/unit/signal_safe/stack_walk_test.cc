@@ -158,6 +158,15 @@ TEST(StackWalkSteps, CallersStackPointerKeptInARegisterAndOnTheStack) {
   expect_equal(*walks, 20);
 }
 
+// libunwind cannot leave such code.
+TEST(StackWalkSteps, CodeWithoutATableInAnInterpretersFrame) {
+  constexpr std::uint64_t kOfEntryAndExit = 12;  // instructions at which the table is wrong
+  const auto walks = single_stepped([] { subject_generated(); });
+  EXPECT_GE(walks->samples, 100u);
+  EXPECT_LE(walks->samples - walks->ours_complete, kOfEntryAndExit);
+  EXPECT_EQ(walks->outside_code, 0u);
+}
+
 TEST(StackWalkSteps, LazyBindingOfACallThroughThePlt) {
   // The first call: the loader's trampoline and the look-up of the symbol.
   const auto walks = single_stepped([] { read_clock(); });

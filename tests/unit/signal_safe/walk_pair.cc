@@ -118,6 +118,7 @@ void WalkPair::compare(const ucontext_t& at) {
   walk_ours(at, &ours_);
   walk_theirs(at, &theirs_);
   ++samples;
+  ours_complete += ours_.is_complete;
   for (int i = 0; i < ours_.count; ++i) outside_code += !is_loaded(ours_.frames[i].pc);
   int same = 0;
   auto equal = [&](int i) {

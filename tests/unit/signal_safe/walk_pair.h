@@ -47,6 +47,7 @@ class WalkPair {
   std::uint64_t mismatches = 0;     // the walks contradict each other
   std::uint64_t leaving = 0;        // they part where the unwinder leaves for a landing pad
   std::uint64_t leaving_short = 0;  // of these, ours did not reach the outermost frame
+  std::uint64_t ours_complete = 0;  // samples that ours walked to the outermost frame
   std::uint64_t outside_code = 0;   // frames of ours that are in no loaded code
   std::uint64_t deepest = 0;
 

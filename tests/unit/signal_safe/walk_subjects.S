@@ -163,6 +163,51 @@ subject_saves_rbx:
         ret
         .cfi_endproc
         .size   subject_saves_rbx, .-subject_saves_rbx
+/* As in LuaJIT: an interpreter whose table knows one frame, from its first instruction to its last, and
+ * code without a table that the interpreter jumps to, which extends that frame. */
+        .globl  subject_generated
+        .type   subject_generated, @function
+subject_generated:
+        .cfi_startproc
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    interpreter
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   subject_generated, .-subject_generated
+interpreter:
+        .cfi_startproc
+        .cfi_def_cfa_offset 80
+        .cfi_offset %rbp, -16
+        .cfi_offset %rbx, -24
+        .cfi_offset %r15, -32
+        .cfi_offset %r14, -40
+        push    %rbp
+        push    %rbx
+        push    %r15
+        push    %r14
+        sub     $40, %rsp
+        jmp     generated
+leave_interpreter:
+        add     $40, %rsp
+        pop     %r14
+        pop     %r15
+        pop     %rbx
+        pop     %rbp
+        ret
+        .cfi_endproc
+generated:
+        sub     $32, %rsp
+        mov     $20, %ebx
+        mov     $0x1234, %ebp
+1:      call    subject_leave
+        dec     %ebx
+        jnz     1b
+        add     $32, %rsp
+        jmp     leave_interpreter
+
 /* The trap flag: a SIGTRAP after every instruction. */
         .globl  start_stepping
         .type   start_stepping, @function

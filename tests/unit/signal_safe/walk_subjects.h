@@ -13,6 +13,7 @@ int subject_leave();
 int subject_tail();
 int subject_rbx_frame();
 int subject_saved_sp();
+int subject_generated();
 }
 
 namespace fbleprof::test {
