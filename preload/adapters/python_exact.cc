@@ -16,6 +16,8 @@ constexpr int kCodeOfObject = 32;   // frame object, up to 3.10
 constexpr int kMethod = 16, kSelf = 24, kModule = 32;  // C function
 constexpr int kTypeName = 24, kTypeFlags = 168, kTypeMethods = 232, kTypeBase = 256;
 constexpr size_t kMethodBytes = 32;
+constexpr int kFunctionOfMethod = 8, kFlagsOfMethod = 16;
+constexpr int kTakesOneArgument = 8;  // METH_O
 constexpr uint64_t kIsType = 1ull << 31;
 
 enum { kCall = 0, kReturn = 3, kCCall = 4, kCException = 5, kCReturn = 6 };
@@ -24,6 +26,12 @@ using Profiler = int (*)(void* object, void* frame, int what, void* argument);
 long extra_index = -1;
 // The program's own profile function in this thread, if it has set one.
 __thread Profiler programs_own = nullptr;
+// sys.setprofile, and the interpreter's function behind it.
+Address setprofile_method = nullptr;
+void* (*original_setprofile)(void* module, void* function) = nullptr;
+// The next event is the return from sys.setprofile, of which the program's function hears only
+// because ours was there before.
+__thread bool hides_return = false;
 
 Address code_of(Address frame_object) {
   if (layout->minor < 11) return at<Address>(frame_object, kCodeOfObject);
@@ -172,6 +180,14 @@ int call_programs_own(void* object, void* frame, int what, void* argument) {
   return object && programs_own ? programs_own(object, frame, what, argument) : 0;
 }
 
+// Whether the event would be there without our profile function.
+bool is_programs_event(int what, void* argument) {
+  const bool is_hidden = hides_return && (what == kCReturn || what == kCException) &&
+                         at<Address>(static_cast<Address>(argument), kMethod) == setprofile_method;
+  hides_return = false;
+  return !is_hidden;
+}
+
 int profile(void* object, void* frame, int what, void* argument) {
   switch (what) {
     case kCall:
@@ -194,7 +210,37 @@ int profile(void* object, void* frame, int what, void* argument) {
     default:
       break;
   }
-  return object ? call_programs_own(object, frame, what, argument) : 0;
+  const bool is_programs = is_programs_event(what, argument);
+  return object && is_programs ? call_programs_own(object, frame, what, argument) : 0;
+}
+
+// The object of the program's profile function. Ours has none.
+constexpr int kProfilersObject = 16;  // from the profile function
+bool has_programs_own(Address thread) {
+  return at<Address>(thread, layout->profiler + kProfilersObject) != nullptr;
+}
+
+void* setprofile(void* module, void* function) {
+  const auto thread = static_cast<Address>(python.this_thread());
+  if (!thread) return original_setprofile(module, function);
+  const bool had_one = has_programs_own(thread);
+  void* result = original_setprofile(module, function);
+  claim(thread, true);
+  hides_return = !had_one && has_programs_own(thread);
+  return result;
+}
+
+// Puts ours behind the object sys.setprofile, which stays the same.
+void replace_setprofile() {
+  const auto object = static_cast<Address>(python.sys_object("setprofile"));
+  const Address method = object ? at<Address>(object, kMethod) : nullptr;
+  if (!method || strcmp(at<Address>(method, 0), "setprofile") != 0 ||
+      at<int>(method, kFlagsOfMethod) != kTakesOneArgument) {
+    return;
+  }
+  setprofile_method = method;
+  original_setprofile = at<void* (*)(void*, void*)>(method, kFunctionOfMethod);
+  put(method, kFunctionOfMethod, &setprofile);
 }
 
 }  // namespace
@@ -211,6 +257,8 @@ bool start_exact() {
   extra_index = python.request_extra(nullptr);
   if (extra_index < 0) return false;
   claim_all_threads();
+  // Later versions report events in another way.
+  if (layout->tracing >= 0) replace_setprofile();
   return true;
 }
 

@@ -96,6 +96,7 @@ bool find_exact_functions() {
          either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra", python.set_extra) &&
          find(handle, "PyInterpreterState_Main", python.main_interpreter) &&
          find(handle, "PyInterpreterState_ThreadHead", python.first_thread) &&
+         find(handle, "PySys_GetObject", python.sys_object) &&
          (layout->tracing >= 0 || find(handle, "PyEval_SetProfileAllThreads", python.profile_all));
 }
 

@@ -34,6 +34,20 @@ def profiles_itself():
     return len(seen)
 
 
+def notes_all_events():
+    events = []
+
+    def note(frame, event, argument):
+        events.append((event, frame.f_code.co_name, getattr(argument, "__name__", None)))
+
+    sys.setprofile(note)
+    busy(0)
+    sys.setprofile(note)
+    len(events)
+    sys.setprofile(None)
+    return events
+
+
 def traces_itself():
     lines = []
     sys.settrace(lambda frame, event, argument: lines.append(event))
@@ -57,6 +71,7 @@ def fails(n):
 
 def main():
     print(profiles_itself(), traces_itself())
+    print(notes_all_events())
     faulthandler.enable()
     print([str(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGSEGV, signal.SIGPROF)])
     thread = threading.Thread(target=busy, args=(100_000,))
