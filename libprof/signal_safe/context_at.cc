@@ -137,7 +137,7 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
     const std::uint64_t sp = walk.state().sp;
     const bool is_on_stack = place.stack->contains(sp);
     // The caller of the first function on a separate stack is that stack's base.
-    if (was_on_stack && !is_on_stack) break;
+    if (was_on_stack && !is_on_stack && !walk.has_changed_stack()) break;
     was_on_stack = is_on_stack;
     if (session.is_wrapper(walk.code_address())) {
       if (!walk.next()) break;

@@ -161,6 +161,37 @@ void StackWalk::locate_frame() {
   if (cfa_ != 0) return_slot_ = cfa_ - 8;
 }
 
+// Whether there is a frame at `fp` on another stack: one whose caller's frame lies above, in the
+// same stack, and whose return address follows a call in a module. `caller`: takes both; may be
+// null.
+bool StackWalk::is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const {
+  constexpr std::uint64_t kLargestFrame = 64 * 1024;
+  struct {
+    std::uint64_t fp, pc;
+  } saved;
+  if (fp % 8 != 0 || (fp >= low_ && fp < high_) ||
+      !peek(reinterpret_cast<const void*>(fp), &saved, sizeof saved)) {
+    return false;
+  }
+  LoadedObject object;
+  const bool is_frame = saved.fp > fp && saved.fp - fp < kLargestFrame &&
+                        find_object(saved.pc, &object) && follows_call(saved.pc);
+  if (is_frame && caller) {
+    caller->fp = saved.fp;
+    caller->pc = saved.pc;
+  }
+  return is_frame;
+}
+
+// Go's runtime does some work for a goroutine on the thread's own stack. The first function there
+// keeps the frame pointer of the goroutine.
+bool StackWalk::change_stack(MachineState* caller) {
+  if (has_changed_stack_ || !is_frame_elsewhere(state_.fp, caller)) return false;
+  if (!find_bounds(state_.fp)) return false;
+  has_changed_stack_ = true;
+  return true;
+}
+
 // A frame pointer points to the caller's, and the return address is above that. Other code uses
 // that register for other values. So the caller's frame must lie above ours, and the caller must
 // have an unwind table, or a frame pointer that leads further up, or one of 0: then it is the
@@ -173,7 +204,8 @@ bool StackWalk::next_by_frame_pointer() {
   const MachineState before = state_;
   const std::uint64_t fp = state_.fp;
   MachineState caller = state_;
-  if (fp < state_.sp || !read(fp, &caller.fp) || !read(fp + 8, &caller.pc)) return false;
+  const bool is_here = fp >= state_.sp && read(fp, &caller.fp) && read(fp + 8, &caller.pc);
+  if (!is_here && !change_stack(&caller)) return false;
   caller.sp = fp + 16;
   caller.base = 0;
   const bool was_return = is_return_;
@@ -182,7 +214,8 @@ bool StackWalk::next_by_frame_pointer() {
   std::uint64_t saved;
   const bool is_unknown = rule().base == FrameRule::Base::kUnknown;
   is_outermost_ = is_unknown && caller.fp == 0;
-  const bool leads_on = is_outermost_ || (caller.fp > fp && read(caller.fp, &saved));
+  const bool leads_on = is_outermost_ || (caller.fp > fp && read(caller.fp, &saved)) ||
+                        (is_here && is_frame_elsewhere(caller.fp, nullptr));
   if (is_unknown && !(leads_on && may_be_code(caller.pc))) {
     state_ = before;
     is_return_ = was_return;

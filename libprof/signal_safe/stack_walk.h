@@ -82,6 +82,8 @@ class StackWalk {
   bool next();
   // Whether next() goes to the caller by the frame pointer alone.
   bool needs_frame_pointer() { return rule().base == FrameRule::Base::kUnknown; }
+  // Whether the frame pointer has led to another stack.
+  bool has_changed_stack() const { return has_changed_stack_; }
   // Whether the walk reached the outermost frame.
   bool is_complete() const { return complete_; }
 
@@ -89,6 +91,8 @@ class StackWalk {
   bool read(std::uint64_t address, std::uint64_t* value);
   std::uint64_t register_value(std::uint8_t dwarf_number) const;
   bool next_by_frame_pointer();
+  bool is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const;
+  bool change_stack(MachineState* caller);
   bool next_by_signal_frame();
   bool next_by_rule(const FrameRule& r);
   bool next_by_interpreter();
@@ -106,7 +110,8 @@ class StackWalk {
   std::uint64_t low_ = 0, high_ = 0;  // readable stack
   std::uint64_t cfa_ = 0, return_slot_ = 0, pc_slot_ = 0;
   bool is_return_ = false, complete_ = false, probing_ = false;
-  bool is_outermost_ = false;    // by its frame pointer
+  bool is_outermost_ = false;  // by its frame pointer
+  bool has_changed_stack_ = false;
   bool is_fp_doubtful_ = false;  // it may be a landing pad's
 };
 

@@ -43,7 +43,7 @@ struct Python {
   int (*set_extra)(void* code, long index, void* extra);
   void* (*main_interpreter)();
   void* (*first_thread)(void* interpreter);
-  void* (*sys_object)(const char* name);  // borrowed
+  void* (*sys_object)(const char* name);              // borrowed
   void (*profile_all)(void* function, void* object);  // 3.12 and later
 };
 extern Python python;

@@ -167,6 +167,14 @@ TEST(StackWalkSteps, CodeWithoutATableInAnInterpretersFrame) {
   EXPECT_EQ(walks->outside_code, 0u);
 }
 
+TEST(StackWalkSteps, FramePointersThatLeadToAnotherStack) {
+  constexpr std::uint64_t kOfEntryAndExit = 10;  // instructions that have no frame
+  const auto walks = single_stepped([] { subject_other_stack(); });
+  EXPECT_GE(walks->samples, 80u);
+  EXPECT_LE(walks->samples - walks->ours_complete, kOfEntryAndExit);
+  EXPECT_EQ(walks->outside_code, 0u);
+}
+
 TEST(StackWalkSteps, LazyBindingOfACallThroughThePlt) {
   // The first call: the loader's trampoline and the look-up of the symbol.
   const auto walks = single_stepped([] { read_clock(); });

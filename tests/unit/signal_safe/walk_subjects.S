@@ -208,6 +208,41 @@ generated:
         add     $32, %rsp
         jmp     leave_interpreter
 
+/* As in Go: functions without a table that keep frame pointers; the innermost ones run on a stack of
+ * their own. */
+        .globl  subject_other_stack
+        .type   subject_other_stack, @function
+subject_other_stack:
+        push    %rbp
+        mov     %rsp, %rbp
+        call    2f
+        pop     %rbp
+        ret
+2:      push    %rbp
+        mov     %rsp, %rbp
+        call    3f
+        pop     %rbp
+        ret
+3:      push    %rbx
+        mov     %rsp, %rbx
+        lea     other_stack_end(%rip), %rsp
+        call    4f
+        mov     %rbx, %rsp
+        pop     %rbx
+        ret
+4:      push    %rbp
+        mov     %rsp, %rbp
+        .rept   40
+        nop
+        .endr
+        call    subject_leave
+        pop     %rbp
+        ret
+        .size   subject_other_stack, .-subject_other_stack
+        .local  other_stack
+        .comm   other_stack, 262144, 16
+        .set    other_stack_end, other_stack + 262144
+
 /* The trap flag: a SIGTRAP after every instruction. */
         .globl  start_stepping
         .type   start_stepping, @function

@@ -14,6 +14,7 @@ int subject_tail();
 int subject_rbx_frame();
 int subject_saved_sp();
 int subject_generated();
+int subject_other_stack();
 }
 
 namespace fbleprof::test {
