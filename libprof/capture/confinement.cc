@@ -5,6 +5,7 @@
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "signal_safe/peek.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -38,6 +39,7 @@ void before_confinement() {
   charge_rest_of_this_thread();
   session.options.waits = false;
   session.code_map.stop_asking_kernel();
+  signal_safe::expect_forbidden_calls();
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
   session.arena.reserve(kBytesUnderConfinement);

@@ -9,6 +9,7 @@
 #include "capture/description.h"
 #include "capture/threads.h"
 #include "signal_safe/generated_code.h"
+#include "signal_safe/peek.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -33,6 +34,8 @@ signal_safe::CodeSource code_source() {
   if (profile.perf_allowed) {
     source.code_hash_at = signal_safe::code_hash_at;
     source.note_moment = signal_safe::note_moment;
+  } else {
+    signal_safe::expect_forbidden_calls();
   }
   return source;
 }

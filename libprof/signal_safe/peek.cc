@@ -11,7 +11,8 @@ namespace fbleprof::signal_safe {
 
 namespace {
 constinit std::atomic<bool> are_faults_caught{false};
-}
+constinit std::atomic<bool> may_be_forbidden{false};
+}  // namespace
 
 bool peek(const void* from, void* to, std::size_t bytes) {
   if (are_faults_caught.load(std::memory_order_relaxed)) {
@@ -23,6 +24,13 @@ bool peek(const void* from, void* to, std::size_t bytes) {
                         reinterpret_cast<long>(&local), 1, reinterpret_cast<long>(&remote), 1, 0);
   return got == static_cast<long>(bytes);
 }
+
+bool is_peek_harmless() {
+  return are_faults_caught.load(std::memory_order_relaxed) ||
+         !may_be_forbidden.load(std::memory_order_relaxed);
+}
+
+void expect_forbidden_calls() { may_be_forbidden.store(true, std::memory_order_relaxed); }
 
 void expect_caught_faults() { are_faults_caught.store(true, std::memory_order_relaxed); }
 

@@ -9,6 +9,11 @@ namespace fbleprof::signal_safe {
 // Takes 0.5 ns a word where faults are caught; else a system call.
 bool peek(const void* from, void* to, std::size_t bytes);
 
+// Whether a peek is harmless: false where it might take a system call that ends the program.
+bool is_peek_harmless();
+// The program is confined, or forbids itself system calls.
+void expect_forbidden_calls();
+
 // Announces that a handler answers SIGSEGV and SIGBUS as arch/peek.h says.
 void expect_caught_faults();
 

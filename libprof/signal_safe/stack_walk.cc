@@ -77,9 +77,14 @@ bool StackWalk::may_be_code(std::uint64_t address) const {
   for (const Stack* stack : stacks) {
     if (is_known(*stack) && stack->contains(address)) return false;
   }
+  if (address >= low_ && address < high_) return false;
+  const std::uint64_t page = (address - 1) / kPage;
+  std::uint64_t& known = thread_.readable_pages[page % ThreadState::kReadablePages];
+  if (known == page || !is_peek_harmless()) return true;
   std::uint8_t byte;
-  return !(address >= low_ && address < high_) &&
-         peek(reinterpret_cast<const void*>(address - 1), &byte, sizeof byte);
+  if (!peek(reinterpret_cast<const void*>(address - 1), &byte, sizeof byte)) return false;
+  known = page;
+  return true;
 }
 
 std::uint64_t StackWalk::register_value(std::uint8_t dwarf_number) const {
@@ -169,7 +174,7 @@ bool StackWalk::is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const
   struct {
     std::uint64_t fp, pc;
   } saved;
-  if (fp % 8 != 0 || (fp >= low_ && fp < high_) ||
+  if (!is_peek_harmless() || fp % 8 != 0 || (fp >= low_ && fp < high_) ||
       !peek(reinterpret_cast<const void*>(fp), &saved, sizeof saved)) {
     return false;
   }
@@ -288,27 +293,41 @@ bool StackWalk::is_called_at(std::uint64_t site) const {
          code.start < object.end;
 }
 
+// Finds the first word above `from` for which is_wanted(word, its place) holds. The stack may end
+// before its bound, so the words are peeked at, many at once.
+template <typename IsWanted>
+bool StackWalk::find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted is_wanted,
+                          std::uint64_t* place) const {
+  std::uint64_t words[32];
+  if (high_ <= from) return false;
+  const std::uint64_t end = high_ - from < most_bytes ? high_ : from + most_bytes;
+  for (std::uint64_t at = from; at + sizeof words <= end; at += sizeof words) {
+    if (!peek(reinterpret_cast<const void*>(at), words, sizeof words)) return false;
+    *place = at;
+    for (const std::uint64_t word : words) {
+      if (is_wanted(word, *place)) return true;
+      *place += sizeof word;
+    }
+  }
+  return false;
+}
+
 // The unwinder overwrites its saved registers with those of the landing pad's function, one after
 // the other, the return address last. Then that function's frame is the next one: where the return
 // address was taken from. Frames in between have ended.
 bool StackWalk::find_caller_of_unwinder(MachineState* caller) {
+  if (!is_peek_harmless()) return false;
   if (callee_before(caller->pc) == code_range_at(code_address()).start) {
     is_fp_doubtful_ = true;
     caller->base = 0;
     return true;
   }
-  // The stack may end before its bound.
   constexpr std::uint64_t kMostBytes = 64 * 1024;
-  const std::uint64_t end = high_ - cfa_ < kMostBytes ? high_ : cfa_ + kMostBytes;
-  std::uint64_t word = 0;
-  for (std::uint64_t slot = cfa_; slot < end; slot += sizeof word) {
-    if (!peek(reinterpret_cast<const void*>(slot), &word, sizeof word)) return false;
-    if (word == caller->pc) {
-      caller->sp = slot + sizeof word;
-      return true;
-    }
-  }
-  return false;
+  const auto is_same = [&](std::uint64_t word, std::uint64_t) { return word == caller->pc; };
+  std::uint64_t slot = 0;
+  if (!find_word(cfa_, kMostBytes, is_same, &slot)) return false;
+  caller->sp = slot + sizeof slot;
+  return true;
 }
 
 // Whether the current frame can be a caller's, which the callee's table has led to. It is, if its
@@ -318,7 +337,7 @@ bool StackWalk::may_be_caller() {
   if (!may_be_code(state_.pc)) return false;
   // HotSpot's interpreter jumps to functions, and pushes where they return to.
   std::uint64_t older_fp, older_pc;
-  return follows_call(state_.pc) ||
+  return (is_peek_harmless() && follows_call(state_.pc)) ||
          (state_.fp >= state_.sp && read(state_.fp, &older_fp) && older_fp > state_.fp &&
           read(state_.fp + 8, &older_pc) && may_be_code(older_pc));
 }
@@ -366,22 +385,18 @@ bool enters_interpreter(std::uint64_t site, FrameRule* rule) {
 bool StackWalk::next_by_interpreter() {
   constexpr std::uint64_t kMostBytes = 2048;
   constexpr std::uint8_t kMostInVain = 64;
-  if (thread_.searches_in_vain == kMostInVain || high_ <= state_.sp) return false;
+  if (thread_.searches_in_vain == kMostInVain || !is_peek_harmless()) return false;
   ++thread_.searches_in_vain;
-  const std::uint64_t low = state_.sp;
-  const std::uint64_t end = high_ - low < kMostBytes ? high_ : low + kMostBytes;
-  std::uint64_t site = 0;
   FrameRule entered;
-  for (std::uint64_t slot = low; slot < end; slot += sizeof site) {
-    if (!peek(reinterpret_cast<const void*>(slot), &site, sizeof site)) return false;
-    if (!enters_interpreter(site, &entered)) continue;
-    const auto frame_bytes = static_cast<std::uint64_t>(entered.cfa_offset);
-    if (slot + sizeof site - low < frame_bytes) continue;
-    thread_.searches_in_vain = 0;
-    cfa_ = slot + sizeof site;
-    return next_by_rule(entered);
-  }
-  return false;
+  const auto ends_frame = [&](std::uint64_t word, std::uint64_t place) {
+    return enters_interpreter(word, &entered) &&
+           place + sizeof word - state_.sp >= static_cast<std::uint64_t>(entered.cfa_offset);
+  };
+  std::uint64_t slot = 0;
+  if (!find_word(state_.sp, kMostBytes, ends_frame, &slot)) return false;
+  thread_.searches_in_vain = 0;
+  cfa_ = slot + sizeof slot;
+  return next_by_rule(entered);
 }
 
 bool StackWalk::next() {

@@ -102,6 +102,9 @@ class StackWalk {
   bool read_caller(const FrameRule& r, MachineState* caller);
   bool is_called_at(std::uint64_t site) const;
   bool find_caller_of_unwinder(MachineState* caller);
+  template <typename IsWanted>
+  bool find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted is_wanted,
+                 std::uint64_t* place) const;
   bool may_be_caller();
   bool may_be_code(std::uint64_t address) const;
 
