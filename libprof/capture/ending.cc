@@ -12,6 +12,7 @@
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "capture/unknown_names.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 #include "signal_safe/waits.h"
@@ -173,6 +174,7 @@ void finish_process(State state, std::uint32_t code) {
         "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
         "there is nothing to show");
   }
+  if (state != State::kExeced) remark_unknown_names();
   // Another thread may be about to use any populated part of the file.
   if (is_only_thread()) {
     session.arena.freeze_short();

@@ -15,13 +15,10 @@ bool is_named(const char* name, const char* word, const char* word_end) {
 }
 
 bool is_any_of(const char* name, const char* words) {
-  while (*words) {
-    const char* end = words;
-    while (*end && *end != ',') ++end;
-    if (end != words && is_named(name, words, end)) return true;
-    words = *end ? end + 1 : end;
-  }
-  return false;
+  bool found = false;
+  for_each_word(words,
+                [&](const char* word, const char* end) { found |= is_named(name, word, end); });
+  return found;
 }
 
 // The recorder and the libraries that it calls: in a forked child, or while a thread is attached,
@@ -43,15 +40,25 @@ bool may_be_changed(const format::Module& module, const char* path) {
   return (module.flags & format::kModuleIsVdso) == 0 && *name != 0 && !is_any_of(name, kNever);
 }
 
+bool is_named_by(const char* word, const char* end, const format::Module& module,
+                 const char* path) {
+  const bool is_program = (module.flags & format::kModuleIsMain) != 0;
+  return is_named(name_in_path(path), word, end) || (is_program && is_named("program", word, end));
+}
+
 bool is_chosen(const ModuleChoice& choice, const format::Module& module, const char* path) {
   if (!may_be_changed(module, path)) return false;
-  const char* name = name_in_path(path);
-  if (equal(choice.modules, "all")) return true;
-  const bool is_program = (module.flags & format::kModuleIsMain) != 0;
+  if (equal(choice.modules, kAllModules)) return true;
   if (equal(choice.modules, kProgramAndLibraries)) {
+    const char* name = name_in_path(path);
+    const bool is_program = (module.flags & format::kModuleIsMain) != 0;
     return !is_any_of(name, choice.except) && (is_program || !is_any_of(name, kNotByDefault));
   }
-  return is_any_of(name, choice.modules) || (is_program && is_any_of("program", choice.modules));
+  bool found = false;
+  for_each_word(choice.modules, [&](const char* word, const char* end) {
+    found |= is_named_by(word, end, module, path);
+  });
+  return found;
 }
 
 }  // namespace fbleprof::capture

@@ -26,16 +26,23 @@ format::Module* loaded_module_at(std::uint64_t begin);
 // Whether memory is mapped there. It is not if the loader unloaded the module without dlclose.
 bool is_mapped(std::uint64_t begin);
 
-// Calls function(format::Module&) for each loaded module that is registered.
+// Calls function(format::Module&) for each module that is registered, also for unloaded ones.
 template <typename Function>
-void for_each_loaded_module(Function function) {
+void for_each_module(Function function) {
   using signal_safe::session;
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
        ref != 0;) {
     auto* module = session.arena.at<format::Module>(ref);
-    if (module->unloaded_ns == 0) function(*module);
+    function(*module);
     ref = module->older;
   }
+}
+
+template <typename Function>
+void for_each_loaded_module(Function function) {
+  for_each_module([&](format::Module& module) {
+    if (module.unloaded_ns == 0) function(module);
+  });
 }
 
 // The same for modules that are not settled yet: whose code was not examined for ways to call

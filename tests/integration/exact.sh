@@ -122,6 +122,26 @@ settings+=(FBLEPROF_VERBOSE=1)
 profiled "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
 check "one line says why" "$(grep -c 'only sampled: .*W^X' "$dir/profiled.err")" = 1
 
+begin "names that no module has"
+exactly program,nolib,libc
+settings+=(FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+for unknown in nolib libc; do
+  check "one line tells of $unknown" \
+    "$(grep -c "no module .* is named $unknown; there are .*plugin_host" "$dir/profiled.err")" = 1
+done
+check "the report tells it" "$("$REPORT" --summary "$profile" | grep -c 'is named nolib')" = 1
+begin "a library that was loaded later is known"
+exactly second
+settings+=(FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+check "nothing is reported" "$(grep -c 'is named' "$dir/profiled.err")" = 0
+begin "names that only the program must have"
+exactly nolib
+settings+=(FBLEPROF_VERBOSE=1 FBLEPROF_PROGRAM=1)
+profiled "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+check "a child reports nothing" "$(grep -c 'is named' "$dir/profiled.err")" = 0
+
 begin "forks and other programs"
 exactly all
 same "$PROGRAMS/processes.plain"

@@ -1,0 +1,11 @@
+// The names given to --exact that no module had. They are known only at the end: a library may be
+// loaded at any time.
+#pragma once
+
+namespace fbleprof::capture {
+
+// Says which these names are, and which modules there were. Only in the program that fble-prof
+// started: its children are other programs. Any handler may call this.
+void remark_unknown_names();
+
+}  // namespace fbleprof::capture
