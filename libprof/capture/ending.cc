@@ -175,6 +175,8 @@ void finish_process(State state, std::uint32_t code) {
         "there is nothing to show");
   }
   if (state != State::kExeced) remark_unknown_names();
+  // A snapshot that `fble-prof` took may lie behind what is populated.
+  session.arena.reserve(0);
   // Another thread may be about to use any populated part of the file.
   if (is_only_thread()) {
     session.arena.freeze_short();
