@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ Status load_recorder(pid_t pid, const std::string& library,
 
 // Makes the recorder in the process look for requests.
 Status make_recorder_obey(pid_t pid, const std::string& library);
+
+// The address of what the recorder in the process exports; 0: there is none.
+std::uint64_t find_in_recorder(pid_t pid, const std::string& library, const std::string& symbol);
+
+bool read_memory(pid_t pid, std::uint64_t from, void* to, std::size_t bytes);
 
 // Whether the process sees other files than we do, as in a container.
 bool has_own_files(pid_t pid);

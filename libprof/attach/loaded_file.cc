@@ -1,25 +1,46 @@
 #include "attach/loaded_file.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <sstream>
+#include <map>
+#include <string_view>
 
 namespace fbleprof::attach {
 
 namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+std::string_view map_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  struct stat status {};
+  std::string_view bytes;
+  if (fstat(fd, &status) == 0 && status.st_size > 0) {
+    const auto size = static_cast<std::size_t>(status.st_size);
+    void* at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at != MAP_FAILED) bytes = {static_cast<const char*>(at), size};
+  }
+  close(fd);
+  return bytes;
+}
+
+// The file's bytes; empty if it cannot be read. It stays mapped: a thread that was stopped waits
+// while the same few files are searched again.
+std::string_view bytes_of(const std::string& path) {
+  static std::map<std::string, std::string_view> files;
+  const auto known = files.find(path);
+  return known != files.end() ? known->second : files.emplace(path, map_file(path)).first->second;
 }
 
 // A struct at an offset of the file; zeros if the file is too short.
 template <typename Struct>
-Struct at(const std::string& bytes, std::uint64_t offset) {
+Struct at(std::string_view bytes, std::uint64_t offset) {
   Struct result{};
   if (offset <= bytes.size() && sizeof result <= bytes.size() - offset) {
     std::memcpy(&result, bytes.data() + offset, sizeof result);
@@ -30,7 +51,7 @@ Struct at(const std::string& bytes, std::uint64_t offset) {
 std::string name_in(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // The address in the file of a symbol that the file defines; 0 if it does not.
-std::uint64_t value_of(const std::string& file, const std::string& name) {
+std::uint64_t value_of(std::string_view file, const std::string& name) {
   const auto header = at<Elf64_Ehdr>(file, 0);
   for (unsigned i = 0; i < header.e_shnum; ++i) {
     const auto section = at<Elf64_Shdr>(file, header.e_shoff + i * sizeof(Elf64_Shdr));
@@ -51,7 +72,7 @@ std::uint64_t value_of(const std::string& file, const std::string& name) {
 
 // The memory address of the file's address 0: that of its first segment, which begins at offset 0.
 std::uint64_t bias_of(const std::vector<Mapping>& mappings, const std::string& path,
-                      const std::string& file) {
+                      std::string_view file) {
   const auto header = at<Elf64_Ehdr>(file, 0);
   std::uint64_t first = 0;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
@@ -71,16 +92,17 @@ std::vector<Mapping> mappings_of(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(in, line);) {
     Mapping mapping;
-    unsigned long long begin = 0, end = 0, offset = 0;
+    unsigned long long begin = 0, end = 0, offset = 0, inode = 0;
     char rights[8] = "";
     int path_at = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %7s %llx %*s %*s %n", &begin, &end, rights, &offset,
-                    &path_at) < 4) {
+    if (std::sscanf(line.c_str(), "%llx-%llx %7s %llx %*s %llu %n", &begin, &end, rights, &offset,
+                    &inode, &path_at) < 5) {
       continue;
     }
     mapping.begin = begin;
     mapping.end = end;
     mapping.offset = offset;
+    mapping.inode = inode;
     mapping.is_code = std::strchr(rights, 'x') != nullptr;
     mapping.path = line.substr(static_cast<std::size_t>(path_at));
     mappings.push_back(mapping);
@@ -92,6 +114,19 @@ std::string path_from_outside(pid_t pid, const std::string& path) {
   return "/proc/" + std::to_string(pid) + "/root" + path;
 }
 
+std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping) {
+  // Needs rights that root has.
+  char name[64];
+  std::snprintf(name, sizeof name, "/map_files/%llx-%llx",
+                static_cast<unsigned long long>(mapping.begin),
+                static_cast<unsigned long long>(mapping.end));
+  const std::string mapped = "/proc/" + std::to_string(pid) + name;
+  if (access(mapped.c_str(), R_OK) == 0) return mapped;
+  const std::string path = path_from_outside(pid, mapping.path);
+  struct stat file {};
+  return stat(path.c_str(), &file) == 0 && file.st_ino == mapping.inode ? path : std::string();
+}
+
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name) {
   for (const Mapping& each : mappings) {
     if (each.path.starts_with('/') && name_in(each.path).starts_with(name)) return &each;
@@ -101,18 +136,19 @@ const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string
 
 std::uint64_t find_function(const std::vector<Mapping>& mappings, const std::string& path,
                             const std::string& copy, const std::string& function) {
-  const std::string file = read_file(copy);
+  const std::string_view file = bytes_of(copy);
   const std::uint64_t value = value_of(file, function);
   return value == 0 ? 0 : bias_of(mappings, path, file) + value;
 }
 
 std::uint64_t find_code(pid_t pid, const std::vector<Mapping>& mappings, const std::string& path,
                         const std::string& bytes) {
-  const std::string file = read_file(path_from_outside(pid, path));
+  const std::string_view file = bytes_of(path_from_outside(pid, path));
   for (const Mapping& each : mappings) {
     if (each.path != path || !each.is_code) continue;
     const std::size_t found = file.find(bytes, each.offset);
-    if (found != std::string::npos && found + bytes.size() - each.offset <= each.end - each.begin) {
+    if (found != std::string_view::npos &&
+        found + bytes.size() - each.offset <= each.end - each.begin) {
       return each.begin + (found - each.offset);
     }
   }

@@ -10,7 +10,7 @@
 namespace fbleprof::attach {
 
 struct Mapping {
-  std::uint64_t begin = 0, end = 0, offset = 0;
+  std::uint64_t begin = 0, end = 0, offset = 0, inode = 0;
   bool is_code = false;
   std::string path;  // as the process sees it; empty: memory
 };
@@ -19,6 +19,10 @@ std::vector<Mapping> mappings_of(pid_t pid);
 
 // The path by which this process can open a file of process `pid`.
 std::string path_from_outside(pid_t pid, const std::string& path);
+
+// The same, of the file that is mapped at `mapping`, even if it has been replaced or deleted since;
+// "" if it cannot be opened.
+std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping);
 
 // The file whose name begins with `name` ("libc.so", "libc-"); null if it is not mapped.
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name);

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -23,6 +24,8 @@ namespace fbleprof::attach {
 using arch::TracedRegisters;
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
 
@@ -58,26 +61,61 @@ int wait_for_stop(pid_t tid) {
   return WIFSTOPPED(status) ? status : 0;
 }
 
+// The same, until `end`; none: the thread still runs.
+std::optional<int> wait_for_stop_until(pid_t tid, Clock::time_point end) {
+  int status = 0;
+  pid_t got = 0;
+  while ((got = waitpid(tid, &status, __WALL | WNOHANG)) == 0) {
+    if (Clock::now() >= end) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return got > 0 && WIFSTOPPED(status) ? status : 0;
+}
+
 }  // namespace
 
 Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
+  auto thread = ask_to_stop(pid, tid);
+  if (!thread) return thread;
+  if (const Status bad = thread->wait_until_stopped(0)) return *bad;
+  return thread;
+}
+
+Result<Tracee> Tracee::ask_to_stop(pid_t pid, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return refusal(pid, errno);
   Tracee thread(pid, tid);
   if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return refusal(pid, errno);
-  for (;;) {
-    const int status = wait_for_stop(tid);
-    if (status == 0) {
-      thread.is_gone_ = true;
-      return refusal(pid, ESRCH);
-    }
-    if (status >> 16 == PTRACE_EVENT_STOP) break;
-    // A signal came first: deliver it, and the thread stops behind it.
-    ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
-  }
-  if (!thread.get(&thread.saved_)) return refusal(pid, errno);
-  thread.stopped_by_us_ = true;
-  if (!thread.has_signals()) arch::begin_again_if_interrupted(thread.saved_);
   return thread;
+}
+
+Status Tracee::wait_until_stopped(int milliseconds) {
+  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+  for (;;) {
+    const std::optional<int> status =
+        milliseconds == 0 ? wait_for_stop(tid_) : wait_for_stop_until(tid_, end);
+    if (!status) {
+      is_gone_ = true;  // it stays traced until we end
+      return Error{"process " + std::to_string(pid_), std::nullopt,
+                   "thread " + std::to_string(tid_) +
+                       " does not stop: it starts a program, or waits for a device",
+                   "try again"};
+    }
+    if (*status == 0) {
+      is_gone_ = true;
+      return refusal(pid_, ESRCH);
+    }
+    if (*status >> 16 == PTRACE_EVENT_STOP) break;
+    // A signal came first: deliver it, and the thread stops behind it.
+    ptrace(PTRACE_CONT, tid_, nullptr, WSTOPSIG(*status));
+  }
+  if (!get(&saved_)) return refusal(pid_, errno);
+  stopped_by_us_ = true;
+  TracedRegisters again = saved_;
+  if (arch::begin_again_if_interrupted(again) && !has_signals()) {
+    saved_ = again;
+    is_moved_ = true;
+  }
+  return std::nullopt;
 }
 
 Tracee::Tracee(Tracee&& from) noexcept
@@ -126,6 +164,7 @@ bool Tracee::write(std::uint64_t to, const void* from, std::size_t bytes) const 
 
 // A thread that computes uses vector registers, and expects that no call is made where it stands.
 void Tracee::keep_state() {
+  is_moved_ = true;
   if (vectors_.empty()) {
     vectors_.resize(arch::kMostVectorState);
     iovec place{vectors_.data(), vectors_.size()};
@@ -161,7 +200,6 @@ bool Tracee::run_to_system_call() {
 }
 
 bool Tracee::run_to_quiet_call(int milliseconds) {
-  using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
   int signal = 0;
   if (!set(saved_)) return false;

@@ -19,12 +19,17 @@ class Tracee {
  public:
   // Stops the thread. Fails with one line that says what forbids it.
   static Result<Tracee> stop(pid_t pid, pid_t tid);
+  // The same in two steps, to stop many at once. The second one fails if the thread has not stopped
+  // after `milliseconds` (in a vfork, it does not); 0: waits for it.
+  static Result<Tracee> ask_to_stop(pid_t pid, pid_t tid);
+  Status wait_until_stopped(int milliseconds);
   Tracee(Tracee&& from) noexcept;
   // Lets the thread continue as if nothing had happened.
   ~Tracee();
   Tracee(const Tracee&) = delete;
   Tracee& operator=(const Tracee&) = delete;
 
+  pid_t tid() const { return tid_; }
   const arch::TracedRegisters& registers() const { return saved_; }
   bool read(std::uint64_t from, void* to, std::size_t bytes) const;
   bool write(std::uint64_t to, const void* from, std::size_t bytes) const;
@@ -63,7 +68,7 @@ class Tracee {
   std::vector<std::uint8_t> vectors_;  // empty: not noted
   std::uint64_t mask_ = 0;
   bool holds_signals_ = false;
-  bool is_moved_ = true;        // away from `saved_`, where it must go back
+  bool is_moved_ = false;       // away from `saved_`, where it must go back
   bool stopped_by_us_ = false;  // and not at a system call or by a signal
   bool is_gone_ = false;
 };

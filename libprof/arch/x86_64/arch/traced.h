@@ -20,6 +20,10 @@ inline std::uint64_t pc_of(const TracedRegisters& at) { return at.rip; }
 inline std::uint64_t sp_of(const TracedRegisters& at) { return at.rsp; }
 
 inline std::uint64_t fp_of(const TracedRegisters& at) { return at.rbp; }
+inline std::uint64_t thread_pointer_of(const TracedRegisters& at) { return at.fs_base; }
+
+// Below the stack pointer, functions keep values that signal handlers do not overwrite.
+inline constexpr std::uint64_t kRedZoneBytes = 128;
 
 // The register set that holds all vector state, and the most bytes that it takes.
 inline constexpr int kVectorStateSet = 0x202;  // NT_X86_XSTATE
@@ -63,12 +67,13 @@ inline TracedRegisters for_call(TracedRegisters at, std::uint64_t function, std:
 }
 
 // The kernel restarts most system calls that a stop interrupted, but ends these with EINTR. This
-// makes them begin again; their timeout begins again too.
-inline void begin_again_if_interrupted(TracedRegisters& at) {
-  if (!is_in_system_call(at) || static_cast<long>(at.rax) != -EINTR) return;
+// makes them begin again; their timeout begins again too. False: this is no such call.
+inline bool begin_again_if_interrupted(TracedRegisters& at) {
+  if (!is_in_system_call(at) || static_cast<long>(at.rax) != -EINTR) return false;
   at.rax = at.orig_rax;
   at.rip -= sizeof kSystemCallInstruction;
   at.orig_rax = ~0ull;
+  return true;
 }
 
 // The registers before the system call that has just been entered.

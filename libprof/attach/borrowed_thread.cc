@@ -1,0 +1,174 @@
+#include "attach/borrowed_thread.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "attach/safe_place.h"
+#include "control/process.h"
+#include "format/attach_order.h"
+
+namespace fbleprof::attach {
+
+using format::kAttachBytes;
+
+Error error_of(pid_t pid, const std::string& what, const std::string& remedy) {
+  return Error{"process " + std::to_string(pid), std::nullopt, what, remedy};
+}
+
+bool has_ended(pid_t pid) {
+  const std::string state = control::status_field(pid, "State");
+  return state.empty() || state[0] == 'Z' || state[0] == 'X';
+}
+
+namespace {
+
+// The first number of /proc/PID/task/TID/syscall: the system call that a thread waits in; none if
+// it runs.
+std::optional<long> waits_in(pid_t pid, pid_t tid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
+  long number = -1;
+  if (!(in >> number) || number < 0) return std::nullopt;
+  return number;
+}
+
+// The threads, most suitable first: those whose wait the kernel restarts where it was interrupted.
+std::vector<pid_t> by_suitability(pid_t pid) {
+  std::vector<std::pair<int, pid_t>> ranked;
+  for (const pid_t tid : control::threads_of(pid)) {
+    const auto call = waits_in(pid, tid);
+    const bool starts_over = call && (*call == SYS_epoll_wait || *call == SYS_epoll_pwait ||
+                                      *call == SYS_rt_sigtimedwait || *call == SYS_semtimedop);
+    const int rank = !call ? 2 : !arch::is_quiet(*call) ? 3 : starts_over ? 1 : 0;
+    ranked.emplace_back(rank, tid);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<pid_t> threads;
+  for (const auto& each : ranked) threads.push_back(each.second);
+  return threads;
+}
+
+// A thread stopped where it holds no lock.
+Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
+  constexpr int kTryMs = 50, kTries = 200;
+  constexpr std::chrono::milliseconds kBetween(1);  // lets the thread leave the place
+  std::vector<pid_t> threads = by_suitability(pid);
+  if (threads.empty()) return error_of(pid, "there is none");
+  for (int i = 0; i < kTries; ++i) {
+    if (i != 0) std::this_thread::sleep_for(kBetween);
+    const pid_t tid = threads[static_cast<std::size_t>(i) % threads.size()];
+    auto thread = Tracee::stop(pid, tid);
+    if (!thread) {
+      // Another thread may have ended meanwhile.
+      if (has_ended(pid)) return error_of(pid, "it has ended");
+      if (tid == pid) return thread.error();
+      continue;
+    }
+    const auto is_free = [&](StoppedIn where) {
+      return holds_no_lock(pid, tid, *thread, mappings, where);
+    };
+    const arch::TracedRegisters& at = thread->registers();
+    if (arch::is_in_system_call(at)) {
+      if (arch::is_quiet(arch::system_call_of(at)) && is_free(StoppedIn::kQuietCall)) return thread;
+    } else if (thread->hold_here() && is_free(StoppedIn::kCode)) {
+      return thread;
+    }
+    if (thread->run_to_quiet_call(kTryMs) && is_free(StoppedIn::kQuietCall)) return thread;
+  }
+  if (has_ended(pid)) return error_of(pid, "it has ended");
+  return error_of(pid,
+                  "whenever it was stopped, its threads were in code that may hold a lock of libc, "
+                  "the loader or an allocator",
+                  "try again");
+}
+
+Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
+  const Mapping* file = find_file(mappings, "libc.so.6");
+  if (!file) file = find_file(mappings, "libc-2");
+  if (!file) {
+    return error_of(pid, "it has no glibc: it is linked statically, or with another libc",
+                    "it cannot be profiled");
+  }
+  Libc libc;
+  const std::string copy = path_from_outside(pid, file->path);
+  libc.dlopen = find_function(mappings, file->path, copy, "dlopen");
+  libc.dlerror = find_function(mappings, file->path, copy, "dlerror");
+  libc.errno_location = find_function(mappings, file->path, copy, "__errno_location");
+  if (libc.dlopen == 0) {
+    // Before glibc 2.34; libc's own calls pass this flag.
+    constexpr std::uint64_t kOwnCall = 0x80000000;
+    libc.dlopen = find_function(mappings, file->path, copy, "__libc_dlopen_mode");
+    libc.flags |= kOwnCall;
+  }
+  const std::string instruction(reinterpret_cast<const char*>(arch::kSystemCallInstruction),
+                                sizeof arch::kSystemCallInstruction);
+  libc.system_call_instruction = find_code(pid, mappings, file->path, instruction);
+  if (libc.dlopen == 0 || libc.system_call_instruction == 0) {
+    return error_of(pid, file->path + " cannot be read, or is not a glibc",
+                    "it cannot be profiled");
+  }
+  return libc;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BorrowedThread>> BorrowedThread::take(pid_t pid) {
+  const std::vector<Mapping> mappings = mappings_of(pid);
+  const auto libc = find_libc(pid, mappings);
+  if (!libc) return libc.error();
+  auto thread = stop_safely(pid, mappings);
+  if (!thread) return thread.error();
+  std::unique_ptr<BorrowedThread> borrowed(new BorrowedThread(pid, *libc, std::move(*thread)));
+  if (!borrowed->make_stack()) return error_of(pid, "it has no memory for the recorder");
+  borrowed->keep_errno();
+  return borrowed;
+}
+
+BorrowedThread::~BorrowedThread() {
+  if (errno_address_ != 0) write(errno_address_, &errno_, sizeof errno_);
+  if (mapped_ != 0) system_call(SYS_munmap, mapped_, 2 * kAttachBytes);
+}
+
+bool BorrowedThread::make_stack() {
+  mapped_ = map(2 * kAttachBytes);
+  stack_ = (mapped_ + kAttachBytes - 1) / kAttachBytes * kAttachBytes;
+  return mapped_ != 0;
+}
+
+// The program may be about to read it.
+void BorrowedThread::keep_errno() {
+  if (libc_.errno_location == 0) return;
+  const auto at = call(libc_.errno_location);
+  if (at && read(*at, &errno_, sizeof errno_)) errno_address_ = *at;
+}
+
+std::uint64_t BorrowedThread::text() const { return stack_ + kAttachBytes - kTextBytes; }
+
+long BorrowedThread::system_call(long number, std::uint64_t a, std::uint64_t b, std::uint64_t c,
+                                 std::uint64_t d, std::uint64_t e) {
+  return thread_.system_call(libc_.system_call_instruction, number, a, b, c, d, e);
+}
+
+Result<std::uint64_t> BorrowedThread::call(std::uint64_t function, std::uint64_t a,
+                                           std::uint64_t b) {
+  auto called = thread_.call(libc_.system_call_instruction, function, a, b, text());
+  if (!called && has_ended(pid_)) return error_of(pid_, "it has ended");
+  return called;
+}
+
+std::uint64_t BorrowedThread::map(std::uint64_t bytes) {
+  const long at =
+      thread_.system_call(libc_.system_call_instruction, SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0);
+  return at > 0 ? static_cast<std::uint64_t>(at) : 0;
+}
+
+}  // namespace fbleprof::attach
