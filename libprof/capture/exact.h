@@ -6,7 +6,15 @@
 // through a program's own PLT.
 #pragma once
 
+#include "format/format.h"
+
 namespace fbleprof::capture {
+
+// Whether the module at `path` is chosen by --exact.
+bool is_wanted(const format::Module& module, const char* path);
+
+// Says that a chosen module is not rewritten.
+void remark_not_counted(const char* path, const char* reason);
 
 // Rewrites the chosen modules among the new ones (modules.h). Call it before the program's first
 // constructor, and before those of a library.

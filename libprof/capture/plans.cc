@@ -19,10 +19,40 @@ using arch::kernel_call;
 using arch::kernel_failed;
 using signal_safe::session;
 
-Plan::~Plan() {
-  if (bytes_) {
+namespace {
+
+KeptPlan kept_plans[kMostPlans];
+
+const KeptPlan* kept_plan_of(const format::Module& module) {
+  for (const KeptPlan& each : kept_plans) {
+    if (each.bytes && each.module_begin == module.begin) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool keep_plan(const KeptPlan& plan) {
+  KeptPlan* place = nullptr;
+  for (KeptPlan& each : kept_plans) {
+    if (each.bytes && each.module_begin == plan.module_begin) {
+      each = plan;
+      return true;
+    }
+    if (!each.bytes && !place) place = &each;
+  }
+  if (place) *place = plan;
+  return place != nullptr;
+}
+
+Plan::~Plan() { unmap(); }
+
+void Plan::unmap() {
+  if (is_mapped_) {
     kernel_call(SYS_munmap, reinterpret_cast<long>(bytes_), static_cast<long>(size_));
   }
+  bytes_ = nullptr;
+  is_mapped_ = false;
 }
 
 bool is_trusted(const struct stat& status) {
@@ -34,26 +64,42 @@ bool is_trusted(const struct stat& status) {
 bool Plan::open(const char* path) {
   const File file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat status;
-  if (!file || !file.read_status(&status) || !is_trusted(status)) return false;
-  size_ = static_cast<std::uint64_t>(status.st_size);
-  if (size_ < sizeof(plan::Header)) return false;
-  const long at =
-      kernel_call(SYS_mmap, 0, static_cast<long>(size_), PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  if (!file || !file.read_status(&status) || !is_trusted(status) || status.st_size == 0) {
+    return false;
+  }
+  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(status.st_size), PROT_READ,
+                              MAP_PRIVATE, file.fd(), 0);
   if (kernel_failed(at)) return false;
+  is_mapped_ = true;
   bytes_ = reinterpret_cast<const char*>(at);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  if (is_whole()) return true;
+  unmap();
+  return false;
+}
+
+bool Plan::open_of(const format::Module& module, const char* directory) {
+  const KeptPlan* kept = kept_plan_of(module);
+  return kept ? adopt(kept->bytes, kept->size) : open(plan_path(directory, module).c_str());
+}
+
+bool Plan::adopt(const char* bytes, std::uint64_t size) {
+  bytes_ = bytes;
+  size_ = size;
+  if (!is_whole()) bytes_ = nullptr;
+  return bytes_ != nullptr;
+}
+
+bool Plan::is_whole() const {
+  if (size_ < sizeof(plan::Header)) return false;
   const plan::Header& head = header();
   const std::uint64_t wanted = sizeof head +
                                std::uint64_t{head.trampolines} * sizeof(plan::Trampoline) +
                                std::uint64_t{head.sites} * sizeof(plan::Site) +
                                std::uint64_t{head.refusals} * sizeof(plan::Refusal);
-  if (__builtin_memcmp(head.magic, plan::kMagic, sizeof plan::kMagic) == 0 &&
-      head.version == plan::kVersion && head.segment_count <= plan::kMostSegments &&
-      head.error[sizeof head.error - 1] == 0 && wanted == size_) {
-    return true;
-  }
-  kernel_call(SYS_munmap, at, static_cast<long>(size_));
-  bytes_ = nullptr;
-  return false;
+  return __builtin_memcmp(head.magic, plan::kMagic, sizeof plan::kMagic) == 0 &&
+         head.version == plan::kVersion && head.segment_count <= plan::kMostSegments &&
+         head.error[sizeof head.error - 1] == 0 && wanted == size_;
 }
 
 namespace {

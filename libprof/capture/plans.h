@@ -25,6 +25,10 @@ class Plan {
 
   // False: there is no plan, or it has another version.
   bool open(const char* path);
+  // The plan that was kept for the module, else the one in the folder.
+  bool open_of(const format::Module& module, const char* directory);
+  // A plan in memory that stays.
+  bool adopt(const char* bytes, std::uint64_t size);
   explicit operator bool() const { return bytes_ != nullptr; }
 
   const plan::Header& header() const { return *reinterpret_cast<const plan::Header*>(bytes_); }
@@ -39,9 +43,23 @@ class Plan {
   }
 
  private:
+  bool is_whole() const;
+  void unmap();
+
   const char* bytes_ = nullptr;
   std::uint64_t size_ = 0;
+  bool is_mapped_ = false;  // by us
 };
+
+// A plan that fble-prof has put into our memory (format/exact_order.h). Forked children need it,
+// too.
+struct KeptPlan {
+  std::uint64_t module_begin = 0;
+  const char* bytes = nullptr;
+  std::uint64_t size = 0;
+};
+// Keeps it in place of another plan for that address. False: there are too many.
+bool keep_plan(const KeptPlan& plan);
 
 // The path of a module's plan, which may not exist yet. Empty: the module cannot have one.
 Path plan_path(const char* directory, const format::Module& module, const char* suffix = ".plan");

@@ -8,11 +8,11 @@
 //     < allocations < waits < program_path < process_facts < children, output_name < output_file
 //     < sampling_timer < signals < thread_memory, thread_choice < threads < found_threads < modules
 //     < text_memory < hook_copy < metrics, description < profile < adapters, plans, module_choice <
-//     unknown_names, filters, next_environment < slots < exact < module_image < hook_sites <
-//     switching < throttling < control, loading < confinement, leaks < generated_functions <
-//     perf_map, gdb_jit < ending, fork_child, locked_memory < fatal_signals, exec < process <
-//     attached, kept_snapshots < api < block_registry, green_threads, profiles, runtime_readers <
-//     fibers, query
+//     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
+//     hook_sites < switching < throttling < control, loading < confinement, leaks <
+//     generated_functions < perf_map, gdb_jit < ending, fork_child, locked_memory < fatal_signals,
+//     exec < process < attached, kept_snapshots < api < block_registry,
+//     green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once
