@@ -22,7 +22,8 @@ __attribute__((constructor)) void start(int, char**, char** environment) {
   if (auto* order = fbleprof::capture::find_attach_order()) {
     fbleprof::capture::look_at_all_objects();
     find_originals();
-    return fbleprof::capture::start_attached(*order);
+    return fbleprof::capture::start_attached(*order,
+                                             can_watch_anywhere() ? watch_this_thread : nullptr);
   }
   find_originals();
   fbleprof::capture::start_process(environment);

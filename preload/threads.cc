@@ -121,9 +121,22 @@ FBLEPROF_INTERPOSE int setcontext(const ucontext_t* to) noexcept {
 }
 
 namespace fbleprof::preload {
+namespace {
+bool make_end_key() {
+  if (!has_end_key && original::pthread_key_create) {
+    has_end_key = original::pthread_key_create(&end_key, at_thread_end) == 0;
+  }
+  return has_end_key;
+}
+}  // namespace
+
 void watch_this_thread() {
-  if (!original::pthread_key_create) return;
-  if (!has_end_key) has_end_key = original::pthread_key_create(&end_key, at_thread_end) == 0;
-  if (has_end_key) original::pthread_setspecific(end_key, reinterpret_cast<void*>(1));
+  if (make_end_key()) original::pthread_setspecific(end_key, reinterpret_cast<void*>(1));
+}
+
+// glibc allocates memory for the values of later keys.
+bool can_watch_anywhere() {
+  constexpr pthread_key_t kFirstWithMemory = 32;
+  return make_end_key() && end_key < kFirstWithMemory;
 }
 }  // namespace fbleprof::preload

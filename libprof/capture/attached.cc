@@ -26,7 +26,7 @@ AttachOrder* find_attach_order() {
   return is_there ? order : nullptr;
 }
 
-void start_attached(AttachOrder& order) {
+void start_attached(AttachOrder& order, void (*tell_end)()) {
   constexpr int kMost = 64;
   char* environment[kMost + 1];
   int count = 0;
@@ -35,7 +35,7 @@ void start_attached(AttachOrder& order) {
     while (*at) ++at;
   }
   environment[count] = nullptr;
-  expect_found_threads();
+  expect_found_threads(tell_end);
   start_process(environment);
   order.is_recording = is_profiling();
   if (order.is_recording) return;

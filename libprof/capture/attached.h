@@ -8,7 +8,7 @@ namespace fbleprof::capture {
 // The order at the bottom of the caller's stack; null if the loader loaded us at the start.
 format::AttachOrder* find_attach_order();
 
-// Begins to record as ordered, and writes the answer.
-void start_attached(format::AttachOrder& order);
+// Begins to record as ordered, and writes the answer. `tell_end` as in find_threads_later.
+void start_attached(format::AttachOrder& order, void (*tell_end)());
 
 }  // namespace fbleprof::capture

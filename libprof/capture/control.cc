@@ -50,6 +50,7 @@ void start() {
 void stop() {
   if (!session.recording.load()) return;
   session.due_ns.store(kNever);
+  if (are_threads_found()) find_threads();  // to know those that have ended
   charge_rest_of_this_thread();
   stop_all_threads();
   follow_with_code();

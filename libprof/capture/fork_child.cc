@@ -8,6 +8,7 @@
 #include "arch/restart.h"
 #include "capture/children.h"
 #include "capture/control.h"
+#include "capture/found_threads.h"
 #include "capture/hook_copy.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
@@ -206,6 +207,7 @@ void become_own_process(ThreadState* inherited) {
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);
   abandon_all_threads();
+  forget_found_threads();
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = profile.is_in_exec = false;

@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint64_t kBetweenNs = 100'000'000;
 
 bool are_found = false;
+bool do_tell_end = false;
 std::atomic<bool> is_looking{false};
 std::atomic<std::uint64_t> looked_ns{0};
 
@@ -111,11 +112,13 @@ void forget_ended_threads() {
 
 }  // namespace
 
-void expect_found_threads() {
+void expect_found_threads(void (*tell_end)()) {
   are_found = true;
-  find_threads_later();
+  do_tell_end = tell_end != nullptr;
+  find_threads_later(tell_end);
 }
 bool are_threads_found() { return are_found; }
+bool do_found_threads_tell_end() { return are_found && do_tell_end; }
 
 void find_threads() {
   if (is_looking.exchange(true)) return;
@@ -135,9 +138,16 @@ void forget_waiting_threads() {
   is_looking.store(false);
 }
 
+void forget_found_threads() {
+  seen_end = 0;
+  is_looking.store(false);
+}
+
 void attach_found_thread(std::uint64_t sp) {
-  if (!session.recording.load()) return;
-  attach_this_thread(bounds_of_stack_at(sp), clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  const bool is_main = kernel_call(SYS_getpid) == kernel_call(SYS_gettid);
+  StackBounds bounds = bounds_of_main_thread();  // its mapping grows
+  if (!is_main || sp < bounds.low || sp >= bounds.high) bounds = bounds_of_stack_at(sp);
+  attach_this_thread(bounds, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 }  // namespace fbleprof::capture

@@ -4,17 +4,20 @@
 // and attaches itself in the handler, when it has first run for a millisecond. From time to time a
 // sample looks in /proc/self/task for new threads, and for those that have ended.
 //
-// Hooks never run in such threads. Their state does not use thread-local storage: that ends with
-// the thread, and nothing reports the end of such a thread to us.
+// The end of a thread is announced by a thread-specific value, if the program leaves one of those
+// that need no memory. If it does not, the state of the threads is not in their thread-local
+// storage, which ends with them, and no hook can run in them.
 #pragma once
 
 #include <cstdint>
 
 namespace fbleprof::capture {
 
-// Turns this way of finding threads on. Once.
-void expect_found_threads();
+// Turns this way of finding threads on. Once. `tell_end` as in find_threads_later.
+void expect_found_threads(void (*tell_end)());
 bool are_threads_found();
+// Whether hooks can run in these threads.
+bool do_found_threads_tell_end();
 
 // Looks for threads now. Async-signal-safe.
 void find_threads();
@@ -23,7 +26,10 @@ void find_threads_sometimes();
 // Recording stops: threads that have not been attached yet are left alone.
 void forget_waiting_threads();
 
-// Call in the handler, in a thread that is not attached. `sp`: the interrupted stack pointer.
+// In a forked child: the parent's threads and timers are not there.
+void forget_found_threads();
+
+// Call in a thread that is not attached. `sp`: a place on its stack.
 void attach_found_thread(std::uint64_t sp);
 
 }  // namespace fbleprof::capture

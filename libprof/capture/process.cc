@@ -96,7 +96,7 @@ void start_process(char** environment) {
   }
   if (are_threads_found()) {
     on_samples_of_found_threads([](std::uint64_t sp) {
-      if (!fbleprof_hot.top) attach_found_thread(sp);
+      if (!fbleprof_hot.top && session.recording.load()) attach_found_thread(sp);
       if (session.recording.load()) find_threads_sometimes();
     });
   } else {

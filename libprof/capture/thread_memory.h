@@ -32,7 +32,8 @@ struct ThreadMemory {
   };
 
   signal_safe::ThreadState state;  // first: memory_of() relies on it
-  signal_safe::Hot hot;            // of a found thread, instead of thread-local storage
+  signal_safe::Hot
+      hot;  // of a found thread whose end we are not told, instead of thread-local storage
   ThreadStart start;
   ThreadMemory* next_free = nullptr;
   ThreadMemory* next_all = nullptr;

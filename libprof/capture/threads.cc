@@ -47,6 +47,7 @@ constexpr std::uint32_t kWatchHz = 20;
 constinit Settings settings_copy;
 bool perf_allowed = true;
 bool are_found_later = false;
+void (*tell_end)() = nullptr;  // of found threads
 std::atomic<bool> is_watching{false};
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
@@ -191,7 +192,10 @@ std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
 
 }  // namespace
 
-void find_threads_later() { are_found_later = true; }
+void find_threads_later(void (*tell_end_of_thread)()) {
+  are_found_later = true;
+  tell_end = tell_end_of_thread;
+}
 
 void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
@@ -222,7 +226,11 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
     give_back(memory);
     return give_up_on_this_thread();
   }
-  state.hot = are_found_later ? &memory->hot : &fbleprof_hot;
+  state.hot = are_found_later && !tell_end ? &memory->hot : &fbleprof_hot;
+  if (are_found_later) {
+    state.is_behind = 1;
+    state.hot->cache = session.empty_cache;
+  }
   state.tid = static_cast<std::uint32_t>(tid);
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
@@ -254,6 +262,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");
   if (!state.is_left_out) state.hot->top = fbleprof_hot.top = state.main_stack.gate;
+  if (are_found_later && tell_end) tell_end();
 }
 
 // A thread that was left out has a name that is kept. It need not be the calling thread.

@@ -56,8 +56,9 @@ void charge_rest_of_this_thread();
 // The program has set an alternate signal stack for this thread.
 void note_signal_stack(void* base, std::uint64_t bytes);
 
-// Leaves the attaching of threads to found_threads.h.
-void find_threads_later();
+// Leaves the attaching of threads to found_threads.h. `tell_end_of_thread`: makes the calling
+// thread call detach_this_thread when it ends; null: that is not possible.
+void find_threads_later(void (*tell_end_of_thread)());
 
 // Remembers the settings for new threads.
 void configure_threads(const Settings& settings, bool allow_perf);
