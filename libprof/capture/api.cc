@@ -1,5 +1,6 @@
 #include "capture/api.h"
 
+#include "capture/attached_exact.h"
 #include "capture/control.h"
 #include "capture/kept_snapshots.h"
 #include "capture/profile.h"
@@ -26,6 +27,11 @@ int fbleprof_reset() { return capture::count_anew(); }
 
 FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
     capture::profile.output.name.path.c_str();
+
+FBLEPROF_EXPORT constinit const format::TextChanges* const* const fbleprof_text_changes =
+    &capture::text_changes;
+
+void fbleprof_prepare_exact(format::ExactOrder* order) { capture::prepare_exact(*order); }
 
 void fbleprof_obey() {
   if (capture::is_profiling() && session.obey) session.obey();

@@ -3,6 +3,7 @@
 
 #define FBLEPROF_BUILDING_LIBRARY
 #include "fbleprof/fbleprof.h"
+#include "format/exact_order.h"
 #include "signal_safe/blocks.h"
 
 #define FBLEPROF_EXPORT extern "C" __attribute__((visibility("default")))
@@ -15,6 +16,9 @@ FBLEPROF_EXPORT void fbleprof_flush(void);
 FBLEPROF_EXPORT void fbleprof_obey(void);
 // Also not in the public header: `fble-prof` reads the name of the file there.
 FBLEPROF_EXPORT const char* const fbleprof_output_path;
+// For `fble-prof attach --exact`; see format/exact_order.h.
+FBLEPROF_EXPORT void fbleprof_prepare_exact(fbleprof::format::ExactOrder* order);
+FBLEPROF_EXPORT const fbleprof::format::TextChanges* const* const fbleprof_text_changes;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
 FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
 FBLEPROF_EXPORT int fbleprof_reset(void);

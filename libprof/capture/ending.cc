@@ -4,6 +4,7 @@
 
 #include "capture/clock.h"
 #include "capture/description.h"
+#include "capture/found_threads.h"
 #include "capture/gdb_jit.h"
 #include "capture/generated_functions.h"
 #include "capture/leaks.h"
@@ -174,7 +175,7 @@ void finish_process(State state, std::uint32_t code) {
         "the clock of ticks counts calls and ticks only, and nothing with hooks ran: "
         "there is nothing to show");
   }
-  if (state != State::kExeced) remark_unknown_names();
+  if (state != State::kExeced && !are_threads_found()) remark_unknown_names();
   // A snapshot that `fble-prof` took may lie behind what is populated.
   session.arena.reserve(0);
   // Another thread may be about to use any populated part of the file.

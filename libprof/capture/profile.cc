@@ -7,6 +7,7 @@
 #include "arch/kernel.h"
 #include "capture/allocations.h"
 #include "capture/description.h"
+#include "capture/found_threads.h"
 #include "capture/threads.h"
 #include "signal_safe/generated_code.h"
 #include "signal_safe/peek.h"
@@ -87,7 +88,9 @@ bool is_long_control(const char* at) {
 }  // namespace
 
 void say(const char* line) {
-  if (!profile.settings.verbose && !is_terminal(2)) return;
+  // The terminal of a program that ran before is not ours.
+  const bool may_be_seen = !are_threads_found() && is_terminal(2);
+  if (!profile.settings.verbose && !may_be_seen) return;
   Text<1200> text;
   text.add("fbleprof: ");
   // A path may hold any bytes, and the output is a terminal.

@@ -38,7 +38,8 @@ bool open_profile(const OutputFile* parent, std::uint64_t start_ns);
 // The memory of the profile is lost: stops recording. Any handler may call this.
 void abandon_profile();
 
-// Prints one line to stderr, if that is a terminal or FBLEPROF_VERBOSE=1.
+// Prints one line to stderr, if that is a terminal or FBLEPROF_VERBOSE=1. In a program that ran
+// before, only the latter counts.
 void say(const char* line);
 // The same, and adds a remark for the report.
 void remark(const char* line);

@@ -1,5 +1,5 @@
-// The names given to --exact that no module had. They are known only at the end: a library may be
-// loaded at any time.
+// The names given to --exact that no module had. They are known only at the end, because a library
+// may be loaded at any time; in attached programs, when the modules are chosen.
 #pragma once
 
 namespace fbleprof::capture {

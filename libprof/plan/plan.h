@@ -103,6 +103,7 @@ enum class Reason : std::uint16_t {
   kPartly,        // counted when called by name, but not through pointers
   kLeftOut,       // the user's filter leaves it out; set by the recorder, never in a plan
   kThrottled,     // --throttle took its hook back; set by the recorder, never in a plan
+  kOccupied,      // a thread was in its first instructions; set by the recorder, never in a plan
   kReasons,
 };
 
@@ -126,6 +127,7 @@ constexpr const char* explain(Reason reason) {
       "calls through pointers are not counted, since its start must stay as it is",
       "left out by --only or --not",
       "called more often than --throttle allows",
+      "a thread was in its first instructions when the recorder was attached",
   };
   static_assert(sizeof kTexts / sizeof *kTexts == static_cast<int>(Reason::kReasons));
   const auto index = static_cast<std::uint16_t>(reason);
@@ -134,7 +136,7 @@ constexpr const char* explain(Reason reason) {
 
 // Whether some of the function's calls are counted all the same.
 constexpr bool counts_some(Reason reason) {
-  return reason == Reason::kPartly || reason == Reason::kThrottled;
+  return reason == Reason::kPartly || reason == Reason::kThrottled || reason == Reason::kOccupied;
 }
 
 struct Refusal {

@@ -10,18 +10,19 @@
 
 #include "attach/attach.h"
 #include "control/running_profile.h"
+#include "launch/attached_exact.h"
 #include "launch/library.h"
 #include "launch/options.h"
 #include "launch/say.h"
+#include "launch/time_text.h"
 
 namespace fbleprof::launch {
 
+using attach::Recorder;
 using control::Answer;
 using control::RunningProfile;
 
 namespace {
-
-constexpr int kRefused = 1, kWrongUse = 2;
 
 constexpr char kHelp[] =
     "fble-prof attach [options] PID\n"
@@ -33,19 +34,17 @@ constexpr char kHelp[] =
     "\n"
     "Options: --out (default: mlmon.out here; in a container /tmp/mlmon.out.PID there),\n"
     "--rate, --clock, --compact, --memory, --depth, --callsites, --leaves, --faults,\n"
-    "--duration, as for fble-prof itself. Calls are not counted: the program's functions have no\n"
-    "hooks that reach the recorder.\n"
+    "--duration, as for fble-prof itself. The program is sampled.\n"
     "\n"
-    "One thread is stopped for some milliseconds, and no sleeping call returns early. This\n"
+    "--exact[=MODULES] also counts each call from then on, as for fble-prof itself. All threads\n"
+    "are stopped for some milliseconds, while the starts of functions are changed, and again at\n"
+    "detach. With --duration, attach waits for the end; if it is interrupted, it ends earlier.\n"
+    "\n"
+    "Otherwise one thread is stopped for some milliseconds. No sleeping call returns early. This\n"
     "needs the right to trace the process: the same user or root, and\n"
     "kernel.yama.ptrace_scope=0 or root.\n"
     "\n"
     "Exit status: 0 done, 1 the process refused, 2 wrong usage.\n";
-
-int give_up(int status, const std::string& line) {
-  say("attach: " + line);
-  return status;
-}
 
 bool asks_for_help(const std::vector<std::string>& words) {
   return !words.empty() && (words[0] == "--help" || words[0] == "-h");
@@ -53,11 +52,7 @@ bool asks_for_help(const std::vector<std::string>& words) {
 
 // If the tracer ended in the middle of this, the process would be lost.
 void hold_signals() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGTSTP}) {
-    sigaddset(&ending, signal);
-  }
+  const sigset_t ending = ending_signals();
   sigprocmask(SIG_BLOCK, &ending, nullptr);
 }
 
@@ -68,21 +63,39 @@ std::optional<pid_t> read_pid(const std::string& text) {
   return static_cast<pid_t>(value);
 }
 
+std::string value_of(const Request& request, const std::string& wanted) {
+  for (const auto& [variable, value] : request.environment) {
+    if (variable == wanted) return value;
+  }
+  return {};
+}
+
+bool is_exact(const Request& request) { return !value_of(request, "FBLEPROF_EXACT").empty(); }
+
 // Options that a running program cannot have.
 std::string fault_of(const Request& request) {
   if (request.names || request.twice || request.windows.every.count() != 0) {
     return "--names, --runs and --window are for programs that fble-prof starts";
   }
   for (const auto& [variable, value] : request.environment) {
-    if (variable == "FBLEPROF_EXACT" || variable == "FBLEPROF_ALLOCS" ||
-        variable == "FBLEPROF_FILTER") {
-      return "--exact, --memory-profile, --only and --not are for programs that fble-prof starts";
+    if (variable == "FBLEPROF_ALLOCS" || variable == "FBLEPROF_FILTER" ||
+        variable == "FBLEPROF_THROTTLE") {
+      return "--memory-profile, --only, --not and --throttle are for programs that fble-prof "
+             "starts";
+    }
+    if ((variable == "FBLEPROF_DELAY" || variable == "FBLEPROF_START") && is_exact(request)) {
+      return "--delay and --start-off cannot be used with --exact here: attach later";
     }
     if (variable == "FBLEPROF_CLOCK" && value == "ticks") {
       return "--clock=ticks is for programs that fble-prof starts";
     }
   }
   return {};
+}
+
+// The recorder cannot give the code its original bytes at the end of --duration.
+bool is_left_to_us(const Request& request, const std::string& variable) {
+  return variable == "FBLEPROF_DURATION" && is_exact(request);
 }
 
 // The settings for the recorder, with the file's name as the process sees it.
@@ -92,7 +105,7 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   for (const auto& [variable, value] : request.environment) {
     if (variable == "FBLEPROF_OUT") {
       out = value;
-    } else {
+    } else if (variable != "FBLEPROF_EXACT" && !is_left_to_us(request, variable)) {
       settings.push_back(variable + "=" + value);
     }
   }
@@ -105,14 +118,11 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   return settings;
 }
 
-// When the recording ends, for people: this program does not wait for that.
+// When the recording ends, for people.
 std::string end_of(const Request& request) {
-  for (const auto& [variable, value] : request.environment) {
-    if (variable == "FBLEPROF_DURATION") {
-      return " for " + value + ", then recording stops by itself";
-    }
-  }
-  return {};
+  const std::string duration = value_of(request, "FBLEPROF_DURATION");
+  if (duration.empty()) return {};
+  return " for " + duration + (is_exact(request) ? "" : ", then recording stops by itself");
 }
 
 std::string from_outside(pid_t pid, const std::string& profile) {
@@ -140,6 +150,55 @@ int turn(pid_t pid, const std::string& profile, bool on) {
   return 0;
 }
 
+Result<Recorder> load(const Request& request, pid_t pid, const std::string& library) {
+  if (const Status bad = attach::load_recorder(pid, library, settings_of(request, pid))) {
+    return *bad;
+  }
+  auto recorder = attach::find_recorder(pid, library);
+  if (recorder) {
+    say("process " + std::to_string(pid) + " is recorded in " +
+        from_outside(pid, recorder->profile) + end_of(request));
+  }
+  return recorder;
+}
+
+int go_on(const Request& request, pid_t pid, const std::string& profile) {
+  const bool has_others = settings_of(request, pid).size() != 1;
+  say("process " + std::to_string(pid) + " goes on in " + profile +
+      (has_others ? ": it keeps the options of its first attach" : ""));
+  return turn(pid, profile, true);
+}
+
+int start(const Request& request, pid_t pid, const std::string& library) {
+  auto recorder = attach::find_recorder(pid, library);
+  const bool was_loaded = recorder && recorder->is_loaded;
+  if (recorder && !was_loaded) recorder = load(request, pid, library);
+  if (!recorder) return give_up(kRefused, recorder.error().line());
+  if (recorder->profile.empty()) {
+    return give_up(kRefused, "process " + std::to_string(pid) +
+                                 ": it has a recorder that writes no file; restart the program");
+  }
+  if (!is_exact(request)) return was_loaded ? go_on(request, pid, recorder->profile) : 0;
+  if (const int status = prepare_counting(pid, library, value_of(request, "FBLEPROF_EXACT"))) {
+    return status;
+  }
+  // The preparation may have taken its time: what is recorded counts from here.
+  const int status =
+      was_loaded ? go_on(request, pid, recorder->profile) : turn(pid, recorder->profile, true);
+  return status == 0 ? start_counting(pid, library) : status;
+}
+
+// Gives the program its own code back, and stops recording.
+int stop(pid_t pid, const std::string& library) {
+  const auto recorder = attach::find_recorder(pid, library);
+  if (!recorder) return give_up(kRefused, recorder.error().line());
+  if (!recorder->is_loaded || recorder->profile.empty()) {
+    return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
+  }
+  if (const int status = stop_counting(pid, library)) return status;
+  return turn(pid, recorder->profile, false);
+}
+
 }  // namespace
 
 int attach(const std::vector<std::string>& words) {
@@ -154,25 +213,10 @@ int attach(const std::vector<std::string>& words) {
   if (library.empty()) {
     return give_up(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
   }
-  const auto recorder = attach::find_recorder(*pid, library);
-  if (!recorder) return give_up(kRefused, recorder.error().line());
-  if (recorder->is_loaded) {
-    if (recorder->profile.empty()) {
-      return give_up(kRefused, "process " + std::to_string(*pid) +
-                                   ": it has a recorder that writes no file; restart the program");
-    }
-    say("process " + std::to_string(*pid) + " goes on in " + recorder->profile +
-        (request.environment.empty() ? "" : ": it keeps the options of its first attach"));
-    return turn(*pid, recorder->profile, true);
-  }
-  const std::vector<std::string> settings = settings_of(request, *pid);
-  if (const Status bad = attach::load_recorder(*pid, library, settings)) {
-    return give_up(kRefused, bad->line());
-  }
-  const auto attached = attach::find_recorder(*pid, library);
-  say("process " + std::to_string(*pid) + " is recorded in " +
-      (attached ? from_outside(*pid, attached->profile) : "?") + end_of(request));
-  return 0;
+  if (const int status = start(request, *pid, library)) return status;
+  const auto duration = read_time(value_of(request, "FBLEPROF_DURATION"));
+  const bool is_ours_to_end = is_exact(request) && duration && wait_for_end(*pid, *duration);
+  return is_ours_to_end ? stop(*pid, library) : 0;
 }
 
 int detach(const std::vector<std::string>& words) {
@@ -180,12 +224,7 @@ int detach(const std::vector<std::string>& words) {
   const auto pid = words.size() == 1 ? read_pid(words[0]) : std::nullopt;
   if (!pid) return give_up(kWrongUse, "expected PID (fble-prof detach PID)");
   hold_signals();
-  const auto recorder = attach::find_recorder(*pid, find_library());
-  if (!recorder) return give_up(kRefused, recorder.error().line());
-  if (!recorder->is_loaded || recorder->profile.empty()) {
-    return give_up(kRefused, "process " + std::to_string(*pid) + ": it is not recorded");
-  }
-  return turn(*pid, recorder->profile, false);
+  return stop(*pid, find_library());
 }
 
 }  // namespace fbleprof::launch

@@ -6,9 +6,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "launch/say.h"
+#include "plan/plan.h"
 #include "rewrite/analysis.h"
 
 namespace fbleprof::launch {
@@ -50,6 +54,28 @@ void show_progress(double share) {
 
 void clear_progress() { std::fputs("\r\033[K", stderr); }
 
+bool make_plan(const std::string& path, const std::string& module) {
+  const bool is_terminal = isatty(2) == 1;
+  shown_module = printable(std::filesystem::path(module).filename().string());
+  if (is_terminal) show_progress(0);
+  const rewrite::Analysis analysis =
+      rewrite::analyse(module, is_terminal ? show_progress : nullptr);
+  if (is_terminal) clear_progress();
+  return write_whole(path, analysis.plan);
+}
+
+// "" if there is none, or it is one of another version.
+std::string read_plan(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  plan::Header header;
+  if (bytes.size() < sizeof header) return {};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const bool is_current = std::memcmp(header.magic, plan::kMagic, sizeof header.magic) == 0 &&
+                          header.version == plan::kVersion;
+  return is_current ? bytes : std::string();
+}
+
 }  // namespace
 
 std::string plan_folder(const std::string& part) {
@@ -70,17 +96,17 @@ std::string plan_folder(const std::string& part) {
 }
 
 int make_plans(int count, char** words) {
-  const bool is_terminal = isatty(2) == 1;
   int status = 0;
   for (int i = 0; i + 1 < count; i += 2) {
-    shown_module = printable(std::filesystem::path(words[i + 1]).filename().string());
-    if (is_terminal) show_progress(0);
-    const rewrite::Analysis analysis =
-        rewrite::analyse(words[i + 1], is_terminal ? show_progress : nullptr);
-    if (is_terminal) clear_progress();
-    if (!write_whole(words[i], analysis.plan)) status = 1;
+    if (!make_plan(words[i], words[i + 1])) status = 1;
   }
   return status;
+}
+
+std::string plan_of(const std::string& path, const std::string& module) {
+  std::string plan = read_plan(path);
+  if (plan.empty() && make_plan(path, module)) plan = read_plan(path);
+  return plan;
 }
 
 std::string own_path() {

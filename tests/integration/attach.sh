@@ -2,27 +2,8 @@
 # fble-prof attach: profiles running programs, which must not notice.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
-if ! grep -qsx 0 /proc/sys/kernel/yama/ptrace_scope && [ -e /proc/sys/kernel/yama/ptrace_scope ] &&
-  [ "$(id -u)" != 0 ]; then
-  skip "the kernel forbids tracing"
-  exit 77
-fi
+needs_tracing
 
-# started ARGS...: starts a program; its process id is $pid.
-started() {
-  (cd "$dir" && exec timeout -k 5 "${TIMEOUT:-60}" "$@" >"$dir/out" 2>"$dir/err") &
-  timer=$!
-  for _ in $(seq 100); do
-    pid=$(pgrep -P "$timer" | head -n 1)
-    # Wait until its libc is ready.
-    [ -n "$pid" ] && grep -qs 'libc\.so' "/proc/$pid/maps" && sleep 0.2 && return
-    sleep 0.05
-  done
-  fail "it did not start: $(cat "$dir/err")"
-}
-attach() { does attach "$@"; }
-detach() { does detach "$@"; }
-does() { "$FBLE_PROF" "$@" 2>"$dir/attach.err" || fail "$*: $(cat "$dir/attach.err")"; }
 # cycles N: detaches and attaches again, N times.
 cycles() {
   for _ in $(seq "$1"); do
@@ -32,7 +13,6 @@ cycles() {
     fi
   done
 }
-ended() { wait "$timer" || fail "the program ended with $?: $(cat "$dir/err")"; }
 
 for how in work sleep; do
   begin "a program of one thread, $how"
@@ -121,7 +101,7 @@ begin "bad input"
 launcher_refuses 2 "expected" attach
 launcher_refuses 2 "expected" attach one
 launcher_refuses 2 "expected" detach
-launcher_refuses 2 "fble-prof starts" attach --exact 1
+launcher_refuses 2 "fble-prof starts" attach --throttle 1 1
 launcher_refuses 2 "fble-prof starts" attach --window 1s 1
 launcher_refuses 1 "there is none" attach 4194303
 launcher_refuses 1 "there is none" detach 4194303

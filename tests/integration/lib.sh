@@ -166,3 +166,29 @@ launcher_refuses() {
 
 # profiles_in DIRECTORY: the profiles there, one per line.
 profiles_in() { find "$1" -maxdepth 1 -name 'mlmon.out*' -size +0 | sort; }
+
+# Tests of attaching: programs that run meanwhile.
+needs_tracing() {
+  if ! grep -qsx 0 /proc/sys/kernel/yama/ptrace_scope &&
+    [ -e /proc/sys/kernel/yama/ptrace_scope ] && [ "$(id -u)" != 0 ]; then
+    skip "the kernel forbids tracing"
+    exit 77
+  fi
+}
+
+# started ARGS...: starts a program; its process id is $pid.
+started() {
+  (cd "$dir" && exec timeout -k 5 "${TIMEOUT:-60}" "$@" >"$dir/out" 2>"$dir/err") &
+  timer=$!
+  for _ in $(seq 100); do
+    pid=$(pgrep -P "$timer" | head -n 1)
+    # Wait until its libc is ready.
+    [ -n "$pid" ] && grep -qs 'libc\.so' "/proc/$pid/maps" && sleep 0.2 && return
+    sleep 0.05
+  done
+  fail "it did not start: $(cat "$dir/err")"
+}
+attach() { does attach "$@"; }
+detach() { does detach "$@"; }
+does() { "$FBLE_PROF" "$@" 2>"$dir/attach.err" || fail "$*: $(cat "$dir/attach.err")"; }
+ended() { wait "$timer" || fail "the program ended with $?: $(cat "$dir/err")"; }

@@ -35,11 +35,15 @@ inline bool is_near(std::uint64_t to, std::uint64_t end) {
   return distance == static_cast<std::int32_t>(distance);
 }
 
-// Writes the 32-bit distance of an instruction that has `trailing` more bytes after the distance.
-inline void write_distance(std::uint8_t* at, std::uint64_t to, std::uint64_t trailing = 0) {
-  const auto end = reinterpret_cast<std::uint64_t>(at) + 4 + trailing;
+// Writes the 32-bit distance of an instruction that will end at `end`.
+inline void write_distance_from(std::uint8_t* at, std::uint64_t end, std::uint64_t to) {
   const auto distance = static_cast<std::int32_t>(to - end);
   __builtin_memcpy(at, &distance, sizeof distance);
+}
+
+// Writes the 32-bit distance of an instruction that has `trailing` more bytes after the distance.
+inline void write_distance(std::uint8_t* at, std::uint64_t to, std::uint64_t trailing = 0) {
+  write_distance_from(at, reinterpret_cast<std::uint64_t>(at) + 4 + trailing, to);
 }
 
 // Write a jump and a call, five bytes each.
@@ -50,6 +54,17 @@ inline void write_jump(std::uint8_t* at, std::uint64_t to) {
 inline void write_call(std::uint8_t* at, std::uint64_t to) {
   at[0] = 0xe8;
   write_distance(at + 1, to);
+}
+
+// Makes the bytes of a direct jump or call, which are to stand at `address`, lead to `to`.
+inline constexpr std::uint64_t kDirectBytes = 5;
+inline void redirect(std::uint8_t (&bytes)[kDirectBytes], std::uint64_t address, std::uint64_t to) {
+  write_distance_from(bytes + 1, address + kDirectBytes, to);
+}
+inline void replace_by_jump(std::uint8_t (&bytes)[kDirectBytes], std::uint64_t address,
+                            std::uint64_t to) {
+  bytes[0] = 0xe9;
+  redirect(bytes, address, to);
 }
 
 // Writes `jmp *(address)`, six bytes.

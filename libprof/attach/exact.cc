@@ -1,0 +1,207 @@
+#include "attach/exact.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "attach/attach.h"
+#include "attach/borrowed_thread.h"
+#include "attach/loaded_file.h"
+#include "attach/stopped_process.h"
+#include "attach/text_changes.h"
+#include "format/attach_order.h"
+#include "format/exact_order.h"
+
+namespace fbleprof::attach {
+
+using format::ExactAnswer;
+using format::ExactModule;
+using format::ExactOrder;
+using format::ExactStep;
+
+namespace {
+
+constexpr std::uint64_t kRoomForCalls = 256 << 10;
+static_assert(sizeof(ExactOrder) + BorrowedThread::kTextBytes + kRoomForCalls <=
+              format::kAttachBytes);
+
+using OrderPointer = std::unique_ptr<ExactOrder>;
+
+// Gives the order to the recorder; afterwards it holds the answer. False: the recorder cannot obey
+// now, for example because another thread unloads a library.
+Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
+                  ExactOrder& order) {
+  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_prepare_exact");
+  if (function == 0) {
+    return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
+  }
+  if (!thread.write(thread.stack(), &order, sizeof order)) {
+    return error_of(pid, "its memory cannot be written");
+  }
+  if (!thread.call(function, thread.stack())) return false;
+  if (!thread.read(thread.stack(), &order, sizeof order)) {
+    return error_of(pid, "its memory cannot be read");
+  }
+  order.reason[sizeof order.reason - 1] = 0;
+  if (order.answer == ExactAnswer::kRefused) return error_of(pid, order.reason);
+  order.count = std::min(order.count, format::kMostExactModules);
+  return order.answer == ExactAnswer::kDone;
+}
+
+Result<bool> obey_in_any_thread(pid_t pid, const std::string& library, ExactOrder& order) {
+  const auto thread = BorrowedThread::take(pid);
+  if (!thread) return thread.error();
+  return obey(pid, library, **thread, order);
+}
+
+OrderPointer order_for(ExactStep step) {
+  auto order = std::make_unique<ExactOrder>();
+  std::memcpy(order->magic, format::kExactMagic, sizeof order->magic);
+  order->version = format::kExactVersion;
+  order->step = step;
+  order->tracer = static_cast<std::uint32_t>(getpid());
+  return order;
+}
+
+template <std::size_t kBytes>
+bool put(char (&field)[kBytes], const std::string& text) {
+  if (text.size() >= kBytes) return false;
+  std::memcpy(field, text.c_str(), text.size() + 1);
+  return true;
+}
+
+Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactChoice& choice,
+                            ExactOrder& order) {
+  if (!put(order.choice, choice.modules) || !put(order.plan_folder, choice.plan_folder)) {
+    return error_of(pid, "--exact: more than 1000 bytes of names");
+  }
+  return obey_in_any_thread(pid, library, order);
+}
+
+// Puts a plan into the process's memory, where it stays.
+void hand_over(BorrowedThread& thread, const std::string& plan, ExactModule& module) {
+  if (plan.empty()) return;
+  const std::uint64_t at = thread.map(plan.size());
+  if (at == 0 || !thread.write(at, plan.data(), plan.size())) return;
+  module.plan = at;
+  module.plan_bytes = plan.size();
+}
+
+const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin) {
+  const auto found = std::find_if(mappings.begin(), mappings.end(),
+                                  [begin](const Mapping& each) { return each.begin == begin; });
+  return found == mappings.end() ? nullptr : &*found;
+}
+
+Result<bool> prepare(pid_t pid, const std::string& library, const ExactChoice& choice,
+                     ExactOrder& order) {
+  std::vector<std::string> plans;
+  const std::vector<Mapping> mappings = mappings_of(pid);
+  for (std::uint32_t i = 0; i < order.count; ++i) {
+    const Mapping* mapping = mapping_from(mappings, order.modules[i].begin);
+    const std::string file = mapping ? mapped_file_from_outside(pid, *mapping) : std::string();
+    plans.push_back(file.empty() ? file : choice.plan_of(order.modules[i].plan_path, file));
+  }
+  const auto thread = BorrowedThread::take(pid);
+  if (!thread) return thread.error();
+  for (std::uint32_t i = 0; i < order.count; ++i) hand_over(**thread, plans[i], order.modules[i]);
+  order.step = ExactStep::kPrepare;
+  return obey(pid, library, **thread, order);
+}
+
+void take_back(pid_t pid, const std::vector<ModuleChanges>& modules) {
+  for (const ModuleChanges& each : modules) (void)write_text(pid, each, Text::kOriginal).ok();
+}
+
+// Changes the text of the chosen modules, and takes back what was changed for others.
+Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules) {
+  ExactChange done;
+  StoppedProcess process(pid);
+  const auto start = std::chrono::steady_clock::now();
+  const auto kept_out = keep_occupied_out(pid, process, modules);
+  if (!kept_out) return kept_out.error();
+  done.kept_out = *kept_out;
+  const std::vector<Mapping> mappings = mappings_of(pid);
+  for (const ModuleChanges& module : modules) {
+    if (!mapping_from(mappings, module.head.module_begin)) continue;
+    const bool is_chosen = module.head.is_chosen != 0;
+    const auto written = write_text(pid, module, is_chosen ? Text::kChanged : Text::kOriginal);
+    if (!written) {
+      take_back(pid, modules);
+      return written.error();
+    }
+    if (is_chosen) done.places += *written;
+  }
+  done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - start);
+  return done;
+}
+
+// Tries until it is done, or fails.
+Status insist(pid_t pid, const std::function<Result<bool>()>& attempt) {
+  constexpr int kTries = 10;
+  for (int i = 0; i < kTries; ++i) {
+    const auto done = attempt();
+    if (!done) return done.error();
+    if (*done) return std::nullopt;
+    if (has_ended(pid)) return error_of(pid, "it has ended");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return error_of(pid, "it loads or unloads libraries all the time", "try again");
+}
+
+}  // namespace
+
+Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice) {
+  const Status bad = insist(pid, [&]() -> Result<bool> {
+    const OrderPointer order = order_for(ExactStep::kChooseModules);
+    const auto chosen = choose_modules(pid, library, choice, *order);
+    return chosen && *chosen ? prepare(pid, library, choice, *order) : chosen;
+  });
+  if (bad) return bad;
+  const std::vector<ModuleChanges> modules = read_changes(pid, library);
+  if (std::none_of(modules.begin(), modules.end(), [](const ModuleChanges& each) {
+        return each.head.is_chosen != 0 && !each.changes.empty();
+      })) {
+    return error_of(pid, "--exact: no module can be counted", "the report's summary says why");
+  }
+  return std::nullopt;
+}
+
+Result<ExactChange> count_calls(pid_t pid, const std::string& library) {
+  std::vector<ModuleChanges> modules = read_changes(pid, library);
+  const auto done = change_text(pid, modules);
+  if (done && done->kept_out != 0) {
+    const Status bad = insist(
+        pid, [&] { return obey_in_any_thread(pid, library, *order_for(ExactStep::kNoteKeptOut)); });
+    if (bad) return *bad;
+  }
+  return done;
+}
+
+Result<ExactChange> stop_counting_calls(pid_t pid, const std::string& library) {
+  std::vector<ModuleChanges> modules = read_changes(pid, library);
+  if (std::none_of(modules.begin(), modules.end(),
+                   [pid](const ModuleChanges& each) { return is_changed(pid, each); })) {
+    return ExactChange{};
+  }
+  ExactChange done;
+  StoppedProcess process(pid);
+  const auto start = std::chrono::steady_clock::now();
+  if (const Status bad = process.stop()) return *bad;
+  for (const ModuleChanges& module : modules) {
+    const auto written = write_text(pid, module, Text::kOriginal);
+    if (!written) return written.error();
+    done.places += *written;
+  }
+  done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - start);
+  return done;
+}
+
+}  // namespace fbleprof::attach

@@ -1,0 +1,42 @@
+// fble-prof attach --exact: makes a running program count its calls, and stops that.
+//
+// The recorder in the program chooses the modules and writes the trampolines; see
+// format/exact_order.h. Then all threads are stopped for some milliseconds, and the starts of the
+// functions become jumps to the trampolines. With the original bytes back, the trampolines stay:
+// threads may still return through them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+
+namespace fbleprof::attach {
+
+struct ExactChoice {
+  std::string modules;      // the value of --exact
+  std::string plan_folder;  // where plans are kept
+  // Makes the plan of the file `module` at `path`, unless it is there. Returns it; empty: it is not
+  // possible.
+  std::function<std::string(const std::string& path, const std::string& module)> plan_of;
+};
+
+struct ExactChange {
+  std::size_t places = 0;    // of the text
+  std::size_t kept_out = 0;  // entries that a thread occupied
+  std::chrono::microseconds stopped{};
+};
+
+// Makes the recorder, which must be in the process, prepare what the choice needs.
+Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice);
+// Changes the text as it was prepared last.
+Result<ExactChange> count_calls(pid_t pid, const std::string& library);
+
+// Gives the text its original bytes. Does nothing if it has them.
+Result<ExactChange> stop_counting_calls(pid_t pid, const std::string& library);
+
+}  // namespace fbleprof::attach

@@ -1,0 +1,270 @@
+// A thread may stand between the instructions that a jump is to replace. Two things tell: its pc,
+// and the pc in the frame of a signal that interrupted it there. No return address can: a call is
+// only ever the last of the replaced instructions. Signal frames are not searched for as such: each
+// word of the threads' stacks that points between replaced instructions counts.
+#include "attach/text_changes.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "attach/attach.h"
+#include "attach/borrowed_thread.h"
+#include "attach/loaded_file.h"
+
+namespace fbleprof::attach {
+
+using format::kTextChangeBytes;
+using format::TextChange;
+using format::TextChanges;
+
+namespace {
+
+using Bytes = std::uint8_t[kTextChangeBytes];
+
+const Bytes& bytes_of(const TextChange& change, Text which) {
+  return which == Text::kOriginal ? change.original : change.changed;
+}
+
+class Memory {
+ public:
+  explicit Memory(pid_t pid)
+      : fd_(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC)) {}
+  ~Memory() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  bool read(std::uint64_t from, void* to, std::size_t bytes) const {
+    return pread(fd_, to, bytes, static_cast<off_t>(from)) == static_cast<ssize_t>(bytes);
+  }
+  // Also where the process itself may not write.
+  bool write(std::uint64_t to, const void* from, std::size_t bytes) const {
+    return pwrite(fd_, from, bytes, static_cast<off_t>(to)) == static_cast<ssize_t>(bytes);
+  }
+
+ private:
+  int fd_;
+};
+
+Text other(Text text) { return text == Text::kOriginal ? Text::kChanged : Text::kOriginal; }
+
+// Changes on one page, which are read and written together: all threads wait meanwhile.
+using Piece = std::vector<const TextChange*>;
+
+std::vector<Piece> pieces_of(const ModuleChanges& module, Text wanted) {
+  constexpr std::uint64_t kPage = 4096;
+  Piece all;
+  for (const TextChange& each : module.changes) {
+    if (wanted == Text::kOriginal || each.is_kept_out == 0) all.push_back(&each);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const TextChange* a, const TextChange* b) { return a->address < b->address; });
+  std::vector<Piece> pieces;
+  for (const TextChange* each : all) {
+    if (pieces.empty() || pieces.back().front()->address / kPage != each->address / kPage) {
+      pieces.emplace_back();
+    }
+    pieces.back().push_back(each);
+  }
+  return pieces;
+}
+
+// Returns how many changes were made; nothing if the system refuses. What cannot be read is no
+// longer there.
+std::optional<std::size_t> write_piece(const Memory& memory, const Piece& piece, Text wanted) {
+  const std::uint64_t begin = piece.front()->address;
+  std::vector<std::uint8_t> bytes(piece.back()->address + kTextChangeBytes - begin);
+  if (!memory.read(begin, bytes.data(), bytes.size())) return 0;
+  std::size_t made = 0;
+  for (const TextChange* each : piece) {
+    std::uint8_t* at = bytes.data() + (each->address - begin);
+    if (std::memcmp(at, bytes_of(*each, other(wanted)), kTextChangeBytes) != 0) continue;
+    std::memcpy(at, bytes_of(*each, wanted), kTextChangeBytes);
+    ++made;
+  }
+  if (made != 0 && !memory.write(begin, bytes.data(), bytes.size())) return std::nullopt;
+  return made;
+}
+
+// The entries of all modules, by address.
+class Entries {
+ public:
+  explicit Entries(std::vector<ModuleChanges>& modules) {
+    for (ModuleChanges& module : modules) {
+      for (TextChange& change : module.changes) {
+        if (change.is_entry) entries_.push_back(&change);
+      }
+    }
+    std::sort(entries_.begin(), entries_.end(),
+              [](const TextChange* a, const TextChange* b) { return a->address < b->address; });
+  }
+
+  // The entry that has the address among its bytes, but not at their begin; null if none has.
+  TextChange* around(std::uint64_t address) const {
+    if (entries_.empty() || address <= entries_.front()->address) return nullptr;
+    if (address >= entries_.back()->address + kTextChangeBytes) return nullptr;
+    const auto next = std::lower_bound(
+        entries_.begin(), entries_.end(), address,
+        [](const TextChange* entry, std::uint64_t value) { return entry->address < value; });
+    TextChange* entry = *(next - 1);
+    return address < entry->address + kTextChangeBytes ? entry : nullptr;
+  }
+
+ private:
+  std::vector<TextChange*> entries_;
+};
+
+struct Span {
+  std::uint64_t begin, end;
+};
+
+const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address) {
+  const auto found = std::find_if(mappings.begin(), mappings.end(), [&](const Mapping& each) {
+    return address >= each.begin && address < each.end;
+  });
+  return found == mappings.end() ? nullptr : &*found;
+}
+
+// Where signal frames of the thread may be: the used part of the stack that it runs on and, if that
+// is another one (of a signal, of a coroutine), all of its own.
+std::vector<Span> stacks_of(pid_t pid, const Tracee& thread, const std::vector<Mapping>& mappings) {
+  constexpr std::uint64_t kMost = 16 << 20;
+  const std::uint64_t sp = arch::sp_of(thread.registers()) - arch::kRedZoneBytes;
+  const auto own = std::find_if(mappings.begin(), mappings.end(), [&](const Mapping& each) {
+    const std::uint64_t pointer = arch::thread_pointer_of(thread.registers());
+    return thread.tid() == pid ? each.path == "[stack]"
+                               : pointer >= each.begin && pointer < each.end;
+  });
+  const Mapping* current = mapping_at(mappings, sp);
+  std::vector<Span> stacks;
+  if (current) stacks.push_back({sp, std::min(current->end, sp + kMost)});
+  if (own != mappings.end() && &*own != current) {
+    stacks.push_back({std::max(own->begin, own->end - std::min(own->end, kMost)), own->end});
+  }
+  return stacks;
+}
+
+// The entries that the thread occupies.
+std::set<TextChange*> occupied_by(const Tracee& thread, const std::vector<Span>& stacks,
+                                  const Memory& memory, const Entries& entries) {
+  std::set<TextChange*> occupied;
+  const auto look_at = [&](std::uint64_t word) {
+    if (TextChange* entry = entries.around(word)) occupied.insert(entry);
+  };
+  look_at(arch::pc_of(thread.registers()));
+  constexpr std::uint64_t kAtOnce = 1 << 16;
+  std::vector<std::uint64_t> words(kAtOnce / sizeof(std::uint64_t));
+  for (const Span& stack : stacks) {
+    for (std::uint64_t at = stack.begin / 8 * 8; at < stack.end; at += kAtOnce) {
+      const std::uint64_t bytes = std::min(kAtOnce, stack.end - at) / 8 * 8;
+      if (!memory.read(at, words.data(), bytes)) continue;
+      std::for_each_n(words.begin(), bytes / 8, look_at);
+    }
+  }
+  return occupied;
+}
+
+// Notes in the process which entries are kept out.
+void tell_kept_out(const Memory& memory, const ModuleChanges& module) {
+  for (std::size_t i = 0; i < module.changes.size(); ++i) {
+    const std::uint64_t at = module.address + sizeof(TextChanges) + i * sizeof(TextChange) +
+                             offsetof(TextChange, is_kept_out);
+    memory.write(at, &module.changes[i].is_kept_out, 1);
+  }
+}
+
+}  // namespace
+
+std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
+  constexpr std::uint32_t kMost = 1 << 22;
+  std::vector<ModuleChanges> modules;
+  std::uint64_t at = find_in_recorder(pid, library, "fbleprof_text_changes");
+  // The symbol is a pointer to the pointer to the first list.
+  for (int i = 0; i < 2; ++i) {
+    if (at == 0 || !read_memory(pid, at, &at, sizeof at)) return {};
+  }
+  while (at != 0) {
+    ModuleChanges module;
+    module.address = at;
+    if (!read_memory(pid, at, &module.head, sizeof module.head) || module.head.count > kMost) {
+      return {};
+    }
+    module.changes.resize(module.head.count);
+    if (!module.changes.empty() && !read_memory(pid, at + sizeof module.head, module.changes.data(),
+                                                module.changes.size() * sizeof(TextChange))) {
+      return {};
+    }
+    at = module.head.next;
+    modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
+Result<std::size_t> write_text(pid_t pid, const ModuleChanges& module, Text wanted) {
+  const Memory memory(pid);
+  const std::vector<Piece> pieces = pieces_of(module, wanted);
+  std::size_t places = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto written = write_piece(memory, pieces[i], wanted);
+    if (!written) {
+      const int error = errno;
+      while (i-- > 0) (void)write_piece(memory, pieces[i], other(wanted));
+      return error_of(pid, std::string("its code cannot be changed: ") + strerror(error));
+    }
+    places += *written;
+  }
+  return places;
+}
+
+bool is_changed(pid_t pid, const ModuleChanges& module) {
+  const Memory memory(pid);
+  return std::any_of(module.changes.begin(), module.changes.end(), [&](const TextChange& change) {
+    Bytes now;
+    return memory.read(change.address, now, sizeof now) &&
+           std::memcmp(now, change.changed, sizeof now) == 0;
+  });
+}
+
+Result<std::size_t> keep_occupied_out(pid_t pid, StoppedProcess& process,
+                                      std::vector<ModuleChanges>& modules) {
+  constexpr int kTries = 16;
+  const Memory memory(pid);
+  const Entries entries(modules);
+  std::set<TextChange*> all;
+  for (int i = 0; i < kTries; ++i) {
+    if (const Status bad = process.stop()) return *bad;
+    all.clear();
+    std::set<pid_t> threads;
+    const std::vector<Mapping> mappings = mappings_of(pid);
+    for (const Tracee& each : process.threads()) {
+      const auto occupied = occupied_by(each, stacks_of(pid, each, mappings), memory, entries);
+      if (!occupied.empty()) threads.insert(each.tid());
+      all.insert(occupied.begin(), occupied.end());
+    }
+    if (all.empty() || i + 1 == kTries) break;
+    process.let_go([&](const Tracee& each) { return threads.count(each.tid()) != 0; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (ModuleChanges& module : modules) {
+    bool was_kept_out = false;
+    for (TextChange& change : module.changes) {
+      was_kept_out |= change.is_kept_out != 0;
+      change.is_kept_out = all.count(&change) != 0;
+    }
+    if (was_kept_out || !all.empty()) tell_kept_out(memory, module);
+  }
+  return all.size();
+}
+
+}  // namespace fbleprof::attach

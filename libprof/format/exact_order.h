@@ -1,0 +1,73 @@
+// What `fble-prof attach --exact` and the recorder in the running program tell each other.
+//
+// The program's text changes while all its threads are stopped, so fble-prof writes it. The
+// recorder prepares everything else: it chooses the modules, and writes the trampolines. A traced
+// thread calls fbleprof_prepare_exact with an order, on a stack of fble-prof's:
+//   1. kChooseModules: the recorder answers with the chosen modules. fble-prof puts their plans
+//      (plan/plan.h) into the program's memory, where they stay.
+//   2. kPrepare: the recorder writes the trampolines, and lists the changes of the text at
+//      fbleprof_text_changes, which fble-prof then makes, and takes back at a detach.
+//   3. kNoteKeptOut, if fble-prof left entries alone: their functions are not counted.
+#pragma once
+
+#include <cstdint>
+
+namespace fbleprof::format {
+
+inline constexpr char kExactMagic[16] = "FBLEPROF EXACT";
+inline constexpr std::uint32_t kExactVersion = 1;
+
+enum class ExactStep : std::uint32_t { kChooseModules, kPrepare, kNoteKeptOut };
+enum class ExactAnswer : std::uint32_t {
+  kRefused,  // see ExactOrder::reason
+  kDone,
+  kNotNow,  // the program is loading a library, for example
+};
+
+struct ExactModule {
+  std::uint64_t begin;       // of its first mapping
+  std::uint64_t plan;        // fble-prof's answer: the plan's address in the process; 0: none
+  std::uint64_t plan_bytes;  // its length
+  char path[2048];           // as the process sees it
+  char plan_path[1024];      // where fble-prof keeps the plan
+};
+inline constexpr std::uint32_t kMostExactModules = 128;
+
+struct ExactOrder {
+  char magic[16];
+  std::uint32_t version;
+  ExactStep step;
+  ExactAnswer answer;
+  std::uint32_t tracer;  // fble-prof's process id: only one at a time
+  std::uint32_t count;   // of modules
+  char reason[512];      // one line
+  char choice[1024];     // the value of --exact
+  char plan_folder[1024];
+  ExactModule modules[kMostExactModules];
+};
+
+// A jump, or a call or jump with another distance, that replaces the same number of bytes.
+inline constexpr std::uint32_t kTextChangeBytes = 5;
+
+struct TextChange {
+  std::uint64_t address;
+  std::uint64_t function;  // whose calls this counts
+  std::uint8_t original[kTextChangeBytes];
+  std::uint8_t changed[kTextChangeBytes];
+  std::uint8_t is_entry;     // it replaces several instructions: no thread may be between them
+  std::uint8_t is_kept_out;  // fble-prof's answer: a thread was there
+  std::uint32_t reserved;
+};
+
+// The changes of one module's text. They follow this head.
+struct TextChanges {
+  std::uint64_t next;  // the address of another list; 0: none
+  std::uint64_t module_begin;
+  std::uint32_t count;
+  std::uint32_t is_chosen;  // by the last order
+};
+
+static_assert(sizeof(TextChange) == 32 && sizeof(TextChanges) == 24);
+static_assert(sizeof(ExactModule) == 3096);
+
+}  // namespace fbleprof::format

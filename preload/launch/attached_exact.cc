@@ -1,0 +1,83 @@
+#include "launch/attached_exact.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+#include "attach/borrowed_thread.h"
+#include "attach/exact.h"
+#include "launch/exact.h"
+#include "launch/say.h"
+
+namespace fbleprof::launch {
+
+namespace {
+
+std::string stopped_for(const attach::ExactChange& change) {
+  const auto tenths = (change.stopped.count() + 50) / 100;
+  return "all threads were stopped for " + std::to_string(tenths / 10) + "." +
+         std::to_string(tenths % 10) + " ms";
+}
+
+std::string name_of(pid_t pid) { return "process " + std::to_string(pid); }
+
+}  // namespace
+
+int give_up(int status, const std::string& line) {
+  say("attach: " + line);
+  return status;
+}
+
+sigset_t ending_signals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGTSTP}) {
+    sigaddset(&ending, signal);
+  }
+  return ending;
+}
+
+int prepare_counting(pid_t pid, const std::string& library, const std::string& modules) {
+  const std::string folder = plan_folder();
+  if (folder.empty()) {
+    return give_up(
+        kWrongUse,
+        "--exact: cannot create the folder for plans; set XDG_CACHE_HOME to a writable folder");
+  }
+  const Status bad = attach::prepare_to_count_calls(pid, library, {modules, folder, plan_of});
+  return bad ? give_up(kRefused, bad->line()) : 0;
+}
+
+int start_counting(pid_t pid, const std::string& library) {
+  const auto change = attach::count_calls(pid, library);
+  if (!change) return give_up(kRefused, change.error().line());
+  std::string line = name_of(pid) + ": its calls are counted; " + stopped_for(*change);
+  if (change->kept_out != 0) {
+    line += "; " + std::to_string(change->kept_out) +
+            " functions are not counted, because a thread was in their first instructions";
+  }
+  say(line);
+  return 0;
+}
+
+int stop_counting(pid_t pid, const std::string& library) {
+  const auto change = attach::stop_counting_calls(pid, library);
+  if (!change) return give_up(kRefused, change.error().line());
+  if (change->places != 0) say(name_of(pid) + " has its own code again; " + stopped_for(*change));
+  return 0;
+}
+
+bool wait_for_end(pid_t pid, std::chrono::milliseconds time) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kStep(50);
+  const sigset_t ending = ending_signals();
+  const timespec step{0, std::chrono::nanoseconds(kStep).count()};
+  const auto end = Clock::now() + time;
+  while (Clock::now() < end && !attach::has_ended(pid)) {
+    if (sigtimedwait(&ending, nullptr, &step) > 0) break;
+  }
+  return !attach::has_ended(pid);
+}
+
+}  // namespace fbleprof::launch

@@ -1,0 +1,190 @@
+#!/bin/bash
+# fble-prof attach --exact: counts the calls of running programs, which must not notice.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+needs_tracing
+TIMEOUT=300
+
+# text_of: a hash of each mapping of code.
+text_of() {
+  python3 - "$pid" <<'END'
+import hashlib, sys
+memory = open(f"/proc/{sys.argv[1]}/mem", "rb")
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    fields = line.split()
+    if "x" not in fields[1] or not fields[-1].startswith("/") or "fbleprof" in fields[-1]:
+        continue
+    begin, end = (int(x, 16) for x in fields[0].split("-"))
+    memory.seek(begin)
+    print(fields[-1], hashlib.sha256(memory.read(end - begin)).hexdigest())
+END
+}
+# ask NAME: lets the program go on to this point, and waits until it has said so.
+ask() {
+  touch "$dir/$1"
+  said "^$1"
+}
+said() {
+  for _ in $(seq 600); do
+    grep -q "$1" "$dir/out" && return
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  fail "the program did not say $1: $(cat "$dir/out" "$dir/err")"
+}
+# told NAME COLUMN: how often step (1) or leaf (2) had been called then.
+told() { awk -v name="$1" -v column="$2" '$1 == name { print $(column + 1) }' "$dir/out"; }
+# counted FUNCTION [PROFILE]: its calls, by any caller.
+counted() {
+  "$REPORT" --self --format csv "${2:-$profile}" | python3 -c '
+import csv, sys
+print(sum(int(r["calls"] or 0) for r in csv.DictReader(sys.stdin) if r["name"] == sys.argv[1]))' "$1"
+}
+# cycles N OPTION...: attaches and detaches N times.
+cycles() {
+  local count=$1
+  shift
+  for _ in $(seq "$count"); do
+    attach "$@" "$pid"
+    detach "$pid"
+  done
+}
+
+begin "threads that call functions all the time"
+started "$PROGRAMS/attached_calls.plain" 4
+text_of >"$dir/text.before"
+ask before
+attach --exact -o "$profile" "$pid"
+ask begin
+sleep 0.5
+ask end
+detach "$pid"
+ask after
+verified "$profile"
+for column in 1 2; do
+  function=$([ $column = 1 ] && echo step || echo leaf)
+  now=$(counted "$function")
+  check "calls of $function, at least" "$now" -ge $(($(told end $column) - $(told begin $column)))
+  check "calls of $function, at most" "$now" -le $(($(told after $column) - $(told before $column)))
+done
+text_of >"$dir/text.after"
+cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was"
+
+cycles 20 --exact
+text_of >"$dir/text.after"
+cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was after 20 times"
+
+attach --exact "$pid"
+sleep 0.3
+detach "$pid"
+check "calls stand below the function that ran before" "$(calls run step)" = "$(counted step)"
+ask rest
+attach --exact "$pid"
+ask bounded
+detach "$pid"
+check "each call is counted" "$(counted step)" = 80000
+verified "$profile"
+
+attach --exact "$pid"
+ask short
+check "calls of short threads, while the program runs" "$(counted step)" = 20000
+attach --exact "$pid"
+ask fork
+check "the child ended well" "$(told fork 1)" = 0
+detach "$pid"
+check "the parent's calls" "$(counted step)" = 0
+child=$(find "$dir" -name "$(basename "$profile").*")
+verified "$child"
+check "the child's calls" "$(counted step "$child")" = 5000
+
+touch "$dir/fault"
+said "in the handler"
+attach --exact "$pid"
+grep -q "1 functions are not counted" "$dir/attach.err" ||
+  fail "an occupied function was changed: $(cat "$dir/attach.err")"
+touch "$dir/resume"
+said "^fault 42"
+detach "$pid"
+check "the report says why" "$("$REPORT" --coverage "$profile" |
+  grep -c 'a thread was in its first instructions')" = 1
+ask stop
+ended
+verified "$profile"
+
+begin "an end after a time, or by a signal"
+started "$PROGRAMS/attached_calls.plain" 1
+text_of >"$dir/text.before"
+attach --exact=program --duration 200ms -o "$profile" "$pid"
+text_of >"$dir/text.after"
+cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was after the time"
+check "calls are counted" "$(counted step)" -gt 0
+"$FBLE_PROF" attach --exact --duration 5m "$pid" 2>"$dir/long.err" &
+long=$!
+for _ in $(seq 200); do
+  grep -q "calls are counted" "$dir/long.err" && break
+  sleep 0.05
+done
+kill -INT $long
+wait $long || fail "attach ended with $?: $(cat "$dir/long.err")"
+text_of >"$dir/text.after"
+cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was after SIGINT"
+launcher_refuses 1 "no module can be counted" attach --exact=nolib "$pid"
+check "the summary says why" "$("$REPORT" --summary "$profile" | grep -c "is named nolib")" = 1
+for name in before begin end after rest bounded short fork fault resume stop; do touch "$dir/$name"; done
+said "^stop"
+ended
+
+begin "interpreters"
+cat >"$dir/work.lua" <<'END'
+local function work()
+  local words = {}
+  for i = 1, 2000 do words[i] = tostring(i * 7919 % 1009) end
+  table.sort(words)
+  return #table.concat(words)
+end
+local same, first = true, work()
+repeat
+  for _ = 1, 20 do same = same and work() == first end
+  local stop = io.open("stop")
+until stop
+print(same)
+END
+cat >"$dir/work.py" <<'END'
+import os
+def work():
+    words = sorted(str(i * 7919 % 1009) for i in range(2000))
+    return len(",".join(words))
+same, first = True, work()
+while not os.path.exists("stop"):
+    for _ in range(20):
+        same = same and work() == first
+print(same)
+END
+for interpreter in "lua5.4 work.lua" "$(python3 -c 'import sys; print(sys.executable)') work.py"; do
+  command -v "${interpreter% *}" >/dev/null || continue
+  rm -f "$dir/stop" "$dir/mlmon.out"
+  # shellcheck disable=SC2086  # two words
+  started $interpreter
+  text_of >"$dir/text.before"
+  attach --exact -o "$profile" "$pid"
+  sleep 0.3
+  detach "$pid"
+  cycles 3 --exact
+  attach --exact "$pid"
+  sleep 0.3
+  detach "$pid"
+  text_of >"$dir/text.after"
+  cmp -s "$dir/text.before" "$dir/text.after" || fail "$interpreter: the code is not as it was"
+  touch "$dir/stop"
+  ended
+  check "$interpreter: its results" "$(tail -n 1 "$dir/out" | tr '[:upper:]' '[:lower:]')" = true
+  verified "$profile"
+  check "$interpreter: calls are counted" "$(fact calls)" -gt 10000
+done
+
+begin "programs that were started with the recorder"
+settings=(FBLEPROF_OUT="$profile" LD_PRELOAD="$LIB")
+started env "${settings[@]}" "$PROGRAMS/phases.plain" 60
+launcher_refuses 1 "started with the recorder" attach --exact "$pid"
+touch "$dir/stop"
+ended
