@@ -228,7 +228,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   }
   state.hot = are_found_later && !tell_end ? &memory->hot : &fbleprof_hot;
   if (are_found_later) {
-    state.is_behind = 1;
+    state.is_behind = ThreadState::kBehind;
     state.hot->cache = session.empty_cache;
   }
   state.tid = static_cast<std::uint32_t>(tid);
@@ -268,7 +268,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
 // A thread that was left out has a name that is kept. It need not be the calling thread.
 void begin_thread(ThreadState& thread) {
   skip_time(thread);
-  thread.is_behind = 1;
+  thread.is_behind = ThreadState::kBehind;
   thread.is_left_out = false;
   thread.record->flags -= kOneLeftOut;
   follow_recording(thread);
@@ -457,7 +457,10 @@ void start_all_threads(Charged from) {
     disarm_timer(thread);
     if (from != Charged::kFromNow) return;
     skip_time(thread);
-    __atomic_store_n(&thread.is_behind, 1, __ATOMIC_RELAXED);
+    // Found threads call hooks only while their code is changed.
+    const std::uint32_t behind =
+        are_found_later ? ThreadState::kBehindWithOldEntries : ThreadState::kBehind;
+    __atomic_store_n(&thread.is_behind, behind, __ATOMIC_RELAXED);
   });
   is_watching.store(false);
   session.recording.store(true);

@@ -96,19 +96,31 @@ void let_hooks_hit(ThreadState& thread) {
   }
 }
 
+void drop_old_entries(const BusyGuard&, ThreadState& thread) {
+  if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) != ThreadState::kBehindWithOldEntries) {
+    return;
+  }
+  thread.hot->top = thread.current->gate;
+  __atomic_store_n(&thread.is_behind, ThreadState::kBehind, __ATOMIC_RELAXED);
+}
+
 void catch_up(const BusyGuard& guard, ThreadState& thread, std::uint64_t callee, int hook,
               const HookState& at) {
   let_hooks_hit(thread);
+  drop_old_entries(guard, thread);
   MachineState caller;
   // A handler, or a coroutine: the thread's own stack is missing still.
   if (!thread.current->contains(at.sp)) return;
   if (find_caller(thread, callee, hook, at, &caller)) {
+    const std::uint32_t walks = thread.known.walks();
     const Ref context = context_at(guard, thread, caller, Reached::kByReturn);
+    // Otherwise the caller has an entry, as those below it.
+    const bool has_walked = thread.known.walks() != walks;
     StackWalk walk(thread, caller, true);
     FoundEntries nearest(thread);
     nearest.add(walk, function_at(thread, walk), context);
     FoundEntries all = nearest;
-    const bool is_whole = thread.known.is_whole() && add_older(thread, walk, all);
+    const bool is_whole = has_walked && thread.known.is_whole() && add_older(thread, walk, all);
     if (is_whole) {
       all.push();
     } else {

@@ -14,6 +14,9 @@
 
 namespace fbleprof::signal_safe {
 
+// Forgets the entries of a thread that is behind, if they may be old.
+void drop_old_entries(const BusyGuard&, ThreadState& thread);
+
 // At the first hook of a thread that is behind. The arguments are those of fbleprof_enter_slow.
 void catch_up(const BusyGuard& guard, ThreadState& thread, std::uint64_t callee, int hook,
               const HookState& at);

@@ -8,6 +8,7 @@
 
 #include "signal_safe/context_at.h"
 #include "signal_safe/elapsed.h"
+#include "signal_safe/late_start.h"
 #include "signal_safe/live_rule.h"
 #include "signal_safe/profile_switch.h"
 #include "signal_safe/session.h"
@@ -164,6 +165,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
     return;
   }
   BusyGuard guard(thread);
+  drop_old_entries(guard, thread);
   if (thread.profiles != 0) {
     settle_profiles(thread, filter_by_address(thread.current->gate, thread.hot->top, at.sp));
   }
@@ -187,6 +189,7 @@ void charge_sample(ThreadState& thread, const MachineState& at, Sampled what) {
 void charge_events(ThreadState& thread, const MachineState& at, std::uint64_t events) {
   if (!takes_time(thread) || is_ours(*thread.session, at.pc) || is_busy(thread, at.sp)) return;
   BusyGuard guard(thread);
+  drop_old_entries(guard, thread);
   if (thread.profiles != 0) {
     settle_profiles(thread, filter_by_address(thread.current->gate, thread.hot->top, at.sp));
   }

@@ -78,6 +78,8 @@ struct ThreadState {
   void* profile = nullptr;     // the C API's current profile; null = the process's own
   std::uint32_t profiles = 0;  // how many are nested
   // Not 0: recording began while the thread ran, and no hook has been called since (late_start.h).
+  // kBehindWithOldEntries: also, its entries may be those of functions that have ended.
+  static constexpr std::uint32_t kBehind = 1, kBehindWithOldEntries = 2;
   std::uint32_t is_behind = 0;
   ProfileFrame profile_frames[kMostProfiles];
   AllocationThread* allocations = nullptr;  // null: allocations are not recorded

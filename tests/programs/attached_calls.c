@@ -2,7 +2,8 @@
 //   attached_calls THREADS
 // When a file with one of these names appears in its directory, in this order, it prints the name:
 //   before, begin, end, after   how often step() and leaf() were called until now
-//   bounded                     the threads rest; each calls step() 20,000 times and rests again
+//   rest                        the threads rest
+//   bounded                     each calls step() 20,000 times and rests again
 //   short                       200 threads run one after the other; each calls step() 100 times
 //   fork                        a forked child calls step() 5000 times
 //   fault                       a thread meets a fault in the first instructions of faulting(), and
@@ -110,9 +111,10 @@ int main(int argc, char** argv) {
   tell("begin");
   tell("end");
   tell("after");
+  wait_for("rest");
   resting = 1;
   while (at_rest < threads) usleep(1000);
-  say("at rest");
+  say("rest");
   wait_for("bounded");
   bounded = 1;
   while (at_end < threads) usleep(1000);
