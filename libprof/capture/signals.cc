@@ -7,6 +7,7 @@
 #include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "capture/sampling_timer.h"
+#include "signal_safe/peek.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -123,6 +124,12 @@ void take_where_room_is(Sample sample, const void* context) {
   }
 }
 
+// Code that blocks all signals blocks these; only the sampling signal comes all the same.
+bool blocks_faults(const void* context) {
+  const sigset_t& mask = static_cast<const ucontext_t*>(context)->uc_sigmask;
+  return sigismember(&mask, SIGSEGV) == 1 || sigismember(&mask, SIGBUS) == 1;
+}
+
 FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (!is_timer_signal(info->si_code, info->si_value.sival_ptr)) {
@@ -140,6 +147,7 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
     signal_safe::ThreadState& thread = *fbleprof_hot.self;
     const arch::MachineState at = arch::state_of(context);
     if (thread.canary->alive) {
+      const signal_safe::FaultsOfSample faults(blocks_faults(context));
       take_where_room_is(
           {thread, at, what_it_tells(thread, *info, at), take_events(thread, info->si_code)},
           context);

@@ -14,19 +14,20 @@ struct BytesBefore {
   bool are_read;
 
   explicit BytesBefore(std::uint64_t site)
-      : are_read(peek(reinterpret_cast<const void*>(site - sizeof bytes), bytes, sizeof bytes)) {}
+      : are_read(peek_anywhere(reinterpret_cast<const void*>(site - sizeof bytes), bytes,
+                               sizeof bytes)) {}
 };
 
 // The content of the slot that a PLT stub jumps through; 0 if there is no stub at `address`.
 std::uint64_t behind_stub(std::uint64_t address) {
   std::uint8_t code[arch::kStubBytes];
   std::uint64_t behind = 0;
-  if (!peek(reinterpret_cast<const void*>(address), code, sizeof code)) return 0;
+  if (!peek_anywhere(reinterpret_cast<const void*>(address), code, sizeof code)) return 0;
   const std::uint64_t slot = arch::slot_of_stub(code);
   if (slot == 0) return 0;
   // The slot is named by its distance from the stub.
   const std::uint64_t moved = slot - reinterpret_cast<std::uint64_t>(code) + address;
-  return peek(reinterpret_cast<const void*>(moved), &behind, sizeof behind) ? behind : 0;
+  return peek_anywhere(reinterpret_cast<const void*>(moved), &behind, sizeof behind) ? behind : 0;
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ std::uint64_t callee_before(std::uint64_t site) {
   if (slot_call[0] == arch::kCallSlot && slot_call[1] == arch::kSlotMode) {
     std::uint64_t callee = 0;
     const std::uint64_t slot = arch::target_of_distance(slot_call + 2) + moved;
-    return peek(reinterpret_cast<const void*>(slot), &callee, sizeof callee) ? callee : 0;
+    return peek_anywhere(reinterpret_cast<const void*>(slot), &callee, sizeof callee) ? callee : 0;
   }
   const auto* const call = end - arch::kDirectCallBytes;
   if (call[0] != arch::kCall) return 0;

@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "arch/kernel.h"
 #include "arch/peek.h"
@@ -12,12 +13,12 @@ namespace fbleprof::signal_safe {
 namespace {
 constinit std::atomic<bool> are_faults_caught{false};
 constinit std::atomic<bool> may_be_forbidden{false};
-}  // namespace
 
-bool peek(const void* from, void* to, std::size_t bytes) {
-  if (are_faults_caught.load(std::memory_order_relaxed)) {
-    return fbleprof_copy_or_fail(to, from, bytes);
-  }
+// In a hook the thread's mask is not known.
+enum class Faults : std::uint8_t { kUnknown, kHandled, kFatal };
+[[gnu::tls_model("initial-exec")]] constinit thread_local Faults faults = Faults::kUnknown;
+
+bool peek_by_call(const void* from, void* to, std::size_t bytes) {
   const iovec local{to, bytes}, remote{const_cast<void*>(from), bytes};
   const long got =
       arch::kernel_call(SYS_process_vm_readv, arch::kernel_call(SYS_getpid),
@@ -25,8 +26,26 @@ bool peek(const void* from, void* to, std::size_t bytes) {
   return got == static_cast<long>(bytes);
 }
 
+}  // namespace
+
+FaultsOfSample::FaultsOfSample(bool are_blocked) {
+  faults = are_blocked ? Faults::kFatal : Faults::kHandled;
+}
+FaultsOfSample::~FaultsOfSample() { faults = Faults::kUnknown; }
+
+bool peek(const void* from, void* to, std::size_t bytes) {
+  const bool is_caught = are_faults_caught.load(std::memory_order_relaxed);
+  return is_caught && faults != Faults::kFatal ? fbleprof_copy_or_fail(to, from, bytes)
+                                               : peek_by_call(from, to, bytes);
+}
+
+bool peek_anywhere(const void* from, void* to, std::size_t bytes) {
+  return faults == Faults::kHandled ? peek(from, to, bytes) : peek_by_call(from, to, bytes);
+}
+
 bool is_peek_harmless() {
-  return are_faults_caught.load(std::memory_order_relaxed) ||
+  const bool is_caught = are_faults_caught.load(std::memory_order_relaxed);
+  return (is_caught && faults == Faults::kHandled) ||
          !may_be_forbidden.load(std::memory_order_relaxed);
 }
 

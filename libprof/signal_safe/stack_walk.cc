@@ -82,7 +82,7 @@ bool StackWalk::may_be_code(std::uint64_t address) const {
   std::uint64_t& known = thread_.readable_pages[page % ThreadState::kReadablePages];
   if (known == page || !is_peek_harmless()) return true;
   std::uint8_t byte;
-  if (!peek(reinterpret_cast<const void*>(address - 1), &byte, sizeof byte)) return false;
+  if (!peek_anywhere(reinterpret_cast<const void*>(address - 1), &byte, sizeof byte)) return false;
   known = page;
   return true;
 }
@@ -175,7 +175,7 @@ bool StackWalk::is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const
     std::uint64_t fp, pc;
   } saved;
   if (!is_peek_harmless() || fp % 8 != 0 || (fp >= low_ && fp < high_) ||
-      !peek(reinterpret_cast<const void*>(fp), &saved, sizeof saved)) {
+      !peek_anywhere(reinterpret_cast<const void*>(fp), &saved, sizeof saved)) {
     return false;
   }
   LoadedObject object;
@@ -302,7 +302,7 @@ bool StackWalk::find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted
   if (high_ <= from) return false;
   const std::uint64_t end = high_ - from < most_bytes ? high_ : from + most_bytes;
   for (std::uint64_t at = from; at + sizeof words <= end; at += sizeof words) {
-    if (!peek(reinterpret_cast<const void*>(at), words, sizeof words)) return false;
+    if (!peek_anywhere(reinterpret_cast<const void*>(at), words, sizeof words)) return false;
     *place = at;
     for (const std::uint64_t word : words) {
       if (is_wanted(word, *place)) return true;
