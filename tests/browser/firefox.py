@@ -76,6 +76,9 @@ for number, metric in enumerate(threads):
         if sum(dominated) == 0:
             continue
         expect(f"{metric} of {name}", sum(own), sum(theirs[name][0]))
+        # The time before main stands beside main there, not above it.
+        if name == "[root]":
+            continue
         # Functions that share a name may be on the same paths.
         if len(own) == 1 and len(theirs[name][1]) == 1:
             expect(f"{metric} of {name} and below", dominated, theirs[name][1])
