@@ -100,27 +100,43 @@ void take(void* argument) {
   }
 }
 
-// Whether the sample may be too much for the handler's stack: that of a coroutine, or of a thread
-// with a small stack. A signal stack is never left: the kernel would take it for unused, and give
-// it to the next handler.
-bool needs_other_stack(const signal_safe::ThreadState& thread, const stack_t& signal_stack) {
-  constexpr std::uint64_t kRoomBytes = 32 << 10;
-  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  if (here - reinterpret_cast<std::uint64_t>(signal_stack.ss_sp) < signal_stack.ss_size) {
-    return false;
-  }
-  const signal_safe::Stack& stack = thread.main_stack;
-  return stack.low == 0 || !stack.contains(here) || here - stack.low < kRoomBytes;
+struct SampleOnSignalStack {
+  Sample sample;
+  const stack_t signal_stack;
+};
+
+// While the signal stack is left, the kernel would take it for unused, and give it to the handler
+// of a fault. So there is none meanwhile.
+void take_off_signal_stack(void* argument) {
+  auto* on = static_cast<SampleOnSignalStack*>(argument);
+  stack_t none{};
+  none.ss_flags = SS_DISABLE;
+  if (kernel_call(SYS_sigaltstack, reinterpret_cast<long>(&none), 0) != 0) return;
+  take(&on->sample);
+  kernel_call(SYS_sigaltstack, reinterpret_cast<long>(&on->signal_stack), 0);
 }
 
-// The other stack is free: only faults can interrupt a sample, and their handlers take none.
-void take_where_room_is(Sample sample, const void* context) {
+// Takes the sample in memory of the thread's own if it may be too much for the handler's stack:
+// that of a coroutine, or of a thread with a small stack, or a small signal stack. The memory is
+// free: only faults can interrupt a sample, and their handlers take none.
+void take_where_room_is(const Sample& sample, const void* context) {
+  constexpr std::uint64_t kRoomBytes = 32 << 10;
   const auto& signal_stack = static_cast<const ucontext_t*>(context)->uc_stack;
+  SampleOnSignalStack on{sample, signal_stack};
+  const auto here = reinterpret_cast<std::uint64_t>(&on);
+  const std::uint64_t room = here - reinterpret_cast<std::uint64_t>(signal_stack.ss_sp);
+  const bool is_on_signal_stack = room < signal_stack.ss_size;
+  const signal_safe::Stack& stack = sample.thread.main_stack;
+  const bool has_room =
+      is_on_signal_stack ? room >= kRoomBytes
+                         : stack.low != 0 && stack.contains(here) && here - stack.low >= kRoomBytes;
   char* other = sample.thread.sample_stack_end;
-  if (other != nullptr && needs_other_stack(sample.thread, signal_stack)) {
-    fbleprof_call_on(other, take, &sample);
+  if (has_room || other == nullptr) {
+    take(&on.sample);
+  } else if (is_on_signal_stack) {
+    fbleprof_call_on(other, take_off_signal_stack, &on);
   } else {
-    take(&sample);
+    fbleprof_call_on(other, take, &on.sample);
   }
 }
 
