@@ -20,6 +20,11 @@ inline char* tail_hook_copy_in(const Region& region) {
   return hook_copy_in(region) + arch::near_tail_hook_offset();
 }
 
+// What functions call that call nothing themselves.
+inline char* leaf_hook_copy_in(const Region& region) {
+  return hook_copy_in(region) + arch::near_leaf_hook_offset();
+}
+
 // Writes a copy of the hot path that continues in `hook` for anything else. The region must be
 // writable.
 void write_hook_copy(const Region& region, arch::HookEntries hook);

@@ -71,9 +71,11 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   arch::RewrittenFunction* function = functions_of(region) + index;
   const bool is_for_tail_calls = from.jumps_from != 0;
   *function = {work.address(from.function), 0,
-               is_for_tail_calls ? work.address(from.jumps_from) : 0};
+               is_for_tail_calls ? work.address(from.jumps_from) : 0, from.is_leaf};
   __builtin_memcpy(slot, &function, sizeof function);
-  const char* hook = is_for_tail_calls ? tail_hook_copy_in(region) : hook_copy_in(region);
+  const char* hook = is_for_tail_calls ? tail_hook_copy_in(region)
+                     : from.is_leaf    ? leaf_hook_copy_in(region)
+                                       : hook_copy_in(region);
   arch::write_call(slot + arch::kTrampolineEntry, reinterpret_cast<std::uint64_t>(hook));
   std::uint8_t* code = slot + arch::kTrampolineCode;
   __builtin_memcpy(code, from.code, from.code_bytes);

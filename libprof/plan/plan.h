@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules for refusing functions.
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 
 using Address = std::uint32_t;  // in the file; files beyond 4 GB are refused
 
@@ -70,7 +70,7 @@ struct Trampoline {
   std::uint8_t expected[8];  // the original bytes of the window
   std::uint8_t code_bytes;   // what the trampoline does after the hook
   std::uint8_t fixup_count;
-  std::uint8_t reserved_byte;
+  std::uint8_t is_leaf;      // 1: the function never leaves its code but by returning
   std::uint8_t pushes_return;  // 1: it calls by push and jump: not for shadow stacks
   std::uint8_t code[kMostCode];
   Fixup fixups[kMostFixups];

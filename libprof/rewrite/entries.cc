@@ -222,6 +222,7 @@ plan::Trampoline Entries::with_window(const Window& window) const {
   });
   result.function = static_cast<plan::Address>(window.function->begin);
   result.window = static_cast<plan::Address>(window.begin);
+  result.is_leaf = window.function->is_leaf;
   std::memcpy(result.expected, image_.at(window.begin, sizeof result.expected),
               sizeof result.expected);
   return result;
@@ -230,6 +231,7 @@ plan::Trampoline Entries::with_window(const Window& window) const {
 plan::Trampoline Entries::without_window(const Function& function) const {
   plan::Trampoline result = Displaced(image_, {}, function.begin).trampoline(nullptr);
   result.function = static_cast<plan::Address>(function.begin);
+  result.is_leaf = function.is_leaf;
   return result;
 }
 

@@ -17,6 +17,7 @@ struct Function {
   // Facts from the code; see references.h.
   bool decodes = true;
   bool jumps_indirectly = false;
+  bool is_leaf = true;             // never leaves its code but by returning
   bool relies_on_caller = false;   // on flags, or on memory below the stack pointer
   bool is_called = false;          // by name
   bool is_pointed_at = false;      // something holds its address

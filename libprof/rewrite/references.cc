@@ -36,6 +36,25 @@ class Reliance {
   std::bitset<kRedZone> written_;
 };
 
+// Whether control may leave the function there other than by its return, or by a signal.
+bool leaves(const Instruction& instruction, const Function& function) {
+  switch (instruction.kind) {
+    case Kind::kCall:
+    case Kind::kIndirectCall:
+    case Kind::kIndirectJump:
+      return true;
+    case Kind::kJump:
+    case Kind::kBranch:
+    case Kind::kUnmovable:
+      return instruction.target == function.begin || !function.contains(instruction.target);
+    case Kind::kPlain:
+    case Kind::kReturn:
+    case Kind::kStop:
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 References::References(const ElfImage& image, std::vector<Function>& functions,
@@ -127,6 +146,7 @@ void References::sweep(Address begin, Address end, Function* function) {
     if (function) {
       reliance.see(instruction, decoder_.below_stack());
       if (instruction.kind == Kind::kIndirectJump) function->jumps_indirectly = true;
+      if (leaves(instruction, *function)) function->is_leaf = false;
     }
     for (const Address mentioned : decoder_.mentioned()) {
       if (image_.in_text(mentioned)) {
@@ -137,7 +157,9 @@ void References::sweep(Address begin, Address end, Function* function) {
     }
     at = instruction.end();
   }
-  if (function) function->relies_on_caller = reliance.relies();
+  if (!function) return;
+  function->relies_on_caller = reliance.relies();
+  if (!instruction.ends_flow()) function->is_leaf = false;  // control falls into the next function
 }
 
 // Jump tables: distances from the table's start. A function that jumps indirectly may use any data

@@ -391,7 +391,8 @@ void CodeMap::retire(format::Ref ref, std::uint64_t unloaded_ns) {
   facts_.forget([&](std::uint64_t key) {
     const auto question = static_cast<Question>(key >> 56);
     if (question == Question::kPart) return true;  // its key is not an address
-    const bool is_of_code = question <= Question::kPlace || question == Question::kEntersBlocks;
+    const bool is_of_code = question <= Question::kPlace || question == Question::kEntersBlocks ||
+                            question == Question::kIsLeaf;
     return is_of_code && is_gone(key & kAddress);
   });
 }

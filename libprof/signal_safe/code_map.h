@@ -148,6 +148,17 @@ class CodeMap {
     return facts_.find(fact_of(record->address, Question::kEntersBlocks)) != 0;
   }
 
+  // Counted functions that call nothing: they get no entries.
+  void mark_leaf(format::Ref function) {
+    if (is_leaf(function)) return;
+    const auto* record = arena_->at<format::Function>(function);
+    facts_.add(fact_of(record->address, Question::kIsLeaf), function);
+  }
+  bool is_leaf(format::Ref function) const {
+    const auto* record = arena_->at<format::Function>(function);
+    return facts_.find(fact_of(record->address, Question::kIsLeaf)) != 0;
+  }
+
   // Whether `part`, which has no hook, is a piece of `whole`; see code_parts.h.
   bool is_part_of(format::Ref part, format::Ref whole);
 
@@ -192,7 +203,8 @@ class CodeMap {
     kKey = 5,
     kText = 6,
     kEntersBlocks = 7,
-    kPart = 8
+    kPart = 8,
+    kIsLeaf = 9
   };
   // User addresses leave the top bits free.
   static std::uint64_t fact_of(std::uint64_t pc, Question question) {

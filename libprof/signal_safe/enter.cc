@@ -44,7 +44,14 @@ struct Call {
   Frame frame;
   std::uint64_t site, callee, key;
   arch::RewrittenFunction* rewritten;  // null for others
+
+  bool is_of_leaf() const { return rewritten != nullptr && rewritten->is_leaf != 0; }
 };
+
+// A leaf gets no entry: it makes no calls, and its caller proves its samples.
+void push(ThreadState& thread, Entry* below, const Call& call, Word word) {
+  if (!call.is_of_leaf()) signal_safe::push(thread, below, call.frame, word);
+}
 
 void remember(const ThreadState& thread, Word context, const Call& call, std::uint64_t* calls,
               Word to) {
@@ -76,7 +83,7 @@ bool enter_known_way(ThreadState& thread, const Call& call) {
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
   if (draws_slot(thread)) remember(thread, top->word, call, step.calls, word);
-  push(thread, top, frame, word);
+  push(thread, top, call, word);
   return true;
 }
 
@@ -138,11 +145,12 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
       *step.flags |= format::kEdgeByTailCall;
     }
     thread.record->flags |= format::kThreadHooked;
+    if (call.is_of_leaf()) session.code_map.mark_leaf(function);
   }
   *step.calls += 1;
   // A left-out function has the context of its caller, which may be a block.
   const Word word = word_of(step.to, arch::kNoBlock);
-  push(thread, caller, frame, word);
+  push(thread, caller, call, word);
   // Below the root's gate there is no caller to prove, but the call may be on another stack.
   const bool one_stack = thread.signal_stack.gate == nullptr;
   const bool same_next_time =

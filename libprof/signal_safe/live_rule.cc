@@ -151,7 +151,7 @@ Entry* find_by_walk(ThreadState& thread, Entry* top, const MachineState& at) {
 }
 
 Entry* find_owner(const ThreadState& thread, Entry* top, format::Ref owner) {
-  if (!always_has_entry(thread, owner)) return nullptr;
+  if (!always_has_entry(thread, owner) || thread.session->code_map.is_leaf(owner)) return nullptr;
   Entry* newest_of_frame = top;
   int steps = 0;
   for (Entry* entry = top; !is_gate(entry) && steps < kProofDepth; --entry, ++steps) {

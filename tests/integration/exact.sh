@@ -102,6 +102,13 @@ exactly program
 same "$PROGRAMS/notes.plain" bounce
 expected
 
+begin "functions that call nothing"
+exactly program
+same "$PROGRAMS/leaves.plain"
+expected
+near_share "the share of a function that calls nothing" "$(share burn)" 99 2
+check "it is below its caller" "$("$REPORT" --hot "$profile" | grep -c '^main → spends → burn$')" = 1
+
 begin "libraries that come and go"
 exactly
 same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"

@@ -348,8 +348,9 @@ ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
  * if only the cache does not know, \original if there is more to do; see arch/near_hook.h.
  *
  * With is_tail, the entry on top is that of the function that jumped here, in the same frame, and the
- * callee takes it over. `dead` is the jump for entries whose frames have ended. */
-.macro NEAR_HOOK name, site, callee, dead, missed, original, is_tail=0
+ * callee takes it over. With is_leaf, the callee calls nothing, and gets no entry. `dead` is the jump for
+ * entries whose frames have ended. */
+.macro NEAR_HOOK name, site, callee, dead, missed, original, is_tail=0, is_leaf=0
         .globl  \name
         .hidden \name
         .type   \name, @function
@@ -381,6 +382,12 @@ ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
         mov     %rax, %fs:HOT_TOP
         ADD_OFFSET_HERE
         mov     %rcx, ENTRY_WORD(%rax)  /* the last step: it cannot be repeated */
+  .elseif \is_leaf
+        mov     SLOT_CALLS(%rcx), %rdx
+        incq    (%rdx)
+        cmp     %fs:HOT_TOP, %rax
+        ADD_OFFSET_HERE
+        jne     8f
   .else
         cmp     %fs:HOT_LIMIT, %rax
         ADD_OFFSET_HERE
@@ -396,6 +403,13 @@ ENTRY_HOOK fbleprof_patched_hook, 0, HOOK_NATIVE, 32
         cmp     %rsp, ENTRY_FRAME(%rax)
         \dead   3b
         jmp     1b
+  .if \is_leaf
+/* Drops the dead entries for good, or the next calls of leaves would find them again. Only now: before
+ * the hit, the entries may be those of another stack. */
+8:      mov     %rax, %fs:HOT_TOP
+        ADD_OFFSET_HERE
+        jmp     2b
+  .endif
 6:      mov     ENTRY_WORD(%rax), %rdx
         xor     \site, %rdx
         FIND_OTHER_SLOT \callee
@@ -416,6 +430,10 @@ NEAR_HOOK fbleprof_near_hook, FRAME_BIAS(%rsp), (%rsp), jbe, NEAR_HOOK_MISSED, N
 /* For tail calls from a function that is known. The edge's key is (context of the function that jumped,
  * address behind the call of this hook, word of the entry below); see remember_tail_call. */
 NEAR_HOOK fbleprof_near_tail_hook, (%rsp), ENTRY_WORD_BELOW(%rax), jb, NEAR_HOOK_TAIL_MISSED, NEAR_HOOK_TAIL_ADDRESS, is_tail=1
+
+/* For functions that call nothing. Only samples ask for their entries, and walk to the caller's: without
+ * an entry, the next call depends on none of this one's stores. A miss continues as in the first. */
+NEAR_HOOK fbleprof_near_leaf_hook, FRAME_BIAS(%rsp), (%rsp), jbe, NEAR_HOOK_MISSED, NEAR_HOOK_ADDRESS, is_leaf=1
 
         .globl  fbleprof_near_hook_end
         .hidden fbleprof_near_hook_end

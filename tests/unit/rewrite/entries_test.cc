@@ -126,6 +126,16 @@ TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
   EXPECT_EQ(plan.trampoline(entry_marked)->window, OwnPlan::address(entry_marked) + 4);
 }
 
+TEST(Entries, FunctionsThatOnlyReturnAreLeaves) {
+  const OwnPlan& plan = OwnPlan::get();
+  for (const char* function : {entry_ordinary, entry_marked, entry_short_branch, entry_padded}) {
+    EXPECT_TRUE(plan.trampoline(function)->is_leaf);
+  }
+  for (const char* function : {tail_at_once, tail_later}) {
+    EXPECT_FALSE(plan.trampoline(function)->is_leaf);
+  }
+}
+
 TEST(Entries, TailCallsHaveTrampolinesOfTheirOwn) {
   const OwnPlan& plan = OwnPlan::get();
   ASSERT_TRUE(plan.is_entry(tail_at_once)) << plan::explain(plan.reason(tail_at_once));

@@ -1,5 +1,5 @@
-// Copies of the hot paths of hooks near the code that calls them (fbleprof_near_hook and
-// fbleprof_near_tail_hook in hooks.S, one after the other).
+// Copies of the hot paths of hooks near the code that calls them (fbleprof_near_hook,
+// fbleprof_near_tail_hook and fbleprof_near_leaf_hook in hooks.S, one after the other).
 //
 // A copy saves a jump to the hook on each call. It is made at run time, so it can hold the offset
 // of the thread's variables as a constant.
@@ -13,6 +13,7 @@
 extern "C" {
 extern const char fbleprof_near_hook[] __attribute__((visibility("hidden")));
 extern const char fbleprof_near_tail_hook[] __attribute__((visibility("hidden")));
+extern const char fbleprof_near_leaf_hook[] __attribute__((visibility("hidden")));
 extern const char fbleprof_near_hook_end[] __attribute__((visibility("hidden")));
 // Where the copy needs the offset of fbleprof_hot in thread-local storage.
 extern const std::uint32_t fbleprof_offsets[] __attribute__((visibility("hidden")));
@@ -28,6 +29,11 @@ inline std::uint64_t near_hook_bytes() {
 // Where the hook for tail calls is in a copy.
 inline std::uint64_t near_tail_hook_offset() {
   return static_cast<std::uint64_t>(fbleprof_near_tail_hook - fbleprof_near_hook);
+}
+
+// Where the hook of functions that call nothing is in a copy.
+inline std::uint64_t near_leaf_hook_offset() {
+  return static_cast<std::uint64_t>(fbleprof_near_leaf_hook - fbleprof_near_hook);
 }
 
 // Where a copy continues in the original hooks: at their starts, or where they miss the cache. Null
