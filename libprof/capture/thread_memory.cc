@@ -22,7 +22,7 @@ constexpr std::uint64_t kSampleStackBytes = 32 << 10;
 // Its pages are not touched unless a sample needs them.
 constexpr std::uint64_t kMemoryBytes =
     (sizeof(ThreadMemory) + kPageBytes - 1) / kPageBytes * kPageBytes + kSampleStackBytes;
-constexpr std::uint64_t kWipedBytes = kPageBytes + signal_safe::kCacheSlots * sizeof(Slot);
+constexpr std::uint64_t kWipedBytes = kPageBytes + signal_safe::kMostCacheSlots * sizeof(Slot);
 
 std::atomic<ThreadMemory*> all_memory{nullptr};
 
@@ -68,7 +68,7 @@ bool complete(ThreadMemory& memory) {
     auto* wiped = static_cast<char*>(take_memory(kWipedBytes, InChild::kWiped));
     if (!wiped) return false;
     state.canary = reinterpret_cast<ForkCanary*>(wiped);
-    state.cache = reinterpret_cast<Slot*>(wiped + kPageBytes);
+    state.cache.slots = reinterpret_cast<Slot*>(wiped + kPageBytes);
     // `alive` belongs to the thread, `reserved` to the process.
     state.canary->reserved[0] = 1;
   }

@@ -89,7 +89,7 @@ void follow_recording(ThreadState& thread) {
   if (!session.recording.load()) {
     let_hooks_look_up_in(thread, session.empty_cache);
   } else if (__atomic_load_n(&thread.is_behind, __ATOMIC_RELAXED) == 0) {
-    let_hooks_look_up_in(thread, thread.cache);
+    let_hooks_look_up_in(thread, thread.cache.slots);
   }
   if (settings_copy.recording.clock == format::Clock::kTicks || thread.sampling_page ||
       thread.has_timer) {
@@ -201,8 +201,8 @@ void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
   if (!session.empty_cache) {
-    session.empty_cache =
-        static_cast<Slot*>(take_memory(signal_safe::kCacheSlots * sizeof(Slot), InChild::kCopied));
+    session.empty_cache = static_cast<Slot*>(
+        take_memory(signal_safe::kMostCacheSlots * sizeof(Slot), InChild::kCopied));
   }
 }
 
@@ -227,6 +227,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
     return give_up_on_this_thread();
   }
   state.hot = are_found_later && !tell_end ? &memory->hot : &fbleprof_hot;
+  state.hot->cache_mask = fbleprof_hot.cache_mask = state.cache.mask;
   if (are_found_later) {
     state.is_behind = ThreadState::kBehind;
     state.hot->cache = session.empty_cache;
@@ -475,10 +476,11 @@ void forget_code() {
     // A slot does not name its call site, so empty all. The owner may be filling one at this
     // moment, either with code that is still loaded, which is right, or with the content of another
     // slot, which it then removes again.
-    Slot* cache = memory->state.cache;
+    Slot* slots = memory->state.cache.slots;
     if ((memory->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
-    for (std::size_t i = 0; i < signal_safe::kCacheSlots; ++i) {
-      if (cache[i].tag != 0) __atomic_store_n(&cache[i].tag, 0, __ATOMIC_RELEASE);
+    const std::uint64_t mask = __atomic_load_n(&memory->state.cache.mask, __ATOMIC_SEQ_CST);
+    for (std::uint64_t i = 0; i <= mask / sizeof(Slot); ++i) {
+      if (slots[i].tag != 0) __atomic_store_n(&slots[i].tag, 0, __ATOMIC_RELEASE);
     }
   }
 }

@@ -70,7 +70,7 @@ struct Trampoline {
   std::uint8_t expected[8];  // the original bytes of the window
   std::uint8_t code_bytes;   // what the trampoline does after the hook
   std::uint8_t fixup_count;
-  std::uint8_t is_leaf;      // 1: the function never leaves its code but by returning
+  std::uint8_t is_leaf;        // 1: the function never leaves its code but by returning
   std::uint8_t pushes_return;  // 1: it calls by push and jump: not for shadow stacks
   std::uint8_t code[kMostCode];
   Fixup fixups[kMostFixups];

@@ -145,7 +145,7 @@ ThreadState* recorded_thread() {
   if (!fbleprof_hot.top || !is_own(*fbleprof_hot.self)) return nullptr;
   ThreadState* thread = fbleprof_hot.self;
   if (!is_recording(*thread->session)) return nullptr;
-  if (thread->hot->cache != thread->cache) let_hooks_hit(*thread);
+  if (thread->hot->cache != thread->cache.slots) let_hooks_hit(*thread);
   return thread;
 }
 
@@ -213,7 +213,8 @@ bool replace_known(Entry* top, std::uint32_t block, bool below) {
   if (!is_block(top) || thread.profiles != 0) return false;
   if (!below && !is_cacheable(top[-1].word)) return false;
   const auto [tag, callee] = replacement_of(thread, top, block, below);
-  const Slot* slot = find_slot(fbleprof_hot.cache, top->word, tag, callee);
+  const Slot* slot =
+      find_slot({fbleprof_hot.cache, fbleprof_hot.cache_mask}, top->word, tag, callee);
   if (!slot) return false;
   *slot->calls += 1;
   top->word = slot->to;

@@ -35,7 +35,7 @@ void CallRates::visit(const Slot* part, std::uint64_t cpu_ns) {
     if (slot.tag == 0 || slot.callee >> arch::kUpperShift != 0) continue;
     const std::uint64_t now = *slot.calls;
     Counter& counter =
-        counters_[arch::hash_of(0, reinterpret_cast<std::uint64_t>(slot.calls)) % kCacheSlots];
+        counters_[arch::hash_of(0, reinterpret_cast<std::uint64_t>(slot.calls)) % kFirstCacheSlots];
     if (counter.calls == slot.calls) {
       if (counter.seen_ns >= round_ns_ || cpu_ns - counter.seen_ns < kLeastNs) continue;
       add(slot.callee,

@@ -29,7 +29,7 @@ class CallRates {
 
  private:
   static constexpr std::uint32_t kParts = 128, kPartsAtOnce = 8;
-  static constexpr std::uint32_t kSlots = kCacheSlots / kParts;  // of a part
+  static constexpr std::uint32_t kSlots = kFirstCacheSlots / kParts;  // of a part
   static constexpr std::uint64_t kRoundNs = 250'000'000;
   static constexpr std::uint32_t kFunctions = 1024, kProbes = 8;
   static constexpr std::uint32_t kMostAtOnce = 64;  // functions; others wait for the next round
@@ -51,7 +51,7 @@ class CallRates {
 
   std::uint64_t round_ = 0, round_ns_ = 0;  // the round, and when it began
   std::uint32_t next_part_ = 0;
-  Counter counters_[kCacheSlots] = {};
+  Counter counters_[kFirstCacheSlots] = {};
   Rate rates_[kFunctions] = {};
 };
 

@@ -258,6 +258,7 @@ Ref CallTree::new_node(Ref parent, Ref function, std::uint64_t site, std::uint8_
   node->recorder_flags = static_cast<std::uint8_t>(
       recorder_flags | (kind == format::FunctionKind::kBlock ? kIsBlock : 0));
   __atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
+  ++size_;
   __atomic_fetch_add(&basis_->arena->header()->node_count, 1, __ATOMIC_RELAXED);
   return ref;
 }

@@ -114,6 +114,7 @@ class CallTree {
   }
 
   format::Ref root() const { return root_; }
+  std::uint32_t size() const { return size_; }  // contexts
   format::Node* node_at(format::Ref ref) const { return basis_->arena->at<format::Node>(ref); }
   format::Ref function_of(format::Ref node) const { return node_at(node)->function; }
   // The number of the block that a node stands for; arch::kNoBlock for others.
@@ -210,6 +211,7 @@ class CallTree {
 
   const TreeBasis* basis_ = nullptr;
   format::Ref tree_ = 0, root_ = 0, overflow_ = 0;
+  std::uint32_t size_ = 0;
   Chunk nodes_, edges_, rows_;
   std::uint64_t uncounted_ = 0;  // calls of functions that are left out
   std::uint8_t unused_flags_ = 0;

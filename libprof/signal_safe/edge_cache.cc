@@ -17,10 +17,28 @@ void fill(Slot* slot, const Slot& with) {
   slot->tag = with.tag;
 }
 
+// More contexts than this have more frequent calls than the first slots can hold.
+constexpr std::uint32_t kManyContexts = 2 * kFirstCacheSlots;
+
+bool is_too_small(const ThreadState& thread) {
+  // --throttle looks through the first slots only.
+  return thread.cache.mask == arch::kFirstCacheMask && thread.tree.size() > kManyContexts &&
+         thread.session->options.throttle == 0;
+}
+
+// The calls whose place is another one now stay in their slots, where nothing looks for them.
+void grow(ThreadState& thread) {
+  // First for those who empty it.
+  __atomic_store_n(&thread.cache.mask, arch::kMostCacheMask, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&thread.hot->cache_mask, arch::kMostCacheMask, __ATOMIC_RELEASE);
+}
+
 }  // namespace
 
-void insert_slot(const ThreadState& thread, Word context, const Slot& call) {
+void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   const Session& session = *thread.session;
+  if (is_too_small(thread)) [[unlikely]]
+    grow(thread);
   Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
   const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
   const Slot before = *slot;
@@ -34,14 +52,14 @@ void insert_slot(const ThreadState& thread, Word context, const Slot& call) {
   fill(slot, call);
 }
 
-void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
-                   std::uint64_t callee, std::uint64_t* calls, Word to) {
+void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
+                   std::uint64_t* calls, Word to) {
   if (!is_cacheable(context) || site >> arch::kUpperShift != 0) return;
   insert_slot(thread, context, {context ^ site, callee, calls, to});
 }
 
-void remember_tail_call(const ThreadState& thread, Word context, Word caller,
-                        std::uint64_t hook_return, std::uint64_t* calls, Word to) {
+void remember_tail_call(ThreadState& thread, Word context, Word caller, std::uint64_t hook_return,
+                        std::uint64_t* calls, Word to) {
   // The keys of blocks hold their numbers where other words have kNoBlock.
   if (!is_cacheable(caller) || arch::block_of(caller) != arch::kNoBlock) return;
   insert_slot(thread, context, {context ^ hook_return, caller, calls, to});

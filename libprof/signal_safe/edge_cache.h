@@ -7,17 +7,18 @@
 namespace fbleprof::signal_safe {
 
 // Makes `call`, in the context of that word, hit. The slot that is looked up first gets it; that
-// slot's old content moves to the other slot of the pair.
-void insert_slot(const ThreadState& thread, Word context, const Slot& call);
+// slot's old content moves to the other slot of the pair. In a tree of many contexts, the cache
+// gets four times its size first: it is 2 MB then.
+void insert_slot(ThreadState& thread, Word context, const Slot& call);
 
 // The same for a call from `site`, if context and site can be looked up at all.
-void remember_call(const ThreadState& thread, Word context, std::uint64_t site,
-                   std::uint64_t callee, std::uint64_t* calls, Word to);
+void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
+                   std::uint64_t* calls, Word to);
 
 // The same for a tail call from the function of `context`, which `caller` called. `hook_return`
 // stands for both functions: the trampoline between them calls the hook there.
-void remember_tail_call(const ThreadState& thread, Word context, Word caller,
-                        std::uint64_t hook_return, std::uint64_t* calls, Word to);
+void remember_tail_call(ThreadState& thread, Word context, Word caller, std::uint64_t hook_return,
+                        std::uint64_t* calls, Word to);
 
 // The C API's calls look up these instead of a callee's address. No code is there: all have their
 // top bit set. hooks.S forms the first.

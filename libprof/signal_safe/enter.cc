@@ -53,8 +53,7 @@ void push(ThreadState& thread, Entry* below, const Call& call, Word word) {
   if (!call.is_of_leaf()) signal_safe::push(thread, below, call.frame, word);
 }
 
-void remember(const ThreadState& thread, Word context, const Call& call, std::uint64_t* calls,
-              Word to) {
+void remember(ThreadState& thread, Word context, const Call& call, std::uint64_t* calls, Word to) {
   if (call.key != 0) remember_call(thread, context, call.site, call.key, calls, to);
 }
 

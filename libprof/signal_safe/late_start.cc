@@ -89,7 +89,7 @@ bool add_older(ThreadState& thread, StackWalk& walk, FoundEntries& entries) {
 }  // namespace
 
 void let_hooks_hit(ThreadState& thread) {
-  __atomic_store_n(&thread.hot->cache, thread.cache, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&thread.hot->cache, thread.cache.slots, __ATOMIC_SEQ_CST);
   // If recording is turned off at this moment, either we or the thread that does it comes last.
   if (!thread.session->recording.load()) {
     __atomic_store_n(&thread.hot->cache, thread.session->empty_cache, __ATOMIC_SEQ_CST);

@@ -140,7 +140,8 @@ void watch_call_rates(const BusyGuard&, ThreadState& thread) {
     thread.rates = static_cast<CallRates*>(session.pages.take(sizeof(CallRates)));
     if (thread.rates == nullptr) return;
   }
-  thread.rates->look(thread.cache, thread.last_cpu_ns, session.options.throttle, session.unhook);
+  thread.rates->look(thread.cache.slots, thread.last_cpu_ns, session.options.throttle,
+                     session.unhook);
 }
 
 }  // namespace

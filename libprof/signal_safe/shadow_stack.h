@@ -56,11 +56,19 @@ struct Slot {
   std::uint64_t* calls;
   Word to;
 };
-inline constexpr std::size_t kCacheSlots = std::size_t{1} << CACHE_SLOT_BITS;
 
-inline Slot* slot_of(Slot* cache, Word context, std::uint64_t tag, std::uint64_t callee) {
-  return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache) +
-                                 arch::slot_offset(context, tag, callee));
+// A thread's slots. The mask tells how many hooks use: the first kFirstCacheSlots, or all in a
+// large tree (edge_cache.h).
+struct Cache {
+  Slot* slots;
+  std::uint64_t mask;
+};
+inline constexpr std::size_t kFirstCacheSlots = std::size_t{1} << CACHE_SLOT_BITS;
+inline constexpr std::size_t kMostCacheSlots = std::size_t{1} << CACHE_MOST_SLOT_BITS;
+
+inline Slot* slot_of(Cache cache, Word context, std::uint64_t tag, std::uint64_t callee) {
+  return reinterpret_cast<Slot*>(reinterpret_cast<char*>(cache.slots) +
+                                 arch::slot_offset(context, tag, callee, cache.mask));
 }
 
 // Slots come in pairs, one cache line each: a call not found in one may be in the other.
@@ -68,7 +76,7 @@ inline Slot* other_slot(Slot* slot) {
   return reinterpret_cast<Slot*>(reinterpret_cast<std::uint64_t>(slot) ^ SLOT_BYTES);
 }
 
-inline Slot* find_slot(Slot* cache, Word context, std::uint64_t tag, std::uint64_t callee) {
+inline Slot* find_slot(Cache cache, Word context, std::uint64_t tag, std::uint64_t callee) {
   Slot* slot = slot_of(cache, context, tag, callee);
   if (slot->tag == tag && slot->callee == callee) return slot;
   slot = other_slot(slot);
@@ -79,19 +87,20 @@ inline Slot* find_slot(Slot* cache, Word context, std::uint64_t tag, std::uint64
 // detached; then hooks return at once.
 struct Hot {
   Entry* top;         // newest entry
-  Slot* cache;        // kCacheSlots of them
+  Slot* cache;        // the slots
   ThreadState* self;  // 1 = not to be profiled
   Entry* limit;       // no entry may be pushed above it by hooks that can nest within one frame
+  std::uint64_t cache_mask;  // of the slots; never shrinks
 };
 
 static_assert(offsetof(Hot, top) == HOT_TOP && offsetof(Hot, cache) == HOT_CACHE);
 static_assert(offsetof(Hot, self) == HOT_SELF && offsetof(Hot, limit) == HOT_LIMIT);
+static_assert(offsetof(Hot, cache_mask) == HOT_CACHE_MASK);
 static_assert(offsetof(Entry, frame) == ENTRY_FRAME && offsetof(Entry, word) == ENTRY_WORD);
 static_assert(sizeof(Entry) == ENTRY_BYTES && sizeof(Slot) == SLOT_BYTES);
 static_assert(ENTRY_WORD_BELOW == ENTRY_WORD - ENTRY_BYTES);
 static_assert(offsetof(Slot, callee) == SLOT_CALLEE && offsetof(Slot, calls) == SLOT_CALLS);
 static_assert(offsetof(Slot, to) == SLOT_TO);
-static_assert(CACHE_HASH_MASK == (kCacheSlots - 1) * SLOT_BYTES);
 static_assert(arch::kNoBlock == (1u << WORD_BLOCK_BITS) - 1);
 
 }  // namespace fbleprof::signal_safe

@@ -68,7 +68,7 @@ struct ThreadState {
   Session* session = nullptr;  // shared with all threads
   Hot* hot = nullptr;
   ForkCanary* canary = nullptr;
-  Slot* cache = nullptr;
+  Cache cache = {nullptr, arch::kFirstCacheMask};
   Stack main_stack;
   Stack signal_stack;  // low, high: from sigaltstack; its shadow is allocated on first use
   Stack* current = nullptr;

@@ -1,4 +1,5 @@
-// Functions that call nothing. With --exact they are counted, but have no entry on the shadow stack.
+// Functions that call nothing. With --exact they are counted, but have no entry on the shadow
+// stack.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>

@@ -70,11 +70,13 @@ fbleprof_offsets:
         mov     \callee, %rcx
         crc32q  %rdx, %rcx
         xor     ENTRY_WORD+WORD_HASH_BYTE(%rax), %ecx
-        and     $CACHE_HASH_MASK, %ecx
   .if \is_template
+        and     %fs:HOT_CACHE_MASK, %ecx
+        ADD_OFFSET_HERE
         add     %fs:HOT_CACHE, %rcx
         ADD_OFFSET_HERE
   .else
+        and     %fs:HOT_CACHE_MASK(%r11), %ecx
         add     %fs:HOT_CACHE(%r11), %rcx
   .endif
         cmp     %rdx, SLOT_TAG(%rcx)

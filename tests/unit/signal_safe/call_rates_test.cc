@@ -35,14 +35,14 @@ class Rates : public testing::Test {
   }
 
   static constexpr std::uint64_t kMost = 10'000;
-  std::unique_ptr<Slot[]> cache{new Slot[kCacheSlots]()};
+  std::unique_ptr<Slot[]> cache{new Slot[kFirstCacheSlots]()};
   std::unique_ptr<CallRates> rates{new CallRates()};
   std::uint64_t now = 1000 * kMillisecond;
 };
 
 TEST_F(Rates, OftenCalledFunctionIsFound) {
   std::uint64_t often = 0, seldom = 0;
-  add(77, 0x1000, &often), add(kCacheSlots - 1, 0x2000, &seldom);
+  add(77, 0x1000, &often), add(kFirstCacheSlots - 1, 0x2000, &seldom);
   run(1000, [&] { often += 11, seldom += 9; });
   ASSERT_FALSE(found.empty());
   for (const std::uint64_t callee : found) EXPECT_EQ(callee, 0x1000u);

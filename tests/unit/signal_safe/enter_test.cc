@@ -271,6 +271,26 @@ TEST(Words, NameEveryContextAndBlockExactly) {
   }
 }
 
+TEST_F(Hooks, CacheGrowsWithTheTree) {
+  const auto& cache = recording.thread.cache;
+  std::uint32_t made = 0;
+  // Paths of different functions, each a context.
+  std::mt19937 random(7);
+  for (int round = 0; round < 4000; ++round) {
+    std::uint32_t caller = kRoot;
+    for (std::uint64_t depth = 1; depth < 24; ++depth) {
+      const auto callee = static_cast<std::uint32_t>(random() % 64);
+      call(caller, callee, depth);
+      caller = callee;
+    }
+    if (cache.mask != arch::kFirstCacheMask) break;
+    made = recording.tree().size();
+  }
+  EXPECT_EQ(cache.mask, arch::kMostCacheMask);
+  EXPECT_EQ(fbleprof_hot.cache_mask, arch::kMostCacheMask);
+  EXPECT_GE(made, 2 * signal_safe::kFirstCacheSlots);
+}
+
 // Two calls with equal tag and callee, in one pair of slots, are the same call.
 TEST(Words, CacheProvesContextSiteAndCallee) {
   std::mt19937_64 random(4);
@@ -284,9 +304,11 @@ TEST(Words, CacheProvesContextSiteAndCallee) {
     const std::uint64_t tag = word ^ site;
     const std::uint64_t site_with_same_tag = tag ^ other_word;
     ASSERT_EQ(other_word ^ site_with_same_tag, tag);
-    const std::uint64_t place = arch::slot_offset(word, tag, callee);
-    const std::uint64_t other_place = arch::slot_offset(other_word, tag, callee);
-    ASSERT_NE(place & ~std::uint64_t{SLOT_BYTES}, other_place & ~std::uint64_t{SLOT_BYTES});
+    for (const std::uint64_t mask : {arch::kFirstCacheMask, arch::kMostCacheMask}) {
+      const std::uint64_t place = arch::slot_offset(word, tag, callee, mask);
+      const std::uint64_t other_place = arch::slot_offset(other_word, tag, callee, mask);
+      ASSERT_NE(place & ~std::uint64_t{SLOT_BYTES}, other_place & ~std::uint64_t{SLOT_BYTES});
+    }
   }
 }
 

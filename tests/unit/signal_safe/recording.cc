@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kShadowEntries = 1 << 16;
 // At a page: slots are paired by their addresses.
-constexpr std::size_t kCacheBytes = signal_safe::kCacheSlots * sizeof(signal_safe::Slot);
+constexpr std::size_t kCacheBytes = signal_safe::kMostCacheSlots * sizeof(signal_safe::Slot);
 std::uint64_t fake_begin = 0, fake_lookups = 0;
 
 bool is_fake(std::uint64_t address) {
@@ -92,7 +92,7 @@ Recording::Recording(const signal_safe::Options& options, std::uint64_t cap_byte
   session.recording.store(true);
   thread.session = &session;
   thread.canary = &canary_;
-  thread.cache = cache_;
+  thread.cache.slots = cache_;
   thread.record = &record_;
   EXPECT_TRUE(thread.tree.start(session.trees, 0, 0, first_links_));
   shadow_[0] = {signal_safe::kNoFrame, signal_safe::kRootGateWord};
@@ -113,7 +113,8 @@ Recording::~Recording() {
 }
 
 void Recording::attach() {
-  fbleprof_hot = {thread.main_stack.gate, thread.cache, &thread, thread.main_stack.limit};
+  fbleprof_hot = {thread.main_stack.gate, thread.cache.slots, &thread, thread.main_stack.limit,
+                  thread.cache.mask};
 }
 
 Ref Recording::function(std::uint32_t number) {

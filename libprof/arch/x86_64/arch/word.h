@@ -49,12 +49,19 @@ constexpr Word make_gate_word(std::uint32_t which) {
 constexpr bool is_gate_word(Word word) { return word >> kUpperShift == 0x1ffff; }
 
 // The place, in bytes, of the first slot for a call in the cache; see FIND_SLOT in hooks.S.
-inline std::uint64_t slot_offset(Word context, std::uint64_t tag, std::uint64_t callee) {
-  return (hash_of(callee, tag) ^ context >> (8 * WORD_HASH_BYTE)) & CACHE_HASH_MASK;
+inline std::uint64_t slot_offset(Word context, std::uint64_t tag, std::uint64_t callee,
+                                 std::uint64_t mask) {
+  return (hash_of(callee, tag) ^ context >> (8 * WORD_HASH_BYTE)) & mask;
 }
+// The places of all slots of a cache.
+constexpr std::uint64_t cache_mask(int slot_bits) {
+  return ((std::uint64_t{1} << slot_bits) - 1) * SLOT_BYTES;
+}
+inline constexpr std::uint64_t kFirstCacheMask = cache_mask(CACHE_SLOT_BITS);
+inline constexpr std::uint64_t kMostCacheMask = cache_mask(CACHE_MOST_SLOT_BITS);
 // The lower bits must fall on bits that choose the pair, not on the bit that chooses a slot in it.
 static_assert(kLowerShift - 8 * WORD_HASH_BYTE == 6);
-static_assert((CACHE_HASH_MASK & ~(SLOT_BYTES | kLowerMask << 6)) == 0);
-static_assert((CACHE_HASH_MASK >> 6) == kLowerMask);
+static_assert(kFirstCacheMask == (SLOT_BYTES | std::uint64_t{kLowerMask} << 6));
+static_assert((kFirstCacheMask & ~kMostCacheMask) == 0);
 
 }  // namespace fbleprof::arch
