@@ -40,6 +40,9 @@ FBLEPROF_EXPORT void fbleprof_profile_free(fbleprof_profile* profile);
 FBLEPROF_EXPORT int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*));
 // Stores the starts of the functions that lead to the caller, innermost first. Returns how many.
 FBLEPROF_EXPORT int fbleprof_callers(const void** functions, int most);
+// For readers of runtimes: the registers of the code that the sample has interrupted, as
+// ucontext_t's gregs; null outside of samples.
+FBLEPROF_EXPORT const std::uint64_t* fbleprof_interrupted_registers(void);
 FBLEPROF_EXPORT int fbleprof_peek(const void* from, void* to, size_t bytes);
 
 // For the adapters of runtimes: samples in the code of the library that holds `address` count as

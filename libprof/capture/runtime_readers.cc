@@ -6,6 +6,7 @@
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
 #include "signal_safe/stack_walk.h"
+#include "signal_safe/thread_state.h"
 #include "signal_safe/unwind_table.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -15,6 +16,7 @@ using signal_safe::session;
 static_assert(sizeof(fbleprof_frame) == sizeof(RuntimeFrame));
 static_assert(offsetof(fbleprof_frame, block) == offsetof(RuntimeFrame, block));
 static_assert(offsetof(fbleprof_frame, mark) == offsetof(RuntimeFrame, mark));
+static_assert(FBLEPROF_IN_LOOP == signal_safe::kInLoop);
 static_assert(offsetof(fbleprof_frame, value) == offsetof(RuntimeFrame, value));
 
 int fbleprof_read_stack(const void* loop, int (*reader)(void*, fbleprof_frame*)) {
@@ -35,6 +37,10 @@ int fbleprof_callers(const void** functions, int most) {
     if (!walk.next()) break;
   }
   return found;
+}
+
+const std::uint64_t* fbleprof_interrupted_registers(void) {
+  return fbleprof_hot.top ? fbleprof_hot.self->interrupted_registers : nullptr;
 }
 
 int fbleprof_peek(const void* from, void* to, size_t bytes) {

@@ -122,6 +122,17 @@ bool go_to_caller(const ThreadState& thread, StackWalk& walk, Ref function) {
   return true;
 }
 
+// Generated code without a table, in the frame of its runtime's loop: goes on as if the loop ran.
+// The same for helpers of the loop that have its table, but a return address more on the stack.
+void go_to_loop(StackWalk& walk, const RuntimeWalk& scripts) {
+  std::uint64_t pc, sp;
+  const MachineState& at = walk.state();
+  if (scripts.runs_in_loop(at.sp, &pc, &sp) &&
+      (walk.needs_frame_pointer() || (sp != at.sp && scripts.is_loop(walk.code_address())))) {
+    walk.continue_at(pc, sp);
+  }
+}
+
 // Walks from the innermost frame to that of the newest live entry, which it leaves in `place`.
 Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWalk& scripts) {
   Path path;
@@ -134,6 +145,7 @@ Path walk_to_entry(ThreadState& thread, Place& place, StackWalk& walk, RuntimeWa
   const bool is_deep = may_be_deep(thread);
   bool was_on_stack = false;
   for (;;) {
+    if (scripts.is_active()) go_to_loop(walk, scripts);
     const std::uint64_t sp = walk.state().sp;
     const bool is_on_stack = place.stack->contains(sp);
     // The caller of the first function on a separate stack is that stack's base.
@@ -241,8 +253,10 @@ Ref context_at(const BusyGuard& guard, ThreadState& thread, const MachineState& 
   }
   const Place newest = place;
   StackWalk walk(thread, at, is_return);
+  thread.interrupted_registers = is_return ? nullptr : at.registers;
   RuntimeWalk scripts(session.runtimes);
   Path path = walk_to_entry(thread, place, walk, scripts);
+  thread.interrupted_registers = nullptr;
   // Such a stack must not be remembered: the next walks would take it for the whole one.
   if (misses_scripts(thread.known, path, scripts)) path.is_known = false;
   // The walk saw nothing that proves another entry, so the address filter decides.

@@ -81,6 +81,17 @@ bool RuntimeWalk::hides() const {
   return false;
 }
 
+bool RuntimeWalk::runs_in_loop(std::uint64_t sp, std::uint64_t* pc, std::uint64_t* loop_sp) const {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const One& one = all_[i];
+    if (!one.has_frame || one.frame.goes_on != kInLoop || one.frame.mark < sp) continue;
+    *pc = one.runtime->loop_begin;
+    *loop_sp = one.frame.mark;
+    return true;
+  }
+  return false;
+}
+
 bool RuntimeWalk::is_loop(std::uint64_t pc) const {
   for (std::uint32_t i = 0; i < count_; ++i) {
     const Runtime& runtime = *all_[i].runtime;

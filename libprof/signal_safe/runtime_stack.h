@@ -23,11 +23,12 @@ namespace fbleprof::signal_safe {
 
 // The next function of a runtime's stack, as fbleprof_frame in fbleprof.h.
 struct RuntimeFrame {
-  std::uint32_t block;  // 0: do not show it
-  std::uint32_t goes_on;
+  std::uint32_t block;               // 0: do not show it
+  std::uint32_t goes_on;             // kInLoop: it may be generated code in the loop's frame
   std::uint64_t mark;                // 0: none
   std::uint64_t place[2], value[2];  // words that tell whether it is still there; 0: none
 };
+inline constexpr std::uint32_t kInLoop = 2;
 inline constexpr int kReaderWords = 16;
 using ReadRuntimeFrame = int (*)(void* state, RuntimeFrame* frame);
 
@@ -66,6 +67,9 @@ class RuntimeWalk {
   const RuntimeFrame& taken() const { return taken_; }
   // Whether the tree leaves out the visited frame.
   bool hides() const;
+  // Whether generated code at `sp` runs the next script function, in the frame of a loop. Takes an
+  // address in that loop, and its stack pointer.
+  bool runs_in_loop(std::uint64_t sp, std::uint64_t* pc, std::uint64_t* loop_sp) const;
   // Whether the code is that of a loop. Where a runtime reports its calls, a loop counts as a
   // script's function, too.
   bool is_loop(std::uint64_t pc) const;

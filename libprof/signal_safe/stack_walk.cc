@@ -368,6 +368,13 @@ bool StackWalk::next_by_rule(const FrameRule& r) {
   return true;
 }
 
+void StackWalk::continue_at(std::uint64_t pc, std::uint64_t sp) {
+  state_ = {pc + 1, sp, 0, 0, nullptr};
+  is_return_ = true;
+  pc_slot_ = 0;
+  locate_frame();
+}
+
 // Whether a call that returns to `site` enters an interpreter: code whose frame is there from its
 // first instruction, which no function's is. `rule`: of that frame.
 bool enters_interpreter(std::uint64_t site, FrameRule* rule) {

@@ -80,6 +80,9 @@ class StackWalk {
 
   // Moves on to the caller; false at the outermost frame or where the walk cannot continue.
   bool next();
+  // Takes the current frame for one that ends with the frame of the code at `pc`, whose stack
+  // pointer is `sp`.
+  void continue_at(std::uint64_t pc, std::uint64_t sp);
   // Whether next() goes to the caller by the frame pointer alone.
   bool needs_frame_pointer() { return rule().base == FrameRule::Base::kUnknown; }
   // Whether the frame pointer has led to another stack.

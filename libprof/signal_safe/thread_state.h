@@ -121,6 +121,8 @@ struct ThreadState {
   std::uint64_t last_tick_cpu_ns = 0;                // the CPU clock at the last kernel tick
 
   KnownStack known;  // the stack being walked, and the last one
+  // While a sample is taken: those of the interrupted code, for the readers of runtimes; else null.
+  const std::uint64_t* interrupted_registers = nullptr;
 };
 
 // Whether a call must see to nested profiles or to a late start first. One load: each miss of the

@@ -15,6 +15,7 @@
 #include "adapters/lua_coroutines.h"
 #include "adapters/lua_functions.h"
 #include "adapters/lua_stack.h"
+#include "adapters/luajit_stack.h"
 #include "adapters/recorder.h"
 #include "adapters/text.h"
 
@@ -28,6 +29,7 @@ struct Thread {
   Coroutines coroutines;
   LuaFunctions functions;
   LuaStack stack;
+  LuaJitStack jit_stack;
 };
 
 __thread Thread* this_thread;
@@ -161,14 +163,19 @@ GetEnv* libc_getenv() {
   return found;
 }
 
-// Every call is counted only then.
+// Every call is counted only then. LuaJIT calls no hooks in compiled code.
 bool is_exact() {
+  if (lua.is_jit()) return false;
   const char* exact = libc_getenv()("FBLEPROF_EXACT");
   return exact && strcmp(exact, "on") == 0;
 }
 
 int read_stack(void* state, fbleprof_frame* frame) {
   return this_thread ? this_thread->stack.read(state, frame) : 0;
+}
+
+int read_jit_stack(void* state, fbleprof_frame* frame) {
+  return this_thread ? this_thread->jit_stack.read(state, frame) : 0;
 }
 
 int forget(lua_State* main) {
@@ -185,7 +192,7 @@ void note_end(lua_State* main) {
   lua.pushcclosure(main, forget, 0);
   lua.setfield(main, -2, "__gc");
   lua.setmetatable(main, -2);
-  lua.rawsetp(main, kRegistry, &key);
+  lua.rawsetp(main, lua.registry, &key);
   lua.settop(main, top);
 }
 
@@ -205,10 +212,24 @@ void start_sampling(lua_State* main) {
   thread->stack.add(main);
 }
 
+void start_sampling_jit(lua_State* main) {
+  static const void* loop = nullptr;
+  Thread* thread = adapters::thread();
+  if (!thread) return;
+  interrupted_registers();
+  if (!loop && (loop = find_loop(main, &thread->jit_stack)) != nullptr) {
+    fbleprof_read_stack(loop, read_jit_stack);
+  }
+  if (!loop) return;
+  luajit::name_c_functions(main);
+  thread->jit_stack.add(main);
+}
+
 void start(lua_State* main) {
   static bool is_known;
   if (!is_known) own_code(&lua);
   is_known = true;
+  if (lua.is_jit()) return start_sampling_jit(main);
   if (!is_exact()) return start_sampling(main);
   Thread* thread = adapters::thread();
   Coroutine* coroutine = thread ? thread->coroutines.switch_to(main, true) : nullptr;
@@ -302,7 +323,7 @@ EXPORTED char* getenv(const char* name) {
 // Called by the interpreter, in its main thread, before the user's own text.
 EXPORTED int fbleprof_lua_start(lua_State* state) {
   if (!find_lua(nullptr)) return 0;
-  if (!is_interposed) {
+  if (!is_interposed && !lua.is_jit()) {
     stand_for(state, "sethook", sethook_of_script, &original_sethook);
     stand_for(state, "gethook", gethook_of_script, &original_gethook);
   }

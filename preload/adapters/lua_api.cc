@@ -22,7 +22,8 @@ constexpr Layout kLayoutOf52{104, 72, 84, 88, 16, 24}, kLayoutOf53{40, 104, 20, 
 // Recognizes versions by the functions that each added.
 int version_of(const void* near) {
   const auto has = [near](const char* name) { return function_of_lua(name, near) != nullptr; };
-  if (has("luaJIT_setmode") || !has("lua_callk")) return 0;
+  if (has("luaJIT_setmode")) return 501;
+  if (!has("lua_callk")) return 0;
   if (has("lua_toclose")) return 504;
   return has("lua_isyieldable") ? 503 : 502;
 }
@@ -73,18 +74,24 @@ bool find_lua(const void* near) {
   find(lua.type, "lua_type");
   find(lua.rawequal, "lua_rawequal");
   find(lua.getfield, "lua_getfield");
-  find(lua.getglobal, "lua_getglobal");
   find(lua.setfield, "lua_setfield");
   find(lua.pushnil, "lua_pushnil");
   find(lua.pushcclosure, "lua_pushcclosure");
   find(lua.next, "lua_next");
   find(lua.createtable, "lua_createtable");
   find(lua.setmetatable, "lua_setmetatable");
-  find(lua.rawsetp, "lua_rawsetp");
   find(lua.newuserdata, version == 504 ? "lua_newuserdatauv" : "lua_newuserdata");
   find(lua.load, "lua_load");
-  find(lua.pcallk, "lua_pcallk");
+  if (version == 501) {
+    find(lua.newthread, "lua_newthread");
+    find(lua.resume, "lua_resume");
+  } else {
+    find(lua.getglobal, "lua_getglobal");
+    find(lua.rawsetp, "lua_rawsetp");
+    find(lua.pcallk, "lua_pcallk");
+  }
   find(lua.dump, "lua_dump");
+  lua.registry = version == 501 ? -10000 : -1001000;
   lua.layout = layout_of(version);
   lua.version = has_all ? version : 0;
   return has_all;

@@ -1,4 +1,5 @@
-// Lua's C API and the parts of Lua's memory that the adapter reads, for Lua 5.2 to 5.4. The adapter
+// Lua's C API and the parts of Lua's memory that the adapter reads, for Lua 5.2 to 5.4. LuaJIT has
+// the API of 5.1, and other memory (luajit_memory.h). The adapter
 // links no Lua and uses none of its headers: one adapter serves all versions, and finds their
 // functions in the process. The offsets are those of 64-bit builds; lua_functions.cc compares each
 // with the API's answer before use.
@@ -65,8 +66,10 @@ struct Layout {
 };
 
 struct LuaApi {
-  int version = 0;  // 502 to 504; 0: an unknown Lua or none
-  Layout layout{};
+  int version = 0;   // 501 (LuaJIT) to 504; 0: an unknown Lua or none
+  int registry = 0;  // its index
+  Layout layout{};   // not of LuaJIT
+  bool is_jit() const { return version == 501; }
 
   void (*sethook)(lua_State*, LuaHook, int mask, int count);
   LuaHook (*gethook)(lua_State*);
@@ -83,26 +86,30 @@ struct LuaApi {
   int (*type)(lua_State*, int index);
   int (*rawequal)(lua_State*, int index, int other);
   void (*getfield)(lua_State*, int index, const char* name);
-  void (*getglobal)(lua_State*, const char* name);
   void (*setfield)(lua_State*, int index, const char* name);
   void (*pushnil)(lua_State*);
   void (*pushcclosure)(lua_State*, LuaFunction, int upvalues);
   int (*next)(lua_State*, int index);
   void (*createtable)(lua_State*, int items, int fields);
   int (*setmetatable)(lua_State*, int index);
-  void (*rawsetp)(lua_State*, int index, const void* key);
   // 5.4 has one more argument.
   void* (*newuserdata)(lua_State*, std::size_t bytes, int values);
   int (*load)(lua_State*, const char* (*reader)(lua_State*, void*, std::size_t*), void* data,
               const char* name, const char* mode);
+  // Not of LuaJIT:
+  void (*getglobal)(lua_State*, const char* name);
+  void (*rawsetp)(lua_State*, int index, const void* key);
   int (*pcallk)(lua_State*, int arguments, int results, int handler, std::ptrdiff_t context,
                 void* continuation);
   int (*dump)(lua_State*, int (*writer)(lua_State*, const void*, std::size_t, void*), void* data,
               int strip);
+
+  // Only of LuaJIT:
+  lua_State* (*newthread)(lua_State*);
+  int (*resume)(lua_State*, int arguments);
 };
 
-inline constexpr int kRegistry = -1001000;
-enum Type : int { kString = 4, kTable = 5, kThread = 8 };
+enum Type : int { kString = 4, kTable = 5, kFunctionType = 6, kThread = 8 };
 
 // The Lua of this process, which the first call finds. `near` is an address in the library or
 // program that holds Lua. False: there is no Lua that the adapter knows.

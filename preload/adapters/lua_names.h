@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "adapters/lua_api.h"
+#include "adapters/lua_prototypes.h"
+#include "adapters/recorder.h"
 #include "adapters/text.h"
 
 namespace fbleprof::adapters {
@@ -12,8 +14,11 @@ namespace fbleprof::adapters {
 // False: no module has it. Not in signal handlers, because it pushes values.
 bool module_name(lua_State* state, Text& name);
 
-// Calls visit(name, function) for each C function of the loaded modules.
-void for_each_c_function(lua_State* state, void (*visit)(const char* name, LuaFunction function));
+// Registers the C functions of all loaded modules, by the names that the modules give them.
+// `key_at`: the key of the C function at an index of the stack; 0: it is none. Not in signal
+// handlers.
+void name_c_functions(lua_State* state, std::uint64_t (*key_at)(lua_State* state, int index));
+void name_c_function(const char* name, std::uint64_t key);
 
 // Adds any path as an absolute one.
 inline void add_path(Text& text, const char* path) {
@@ -51,6 +56,10 @@ void name_by_place(const Debug& debug, bool is_main, Text& name) {
 inline void add_number(Text& name, int number) {
   if (number > 1) name.add(" (").add(number).add(")");
 }
+
+// Registers a function by its place, until its name is known. `line` 0: a main chunk. May run in
+// the handler.
+fbleprof_block add_function(const char* source, int line, std::uint64_t key, Places& places);
 
 // "@script.lua" is a file; other sources are texts, represented by their beginning.
 template <typename Debug>

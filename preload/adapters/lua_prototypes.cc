@@ -16,18 +16,6 @@ bool peek(const char* from, Value* value) {
   return from && fbleprof_peek(from, value, sizeof *value) != 0;
 }
 
-class Hash {
- public:
-  void add(const void* bytes, std::size_t size) {
-    const auto* at = static_cast<const unsigned char*>(bytes);
-    for (std::size_t i = 0; i < size; ++i) value_ = (value_ ^ at[i]) * 0x100000001b3;
-  }
-  std::uint64_t as_key() const { return value_ >> 8 | 1; }  // keys have 56 bits
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
-
 // Strings by their first bytes: Lua may move them, and their addresses differ from run to run.
 void add_constants(Hash& hash, const char* constants, int count) {
   constexpr int kMostConstants = 64;

@@ -13,6 +13,19 @@
 
 namespace fbleprof::adapters {
 
+// A hash for the C API's keys.
+class Hash {
+ public:
+  void add(const void* bytes, std::size_t size) {
+    const auto* at = static_cast<const unsigned char*>(bytes);
+    for (std::size_t i = 0; i < size; ++i) value_ = (value_ ^ at[i]) * 0x100000001b3;
+  }
+  std::uint64_t as_key() const { return value_ >> 8 | 1; }  // keys have 56 bits
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
 // A source ("@script.lua", or a text), cut to the available room.
 struct Source {
   static constexpr std::size_t kMost = 1024;

@@ -105,53 +105,17 @@ const char* read_line(lua_State*, void* line, std::size_t* size) {
 
 // -- Names --
 
-// Adds Lua's own short form of a source.
-void add_source(Text& text, const char* source) {
-  if (*source == '@' || *source == '=') {
-    text.add(source + 1);
-    return;
-  }
-  text.add("[string \"");
-  for (char one[2] = {}; *source && *source != '\n'; ++source) {
-    one[0] = *source;
-    text.add(one);
-  }
-  text.add("\"]");
-}
-
-fbleprof_block add_function(const char* source, int line, std::uint64_t key, Places& places) {
-  Text name, file;
-  if (line == 0) {
-    name.add("main chunk");
-  } else {
-    name.add("function <");
-    add_source(name, source);
-    name.add(":").add(line).add(">");
-    add_number(name, places.number_of(name.text(), source, line, key));
-  }
-  if (*source == '@') {
-    add_path(file, source + 1);
-  } else {
-    add_source(file, source);
-  }
-  const fbleprof_source told = {name.text(), file.text(), static_cast<std::uint32_t>(line), 0,
-                                "Lua"};
-  return fbleprof_block_with_key(key, &told);
-}
-
-void name_c_function(const char* name, LuaFunction function) {
-  const auto key = reinterpret_cast<std::uintptr_t>(function);
-  const fbleprof_source told = {name, nullptr, 0, 0, "Lua"};
-  if (fbleprof_block_of_key(key) == 0) fbleprof_block_with_key(key, &told);
+std::uint64_t key_of_c_function(lua_State* state, int index) {
+  return reinterpret_cast<std::uintptr_t>(lua.tocfunction(state, index));
 }
 
 // The C function on top of the stack, which no module has.
 template <typename Debug>
 void name_other_c_function(lua_State* state, const Debug& debug) {
   Text name;
-  LuaFunction function = lua.tocfunction(state, -1);
+  const std::uint64_t key = key_of_c_function(state, -1);
   if (!called_name(debug, name)) name_by_place(debug, false, name);
-  if (function) name_c_function(name.text(), function);
+  if (key != 0) name_c_function(name.text(), key);
 }
 
 template <typename Debug>
@@ -203,7 +167,7 @@ void learn(lua_State* state, Places& places) {
 
 }  // namespace
 
-void name_c_functions(lua_State* state) { for_each_c_function(state, name_c_function); }
+void name_c_functions(lua_State* state) { name_c_functions(state, key_of_c_function); }
 
 const void* find_loop(lua_State* main) {
   constexpr char kLine[] = "local f = ... f()";

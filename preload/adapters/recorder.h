@@ -1,6 +1,8 @@
 // The recorder, as an adapter sees it: the C API, found with dlsym of any libc.
 #pragma once
 
+#include <cstdint>
+
 #include "allocations/loader.h"
 
 #include <fbleprof/fbleprof.h>
@@ -25,6 +27,15 @@ inline void callers(const void** functions, int most) {
   if (auto* find = reinterpret_cast<Callers*>(dlsym(RTLD_DEFAULT, "fbleprof_callers"))) {
     find(functions, most);
   }
+}
+
+// The registers of the code that the handler has interrupted, as ucontext_t's gregs. Null outside
+// of samples. To be called for the first time before the first sample.
+inline const std::uint64_t* interrupted_registers() {
+  using Registers = const std::uint64_t*();
+  static auto* find =
+      reinterpret_cast<Registers*>(dlsym(RTLD_DEFAULT, "fbleprof_interrupted_registers"));
+  return find ? find() : nullptr;
 }
 
 }  // namespace fbleprof::adapters

@@ -18,11 +18,13 @@ struct Known {
   const char* library;
   std::string_view symbol;       // every such program has it, or links a library that has it
   std::string_view unsupported;  // a text of programs that contain a version without support
-  const char* modules;           // modules of the runtime, besides the program
+  // Modules of the runtime, besides the program, that are not rewritten; null: it counts no calls.
+  const char* modules;
 };
 constexpr Known kKnown[] = {
     {"FBLEPROF_LUA", "libfbleprof_lua.so", "luaL_newstate", "Lua 5.1",
      "liblua5.2,liblua5.3,liblua5.4,liblua,lua"},
+    {"FBLEPROF_LUA", "libfbleprof_lua.so", "luaJIT_setmode", "LuaJIT 2.0", nullptr},
 };
 
 // As a whole name in the table of symbol names.
@@ -41,6 +43,7 @@ Adapters adapters_for(const std::string& path, const char* search_path,
   const std::string program = program_of(path, search_path);
   for (const Known& known : kKnown) {
     if (is_off(known.variable) || !holds_text(program, {known.symbol})) continue;
+    if (!adapters.libraries.empty() && adapters.libraries.back().ends_with(known.library)) continue;
     if (holds_text(program, {known.unsupported, "__fentry__", kMcount, "__cyg_profile_func_enter"}))
       continue;
     const fs::path library = fs::path(recorder).parent_path() / known.library;
@@ -49,6 +52,7 @@ Adapters adapters_for(const std::string& path, const char* search_path,
       return adapters;
     }
     adapters.libraries.push_back(library.string());
+    if (known.modules == nullptr) continue;
     std::error_code failure;
     adapters.counted_by_them +=
         fs::canonical(program, failure).filename().string() + "," + known.modules + ",";

@@ -69,12 +69,49 @@ else
   skip "no Java compiler is installed"
 fi
 
+# has PATH: the functions call each other, with nothing of the interpreter between them.
+has() {
+  "$REPORT" --path "$1" "$profile" >/dev/null 2>&1 || fail "no such path: $1"
+}
+# name_of PLACE: the name of the function there.
+name_of() {
+  "$REPORT" --self --all --format csv "$profile" 2>/dev/null | python3 -c '
+import csv, sys
+print(*[r["name"] for r in csv.DictReader(sys.stdin) if (r["file"] + ":" + r["line"]).endswith(sys.argv[1])])' "$1"
+}
+with_adapter() { settings+=(LD_PRELOAD="$LIB:$(dirname "$LIB")/libfbleprof_lua.so"); }
+
 if command -v luajit >/dev/null; then
-  begin "luajit"
+  begin "luajit without the adapter"
   same luajit "$sources/work.lua"
   verified "$profile"
   least "main" "$(dominated_by main)" 90
   most "[truncated]" "$(dominated_by '[truncated]')" 5
+
+  for how in on off; do
+    begin "functions of scripts, luajit -j$how"
+    with_adapter
+    # The traceback ends with an address of the program, which differs from run to run.
+    scale=$([ $how = on ] && echo 4 || echo 1)
+    plain luajit -j$how "$sources/functions.lua" "$scale"
+    profiled luajit -j$how "$sources/functions.lua" "$scale"
+    sed -i 's/ at 0x[0-9a-f]*$/ at 0x/' "$dir/plain.err" "$dir/profiled.err"
+    same_as_plain
+    verified "$profile"
+    has "main chunk,work,outer,middle,inner"
+    has "work,methods"
+    has "work,sort,table.sort"
+    has "work,consume"
+    has "$(name_of functions.lua:61),inner"
+    has "work,fail,pcall"
+    least "work" "$(dominated_by work)" 95
+    least "inner" "$(self inner)" 10
+    most "[truncated]" "$(dominated_by '[truncated]')" 1
+    "$REPORT" --self --all "$profile" 2>/dev/null | grep -q " inner .*functions.lua:3$" ||
+      fail "inner has no line"
+    "$REPORT" --path "work,first" "$profile" >/dev/null 2>&1 &&
+      fail "the function that was tail-called has its caller's name"
+  done
 else
   skip "LuaJIT is not installed"
 fi

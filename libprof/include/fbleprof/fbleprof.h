@@ -81,10 +81,14 @@ typedef struct fbleprof_visit {
   size_t profile_length;
 } fbleprof_visit;
 
+#define FBLEPROF_IN_LOOP 2
 /* One function on a runtime's own stack, as a reader reports it to fbleprof_read_stack. */
 typedef struct fbleprof_frame {
   fbleprof_block block; /* 0: do not show it */
-  uint32_t goes_on;     /* without marks; 1: the same loop frame also runs the next function */
+  /* Without a mark, 1: the same frame of the loop also runs the next function. With a mark,
+   * FBLEPROF_IN_LOOP: generated code without an unwind table may run the function in the frame of
+   * the loop; then the mark is the stack pointer of the loop. */
+  uint32_t goes_on;
   /* An address on the machine stack inside the frame of the interpreter's loop that runs the
    * function, for example the address of a variable of the loop; 0: unknown. */
   uint64_t mark;
