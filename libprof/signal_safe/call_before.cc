@@ -37,6 +37,14 @@ bool follows_call(std::uint64_t site) {
   return before.are_read && arch::is_call_at_end(before.bytes);
 }
 
+bool ends_goroutine(std::uint64_t site) {
+  // nop; call runtime.goexit1; nop
+  constexpr std::uint8_t kNop = 0x90;
+  std::uint8_t code[2 + arch::kDirectCallBytes];
+  return peek_anywhere(reinterpret_cast<const void*>(site - 1), code, sizeof code) &&
+         code[0] == kNop && code[1] == arch::kCall && code[1 + arch::kDirectCallBytes] == kNop;
+}
+
 std::uint64_t callee_before(std::uint64_t site) {
   const BytesBefore before(site);
   if (!before.are_read || !arch::is_call_at_end(before.bytes)) return 0;

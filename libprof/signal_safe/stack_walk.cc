@@ -20,6 +20,9 @@ constexpr std::uint64_t kPage = 4096;
 // after the kernel has confirmed that it is mapped.
 constexpr std::uint64_t kProbedBytes = 64 * 1024;
 
+// A thread stops searching for frames after as many searches that found nothing.
+constexpr std::uint8_t kMostInVain = 64;
+
 bool is_known(const Stack& stack) { return stack.low != 0; }
 
 // A call's return address cannot be the start of a function, unless the call is the last
@@ -167,8 +170,8 @@ void StackWalk::locate_frame() {
 }
 
 // Whether there is a frame at `fp` on another stack: one whose caller's frame lies above, in the
-// same stack, and whose return address follows a call in a module. `caller`: takes both; may be
-// null.
+// same stack, and whose return address follows a call in a module; or the frame of a goroutine's
+// first function. `caller`: takes both; may be null.
 bool StackWalk::is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const {
   constexpr std::uint64_t kLargestFrame = 64 * 1024;
   struct {
@@ -179,8 +182,10 @@ bool StackWalk::is_frame_elsewhere(std::uint64_t fp, MachineState* caller) const
     return false;
   }
   LoadedObject object;
-  const bool is_frame = saved.fp > fp && saved.fp - fp < kLargestFrame &&
-                        find_object(saved.pc, &object) && follows_call(saved.pc);
+  if (!find_object(saved.pc, &object)) return false;
+  const bool is_frame =
+      saved.fp == 0 ? ends_goroutine(saved.pc)
+                    : saved.fp > fp && saved.fp - fp < kLargestFrame && follows_call(saved.pc);
   if (is_frame && caller) {
     caller->fp = saved.fp;
     caller->pc = saved.pc;
@@ -299,8 +304,9 @@ template <typename IsWanted>
 bool StackWalk::find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted is_wanted,
                           std::uint64_t* place) const {
   std::uint64_t words[32];
-  if (high_ <= from) return false;
-  const std::uint64_t end = high_ - from < most_bytes ? high_ : from + most_bytes;
+  if (high_ <= from && !probing_) return false;
+  const bool is_near_end = !probing_ && high_ - from < most_bytes;
+  const std::uint64_t end = is_near_end ? high_ : from + most_bytes;
   for (std::uint64_t at = from; at + sizeof words <= end; at += sizeof words) {
     if (!peek_anywhere(reinterpret_cast<const void*>(at), words, sizeof words)) return false;
     *place = at;
@@ -391,7 +397,6 @@ bool enters_interpreter(std::uint64_t site, FrameRule* rule) {
 // at the next return address of a call that enters an interpreter.
 bool StackWalk::next_by_interpreter() {
   constexpr std::uint64_t kMostBytes = 2048;
-  constexpr std::uint8_t kMostInVain = 64;
   if (thread_.searches_in_vain == kMostInVain || !is_peek_harmless()) return false;
   ++thread_.searches_in_vain;
   FrameRule entered;
@@ -406,10 +411,71 @@ bool StackWalk::next_by_interpreter() {
   return next_by_rule(entered);
 }
 
+// Whether the code at `address` has no unwind table.
+bool has_no_table(std::uint64_t address) {
+  return frame_rule_at(address).base == FrameRule::Base::kUnknown;
+}
+
+// Hand-written code in Go's libraries uses the frame pointer for other values, but keeps the
+// caller's below the return address. So the frame ends at a return address of a call that names a
+// function at or before the current code, if a chain of frame pointers goes on below it.
+bool StackWalk::ends_assembly(std::uint64_t site, std::uint64_t callee, std::uint64_t place,
+                              MachineState* caller) {
+  constexpr std::uint64_t kLongestFunction = 64 * 1024, kLargestFrame = 64 * 1024;
+  std::uint64_t older_fp, older_pc, fp;
+  if (callee > state_.pc || state_.pc - callee >= kLongestFunction || !has_no_table(callee) ||
+      !read(place - 8, &fp) || fp <= place || fp - place >= kLargestFrame || !read(fp, &older_fp) ||
+      !read(fp + 8, &older_pc) || older_fp <= fp || !follows_call(older_pc)) {
+    return false;
+  }
+  *caller = {site, place + 8, fp, 0, state_.registers};
+  return true;
+}
+
+// The thread of a Go program begins in C, which calls an assembly function that calls Go. So the
+// walk goes on at the first return address of a call in code with a table that names code without
+// one, if a return address in that code is below it.
+bool StackWalk::begins_in_c(std::uint64_t site, std::uint64_t callee, std::uint64_t place,
+                            MachineState* caller) {
+  constexpr std::uint64_t kLongestFunction = 128, kMostSaved = 16;
+  if (has_no_table(site - 1) || !has_no_table(callee)) return false;
+  for (std::uint64_t at = place - 8; at >= state_.sp && at + kMostSaved * 8 >= place; at -= 8) {
+    std::uint64_t word;
+    if (!read(at, &word)) return false;
+    if (word <= callee || word - callee > kLongestFunction || !follows_call(word)) continue;
+    *caller = {site, place + 8, 0, 0, state_.registers};
+    return true;
+  }
+  return false;
+}
+
+// A search for a return address above a frame that has neither a table nor a frame pointer.
+bool StackWalk::next_by_call() {
+  constexpr std::uint64_t kMostBytes = 4096;
+  if (thread_.searches_in_vain == kMostInVain || !is_peek_harmless()) return false;
+  MachineState caller;
+  const auto is_return = [&](std::uint64_t word, std::uint64_t place) {
+    LoadedObject object;
+    if (place <= state_.sp || !find_object(word, &object)) return false;
+    const std::uint64_t callee = callee_before(word);
+    return callee >= object.begin && callee < object.end &&
+           (ends_assembly(word, callee, place, &caller) ||
+            begins_in_c(word, callee, place, &caller));
+  };
+  std::uint64_t slot = 0;
+  if (!find_word(state_.sp, kMostBytes, is_return, &slot)) return false;
+  thread_.searches_in_vain = 0;
+  state_ = caller;
+  is_return_ = true;
+  pc_slot_ = slot;
+  locate_frame();
+  return true;
+}
+
 bool StackWalk::next() {
   switch (rule().base) {
     case FrameRule::Base::kUnknown:
-      return next_by_frame_pointer() || (!complete_ && next_by_interpreter());
+      return next_by_frame_pointer() || (!complete_ && (next_by_call() || next_by_interpreter()));
     case FrameRule::Base::kSignalFrame:
       return next_by_signal_frame();
     case FrameRule::Base::kEnd:

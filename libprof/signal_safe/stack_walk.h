@@ -99,6 +99,11 @@ class StackWalk {
   bool next_by_signal_frame();
   bool next_by_rule(const FrameRule& r);
   bool next_by_interpreter();
+  bool next_by_call();
+  bool ends_assembly(std::uint64_t site, std::uint64_t callee, std::uint64_t place,
+                     MachineState* caller);
+  bool begins_in_c(std::uint64_t site, std::uint64_t callee, std::uint64_t place,
+                   MachineState* caller);
   bool find_bounds(std::uint64_t sp);
   const FrameRule& rule();
   void locate_frame();

@@ -25,6 +25,11 @@ pid_of_profile() { "$REPORT" --summary --format json "$profile" | grep -o '"pid"
 least() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a >= b) }' || fail "$1 is $2 %, expected $3 or more"; }
 most() { awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }' || fail "$1 is $2 %, expected $3 or less"; }
 
+# has PATH: the functions call each other, with nothing of the interpreter between them.
+has() {
+  "$REPORT" --path "$1" "$profile" >/dev/null 2>&1 || fail "no such path: $1"
+}
+
 begin "a perf map"
 same "$PROGRAMS/generated.plain"
 map=/tmp/perf-$(pid_of_profile).map
@@ -69,10 +74,18 @@ else
   skip "no Java compiler is installed"
 fi
 
-# has PATH: the functions call each other, with nothing of the interpreter between them.
-has() {
-  "$REPORT" --path "$1" "$profile" >/dev/null 2>&1 || fail "no such path: $1"
-}
+if command -v go >/dev/null; then
+  begin "go"
+  (cd "$dir" && HOME=$dir GO111MODULE=off go build -ldflags=-linkmode=external -o work "$sources/work.go") ||
+    fail "go build"
+  same "$dir/work"
+  verified "$profile"
+  has "main.main.func1,main.digest"
+  most "[truncated]" "$(dominated_by '[truncated]')" 5
+else
+  skip "Go is not installed"
+fi
+
 # name_of PLACE: the name of the function there.
 name_of() {
   "$REPORT" --self --all --format csv "$profile" 2>/dev/null | python3 -c '
