@@ -7,6 +7,7 @@
 #include "capture/found_threads.h"
 #include "capture/gdb_jit.h"
 #include "capture/generated_functions.h"
+#include "capture/jitdump.h"
 #include "capture/leaks.h"
 #include "capture/perf_map.h"
 #include "capture/profile.h"
@@ -132,6 +133,7 @@ Content content_of_profile(State state) {
 void name_generated_code(State state) {
   GeneratedFunctions functions;
   name_by_perf_map(functions);
+  name_by_jitdump(functions);
   // Looking at the loader's list is not safe in a handler.
   if (state == State::kEnded) name_by_gdb_interface(functions);
 }

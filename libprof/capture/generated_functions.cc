@@ -56,24 +56,43 @@ GeneratedFunctions::~GeneratedFunctions() {
   if (items_ != nullptr) session.pages.give_back(items_, room_ * sizeof(Item));
 }
 
-void GeneratedFunctions::offer(std::uint64_t begin, std::uint64_t bytes, std::uint64_t moment,
-                               std::uint64_t name_at, std::uint32_t name_bytes) {
-  if (bytes == 0 || begin + bytes < begin || name_bytes == 0) return;
+void GeneratedFunctions::count_moments_in_time() {
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    const auto* function = session.arena.at<format::Function>(items_[i].record);
+    const bool is_known =
+        (function->flags & format::kFunctionMapBytes) == 0 && function->first_met_ns != 0;
+    items_[i].moment = is_known ? function->first_met_ns : UINT64_MAX;
+  }
+}
+
+GeneratedFunctions::Item* GeneratedFunctions::first_in(std::uint64_t begin) const {
   // The stretch that `begin` lies in counts, too.
   const std::uint64_t first = begin / CodeMap::kStretchBytes * CodeMap::kStretchBytes;
-  Item* item = std::lower_bound(items_, items_ + count_, first,
-                                [](const Item& a, std::uint64_t b) { return a.stretch < b; });
-  for (; item != items_ + count_ && item->stretch < begin + bytes; ++item) {
-    const bool was_there = moment < item->moment;
+  return std::lower_bound(items_, items_ + count_, first,
+                          [](const Item& a, std::uint64_t b) { return a.stretch < b; });
+}
+
+bool GeneratedFunctions::has_any_in(std::uint64_t begin, std::uint64_t bytes) const {
+  const Item* item = first_in(begin);
+  return item != items_ + count_ && item->stretch < begin + bytes;
+}
+
+void GeneratedFunctions::offer(const Item& offered) {
+  const std::uint64_t begin = offered.begin, bytes = offered.bytes;
+  if (bytes == 0 || begin + bytes < begin || offered.name_bytes == 0) return;
+  for (Item* item = first_in(begin); item != items_ + count_ && item->stretch < begin + bytes;
+       ++item) {
+    const bool was_there = offered.moment < item->moment;
     const bool holds = item->stretch >= begin;
     const auto rank = static_cast<std::uint8_t>(1 + was_there + 2 * holds);
     // Of several that were there the last one counts, of several that came later the first one.
     if (rank < item->rank || (rank == item->rank && !was_there)) continue;
+    const Item before = *item;
+    *item = offered;
+    item->stretch = before.stretch;
+    item->moment = before.moment;
+    item->record = before.record;
     item->rank = rank;
-    item->begin = begin;
-    item->bytes = bytes;
-    item->name_at = name_at;
-    item->name_bytes = name_bytes;
   }
 }
 
@@ -86,6 +105,12 @@ void GeneratedFunctions::name_function(const Item& item, const char* name, std::
   function->address = item.begin;
   function->size = static_cast<std::uint32_t>(std::min<std::uint64_t>(item.bytes, UINT32_MAX));
   __atomic_store_n(&function->kind, FunctionKind::kJit, __ATOMIC_RELEASE);
+}
+
+void GeneratedFunctions::note_line(const Item& item, const char* file, std::uint32_t bytes) {
+  auto* function = session.arena.at<format::Function>(item.record);
+  function->line = item.line;
+  __atomic_store_n(&function->file, session.code_map.shared_string(file, bytes), __ATOMIC_RELEASE);
 }
 
 }  // namespace fbleprof::capture

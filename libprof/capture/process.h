@@ -10,9 +10,9 @@
 //     < text_memory < hook_copy < metrics, description < profile < adapters, plans, module_choice <
 //     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
 //     hook_sites < switching < throttling < control, loading < confinement, leaks <
-//     generated_functions < perf_map, gdb_jit < ending, fork_child, locked_memory < fatal_signals,
-//     exec < process < attached, attached_exact, kept_snapshots < api < block_registry,
-//     green_threads, profiles, runtime_readers < fibers, query
+//     runtime_file, generated_functions < perf_map, jitdump, gdb_jit < ending, fork_child,
+//     locked_memory < fatal_signals, exec < process < attached, attached_exact, kept_snapshots <
+//     api < block_registry, green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

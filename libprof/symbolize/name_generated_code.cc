@@ -122,8 +122,10 @@ GeneratedCode::Question question_of(const profile::Functions& functions, std::si
 void name_function(profile::Functions& functions, std::size_t f, const GeneratedFunction& found,
                    profile::StringInterner& strings) {
   functions.name[f] = strings.intern(found.name);
-  functions.file[f] = strings.intern(found.file);
-  functions.line[f] = found.line;
+  if (!found.file.empty()) {
+    functions.file[f] = strings.intern(found.file);
+    functions.line[f] = found.line;
+  }
   if (functions.kind[f] == FunctionKind::kInstruction) return;
   functions.kind[f] = FunctionKind::kJit;
   functions.address[f] = found.begin;
@@ -134,7 +136,7 @@ void name_function(profile::Functions& functions, std::size_t f, const Generated
 
 // The recorder copies names as the runtime wrote them.
 bool has_whole_name(const profile::Functions& functions, std::size_t f) {
-  return functions.kind[f] == FunctionKind::kJit && !functions.file[f] && !functions.language[f];
+  return functions.kind[f] == FunctionKind::kJit && !functions.language[f];
 }
 
 }  // namespace

@@ -29,6 +29,17 @@ same "$PROGRAMS/generated_names.plain" late 60000
 rm "/tmp/perf-$(pid_of_profile).map"
 has "second function" || fail "the function has no name"
 
+begin "a jitdump that is gone, a function that was moved to the address of another"
+same "$PROGRAMS/generated_names.plain" dump 60000
+rm "$dir/profiled/jit-$(pid_of_profile).dump"
+has "first function" || fail "the first function has no name"
+has "second function" || fail "the second function has no name"
+[ "$(inclusive_of "second function")" -gt "$(inclusive_of "first function")" ] ||
+  fail "the second function ran longer"
+"$REPORT" --self --all "$profile" 2>/dev/null | grep -q "first function .*first.script:17$" ||
+  fail "the first function has no line"
+verified "$profile"
+
 begin "GDB's interface"
 same "$PROGRAMS/generated_names.plain" gdb 60000
 has "first function" || fail "the first function has no name"

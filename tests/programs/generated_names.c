@@ -1,7 +1,8 @@
-// generated_names map|late|gdb UNITS: two functions of generated code at one address, one after the
-// other. Their names are in the program's perf map, written before each runs (map) or at the end
-// (late), or in objects that are registered with GDB's interface (gdb: both stay registered, at
-// addresses of their own).
+// generated_names map|late|gdb|dump UNITS: two functions of generated code at one address, one
+// after the other. Their names are in the program's perf map, written before each runs (map) or at
+// the end (late), in objects that are registered with GDB's interface (gdb: both stay registered,
+// at addresses of their own), or in a jitdump in the working directory (dump: the first one with
+// its line, the second one loaded elsewhere and moved).
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "generated.h"
@@ -77,6 +79,55 @@ static void add_to_map(const void* code, size_t bytes, const char* name) {
   close(fd);
 }
 
+// The records of a jitdump, as Linux's jitdump-specification.txt describes them.
+struct DumpHead {
+  uint32_t kind, bytes;
+  uint64_t time;
+};
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void write_record(FILE* dump, uint32_t kind, const void* fields, size_t bytes,
+                         const char* text) {
+  const size_t text_bytes = text ? strlen(text) + 1 : 0;
+  const struct DumpHead head = {kind, (uint32_t)(sizeof head + bytes + text_bytes), now_ns()};
+  fwrite(&head, sizeof head, 1, dump);
+  fwrite(fields, bytes, 1, dump);
+  if (text) fwrite(text, text_bytes, 1, dump);
+  fflush(dump);
+}
+
+static void write_load(FILE* dump, const void* code, size_t bytes, const char* name) {
+  const uint64_t fields[] = {(uint64_t)getpid(), (uint64_t)code, (uint64_t)code, bytes, 1};
+  write_record(dump, 0, fields, sizeof fields, name);
+}
+
+static void add_to_dump(const char* code, size_t bytes, int which, const char* name) {
+  static FILE* dump;
+  if (!dump) {
+    char path[64];
+    snprintf(path, sizeof path, "jit-%d.dump", (int)getpid());
+    dump = fopen(path, "w");
+    if (!dump) exit(1);
+    const uint32_t header[] = {0x4A695444, 1, 40, EM_X86_64, 0, (uint32_t)getpid(), 0, 0, 0, 0};
+    fwrite(header, sizeof header, 1, dump);
+  }
+  if (which == 0) {
+    const uint64_t lines[] = {(uint64_t)code, 1, (uint64_t)code, 17};
+    write_record(dump, 2, lines, sizeof lines, "first.script");
+    write_load(dump, code, bytes, name);
+    return;
+  }
+  write_load(dump, code + 1024, bytes, name);
+  const uint64_t move[] = {(uint64_t)getpid(), (uint64_t)code, (uint64_t)(code + 1024),
+                           (uint64_t)code,     bytes,          1};
+  write_record(dump, 1, move, sizeof move, NULL);
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const char* how = argv[1];
@@ -93,6 +144,7 @@ int main(int argc, char** argv) {
     char* code = memory + (strcmp(how, "gdb") == 0 ? 256 * i : 0);
     memcpy(code, codes[i], sizeof codes[i]);
     if (strcmp(how, "map") == 0) add_to_map(code, sizeof codes[i], names[i]);
+    if (strcmp(how, "dump") == 0) add_to_dump(code, sizeof codes[i], i, names[i]);
     if (strcmp(how, "gdb") == 0) register_object(code, sizeof codes[i], names[i]);
     caller((Generated)code, units * (i + 1));
   }
