@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/profile.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -29,8 +30,9 @@ void for_each_nameless(Visit visit) {
 // What a function that was met at this moment could be named by, if it was there before.
 std::uint64_t moment_of(const format::Function& function) {
   if (function.flags & format::kFunctionMapBytes) return function.map_bytes;
-  // Before the program made its map, or at an unknown time.
-  return function.first_met_ns != 0 ? 0 : UINT64_MAX;
+  // Before the program made its map, or at an unknown time: a confined program's map is not looked
+  // at then.
+  return function.first_met_ns != 0 && profile.perf_allowed ? 0 : UINT64_MAX;
 }
 
 }  // namespace

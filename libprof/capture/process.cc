@@ -105,6 +105,7 @@ void start_process(char** environment) {
   }
   // Actions that the program sets while it is not watched would not reach our handlers.
   if (!are_threads_found()) watch_fatal_signals();
+  if (!profile.perf_allowed) catch_faults_of_peeks();
   begin_recording(profile.settings);
   session.arena.header()->state = format::State::kLive;
   if (are_threads_found()) return;

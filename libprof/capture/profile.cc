@@ -29,7 +29,8 @@ bool takes_threads() {
 bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
 
 namespace {
-// A new kind of system call might end a program that was confined before it started.
+// A new kind of system call might end a program that was confined before it started. There, faults
+// are caught instead (catch_faults_of_peeks), and the length of the perf map is not asked for.
 signal_safe::CodeSource code_source() {
   signal_safe::CodeSource source;
   if (profile.perf_allowed) {
@@ -37,6 +38,10 @@ signal_safe::CodeSource code_source() {
     source.note_moment = signal_safe::note_moment;
   } else {
     signal_safe::expect_forbidden_calls();
+    source.code_hash_at = [](std::uint64_t address) {
+      return signal_safe::is_peek_harmless() ? signal_safe::code_hash_at(address) : 0;
+    };
+    source.note_moment = signal_safe::note_time;
   }
   return source;
 }

@@ -47,8 +47,10 @@ void note_moment(format::Function* generated) {
     generated->map_bytes = static_cast<std::uint64_t>(status.st_size);
     generated->flags |= format::kFunctionMapBytes;
   } else {
-    generated->first_met_ns = monotonic_ns();
+    note_time(generated);
   }
 }
+
+void note_time(format::Function* generated) { generated->first_met_ns = monotonic_ns(); }
 
 }  // namespace fbleprof::signal_safe

@@ -1,8 +1,8 @@
 // Facts about code that the program generates while it runs, for a CodeSource.
 //
-// All functions: any thread, hooks and handlers included; no lock, bounded. Each takes a system
-// call (code_hash_at only where faults are not caught), so not in a program that was confined
-// before it started.
+// All functions: any thread, hooks and handlers included; no lock, bounded. code_hash_at takes a
+// system call where faults are not caught, and note_moment always: not in a program that was
+// confined before it started.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,8 @@ std::uint32_t code_hash_at(std::uint64_t address);
 
 // Sets map_bytes with its flag if the program has a perf map, else first_met_ns.
 void note_moment(format::Function* generated);
+// Sets first_met_ns. Takes no system call.
+void note_time(format::Function* generated);
 
 // Writes the path of this process's perf map, "/tmp/perf-PID.map", in at most kMapPathBytes.
 inline constexpr int kMapPathBytes = 40;

@@ -40,6 +40,17 @@ has "second function" || fail "the second function has no name"
   fail "the first function has no line"
 verified "$profile"
 
+begin "in a program that was confined before it started"
+confined=("$PROGRAMS/confined_start.plain" env)
+plain "${confined[@]}" "$PROGRAMS/generated_names.plain" dump 60000
+run profiled -- "${confined[@]}" LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" \
+  "$PROGRAMS/generated_names.plain" dump 60000
+same_as_plain
+rm "$dir/profiled/jit-"*.dump
+has "first function" || fail "the first function has no name"
+has "second function" || fail "the second function has no name"
+verified "$profile"
+
 begin "GDB's interface"
 same "$PROGRAMS/generated_names.plain" gdb 60000
 has "first function" || fail "the first function has no name"
