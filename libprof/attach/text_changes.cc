@@ -1,7 +1,8 @@
-// A thread may stand between the instructions that a jump is to replace. Two things tell: its pc,
-// and the pc in the frame of a signal that interrupted it there. No return address can: a call is
-// only ever the last of the replaced instructions. Signal frames are not searched for as such: each
-// word of the threads' stacks that points between replaced instructions counts.
+// A thread may stand between the instructions that a jump is to replace. Two things tell: its pc
+// (in a system call also that of the call's instruction), and the pc in the frame of a signal that
+// interrupted it there. No return address can: a call is only ever the last of the replaced
+// instructions. Signal frames are not searched for as such: each word of the threads' stacks that
+// points between replaced instructions counts.
 #include "attach/text_changes.h"
 
 #include <fcntl.h>
@@ -137,7 +138,8 @@ const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t ad
 }
 
 // Where signal frames of the thread may be: the used part of the stack that it runs on and, if that
-// is another one (of a signal, of a coroutine), all of its own.
+// is another one (of a signal, of a coroutine), all of its own. Of those whose used part is not
+// known, kMost bytes: they may be a small part of a large mapping.
 std::vector<Span> stacks_of(pid_t pid, const Tracee& thread, const std::vector<Mapping>& mappings) {
   constexpr std::uint64_t kMost = 16 << 20;
   const std::uint64_t sp = arch::sp_of(thread.registers()) - arch::kRedZoneBytes;
@@ -148,8 +150,9 @@ std::vector<Span> stacks_of(pid_t pid, const Tracee& thread, const std::vector<M
   });
   const Mapping* current = mapping_at(mappings, sp);
   std::vector<Span> stacks;
-  if (current) stacks.push_back({sp, std::min(current->end, sp + kMost)});
-  if (own != mappings.end() && &*own != current) {
+  const bool is_own = own != mappings.end() && &*own == current;
+  if (current) stacks.push_back({sp, is_own ? current->end : std::min(current->end, sp + kMost)});
+  if (own != mappings.end() && !is_own) {
     stacks.push_back({std::max(own->begin, own->end - std::min(own->end, kMost)), own->end});
   }
   return stacks;
@@ -163,6 +166,7 @@ std::set<TextChange*> occupied_by(const Tracee& thread, const std::vector<Span>&
     if (TextChange* entry = entries.around(word)) occupied.insert(entry);
   };
   look_at(arch::pc_of(thread.registers()));
+  look_at(arch::pc_of_restart(thread.registers()));
   constexpr std::uint64_t kAtOnce = 1 << 16;
   std::vector<std::uint64_t> words(kAtOnce / sizeof(std::uint64_t));
   for (const Span& stack : stacks) {

@@ -97,6 +97,14 @@ child=$(find "$dir" -name "$(basename "$profile").*")
 verified "$child"
 check "the child's calls" "$(counted step "$child")" = 5000
 
+ask waiting
+attach --exact "$pid"
+grep -q "1 functions are not counted" "$dir/attach.err" ||
+  fail "a thread's system call was changed: $(cat "$dir/attach.err")"
+ask woken
+check "what it read" "$(told woken 1)" = 42
+detach "$pid"
+
 touch "$dir/fault"
 said "in the handler"
 attach --exact "$pid"
@@ -105,8 +113,8 @@ grep -q "1 functions are not counted" "$dir/attach.err" ||
 touch "$dir/resume"
 said "^fault 42"
 detach "$pid"
-check "the report says why" "$("$REPORT" --coverage "$profile" |
-  grep -c 'a thread was in its first instructions')" = 1
+check "the report says why, of both" "$("$REPORT" --coverage "$profile" |
+  grep -c 'a thread was in its first instructions')" = 2
 ask stop
 ended
 verified "$profile"
@@ -130,7 +138,7 @@ text_of >"$dir/text.after"
 cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was after SIGINT"
 launcher_refuses 1 "no module can be counted" attach --exact=nolib "$pid"
 check "the summary says why" "$("$REPORT" --summary "$profile" | grep -c "is named nolib")" = 1
-for name in before begin end after rest bounded short fork fault resume stop; do touch "$dir/$name"; done
+for name in before begin end after rest bounded short fork waiting woken fault resume stop; do touch "$dir/$name"; done
 said "^stop"
 ended
 

@@ -6,6 +6,9 @@
 //   bounded                     each calls step() 20,000 times and rests again
 //   short                       200 threads run one after the other; each calls step() 100 times
 //   fork                        a forked child calls step() 5000 times
+//   waiting                     a thread begins to wait in a system call whose instruction is the last
+//                               that a jump would replace
+//   woken                       its wait ends
 //   fault                       a thread meets a fault in the first instructions of faulting(), and
 //                               waits in the handler for a file "resume"
 //   stop                        the end
@@ -33,6 +36,12 @@ int faulting(const int* from);
 __asm__(
     ".text\n.p2align 4\n.globl faulting\n.type faulting, @function\nfaulting:\n.cfi_startproc\n"
     "nop\nmov (%rdi), %eax\nadd $1, %eax\nret\n.cfi_endproc\n.size faulting, .-faulting\n");
+
+// Three instructions, which a jump would replace. The last one is a system call, which reads.
+long read_byte(int from, char* to, long one);
+__asm__(
+    ".p2align 4\n.globl read_byte\n.type read_byte, @function\nread_byte:\n.cfi_startproc\n"
+    "xor %eax, %eax\nnop\nsyscall\nret\n.cfi_endproc\n.size read_byte, .-read_byte\n");
 
 static int is_there(const char* file) { return access(file, F_OK) == 0; }
 static void wait_for(const char* file) {
@@ -84,6 +93,13 @@ static void* meet_fault(void* unused) {
   return (void*)(long)faulting(NULL);
 }
 
+static int ends[2];  // of a pipe
+static void* wait_in_call(void* unused) {
+  (void)unused;
+  char byte = 0;
+  return (void*)(read_byte(ends[0], &byte, 1) + byte);
+}
+
 static void say(const char* text) {
   puts(text);
   fflush(stdout);
@@ -131,6 +147,17 @@ int main(int argc, char** argv) {
   int status = -1;
   waitpid(child, &status, 0);
   printf("fork %d\n", status);
+  fflush(stdout);
+  pthread_t waiting;
+  void* got = NULL;
+  wait_for("waiting");
+  if (pipe(ends) != 0 || pthread_create(&waiting, NULL, wait_in_call, NULL) != 0) abort();
+  usleep(100000);
+  say("waiting");
+  wait_for("woken");
+  if (write(ends[1], "\51", 1) != 1) abort();
+  pthread_join(waiting, &got);
+  printf("woken %ld\n", (long)got);
   fflush(stdout);
   struct sigaction action;
   memset(&action, 0, sizeof action);

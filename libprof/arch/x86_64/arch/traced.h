@@ -17,6 +17,10 @@ inline constexpr std::uint8_t kSystemCallInstruction[] = {0x0f, 0x05};
 inline long system_call_of(const TracedRegisters& at) { return static_cast<long>(at.orig_rax); }
 inline bool is_in_system_call(const TracedRegisters& at) { return system_call_of(at) >= 0; }
 inline std::uint64_t pc_of(const TracedRegisters& at) { return at.rip; }
+// In a system call, the kernel may let the thread continue at its instruction, to restart it.
+inline std::uint64_t pc_of_restart(const TracedRegisters& at) {
+  return at.rip - (is_in_system_call(at) ? sizeof kSystemCallInstruction : 0);
+}
 inline std::uint64_t sp_of(const TracedRegisters& at) { return at.rsp; }
 
 inline std::uint64_t fp_of(const TracedRegisters& at) { return at.rbp; }
