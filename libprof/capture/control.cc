@@ -31,11 +31,6 @@ bool may_change() {
   return is_profiling() && !profile.confined && is_own_process() && !are_events_held_back();
 }
 
-// Code of a program that we were attached to is not changed.
-void follow_with_code() {
-  if (!are_threads_found()) switch_sites();
-}
-
 void start() {
   if (session.recording.load()) return;
   const std::uint64_t duration = profile.settings.duration_ns;
@@ -43,7 +38,7 @@ void start() {
   // Threads that have ended meanwhile have no timers to arm.
   if (are_threads_found()) find_threads();
   start_all_threads(Charged::kFromNow);
-  follow_with_code();
+  switch_sites();
   if (are_threads_found()) find_threads();
 }
 
@@ -53,7 +48,7 @@ void stop() {
   if (are_threads_found()) find_threads();  // to know those that have ended
   charge_rest_of_this_thread();
   stop_all_threads();
-  follow_with_code();
+  switch_sites();
   if (are_threads_found()) forget_waiting_threads();
 }
 

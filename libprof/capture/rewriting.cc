@@ -1,6 +1,7 @@
 #include "capture/rewriting.h"
 
 #include "arch/call_instruction.h"
+#include "arch/hook_site.h"
 #include "arch/kernel.h"
 #include "arch/trampoline.h"
 #include "capture/slots.h"
@@ -71,12 +72,14 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   arch::RewrittenFunction* function = functions_of(region) + index;
   const bool is_for_tail_calls = from.jumps_from != 0;
   *function = {work.address(from.function), 0,
-               is_for_tail_calls ? work.address(from.jumps_from) : 0, from.is_leaf};
+               is_for_tail_calls ? work.address(from.jumps_from) : 0, from.is_leaf, 0};
   __builtin_memcpy(slot, &function, sizeof function);
   const char* hook = is_for_tail_calls ? tail_hook_copy_in(region)
                      : from.is_leaf    ? leaf_hook_copy_in(region)
                                        : hook_copy_in(region);
-  arch::write_call(slot + arch::kTrampolineEntry, reinterpret_cast<std::uint64_t>(hook));
+  std::uint8_t* call = hook_call_of(region, index);
+  arch::write_call(call, reinterpret_cast<std::uint64_t>(hook));
+  arch::switch_site(call, session.recording.load());
   std::uint8_t* code = slot + arch::kTrampolineCode;
   __builtin_memcpy(code, from.code, from.code_bytes);
   for (int i = 0; i < from.fixup_count; ++i) {

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "arch/hook_site.h"
-#include "capture/hook_copy.h"
+#include "capture/found_threads.h"
 #include "capture/hook_sites.h"
 #include "capture/module_choice.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
-#include "capture/text_memory.h"
+#include "capture/slots.h"
 #include "plan/plan.h"
 #include "signal_safe/session.h"
 #include "signal_safe/unwind_table.h"
@@ -157,6 +157,19 @@ void set_sites(const Region& region, const ModuleImage& image) {
   if (is_open) protect_code(image, kExecutable);
 }
 
+// Rewritten functions call their hooks from trampolines, which are ours.
+void set_trampolines() {
+  const bool on = is_on();
+  for_each_code_region([on](const Region& region) {
+    if (region.use != RegionUse::kTrampolines || !open_slots(region)) return;
+    for (std::uint32_t i = 0; i < region.slots.functions; ++i) {
+      if (functions_of(region)[i].is_taken_back != 0) continue;
+      arch::switch_site(hook_call_of(region, i), on);
+    }
+    seal_slots(region);
+  });
+}
+
 void set_sites_of(std::uint64_t module_begin, const ModuleImage& image) {
   for_each_code_region([&](Region& region) {
     if (has_sites(region) && region.module_begin == module_begin) {
@@ -254,11 +267,14 @@ void switch_sites() {
   if (profile.confined || code_is_fixed) return;
   {
     const CodeLock lock;
+    set_trampolines();
     is_pending = unloading != 0;
-    if (is_pending) return;
-    for_each_loaded_module([](const Module& module) {
-      if (is_here(module)) follow_recording(module);
-    });
+    // Code of a program that we were attached to is not changed.
+    if (!is_pending && !are_threads_found()) {
+      for_each_loaded_module([](const Module& module) {
+        if (is_here(module)) follow_recording(module);
+      });
+    }
   }
   synchronize_cores();
 }

@@ -1,5 +1,5 @@
-// Switches the program's hook sites (arch/hook_site.h): while recording is off, functions call no
-// hook at all.
+// Switches the program's hook sites (arch/hook_site.h), and the same instructions in trampolines of
+// rewritten functions: while recording is off, functions call no hook at all.
 //
 // A switch changes one byte of each site and makes all cores see it (membarrier). Threads run
 // meanwhile. A switch costs two system calls for each module with sites, and about 10 ns for each

@@ -19,10 +19,6 @@ void note(std::uint64_t hook_pc, std::uint64_t since_start_ns) {
                                  since_start_ns);
 }
 
-std::uint8_t* hook_call_of(const Region& region, std::uint32_t index) {
-  return slot_of(region, index) + arch::kTrampolineEntry;
-}
-
 bool is_in_slots(const Region& region, std::uint64_t address) {
   const auto begin = reinterpret_cast<std::uint64_t>(slot_of(region, 0));
   return region.use == RegionUse::kTrampolines && address >= begin &&
@@ -33,9 +29,9 @@ bool is_in_slots(const Region& region, std::uint64_t address) {
 bool switch_off_trampolines(const Region& region, std::uint64_t function) {
   if (!open_slots(region)) return false;
   for (std::uint32_t i = 0; i < region.slots.functions; ++i) {
-    if (functions_of(region)[i].address == function) {
-      arch::switch_site(hook_call_of(region, i), false);
-    }
+    if (functions_of(region)[i].address != function) continue;
+    functions_of(region)[i].is_taken_back = 1;
+    arch::switch_site(hook_call_of(region, i), false);
   }
   seal_slots(region);
   return true;
@@ -88,7 +84,8 @@ void recognize_throttled() {
   for_each_code_region([](const Region& region) {
     if (region.use != RegionUse::kTrampolines || !loaded_module_at(region.module_begin)) return;
     for (std::uint32_t i = 0; i < region.slots.functions; ++i) {
-      if (*hook_call_of(region, i) == arch::kCallOff) note(functions_of(region)[i].address, 0);
+      const arch::RewrittenFunction& function = functions_of(region)[i];
+      if (function.is_taken_back != 0) note(function.address, 0);
     }
   });
   for_each_site_taken_back([](std::uint64_t hook_return) { note(hook_return, 0); });

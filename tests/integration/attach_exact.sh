@@ -78,6 +78,16 @@ attach --exact "$pid"
 sleep 0.3
 detach "$pid"
 check "calls stand below the function that ran before" "$(calls run step)" = "$(counted step)"
+attach --exact "$pid"
+sleep 0.3
+"$FBLE_PROF" ctl "$profile" stop || fail "it does not stop"
+ask off
+sleep 0.5
+ask still_off
+detach "$pid"
+off=$(($(told still_off 1) - $(told off 1))) on=$(($(told end 1) - $(told begin 1)))
+check "while recording is off, no hook is called: steps in as much time" \
+  "$((2 * off))" -gt "$((3 * on))"
 ask rest
 attach --exact "$pid"
 ask bounded
@@ -138,7 +148,7 @@ text_of >"$dir/text.after"
 cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was after SIGINT"
 launcher_refuses 1 "no module can be counted" attach --exact=nolib "$pid"
 check "the summary says why" "$("$REPORT" --summary "$profile" | grep -c "is named nolib")" = 1
-for name in before begin end after rest bounded short fork waiting woken fault resume stop; do touch "$dir/$name"; done
+for name in before begin end after off still_off rest bounded short fork waiting woken fault resume stop; do touch "$dir/$name"; done
 said "^stop"
 ended
 

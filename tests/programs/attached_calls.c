@@ -1,12 +1,14 @@
 // Runs while fble-prof attaches and detaches, and counts its calls of step() and leaf() itself.
 //   attached_calls THREADS
 // When a file with one of these names appears in its directory, in this order, it prints the name:
-//   before, begin, end, after   how often step() and leaf() were called until now
+//   before, begin, end, after, off, still_off
+//                               how often step() and leaf() were called until now
 //   rest                        the threads rest
 //   bounded                     each calls step() 20,000 times and rests again
 //   short                       200 threads run one after the other; each calls step() 100 times
 //   fork                        a forked child calls step() 5000 times
-//   waiting                     a thread begins to wait in a system call whose instruction is the last
+//   waiting                     a thread begins to wait in a system call whose instruction is the
+//   last
 //                               that a jump would replace
 //   woken                       its wait ends
 //   fault                       a thread meets a fault in the first instructions of faulting(), and
@@ -127,6 +129,8 @@ int main(int argc, char** argv) {
   tell("begin");
   tell("end");
   tell("after");
+  tell("off");
+  tell("still_off");
   wait_for("rest");
   resting = 1;
   while (at_rest < threads) usleep(1000);

@@ -20,9 +20,10 @@ static_assert(kTrampolineCode == TRAMPOLINE_FUNCTION);
 // The function of a trampoline. Unlike the slot, it is writable.
 struct RewrittenFunction {
   std::uint64_t address;
-  std::uint64_t known;       // for CodeMap::known_hook_of; 0 at first
-  std::uint64_t jumps_from;  // the only function that leads here, by tail calls; 0: any code
-  std::uint64_t is_leaf;     // 1: it calls nothing, so it has no entry
+  std::uint64_t known;          // for CodeMap::known_hook_of; 0 at first
+  std::uint64_t jumps_from;     // the only function that leads here, by tail calls; 0: any code
+  std::uint32_t is_leaf;        // 1: it calls nothing, so it has no entry
+  std::uint32_t is_taken_back;  // 1: it calls no hook any more
 };
 
 // The function of the trampoline that called the hook.
