@@ -19,9 +19,8 @@ done
 for mode in fentry plain; do
   begin "a program in step with the sampler, $mode"
   profiled "$PROGRAMS/rounds.$mode" "$milliseconds" rhythm
-  # A sampler in step meets only one of them, or hardly one. On some virtual machines timers come
-  # late, and samples keep a part of the program's rhythm: up to 10 points were seen.
-  near_share "dominated by first" "$(dominated first)" 30 12
+  # A sampler in step meets only one of them, or hardly one.
+  near_share "dominated by first" "$(dominated first)" 30 1.5
   begin "time in the kernel, $mode"
   profiled "$PROGRAMS/rounds.$mode" "$milliseconds" kernel
   near "dominated by in_kernel" "$(dominated in_kernel)" 30 8
