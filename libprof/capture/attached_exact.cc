@@ -16,6 +16,7 @@
 #include "capture/rewriting.h"
 #include "capture/signals.h"
 #include "capture/text_memory.h"
+#include "capture/throttling.h"
 #include "capture/unknown_names.h"
 #include "signal_safe/session.h"
 
@@ -180,6 +181,7 @@ void attach_at_hook() {
 void prepare(ExactOrder& order) {
   session.attach_thread = attach_at_hook;
   fbleprof_attach_lazily = 1;
+  begin_throttling();
   for (std::uint32_t i = 0; i < order.count; ++i) {
     const ExactModule& with = order.modules[i];
     Module* module = loaded_module_at(with.begin);

@@ -34,11 +34,13 @@ constexpr char kHelp[] =
     "\n"
     "Options: --out (default: mlmon.out here; in a container /tmp/mlmon.out.PID there),\n"
     "--rate, --clock, --compact, --memory, --depth, --callsites, --leaves, --faults,\n"
-    "--duration, as for fble-prof itself. The program is sampled.\n"
+    "--start-off, --duration, as for fble-prof itself. The program is sampled.\n"
     "\n"
     "--exact[=MODULES] also counts each call from then on, as for fble-prof itself. All threads\n"
     "are stopped for some milliseconds, while the starts of functions are changed, and again at\n"
     "detach. With --duration, attach waits for the end; if it is interrupted, it ends earlier.\n"
+    "With --throttle, functions that are called too often are not counted any more. While\n"
+    "recording is off (--start-off, fble-prof ctl), functions call no hook.\n"
     "\n"
     "Otherwise one thread is stopped for some milliseconds. No sleeping call returns early. This\n"
     "needs the right to trace the process: the same user or root, and\n"
@@ -72,20 +74,19 @@ std::string value_of(const Request& request, const std::string& wanted) {
 
 bool is_exact(const Request& request) { return !value_of(request, "FBLEPROF_EXACT").empty(); }
 
+bool starts_off(const Request& request) { return value_of(request, "FBLEPROF_START") == "off"; }
+
 // Options that a running program cannot have.
 std::string fault_of(const Request& request) {
   if (request.names || request.twice || request.windows.every.count() != 0) {
     return "--names, --runs and --window are for programs that fble-prof starts";
   }
   for (const auto& [variable, value] : request.environment) {
-    if (variable == "FBLEPROF_ALLOCS" || variable == "FBLEPROF_FILTER" ||
-        variable == "FBLEPROF_THROTTLE") {
-      return "--memory-profile, --only, --not and --throttle are for programs that fble-prof "
-             "starts";
+    if (variable == "FBLEPROF_ALLOCS" || variable == "FBLEPROF_FILTER") {
+      return "--memory-profile, --only and --not are for programs that fble-prof starts";
     }
-    if ((variable == "FBLEPROF_DELAY" || variable == "FBLEPROF_START") && is_exact(request)) {
-      return "--delay and --start-off cannot be used with --exact here: attach later";
-    }
+    if (variable == "FBLEPROF_DELAY") return "--delay: attach later";
+    if (variable == "FBLEPROF_THROTTLE" && !is_exact(request)) return "--throttle needs --exact";
     if (variable == "FBLEPROF_CLOCK" && value == "ticks") {
       return "--clock=ticks is for programs that fble-prof starts";
     }
@@ -93,10 +94,9 @@ std::string fault_of(const Request& request) {
   return {};
 }
 
-// The recorder cannot give the code its original bytes at the end of --duration.
-bool is_left_to_us(const Request& request, const std::string& variable) {
-  return variable == "FBLEPROF_DURATION" && is_exact(request);
-}
+// The recorder cannot give the code its original bytes at the end of --duration. With --start-off,
+// only it knows when that is; the functions then call no hook.
+bool is_ended_by_us(const Request& request) { return is_exact(request) && !starts_off(request); }
 
 // The settings for the recorder, with the file's name as the process sees it.
 std::vector<std::string> settings_of(const Request& request, pid_t pid) {
@@ -105,7 +105,8 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   for (const auto& [variable, value] : request.environment) {
     if (variable == "FBLEPROF_OUT") {
       out = value;
-    } else if (variable != "FBLEPROF_EXACT" && !is_left_to_us(request, variable)) {
+    } else if (variable != "FBLEPROF_EXACT" &&
+               !(variable == "FBLEPROF_DURATION" && is_ended_by_us(request))) {
       settings.push_back(variable + "=" + value);
     }
   }
@@ -122,7 +123,7 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
 std::string end_of(const Request& request) {
   const std::string duration = value_of(request, "FBLEPROF_DURATION");
   if (duration.empty()) return {};
-  return " for " + duration + (is_exact(request) ? "" : ", then recording stops by itself");
+  return " for " + duration + (is_ended_by_us(request) ? "" : ", then recording stops by itself");
 }
 
 std::string from_outside(pid_t pid, const std::string& profile) {
@@ -131,12 +132,14 @@ std::string from_outside(pid_t pid, const std::string& profile) {
   return attach::has_own_files(pid) ? process + "/root" + profile : profile;
 }
 
+enum class Count { kAnew, kOn };
+
 // Makes the recorder in the process start or stop.
-int turn(pid_t pid, const std::string& profile, bool on) {
+int turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
   constexpr std::chrono::milliseconds kPatience(30);
   auto opened = RunningProfile::open(from_outside(pid, profile));
   if (!opened) return give_up(kRefused, opened.error().line());
-  if (on) {
+  if (count == Count::kAnew) {
     if (const Status bad = opened->reset()) return give_up(kRefused, bad->line());
   }
   auto answer = opened->set_recording(on, kPatience);
@@ -166,7 +169,7 @@ int go_on(const Request& request, pid_t pid, const std::string& profile) {
   const bool has_others = settings_of(request, pid).size() != 1;
   say("process " + std::to_string(pid) + " goes on in " + profile +
       (has_others ? ": it keeps the options of its first attach" : ""));
-  return turn(pid, profile, true);
+  return turn(pid, profile, !starts_off(request));
 }
 
 int start(const Request& request, pid_t pid, const std::string& library) {
@@ -183,8 +186,12 @@ int start(const Request& request, pid_t pid, const std::string& library) {
     return status;
   }
   // The preparation may have taken its time: what is recorded counts from here.
-  const int status =
-      was_loaded ? go_on(request, pid, recorder->profile) : turn(pid, recorder->profile, true);
+  int status = 0;
+  if (was_loaded) {
+    status = go_on(request, pid, recorder->profile);
+  } else if (!starts_off(request)) {
+    status = turn(pid, recorder->profile, true);
+  }
   return status == 0 ? start_counting(pid, library) : status;
 }
 
@@ -196,7 +203,7 @@ int stop(pid_t pid, const std::string& library) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
   }
   if (const int status = stop_counting(pid, library)) return status;
-  return turn(pid, recorder->profile, false);
+  return turn(pid, recorder->profile, false, Count::kOn);
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ int attach(const std::vector<std::string>& words) {
   }
   if (const int status = start(request, *pid, library)) return status;
   const auto duration = read_time(value_of(request, "FBLEPROF_DURATION"));
-  const bool is_ours_to_end = is_exact(request) && duration && wait_for_end(*pid, *duration);
+  const bool is_ours_to_end = is_ended_by_us(request) && duration && wait_for_end(*pid, *duration);
   return is_ours_to_end ? stop(*pid, library) : 0;
 }
 

@@ -32,7 +32,7 @@ said() {
   done
   fail "the program did not say $1: $(cat "$dir/out" "$dir/err")"
 }
-# told NAME COLUMN: how often step (1) or leaf (2) had been called then.
+# told NAME COLUMN: how often step (1) or leaf (2) had been called then; ms of CPU time (3).
 told() { awk -v name="$1" -v column="$2" '$1 == name { print $(column + 1) }' "$dir/out"; }
 # counted FUNCTION [PROFILE]: its calls, by any caller.
 counted() {
@@ -85,9 +85,10 @@ ask off
 sleep 0.5
 ask still_off
 detach "$pid"
-off=$(($(told still_off 1) - $(told off 1))) on=$(($(told end 1) - $(told begin 1)))
-check "while recording is off, no hook is called: steps in as much time" \
-  "$((2 * off))" -gt "$((3 * on))"
+# steps_per_ms FROM TO
+steps_per_ms() { echo $((($(told "$2" 1) - $(told "$1" 1)) / ($(told "$2" 3) - $(told "$1" 3) + 1))); }
+check "while recording is off, no hook is called: steps per ms" \
+  "$(steps_per_ms off still_off)" -gt "$((3 * $(steps_per_ms begin end) / 2))"
 ask rest
 attach --exact "$pid"
 ask bounded
@@ -148,9 +149,38 @@ text_of >"$dir/text.after"
 cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was after SIGINT"
 launcher_refuses 1 "no module can be counted" attach --exact=nolib "$pid"
 check "the summary says why" "$("$REPORT" --summary "$profile" | grep -c "is named nolib")" = 1
-for name in before begin end after off still_off rest bounded short fork waiting woken fault resume stop; do touch "$dir/$name"; done
+points="before begin end after off still_off rest bounded short fork waiting woken fault resume stop"
+for name in $points; do touch "$dir/$name"; done
 said "^stop"
 ended
+
+begin "recording that starts later"
+started "$PROGRAMS/attached_calls.plain" 2
+attach --exact --start-off -o "$profile" "$pid"
+sleep 0.3
+check "nothing is counted" "$(counted step)" = 0
+"$FBLE_PROF" ctl "$profile" start || fail "it does not start"
+sleep 0.3
+detach "$pid"
+check "then calls are" "$(counted step)" -gt 0
+attach --exact --start-off "$pid"
+sleep 0.3
+detach "$pid"
+check "nothing is counted the second time" "$(counted step)" = 0
+for name in $points; do touch "$dir/$name"; done
+said "^stop"
+ended
+
+begin "a time, and functions that are called too often"
+started "$PROGRAMS/attached_calls.plain" 2
+attach --exact --duration 2s --throttle 10000 -o "$profile" "$pid"
+check "no hook is left to detach" "$(cat "$dir/attach.err" | grep -c 'has its own code again')" = 1
+check "the report says what was throttled" "$("$REPORT" --coverage "$profile" |
+  grep -c 'called more often than --throttle allows  leaf')" = 1
+for name in $points; do touch "$dir/$name"; done
+said "^stop"
+ended
+verified "$profile"
 
 begin "interpreters"
 cat >"$dir/work.lua" <<'END'

@@ -2,7 +2,8 @@
 //   attached_calls THREADS
 // When a file with one of these names appears in its directory, in this order, it prints the name:
 //   before, begin, end, after, off, still_off
-//                               how often step() and leaf() were called until now
+//                               how often step() and leaf() were called until now, and how many ms
+//                               of CPU time have passed
 //   rest                        the threads rest
 //   bounded                     each calls step() 20,000 times and rests again
 //   short                       200 threads run one after the other; each calls step() 100 times
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -110,7 +112,7 @@ static void tell(const char* name) {
   Number all = 0, leaves = 0;
   wait_for(name);
   for (int i = 0; i < threads; ++i) all += counted[i].steps, leaves += counted[i].leaves;
-  printf("%s %lu %lu\n", name, all, leaves);
+  printf("%s %lu %lu %ld\n", name, all, leaves, (long)clock() / (CLOCKS_PER_SEC / 1000));
   fflush(stdout);
 }
 static void* result_of(void* (*function)(void*)) {
