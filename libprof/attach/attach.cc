@@ -28,12 +28,7 @@ constexpr char kLibrary[] = "libfbleprof.so";
 class Library {
  public:
   Library(BorrowedThread& thread, pid_t pid, const std::string& path) : thread_(thread) {
-    struct stat here {
-    }, there{};
-    const bool is_visible = stat(path.c_str(), &here) == 0 &&
-                            stat(path_from_outside(pid, path).c_str(), &there) == 0 &&
-                            here.st_ino == there.st_ino && here.st_dev == there.st_dev;
-    if (is_visible) {
+    if (sees_file(pid, path)) {
       name_ = path;
       return;
     }
@@ -112,6 +107,14 @@ bool is_same_machine(pid_t pid) {
 }
 
 }  // namespace
+
+bool sees_file(pid_t pid, const std::string& path) {
+  struct stat here {
+  }, there{};
+  return stat(path.c_str(), &here) == 0 &&
+         stat(path_from_outside(pid, path).c_str(), &there) == 0 && here.st_ino == there.st_ino &&
+         here.st_dev == there.st_dev;
+}
 
 bool has_own_files(pid_t pid) {
   struct stat own {

@@ -38,5 +38,7 @@ bool read_memory(pid_t pid, std::uint64_t from, void* to, std::size_t bytes);
 
 // Whether the process sees other files than we do, as in a container.
 bool has_own_files(pid_t pid);
+// Whether it sees this file at the same path.
+bool sees_file(pid_t pid, const std::string& path);
 
 }  // namespace fbleprof::attach

@@ -80,6 +80,10 @@ Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactCh
   if (!put(order.choice, choice.modules) || !put(order.plan_folder, choice.plan_folder)) {
     return error_of(pid, "--exact: more than 1000 bytes of names");
   }
+  // Libraries that are loaded later are only sampled, if this fails.
+  if (sees_file(pid, choice.tool) && sees_file(pid, choice.plan_folder)) {
+    (void)put(order.tool, choice.tool);
+  }
   return obey_in_any_thread(pid, library, order);
 }
 
@@ -119,7 +123,8 @@ void take_back(pid_t pid, const std::vector<ModuleChanges>& modules) {
 }
 
 // Changes the text of the chosen modules, and takes back what was changed for others.
-Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules) {
+Result<ExactChange> change_text(pid_t pid, const std::string& library,
+                                std::vector<ModuleChanges>& modules) {
   ExactChange done;
   StoppedProcess process(pid);
   const auto start = std::chrono::steady_clock::now();
@@ -136,6 +141,10 @@ Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules) 
       return written.error();
     }
     if (is_chosen) done.places += *written;
+  }
+  if (!let_changes_go_on(pid, library)) {
+    take_back(pid, modules);
+    return error_of(pid, "its memory cannot be written");
   }
   done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start);
@@ -166,7 +175,7 @@ Status prepare_to_count_calls(pid_t pid, const std::string& library, const Exact
   if (bad) return bad;
   const std::vector<ModuleChanges> modules = read_changes(pid, library);
   if (std::none_of(modules.begin(), modules.end(), [](const ModuleChanges& each) {
-        return each.head.is_chosen != 0 && !each.changes.empty();
+        return each.head.is_chosen != 0 && each.head.is_of_loader == 0 && !each.changes.empty();
       })) {
     return error_of(pid, "--exact: no module can be counted", "the report's summary says why");
   }
@@ -174,17 +183,20 @@ Status prepare_to_count_calls(pid_t pid, const std::string& library, const Exact
 }
 
 Result<ExactChange> count_calls(pid_t pid, const std::string& library) {
+  if (const Status bad = hold_changes(pid, library)) return *bad;
   std::vector<ModuleChanges> modules = read_changes(pid, library);
-  const auto done = change_text(pid, modules);
-  if (done && done->kept_out != 0) {
+  const auto done = change_text(pid, library, modules);
+  if (done) {
     const Status bad = insist(
-        pid, [&] { return obey_in_any_thread(pid, library, *order_for(ExactStep::kNoteKeptOut)); });
-    if (bad) return *bad;
+        pid, [&] { return obey_in_any_thread(pid, library, *order_for(ExactStep::kFinish)); });
+    // A program that loads libraries all the time: the next one is only sampled.
+    if (bad && done->kept_out != 0) return *bad;
   }
   return done;
 }
 
 Result<ExactChange> stop_counting_calls(pid_t pid, const std::string& library) {
+  if (const Status bad = hold_changes(pid, library)) return *bad;
   std::vector<ModuleChanges> modules = read_changes(pid, library);
   if (std::none_of(modules.begin(), modules.end(),
                    [pid](const ModuleChanges& each) { return is_changed(pid, each); })) {

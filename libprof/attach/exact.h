@@ -20,6 +20,7 @@ namespace fbleprof::attach {
 struct ExactChoice {
   std::string modules;      // the value of --exact
   std::string plan_folder;  // where plans are kept
+  std::string tool;         // the program that makes plans; the process may have to call it
   // Makes the plan of the file `module` at `path`, unless it is there. Returns it; empty: it is not
   // possible.
   std::function<std::string(const std::string& path, const std::string& module)> plan_of;

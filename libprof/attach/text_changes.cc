@@ -24,6 +24,7 @@
 
 namespace fbleprof::attach {
 
+using format::ExactState;
 using format::kTextChangeBytes;
 using format::TextChange;
 using format::TextChanges;
@@ -190,14 +191,48 @@ void tell_kept_out(const Memory& memory, const ModuleChanges& module) {
 
 }  // namespace
 
+namespace {
+
+// Where the recorder's state is in the process; 0: it has none.
+std::uint64_t place_of_state(pid_t pid, const std::string& library) {
+  std::uint64_t at = find_in_recorder(pid, library, "fbleprof_exact_state");
+  return at != 0 && read_memory(pid, at, &at, sizeof at) ? at : 0;
+}
+
+bool set_counting(pid_t pid, std::uint64_t state, std::uint32_t is_counting) {
+  const Memory memory(pid);
+  return state != 0 &&
+         memory.write(state + offsetof(ExactState, is_counting), &is_counting, sizeof is_counting);
+}
+
+}  // namespace
+
+Status hold_changes(pid_t pid, const std::string& library) {
+  constexpr int kTries = 2000;
+  const std::uint64_t at = place_of_state(pid, library);
+  if (at == 0) return std::nullopt;
+  if (!set_counting(pid, at, 0)) return error_of(pid, "its memory cannot be written");
+  ExactState state{};
+  for (int i = 0; i < kTries; ++i) {
+    if (!read_memory(pid, at, &state, sizeof state)) return error_of(pid, "it has ended");
+    if (state.is_changing == 0) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  set_counting(pid, at, 1);
+  return error_of(pid, "it is loading a library", "try again");
+}
+
+bool let_changes_go_on(pid_t pid, const std::string& library) {
+  return set_counting(pid, place_of_state(pid, library), 1);
+}
+
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
   constexpr std::uint32_t kMost = 1 << 22;
   std::vector<ModuleChanges> modules;
-  std::uint64_t at = find_in_recorder(pid, library, "fbleprof_text_changes");
-  // The symbol is a pointer to the pointer to the first list.
-  for (int i = 0; i < 2; ++i) {
-    if (at == 0 || !read_memory(pid, at, &at, sizeof at)) return {};
-  }
+  ExactState state{};
+  std::uint64_t at = place_of_state(pid, library);
+  if (at == 0 || !read_memory(pid, at, &state, sizeof state)) return {};
+  at = state.lists;
   while (at != 0) {
     ModuleChanges module;
     module.address = at;

@@ -21,7 +21,13 @@ struct ModuleChanges {
   std::vector<format::TextChange> changes;
 };
 
-// The recorder's lists; empty if there are none.
+// Keeps the recorder from changing the text of new libraries and its lists, until
+// let_changes_go_on(). Fails if a thread does that for seconds.
+Status hold_changes(pid_t pid, const std::string& library);
+// The text is changed, and new libraries are to be counted, too.
+bool let_changes_go_on(pid_t pid, const std::string& library);
+
+// The recorder's lists; empty if there are none. Hold the changes before.
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library);
 
 enum class Text { kOriginal, kChanged };

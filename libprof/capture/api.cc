@@ -4,6 +4,7 @@
 #include "capture/control.h"
 #include "capture/kept_snapshots.h"
 #include "capture/profile.h"
+#include "capture/text_changes.h"
 #include "capture/threads.h"
 #include "signal_safe/loaded_objects.h"
 #include "signal_safe/session.h"
@@ -28,8 +29,8 @@ int fbleprof_reset() { return capture::count_anew(); }
 FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
     capture::profile.output.name.path.c_str();
 
-FBLEPROF_EXPORT constinit const format::TextChanges* const* const fbleprof_text_changes =
-    &capture::text_changes;
+FBLEPROF_EXPORT constinit const format::ExactState* const fbleprof_exact_state =
+    &capture::exact_state;
 
 void fbleprof_prepare_exact(format::ExactOrder* order) { capture::prepare_exact(*order); }
 

@@ -18,7 +18,7 @@ FBLEPROF_EXPORT void fbleprof_obey(void);
 FBLEPROF_EXPORT const char* const fbleprof_output_path;
 // For `fble-prof attach --exact`; see format/exact_order.h.
 FBLEPROF_EXPORT void fbleprof_prepare_exact(fbleprof::format::ExactOrder* order);
-FBLEPROF_EXPORT const fbleprof::format::TextChanges* const* const fbleprof_text_changes;
+FBLEPROF_EXPORT const fbleprof::format::ExactState* const fbleprof_exact_state;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
 FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
 FBLEPROF_EXPORT int fbleprof_reset(void);

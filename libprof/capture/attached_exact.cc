@@ -1,20 +1,16 @@
 #include "capture/attached_exact.h"
 
-#include <errno.h>
 #include <link.h>
 
-#include <atomic>
-
-#include "arch/kernel.h"
-#include "arch/trampoline.h"
+#include "capture/attached_loading.h"
 #include "capture/exact.h"
 #include "capture/fork_child.h"
 #include "capture/found_threads.h"
 #include "capture/modules.h"
-#include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "capture/rewriting.h"
 #include "capture/signals.h"
+#include "capture/text_changes.h"
 #include "capture/text_memory.h"
 #include "capture/throttling.h"
 #include "capture/unknown_names.h"
@@ -31,12 +27,7 @@ using format::TextChange;
 using format::TextChanges;
 using signal_safe::session;
 
-constinit const TextChanges* text_changes = nullptr;
-
 namespace {
-
-static_assert(format::kTextChangeBytes == plan::kJumpBytes &&
-              format::kTextChangeBytes == arch::kDirectBytes);
 
 // Why exact counts cannot be prepared now; null: they can.
 const char* obstacle_to(const ExactOrder& order) {
@@ -53,41 +44,8 @@ const char* obstacle_to(const ExactOrder& order) {
   return nullptr;
 }
 
-// The fble-prof whose order is obeyed. An order can end in the middle: another thread unloads the
-// module that it reads, and fble-prof lets the traced thread go on where it was. Nothing is
-// half-done then that matters: a list is added when it is complete, and a region that no list names
-// is written again.
-std::atomic<std::uint32_t> tracer{0};
-
-bool is_running(std::uint32_t pid) {
-  return arch::kernel_call(SYS_kill, static_cast<long>(pid), 0) != -ESRCH;
-}
-
-bool take_turn(std::uint32_t pid) {
-  std::uint32_t holder = tracer.load();
-  return (holder == 0 || holder == pid || !is_running(holder)) &&
-         tracer.compare_exchange_strong(holder, pid);
-}
-
-TextChanges* next_of(const TextChanges* list) { return reinterpret_cast<TextChanges*>(list->next); }
-TextChange* changes_of(TextChanges* list) { return reinterpret_cast<TextChange*>(list + 1); }
-
-template <typename Function>
-void for_each_list(Function function) {
-  for (auto* list = const_cast<TextChanges*>(text_changes); list; list = next_of(list)) {
-    function(*list);
-  }
-}
-
 bool is_rewritten(const Module* module) {
   return module && (module->flags & format::kModuleIsExact) != 0;
-}
-
-// Another module may be at the place of one that was unloaded.
-void drop_lists_of_unloaded() {
-  for_each_list([](TextChanges& list) {
-    if (!is_rewritten(loaded_module_at(list.module_begin))) list.count = 0;
-  });
 }
 
 template <std::size_t kBytes>
@@ -99,9 +57,14 @@ bool put(char (&field)[kBytes], const char* text) {
 }
 
 // Says it once: each attach tries again.
-void remark_once(Module& module, const char* path, const char* reason) {
-  if ((module.flags & format::kModuleIsSettled) != 0) return;
-  __atomic_fetch_or(&module.flags, format::kModuleIsSettled, __ATOMIC_RELAXED);
+void remark_once(const Module& module, const char* path, const char* reason) {
+  constexpr std::uint32_t kMost = 64;
+  static std::uint64_t told[kMost];
+  static std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (told[i] == module.begin) return;
+  }
+  if (count < kMost) told[count++] = module.begin;
   remark_not_counted(path, reason);
 }
 
@@ -110,7 +73,10 @@ void choose_modules(ExactOrder& order) {
   add_mapped_modules();
   drop_lists_of_unloaded();
   order.choice[sizeof order.choice - 1] = order.plan_folder[sizeof order.plan_folder - 1] = 0;
+  order.tool[sizeof order.tool - 1] = 0;
   profile.settings.exact = Text<1024>{order.choice};
+  profile.settings.exact_plans = Path{order.plan_folder};
+  profile.settings.exact_tool = Path{order.tool};
   order.count = 0;
   for_each_loaded_module([&](Module& module) {
     static Path path;
@@ -127,34 +93,6 @@ void choose_modules(ExactOrder& order) {
     ++order.count;
   });
   remark_unknown_names();
-}
-
-void fill(TextChange& change, const TextPlace& place) {
-  change = {};
-  change.address = reinterpret_cast<std::uint64_t>(place.at);
-  change.function = place.function;
-  change.is_entry = place.is_entry;
-  __builtin_memcpy(change.original, place.at, sizeof change.original);
-  __builtin_memcpy(change.changed, place.at, sizeof change.changed);
-  if (place.is_entry) {
-    arch::replace_by_jump(change.changed, change.address, place.trampoline);
-  } else {
-    arch::redirect(change.changed, change.address, place.trampoline);
-  }
-}
-
-// Adds a list of the changes that lead to the region's trampolines. False: there is no memory.
-bool list_changes(const Work& work, const Region& region) {
-  std::uint32_t count = 0;
-  for_each_text_place(work, region, [&](const TextPlace&) { ++count; });
-  auto* list = static_cast<TextChanges*>(
-      take_memory(sizeof(TextChanges) + count * sizeof(TextChange), InChild::kCopied));
-  if (!list) return false;
-  *list = {reinterpret_cast<std::uint64_t>(text_changes), work.module.begin, 0, 0};
-  for_each_text_place(
-      work, region, [&](const TextPlace& place) { fill(changes_of(list)[list->count++], place); });
-  text_changes = list;
-  return true;
 }
 
 // Returns why the module cannot be counted; null if it is prepared.
@@ -188,6 +126,11 @@ void prepare(ExactOrder& order) {
     if (!module || is_rewritten(module)) continue;
     if (const char* reason = prepare_module(*module, with)) remark_once(*module, with.path, reason);
   }
+  if (!watch_loading(order.tool[0] != 0)) {
+    static bool is_told = false;
+    if (!is_told) remark("libraries loaded later are only sampled");
+    is_told = true;
+  }
   for_each_list([](TextChanges& list) {
     static Path path;
     const Module* module = loaded_module_at(list.module_begin);
@@ -198,7 +141,7 @@ void prepare(ExactOrder& order) {
 void note_kept_out() {
   for_each_list([](TextChanges& list) {
     for (std::uint32_t i = 0; i < list.count; ++i) {
-      const TextChange& change = changes_of(&list)[i];
+      const TextChange& change = changes_of(list)[i];
       if (!list.is_chosen || !change.is_kept_out) continue;
       session.code_map.note_unhooked(change.function,
                                      static_cast<std::uint8_t>(plan::Reason::kOccupied), 0);
@@ -224,12 +167,13 @@ void prepare_exact(ExactOrder& order) {
     case ExactStep::kPrepare:
       prepare(order);
       break;
-    case ExactStep::kNoteKeptOut:
+    case ExactStep::kFinish:
       note_kept_out();
+      pass_over_loaded_modules();
       break;
   }
   order.answer = ExactAnswer::kDone;
-  tracer.store(0);
+  end_turn();
 }
 
 }  // namespace fbleprof::capture

@@ -14,7 +14,4 @@ namespace fbleprof::capture {
 // blocked.
 void prepare_exact(format::ExactOrder& order);
 
-// The changes of all modules.
-extern const format::TextChanges* text_changes;
-
 }  // namespace fbleprof::capture

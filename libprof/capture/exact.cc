@@ -37,15 +37,7 @@ void change(const TextPlace& place) {
   }
 }
 
-// Returns why the module was not rewritten; null if it was.
-const char* apply(const Work& work) {
-  Region* region = nullptr;
-  if (const char* reason = write_trampolines(work, &region)) return reason;
-  const bool is_open = protect_text(work, PROT_READ | PROT_WRITE | PROT_EXEC);
-  if (is_open) for_each_text_place(work, *region, change);
-  protect_text(work, PROT_READ | PROT_EXEC);
-  return is_open ? nullptr : kCodeIsFixed;
-}
+const char* apply(const Work& work) { return rewrite_module(work, nullptr); }
 
 struct Orders {
   PlanOrder order;
@@ -91,12 +83,26 @@ void remark_not_counted(const char* path, const char* reason) {
   remark(Text<600>{"not counted exactly, only sampled: "}.add(path).add(": ").add(reason).c_str());
 }
 
+const char* rewrite_module(const Work& work, bool (*note)(const Work&, const Region&)) {
+  Region* region = nullptr;
+  if (const char* reason = write_trampolines(work, &region)) return reason;
+  if (note && !note(work, *region)) return "there is no memory";
+  const bool is_open = protect_text(work, PROT_READ | PROT_WRITE | PROT_EXEC);
+  if (is_open) for_each_text_place(work, *region, change);
+  protect_text(work, PROT_READ | PROT_EXEC);
+  return is_open ? nullptr : kCodeIsFixed;
+}
+
 void rewrite_new_modules() {
   if (profile.settings.exact.empty()) return;
   if (equal(profile.settings.exact.c_str(), kProgramAndLibraries) && is_python()) {
     if (is_python_itself()) return;
     leave_python_out();
   }
+  rewrite_new_modules(apply);
+}
+
+void rewrite_new_modules(const char* (*rewrite)(const Work&)) {
   order_missing_plans();
   for_each_new_module([&](Module& module) {
     static Path path;
@@ -105,7 +111,7 @@ void rewrite_new_modules() {
     const Work work{module, plan};
     const char* reason = "no plan could be made";
     if (plan.open(plan_path(profile.settings.exact_plans.c_str(), module).c_str())) {
-      reason = apply(work);
+      reason = rewrite(work);
     }
     if (reason == kCodeIsFixed) {
       code_is_fixed = true;

@@ -17,6 +17,7 @@
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/switching.h"
+#include "capture/text_changes.h"
 #include "capture/threads.h"
 #include "signal_safe/session.h"
 
@@ -208,6 +209,7 @@ void become_own_process(ThreadState* inherited) {
   Inheritance inheritance(inherited);
   abandon_all_threads();
   forget_found_threads();
+  forget_turns();
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = profile.is_in_exec = false;

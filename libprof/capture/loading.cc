@@ -37,7 +37,7 @@ void prepare_new_modules() {
   filter_new_modules();
   rewrite_new_modules();
   make_sites_of_new_modules();
-  for_each_new_module(settle);
+  settle_new_modules();
 }
 
 // The loader calls its r_brk, which does nothing, after it maps modules and before it relocates
@@ -51,32 +51,44 @@ extern "C" __attribute__((used)) void fbleprof_modules_changed() {
   prepare_new_modules();
 }
 
-// Makes r_brk jump to us, by way of a jump near it.
+// Makes r_brk jump to us.
 const char* watch_loader() {
-  constexpr std::uint64_t kPage = 4096, kJumpBytes = 5;
-  auto* function = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);
-  std::uint8_t* place = function ? arch::only_returns(function) : nullptr;
-  if (!place) return "the loader is not as expected";
-  const auto at = reinterpret_cast<std::uint64_t>(place);
-  Module loader{};
-  loader.begin = at / kPage * kPage;
-  loader.end = loader.begin + kPage;
-  const Region* region = take_region(loader, RegionUse::kWatch, {1, 0}, 0);
-  if (!region) return "there is no memory near the loader";
-  auto* jump =
-      reinterpret_cast<std::uint8_t*>(region->base + kRegionHeadBytes + arch::kTrampolineEntry);
-  auto* to = &fbleprof_modules_changed;
-  __builtin_memcpy(region->base, &to, sizeof to);
-  arch::write_indirect_jump(jump, region->base);
-  if (!seal_slots(*region) || !protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) {
-    return kCodeIsFixed;
-  }
-  arch::write_jump(place, reinterpret_cast<std::uint64_t>(jump));
+  constexpr std::uint64_t kJumpBytes = 5;
+  const LoaderWatch watch = prepare_loader_watch(fbleprof_modules_changed);
+  if (watch.obstacle) return watch.obstacle;
+  const auto at = reinterpret_cast<std::uint64_t>(watch.place);
+  if (!protect(at, at + kJumpBytes, PROT_READ | PROT_WRITE | PROT_EXEC)) return kCodeIsFixed;
+  arch::write_jump(watch.place, watch.trampoline);
   protect(at, at + kJumpBytes, PROT_READ | PROT_EXEC);
   return nullptr;
 }
 
 }  // namespace
+
+void settle_new_modules() { for_each_new_module(settle); }
+
+// The jump at the place leads to another one near it, which reaches everywhere.
+LoaderWatch prepare_loader_watch(void (*changed)()) {
+  constexpr std::uint64_t kPage = 4096;
+  LoaderWatch watch;
+  auto* function = reinterpret_cast<std::uint8_t*>(_r_debug.r_brk);
+  watch.place = function ? arch::only_returns(function) : nullptr;
+  watch.obstacle = "the loader is not as expected";
+  if (!watch.place) return watch;
+  Module loader{};
+  loader.begin = reinterpret_cast<std::uint64_t>(watch.place) / kPage * kPage;
+  loader.end = loader.begin + kPage;
+  const Region* region = take_region(loader, RegionUse::kWatch, {1, 0}, 0);
+  watch.obstacle = "there is no memory near the loader";
+  if (!region) return watch;
+  auto* jump =
+      reinterpret_cast<std::uint8_t*>(region->base + kRegionHeadBytes + arch::kTrampolineEntry);
+  __builtin_memcpy(region->base, &changed, sizeof changed);
+  arch::write_indirect_jump(jump, region->base);
+  watch.trampoline = reinterpret_cast<std::uint64_t>(jump);
+  watch.obstacle = seal_slots(*region) ? nullptr : kCodeIsFixed;
+  return watch;
+}
 
 void prepare_modules() {
   begin_throttling();
@@ -91,7 +103,7 @@ void prepare_modules() {
 void recognize_prepared() {
   recognize_rewritten();
   recognize_throttled();
-  for_each_new_module(settle);
+  settle_new_modules();
 }
 
 }  // namespace fbleprof::capture

@@ -6,8 +6,12 @@
 //   1. kChooseModules: the recorder answers with the chosen modules. fble-prof puts their plans
 //      (plan/plan.h) into the program's memory, where they stay.
 //   2. kPrepare: the recorder writes the trampolines, and lists the changes of the text at
-//      fbleprof_text_changes, which fble-prof then makes, and takes back at a detach.
-//   3. kNoteKeptOut, if fble-prof left entries alone: their functions are not counted.
+//      fbleprof_exact_state, which fble-prof then makes, and takes back at a detach.
+//   3. kFinish, when the text is changed: functions whose entries fble-prof left alone are not
+//      counted, and libraries that were loaded meanwhile are only sampled.
+// The recorder itself changes the text of libraries that are loaded later, before any thread runs
+// there, and lists these changes, too: the loader's function that announces libraries is one of the
+// changed places.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +19,9 @@
 namespace fbleprof::format {
 
 inline constexpr char kExactMagic[16] = "FBLEPROF EXACT";
-inline constexpr std::uint32_t kExactVersion = 1;
+inline constexpr std::uint32_t kExactVersion = 2;
 
-enum class ExactStep : std::uint32_t { kChooseModules, kPrepare, kNoteKeptOut };
+enum class ExactStep : std::uint32_t { kChooseModules, kPrepare, kFinish };
 enum class ExactAnswer : std::uint32_t {
   kRefused,  // see ExactOrder::reason
   kDone,
@@ -43,6 +47,8 @@ struct ExactOrder {
   char reason[512];      // one line
   char choice[1024];     // the value of --exact
   char plan_folder[1024];
+  char tool[1024];  // fble-prof, as the process sees it, which makes plans of libraries that are
+                    // loaded later; empty: these are only sampled
   ExactModule modules[kMostExactModules];
 };
 
@@ -64,10 +70,20 @@ struct TextChanges {
   std::uint64_t next;  // the address of another list; 0: none
   std::uint64_t module_begin;
   std::uint32_t count;
-  std::uint32_t is_chosen;  // by the last order
+  std::uint32_t is_chosen;     // by the last order
+  std::uint32_t capacity;      // the most changes for which there is room
+  std::uint32_t is_of_loader;  // the place where the loader calls us; it counts no calls
 };
 
-static_assert(sizeof(TextChange) == 32 && sizeof(TextChanges) == 24);
+// While fble-prof reads the lists, and changes text, they must stay as they are: it takes
+// is_counting back, and waits until no thread is changing anything.
+struct ExactState {
+  std::uint64_t lists;        // the address of the first one; 0: there is none
+  std::uint32_t is_counting;  // fble-prof's: the text is changed, and may be in new libraries, too
+  std::uint32_t is_changing;  // the recorder's: a thread is changing the text of a new library
+};
+
+static_assert(sizeof(TextChange) == 32 && sizeof(TextChanges) == 32 && sizeof(ExactState) == 16);
 static_assert(sizeof(ExactModule) == 3096);
 
 }  // namespace fbleprof::format

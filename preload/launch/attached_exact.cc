@@ -45,7 +45,8 @@ int prepare_counting(pid_t pid, const std::string& library, const std::string& m
         kWrongUse,
         "--exact: cannot create the folder for plans; set XDG_CACHE_HOME to a writable folder");
   }
-  const Status bad = attach::prepare_to_count_calls(pid, library, {modules, folder, plan_of});
+  const Status bad =
+      attach::prepare_to_count_calls(pid, library, {modules, folder, own_path(), plan_of});
   return bad ? give_up(kRefused, bad->line()) : 0;
 }
 

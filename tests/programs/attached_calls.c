@@ -1,9 +1,8 @@
 // Runs while fble-prof attaches and detaches, and counts its calls of step() and leaf() itself.
 //   attached_calls THREADS
 // When a file with one of these names appears in its directory, in this order, it prints the name:
-//   before, begin, end, after, off, still_off
-//                               how often step() and leaf() were called until now, and how many ms
-//                               of CPU time have passed
+//   before, begin, end, after
+//                               how often step() and leaf() were called until now
 //   rest                        the threads rest
 //   bounded                     each calls step() 20,000 times and rests again
 //   short                       200 threads run one after the other; each calls step() 100 times
@@ -22,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -112,7 +110,7 @@ static void tell(const char* name) {
   Number all = 0, leaves = 0;
   wait_for(name);
   for (int i = 0; i < threads; ++i) all += counted[i].steps, leaves += counted[i].leaves;
-  printf("%s %lu %lu %ld\n", name, all, leaves, (long)clock() / (CLOCKS_PER_SEC / 1000));
+  printf("%s %lu %lu\n", name, all, leaves);
   fflush(stdout);
 }
 static void* result_of(void* (*function)(void*)) {
@@ -131,8 +129,6 @@ int main(int argc, char** argv) {
   tell("begin");
   tell("end");
   tell("after");
-  tell("off");
-  tell("still_off");
   wait_for("rest");
   resting = 1;
   while (at_rest < threads) usleep(1000);

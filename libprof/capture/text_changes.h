@@ -1,0 +1,52 @@
+// The lists of text changes in a program to which `fble-prof attach --exact` attached
+// (format/exact_order.h), and who may add to them.
+#pragma once
+
+#include <cstdint>
+
+#include "capture/loading.h"
+#include "capture/rewriting.h"
+#include "format/exact_order.h"
+
+namespace fbleprof::capture {
+
+extern format::ExactState exact_state;
+
+inline format::TextChanges* first_list() {
+  return reinterpret_cast<format::TextChanges*>(exact_state.lists);
+}
+inline format::TextChanges* list_behind(const format::TextChanges& list) {
+  return reinterpret_cast<format::TextChanges*>(list.next);
+}
+inline format::TextChange* changes_of(format::TextChanges& list) {
+  return reinterpret_cast<format::TextChange*>(&list + 1);
+}
+
+// Calls function(format::TextChanges&) for the lists of modules.
+template <typename Function>
+void for_each_list(Function function) {
+  for (auto* list = first_list(); list; list = list_behind(*list)) {
+    if (!list->is_of_loader) function(*list);
+  }
+}
+
+// Lists the changes that lead to the region's trampolines, before they are made. False: there is no
+// memory.
+bool list_changes(const Work& work, const Region& region);
+// The same for the place where the loader calls us. False: it is not possible, or not wanted.
+bool list_loader_watch(const LoaderWatch& watch, bool is_wanted);
+
+// Forgets the changes of modules that were unloaded: others may be in their places.
+void drop_lists_of_unloaded();
+
+// One at a time prepares or changes text: a fble-prof whose order is obeyed, or a thread that loads
+// a library. `pid` is that process. An order can end in the middle: another thread unloads the
+// module that it reads, and fble-prof lets the traced thread go on where it was. So the turn of a
+// process that has ended does not count, and nobody waits for a turn without end.
+bool take_turn(std::uint32_t pid);
+void end_turn();
+
+// In a forked child: threads that had a turn are not there.
+void forget_turns();
+
+}  // namespace fbleprof::capture

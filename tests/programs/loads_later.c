@@ -1,0 +1,68 @@
+// Loads two plugins, one of them again and again, while fble-prof attaches and detaches.
+//   loads_later PLUGIN OTHER
+// When a file with one of these names appears in its directory, it prints the name and how often it
+// has called the plugin until then:
+//   first    loads the plugin and the other one, calls the plugin 1000 times
+//   again    unloads it, loads it once more, and calls it 1000 times; all that 50 times
+//   rest     loads both, calls the plugin 100 times, and unloads nothing
+//   stop     the end
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef void Callback(void);
+typedef void Run(Callback*);
+
+static char** paths;
+static long called;
+
+static void count_call(void) { ++called; }
+
+static void* load(const char* path) {
+  void* plugin = dlopen(path, RTLD_NOW);
+  if (!plugin) abort();
+  return plugin;
+}
+
+static void call(void* plugin, int times) {
+  Run* run = (Run*)dlsym(plugin, "run_plugin");
+  if (!run) abort();
+  while (times-- > 0) run(count_call);
+}
+
+static void tell(const char* name) {
+  printf("%s %ld\n", name, called);
+  fflush(stdout);
+}
+
+static void wait_for(const char* file) {
+  while (access(file, F_OK) != 0) usleep(2000);
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  paths = argv + 1;
+  wait_for("first");
+  void* plugin = load(paths[0]);
+  void* other = load(paths[1]);
+  call(plugin, 1000);
+  tell("first");
+  wait_for("again");
+  for (int i = 0; i < 50; ++i) {
+    dlclose(plugin);
+    plugin = load(paths[0]);
+    call(plugin, 1000);
+  }
+  dlclose(plugin);
+  dlclose(other);
+  tell("again");
+  wait_for("rest");
+  plugin = load(paths[0]);
+  load(paths[1]);
+  call(plugin, 100);
+  tell("rest");
+  wait_for("stop");
+  tell("stop");
+  return 0;
+}
