@@ -1,5 +1,7 @@
 #include "capture/stack_bounds.h"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 
 #include "capture/kernel_file.h"
@@ -9,12 +11,24 @@ extern "C" void* __libc_stack_end;
 
 namespace fbleprof::capture {
 
+namespace {
+
+// The end of the last page of the main stack that is known to be mapped: walks read up to it. The
+// kernel puts the program's name above all arguments and variables. A loader that was started as a
+// program (ld.so PROGRAM) replaces it by the first argument, which is on the stack, too.
+std::uint64_t end_of_main_stack() {
+  constexpr std::uint64_t kPage = 4096, kMostArguments = 8 << 20;
+  const auto arguments = reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  const std::uint64_t name = getauxval(AT_EXECFN);
+  const bool is_above = name > arguments && name - arguments < kMostArguments;
+  return ((is_above ? name : arguments) | (kPage - 1)) + 1;
+}
+
+}  // namespace
+
 StackBounds bounds_of_main_thread() {
-  const auto end =
-      (reinterpret_cast<std::uint64_t>(__libc_stack_end) + 0xffff) & ~std::uint64_t{0xfff};
-  const std::uint64_t bytes = std::min(limit_of(RLIMIT_STACK), std::uint64_t{1} << 31);
-  // Arguments and environment are above, and may take megabytes; they hold no frames.
-  return {end - bytes, end + (std::uint64_t{1} << 20)};
+  const std::uint64_t end = end_of_main_stack();
+  return {end - std::min(limit_of(RLIMIT_STACK), std::uint64_t{1} << 31), end};
 }
 
 namespace {

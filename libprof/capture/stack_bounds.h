@@ -9,6 +9,7 @@ struct StackBounds {
   std::uint64_t low = 0, high = 0;  // 0, 0 = unknown
 };
 
+// Everything from a live frame up to `high` is mapped. Async-signal-safe.
 StackBounds bounds_of_main_thread();
 
 // For a thread started by pthread_create: the stack below the caller, which is its start wrapper.

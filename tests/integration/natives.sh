@@ -85,6 +85,15 @@ contexts | lacks_text '\[truncated\]' || fail "the walk ends at code without an 
 "$REPORT" --path main,caller "$profile" >/dev/null 2>&1 || fail "no path to the caller"
 near_share "the caller's share" "$(dominated caller)" 100 3
 
+for words in few many; do
+  begin "frame pointers that lead above the stack, $words arguments"
+  [ $words = few ] || settings+=(MANY="$(printf '%0100000d' 0)")
+  same "$PROGRAMS/generated.plain" above
+  check "it ends well" "$(cat "$dir/profiled.status")" = 'exit 0'
+  verified "$profile"
+  check "it was sampled there" "$(fact samples)" -gt 50
+done
+
 # has_cost A,B,...: a path with these functions in sequence has samples.
 has_cost() {
   local cost
