@@ -12,6 +12,7 @@
 #include "capture/signals.h"
 #include "capture/text_changes.h"
 #include "capture/text_memory.h"
+#include "capture/threads.h"
 #include "capture/throttling.h"
 #include "capture/unknown_names.h"
 #include "signal_safe/session.h"
@@ -116,7 +117,14 @@ void attach_at_hook() {
   attach_found_thread(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
 }
 
+// A forked child is noticed by the memory of a thread: it is wiped there. The child may be forked
+// before any thread is attached.
+void provide_thread_memory() {
+  if (ThreadStart* start = prepare_thread()) cancel_thread(start);
+}
+
 void prepare(ExactOrder& order) {
+  provide_thread_memory();
   session.attach_thread = attach_at_hook;
   fbleprof_attach_lazily = 1;
   begin_throttling();

@@ -10,12 +10,13 @@ extern "C" {
 std::uint8_t fbleprof_attach_lazily = 0;
 std::uint8_t fbleprof_has_xsave = 1;
 
-void fbleprof_attach_slow() {
+bool fbleprof_attach_slow() {
   auto attach = [](void*) -> long {
     if (auto* function = fbleprof::signal_safe::session.attach_thread) function();
     return 0;
   };
   fbleprof_preserving_vectors(attach, nullptr);
+  return fbleprof_hot.self != nullptr;
 }
 }
 

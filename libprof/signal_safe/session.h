@@ -146,7 +146,8 @@ extern Session session;
 
 extern "C" {
 // Attaches a thread that our wrappers did not start, at its first hook. Keeps vector registers.
-void fbleprof_attach_slow() __attribute__((visibility("hidden")));
+// False: it has no self, and must not try again at once, for this is not the recorded process.
+bool fbleprof_attach_slow() __attribute__((visibility("hidden")));
 // Whether a thread that our wrappers did not start may be attached at its first hook.
 extern std::uint8_t fbleprof_attach_lazily __attribute__((visibility("hidden")));
 // Whether the processor saves its vector registers by xsave; otherwise by fxsave.

@@ -119,6 +119,22 @@ ask stop
 ended
 verified "$profile"
 
+for how in fork vfork; do
+  begin "the first call is made in a child, $how"
+  mkfifo "$dir/go"
+  TIMEOUT=30 started "$PROGRAMS/first_hook.plain" $how go
+  attach --exact=program -o "$profile" "$pid"
+  echo >"$dir/go"
+  ended
+  check "the child ended well" "$(cat "$dir/out")" = "child 0, then 0"
+  verified "$profile"
+  check "the parent's calls" "$(counted step)" = 1
+  [ $how = fork ] || continue
+  child=$(find "$dir" -name "$(basename "$profile").*")
+  verified "$child"
+  check "the child's calls" "$(counted step "$child")" = 1000
+done
+
 begin "an end after a time, or by a signal"
 started "$PROGRAMS/attached_calls.plain" 1
 text_of >"$dir/text.before"

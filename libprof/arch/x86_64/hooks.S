@@ -153,9 +153,9 @@ fbleprof_offsets:
         .cfi_adjust_cfa_offset -8
         .endr
 .endm
-/* Attaches the thread, then starts the hook again. After that the thread has a self, whether or not it
- * can be profiled, so there is no second attempt. For hooks that are ordinary calls with two arguments.
- */
+/* Attaches the thread, then starts the hook again. Mostly the thread then has a self, whether or not it
+ * can be profiled. If it has none, because this process is not the recorded one, the hook ends. For hooks
+ * that are ordinary calls with two arguments. */
 .macro ATTACH_AND_RETRY name
         cmpq    $0, %fs:HOT_SELF(%r11)
         jne     2b
@@ -174,7 +174,9 @@ fbleprof_offsets:
         .cfi_adjust_cfa_offset -8
         pop     %rdi
         .cfi_adjust_cfa_offset -8
-        jmp     \name
+        test    %al, %al
+        jnz     \name
+        ret
 .endm
 
 /* Calls a slow path with the state at the hook's return (fp, sp, pc) at `state`, and returns. For hooks
@@ -305,8 +307,10 @@ fbleprof_offsets:
         SAVE_REST \saved
         and     $-16, %rsp
         call    fbleprof_attach_slow
+        test    %al, %al                /* RESTORE_ALL changes no flag */
         RESTORE_ALL \saved
-        jmp     \name
+        jnz     \name
+        ret
         .cfi_restore_state
   .if \saved == 32
 /* A copy of the hot path continues here after a miss: rax = the top entry, and rax, rcx and rdx are
