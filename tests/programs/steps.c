@@ -126,6 +126,7 @@ PLAIN static void busy(void) {
     even(5);
     go_on(0);
     run_threads(2);
+    allocate();
     run_child();
   }
 }

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <random>
 
 #include "format/format.h"
 #include "tests/proof/proofs.h"
@@ -91,7 +89,7 @@ class Watch {
     for (const auto& [path, file] : files_) {
       if (file->is_open()) images.push_back(file->image());
     }
-    findings = examine(images, counted_of(run_), in_flight, true);
+    findings = examine(images, truth_of(run_, in_flight), true);
     return true;
   }
 
@@ -154,8 +152,8 @@ void step_through(const Setup& setup, const Scenario& scenario, From from, const
     }
     for (const std::string& problem : findings.problems) {
       if (++tally.problems <= 20) {
-        fmt::print("{} {}: step {} at {:#x}: {}\n", scenario.name, setup.mode, steps, state.rip,
-                   problem);
+        fmt::print("{} {}: step {} at {:#x}: {}\n", scenario.name, setup.mode.name, steps,
+                   state.rip, problem);
       }
     }
     return true;
@@ -176,7 +174,8 @@ int prove_crashes(const Setup& setup, const Bound& bound) {
   std::vector<Part> parts = {{{"calls", slow}, From::kMark},  {{"calls", slow}, From::kStart},
                              {{"thread", slow}, From::kMark}, {{"fork", slow}, From::kMark},
                              {{"exec", slow}, From::kMark},   {{"load", slow}, From::kMark},
-                             {{"fatal", slow}, From::kMark},  {{"grow", slow}, From::kMark}};
+                             {{"fatal", slow}, From::kMark},  {{"grow", slow}, From::kMark},
+                             {{"memory", slow}, From::kMark}};
   std::uint64_t problems = 0;
   for (const Part& part : parts) {
     if (!bound.only.empty() && bound.only != part.scenario.name) continue;
@@ -187,52 +186,12 @@ int prove_crashes(const Setup& setup, const Bound& bound) {
     step_through(setup, part.scenario, part.from, bound, tally);
     fmt::print(
         "killed after each step: {} {}{}: {} instructions, {} states of the files, {} problems\n",
-        part.scenario.name, setup.mode, part.from == From::kStart ? " from its start" : "",
+        part.scenario.name, setup.mode.name, part.from == From::kStart ? " from its start" : "",
         tally.steps, tally.states, tally.problems);
     std::fflush(stdout);
     problems += tally.problems;
   }
   return static_cast<int>(std::min<std::uint64_t>(problems, 1000));
-}
-
-int prove_kills(const Setup& setup, const Bound& bound) {
-  const Scenario scenario{"busy", {"FBLEPROF_RATE=2000"}};
-  const unsigned runs = bound.quick ? 15 : bound.runs;
-  std::mt19937 chance(20'261);
-  unsigned problems = 0, files = 0;
-  std::uint64_t calls = 0;
-  for (unsigned i = 0; i < runs; ++i) {
-    Run run(setup, scenario);
-    const pid_t pid = fork();
-    if (pid == 0) {
-      setpgid(0, 0);
-      run.become(true);
-    }
-    setpgid(pid, pid);
-    usleep(chance() % 40'000);
-    kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);
-    int status = 0;
-    waitpid(pid, &status, 0);
-    // All children have ended when its process group is empty.
-    while (kill(-pid, 0) == 0) usleep(100);
-    const auto images = images_of(run);
-    const Counted counted = counted_of(run);
-    // Two threads, the first one, and a child.
-    Findings findings = examine(images, counted, 4);
-    files += static_cast<unsigned>(images.size());
-    for (const std::uint64_t n : counted.calls) calls += n;
-    // A child that has not made its file yet has not made a call either.
-    if (findings.missing > 0) {
-      findings.problems.push_back(fmt::format("{} calls are missing", findings.missing));
-    }
-    for (const std::string& problem : findings.problems) {
-      if (++problems <= 20) fmt::print("run {}: {}\n", i, problem);
-    }
-  }
-  fmt::print("killed at random moments: {} runs, {} files, {} calls, {} problems\n", runs, files,
-             calls, problems);
-  return static_cast<int>(problems);
 }
 
 }  // namespace fbleprof::proof

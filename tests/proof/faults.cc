@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -111,8 +110,7 @@ End plain_end(const Setup& setup, const Scenario& scenario) {
 }
 
 // Runs the program; makes `point` fail with `error`. With neither: lists the points.
-End run_failing(const Setup& setup, const Run& run, const Point* point, int error,
-                std::set<Point>* points) {
+End run_failing(const Run& run, const Point* point, int error, std::set<Point>* points) {
   Tracee program(run, true);
   std::map<long, unsigned> seen;
   pid_t failing = 0;
@@ -134,7 +132,6 @@ End run_failing(const Setup& setup, const Run& run, const Point* point, int erro
     state.orig_rax = ~0ul;
     return true;
   });
-  (void)setup;
   return {program.status(), run.text_of("out")};
 }
 
@@ -169,17 +166,14 @@ class Table {
 };
 
 // The problem of a run in which a call failed; notes in the row what the run left.
-std::vector<std::string> judge(const Run& run, const Setup& setup, const End& plain, const End& end,
-                               Row& row) {
+std::vector<std::string> judge(const Run& run, const End& plain, const End& end, Row& row) {
   std::vector<std::string> problems;
   if (end != plain) problems.push_back(fmt::format("{} instead of {}", end.shown(), plain.shown()));
   const std::string err = run.text_of("err");
   if (!is_only_ours(err)) problems.push_back(fmt::format("on stderr: {:?}", err));
   const auto images = images_of(run);
-  Counted counted = counted_of(run);
-  if (setup.mode == "plain") std::fill_n(counted.calls, Counted::kFunctions, 0u);
-  Findings findings = examine(images, counted, setup.mode == "plain" ? ~0u : 0);
-  for (std::string& problem : findings.problems) problems.push_back(std::move(problem));
+  const Findings findings = examine(images, truth_of(run, 0));
+  problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
   const bool is_told = findings.is_told || !err.empty();
   if (images.empty()) {
     ++row.none;
@@ -195,68 +189,46 @@ std::vector<std::string> judge(const Run& run, const Setup& setup, const End& pl
   return problems;
 }
 
-struct Part {
-  Scenario scenario;
-  const char* mode = nullptr;  // null: the setup's
-};
-
 }  // namespace
 
-int prove_faults(const Setup& given, const Bound& bound) {
-  const std::string plans = std::filesystem::temp_directory_path() / "fbleprof-proof.plans";
-  std::filesystem::create_directories(plans);
-  std::filesystem::permissions(plans, std::filesystem::perms::owner_all);
-  const std::vector<Part> parts = {{{"calls"}},
-                                   {{"threads"}},
-                                   {{"fork"}},
-                                   {{"exec"}},
-                                   {{"load"}},
-                                   {{"grow"}},
-                                   {{"fatal"}},
-                                   {{"memory", {"FBLEPROF_ALLOCS=exact"}, true}},
-                                   {{"calls",
-                                     {"FBLEPROF_EXACT=on", "FBLEPROF_EXACT_PLANS=" + plans,
-                                      "FBLEPROF_EXACT_TOOL=" + given.launcher}},
-                                    "plain"}};
+int prove_faults(const Setup& setup, const Bound& bound) {
+  const std::vector<Scenario> scenarios = {{"calls"}, {"threads"}, {"fork"},  {"exec"},
+                                           {"load"},  {"grow"},    {"fatal"}, {"memory"}};
   Table table;
   unsigned runs = 0, problems = 0;
-  for (const Part& part : parts) {
-    if (!bound.only.empty() && bound.only != part.scenario.name) continue;
-    Setup setup = given;
-    if (part.mode) setup.mode = part.mode;
-    const End plain = plain_end(setup, part.scenario);
+  for (const Scenario& scenario : scenarios) {
+    if (!bound.only.empty() && bound.only != scenario.name) continue;
+    const End plain = plain_end(setup, scenario);
     std::set<Point> points;
     for (int twice = 0; twice < 2; ++twice) {
       // Repeats the test with the plans that the first run made.
-      Run run(setup, part.scenario);
+      Run run(setup, scenario);
       points.clear();
-      run_failing(setup, run, nullptr, 0, &points);
+      run_failing(run, nullptr, 0, &points);
     }
     unsigned turn = 0;
     for (const Point& point : points) {
       const Call& call = *find_call(point.number);
       for (const int error : call.errors) {
         if (turn++ % bound.stride != 0) continue;
-        Run run(setup, part.scenario);
-        const End end = run_failing(setup, run, &point, error, nullptr);
+        Run run(setup, scenario);
+        const End end = run_failing(run, &point, error, nullptr);
         Row& row = table.row(call, error);
         ++row.points;
         ++runs;
-        for (const std::string& problem : judge(run, setup, plain, end, row)) {
+        for (const std::string& problem : judge(run, plain, end, row)) {
           ++row.wrong;
           if (++problems <= 60) {
-            fmt::print("{} {}: {} number {} fails with {}: {}\n", part.scenario.name, setup.mode,
+            fmt::print("{} {}: {} number {} fails with {}: {}\n", scenario.name, setup.mode.name,
                        call.name, point.n, strerrorname_np(error), problem);
             std::fflush(stdout);
           }
         }
       }
     }
-    fmt::print("{} {}: {} calls\n", part.scenario.name, setup.mode, points.size());
+    fmt::print("{} {}: {} calls\n", scenario.name, setup.mode.name, points.size());
     std::fflush(stdout);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(plans, ignored);
   table.print();
   fmt::print("failing system calls: {} runs, {} problems\n", runs, problems);
   return static_cast<int>(problems);

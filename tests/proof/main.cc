@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,9 @@ constexpr char kUsage[] =
     "prove [--quick] [--mode MODE] [--only SCENARIO] [--stride N] [--runs N] PROOF...\n"
     "  PROOF: crashes, kills, signals, faults. MODE: the hooks of the test program (fentry, "
     "mcount,\n"
-    "  cyg ...). LIB, PROGRAMS and FBLE_PROF name libfbleprof.so, the directory of the test "
-    "programs\n"
-    "  and fble-prof.\n";
+    "  cyg, patchable ...), exact, attached (kills only), sampled, allocations, waits. LIB, "
+    "PROGRAMS\n"
+    "  and FBLE_PROF name libfbleprof.so, the directory of the test programs and fble-prof.\n";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -26,12 +27,32 @@ std::string variable(const char* name) {
   return value;
 }
 
+// A directory for the plans of --exact, which only its owner may write.
+class PlansDirectory {
+ public:
+  PlansDirectory()
+      : path_((std::filesystem::temp_directory_path() / "fbleprof-plans.XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) std::exit(2);
+  }
+  ~PlansDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PlansDirectory(const PlansDirectory&) = delete;
+  PlansDirectory& operator=(const PlansDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace fbleprof::proof;
   Bound bound;
   Setup setup;
+  std::string mode = "fentry";
   std::vector<std::string> proofs;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -40,7 +61,7 @@ int main(int argc, char** argv) {
     if (word == "--quick") {
       bound.quick = true;
     } else if (word == "--mode") {
-      setup.mode = value();
+      mode = value();
     } else if (word == "--only") {
       bound.only = value();
     } else if (word == "--stride") {
@@ -57,6 +78,9 @@ int main(int argc, char** argv) {
   setup.library = variable("LIB");
   setup.programs = variable("PROGRAMS");
   setup.launcher = variable("FBLE_PROF");
+  const PlansDirectory plans;
+  setup.plans = plans.path();
+  setup.mode = mode_named(mode, setup);
   int problems = 0;
   for (const std::string& proof : proofs) {
     if (proof == "crashes") {

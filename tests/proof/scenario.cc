@@ -19,6 +19,26 @@ namespace fbleprof::proof {
 
 namespace fs = std::filesystem;
 
+Mode mode_named(const std::string& name, const Setup& setup) {
+  const auto beside = [&](const char* library) {
+    return (fs::path(setup.library).parent_path() / library).string();
+  };
+  const std::vector<std::string> exact = {"FBLEPROF_EXACT=on",
+                                          "FBLEPROF_EXACT_PLANS=" + setup.plans,
+                                          "FBLEPROF_EXACT_TOOL=" + setup.launcher};
+  const Mode others[] = {
+      {"exact", "plain", exact},
+      {.name = "attached", .program = "plain", .is_attached = true},
+      {.name = "sampled", .program = "plain", .is_counted = false},
+      {"allocations", "fentry", {"FBLEPROF_ALLOCS=exact"}, {beside("libfbleprof_alloc.so")}},
+      {"waits", "fentry", {"FBLEPROF_WAITS=1"}, {beside("libfbleprof_wait.so")}},
+  };
+  for (const Mode& mode : others) {
+    if (mode.name == name) return mode;
+  }
+  return {name, name};
+}
+
 Run::Run(const Setup& setup, const Scenario& scenario) : setup_(setup), scenario_(scenario) {
   std::string name = (fs::temp_directory_path() / "fbleprof-proof.XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) {
@@ -34,7 +54,7 @@ Run::~Run() {
 }
 
 std::vector<std::string> Run::arguments() const {
-  return {setup_.programs + "/steps." + setup_.mode, directory_ + "/counts", scenario_.name,
+  return {setup_.programs + "/steps." + mode().program, path_of("counts"), scenario_.name,
           setup_.programs + "/first.fentry"};
 }
 
@@ -43,12 +63,11 @@ std::vector<std::string> Run::environment(bool profiled) const {
                                   "GMON_OUT_PREFIX=" + directory_ + "/gmon"};
   if (!profiled) return all;
   std::string preload = "LD_PRELOAD=" + setup_.library;
-  if (scenario_.with_allocations) {
-    preload += ":" + (fs::path(setup_.library).parent_path() / "libfbleprof_alloc.so").string();
-  }
+  for (const std::string& library : mode().libraries) preload += ":" + library;
   all.push_back(preload);
-  all.push_back("FBLEPROF_OUT=" + directory_ + "/mlmon.out");
+  all.push_back("FBLEPROF_OUT=" + path_of("mlmon.out"));
   all.push_back("FBLEPROF_VERBOSE=1");
+  all.insert(all.end(), mode().settings.begin(), mode().settings.end());
   all.insert(all.end(), scenario_.settings.begin(), scenario_.settings.end());
   return all;
 }
@@ -74,7 +93,7 @@ void Run::become(bool profiled) const {
 }
 
 std::string Run::text_of(const std::string& file) const {
-  std::ifstream in(directory_ + "/" + file, std::ios::binary);
+  std::ifstream in(path_of(file), std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -146,20 +165,18 @@ void examine_one(const Image& image, const Counted& counted, bool is_stepped, Fi
 
 }  // namespace
 
-Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight,
-                 bool is_stepped) {
+Findings examine(const std::vector<Image>& images, const Truth& truth, bool is_stepped) {
   Findings findings;
   std::uint64_t calls[Counted::kFunctions] = {};
-  for (const Image& image : images) examine_one(image, counted, is_stepped, findings, calls);
+  for (const Image& image : images) examine_one(image, truth.most, is_stepped, findings, calls);
   for (int i = 0; i < Counted::kFunctions; ++i) {
-    if (calls[i] < counted.calls[i]) {
-      findings.missing += counted.calls[i] - calls[i];
-    } else {
-      findings.more = std::max(findings.more, calls[i] - counted.calls[i]);
+    if (calls[i] < truth.least.calls[i]) findings.missing += truth.least.calls[i] - calls[i];
+    if (calls[i] > truth.most.calls[i]) {
+      findings.more = std::max(findings.more, calls[i] - truth.most.calls[i]);
     }
   }
   findings.is_whole = findings.missing == 0;
-  if (findings.more > in_flight) {
+  if (findings.more > truth.in_flight) {
     findings.problems.push_back(fmt::format("{} calls more than were made", findings.more));
   }
   return findings;
@@ -197,6 +214,12 @@ Counted counted_of(const Run& run) {
   const std::string text = run.text_of("counts");
   std::memcpy(&counted, text.data(), std::min(text.size(), sizeof counted));
   return counted;
+}
+
+Truth truth_of(const Run& run, unsigned in_flight) {
+  const Counted counted = counted_of(run);
+  if (run.mode().is_counted) return {counted, counted, in_flight};
+  return {{}, counted, ~0u};
 }
 
 }  // namespace fbleprof::proof

@@ -7,18 +7,32 @@
 
 namespace fbleprof::proof {
 
-// Settings that all runs share, from the command line.
+// How steps.c is recorded.
+struct Mode {
+  std::string name;     // on the command line
+  std::string program;  // how it was built: steps.PROGRAM
+  // FBLEPROF_...=, and what is preloaded beside the recorder.
+  std::vector<std::string> settings = {};
+  std::vector<std::string> libraries = {};
+  bool is_counted = true;    // the profile has every call
+  bool is_attached = false;  // the recorder comes into the running program
+};
+
+// What all runs share, from the command line.
 struct Setup {
   std::string library;   // libfbleprof.so
   std::string programs;  // directory of the test programs
   std::string launcher;  // fble-prof, for --exact
-  std::string mode = "fentry";
+  std::string plans;     // a directory for the plans of --exact
+  Mode mode;
 };
+
+// The hooks of a test program, or: exact, attached (attach --exact), sampled, allocations, waits.
+Mode mode_named(const std::string& name, const Setup& setup);
 
 struct Scenario {
   std::string name;                        // of steps.c
   std::vector<std::string> settings = {};  // FBLEPROF_...=
-  bool with_allocations = false;           // libfbleprof_alloc.so too
 };
 
 class Run {
@@ -36,8 +50,10 @@ class Run {
   [[noreturn]] void become(bool profiled) const;
 
   std::string text_of(const std::string& file) const;  // of the directory: "out", "err"
+  std::string path_of(const std::string& file) const { return directory_ + "/" + file; }
   // The profiles that have a name at this moment.
   std::vector<std::string> profiles() const;
+  const Mode& mode() const { return setup_.mode; }
 
  private:
   const Setup& setup_;
@@ -53,6 +69,16 @@ struct Counted {
   std::uint64_t signals;
 };
 
+// What the profiles of a run must hold: at least the calls of `least`, and at most those of `most`
+// and `in_flight` more of a function.
+struct Truth {
+  Counted least{}, most{};
+  unsigned in_flight = 0;
+};
+Counted counted_of(const Run& run);
+// Of a run that was recorded from its start.
+Truth truth_of(const Run& run, unsigned in_flight);
+
 // A profile as bytes, at one moment.
 struct Image {
   std::string name;
@@ -67,14 +93,11 @@ struct Findings {
   bool is_whole = false;      // nothing is missing
 };
 
-// Whether all profiles read, verify, and hold the counted calls, and at most `in_flight` more per
-// function. `is_stepped`: a step takes so much CPU time that one charge may be of seconds, so a
-// charge caught half-way is not a problem.
-Findings examine(const std::vector<Image>& images, const Counted& counted, unsigned in_flight,
-                 bool is_stepped = false);
+// Whether all profiles read, verify, and hold the calls. `is_stepped`: a step takes so much CPU
+// time that one charge may be of seconds, so a charge caught half-way is not a problem.
+Findings examine(const std::vector<Image>& images, const Truth& truth, bool is_stepped = false);
 
 // The files of a run that has ended.
 std::vector<Image> images_of(const Run& run);
-Counted counted_of(const Run& run);
 
 }  // namespace fbleprof::proof

@@ -29,7 +29,7 @@ void report(const Setup& setup, const Scenario& scenario, const char* what, std:
             const std::vector<std::string>& problems, unsigned& total) {
   for (const std::string& problem : problems) {
     if (++total > 20) return;
-    fmt::print("{} {}: {} at step {}: {}\n", scenario.name, setup.mode, what, step, problem);
+    fmt::print("{} {}: {} at step {}: {}\n", scenario.name, setup.mode.name, what, step, problem);
     std::fflush(stdout);
   }
 }
@@ -54,7 +54,7 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   if (WIFSIGNALED(program.status()))
     problems.push_back(fmt::format("it died of {}", WTERMSIG(program.status())));
   const auto images = images_of(run);
-  Findings findings = examine(images, counted_of(run), 0, true);
+  Findings findings = examine(images, truth_of(run, 0), true);
   problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
   if (images.empty()) problems.emplace_back("no profile");
   if (!findings.is_whole && !findings.is_told) {
@@ -64,7 +64,7 @@ unsigned deliver_everywhere(const Setup& setup, const Scenario& scenario, int si
   report(setup, scenario, what, steps, problems, total);
   fmt::print(
       "{}s everywhere: {} {}: {} sent in {} instructions, {} calls told as lost, {} problems\n",
-      what, scenario.name, setup.mode, sent, steps, findings.missing, total);
+      what, scenario.name, setup.mode.name, sent, steps, findings.missing, total);
   std::fflush(stdout);
   return total;
 }
@@ -109,7 +109,7 @@ unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, c
         problems.push_back(fmt::format("it did not end by the signal: status {:#x}", status));
       }
       // If the parent has died, this proof kills the child that still runs.
-      const Findings findings = examine(images_of(run), counted_of(run), 2, true);
+      const Findings findings = examine(images_of(run), truth_of(run, 2), true);
       problems.insert(problems.end(), findings.problems.begin(), findings.problems.end());
     } else if (!WIFEXITED(status) || run.text_of("out").find("result") != 0) {
       problems.push_back(fmt::format("the program ended with status {:#x}", status));
@@ -118,8 +118,8 @@ unsigned harm_at_each(const Setup& setup, const Scenario& scenario, Harm harm, c
            total);
   }
   fmt::print("{}: {} {}: {} runs over {} instructions, {} problems\n",
-             harm == Harm::kTerminate ? "ended" : "truncated", scenario.name, setup.mode, runs, all,
-             total);
+             harm == Harm::kTerminate ? "ended" : "truncated", scenario.name, setup.mode.name, runs,
+             all, total);
   std::fflush(stdout);
   return total;
 }
@@ -131,12 +131,8 @@ int prove_signals(const Setup& setup, const Bound& bound) {
   unsigned problems = 0;
   for (const char* name : {"calls", "thread", "fork", "load", "memory"}) {
     if (!bound.only.empty() && bound.only != name) continue;
-    Scenario scenario{name, slow};
+    const Scenario scenario{name, slow};
     if (bound.quick && scenario.name != "calls" && scenario.name != "fork") continue;
-    if (scenario.name == "memory") {
-      scenario.with_allocations = true;
-      scenario.settings.emplace_back("FBLEPROF_ALLOCS=exact");
-    }
     problems += deliver_everywhere(setup, scenario, SIGPROF, bound);
     problems += deliver_everywhere(setup, scenario, SIGUSR1, bound);
     problems += harm_at_each(setup, scenario, Harm::kTerminate, bound);
