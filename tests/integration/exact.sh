@@ -58,7 +58,7 @@ verified "$profile"
 check "calls in threads" "$(entered '(anonymous namespace)::Plain::value(int)')" = 60000
 
 # These programs' expectations of their hooked builds hold for the plain builds.
-for program in notes jumps throws; do
+for program in notes jumps throws crowd; do
   begin "expected of $program"
   exactly program
   same "$PROGRAMS/$program.plain"
@@ -159,6 +159,23 @@ for program in "perl -e 'print sort { \$a <=> \$b } map { \$_ * 7 % 1000 } 1..50
   exactly
   same sh -c "$program"
 done
+
+begin "code that is not that of its plan"
+exactly
+mkdir -p "$dir/changed"
+changed=$dir/changed/exact_entries.plain
+python3 - "$PROGRAMS/exact_entries.plain" "$changed" <<'END'
+import os, sys
+code = open(sys.argv[1], "rb").read()
+number = b"\x41\xbb" + (12345).to_bytes(4, "little")  # the first instruction of keeps_r11
+assert code.count(number) == 1
+open(sys.argv[2], "wb").write(code.replace(number, b"\x41\xbb" + (54321).to_bytes(4, "little")))
+os.chmod(sys.argv[2], 0o755)
+END
+same "$changed"
+verified "$profile"
+check "nothing is counted there" "$(entered displaced)" = 0
+check "the report says why" "$("$REPORT" --summary "$profile" | grep -c 'its code is not what its plan was made for')" = 1
 
 begin "damaged plans"
 exactly

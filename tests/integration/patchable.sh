@@ -6,7 +6,7 @@
 oracle=$here/../oracle
 
 for program in notes.patchable notes.patchableclang jumps.patchable throws.patchable \
-  throws.patchableclang patched.patchable patched_marked.patchable; do
+  throws.patchableclang patched.patchable patched_marked.patchable crowd.patchable; do
   begin "expected of $program"
   same "$PROGRAMS/$program"
   expected
@@ -34,6 +34,11 @@ for how in endings clone "short 800"; do
   same "$PROGRAMS/threads.patchable" $how
   expected
 done
+
+begin "a stack deeper than the shadow stack"
+same "$PROGRAMS/odd_stacks.patchable" switch
+check "it ends well" "$(cat "$dir/profiled.status")" = 'exit 0'
+verified "$profile"
 
 begin "forks and other programs"
 same "$PROGRAMS/processes.patchable" fork

@@ -88,6 +88,17 @@ TEST_F(Rates, BlocksAndOtherKeysAreLeftAlone) {
   EXPECT_TRUE(found.empty());
 }
 
+TEST_F(Rates, FunctionThatIsNoLongerCalledIsNotFoundAgain) {
+  std::uint64_t counter = 0;
+  add(5, 0x1000, &counter);
+  run(1000, [&] { counter += 100; });
+  EXPECT_FALSE(found.empty());
+  run(1000, [] {});  // the round that had begun
+  found.clear();
+  run(2000, [] {});
+  EXPECT_TRUE(found.empty());
+}
+
 TEST_F(Rates, ThreadThatTakesOverTheMemoryBeginsAnew) {
   std::uint64_t counter = 0;
   add(5, 0x1000, &counter);

@@ -223,6 +223,30 @@ TEST(CallTree, ATailCallIsNotACall) {
   EXPECT_EQ(tree.enter(recording.guard, caller, g, 0, 0).calls, call.calls);
 }
 
+// A node's own links have tags of 16 bits, of a function for a call, of a node for a tail call.
+TEST(CallTree, ATailCallIsNotACallWithTheSameTag) {
+  Recording recording;
+  auto& tree = recording.tree();
+  const auto tag = [](Ref ref) { return static_cast<std::uint16_t>(ref ^ ref >> 16); };
+  const Ref root = tree.root();
+  const Ref replaced = tree.enter(recording.guard, root, recording.function(1), 0, 0).to;
+  Ref caller = 0, function = 0;
+  for (std::uint32_t i = 2; i < 1000 && function == 0; ++i) {
+    caller = tree.enter(recording.guard, root, recording.function(i), 0, 0).to;
+    for (std::uint32_t j = 1; j <= 1000 && function == 0; ++j) {
+      const Ref callee = recording.function(1000 + j);
+      if (tag(tree.enter(recording.guard, caller, callee, 0, 0).to) == tag(callee)) {
+        function = callee;
+      }
+    }
+  }
+  ASSERT_NE(function, 0u);
+  const Step tail = tree.replace(recording.guard, caller, replaced, function);
+  const Step call = tree.enter(recording.guard, replaced, function, 0, 0);
+  EXPECT_NE(tail.calls, call.calls);
+  EXPECT_EQ(tree.node_at(call.to)->parent, replaced);
+}
+
 TEST(CallTree, TailCallsHangBelowTheCaller) {
   Recording recording;
   const Ref root = recording.tree().root();

@@ -93,6 +93,16 @@ TEST_F(Hooks, BlocksAreCountedThroughTheCacheAsWithoutIt) {
             stack.size() - 1);
 }
 
+TEST_F(Hooks, CallsBeyondTheShadowStackAreToldAsDeep) {
+  Entry* const limit = recording.thread.main_stack.gate + 20;
+  recording.thread.main_stack.limit = limit;
+  recording.attach();
+  for (std::uint32_t depth = 1; depth <= 30; ++depth) call(depth - 1, depth, depth);
+  EXPECT_EQ(fbleprof_hot.top, limit);
+  EXPECT_EQ(recording.thread.record->deep_calls, 10u);
+  EXPECT_EQ(recording.pairs().size(), 20u);
+}
+
 TEST_F(Hooks, BlockZeroAndUnknownBlocksAreNothing) {
   name_blocks(1);
   fbleprof_enter(1);

@@ -152,18 +152,67 @@ void expect_peeks() {
   munmap(pages, kPage);
 }
 
+// Faults are caught while this lives.
+class FaultsCaught {
+ public:
+  FaultsCaught() {
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, &before_segv_);
+    sigaction(SIGBUS, &action, &before_bus_);
+    expect_caught_faults();
+  }
+  ~FaultsCaught() {
+    sigaction(SIGSEGV, &before_segv_, nullptr);
+    sigaction(SIGBUS, &before_bus_, nullptr);
+  }
+  FaultsCaught(const FaultsCaught&) = delete;
+  FaultsCaught& operator=(const FaultsCaught&) = delete;
+
+ private:
+  struct sigaction before_segv_ {
+  }, before_bus_{};
+};
+
 TEST(Peek, FailsWhereNothingIsMapped) {
   expect_peeks();  // by the kernel
-  struct sigaction action {
-  }, before_segv{}, before_bus{};
-  action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(SIGSEGV, &action, &before_segv);
-  sigaction(SIGBUS, &action, &before_bus);
-  expect_caught_faults();
+  const FaultsCaught caught;
   expect_peeks();
-  sigaction(SIGSEGV, &before_segv, nullptr);
-  sigaction(SIGBUS, &before_bus, nullptr);
+}
+
+TEST(Peek, DoesNotFaultWhereThatWouldEndTheProgram) {
+  const FaultsCaught caught;
+  sigset_t faults, before;
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  sigprocmask(SIG_BLOCK, &faults, &before);
+  char copy[8];
+  EXPECT_FALSE(peek_anywhere(nullptr, copy, sizeof copy));  // in a hook
+  {
+    const FaultsOfSample sample(true);
+    EXPECT_FALSE(peek(nullptr, copy, sizeof copy));
+    EXPECT_FALSE(peek_anywhere(nullptr, copy, sizeof copy));
+  }
+  EXPECT_FALSE(peek_anywhere(nullptr, copy, sizeof copy));
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST(Peek, IsHarmlessWhereItTakesNoSystemCall) {
+  EXPECT_TRUE(is_peek_harmless());
+  expect_forbidden_calls();
+  EXPECT_FALSE(is_peek_harmless());
+  const FaultsCaught caught;
+  EXPECT_FALSE(is_peek_harmless());
+  {
+    const FaultsOfSample sample(false);
+    EXPECT_TRUE(is_peek_harmless());
+  }
+  {
+    const FaultsOfSample sample(true);
+    EXPECT_FALSE(is_peek_harmless());
+  }
+  EXPECT_FALSE(is_peek_harmless());
 }
 
 }  // namespace
