@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "tests/proof/proofs.h"
@@ -28,6 +29,21 @@ pid_t start(const Run& run) {
   }
   setpgid(pid, pid);
   return pid;
+}
+
+// Waits for the children that the program has at this moment. False: one does not end.
+bool wait_for_children_of(pid_t pid) {
+  constexpr int kMostMs = 20'000;
+  const std::string task = std::to_string(pid);
+  std::ifstream list("/proc/" + task + "/task/" + task + "/children");
+  int waited = 0;
+  for (pid_t child; list >> child;) {
+    for (; kill(child, 0) == 0; ++waited) {
+      if (waited > kMostMs) return false;
+      usleep(1000);
+    }
+  }
+  return true;
 }
 
 void kill_group(pid_t pid) {
@@ -87,6 +103,8 @@ class Kills {
     Counted after{};
     if (is_attached) {
       if (status_of(tool) != 0) tell("attach failed: " + run.text_of("attach"));
+      // They may be older than the change of the text.
+      if (!wait_for_children_of(pid)) tell("a child hangs");
       after = counted_of(run);
     }
     usleep(chance_() % (is_attached ? 40'000 : 400'000));
