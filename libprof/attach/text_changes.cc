@@ -21,6 +21,7 @@
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
+#include "base/fd.h"
 
 namespace fbleprof::attach {
 
@@ -37,27 +38,10 @@ const Bytes& bytes_of(const TextChange& change, Text which) {
   return which == Text::kOriginal ? change.original : change.changed;
 }
 
-class Memory {
- public:
-  explicit Memory(pid_t pid)
-      : fd_(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC)) {}
-  ~Memory() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  bool read(std::uint64_t from, void* to, std::size_t bytes) const {
-    return pread(fd_, to, bytes, static_cast<off_t>(from)) == static_cast<ssize_t>(bytes);
-  }
-  // Also where the process itself may not write.
-  bool write(std::uint64_t to, const void* from, std::size_t bytes) const {
-    return pwrite(fd_, from, bytes, static_cast<off_t>(to)) == static_cast<ssize_t>(bytes);
-  }
-
- private:
-  int fd_;
-};
+// Writes also where the process itself may not.
+Fd open_memory(pid_t pid) {
+  return Fd(open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC));
+}
 
 Text other(Text text) { return text == Text::kOriginal ? Text::kChanged : Text::kOriginal; }
 
@@ -84,10 +68,10 @@ std::vector<Piece> pieces_of(const ModuleChanges& module, Text wanted) {
 
 // Returns how many changes were made; nothing if the system refuses. What cannot be read is no
 // longer there.
-std::optional<std::size_t> write_piece(const Memory& memory, const Piece& piece, Text wanted) {
+std::optional<std::size_t> write_piece(const Fd& memory, const Piece& piece, Text wanted) {
   const std::uint64_t begin = piece.front()->address;
   std::vector<std::uint8_t> bytes(piece.back()->address + kTextChangeBytes - begin);
-  if (!memory.read(begin, bytes.data(), bytes.size())) return 0;
+  if (!memory.read_at(begin, bytes.data(), bytes.size())) return 0;
   std::size_t made = 0;
   for (const TextChange* each : piece) {
     std::uint8_t* at = bytes.data() + (each->address - begin);
@@ -95,7 +79,7 @@ std::optional<std::size_t> write_piece(const Memory& memory, const Piece& piece,
     std::memcpy(at, bytes_of(*each, wanted), kTextChangeBytes);
     ++made;
   }
-  if (made != 0 && !memory.write(begin, bytes.data(), bytes.size())) return std::nullopt;
+  if (made != 0 && !memory.write_at(begin, bytes.data(), bytes.size())) return std::nullopt;
   return made;
 }
 
@@ -161,7 +145,7 @@ std::vector<Span> stacks_of(pid_t pid, const Tracee& thread, const std::vector<M
 
 // The entries that the thread occupies.
 std::set<TextChange*> occupied_by(const Tracee& thread, const std::vector<Span>& stacks,
-                                  const Memory& memory, const Entries& entries) {
+                                  const Fd& memory, const Entries& entries) {
   std::set<TextChange*> occupied;
   const auto look_at = [&](std::uint64_t word) {
     if (TextChange* entry = entries.around(word)) occupied.insert(entry);
@@ -173,7 +157,7 @@ std::set<TextChange*> occupied_by(const Tracee& thread, const std::vector<Span>&
   for (const Span& stack : stacks) {
     for (std::uint64_t at = stack.begin / 8 * 8; at < stack.end; at += kAtOnce) {
       const std::uint64_t bytes = std::min(kAtOnce, stack.end - at) / 8 * 8;
-      if (!memory.read(at, words.data(), bytes)) continue;
+      if (!memory.read_at(at, words.data(), bytes)) continue;
       std::for_each_n(words.begin(), bytes / 8, look_at);
     }
   }
@@ -181,11 +165,11 @@ std::set<TextChange*> occupied_by(const Tracee& thread, const std::vector<Span>&
 }
 
 // Notes in the process which entries are kept out.
-void tell_kept_out(const Memory& memory, const ModuleChanges& module) {
+void tell_kept_out(const Fd& memory, const ModuleChanges& module) {
   for (std::size_t i = 0; i < module.changes.size(); ++i) {
     const std::uint64_t at = module.address + sizeof(TextChanges) + i * sizeof(TextChange) +
                              offsetof(TextChange, is_kept_out);
-    memory.write(at, &module.changes[i].is_kept_out, 1);
+    memory.write_at(at, &module.changes[i].is_kept_out, 1);
   }
 }
 
@@ -200,9 +184,9 @@ std::uint64_t place_of_state(pid_t pid, const std::string& library) {
 }
 
 bool set_counting(pid_t pid, std::uint64_t state, std::uint32_t is_counting) {
-  const Memory memory(pid);
-  return state != 0 &&
-         memory.write(state + offsetof(ExactState, is_counting), &is_counting, sizeof is_counting);
+  const Fd memory = open_memory(pid);
+  return state != 0 && memory.write_at(state + offsetof(ExactState, is_counting), &is_counting,
+                                       sizeof is_counting);
 }
 
 }  // namespace
@@ -251,7 +235,7 @@ std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
 }
 
 Result<std::size_t> write_text(pid_t pid, const ModuleChanges& module, Text wanted) {
-  const Memory memory(pid);
+  const Fd memory = open_memory(pid);
   const std::vector<Piece> pieces = pieces_of(module, wanted);
   std::size_t places = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -267,10 +251,10 @@ Result<std::size_t> write_text(pid_t pid, const ModuleChanges& module, Text want
 }
 
 bool is_changed(pid_t pid, const ModuleChanges& module) {
-  const Memory memory(pid);
+  const Fd memory = open_memory(pid);
   return std::any_of(module.changes.begin(), module.changes.end(), [&](const TextChange& change) {
     Bytes now;
-    return memory.read(change.address, now, sizeof now) &&
+    return memory.read_at(change.address, now, sizeof now) &&
            std::memcmp(now, change.changed, sizeof now) == 0;
   });
 }
@@ -278,7 +262,7 @@ bool is_changed(pid_t pid, const ModuleChanges& module) {
 Result<std::size_t> keep_occupied_out(pid_t pid, StoppedProcess& process,
                                       std::vector<ModuleChanges>& modules) {
   constexpr int kTries = 16;
-  const Memory memory(pid);
+  const Fd memory = open_memory(pid);
   const Entries entries(modules);
   std::set<TextChange*> all;
   for (int i = 0; i < kTries; ++i) {

@@ -8,24 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fd.h"
+
 namespace fbleprof::symbolize {
 namespace {
-
-// A descriptor that closes itself.
-class File {
- public:
-  explicit File(const std::string& path)
-      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool read_all(int fd, std::string& text) {
   std::size_t done = 0;
@@ -48,13 +34,13 @@ SourceText SourceText::read(const std::string& path, std::uint64_t recorded_ns) 
     source.note_ = fmt::format("{}: {}: its lines have no text", path, why);
     return source;
   };
-  const File file(path);
-  if (file.fd() < 0) return without(errno == ENOENT ? "not found" : std::strerror(errno));
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return without(errno == ENOENT ? "not found" : std::strerror(errno));
   struct stat status {};
-  if (fstat(file.fd(), &status) != 0 || !S_ISREG(status.st_mode)) return without("is no file");
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return without("is no file");
   if (static_cast<std::uint64_t>(status.st_size) > kMaxSourceBytes) return without("is too large");
   source.text_.resize(static_cast<std::size_t>(status.st_size));
-  if (!read_all(file.fd(), source.text_)) return without("cannot be read");
+  if (!read_all(file.get(), source.text_)) return without("cannot be read");
   for (std::size_t at = 0; at < source.text_.size();) {
     source.begins_.push_back(at);
     const std::size_t end = source.text_.find('\n', at);

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/fd.h"
+
 namespace fbleprof::symbolize {
 
 namespace fs = std::filesystem;
@@ -18,22 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::hours kLongestWrite(1);
-
-// A descriptor that is closed.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -17,32 +17,19 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
+
 namespace fbleprof::launch {
 namespace {
 
-// Closes the descriptor when it goes out of scope.
-class File {
- public:
-  explicit File(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+Fd open_to_read(const std::string& path) { return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 
-  bool read(std::uint64_t offset, void* to, std::size_t size) const {
-    return pread(fd_, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-  }
-  std::string first_bytes(std::size_t size) const {
-    std::string bytes(size, '\0');
-    const ssize_t count = pread(fd_, bytes.data(), size, 0);
-    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-    return bytes;
-  }
-
- private:
-  int fd_;
-};
+std::string first_bytes(const Fd& file, std::size_t size) {
+  std::string bytes(size, '\0');
+  const ssize_t count = pread(file.get(), bytes.data(), size, 0);
+  bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return bytes;
+}
 
 // The bytes of a whole file; none if it cannot be read.
 class Mapped {
@@ -90,13 +77,13 @@ bool gains_rights(const std::string& path) {
 }
 
 // Whether the program links a library whose name begins with this.
-bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view prefix) {
+bool needs_library(const Fd& file, const ElfW(Ehdr) & header, std::string_view prefix) {
   constexpr std::size_t kMaxEntries = 4096;
   std::vector<ElfW(Phdr)> loaded;
   ElfW(Phdr) dynamic{};
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment;
-    if (!file.read(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
     if (segment.p_type == PT_LOAD) loaded.push_back(segment);
     if (segment.p_type == PT_DYNAMIC) dynamic = segment;
   }
@@ -104,7 +91,7 @@ bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view
   std::uint64_t strings = 0;         // its address
   for (std::size_t i = 0; i < kMaxEntries && i * sizeof(ElfW(Dyn)) < dynamic.p_filesz; ++i) {
     ElfW(Dyn) entry;
-    if (!file.read(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return false;
+    if (!file.read_at(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return false;
     if (entry.d_tag == DT_NULL) break;
     if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
     if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
@@ -114,30 +101,30 @@ bool needs_library(const File& file, const ElfW(Ehdr) & header, std::string_view
     const std::uint64_t table = segment.p_offset + (strings - segment.p_vaddr);
     for (const std::uint64_t name : names) {
       std::string text(prefix.size(), '\0');
-      if (file.read(table + name, text.data(), text.size()) && text == prefix) return true;
+      if (file.read_at(table + name, text.data(), text.size()) && text == prefix) return true;
     }
   }
   return false;
 }
 
 // Position-independent static programs look like the dynamic linker itself, except for this flag.
-bool is_marked_as_program(const File& file, const ElfW(Phdr) & dynamic) {
+bool is_marked_as_program(const Fd& file, const ElfW(Phdr) & dynamic) {
   constexpr std::size_t kMaxEntries = 512;
   for (std::size_t i = 0; i < kMaxEntries && i * sizeof(ElfW(Dyn)) < dynamic.p_filesz; ++i) {
     ElfW(Dyn) entry;
-    if (!file.read(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return false;
+    if (!file.read_at(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return false;
     if (entry.d_tag == DT_NULL) return false;
     if (entry.d_tag == DT_FLAGS_1) return (entry.d_un.d_val & DF_1_PIE) != 0;
   }
   return false;
 }
 
-bool is_static(const File& file, const ElfW(Ehdr) & header) {
+bool is_static(const Fd& file, const ElfW(Ehdr) & header) {
   if (header.e_phentsize != sizeof(ElfW(Phdr))) return false;
   std::optional<ElfW(Phdr)> dynamic;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment;
-    if (!file.read(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
     if (segment.p_type == PT_INTERP) return false;
     if (segment.p_type == PT_DYNAMIC) dynamic = segment;
   }
@@ -168,9 +155,9 @@ std::string word_for_env(std::string_view script) {
 }
 
 Obstacle obstacle_of_file(const std::string& path, int scripts_left) {
-  const File file(path);
+  const Fd file = open_to_read(path);
   constexpr std::size_t kShebangBytes = 256;
-  const std::string head = file.first_bytes(kShebangBytes);
+  const std::string head = first_bytes(file, kShebangBytes);
   if (const std::string interpreter = interpreter_of(head); !interpreter.empty()) {
     return scripts_left > 0 ? obstacle_of_file(interpreter, scripts_left - 1) : Obstacle::kNone;
   }
@@ -180,8 +167,8 @@ Obstacle obstacle_of_file(const std::string& path, int scripts_left) {
   }
   ElfW(Ehdr) ours;
   ElfW(Ehdr) header;
-  const File self("/proc/self/exe");
-  if (!file.read(0, &header, sizeof header) || !self.read(0, &ours, sizeof ours)) {
+  const Fd self = open_to_read("/proc/self/exe");
+  if (!file.read_at(0, &header, sizeof header) || !self.read_at(0, &ours, sizeof ours)) {
     return Obstacle::kNone;
   }
   if (header.e_ident[EI_CLASS] != ours.e_ident[EI_CLASS] || header.e_machine != ours.e_machine) {
@@ -219,9 +206,9 @@ Obstacle obstacle_of(const std::string& path) {
 }
 
 bool has_shared_asan(const std::string& path) {
-  const File file(path);
+  const Fd file = open_to_read(path);
   ElfW(Ehdr) header;
-  return file.read(0, &header, sizeof header) &&
+  return file.read_at(0, &header, sizeof header) &&
          std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
          header.e_phentsize == sizeof(ElfW(Phdr)) && needs_library(file, header, "libasan.so");
 }
@@ -231,7 +218,7 @@ std::string program_of(const std::string& path, const char* search_path) {
   constexpr std::size_t kShebangBytes = 256;
   std::string program = path;
   for (int i = 0; i < kMaxScripts; ++i) {
-    const std::string head = File(program).first_bytes(kShebangBytes);
+    const std::string head = first_bytes(open_to_read(program), kShebangBytes);
     std::string interpreter = interpreter_of(head);
     if (interpreter.empty()) break;
     if (interpreter.ends_with("/env")) {
@@ -299,7 +286,7 @@ std::string obstacle_of_output(const std::string& path) {
   const bool is_plain =
       S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == geteuid();
   if (!is_plain) return path + ": is not a regular file that only you own; it was not changed";
-  const std::string head = File(path).first_bytes(kMagic.size());
+  const std::string head = first_bytes(open_to_read(path), kMagic.size());
   if (!head.empty() && head != kMagic) return path + ": is not a profile; it was not changed";
   return {};
 }
