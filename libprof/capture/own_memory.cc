@@ -27,7 +27,7 @@ struct Regions {
   std::atomic<std::uint64_t> next_bytes;
 };
 // The first piece gets a region of its size: most programs have one thread.
-constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{2 << 20}};
+constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{8 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
 bool mappings_are_locked = false;
@@ -77,19 +77,18 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
   for (;;) {
     Region* newest = regions.newest.load(std::memory_order_acquire);
     if (char* taken = take_from(newest, bytes)) return taken;
-    std::uint64_t size = bytes;
-    if (newest && !is_address_space_limited() && !mappings_are_locked) {
-      const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
-      // Use a multiple of the piece: the next pieces probably have the same size.
-      size = std::max(bytes, next / bytes * bytes);
-      regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
-    }
+    const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
+    const bool is_large = newest && !is_address_space_limited() && !mappings_are_locked;
+    // Use a multiple of the piece: the next pieces probably have the same size.
+    const std::uint64_t size = is_large ? std::max(bytes, next / bytes * bytes) : bytes;
     Region* made = make_region(size, in_child);
     if (!made) return nullptr;
     made->older = newest;
     if (!regions.newest.compare_exchange_strong(newest, made, std::memory_order_acq_rel)) {
       // Another thread, or a handler, was faster: use its region.
       kernel_call(SYS_munmap, reinterpret_cast<long>(made), static_cast<long>(size + kPageBytes));
+    } else if (is_large) {
+      regions.next_bytes.store(std::min(2 * next, kMostRegionBytes), std::memory_order_relaxed);
     }
   }
 }
