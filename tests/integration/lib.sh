@@ -190,5 +190,14 @@ started() {
 }
 attach() { does attach "$@"; }
 detach() { does detach "$@"; }
-does() { "$FBLE_PROF" "$@" 2>"$dir/attach.err" || fail "$*: $(cat "$dir/attach.err")"; }
+# A thread that touches a page of its profile waits for a busy disk, sometimes for longer than fble-prof
+# waits for the thread.
+does() {
+  local tries
+  for tries in 1 2 3; do
+    "$FBLE_PROF" "$@" 2>"$dir/attach.err" && return
+    grep -q 'does not stop: .*try again' "$dir/attach.err" || break
+  done
+  fail "$*, tried $tries times: $(cat "$dir/attach.err")"
+}
 ended() { wait "$timer" || fail "the program ended with $?: $(cat "$dir/err")"; }
