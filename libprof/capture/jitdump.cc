@@ -4,56 +4,25 @@
 
 #include "capture/runtime_file.h"
 #include "capture/text.h"
+#include "format/jitdump.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
 
+namespace jitdump = format::jitdump;
 using signal_safe::session;
 
 namespace {
-
-struct DumpHeader {
-  std::uint32_t magic, version, bytes, machine, padding, pid;
-  std::uint64_t time, flags;
-};
-constexpr std::uint32_t kMagic = 0x4A695444;
-constexpr std::uint64_t kTimesOfProcessor = 1;  // else CLOCK_MONOTONIC
-
-struct RecordHead {
-  std::uint32_t kind, bytes;
-  std::uint64_t time;
-};
-enum RecordKind : std::uint32_t { kLoad = 0, kMove = 1, kLines = 2 };
-
-struct LoadRecord {
-  RecordHead head;
-  std::uint32_t pid, tid;
-  std::uint64_t virtual_address, address, size, index;
-};  // and the name, NUL-terminated
-
-struct MoveRecord {
-  RecordHead head;
-  std::uint32_t pid, tid;
-  std::uint64_t virtual_address, from, to, size, index;
-};
-
-// A record of lines is in front of the function that it describes.
-struct LinesRecord {
-  RecordHead head;
-  std::uint64_t address, count;
-  std::uint64_t first_address;
-  std::uint32_t first_line, discriminator;
-};  // and the first file, NUL-terminated
 
 class Dump {
  public:
   explicit Dump(const File& file) : file_(file) {}
 
   bool read_header() {
-    DumpHeader header;
-    if (!read_at(0, &header) || header.magic != kMagic || header.bytes < sizeof header)
+    jitdump::Header header;
+    if (!read_at(0, &header) || header.magic != jitdump::kMagic || header.bytes < sizeof header)
       return false;
-    has_times_ = (header.flags & kTimesOfProcessor) == 0;
+    has_times_ = (header.flags & jitdump::kTimesOfProcessor) == 0;
     begin_ = header.bytes;
     return true;
   }
@@ -61,7 +30,7 @@ class Dump {
   // Calls visit(record's offset, head) for each record before `end`, until it returns false.
   template <typename Visit>
   void for_each(std::uint64_t end, Visit visit) const {
-    RecordHead head;
+    jitdump::RecordHead head;
     for (std::uint64_t at = begin_; at < end && read_at(at, &head); at += head.bytes) {
       if (head.bytes < sizeof head || !visit(at, head)) return;
     }
@@ -69,28 +38,31 @@ class Dump {
 
   // What the function that is loaded at `at` is called, and where it is in the source. False: its
   // record is cut off.
-  bool read_load(std::uint64_t at, const RecordHead& head, std::uint64_t lines_at,
+  bool read_load(std::uint64_t at, const jitdump::RecordHead& head, std::uint64_t lines_at,
                  GeneratedFunctions::Item* item) const {
-    LoadRecord load;
-    LinesRecord lines;
+    jitdump::LoadRecord load;
+    struct {
+      jitdump::LinesRecord head;
+      jitdump::LineEntry first;
+    } lines;
     if (head.bytes < sizeof load || !read_at(at, &load)) return false;
     item->begin = load.address;
     item->bytes = load.size;
     item->moment = has_times_ ? head.time : 0;
     item->name_at = at + sizeof load;
     item->name_bytes = head.bytes - static_cast<std::uint32_t>(sizeof load);
-    if (lines_at != 0 && read_at(lines_at, &lines) && lines.address == load.address &&
-        lines.count != 0) {
-      item->line = lines.first_line;
+    if (lines_at != 0 && read_at(lines_at, &lines) && lines.head.address == load.address &&
+        lines.head.count != 0) {
+      item->line = lines.first.line;
       item->file_at = lines_at + sizeof lines;
     }
     return true;
   }
 
   // A function that was moved has the name of what was there before.
-  bool read_move(std::uint64_t at, const RecordHead& head, const GeneratedFunctions& functions,
-                 GeneratedFunctions::Item* item) const {
-    MoveRecord move;
+  bool read_move(std::uint64_t at, const jitdump::RecordHead& head,
+                 const GeneratedFunctions& functions, GeneratedFunctions::Item* item) const {
+    jitdump::MoveRecord move;
     if (head.bytes < sizeof move || !read_at(at, &move)) return false;
     if (!functions.has_any_in(move.to, move.size) || !find_load(at, move.from, item)) return false;
     item->begin = move.to;
@@ -119,15 +91,16 @@ class Dump {
     for (int i = 0; i < kMostMoves; ++i) {
       bool is_load = false;
       std::uint64_t moved_at = 0, moved_from = 0, lines_at = 0;
-      for_each(end, [&](std::uint64_t at, const RecordHead& head) {
-        MoveRecord move;
+      for_each(end, [&](std::uint64_t at, const jitdump::RecordHead& head) {
+        jitdump::MoveRecord move;
         GeneratedFunctions::Item loaded;
-        if (head.kind == kLines) lines_at = at;
-        if (head.kind == kLoad && read_load(at, head, lines_at, &loaded) && loaded.begin == place) {
+        if (head.kind == jitdump::kLines) lines_at = at;
+        if (head.kind == jitdump::kLoad && read_load(at, head, lines_at, &loaded) &&
+            loaded.begin == place) {
           *item = loaded;
           is_load = true;
         }
-        if (head.kind == kMove && head.bytes >= sizeof move && read_at(at, &move) &&
+        if (head.kind == jitdump::kMove && head.bytes >= sizeof move && read_at(at, &move) &&
             move.to == place) {
           moved_at = at;
           moved_from = move.from;
@@ -154,11 +127,13 @@ bool take_names(const char* path, GeneratedFunctions& functions) {
   if (!dump.read_header()) return false;
   functions.count_moments_in_time();
   std::uint64_t lines_at = 0;
-  dump.for_each(kMostBytesOfRuntimeFile, [&](std::uint64_t at, const RecordHead& head) {
+  dump.for_each(kMostBytesOfRuntimeFile, [&](std::uint64_t at, const jitdump::RecordHead& head) {
     GeneratedFunctions::Item item;
-    if (head.kind == kLines) lines_at = at;
-    if (head.kind == kLoad && dump.read_load(at, head, lines_at, &item)) functions.offer(item);
-    if (head.kind == kMove && dump.read_move(at, head, functions, &item)) functions.offer(item);
+    if (head.kind == jitdump::kLines) lines_at = at;
+    if (head.kind == jitdump::kLoad && dump.read_load(at, head, lines_at, &item))
+      functions.offer(item);
+    if (head.kind == jitdump::kMove && dump.read_move(at, head, functions, &item))
+      functions.offer(item);
     return true;
   });
   functions.take_names([&](std::uint64_t at, char* name, std::uint32_t bytes) {

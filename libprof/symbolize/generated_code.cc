@@ -8,7 +8,12 @@
 #include <optional>
 #include <utility>
 
+#include "format/jitdump.h"
+
 namespace fbleprof::symbolize {
+
+namespace jitdump = format::jitdump;
+
 namespace {
 
 std::optional<std::uint64_t> take_hexadecimal(std::string_view& text) {
@@ -46,42 +51,6 @@ std::optional<Record> read_at(std::span<const std::byte> bytes, std::size_t at) 
   return record;
 }
 
-// The file's layout is described in the Linux sources, jitdump-specification.txt.
-struct DumpHeader {
-  std::uint32_t magic, version, bytes, machine, padding, pid;
-  std::uint64_t time, flags;
-};
-constexpr std::uint32_t kMagic = 0x4A695444;
-constexpr std::uint64_t kTimesOfProcessor = 1;  // else CLOCK_MONOTONIC
-
-struct RecordHead {
-  std::uint32_t kind, bytes;
-  std::uint64_t time;
-};
-enum RecordKind : std::uint32_t { kLoad = 0, kMove = 1, kLines = 2 };
-
-struct LoadRecord {
-  RecordHead head;
-  std::uint32_t pid, tid;
-  std::uint64_t virtual_address, address, size, index;
-};  // and the name, NUL-terminated
-
-struct MoveRecord {
-  RecordHead head;
-  std::uint32_t pid, tid;
-  std::uint64_t virtual_address, from, to, size, index;
-};
-
-struct LinesRecord {
-  RecordHead head;
-  std::uint64_t address, count;
-};  // and the entries
-
-struct LineEntry {
-  std::uint64_t address;
-  std::uint32_t line, discriminator;
-};  // and the file, NUL-terminated
-
 std::string_view text_at(std::span<const std::byte> bytes, std::size_t at) {
   if (at >= bytes.size()) return {};
   const auto* text = reinterpret_cast<const char*>(bytes.data() + at);
@@ -96,18 +65,19 @@ struct FirstLine {
 };
 
 FirstLine first_line(std::span<const std::byte> record) {
-  const auto head = read_at<LinesRecord>(record, 0);
-  const auto entry = read_at<LineEntry>(record, sizeof(LinesRecord));
+  const auto head = read_at<jitdump::LinesRecord>(record, 0);
+  const auto entry = read_at<jitdump::LineEntry>(record, sizeof(jitdump::LinesRecord));
   if (!head || !entry || head->count == 0) return {};
-  return {head->address, std::string(text_at(record, sizeof(LinesRecord) + sizeof(LineEntry))),
+  return {head->address,
+          std::string(text_at(record, sizeof(jitdump::LinesRecord) + sizeof(jitdump::LineEntry))),
           entry->line};
 }
 
 void read_load(std::span<const std::byte> record, const FirstLine& line, bool has_times,
                GeneratedCode* code) {
-  const auto load = read_at<LoadRecord>(record, 0);
+  const auto load = read_at<jitdump::LoadRecord>(record, 0);
   if (!load) return;
-  GeneratedFunction function = take_apart(text_at(record, sizeof(LoadRecord)));
+  GeneratedFunction function = take_apart(text_at(record, sizeof(jitdump::LoadRecord)));
   function.begin = load->address;
   function.size = load->size;
   if (function.file.empty() && line.address == load->address) {
@@ -118,7 +88,7 @@ void read_load(std::span<const std::byte> record, const FirstLine& line, bool ha
 }
 
 void read_move(std::span<const std::byte> record, bool has_times, GeneratedCode* code) {
-  const auto move = read_at<MoveRecord>(record, 0);
+  const auto move = read_at<jitdump::MoveRecord>(record, 0);
   const GeneratedFunction* before = move ? code->find(move->from) : nullptr;
   if (before == nullptr) return;
   GeneratedFunction function = *before;
@@ -207,16 +177,16 @@ void read_perf_map(std::string_view text, GeneratedCode* code) {
 }
 
 bool read_jitdump(std::span<const std::byte> bytes, GeneratedCode* code) {
-  const auto header = read_at<DumpHeader>(bytes, 0);
-  if (!header || header->magic != kMagic) return false;
-  const bool has_times = (header->flags & kTimesOfProcessor) == 0;
+  const auto header = read_at<jitdump::Header>(bytes, 0);
+  if (!header || header->magic != jitdump::kMagic) return false;
+  const bool has_times = (header->flags & jitdump::kTimesOfProcessor) == 0;
   FirstLine line;
-  for (std::size_t at = header->bytes; const auto head = read_at<RecordHead>(bytes, at);) {
-    if (head->bytes < sizeof(RecordHead) || head->bytes > bytes.size() - at) break;
+  for (std::size_t at = header->bytes; const auto head = read_at<jitdump::RecordHead>(bytes, at);) {
+    if (head->bytes < sizeof(jitdump::RecordHead) || head->bytes > bytes.size() - at) break;
     const auto record = bytes.subspan(at, head->bytes);
-    if (head->kind == kLines) line = first_line(record);
-    if (head->kind == kLoad) read_load(record, line, has_times, code);
-    if (head->kind == kMove) read_move(record, has_times, code);
+    if (head->kind == jitdump::kLines) line = first_line(record);
+    if (head->kind == jitdump::kLoad) read_load(record, line, has_times, code);
+    if (head->kind == jitdump::kMove) read_move(record, has_times, code);
     at += head->bytes;
   }
   return true;

@@ -194,24 +194,6 @@ const void* find_loop(lua_State* main) {
   return at < kMostCallers ? from_lua[at] : nullptr;
 }
 
-void LuaStack::add(lua_State* main) {
-  remove(main);
-  if (main_count_ == kMostMains) return;
-  mains_[main_count_] = address(main);
-  asm volatile("" ::: "memory");  // the handler reads them
-  ++main_count_;
-}
-
-void LuaStack::remove(lua_State* main) {
-  for (int i = 0; i < main_count_; ++i) {
-    if (mains_[i] != address(main)) continue;
-    mains_[i] = mains_[main_count_ - 1];
-    asm volatile("" ::: "memory");
-    --main_count_;
-    return;
-  }
-}
-
 // The coroutine for which this one waits, of the same Lua; null: it does not wait.
 const char* LuaStack::waits_for(const char* state) {
   const char *call = nullptr, *global = nullptr, *slot = nullptr;
@@ -246,11 +228,11 @@ const char* LuaStack::waits_for(const char* state) {
 // A main thread in a call; the newest of them, if one runs within another's call.
 void LuaStack::find_chain() {
   chain_count_ = 0;
-  for (int i = main_count_; i-- > 0 && chain_count_ == 0;) {
-    const char *call = nullptr, *previous = nullptr;
-    if (peek(mains_[i] + kCallOfState, &call) &&
-        peek(call + offsetof(RawCall, previous), &previous) && previous) {
-      chain_[chain_count_++] = mains_[i];
+  for (int i = mains_.count(); i-- > 0 && chain_count_ == 0;) {
+    const char *main = address(mains_[i]), *call = nullptr, *previous = nullptr;
+    if (peek(main + kCallOfState, &call) && peek(call + offsetof(RawCall, previous), &previous) &&
+        previous) {
+      chain_[chain_count_++] = main;
     }
   }
   while (chain_count_ != 0 && chain_count_ < kMostCoroutines) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "adapters/lua_api.h"
+#include "adapters/lua_mains.h"
 #include "adapters/lua_prototypes.h"
 #include "adapters/recorder.h"
 
@@ -28,8 +29,8 @@ void name_c_functions(lua_State* state);
 class LuaStack {
  public:
   // Adds a main thread, which this thread runs.
-  void add(lua_State* main);
-  void remove(lua_State* main);
+  void add(lua_State* main) { mains_.add(main); }
+  void remove(lua_State* main) { mains_.remove(main); }
 
   // A reader for fbleprof_read_stack; runs in the handler.
   int read(void* state, fbleprof_frame* frame);
@@ -42,7 +43,7 @@ class LuaStack {
   void learn_names(lua_State* state);
 
  private:
-  static constexpr int kMostMains = 8, kMostCoroutines = 64, kKnown = 512;
+  static constexpr int kMostCoroutines = 64, kKnown = 512;
 
   // The reader's progress, in the recorder's memory, which is zeroed.
   struct Reading {
@@ -66,8 +67,7 @@ class LuaStack {
   bool describe(const char* call, int coroutine, fbleprof_frame* frame);
   void ask_for_names(char* running);
 
-  const char* mains_[kMostMains];
-  int main_count_;
+  MainThreads mains_;
   const char* chain_[kMostCoroutines];  // from the main thread to the running coroutine
   int chain_count_;
   LuaHook ask_;

@@ -127,24 +127,6 @@ const void* find_loop(lua_State* main, LuaJitStack* stack) {
   return check.loop;
 }
 
-void LuaJitStack::add(lua_State* main) {
-  remove(main);
-  if (main_count_ == kMostMains) return;
-  mains_[main_count_] = address(main);
-  asm volatile("" ::: "memory");  // the handler reads them
-  ++main_count_;
-}
-
-void LuaJitStack::remove(lua_State* main) {
-  for (int i = 0; i < main_count_; ++i) {
-    if (mains_[i] != address(main)) continue;
-    mains_[i] = mains_[main_count_ - 1];
-    asm volatile("" ::: "memory");
-    --main_count_;
-    return;
-  }
-}
-
 bool LuaJitStack::begin_in(Address main, Reading& reading) {
   RawThread thread;
   Address word = 0, running = 0, compiled_base = 0;
@@ -182,8 +164,8 @@ bool LuaJitStack::begin_in(Address main, Reading& reading) {
 bool LuaJitStack::begin(Reading& reading) {
   inlined_.count = 0;
   inlined_.below = 0;
-  for (int i = main_count_; i-- > 0;) {
-    if (begin_in(mains_[i], reading)) return true;
+  for (int i = mains_.count(); i-- > 0;) {
+    if (begin_in(address(mains_[i]), reading)) return true;
   }
   return false;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "adapters/lua_api.h"
+#include "adapters/lua_mains.h"
 #include "adapters/luajit_functions.h"
 #include "adapters/luajit_memory.h"
 #include "adapters/luajit_traces.h"
@@ -19,8 +20,8 @@ namespace fbleprof::adapters {
 class LuaJitStack {
  public:
   // Adds a main thread, which this thread runs.
-  void add(lua_State* main);
-  void remove(lua_State* main);
+  void add(lua_State* main) { mains_.add(main); }
+  void remove(lua_State* main) { mains_.remove(main); }
 
   // A reader for fbleprof_read_stack; runs in the handler.
   int read(void* state, fbleprof_frame* frame);
@@ -30,8 +31,6 @@ class LuaJitStack {
   bool is_as_told(lua_State* state, lua_State* main);
 
  private:
-  static constexpr int kMostMains = 8;
-
   // The reader's progress, in the recorder's memory, which is zeroed.
   struct Reading {
     bool has_begun;
@@ -56,8 +55,7 @@ class LuaJitStack {
   luajit::Call call_of(const Reading& reading, const Frame& frame) const;
   bool read_inlined(Reading& reading, fbleprof_frame* frame);
 
-  luajit::Address mains_[kMostMains];
-  int main_count_;
+  MainThreads mains_;
   luajit::Traces traces_;
   luajit::InlinedFrames inlined_;
   luajit::Functions functions_;
