@@ -23,6 +23,7 @@ using format::ExactAnswer;
 using format::ExactModule;
 using format::ExactOrder;
 using format::ExactStep;
+using format::put_text;
 
 namespace {
 
@@ -68,21 +69,15 @@ OrderPointer order_for(ExactStep step) {
   return order;
 }
 
-template <std::size_t kBytes>
-bool put(char (&field)[kBytes], const std::string& text) {
-  if (text.size() >= kBytes) return false;
-  std::memcpy(field, text.c_str(), text.size() + 1);
-  return true;
-}
-
 Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactChoice& choice,
                             ExactOrder& order) {
-  if (!put(order.choice, choice.modules) || !put(order.plan_folder, choice.plan_folder)) {
+  if (!put_text(order.choice, choice.modules.c_str()) ||
+      !put_text(order.plan_folder, choice.plan_folder.c_str())) {
     return error_of(pid, "--exact: more than 1000 bytes of names");
   }
   // Libraries that are loaded later are only sampled, if this fails.
   if (sees_file(pid, choice.tool) && sees_file(pid, choice.plan_folder)) {
-    (void)put(order.tool, choice.tool);
+    (void)put_text(order.tool, choice.tool.c_str());
   }
   return obey_in_any_thread(pid, library, order);
 }

@@ -24,6 +24,7 @@ using format::ExactModule;
 using format::ExactOrder;
 using format::ExactStep;
 using format::Module;
+using format::put_text;
 using format::TextChange;
 using format::TextChanges;
 using signal_safe::session;
@@ -47,14 +48,6 @@ const char* obstacle_to(const ExactOrder& order) {
 
 bool is_rewritten(const Module* module) {
   return module && (module->flags & format::kModuleIsExact) != 0;
-}
-
-template <std::size_t kBytes>
-bool put(char (&field)[kBytes], const char* text) {
-  const std::size_t length = __builtin_strlen(text);
-  if (length >= kBytes) return false;
-  __builtin_memcpy(field, text, length + 1);
-  return true;
 }
 
 // Says it once: each attach tries again.
@@ -88,7 +81,8 @@ void choose_modules(ExactOrder& order) {
     ExactModule& chosen = order.modules[order.count];
     chosen.begin = module.begin;
     const Path plan = plan_path(order.plan_folder, module);
-    if (plan.empty() || !put(chosen.path, path.c_str()) || !put(chosen.plan_path, plan.c_str())) {
+    if (plan.empty() || !put_text(chosen.path, path.c_str()) ||
+        !put_text(chosen.plan_path, plan.c_str())) {
       return remark_once(module, path.c_str(), "its path is too long, or not known");
     }
     ++order.count;
@@ -163,7 +157,7 @@ void prepare_exact(ExactOrder& order) {
   if (__builtin_memcmp(order.magic, format::kExactMagic, sizeof order.magic) != 0) return;
   if (const char* obstacle = obstacle_to(order)) {
     order.answer = ExactAnswer::kRefused;
-    put(order.reason, obstacle);
+    put_text(order.reason, obstacle);
     return;
   }
   order.answer = ExactAnswer::kNotNow;

@@ -14,6 +14,7 @@
 // changed places.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace fbleprof::format {
@@ -27,6 +28,16 @@ enum class ExactAnswer : std::uint32_t {
   kDone,
   kNotNow,  // the program is loading a library, for example
 };
+
+// Writes a text into a field of these structures. False: it is too long, and the field is as
+// before.
+template <std::size_t kBytes>
+bool put_text(char (&field)[kBytes], const char* text) {
+  const std::size_t length = __builtin_strlen(text);
+  if (length >= kBytes) return false;
+  __builtin_memcpy(field, text, length + 1);
+  return true;
+}
 
 struct ExactModule {
   std::uint64_t begin;       // of its first mapping
