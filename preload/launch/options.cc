@@ -36,7 +36,8 @@ po::options_description recording_options() {
       "another one by exec. Default: mlmon.out");
   add("rate,r", po::value<std::string>()->value_name("HZ"),
       "samples per second of each thread's time, 1 to 20000. A higher rate is finer and costs "
-      "more; the report shows the rate that was reached. Default: 1000");
+      "more; some 6 % fewer are taken, and the report shows the rate that was reached. Default: "
+      "1000");
   add("clock,c", po::value<std::string>()->value_name("CLOCK"),
       "what to measure. cpu: CPU time of each thread. wall: elapsed time, which is CPU time and "
       "the time that threads wait, each in its context (see --waits). ticks: calls, and the ticks "
