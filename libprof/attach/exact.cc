@@ -1,73 +1,24 @@
 #include "attach/exact.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
+#include "attach/orders.h"
 #include "attach/stopped_process.h"
 #include "attach/text_changes.h"
-#include "format/attach_order.h"
 #include "format/exact_order.h"
 
 namespace fbleprof::attach {
 
-using format::ExactAnswer;
-using format::ExactModule;
 using format::ExactOrder;
 using format::ExactStep;
 using format::put_text;
 
 namespace {
-
-constexpr std::uint64_t kRoomForCalls = 256 << 10;
-static_assert(sizeof(ExactOrder) + BorrowedThread::kTextBytes + kRoomForCalls <=
-              format::kAttachBytes);
-
-using OrderPointer = std::unique_ptr<ExactOrder>;
-
-// Gives the order to the recorder; afterwards it holds the answer. False: the recorder cannot obey
-// now, for example because another thread unloads a library.
-Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
-                  ExactOrder& order) {
-  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_prepare_exact");
-  if (function == 0) {
-    return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
-  }
-  if (!thread.write(thread.stack(), &order, sizeof order)) {
-    return error_of(pid, "its memory cannot be written");
-  }
-  if (!thread.call(function, thread.stack())) return false;
-  if (!thread.read(thread.stack(), &order, sizeof order)) {
-    return error_of(pid, "its memory cannot be read");
-  }
-  order.reason[sizeof order.reason - 1] = 0;
-  if (order.answer == ExactAnswer::kRefused) return error_of(pid, order.reason);
-  order.count = std::min(order.count, format::kMostExactModules);
-  return order.answer == ExactAnswer::kDone;
-}
-
-Result<bool> obey_in_any_thread(pid_t pid, const std::string& library, ExactOrder& order) {
-  const auto thread = BorrowedThread::take(pid);
-  if (!thread) return thread.error();
-  return obey(pid, library, **thread, order);
-}
-
-OrderPointer order_for(ExactStep step) {
-  auto order = std::make_unique<ExactOrder>();
-  std::memcpy(order->magic, format::kExactMagic, sizeof order->magic);
-  order->version = format::kExactVersion;
-  order->step = step;
-  order->tracer = static_cast<std::uint32_t>(getpid());
-  return order;
-}
 
 Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactChoice& choice,
                             ExactOrder& order) {
@@ -80,21 +31,6 @@ Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactCh
     (void)put_text(order.tool, choice.tool.c_str());
   }
   return obey_in_any_thread(pid, library, order);
-}
-
-// Puts a plan into the process's memory, where it stays.
-void hand_over(BorrowedThread& thread, const std::string& plan, ExactModule& module) {
-  if (plan.empty()) return;
-  const std::uint64_t at = thread.map(plan.size());
-  if (at == 0 || !thread.write(at, plan.data(), plan.size())) return;
-  module.plan = at;
-  module.plan_bytes = plan.size();
-}
-
-const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin) {
-  const auto found = std::find_if(mappings.begin(), mappings.end(),
-                                  [begin](const Mapping& each) { return each.begin == begin; });
-  return found == mappings.end() ? nullptr : &*found;
 }
 
 Result<bool> prepare(pid_t pid, const std::string& library, const ExactChoice& choice,
@@ -144,19 +80,6 @@ Result<ExactChange> change_text(pid_t pid, const std::string& library,
   done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start);
   return done;
-}
-
-// Tries until it is done, or fails.
-Status insist(pid_t pid, const std::function<Result<bool>()>& attempt) {
-  constexpr int kTries = 10;
-  for (int i = 0; i < kTries; ++i) {
-    const auto done = attempt();
-    if (!done) return done.error();
-    if (*done) return std::nullopt;
-    if (has_ended(pid)) return error_of(pid, "it has ended");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return error_of(pid, "it loads or unloads libraries all the time", "try again");
 }
 
 }  // namespace

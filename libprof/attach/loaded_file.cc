@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -125,6 +126,12 @@ std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping) {
   const std::string path = path_from_outside(pid, mapping.path);
   struct stat file {};
   return stat(path.c_str(), &file) == 0 && file.st_ino == mapping.inode ? path : std::string();
+}
+
+const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin) {
+  const auto found = std::find_if(mappings.begin(), mappings.end(),
+                                  [begin](const Mapping& each) { return each.begin == begin; });
+  return found == mappings.end() ? nullptr : &*found;
 }
 
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name) {

@@ -24,6 +24,9 @@ std::string path_from_outside(pid_t pid, const std::string& path);
 // "" if it cannot be opened.
 std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping);
 
+// The mapping that begins there; null if there is none.
+const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin);
+
 // The file whose name begins with `name` ("libc.so", "libc-"); null if it is not mapped.
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name);
 

@@ -2,6 +2,7 @@
 
 #include <link.h>
 
+#include "capture/attached_filter.h"
 #include "capture/attached_loading.h"
 #include "capture/exact.h"
 #include "capture/fork_child.h"
@@ -31,13 +32,18 @@ using signal_safe::session;
 
 namespace {
 
-// Why exact counts cannot be prepared now; null: they can.
+// Why no order can be obeyed; null: it can.
 const char* obstacle_to(const ExactOrder& order) {
   if (order.version != format::kExactVersion) {
     return "its recorder is that of another fble-prof: restart the program";
   }
   if (!is_profiling() || !is_own_process()) return "its recorder has ended";
-  if (!are_threads_found()) return "it was started with the recorder: use --exact there";
+  if (!are_threads_found()) return "it was started with the recorder: use the option there";
+  return nullptr;
+}
+
+// Why exact counts cannot be prepared now; null: they can.
+const char* obstacle_to_counting() {
   if (profile.confined) return "it has confined itself (seccomp)";
   if (code_is_fixed) return kCodeIsFixed;
   if (!do_found_threads_tell_end()) {
@@ -155,7 +161,11 @@ void note_kept_out() {
 
 void prepare_exact(ExactOrder& order) {
   if (__builtin_memcmp(order.magic, format::kExactMagic, sizeof order.magic) != 0) return;
-  if (const char* obstacle = obstacle_to(order)) {
+  const bool is_of_filter =
+      order.step == ExactStep::kNameUnfiltered || order.step == ExactStep::kFilter;
+  const char* obstacle = obstacle_to(order);
+  if (!obstacle && !is_of_filter) obstacle = obstacle_to_counting();
+  if (obstacle) {
     order.answer = ExactAnswer::kRefused;
     put_text(order.reason, obstacle);
     return;
@@ -172,6 +182,12 @@ void prepare_exact(ExactOrder& order) {
     case ExactStep::kFinish:
       note_kept_out();
       pass_over_loaded_modules();
+      break;
+    case ExactStep::kNameUnfiltered:
+      name_unfiltered(order);
+      break;
+    case ExactStep::kFilter:
+      filter(order);
       break;
   }
   order.answer = ExactAnswer::kDone;

@@ -4,6 +4,7 @@
 
 #include "arch/kernel.h"
 #include "capture/exact.h"
+#include "capture/filters.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/profile.h"
@@ -55,6 +56,7 @@ bool take_own_turn() {
 void prepare_mapped_modules() {
   settle_new_modules();
   add_mapped_modules();
+  filter_new_modules();
   if (are_others_settled) {
     const CodeLock lock;
     rewrite_new_modules(rewrite_new);

@@ -1,6 +1,7 @@
 #include "capture/filters.h"
 
 #include "arch/kernel.h"
+#include "capture/found_threads.h"
 #include "capture/glob.h"
 #include "capture/kernel_file.h"
 #include "capture/modules.h"
@@ -31,7 +32,8 @@ const char* paths_of(const LeftOutHeader& header) {
 }
 
 bool is_table(const LeftOutHeader& header, std::uint64_t size) {
-  return __builtin_memcmp(header.magic, plan::kLeftOutMagic, sizeof header.magic) == 0 &&
+  return size >= sizeof header &&
+         __builtin_memcmp(header.magic, plan::kLeftOutMagic, sizeof header.magic) == 0 &&
          header.version == plan::kLeftOutVersion && header.paths_bytes != 0 &&
          size == sizeof header + std::uint64_t{header.count} * sizeof(LeftOutBoundary) +
                      header.paths_bytes &&
@@ -47,7 +49,7 @@ const LeftOutHeader* map_table(const char* path, std::uint64_t* size) {
   struct stat status;
   if (!file || !file.read_status(&status) || !is_trusted(status)) return nullptr;
   *size = static_cast<std::uint64_t>(status.st_size);
-  if (*size < sizeof(LeftOutHeader)) return nullptr;
+  if (*size == 0) return nullptr;
   const long at =
       kernel_call(SYS_mmap, 0, static_cast<long>(*size), PROT_READ, MAP_PRIVATE, file.fd(), 0);
   if (kernel_failed(at)) return nullptr;
@@ -83,14 +85,17 @@ bool is_known(const LeftOut::Table& table) {
                           table.count * sizeof(LeftOut::Boundary)) == 0;
 }
 
+LeftOut::Table table_for(const Module& module, const LeftOutHeader& header) {
+  return {module.begin,     module.end,
+          module.load_bias, reinterpret_cast<const LeftOut::Boundary*>(&header + 1),
+          header.count,     header.first_is_out != 0};
+}
+
 bool add_table(const Module& module, const char* path) {
   std::uint64_t size = 0;
   const LeftOutHeader* header = map_table(path, &size);
   if (!header) return false;
-  const LeftOut::Table table = {
-      module.begin,     module.end,
-      module.load_bias, reinterpret_cast<const LeftOut::Boundary*>(header + 1),
-      header->count,    header->first_is_out != 0};
+  const LeftOut::Table table = table_for(module, *header);
   // It stays mapped for good: code of the module can be met at any time.
   if (!is_known(table)) return session.code_map.left_out().add(table);
   unmap_table(header, size);
@@ -146,18 +151,35 @@ bool names(const char* pattern, const char* name, const char* file) {
 void filter_new_modules() {
   const Settings& settings = profile.settings;
   if (settings.filter.empty()) return;
-  if (settings.filter_tool.empty() || settings.filter_tables.empty()) {
+  const bool has_tool = !settings.filter_tool.empty() && !settings.filter_tables.empty();
+  if (!has_tool && !are_threads_found()) {
     static bool is_told = false;
     if (!is_told) remark("FBLEPROF_FILTER has no effect without fble-prof, which reads names");
     is_told = true;
     return;
   }
-  order_missing_tables();
-  for_each_new_module([](Module& module) {
-    if (!has_file(module) || add_table(module, table_path(module).c_str())) return;
-    static Path path;
-    remark(Text<600>{"not filtered: "}.add(path_of(module, path)).c_str());
+  if (has_tool) order_missing_tables();
+  for_each_new_module([has_tool](Module& module) {
+    if (!has_file(module)) return;
+    if (!has_tool || !add_table(module, table_path(module).c_str())) remark_not_filtered(module);
   });
+}
+
+bool lacks_table(const Module& module) {
+  if (profile.settings.filter.empty() || !has_file(module)) return false;
+  const LeftOut::Table* known = session.code_map.left_out().newest_at(module.begin);
+  return !known || known->end != module.end || known->load_bias != module.load_bias;
+}
+
+bool filter_by(const Module& module, const char* table, std::uint64_t size) {
+  const auto* header = reinterpret_cast<const LeftOutHeader*>(table);
+  return header && is_table(*header, size) &&
+         session.code_map.left_out().add(table_for(module, *header));
+}
+
+void remark_not_filtered(const Module& module) {
+  static Path path;
+  remark(Text<600>{"not filtered: "}.add(path_of(module, path)).c_str());
 }
 
 bool leaves_out(const char* name, const char* file) {

@@ -1,8 +1,14 @@
-// What `fble-prof attach --exact` and the recorder in the running program tell each other.
+// What `fble-prof attach` with --exact, --only or --not, and the recorder in the running program
+// tell each other. A traced thread calls fbleprof_prepare_exact with an order, on a stack of
+// fble-prof's.
 //
-// The program's text changes while all its threads are stopped, so fble-prof writes it. The
-// recorder prepares everything else: it chooses the modules, and writes the trampolines. A traced
-// thread calls fbleprof_prepare_exact with an order, on a stack of fble-prof's:
+// With --only and --not, before recording begins:
+//   1. kNameUnfiltered: the recorder answers with its filter, and with the modules that lack a
+//      table for it (plan/left_out_table.h). fble-prof puts tables into the program's memory.
+//   2. kFilter: the recorder uses these tables from then on.
+//
+// With --exact, the program's text changes while all its threads are stopped, so fble-prof writes
+// it. The recorder prepares everything else: it chooses the modules, and writes the trampolines.
 //   1. kChooseModules: the recorder answers with the chosen modules. fble-prof puts their plans
 //      (plan/plan.h) into the program's memory, where they stay.
 //   2. kPrepare: the recorder writes the trampolines, and lists the changes of the text at
@@ -20,9 +26,15 @@
 namespace fbleprof::format {
 
 inline constexpr char kExactMagic[16] = "FBLEPROF EXACT";
-inline constexpr std::uint32_t kExactVersion = 2;
+inline constexpr std::uint32_t kExactVersion = 3;
 
-enum class ExactStep : std::uint32_t { kChooseModules, kPrepare, kFinish };
+enum class ExactStep : std::uint32_t {
+  kChooseModules,
+  kPrepare,
+  kFinish,
+  kNameUnfiltered,
+  kFilter
+};
 enum class ExactAnswer : std::uint32_t {
   kRefused,  // see ExactOrder::reason
   kDone,
@@ -41,7 +53,8 @@ bool put_text(char (&field)[kBytes], const char* text) {
 
 struct ExactModule {
   std::uint64_t begin;       // of its first mapping
-  std::uint64_t plan;        // fble-prof's answer: the plan's address in the process; 0: none
+  std::uint64_t plan;        // fble-prof's answer: where the process has the plan, or the table
+                             // of a filter; 0: nowhere
   std::uint64_t plan_bytes;  // its length
   char path[2048];           // as the process sees it
   char plan_path[1024];      // where fble-prof keeps the plan
@@ -58,8 +71,9 @@ struct ExactOrder {
   char reason[512];      // one line
   char choice[1024];     // the value of --exact
   char plan_folder[1024];
-  char tool[1024];  // fble-prof, as the process sees it, which makes plans of libraries that are
-                    // loaded later; empty: these are only sampled
+  char filter[4096];  // FBLEPROF_FILTER of the first attach
+  char tool[1024];    // fble-prof, as the process sees it, which makes plans of libraries that are
+                      // loaded later; empty: these are only sampled
   ExactModule modules[kMostExactModules];
 };
 

@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "attach/attach.h"
+#include "attach/filter.h"
 #include "control/running_profile.h"
 #include "launch/attached_exact.h"
+#include "launch/filter.h"
 #include "launch/library.h"
 #include "launch/options.h"
 #include "launch/say.h"
@@ -34,7 +36,8 @@ constexpr char kHelp[] =
     "\n"
     "Options: --out (default: mlmon.out here; in a container /tmp/mlmon.out.PID there),\n"
     "--rate, --clock, --compact, --memory, --depth, --callsites, --leaves, --faults,\n"
-    "--start-off, --duration, as for fble-prof itself. The program is sampled.\n"
+    "--only, --not, --start-off, --duration, as for fble-prof itself. The program is sampled.\n"
+    "With --delay, attach first waits for that time.\n"
     "\n"
     "--exact[=MODULES] also counts each call from then on, as for fble-prof itself. All threads\n"
     "are stopped for some milliseconds, while the starts of functions are changed, and again at\n"
@@ -76,16 +79,17 @@ bool is_exact(const Request& request) { return !value_of(request, "FBLEPROF_EXAC
 
 bool starts_off(const Request& request) { return value_of(request, "FBLEPROF_START") == "off"; }
 
+std::string filter_of(const Request& request) { return value_of(request, "FBLEPROF_FILTER"); }
+
 // Options that a running program cannot have.
 std::string fault_of(const Request& request) {
   if (request.names || request.twice || request.windows.every.count() != 0) {
     return "--names, --runs and --window are for programs that fble-prof starts";
   }
   for (const auto& [variable, value] : request.environment) {
-    if (variable == "FBLEPROF_ALLOCS" || variable == "FBLEPROF_FILTER") {
-      return "--memory-profile, --only and --not are for programs that fble-prof starts";
+    if (variable == "FBLEPROF_ALLOCS" || (variable == "FBLEPROF_WAITS" && value == "1")) {
+      return "--memory-profile and --waits are for programs that fble-prof starts";
     }
-    if (variable == "FBLEPROF_DELAY") return "--delay: attach later";
     if (variable == "FBLEPROF_THROTTLE" && !is_exact(request)) return "--throttle needs --exact";
     if (variable == "FBLEPROF_CLOCK" && value == "ticks") {
       return "--clock=ticks is for programs that fble-prof starts";
@@ -105,7 +109,7 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   for (const auto& [variable, value] : request.environment) {
     if (variable == "FBLEPROF_OUT") {
       out = value;
-    } else if (variable != "FBLEPROF_EXACT" &&
+    } else if (variable != "FBLEPROF_EXACT" && variable != "FBLEPROF_DELAY" &&
                !(variable == "FBLEPROF_DURATION" && is_ended_by_us(request))) {
       settings.push_back(variable + "=" + value);
     }
@@ -115,8 +119,19 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   } else if (out.empty()) {
     out = "mlmon.out";
   }
+  // Until the recorder knows what is left out, it must not record.
+  if (!filter_of(request).empty() && !starts_off(request)) {
+    settings.push_back("FBLEPROF_START=off");
+  }
   settings.push_back("FBLEPROF_OUT=" + std::filesystem::absolute(out).string());
   return settings;
+}
+
+// The recorder makes tables for libraries that are loaded later, if the process can do that.
+void add_filter_files(Request& request, pid_t pid, const FilterFiles& files) {
+  if (!attach::sees_file(pid, files.tool) || !attach::sees_file(pid, files.tables)) return;
+  request.environment.emplace_back("FBLEPROF_FILTER_TOOL", files.tool);
+  request.environment.emplace_back("FBLEPROF_FILTER_TABLES", files.tables);
 }
 
 // When the recording ends, for people.
@@ -165,6 +180,15 @@ Result<Recorder> load(const Request& request, pid_t pid, const std::string& libr
   return recorder;
 }
 
+// Makes the recorder leave out what --only and --not name, before it records.
+int leave_functions_out(const Request& request, pid_t pid, const std::string& library) {
+  const std::string filter = filter_of(request);
+  const Status bad = attach::leave_functions_out(
+      pid, library, filter,
+      [&filter](const std::vector<std::string>& modules) { return tables_of(filter, modules); });
+  return bad ? give_up(kRefused, bad->line()) : 0;
+}
+
 int go_on(const Request& request, pid_t pid, const std::string& profile) {
   const bool has_others = settings_of(request, pid).size() != 1;
   say("process " + std::to_string(pid) + " goes on in " + profile +
@@ -181,18 +205,20 @@ int start(const Request& request, pid_t pid, const std::string& library) {
     return give_up(kRefused, "process " + std::to_string(pid) +
                                  ": it has a recorder that writes no file; restart the program");
   }
-  if (!is_exact(request)) return was_loaded ? go_on(request, pid, recorder->profile) : 0;
-  if (const int status = prepare_counting(pid, library, value_of(request, "FBLEPROF_EXACT"))) {
-    return status;
-  }
-  // The preparation may have taken its time: what is recorded counts from here.
   int status = 0;
+  const bool is_filtered = !filter_of(request).empty();
+  if (is_filtered) status = leave_functions_out(request, pid, library);
+  if (status == 0 && is_exact(request)) {
+    status = prepare_counting(pid, library, value_of(request, "FBLEPROF_EXACT"));
+  }
+  if (status != 0) return status;
+  // The preparation may have taken its time: what is recorded counts from here.
   if (was_loaded) {
     status = go_on(request, pid, recorder->profile);
-  } else if (!starts_off(request)) {
+  } else if ((is_filtered || is_exact(request)) && !starts_off(request)) {
     status = turn(pid, recorder->profile, true);
   }
-  return status == 0 ? start_counting(pid, library) : status;
+  return status == 0 && is_exact(request) ? start_counting(pid, library) : status;
 }
 
 // Gives the program its own code back, and stops recording.
@@ -210,20 +236,32 @@ int stop(pid_t pid, const std::string& library) {
 
 int attach(const std::vector<std::string>& words) {
   if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
-  const Request request = read_request(words);
+  Request request = read_request(words);
   const auto pid = request.command.size() == 1 ? read_pid(request.command[0]) : std::nullopt;
   if (!request.error.empty() && !request.command.empty()) return give_up(kWrongUse, request.error);
   if (!pid) return give_up(kWrongUse, "expected [options] PID (fble-prof attach --help)");
   if (const std::string fault = fault_of(request); !fault.empty()) return give_up(kWrongUse, fault);
+  if (!filter_of(request).empty()) {
+    const auto files = prepare_filter(filter_of(request));
+    if (!files) return give_up(kWrongUse, files.error().line());
+    add_filter_files(request, *pid, *files);
+  }
   hold_signals();
   const std::string library = find_library();
   if (library.empty()) {
     return give_up(kWrongUse, "libfbleprof.so was not found: install it with fble-prof");
   }
+  if (const auto delay = read_time(value_of(request, "FBLEPROF_DELAY"))) {
+    // What can be wrong is said before the wait.
+    const auto recorder = attach::find_recorder(*pid, library);
+    if (!recorder) return give_up(kRefused, recorder.error().line());
+    if (wait_for_end(*pid, *delay) == Waited::kUntilSignal) return 0;
+  }
   if (const int status = start(request, *pid, library)) return status;
   const auto duration = read_time(value_of(request, "FBLEPROF_DURATION"));
-  const bool is_ours_to_end = is_ended_by_us(request) && duration && wait_for_end(*pid, *duration);
-  return is_ours_to_end ? stop(*pid, library) : 0;
+  if (!is_ended_by_us(request) || !duration) return 0;
+  const bool has_ended = wait_for_end(*pid, *duration) == Waited::kUntilProcessEnded;
+  return has_ended ? 0 : stop(*pid, library);
 }
 
 int detach(const std::vector<std::string>& words) {

@@ -69,16 +69,17 @@ int stop_counting(pid_t pid, const std::string& library) {
   return 0;
 }
 
-bool wait_for_end(pid_t pid, std::chrono::milliseconds time) {
+Waited wait_for_end(pid_t pid, std::chrono::milliseconds time) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kStep(50);
   const sigset_t ending = ending_signals();
   const timespec step{0, std::chrono::nanoseconds(kStep).count()};
   const auto end = Clock::now() + time;
-  while (Clock::now() < end && !attach::has_ended(pid)) {
-    if (sigtimedwait(&ending, nullptr, &step) > 0) break;
+  while (!attach::has_ended(pid)) {
+    if (Clock::now() >= end) return Waited::kToTheEnd;
+    if (sigtimedwait(&ending, nullptr, &step) > 0) return Waited::kUntilSignal;
   }
-  return !attach::has_ended(pid);
+  return Waited::kUntilProcessEnded;
 }
 
 }  // namespace fbleprof::launch

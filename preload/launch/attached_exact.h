@@ -24,8 +24,8 @@ int start_counting(pid_t pid, const std::string& library);
 // Gives the process its own code back, if that is changed.
 int stop_counting(pid_t pid, const std::string& library);
 
-// Waits for the time to pass, or for one of the ending signals, which are blocked. False: the
-// process has ended.
-bool wait_for_end(pid_t pid, std::chrono::milliseconds time);
+// Waits for the time to pass, or for one of the ending signals, which are blocked.
+enum class Waited { kToTheEnd, kUntilSignal, kUntilProcessEnded };
+Waited wait_for_end(pid_t pid, std::chrono::milliseconds time);
 
 }  // namespace fbleprof::launch

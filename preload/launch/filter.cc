@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "launch/exact.h"
 #include "launch/names.h"
@@ -23,8 +26,15 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
-// The report checks the patterns. Returns its complaint, or "".
-std::string complaint_about(const std::string& filter, const std::string& report) {
+// Runs the report for `fble-prof-report --left-out FILTER FILE MODULE ...`. Returns its first
+// complaint, or "".
+std::string run_report(const std::string& report, const std::string& filter,
+                       const std::vector<std::string>& files = {}) {
+  std::vector<std::string> words = {report, "--left-out", filter};
+  words.insert(words.end(), files.begin(), files.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
@@ -33,7 +43,7 @@ std::string complaint_about(const std::string& filter, const std::string& report
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     close(ends[1]);
-    execl(report.c_str(), report.c_str(), "--left-out", filter.c_str(), nullptr);
+    execv(report.c_str(), argv.data());
     _exit(0);
   }
   close(ends[1]);
@@ -49,23 +59,47 @@ std::string complaint_about(const std::string& filter, const std::string& report
   return status == 0 ? std::string() : text.substr(0, text.find('\n'));
 }
 
+std::string bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
 }  // namespace
 
-std::string prepare_filter(const std::string& filter) {
+Result<FilterFiles> prepare_filter(const std::string& filter) {
+  const auto wrong = [](const std::string& what) {
+    return Error{"--only, --not", std::nullopt, what, ""};
+  };
   const std::string report = report_path();
   if (access(report.c_str(), X_OK) != 0) {
-    return "--only, --not: " + report + " was not found: install it beside fble-prof";
+    return wrong(report + " was not found: install it beside fble-prof");
   }
-  if (const std::string wrong = complaint_about(filter, report); !wrong.empty()) {
-    return "--only, --not: " + wrong;
+  if (const std::string complaint = run_report(report, filter); !complaint.empty()) {
+    return wrong(complaint);
   }
   const std::string folder = plan_folder("/left-out-" + hash_of(filter));
   if (folder.empty()) {
-    return "--only, --not: cannot make a folder for tables: point XDG_CACHE_HOME to one";
+    return wrong("cannot make a folder for tables: point XDG_CACHE_HOME to one");
   }
-  setenv("FBLEPROF_FILTER_TABLES", folder.c_str(), 1);
-  setenv("FBLEPROF_FILTER_TOOL", report.c_str(), 1);
-  return {};
+  return FilterFiles{report, folder};
+}
+
+std::vector<std::string> tables_of(const std::string& filter,
+                                   const std::vector<std::string>& modules) {
+  std::vector<std::string> tables(modules.size());
+  std::error_code failure;
+  std::string folder = std::filesystem::temp_directory_path(failure) / "fbleprof.XXXXXX";
+  if (failure || mkdtemp(folder.data()) == nullptr) return tables;
+  const auto file_of = [&folder](std::size_t i) { return folder + "/" + std::to_string(i); };
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    files.push_back(file_of(i));
+    files.push_back(modules[i]);
+  }
+  run_report(report_path(), filter, files);
+  for (std::size_t i = 0; i < modules.size(); ++i) tables[i] = bytes_of(file_of(i));
+  std::filesystem::remove_all(folder, failure);
+  return tables;
 }
 
 }  // namespace fbleprof::launch

@@ -164,9 +164,10 @@ int main(int argc, char** argv) {
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);
   }
   if (const char* filter = std::getenv("FBLEPROF_FILTER"); filter && *filter) {
-    if (const std::string wrong = prepare_filter(filter); !wrong.empty()) {
-      return give_up(kWrongUse, wrong);
-    }
+    const auto files = prepare_filter(filter);
+    if (!files) return give_up(kWrongUse, files.error().line());
+    setenv("FBLEPROF_FILTER_TABLES", files->tables.c_str(), 1);
+    setenv("FBLEPROF_FILTER_TOOL", files->tool.c_str(), 1);
   }
   // The recorder keeps profiles of this run; this time tells them from the previous run's.
   const std::uint64_t start_ns = realtime_ns();

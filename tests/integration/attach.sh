@@ -101,9 +101,10 @@ begin "bad input"
 launcher_refuses 2 "expected" attach
 launcher_refuses 2 "expected" attach one
 launcher_refuses 2 "expected" detach
-launcher_refuses 2 "attach later" attach --delay 1s 1
 launcher_refuses 2 "needs --exact" attach --throttle 1 1
-launcher_refuses 2 "fble-prof starts" attach --only main 1
+launcher_refuses 2 "fble-prof starts" attach --waits 1
+launcher_refuses 2 'bad pattern "re:("' attach --not 're:(' 1
+launcher_refuses 1 "there is none" attach --delay 5m 4194303
 launcher_refuses 2 "fble-prof starts" attach --window 1s 1
 launcher_refuses 1 "there is none" attach 4194303
 launcher_refuses 1 "there is none" detach 4194303

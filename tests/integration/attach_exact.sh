@@ -217,6 +217,78 @@ touch "$dir/stop"
 ended
 diff "$dir/text.before" "$text_after" || fail "the code was another one"
 
+# filtered OPTION...: attaches to a program that calls filtered.c's functions again and again.
+filtered() {
+  started "$PROGRAMS/filtered.plain" forever
+  attach "$@" -o "$profile" "$pid"
+  sleep 0.3
+  detach "$pid"
+  touch "$dir/stop"
+  ended
+  has_text '^same$' "$dir/out" || fail "its results"
+  verified "$profile"
+}
+# absent NAME...: no context has one of these functions.
+absent() {
+  local function
+  "$REPORT" --self --format csv "$profile" >"$dir/functions"
+  for function in "$@"; do lacks_text "\b$function\b" "$dir/functions" || fail "$function is there"; done
+}
+
+begin "functions are left out"
+filtered --exact --not middle
+check "what it called stands below its caller" "$(calls outer inner)" -gt 0
+check "and its own calls" "$(calls middle inner)" = 0
+check "each other call" "$(calls wide inner)" -gt 0
+"$REPORT" --coverage "$profile" | grep -q 'left out by --only or --not .*middle' ||
+  fail "the report does not say why"
+"$REPORT" --summary "$profile" | grep -q 'filter !middle' || fail "the report does not name the filter"
+
+begin "only some functions are kept"
+filtered --exact --only main --only 'l??f'
+check "what is left out is charged to the nearest caller that is kept" "$(calls main leaf)" -gt 0
+check "and nothing else is counted" "$(fact calls)" = "$(calls main leaf)"
+absent outer inner wide recurse
+
+begin "sampled functions are left out"
+filtered --only 'module:filtered*' --not leaf --not inner
+absent leaf inner
+check "it was sampled" "$(fact samples)" -gt 0
+
+begin "a filter stays"
+started "$PROGRAMS/phases.plain" 60
+attach --only main -o "$profile" "$pid"
+detach "$pid"
+attach --only main "$pid"
+attach "$pid"
+launcher_refuses 1 "first attach" attach --not main "$pid"
+touch "$dir/stop"
+ended
+
+begin "libraries that are loaded later are filtered, too"
+started "$PROGRAMS/loads_later.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+attach --exact --not '*_leaf' -o "$profile" "$pid"
+ask first
+check "calls of what is kept" "$(calls call run_plugin)" = "$(told first 1)"
+check "of what is left out" "$(counted first_leaf)" = 0
+touch "$dir/again" "$dir/rest" "$dir/stop"
+ended
+
+begin "a delay"
+started "$PROGRAMS/attached_calls.plain" 1
+before=$(date +%s%N)
+attach --exact --delay 700ms --duration 200ms -o "$profile" "$pid"
+check "it waits" "$(($(date +%s%N) - before))" -ge 900000000
+check "then calls are counted" "$(counted step)" -gt 0
+"$FBLE_PROF" attach --delay 5m "$pid" 2>"$dir/long.err" &
+long=$!
+sleep 0.3
+kill -INT $long
+wait $long || fail "attach ended with $?: $(cat "$dir/long.err")"
+for point in $points; do touch "$dir/$point"; done
+said "^stop"
+ended
+
 begin "interpreters"
 cat >"$dir/work.lua" <<'END'
 local function work()

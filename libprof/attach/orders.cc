@@ -1,0 +1,82 @@
+#include "attach/orders.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "attach/attach.h"
+#include "format/attach_order.h"
+
+namespace fbleprof::attach {
+
+using format::ExactAnswer;
+using format::ExactModule;
+using format::ExactOrder;
+using format::ExactStep;
+
+namespace {
+
+constexpr std::uint64_t kRoomForCalls = 256 << 10;
+static_assert(sizeof(ExactOrder) + BorrowedThread::kTextBytes + kRoomForCalls <=
+              format::kAttachBytes);
+
+}  // namespace
+
+OrderPointer order_for(ExactStep step) {
+  auto order = std::make_unique<ExactOrder>();
+  std::memcpy(order->magic, format::kExactMagic, sizeof order->magic);
+  order->version = format::kExactVersion;
+  order->step = step;
+  order->tracer = static_cast<std::uint32_t>(getpid());
+  return order;
+}
+
+Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
+                  ExactOrder& order) {
+  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_prepare_exact");
+  if (function == 0) {
+    return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
+  }
+  if (!thread.write(thread.stack(), &order, sizeof order)) {
+    return error_of(pid, "its memory cannot be written");
+  }
+  if (!thread.call(function, thread.stack())) return false;
+  if (!thread.read(thread.stack(), &order, sizeof order)) {
+    return error_of(pid, "its memory cannot be read");
+  }
+  order.reason[sizeof order.reason - 1] = order.filter[sizeof order.filter - 1] = 0;
+  if (order.answer == ExactAnswer::kRefused) return error_of(pid, order.reason);
+  order.count = std::min(order.count, format::kMostExactModules);
+  return order.answer == ExactAnswer::kDone;
+}
+
+Result<bool> obey_in_any_thread(pid_t pid, const std::string& library, ExactOrder& order) {
+  const auto thread = BorrowedThread::take(pid);
+  if (!thread) return thread.error();
+  return obey(pid, library, **thread, order);
+}
+
+void hand_over(BorrowedThread& thread, const std::string& bytes, ExactModule& module) {
+  if (bytes.empty()) return;
+  const std::uint64_t at = thread.map(bytes.size());
+  if (at == 0 || !thread.write(at, bytes.data(), bytes.size())) return;
+  module.plan = at;
+  module.plan_bytes = bytes.size();
+}
+
+Status insist(pid_t pid, const std::function<Result<bool>()>& attempt) {
+  constexpr int kTries = 10;
+  for (int i = 0; i < kTries; ++i) {
+    const auto done = attempt();
+    if (!done) return done.error();
+    if (*done) return std::nullopt;
+    if (has_ended(pid)) return error_of(pid, "it has ended");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return error_of(pid, "it loads or unloads libraries all the time", "try again");
+}
+
+}  // namespace fbleprof::attach
