@@ -11,6 +11,7 @@
 #include "capture/profile.h"
 #include "capture/rewriting.h"
 #include "capture/signals.h"
+#include "capture/switching.h"
 #include "capture/text_changes.h"
 #include "capture/text_memory.h"
 #include "capture/threads.h"
@@ -96,14 +97,23 @@ void choose_modules(ExactOrder& order) {
   remark_unknown_names();
 }
 
+// Another thread may switch trampolines with recording meanwhile. Nothing that is done with the
+// lock reads code of the program: if that is unloaded, fble-prof lets this thread go on where it
+// was before the order, and a lock would be held for good.
+const char* write_trampolines_in_turn(const Work& work, Region** region) {
+  const CodeLock lock;
+  return write_trampolines(work, region);
+}
+
 // Returns why the module cannot be counted; null if it is prepared.
 const char* prepare_module(Module& module, const ExactModule& with) {
   Plan plan;
   const KeptPlan kept{module.begin, reinterpret_cast<const char*>(with.plan), with.plan_bytes};
   if (with.plan == 0 || !plan.adopt(kept.bytes, kept.size)) return "no plan could be made";
   const Work work{module, plan};
+  if (const char* reason = obstacle_to_trampolines(work)) return reason;
   Region* region = nullptr;
-  if (const char* reason = write_trampolines(work, &region)) return reason;
+  if (const char* reason = write_trampolines_in_turn(work, &region)) return reason;
   if (!keep_plan(kept) || !list_changes(work, *region)) return "there is no memory";
   __atomic_fetch_or(&module.flags, format::kModuleIsExact, __ATOMIC_RELAXED);
   note_refusals(work);

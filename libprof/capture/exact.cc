@@ -84,6 +84,7 @@ void remark_not_counted(const char* path, const char* reason) {
 }
 
 const char* rewrite_module(const Work& work, bool (*note)(const Work&, const Region&)) {
+  if (const char* reason = obstacle_to_trampolines(work)) return reason;
   Region* region = nullptr;
   if (const char* reason = write_trampolines(work, &region)) return reason;
   if (note && !note(work, *region)) return "there is no memory";

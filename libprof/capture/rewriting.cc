@@ -138,10 +138,14 @@ void note_refusals(const Work& work) {
   }
 }
 
-const char* write_trampolines(const Work& work, Region** written) {
+const char* obstacle_to_trampolines(const Work& work) {
   const plan::Header& header = work.plan.header();
   if (header.trampolines == 0) return header.error[0] ? header.error : "it has no functions";
-  if (!matches(work)) return "its code is not what its plan was made for";
+  return matches(work) ? nullptr : "its code is not what its plan was made for";
+}
+
+const char* write_trampolines(const Work& work, Region** written) {
+  const plan::Header& header = work.plan.header();
   Region* region =
       take_region(work.module, RegionUse::kTrampolines, {hook_copy_slots(), header.trampolines},
                   header.trampolines * sizeof(arch::RewrittenFunction));

@@ -31,8 +31,13 @@ struct Work {
   }
 };
 
-// Writes the trampolines, after it has compared the module's bytes with those of its plan. The text
-// stays as it is. Returns why that is not possible; null if it is done.
+// Why the module gets no trampolines; null if it can get them. Compares its bytes with those of its
+// plan, and reads no other code of the program.
+const char* obstacle_to_trampolines(const Work& work);
+
+// Writes the trampolines of a module that can get them. Call it with the lock (switching.h): they
+// are switched with recording. The text stays as it is. Returns why that is not possible; null if
+// it is done.
 const char* write_trampolines(const Work& work, Region** written);
 
 // Whether code is made to lead to the trampoline.
