@@ -54,8 +54,7 @@ void take_back(pid_t pid, const std::vector<ModuleChanges>& modules) {
 }
 
 // Changes the text of the chosen modules, and takes back what was changed for others.
-Result<ExactChange> change_text(pid_t pid, const std::string& library,
-                                std::vector<ModuleChanges>& modules) {
+Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules, HeldChanges& held) {
   ExactChange done;
   StoppedProcess process(pid);
   const auto start = std::chrono::steady_clock::now();
@@ -69,14 +68,12 @@ Result<ExactChange> change_text(pid_t pid, const std::string& library,
     const auto written = write_text(pid, module, is_chosen ? Text::kChanged : Text::kOriginal);
     if (!written) {
       take_back(pid, modules);
+      held.set_counting(false);
       return written.error();
     }
     if (is_chosen) done.places += *written;
   }
-  if (!let_changes_go_on(pid, library)) {
-    take_back(pid, modules);
-    return error_of(pid, "its memory cannot be written");
-  }
+  held.set_counting(true);
   done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start);
   return done;
@@ -101,9 +98,12 @@ Status prepare_to_count_calls(pid_t pid, const std::string& library, const Exact
 }
 
 Result<ExactChange> count_calls(pid_t pid, const std::string& library) {
-  if (const Status bad = hold_changes(pid, library)) return *bad;
-  std::vector<ModuleChanges> modules = read_changes(pid, library);
-  const auto done = change_text(pid, library, modules);
+  const auto done = [&]() -> Result<ExactChange> {
+    auto held = HeldChanges::hold(pid, library);
+    if (!held) return held.error();
+    std::vector<ModuleChanges> modules = read_changes(pid, library);
+    return change_text(pid, modules, *held);
+  }();
   if (done) {
     const Status bad = insist(
         pid, [&] { return obey_in_any_thread(pid, library, *order_for(ExactStep::kFinish)); });
@@ -114,21 +114,31 @@ Result<ExactChange> count_calls(pid_t pid, const std::string& library) {
 }
 
 Result<ExactChange> stop_counting_calls(pid_t pid, const std::string& library) {
-  if (const Status bad = hold_changes(pid, library)) return *bad;
-  std::vector<ModuleChanges> modules = read_changes(pid, library);
-  if (std::none_of(modules.begin(), modules.end(),
-                   [pid](const ModuleChanges& each) { return is_changed(pid, each); })) {
-    return ExactChange{};
+  auto held = HeldChanges::hold(pid, library);
+  if (!held) return held.error();
+  std::vector<ModuleChanges> modules;
+  for (const ModuleChanges& each : read_changes(pid, library)) {
+    modules.push_back(made_changes(pid, each));
+    if (modules.back().changes.empty()) modules.pop_back();
   }
   ExactChange done;
+  if (modules.empty()) {
+    held->set_counting(false);
+    return done;
+  }
   StoppedProcess process(pid);
   const auto start = std::chrono::steady_clock::now();
   if (const Status bad = process.stop()) return *bad;
   for (const ModuleChanges& module : modules) {
     const auto written = write_text(pid, module, Text::kOriginal);
-    if (!written) return written.error();
+    if (!written) {
+      // Calls are counted as before: no thread has run meanwhile.
+      for (const ModuleChanges& each : modules) (void)write_text(pid, each, Text::kChanged).ok();
+      return written.error();
+    }
     done.places += *written;
   }
+  held->set_counting(false);
   done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start);
   return done;

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <thread>
@@ -183,31 +184,37 @@ std::uint64_t place_of_state(pid_t pid, const std::string& library) {
   return at != 0 && read_memory(pid, at, &at, sizeof at) ? at : 0;
 }
 
-bool set_counting(pid_t pid, std::uint64_t state, std::uint32_t is_counting) {
+bool write_counting(pid_t pid, std::uint64_t state, std::uint32_t is_counting) {
   const Fd memory = open_memory(pid);
-  return state != 0 && memory.write_at(state + offsetof(ExactState, is_counting), &is_counting,
-                                       sizeof is_counting);
+  return memory.write_at(state + offsetof(ExactState, is_counting), &is_counting,
+                         sizeof is_counting);
 }
 
 }  // namespace
 
-Status hold_changes(pid_t pid, const std::string& library) {
+Result<HeldChanges> HeldChanges::hold(pid_t pid, const std::string& library) {
   constexpr int kTries = 2000;
   const std::uint64_t at = place_of_state(pid, library);
-  if (at == 0) return std::nullopt;
-  if (!set_counting(pid, at, 0)) return error_of(pid, "its memory cannot be written");
   ExactState state{};
+  if (at == 0) return HeldChanges(pid, 0, false);
+  if (!read_memory(pid, at, &state, sizeof state)) return error_of(pid, "it has ended");
+  HeldChanges held(pid, at, state.is_counting != 0);
+  if (!write_counting(pid, at, 0)) return error_of(pid, "its memory cannot be written");
   for (int i = 0; i < kTries; ++i) {
     if (!read_memory(pid, at, &state, sizeof state)) return error_of(pid, "it has ended");
-    if (state.is_changing == 0) return std::nullopt;
+    if (state.is_changing == 0) return held;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  set_counting(pid, at, 1);
   return error_of(pid, "it is loading a library", "try again");
 }
 
-bool let_changes_go_on(pid_t pid, const std::string& library) {
-  return set_counting(pid, place_of_state(pid, library), 1);
+HeldChanges::HeldChanges(HeldChanges&& from) noexcept
+    : pid_(from.pid_), state_(from.state_), is_counting_(from.is_counting_) {
+  from.state_ = 0;
+}
+
+HeldChanges::~HeldChanges() {
+  if (state_ != 0 && is_counting_) write_counting(pid_, state_, 1);
 }
 
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
@@ -250,13 +257,16 @@ Result<std::size_t> write_text(pid_t pid, const ModuleChanges& module, Text want
   return places;
 }
 
-bool is_changed(pid_t pid, const ModuleChanges& module) {
+ModuleChanges made_changes(pid_t pid, const ModuleChanges& module) {
   const Fd memory = open_memory(pid);
-  return std::any_of(module.changes.begin(), module.changes.end(), [&](const TextChange& change) {
-    Bytes now;
-    return memory.read_at(change.address, now, sizeof now) &&
-           std::memcmp(now, change.changed, sizeof now) == 0;
-  });
+  ModuleChanges made{module.address, module.head, {}};
+  std::copy_if(module.changes.begin(), module.changes.end(), std::back_inserter(made.changes),
+               [&memory](const TextChange& change) {
+                 Bytes now;
+                 return memory.read_at(change.address, now, sizeof now) &&
+                        std::memcmp(now, change.changed, sizeof now) == 0;
+               });
+  return made;
 }
 
 Result<std::size_t> keep_occupied_out(pid_t pid, StoppedProcess& process,

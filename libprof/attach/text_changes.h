@@ -21,11 +21,28 @@ struct ModuleChanges {
   std::vector<format::TextChange> changes;
 };
 
-// Keeps the recorder from changing the text of new libraries and its lists, until
-// let_changes_go_on(). Fails if a thread does that for seconds.
-Status hold_changes(pid_t pid, const std::string& library);
-// The text is changed, and new libraries are to be counted, too.
-bool let_changes_go_on(pid_t pid, const std::string& library);
+// While it lives, the recorder changes neither the text of new libraries nor its lists. Afterwards
+// it does if it did before, or as set_counting said.
+class HeldChanges {
+ public:
+  // Fails if a thread of the program changes its text for seconds.
+  static Result<HeldChanges> hold(pid_t pid, const std::string& library);
+  HeldChanges(HeldChanges&& from) noexcept;
+  ~HeldChanges();
+  HeldChanges(const HeldChanges&) = delete;
+  HeldChanges& operator=(const HeldChanges&) = delete;
+
+  // Whether new libraries are to be counted afterwards, because the text is changed.
+  void set_counting(bool is_counting) { is_counting_ = is_counting; }
+
+ private:
+  HeldChanges(pid_t pid, std::uint64_t state, bool is_counting)
+      : pid_(pid), state_(state), is_counting_(is_counting) {}
+
+  pid_t pid_;
+  std::uint64_t state_;  // the place of the recorder's; 0: there is none
+  bool is_counting_;
+};
 
 // The recorder's lists; empty if there are none. Hold the changes before.
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library);
@@ -36,8 +53,8 @@ enum class Text { kOriginal, kChanged };
 // how many places. If it fails, the text is as it was.
 Result<std::size_t> write_text(pid_t pid, const ModuleChanges& module, Text wanted);
 
-// Whether some of the text is changed.
-bool is_changed(pid_t pid, const ModuleChanges& module);
+// The changes that are made now.
+ModuleChanges made_changes(pid_t pid, const ModuleChanges& module);
 
 // Keeps out the entries where a thread stands, or to which a signal handler will return: their
 // first bytes must stay. Lets such threads continue for a moment first, again and again. Returns

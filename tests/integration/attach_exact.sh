@@ -217,6 +217,20 @@ touch "$dir/stop"
 ended
 diff "$dir/text.before" "$text_after" || fail "the code was another one"
 
+begin "a detach that fails"
+started "$PROGRAMS/loads_later.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+attach --exact -o "$profile" "$pid"
+ask vfork
+"$FBLE_PROF" detach "$pid" 2>"$dir/attach.err" && fail "it could stop a thread in vfork"
+has_text "does not stop" "$dir/attach.err" || fail "it does not say why"
+ask first
+check "calls of a library that is loaded afterwards" "$(counted first_leaf)" = "$(told first 1)"
+touch "$dir/exec" "$dir/again" "$dir/rest"
+said "^rest"
+detach "$pid"
+touch "$dir/stop"
+ended
+
 # filtered OPTION...: attaches to a program that calls filtered.c's functions again and again.
 filtered() {
   started "$PROGRAMS/filtered.plain" forever

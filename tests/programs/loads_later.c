@@ -2,13 +2,17 @@
 //   loads_later PLUGIN OTHER
 // When a file with one of these names appears in its directory, it prints the name and how often it
 // has called the plugin until then:
+//   vfork    a thread begins to wait in vfork, until there is a file "exec"
 //   first    loads the plugin and the other one, calls the plugin 1000 times
 //   again    unloads it, loads it once more, and calls it 1000 times; all that 50 times
 //   rest     loads both, calls the plugin 100 times, and unloads nothing
 //   stop     the end
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef void Callback(void);
@@ -40,10 +44,29 @@ static void wait_for(const char* file) {
   while (access(file, F_OK) != 0) usleep(2000);
 }
 
+// The child of vfork runs in our memory, and the thread waits for its end.
+static void* wait_in_vfork(void* unused) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    wait_for("exec");
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  return unused;
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   paths = argv + 1;
-  wait_for("first");
+  pthread_t waiting;
+  while (access("first", F_OK) != 0 && access("vfork", F_OK) != 0) usleep(2000);
+  const int has_vfork = access("vfork", F_OK) == 0;
+  if (has_vfork) {
+    if (pthread_create(&waiting, NULL, wait_in_vfork, NULL) != 0) abort();
+    usleep(50000);
+    tell("vfork");
+    wait_for("first");
+  }
   void* plugin = load(paths[0]);
   void* other = load(paths[1]);
   call(plugin, 1000);
@@ -63,6 +86,7 @@ int main(int argc, char** argv) {
   call(plugin, 100);
   tell("rest");
   wait_for("stop");
+  if (has_vfork) pthread_join(waiting, NULL);
   tell("stop");
   return 0;
 }
