@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "attach/own_stack.h"
 #include "attach/safe_place.h"
 #include "control/process.h"
 #include "format/attach_order.h"
@@ -108,9 +109,12 @@ Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
     libc.dlopen = find_function(mappings, file->path, copy, "__libc_dlopen_mode");
     libc.flags |= kOwnCall;
   }
-  const std::string instruction(reinterpret_cast<const char*>(arch::kSystemCallInstruction),
-                                sizeof arch::kSystemCallInstruction);
-  libc.system_call_instruction = find_code(pid, mappings, file->path, instruction);
+  const auto find = [&](const auto& instructions) {
+    const std::string bytes(reinterpret_cast<const char*>(instructions), sizeof instructions);
+    return find_code(pid, mappings, file->path, bytes);
+  };
+  libc.system_call_instruction = find(arch::kSystemCallAndReturn);
+  libc.way = {find(arch::kRestoreInstructions), find(arch::kChangeStackInstructions)};
   if (libc.dlopen == 0 || libc.system_call_instruction == 0) {
     return error_of(pid, file->path + " cannot be read, or is not a glibc",
                     "it cannot be profiled");
@@ -126,6 +130,9 @@ Result<std::unique_ptr<BorrowedThread>> BorrowedThread::take(pid_t pid) {
   if (!libc) return libc.error();
   auto thread = stop_safely(pid, mappings);
   if (!thread) return thread.error();
+  if (const Mapping* stack = own_stack_of(pid, *thread, mappings)) {
+    thread->keep_way_back(libc->way, stack->begin);
+  }
   std::unique_ptr<BorrowedThread> borrowed(new BorrowedThread(pid, *libc, std::move(*thread)));
   if (!borrowed->make_stack()) return error_of(pid, "it has no memory for the recorder");
   borrowed->keep_errno();

@@ -22,6 +22,7 @@ struct Libc {
   std::uint64_t dlopen = 0, dlerror = 0, errno_location = 0;
   std::uint64_t flags = RTLD_NOW;
   std::uint64_t system_call_instruction = 0;
+  arch::WayBack way;
 };
 
 class BorrowedThread {

@@ -22,6 +22,7 @@
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
+#include "attach/own_stack.h"
 #include "base/fd.h"
 
 namespace fbleprof::attach {
@@ -129,16 +130,12 @@ const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t ad
 std::vector<Span> stacks_of(pid_t pid, const Tracee& thread, const std::vector<Mapping>& mappings) {
   constexpr std::uint64_t kMost = 16 << 20;
   const std::uint64_t sp = arch::sp_of(thread.registers()) - arch::kRedZoneBytes;
-  const auto own = std::find_if(mappings.begin(), mappings.end(), [&](const Mapping& each) {
-    const std::uint64_t pointer = arch::thread_pointer_of(thread.registers());
-    return thread.tid() == pid ? each.path == "[stack]"
-                               : pointer >= each.begin && pointer < each.end;
-  });
+  const Mapping* own = stack_started_with(pid, thread, mappings);
   const Mapping* current = mapping_at(mappings, sp);
   std::vector<Span> stacks;
-  const bool is_own = own != mappings.end() && &*own == current;
+  const bool is_own = own && own == current;
   if (current) stacks.push_back({sp, is_own ? current->end : std::min(current->end, sp + kMost)});
-  if (own != mappings.end() && !is_own) {
+  if (own && !is_own) {
     stacks.push_back({std::max(own->begin, own->end - std::min(own->end, kMost)), own->end});
   }
   return stacks;

@@ -111,10 +111,7 @@ Status Tracee::wait_until_stopped(int milliseconds) {
   if (!get(&saved_)) return refusal(pid_, errno);
   stopped_by_us_ = true;
   TracedRegisters again = saved_;
-  if (arch::begin_again_if_interrupted(again) && !has_signals()) {
-    saved_ = again;
-    is_moved_ = true;
-  }
+  if (arch::begin_again_if_interrupted(again) && due_signals() == 0 && set(again)) saved_ = again;
   return std::nullopt;
 }
 
@@ -124,6 +121,9 @@ Tracee::Tracee(Tracee&& from) noexcept
       saved_(from.saved_),
       vectors_(std::move(from.vectors_)),
       mask_(from.mask_),
+      way_(from.way_),
+      frame_(from.frame_),
+      has_mask_(from.has_mask_),
       holds_signals_(from.holds_signals_),
       is_moved_(from.is_moved_),
       stopped_by_us_(from.stopped_by_us_),
@@ -133,12 +133,12 @@ Tracee::Tracee(Tracee&& from) noexcept
 
 Tracee::~Tracee() { let_go(); }
 
-// Pending signals: the program may rely on EINTR.
-bool Tracee::has_signals() const {
+// The signals that are about to be delivered. If there is one, the program may rely on EINTR.
+std::uint64_t Tracee::due_signals() const {
   const auto number = [&](const char* field) {
     return std::strtoull(control::status_field(tid_, field).c_str(), nullptr, 16);
   };
-  return ((number("SigPnd") | number("ShdPnd")) & ~number("SigBlk")) != 0;
+  return (number("SigPnd") | number("ShdPnd")) & ~number("SigBlk");
 }
 
 bool Tracee::get(TracedRegisters* registers) const {
@@ -163,27 +163,61 @@ bool Tracee::write(std::uint64_t to, const void* from, std::size_t bytes) const 
 }
 
 // A thread that computes uses vector registers, and expects that no call is made where it stands.
-void Tracee::keep_state() {
-  is_moved_ = true;
+void Tracee::note_state() {
   if (vectors_.empty()) {
     vectors_.resize(arch::kMostVectorState);
     iovec place{vectors_.data(), vectors_.size()};
     const bool is_known = ptrace(PTRACE_GETREGSET, tid_, arch::kVectorStateSet, &place) == 0;
     vectors_.resize(is_known ? place.iov_len : 0);
   }
-  if (holds_signals_) return;
+  if (!has_mask_) has_mask_ = ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) == 0;
+}
+
+TracedRegisters Tracee::as_restarted() const {
+  TracedRegisters at = saved_;
+  std::uint8_t before[arch::kNumberBytes];
+  if (read(arch::pc_of_restart(at) - sizeof before, before, sizeof before)) {
+    arch::find_number(at, before);
+  }
+  return arch::as_restarted(at);
+}
+
+void Tracee::keep_way_back(const arch::WayBack& way, std::uint64_t stack_begin) {
+  constexpr std::uint64_t kRoom = 32 << 10;  // for handlers of signals, too
+  note_state();
+  if (way.restore == 0 || way.change_stack == 0 || !has_mask_) return;
+  const arch::SignalFrame frame = arch::frame_for(as_restarted(), mask_, vectors_);
+  if (frame.address < stack_begin + kRoom) return;
+  // What is returned to with the stack pointer below the frame.
+  const std::uint64_t below = frame.address - sizeof way.restore;
+  if (!write(frame.address, frame.bytes.data(), frame.bytes.size()) ||
+      !write(below, &way.restore, sizeof way.restore)) {
+    return;
+  }
+  way_ = way;
+  frame_ = frame.address;
+}
+
+// In all that follows, the thread would go back if we were killed. So signals wait only when it has
+// left its place, and its registers are given back last.
+void Tracee::keep_state() {
+  is_moved_ = true;
+  note_state();
+  if (holds_signals_ || !has_mask_) return;
+  if (frame_ != 0) set(arch::before_going_back(saved_, way_, frame_));
   const std::uint64_t all = ~std::uint64_t{0};
-  holds_signals_ = ptrace(PTRACE_GETSIGMASK, tid_, sizeof mask_, &mask_) == 0 &&
-                   ptrace(PTRACE_SETSIGMASK, tid_, sizeof all, &all) == 0;
+  holds_signals_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof all, &all) == 0;
 }
 
 void Tracee::restore_state() {
-  set(saved_);
   if (!vectors_.empty()) {
     iovec place{vectors_.data(), vectors_.size()};
     ptrace(PTRACE_SETREGSET, tid_, arch::kVectorStateSet, &place);
   }
   if (holds_signals_) ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask_, &mask_);
+  // What the thread computed for us can have made a sample due. It must not end a call.
+  constexpr std::uint64_t kOfSample = 1ull << (SIGPROF - 1);
+  set(due_signals() == kOfSample ? as_restarted() : saved_);
 }
 
 bool Tracee::run_to_system_call() {
@@ -224,7 +258,7 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     if (WSTOPSIG(status) != kSystemCallStop) {
       if (status >> 16 == 0) signal = WSTOPSIG(status);
       stopped_by_us_ = status >> 16 == PTRACE_EVENT_STOP;
-      if (signal == 0 && get(&saved_) && !has_signals()) {
+      if (signal == 0 && get(&saved_) && due_signals() == 0) {
         arch::begin_again_if_interrupted(saved_);
         set(saved_);
       }
@@ -236,25 +270,22 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     if (!arch::has_just_entered(now) || !arch::is_quiet(arch::system_call_of(now))) continue;
     // The call is not made yet, but when the thread continues.
     saved_ = arch::before_entered_call(now);
-    is_moved_ = true;
-    arch::skip_system_call(now);
-    return set(now) && run_to_system_call();
+    return set(saved_) && run_to_system_call();
   }
   return false;
 }
 
 bool Tracee::hold_here() {
-  if (is_gone_ || !stopped_by_us_ || !get(&saved_) || arch::is_in_system_call(saved_)) return false;
-  is_moved_ = true;
-  return true;
+  return !is_gone_ && stopped_by_us_ && get(&saved_) && !arch::is_in_system_call(saved_);
 }
 
 long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a, std::uint64_t b,
                          std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f) {
   keep_state();
+  TracedRegisters start = arch::for_system_call(saved_, instruction, number, {a, b, c, d, e, f});
+  if (frame_ != 0) start = arch::returning_to(start, frame_ - sizeof frame_);
   TracedRegisters now{};
-  if (!set(arch::for_system_call(saved_, instruction, number, {a, b, c, d, e, f})) ||
-      !run_to_system_call() || !run_to_system_call() || !get(&now)) {
+  if (!set(start) || !run_to_system_call() || !run_to_system_call() || !get(&now)) {
     return -EFAULT;
   }
   return arch::result_of(now);
@@ -264,10 +295,13 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
                                    std::uint64_t a, std::uint64_t b, std::uint64_t stack) {
   const Error failed{"process " + std::to_string(pid_), std::nullopt, "a call in it failed", ""};
   keep_state();
-  const TracedRegisters start = arch::for_call(saved_, function, a, b, stack);
+  // The function returns to a system call, where we stop the thread. From there it would change to
+  // the stack with the frame.
+  const std::uint64_t way[] = {instruction, way_.change_stack, frame_ - sizeof frame_};
+  constexpr std::uint64_t kBelow = 16;  // the rest of the way
+  const TracedRegisters start = arch::for_call(saved_, function, a, b, stack - kBelow);
   const std::uint64_t sp = arch::sp_of(start);
-  // The function returns to a system call, where we stop the thread.
-  if (!write(sp, &instruction, sizeof instruction) || !set(start)) return failed;
+  if (!write(sp, way, sizeof way) || !set(start)) return failed;
   for (;;) {
     TracedRegisters now{};
     if (!run_to_system_call() || !get(&now)) return failed;

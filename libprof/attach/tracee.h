@@ -1,7 +1,8 @@
 // One stopped thread of another process: its registers and memory, and calls made in it.
 //
 // The other threads continue. During a call, signals wait; afterwards the thread continues where it
-// was, and the kernel restarts a system call that the stop interrupted.
+// was, and the kernel restarts a system call that the stop interrupted. If this process is killed
+// meanwhile, the thread ends its call and goes back by itself (keep_way_back).
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "arch/signal_frame.h"
 #include "arch/traced.h"
 #include "base/result.h"
 
@@ -42,7 +44,13 @@ class Tracee {
   // by us.
   bool hold_here();
 
-  // `instruction` is the address of any system call instruction in the process. Below 0: -errno.
+  // Before the first call: writes a frame below the used part of the thread's own stack, which
+  // begins at `stack_begin`, so that the thread can go back without us. Does nothing if there is no
+  // room, or no way.
+  void keep_way_back(const arch::WayBack& way, std::uint64_t stack_begin);
+
+  // `instruction` is the address of a system call instruction in the process, and of a return
+  // behind it. Below 0: -errno.
   long system_call(std::uint64_t instruction, long number, std::uint64_t a = 0, std::uint64_t b = 0,
                    std::uint64_t c = 0, std::uint64_t d = 0, std::uint64_t e = 0,
                    std::uint64_t f = 0);
@@ -52,13 +60,17 @@ class Tracee {
 
  private:
   Tracee(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
-  bool has_signals() const;
+  std::uint64_t due_signals() const;
+  // Where the thread stopped, before the system call that the stop interrupted.
+  arch::TracedRegisters as_restarted() const;
   bool get(arch::TracedRegisters* registers) const;
   bool set(const arch::TracedRegisters& registers) const;
   // Lets the thread run to the next entry or end of a system call. False: it has ended, or met a
   // fault.
   bool run_to_system_call();
-  // Before the first call: notes what calls change besides general registers.
+  // What calls change besides general registers.
+  void note_state();
+  // Before the first call: lets signals wait.
   void keep_state();
   void restore_state();
   void let_go();
@@ -67,6 +79,9 @@ class Tracee {
   arch::TracedRegisters saved_{};
   std::vector<std::uint8_t> vectors_;  // empty: not noted
   std::uint64_t mask_ = 0;
+  arch::WayBack way_;
+  std::uint64_t frame_ = 0;  // 0: the thread needs us to go back
+  bool has_mask_ = false;
   bool holds_signals_ = false;
   bool is_moved_ = false;       // away from `saved_`, where it must go back
   bool stopped_by_us_ = false;  // and not at a system call or by a signal

@@ -32,10 +32,14 @@ FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
 FBLEPROF_EXPORT constinit const format::ExactState* const fbleprof_exact_state =
     &capture::exact_state;
 
-void fbleprof_prepare_exact(format::ExactOrder* order) { capture::prepare_exact(*order); }
+long fbleprof_prepare_exact(format::ExactOrder* order) {
+  capture::prepare_exact(*order);
+  return kNoSystemCall;
+}
 
-void fbleprof_obey() {
+long fbleprof_obey() {
   if (capture::is_profiling() && session.obey) session.obey();
+  return kNoSystemCall;
 }
 
 int fbleprof_is_enabled() {

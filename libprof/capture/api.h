@@ -12,12 +12,14 @@ FBLEPROF_EXPORT fbleprof_block fbleprof_block_new(const char* name, const char* 
 FBLEPROF_EXPORT void fbleprof_start(void);
 FBLEPROF_EXPORT void fbleprof_stop(void);
 FBLEPROF_EXPORT void fbleprof_flush(void);
-// Not in the public header: `fble-prof` calls it in a process that it traces.
-FBLEPROF_EXPORT void fbleprof_obey(void);
+// Not in the public header: `fble-prof` calls these in a process that it traces. They return
+// kNoSystemCall: if fble-prof is killed meanwhile, the thread makes a system call of that number.
+inline constexpr long kNoSystemCall = -1;
+FBLEPROF_EXPORT long fbleprof_obey(void);
 // Also not in the public header: `fble-prof` reads the name of the file there.
 FBLEPROF_EXPORT const char* const fbleprof_output_path;
 // For `fble-prof attach --exact`; see format/exact_order.h.
-FBLEPROF_EXPORT void fbleprof_prepare_exact(fbleprof::format::ExactOrder* order);
+FBLEPROF_EXPORT long fbleprof_prepare_exact(fbleprof::format::ExactOrder* order);
 FBLEPROF_EXPORT const fbleprof::format::ExactState* const fbleprof_exact_state;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
 FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);

@@ -303,6 +303,33 @@ for point in $points; do touch "$dir/$point"; done
 said "^stop"
 ended
 
+# killed_soon ARGS...: runs fble-prof, and kills it after at most 80 ms.
+killed_soon() {
+  "$FBLE_PROF" "$@" 2>/dev/null &
+  local tool=$!
+  sleep "0.0$((RANDOM % 80 + 10))"
+  kill -KILL $tool 2>/dev/null
+  wait $tool 2>/dev/null
+}
+# A sample that comes when a sleep begins can end it, so only these programs.
+for how in read compute; do
+  for exact in "" --exact; do
+    begin "fble-prof is killed, $how $exact"
+    for _ in $(seq 8); do
+      rm -f "$dir/stop"
+      started "$PROGRAMS/undisturbed.plain" $how
+      for _ in 1 2; do
+        # shellcheck disable=SC2086  # no word, if it is empty
+        killed_soon attach $exact -o "$profile" "$pid"
+        killed_soon detach "$pid"
+      done
+      touch "$dir/stop"
+      ended
+      check "what was disturbed" "$(cat "$dir/out")" = "wrong 0"
+    done
+  done
+done
+
 begin "interpreters"
 cat >"$dir/work.lua" <<'END'
 local function work()

@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace fbleprof::arch {
 
 using TracedRegisters = user_regs_struct;
 
 inline constexpr std::uint8_t kSystemCallInstruction[] = {0x0f, 0x05};
+inline constexpr std::uint8_t kSystemCallAndReturn[] = {0x0f, 0x05, 0xc3};
 
 inline long system_call_of(const TracedRegisters& at) { return static_cast<long>(at.orig_rax); }
 inline bool is_in_system_call(const TracedRegisters& at) { return system_call_of(at) >= 0; }
@@ -70,6 +72,12 @@ inline TracedRegisters for_call(TracedRegisters at, std::uint64_t function, std:
   return at;
 }
 
+// The same with a stack pointer: a return address is there.
+inline TracedRegisters returning_to(TracedRegisters at, std::uint64_t stack) {
+  at.rsp = stack;
+  return at;
+}
+
 // The kernel restarts most system calls that a stop interrupted, but ends these with EINTR. This
 // makes them begin again; their timeout begins again too. False: this is no such call.
 inline bool begin_again_if_interrupted(TracedRegisters& at) {
@@ -77,6 +85,34 @@ inline bool begin_again_if_interrupted(TracedRegisters& at) {
   at.rax = at.orig_rax;
   at.rip -= sizeof kSystemCallInstruction;
   at.orig_rax = ~0ull;
+  return true;
+}
+
+// The kernel restarts an interrupted system call itself when a tracer lets the thread go, but not
+// from a frame, and not if a signal is delivered. This does it; a call that has waited for a part
+// of its time waits for all of it again.
+inline TracedRegisters as_restarted(TracedRegisters at) {
+  constexpr long kRestart = 512, kRestartUnconditionally = 513, kRestartUnlessHandled = 514,
+                 kRestartWithRest = 516;  // the kernel's own; no program sees them
+  const long failure = -result_of(at);
+  if (is_in_system_call(at) && (failure == kRestart || failure == kRestartUnconditionally ||
+                                failure == kRestartUnlessHandled || failure == kRestartWithRest)) {
+    at.rax = at.orig_rax;
+    at.rip -= sizeof kSystemCallInstruction;
+  }
+  at.orig_rax = ~0ull;
+  return at;
+}
+
+// A call that the kernel restarted before has lost its number, but libc's instruction before the
+// call has it: mov $NUMBER, %eax. `before`: the bytes before the call's instruction. False: it is
+// no such call.
+inline constexpr int kNumberBytes = 5;
+inline bool find_number(TracedRegisters& at, const std::uint8_t (&before)[kNumberBytes]) {
+  if (system_call_of(at) != SYS_restart_syscall || before[0] != 0xb8) return false;
+  std::uint32_t number = 0;
+  std::memcpy(&number, before + 1, sizeof number);
+  at.orig_rax = number;
   return true;
 }
 
