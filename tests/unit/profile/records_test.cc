@@ -39,6 +39,20 @@ TEST(Records, PrivateUnfinishedAndZeroRecordsAreSkipped) {
   EXPECT_EQ(result.profile.nodes().count(), 3u);
 }
 
+TEST(Records, WhatHasNoMarkIsDamageAndNoRecord) {
+  FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  const auto text = file.string("never written");
+  const auto note = file.add(Kind::kNote, sizeof(format::Note));
+  file.record<format::Note>(note)->text = text;
+  file.record<format::Head>(note)->mark = 0;
+  file.charge("b", {.cpu_ns = 2});
+  const ReadResult result = read(file);
+  EXPECT_TRUE(result.damage.any());
+  EXPECT_TRUE(result.profile.processes()[0].notes.empty());
+  EXPECT_EQ(result.profile.nodes().count(), 3u);
+}
+
 TEST(Records, NewerMinorVersionIsReadAndSkippedRecordsAreReported) {
   FileBuilder file;
   file.header().minor_version = format::kMinorVersion + 1;
