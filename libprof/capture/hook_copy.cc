@@ -12,7 +12,9 @@ std::uint32_t hook_copy_slots() {
 }
 
 void write_hook_copy(const Region& region, arch::HookEntries hook) {
-  arch::copy_near_hook(hook_copy_in(region), hook, &fbleprof_hot);
+  // As a whole address: in a program, the linker cannot resolve a load of only half of the offset.
+  const void* volatile hot = &fbleprof_hot;
+  arch::copy_near_hook(hook_copy_in(region), hook, hot);
 }
 
 std::uint64_t shift_of_hook(std::uint64_t pc) {

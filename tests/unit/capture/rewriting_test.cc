@@ -1,0 +1,109 @@
+// Trampolines are written for the code that their plan describes, and lead only where code may
+// lead.
+#include "capture/rewriting.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <vector>
+
+#include "arch/call_instruction.h"
+#include "capture/slots.h"
+#include "signal_safe/session.h"
+
+namespace fbleprof::capture {
+namespace {
+
+constexpr plan::Address kJumper = 0x100, kCallee = 0x200, kEnd = 4096;
+
+// A module of one page, with a function that begins with a jump to another. The plan counts the
+// first, and the jump as a tail call.
+class Rewriting : public testing::Test {
+ protected:
+  // A profile that knows no modules.
+  static void SetUpTestSuite() {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    void* file = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static_cast<format::Header*>(file)->used_bytes = format::kHeaderBytes;
+    ASSERT_TRUE(signal_safe::session.start(static_cast<char*>(file), kBytes, kBytes, {}, {}));
+  }
+  Rewriting()
+      : text_(static_cast<std::uint8_t*>(
+            mmap(nullptr, kEnd, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    std::memset(text_, 0xcc, kEnd);
+    const std::int32_t distance = kCallee - kJumper - plan::kJumpBytes;
+    text_[kJumper] = 0xe9;
+    std::memcpy(text_ + kJumper + 1, &distance, sizeof distance);
+    module_.begin = module_.load_bias = reinterpret_cast<std::uint64_t>(text_);
+    module_.end = module_.begin + kEnd;
+
+    plan::Trampoline jumper{}, tail_call{};
+    jumper.function = jumper.window = kJumper;
+    std::memcpy(jumper.expected, text_ + kJumper, sizeof jumper.expected);
+    jumper.code_bytes = plan::kJumpBytes;
+    jumper.code[0] = 0xe9;
+    jumper.fixup_count = 1;
+    jumper.fixups[0] = {kTailCall, 1, 0, plan::FixupKind::kTrampoline, 0};
+    tail_call.function = kCallee;
+    tail_call.jumps_from = kJumper;
+    tail_call.pushes_return = 1;
+    add(header());
+    add(jumper);
+    add(tail_call);
+    EXPECT_TRUE(plan_.adopt(bytes_.data(), bytes_.size()));
+  }
+  ~Rewriting() override { munmap(text_, kEnd); }
+
+  // Where the displaced jump of the first function leads.
+  std::uint64_t target_of_jump(bool no_pushes, Region** region) {
+    EXPECT_EQ(write_trampolines({module_, plan_, no_pushes}, region), nullptr);
+    return arch::target_of_direct(slot_of(**region, kFirst) + arch::kTrampolineCode);
+  }
+
+  enum : std::uint32_t { kFirst, kTailCall, kCount };
+  std::uint8_t* text_;
+  format::Module module_{};
+  Plan plan_;
+
+ private:
+  static plan::Header header() {
+    plan::Header header{};
+    std::memcpy(header.magic, plan::kMagic, sizeof header.magic);
+    header.version = plan::kVersion;
+    header.trampolines = kCount;
+    header.segment_count = 1;
+    header.segments[0] = {0, kEnd};
+    return header;
+  }
+  template <typename Part>
+  void add(const Part& part) {
+    const auto* begin = reinterpret_cast<const char*>(&part);
+    bytes_.insert(bytes_.end(), begin, begin + sizeof part);
+  }
+
+  std::vector<char> bytes_;
+};
+
+TEST_F(Rewriting, ATailCallLeadsToItsTrampoline) {
+  Region* region = nullptr;
+  const std::uint64_t target = target_of_jump(false, &region);
+  EXPECT_EQ(target, entry_of(*region, kTailCall));
+}
+
+// The trampoline pushes a return address, which this processor would not accept.
+TEST_F(Rewriting, ATailCallWhoseTrampolineIsNotUsedLeadsToTheFunction) {
+  Region* region = nullptr;
+  EXPECT_EQ(target_of_jump(true, &region), module_.begin + kCallee);
+}
+
+TEST_F(Rewriting, OtherCodeThanThePlansIsLeftAlone) {
+  text_[kJumper + plan::kJumpBytes] ^= 1;
+  Region* region = nullptr;
+  EXPECT_STREQ(write_trampolines({module_, plan_, false}, &region),
+               "its code is not what its plan was made for");
+  EXPECT_EQ(region, nullptr);
+}
+
+}  // namespace
+}  // namespace fbleprof::capture
