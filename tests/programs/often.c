@@ -1,6 +1,6 @@
-// Calls one function very often, and others seldom, in two threads. Writes how often each was
-// called to the file that is named, because that depends on the machine. With a second argument, it
-// turns recording off and on by SIGUSR1 meanwhile.
+// Calls one function very often, and others seldom, in two threads. One of these tail-calls the
+// first. Writes how often each was called to the file that is named, because that depends on the
+// machine. With a second argument, it turns recording off and on by SIGUSR1 meanwhile.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kPerRound = 1 << 17, kSeldom = 1 << 14 };
+enum { kPerRound = 1 << 17, kSeldom = 1 << 14, kJumps = 8 };
 
 __attribute__((noinline)) int seldom(int x) {
   __asm__ volatile("" : "+r"(x));
@@ -22,8 +22,15 @@ __attribute__((noinline)) int often(int x) {
   return x + 1;
 }
 
+// Like between files, the jump has five bytes: each function is in a section of its own.
+__attribute__((noinline)) int jumps(int x) {
+  __asm__ volatile("" : "+r"(x));
+  return often(x + 1);
+}
+
 __attribute__((noinline)) void one_round(void) {
   for (int i = 0; i < kPerRound;) i = often(i);
+  for (int i = 0; i < kJumps; ++i) jumps(1);
 }
 
 static long cpu_ms(void) {
@@ -47,8 +54,8 @@ static void* work(void* rounds) {
 static void report(const char* path, long rounds) {
   FILE* file = fopen(path, "w");
   if (!file) return;
-  fprintf(file, "one_round %ld\noften %ld\nseldom %ld\n", rounds, rounds * kPerRound,
-          rounds * (kPerRound / kSeldom));
+  fprintf(file, "one_round %ld\noften %ld\nseldom %ld\njumps %ld\n", rounds,
+          rounds * (kPerRound + kJumps), rounds * (kPerRound / kSeldom), rounds * kJumps);
   fclose(file);
 }
 
