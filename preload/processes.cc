@@ -17,6 +17,7 @@
 #include "capture/threads.h"
 #include "interposed.h"
 #include "signal_safe/peek.h"
+#include "signals.h"
 #include "watching.h"
 
 extern char** environ;
@@ -208,6 +209,12 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
       break;
     case SYS_prctl:
       before_prctl(static_cast<unsigned>(a), static_cast<unsigned long>(b));
+      break;
+    case SYS_rt_sigaction:
+      if (d == sizeof(std::uint64_t) && fbleprof::preload::is_ours_to_set(static_cast<int>(a))) {
+        return fbleprof::preload::set_action_by_call(
+            static_cast<int>(a), reinterpret_cast<const void*>(b), reinterpret_cast<void*>(c));
+      }
       break;
     case SYS_exit_group:
       capture::finish_process(fbleprof::format::State::kEnded, 0);

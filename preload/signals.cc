@@ -13,20 +13,17 @@
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "interposed.h"
+#include "signals.h"
 
 namespace {
 namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
 using Handler = void (*)(int);
 using capture::without_sampling_signal;
+using fbleprof::preload::is_ours_to_set;
 
 bool is_sampling_signal(int number) {
   return number == capture::kSamplingSignal && capture::handler_is_installed();
-}
-
-// Whether one of our handlers stands in front of the program's action for the signal.
-bool is_ours_to_set(int number) {
-  return is_sampling_signal(number) || capture::is_watched(number);
 }
 
 int set_action(int number, const struct sigaction* action, struct sigaction* old) {
@@ -52,6 +49,37 @@ int flags_of_signal(int number) {
   return interrupts ? 0 : SA_RESTART;
 }
 }  // namespace
+
+namespace fbleprof::preload {
+bool is_ours_to_set(int number) {
+  return is_sampling_signal(number) || capture::is_watched(number);
+}
+
+int set_action_by_call(int number, const void* action, void* old) {
+  struct KernelAction {
+    Handler handler;
+    unsigned long flags;
+    void (*restorer)();
+    unsigned long mask;
+  };
+  struct sigaction given {
+  }, before{};
+  if (action) {
+    const auto& kernels = *static_cast<const KernelAction*>(action);
+    given.sa_handler = kernels.handler;
+    given.sa_flags = static_cast<int>(kernels.flags);
+    given.sa_restorer = kernels.restorer;
+    memcpy(&given.sa_mask, &kernels.mask, sizeof kernels.mask);
+  }
+  if (set_action(number, action ? &given : nullptr, &before) != 0) return -1;
+  if (old) {
+    auto& kernels = *static_cast<KernelAction*>(old);
+    kernels = {before.sa_handler, static_cast<unsigned>(before.sa_flags), before.sa_restorer, 0};
+    memcpy(&kernels.mask, &before.sa_mask, sizeof kernels.mask);
+  }
+  return 0;
+}
+}  // namespace fbleprof::preload
 
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,6 +108,36 @@ BLOCK void read_signalfd(void) {
   expect("read_signalfd", "counted", 2000);
 }
 
+// In a child, resets all actions by system calls, as Chromium does before it executes a program.
+// Then the child works for longer than a sampling period.
+BLOCK void reset_by_calls(void) {
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+  } action;
+  signal(SIGUSR1, on_tick);
+  const pid_t child = fork();
+  if (child == 0) {
+    printf("handled:");
+    for (int i = 1; i < 65; ++i) {
+      if (syscall(SYS_rt_sigaction, i, NULL, &action, 8) != 0) continue;
+      if (action.handler != SIG_DFL) printf(" %d", i);
+      action.handler = SIG_DFL;
+      syscall(SYS_rt_sigaction, i, &action, NULL, 8);
+    }
+    printf("\nthen %s, wrong size: %ld\n", disposition(),
+           syscall(SYS_rt_sigaction, SIGPROF, NULL, &action, 4));
+    fflush(stdout);
+    for (int i = 0; i < 10000; ++i) counted();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  printf("child: %d\n", status);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "timer";
   sigset_t set;
@@ -196,6 +227,9 @@ int main(int argc, char** argv) {
     show_mask();
     printf("held: %d\n", sigset(SIGPROF, SIG_IGN) == SIG_HOLD);
     show_mask();
+  } else if (!strcmp(how, "reset")) {
+    reset_by_calls();
+    burn();
   } else if (!strcmp(how, "unblock")) {
     show_mask();
     sigprocmask(SIG_UNBLOCK, &set, NULL);
