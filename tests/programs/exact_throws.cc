@@ -1,4 +1,6 @@
 // Exceptions through rewritten functions, virtual and std::function calls, in several threads.
+#include <pthread.h>
+
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -67,7 +69,15 @@ int main() {
   for (int i = 0; i < 5000; ++i) sum += catch_above(i % 20, &count);
   long results[4] = {};
   std::vector<std::thread> threads;
-  for (long& result : results) threads.emplace_back([&result] { result = work(); });
+  // All allocate at once: how many heaps malloc makes must not depend on how fast they are.
+  pthread_barrier_t together;
+  pthread_barrier_init(&together, nullptr, 4);
+  for (long& result : results) {
+    threads.emplace_back([&] {
+      result = work();
+      pthread_barrier_wait(&together);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
   std::printf("%ld %d %ld %ld\n", sum, count, results[0], results[3]);
 }
