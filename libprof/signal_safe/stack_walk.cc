@@ -1,6 +1,7 @@
 #include "signal_safe/stack_walk.h"
 
 #include "arch/call_instruction.h"
+#include "arch/hash.h"
 #include "arch/kernel.h"
 #include "signal_safe/call_before.h"
 #include "signal_safe/peek.h"
@@ -318,6 +319,33 @@ bool StackWalk::find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted
   return false;
 }
 
+FrameEnd* StackWalk::known_end() const {
+  return &thread_.frame_ends[arch::hash_of(state_.sp, state_.pc) % ThreadState::kFrameEnds];
+}
+
+// Finds the first return address above the frame for which is_return(word, its place) holds: first
+// where an earlier walk from here found it. The word itself proves that it is still there.
+template <typename IsReturn>
+bool StackWalk::find_end(std::uint64_t most_bytes, bool is_of_interpreter, IsReturn is_return,
+                         std::uint64_t* slot) {
+  FrameEnd* known = known_end();
+  std::uint64_t word;
+  if (known->pc == state_.pc && known->sp == state_.sp && read(known->slot, &word) &&
+      is_return(word, known->slot)) {
+    *slot = known->slot;
+    return true;
+  }
+  if (!find_word(state_.sp, most_bytes, is_return, slot)) return false;
+  known->pc = 0;  // a handler that walks must not find a half
+  asm volatile("" ::: "memory");
+  known->sp = state_.sp;
+  known->slot = *slot;
+  known->is_of_interpreter = is_of_interpreter;
+  asm volatile("" ::: "memory");
+  known->pc = state_.pc;
+  return true;
+}
+
 // The unwinder overwrites its saved registers with those of the landing pad's function, one after
 // the other, the return address last. Then that function's frame is the next one: where the return
 // address was taken from. Frames in between have ended.
@@ -405,7 +433,7 @@ bool StackWalk::next_by_interpreter() {
            place + sizeof word - state_.sp >= static_cast<std::uint64_t>(entered.cfa_offset);
   };
   std::uint64_t slot = 0;
-  if (!find_word(state_.sp, kMostBytes, ends_frame, &slot)) return false;
+  if (!find_end(kMostBytes, true, ends_frame, &slot)) return false;
   thread_.searches_in_vain = 0;
   cfa_ = slot + sizeof slot;
   return next_by_rule(entered);
@@ -463,7 +491,7 @@ bool StackWalk::next_by_call() {
             begins_in_c(word, callee, place, &caller));
   };
   std::uint64_t slot = 0;
-  if (!find_word(state_.sp, kMostBytes, is_return, &slot)) return false;
+  if (!find_end(kMostBytes, false, is_return, &slot)) return false;
   thread_.searches_in_vain = 0;
   state_ = caller;
   is_return_ = true;
@@ -472,10 +500,18 @@ bool StackWalk::next_by_call() {
   return true;
 }
 
+bool StackWalk::next_by_search() {
+  const FrameEnd* known = known_end();
+  const bool was_interpreter =
+      known->pc == state_.pc && known->sp == state_.sp && known->is_of_interpreter;
+  return (was_interpreter && next_by_interpreter()) || next_by_call() ||
+         (!was_interpreter && next_by_interpreter());
+}
+
 bool StackWalk::next() {
   switch (rule().base) {
     case FrameRule::Base::kUnknown:
-      return next_by_frame_pointer() || (!complete_ && (next_by_call() || next_by_interpreter()));
+      return next_by_frame_pointer() || (!complete_ && next_by_search());
     case FrameRule::Base::kSignalFrame:
       return next_by_signal_frame();
     case FrameRule::Base::kEnd:

@@ -61,6 +61,14 @@ struct RuleCache {
   FrameRule rules[kRules];
 };
 
+// Where a frame without a table was found to end, for the next walk from the same place of the code
+// and of the stack: compiled code of a script calls the same functions again and again.
+struct FrameEnd {
+  std::uint64_t pc = 0, sp = 0;
+  std::uint64_t slot = 0;  // of the return address
+  bool is_of_interpreter = false;
+};
+
 // One frame after the other, innermost first.
 class StackWalk {
  public:
@@ -98,6 +106,7 @@ class StackWalk {
   bool change_stack(MachineState* caller);
   bool next_by_signal_frame();
   bool next_by_rule(const FrameRule& r);
+  bool next_by_search();
   bool next_by_interpreter();
   bool next_by_call();
   bool ends_assembly(std::uint64_t site, std::uint64_t callee, std::uint64_t place,
@@ -113,6 +122,10 @@ class StackWalk {
   template <typename IsWanted>
   bool find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted is_wanted,
                  std::uint64_t* place) const;
+  FrameEnd* known_end() const;
+  template <typename IsReturn>
+  bool find_end(std::uint64_t most_bytes, bool is_of_interpreter, IsReturn is_return,
+                std::uint64_t* slot);
   bool may_be_caller();
   bool may_be_code(std::uint64_t address) const;
 

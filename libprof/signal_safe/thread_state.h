@@ -86,9 +86,12 @@ struct ThreadState {
   WaitThread* waits = nullptr;              // null: waits are not recorded
   CallRates* rates = nullptr;               // with Options::throttle, from the first sample on
   RuleCache rules;
-  // Of StackWalk: pages without a table that hold code; searches for an interpreter's frame.
+  // Of StackWalk: pages without a table that hold code; where frames without a table ended;
+  // searches for an interpreter's frame.
   static constexpr std::uint32_t kReadablePages = 64;
   std::uint64_t readable_pages[kReadablePages] = {};
+  static constexpr std::uint32_t kFrameEnds = 64;
+  FrameEnd frame_ends[kFrameEnds];
   std::uint8_t searches_in_vain = 0;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made

@@ -101,6 +101,14 @@ if command -v luajit >/dev/null; then
   least "main" "$(dominated_by main)" 90
   most "[truncated]" "$(dominated_by '[truncated]')" 5
 
+  begin "compiled code that calls counted functions, luajit"
+  calls='local s = 0 for i = 1, 2e5 do s = s + i % 7 end print(s)'
+  plain luajit -e "$calls"
+  # Searching the stack anew for each call would take longer than a test may.
+  run profiled -- "$FBLE_PROF" --exact -o "$profile" luajit -e "$calls" 2>/dev/null
+  cmp -s "$dir/plain.out" "$dir/profiled.out" || fail "its output differs"
+  verified "$profile"
+
   for how in on off; do
     begin "functions of scripts, luajit -j$how"
     with_adapter
