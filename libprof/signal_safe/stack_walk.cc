@@ -319,8 +319,13 @@ bool StackWalk::find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted
   return false;
 }
 
-FrameEnd* StackWalk::known_end() const {
-  return &thread_.frame_ends[arch::hash_of(state_.sp, state_.pc) % ThreadState::kFrameEnds];
+// The place for the current frame's end.
+FrameEnd& StackWalk::frame_end() const {
+  return thread_.frame_ends[arch::hash_of(state_.sp, state_.pc) % ThreadState::kFrameEnds];
+}
+
+bool StackWalk::is_from_here(const FrameEnd& end) const {
+  return end.pc == state_.pc && end.sp == state_.sp;
 }
 
 // Finds the first return address above the frame for which is_return(word, its place) holds: first
@@ -328,21 +333,20 @@ FrameEnd* StackWalk::known_end() const {
 template <typename IsReturn>
 bool StackWalk::find_end(std::uint64_t most_bytes, bool is_of_interpreter, IsReturn is_return,
                          std::uint64_t* slot) {
-  FrameEnd* known = known_end();
+  FrameEnd& end = frame_end();
   std::uint64_t word;
-  if (known->pc == state_.pc && known->sp == state_.sp && read(known->slot, &word) &&
-      is_return(word, known->slot)) {
-    *slot = known->slot;
+  if (is_from_here(end) && read(end.slot, &word) && is_return(word, end.slot)) {
+    *slot = end.slot;
     return true;
   }
   if (!find_word(state_.sp, most_bytes, is_return, slot)) return false;
-  known->pc = 0;  // a handler that walks must not find a half
+  end.pc = 0;  // a handler that walks must not find a half
   asm volatile("" ::: "memory");
-  known->sp = state_.sp;
-  known->slot = *slot;
-  known->is_of_interpreter = is_of_interpreter;
+  end.sp = state_.sp;
+  end.slot = *slot;
+  end.is_of_interpreter = is_of_interpreter;
   asm volatile("" ::: "memory");
-  known->pc = state_.pc;
+  end.pc = state_.pc;
   return true;
 }
 
@@ -501,11 +505,9 @@ bool StackWalk::next_by_call() {
 }
 
 bool StackWalk::next_by_search() {
-  const FrameEnd* known = known_end();
-  const bool was_interpreter =
-      known->pc == state_.pc && known->sp == state_.sp && known->is_of_interpreter;
-  return (was_interpreter && next_by_interpreter()) || next_by_call() ||
-         (!was_interpreter && next_by_interpreter());
+  const FrameEnd& end = frame_end();
+  if (is_from_here(end) && end.is_of_interpreter) return next_by_interpreter() || next_by_call();
+  return next_by_call() || next_by_interpreter();
 }
 
 bool StackWalk::next() {

@@ -122,7 +122,8 @@ class StackWalk {
   template <typename IsWanted>
   bool find_word(std::uint64_t from, std::uint64_t most_bytes, IsWanted is_wanted,
                  std::uint64_t* place) const;
-  FrameEnd* known_end() const;
+  FrameEnd& frame_end() const;
+  bool is_from_here(const FrameEnd& end) const;
   template <typename IsReturn>
   bool find_end(std::uint64_t most_bytes, bool is_of_interpreter, IsReturn is_return,
                 std::uint64_t* slot);
