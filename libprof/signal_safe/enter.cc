@@ -62,8 +62,21 @@ Ref known_function(const CodeMap& code, const Call& call) {
                                    : code.known_hook_at(call.callee);
 }
 
-// Handles most calls that miss the cache: the caller is the top entry's function, site and callee
-// are known facts, and the way was taken before. False if any of that does not hold.
+// The entry of the function that the call returns to, by known facts alone: the top one, or one
+// below it if the top ones are stale (a call whose arguments are on the stack may find the entry of
+// the call before it). Null: it takes more to tell.
+Entry* known_caller(const ThreadState& thread, Entry* top, std::uint64_t site) {
+  const CodeMap& code = thread.session->code_map;
+  const Ref function = thread.tree.function_of(node_of_word(top->word));
+  if (code.is_surely_in(function, site - 1)) return top;
+  const Ref owner = code.known_function_at(site - 1);
+  if (owner == function) return top;
+  Entry* found = find_owner(thread, top, owner);
+  return found == nullptr || shares_frame_with_below(found) ? nullptr : found;
+}
+
+// Handles most calls that miss the cache: caller, site and callee are known facts, and the way was
+// taken before. False if any of that does not hold.
 bool enter_known_way(ThreadState& thread, const Call& call) {
   const auto [frame, site, callee, key, rewritten] = call;
   const CodeMap& code = thread.session->code_map;
@@ -72,17 +85,14 @@ bool enter_known_way(ThreadState& thread, const Call& call) {
   if (function == 0 || is_gate(top) || shares_frame_with_below(top) || top >= thread.hot->limit) {
     return false;
   }
-  const Ref from = node_of_word(top->word);
-  const Ref caller = thread.tree.function_of(from);
-  if (!code.is_surely_in(caller, site - 1) && code.known_function_at(site - 1) != caller) {
-    return false;
-  }
-  const Step step = thread.tree.find(from, function, site);
+  Entry* caller = known_caller(thread, top, site);
+  if (caller == nullptr) return false;
+  const Step step = thread.tree.find(node_of_word(caller->word), function, site);
   if (!step || *step.calls == 0) return false;
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
-  if (draws_slot(thread)) remember(thread, top->word, call, step.calls, word);
-  push(thread, top, call, word);
+  if (caller == top && draws_slot(thread)) remember(thread, top->word, call, step.calls, word);
+  push(thread, caller, call, word);
   return true;
 }
 
