@@ -35,14 +35,35 @@ char* map_at(std::uint64_t address, std::uint64_t bytes) {
   return nullptr;
 }
 
+// The start of what is known to be mapped between these addresses; `begin` if nothing is known.
+// Each try that fails is a system call, and the profile's own mapping may be gigabytes long.
+std::uint64_t known_obstacle(std::uint64_t begin, std::uint64_t end) {
+  std::uint64_t lowest = begin;
+  const auto consider = [&](std::uint64_t from, std::uint64_t to) {
+    if (from < end && begin < to && from < lowest) lowest = from;
+  };
+  for_each_loaded_module([&](const Module& module) { consider(module.begin, module.end); });
+  for_each_code_region([&](const Region& region) {
+    const auto base = reinterpret_cast<std::uint64_t>(region.base);
+    consider(base, base + region.bytes);
+  });
+  const auto profile = reinterpret_cast<std::uint64_t>(session.arena.base());
+  consider(profile, profile + session.arena.cap_bytes());
+  return lowest;
+}
+
 // Below the module, if possible: the program's heap grows above it.
 char* map_near(const Module& module, std::uint64_t bytes) {
   constexpr std::uint64_t kStep = 1 << 16;
   constexpr std::uint64_t kReach = 0x70000000;  // with room for the module's own size
   constexpr std::uint64_t kHeap = 0x40000000;
-  for (std::uint64_t away = kStep; away < kReach; away += kStep) {
-    if (module.begin < bytes + away + kStep) break;
-    if (char* at = map_at((module.begin - bytes - away) / kStep * kStep, bytes)) return at;
+  const std::uint64_t lowest = module.begin > kReach ? module.begin - kReach : 0;
+  std::uint64_t end = module.begin;  // of what may be free
+  while (end > lowest + bytes + kStep) {
+    const std::uint64_t begin = (end - bytes - kStep) / kStep * kStep;
+    if (char* at = map_at(begin, bytes)) return at;
+    const std::uint64_t obstacle = known_obstacle(begin, begin + bytes);
+    end = obstacle < begin ? obstacle : begin + bytes;
   }
   for (std::uint64_t away = kHeap; away < kReach; away += kStep) {
     if (char* at = map_at((module.end + away) / kStep * kStep, bytes)) return at;
