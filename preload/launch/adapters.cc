@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 struct Known {
   const char* variable;
   const char* library;
-  std::string_view symbol;       // every such program has it, or links a library that has it
+  std::string_view symbol;       // every such program has it, or uses a library's
   std::string_view unsupported;  // a text of programs that contain a version without support
   // Modules of the runtime, besides the program, that are not rewritten; null: it counts no calls.
   const char* modules;
@@ -42,7 +42,7 @@ Adapters adapters_for(const std::string& path, const char* search_path,
   Adapters adapters;
   const std::string program = program_of(path, search_path);
   for (const Known& known : kKnown) {
-    if (is_off(known.variable) || !holds_text(program, {known.symbol})) continue;
+    if (is_off(known.variable) || !names_symbol(program, known.symbol)) continue;
     if (!adapters.libraries.empty() && adapters.libraries.back().ends_with(known.library)) continue;
     if (holds_text(program, {known.unsupported, "__fentry__", kMcount, "__cyg_profile_func_enter"}))
       continue;

@@ -76,35 +76,49 @@ bool gains_rights(const std::string& path) {
   return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// Whether the program links a library whose name begins with this.
-bool needs_library(const Fd& file, const ElfW(Ehdr) & header, std::string_view prefix) {
+// What the dynamic section of a program tells about names.
+struct DynamicNames {
+  std::vector<std::uint64_t> libraries;  // places in the string table
+  std::string table;
+};
+
+// None for a file that is no ELF file of ours, or has no dynamic section.
+std::optional<DynamicNames> dynamic_names_of(const Fd& file) {
   constexpr std::size_t kMaxEntries = 4096;
+  constexpr std::size_t kMaxTable = std::size_t{1} << 28;
+  ElfW(Ehdr) header;
+  if (!file.read_at(0, &header, sizeof header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_phentsize != sizeof(ElfW(Phdr))) {
+    return {};
+  }
   std::vector<ElfW(Phdr)> loaded;
   ElfW(Phdr) dynamic{};
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment;
-    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return {};
     if (segment.p_type == PT_LOAD) loaded.push_back(segment);
     if (segment.p_type == PT_DYNAMIC) dynamic = segment;
   }
-  std::vector<std::uint64_t> names;  // offsets in the string table
-  std::uint64_t strings = 0;         // its address
+  DynamicNames names;
+  std::uint64_t address = 0, size = 0;  // of the string table
   for (std::size_t i = 0; i < kMaxEntries && i * sizeof(ElfW(Dyn)) < dynamic.p_filesz; ++i) {
     ElfW(Dyn) entry;
-    if (!file.read_at(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return false;
+    if (!file.read_at(dynamic.p_offset + i * sizeof entry, &entry, sizeof entry)) return {};
     if (entry.d_tag == DT_NULL) break;
-    if (entry.d_tag == DT_NEEDED) names.push_back(entry.d_un.d_val);
-    if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_NEEDED) names.libraries.push_back(entry.d_un.d_val);
+    if (entry.d_tag == DT_STRTAB) address = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
   }
   for (const ElfW(Phdr) & segment : loaded) {
-    if (strings < segment.p_vaddr || strings - segment.p_vaddr >= segment.p_filesz) continue;
-    const std::uint64_t table = segment.p_offset + (strings - segment.p_vaddr);
-    for (const std::uint64_t name : names) {
-      std::string text(prefix.size(), '\0');
-      if (file.read_at(table + name, text.data(), text.size()) && text == prefix) return true;
+    if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
+    const std::uint64_t place = address - segment.p_vaddr;
+    names.table.resize(std::min({size, segment.p_filesz - place, kMaxTable}));
+    if (file.read_at(segment.p_offset + place, names.table.data(), names.table.size())) {
+      return names;
     }
   }
-  return false;
+  return {};
 }
 
 // Position-independent static programs look like the dynamic linker itself, except for this flag.
@@ -206,11 +220,17 @@ Obstacle obstacle_of(const std::string& path) {
 }
 
 bool has_shared_asan(const std::string& path) {
-  const Fd file = open_to_read(path);
-  ElfW(Ehdr) header;
-  return file.read_at(0, &header, sizeof header) &&
-         std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-         header.e_phentsize == sizeof(ElfW(Phdr)) && needs_library(file, header, "libasan.so");
+  const auto names = dynamic_names_of(open_to_read(path));
+  return names && std::any_of(names->libraries.begin(), names->libraries.end(), [&](auto place) {
+           return place < names->table.size() &&
+                  std::string_view(names->table).substr(place).starts_with("libasan.so");
+         });
+}
+
+bool names_symbol(const std::string& path, std::string_view symbol) {
+  const auto names = dynamic_names_of(open_to_read(path));
+  if (!names) return false;
+  return names->table.find(std::string(symbol) + '\0') != std::string::npos;
 }
 
 std::string program_of(const std::string& path, const char* search_path) {

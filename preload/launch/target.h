@@ -35,6 +35,10 @@ bool has_shared_asan(const std::string& path);
 // `search_path` as above.
 std::string program_of(const std::string& path, const char* search_path);
 
+// Whether the program defines or uses a dynamic symbol of this name. False if it cannot be read.
+// Reads only the table of such names: large programs hold tens of megabytes besides.
+bool names_symbol(const std::string& path, std::string_view symbol);
+
 // Whether the file contains one of the texts. False if it cannot be read.
 bool holds_text(const std::string& path, std::initializer_list<std::string_view> texts);
 

@@ -70,6 +70,13 @@ TEST_F(Target, HoldsTextsAnywhere) {
   EXPECT_FALSE(holds_text(directory_ + "/nowhere", {"a"}));
 }
 
+TEST_F(Target, NamesDynamicSymbols) {
+  EXPECT_TRUE(names_symbol("/proc/self/exe", "memcpy"));
+  EXPECT_FALSE(names_symbol("/proc/self/exe", "no_such_name_of_a_symbol"));
+  EXPECT_FALSE(names_symbol(write("text", std::string("\0memcpy", 8)), "memcpy"));
+  EXPECT_FALSE(names_symbol(directory_ + "/nowhere", "memcpy"));
+}
+
 TEST_F(Target, ThatCanBeRunWinsOverOneThatCannot) {
   write("sh", "", 0644);
   const std::string path = directory_ + ":/bin";
