@@ -10,18 +10,18 @@
 #include "attach/orders.h"
 #include "attach/stopped_process.h"
 #include "attach/text_changes.h"
-#include "format/exact_order.h"
+#include "format/recorder_order.h"
 
 namespace fbleprof::attach {
 
-using format::ExactOrder;
-using format::ExactStep;
+using format::OrderStep;
 using format::put_text;
+using format::RecorderOrder;
 
 namespace {
 
 Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactChoice& choice,
-                            ExactOrder& order) {
+                            RecorderOrder& order) {
   if (!put_text(order.choice, choice.modules.c_str()) ||
       !put_text(order.plan_folder, choice.plan_folder.c_str())) {
     return error_of(pid, "--exact: more than 1000 bytes of names");
@@ -34,7 +34,7 @@ Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactCh
 }
 
 Result<bool> prepare(pid_t pid, const std::string& library, const ExactChoice& choice,
-                     ExactOrder& order) {
+                     RecorderOrder& order) {
   std::vector<std::string> plans;
   const std::vector<Mapping> mappings = mappings_of(pid);
   for (std::uint32_t i = 0; i < order.count; ++i) {
@@ -45,7 +45,7 @@ Result<bool> prepare(pid_t pid, const std::string& library, const ExactChoice& c
   const auto thread = BorrowedThread::take(pid);
   if (!thread) return thread.error();
   for (std::uint32_t i = 0; i < order.count; ++i) hand_over(**thread, plans[i], order.modules[i]);
-  order.step = ExactStep::kPrepare;
+  order.step = OrderStep::kPrepareCounting;
   return obey(pid, library, **thread, order);
 }
 
@@ -83,7 +83,7 @@ Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules, 
 
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice) {
   const Status bad = insist(pid, [&]() -> Result<bool> {
-    const OrderPointer order = order_for(ExactStep::kChooseModules);
+    const OrderPointer order = order_for(OrderStep::kChooseModules);
     const auto chosen = choose_modules(pid, library, choice, *order);
     return chosen && *chosen ? prepare(pid, library, choice, *order) : chosen;
   });
@@ -105,8 +105,9 @@ Result<ExactChange> count_calls(pid_t pid, const std::string& library) {
     return change_text(pid, modules, *held);
   }();
   if (done) {
-    const Status bad = insist(
-        pid, [&] { return obey_in_any_thread(pid, library, *order_for(ExactStep::kFinish)); });
+    const Status bad = insist(pid, [&] {
+      return obey_in_any_thread(pid, library, *order_for(OrderStep::kFinishCounting));
+    });
     // A program that loads libraries all the time: the next one is only sampled.
     if (bad && done->kept_out != 0) return *bad;
   }

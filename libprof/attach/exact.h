@@ -1,9 +1,9 @@
 // fble-prof attach --exact: makes a running program count its calls, and stops that.
 //
 // The recorder in the program chooses the modules and writes the trampolines; see
-// format/exact_order.h. Then all threads are stopped for some milliseconds, and the starts of the
-// functions become jumps to the trampolines. With the original bytes back, the trampolines stay:
-// threads may still return through them.
+// format/recorder_order.h. Then all threads are stopped for some milliseconds, and the starts of
+// the functions become jumps to the trampolines. With the original bytes back, the trampolines
+// stay: threads may still return through them.
 #pragma once
 
 #include <sys/types.h>

@@ -6,14 +6,14 @@
 
 namespace fbleprof::attach {
 
-using format::ExactOrder;
-using format::ExactStep;
+using format::OrderStep;
+using format::RecorderOrder;
 
 namespace {
 
 // Patterns name modules by their paths, as the process sees them; so these paths are the best ones
 // if they lead to the same files here.
-std::vector<std::string> files_of(pid_t pid, const ExactOrder& order) {
+std::vector<std::string> files_of(pid_t pid, const RecorderOrder& order) {
   const std::vector<Mapping> mappings = mappings_of(pid);
   std::vector<std::string> files;
   for (std::uint32_t i = 0; i < order.count; ++i) {
@@ -29,12 +29,12 @@ std::vector<std::string> files_of(pid_t pid, const ExactOrder& order) {
 
 // One round for as many modules as an order holds.
 Result<bool> give_tables(pid_t pid, const std::string& library, const MakeTables& make_tables,
-                         ExactOrder& order) {
+                         RecorderOrder& order) {
   const std::vector<std::string> tables = make_tables(files_of(pid, order));
   const auto thread = BorrowedThread::take(pid);
   if (!thread) return thread.error();
   for (std::uint32_t i = 0; i < order.count; ++i) hand_over(**thread, tables[i], order.modules[i]);
-  order.step = ExactStep::kFilter;
+  order.step = OrderStep::kFilter;
   return obey(pid, library, **thread, order);
 }
 
@@ -43,10 +43,10 @@ Result<bool> give_tables(pid_t pid, const std::string& library, const MakeTables
 Status leave_functions_out(pid_t pid, const std::string& library, const std::string& filter,
                            const MakeTables& make_tables) {
   constexpr int kMostRounds = 8;  // the recorder holds 1024 tables
-  std::uint32_t named = format::kMostExactModules;
-  for (int i = 0; i < kMostRounds && named == format::kMostExactModules; ++i) {
+  std::uint32_t named = format::kMostOrderModules;
+  for (int i = 0; i < kMostRounds && named == format::kMostOrderModules; ++i) {
     const Status bad = insist(pid, [&]() -> Result<bool> {
-      const OrderPointer order = order_for(ExactStep::kNameUnfiltered);
+      const OrderPointer order = order_for(OrderStep::kNameUnfiltered);
       const auto done = obey_in_any_thread(pid, library, *order);
       if (!done || !*done) return done;
       if (order->filter != filter) {

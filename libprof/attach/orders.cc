@@ -12,31 +12,31 @@
 
 namespace fbleprof::attach {
 
-using format::ExactAnswer;
-using format::ExactModule;
-using format::ExactOrder;
-using format::ExactStep;
+using format::OrderAnswer;
+using format::OrderModule;
+using format::OrderStep;
+using format::RecorderOrder;
 
 namespace {
 
 constexpr std::uint64_t kRoomForCalls = 256 << 10;
-static_assert(sizeof(ExactOrder) + BorrowedThread::kTextBytes + kRoomForCalls <=
+static_assert(sizeof(RecorderOrder) + BorrowedThread::kTextBytes + kRoomForCalls <=
               format::kAttachBytes);
 
 }  // namespace
 
-OrderPointer order_for(ExactStep step) {
-  auto order = std::make_unique<ExactOrder>();
-  std::memcpy(order->magic, format::kExactMagic, sizeof order->magic);
-  order->version = format::kExactVersion;
+OrderPointer order_for(OrderStep step) {
+  auto order = std::make_unique<RecorderOrder>();
+  std::memcpy(order->magic, format::kOrderMagic, sizeof order->magic);
+  order->version = format::kOrderVersion;
   order->step = step;
   order->tracer = static_cast<std::uint32_t>(getpid());
   return order;
 }
 
 Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
-                  ExactOrder& order) {
-  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_prepare_exact");
+                  RecorderOrder& order) {
+  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_obey_order");
   if (function == 0) {
     return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
   }
@@ -48,23 +48,23 @@ Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
     return error_of(pid, "its memory cannot be read");
   }
   order.reason[sizeof order.reason - 1] = order.filter[sizeof order.filter - 1] = 0;
-  if (order.answer == ExactAnswer::kRefused) return error_of(pid, order.reason);
-  order.count = std::min(order.count, format::kMostExactModules);
-  return order.answer == ExactAnswer::kDone;
+  if (order.answer == OrderAnswer::kRefused) return error_of(pid, order.reason);
+  order.count = std::min(order.count, format::kMostOrderModules);
+  return order.answer == OrderAnswer::kDone;
 }
 
-Result<bool> obey_in_any_thread(pid_t pid, const std::string& library, ExactOrder& order) {
+Result<bool> obey_in_any_thread(pid_t pid, const std::string& library, RecorderOrder& order) {
   const auto thread = BorrowedThread::take(pid);
   if (!thread) return thread.error();
   return obey(pid, library, **thread, order);
 }
 
-void hand_over(BorrowedThread& thread, const std::string& bytes, ExactModule& module) {
+void hand_over(BorrowedThread& thread, const std::string& bytes, OrderModule& module) {
   if (bytes.empty()) return;
   const std::uint64_t at = thread.map(bytes.size());
   if (at == 0 || !thread.write(at, bytes.data(), bytes.size())) return;
-  module.plan = at;
-  module.plan_bytes = bytes.size();
+  module.given = at;
+  module.given_bytes = bytes.size();
 }
 
 Status insist(pid_t pid, const std::function<Result<bool>()>& attempt) {

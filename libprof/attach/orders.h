@@ -1,5 +1,5 @@
-// Orders for the recorder in a running program (format/exact_order.h), which a borrowed thread of
-// that program obeys.
+// Orders for the recorder in a running program (format/recorder_order.h), which a borrowed thread
+// of that program obeys.
 #pragma once
 
 #include <sys/types.h>
@@ -10,22 +10,23 @@
 
 #include "attach/borrowed_thread.h"
 #include "base/result.h"
-#include "format/exact_order.h"
+#include "format/recorder_order.h"
 
 namespace fbleprof::attach {
 
-using OrderPointer = std::unique_ptr<format::ExactOrder>;
+using OrderPointer = std::unique_ptr<format::RecorderOrder>;
 
-OrderPointer order_for(format::ExactStep step);
+OrderPointer order_for(format::OrderStep step);
 
 // Gives the order to the recorder; afterwards it holds the answer. False: the recorder cannot obey
 // now, for example because another thread unloads a library.
 Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
-                  format::ExactOrder& order);
-Result<bool> obey_in_any_thread(pid_t pid, const std::string& library, format::ExactOrder& order);
+                  format::RecorderOrder& order);
+Result<bool> obey_in_any_thread(pid_t pid, const std::string& library,
+                                format::RecorderOrder& order);
 
 // Puts bytes for the module into the process's memory, where they stay.
-void hand_over(BorrowedThread& thread, const std::string& bytes, format::ExactModule& module);
+void hand_over(BorrowedThread& thread, const std::string& bytes, format::OrderModule& module);
 
 // Tries until it is done, or fails.
 Status insist(pid_t pid, const std::function<Result<bool>()>& attempt);

@@ -27,10 +27,10 @@
 
 namespace fbleprof::attach {
 
-using format::ExactState;
 using format::kTextChangeBytes;
 using format::TextChange;
 using format::TextChanges;
+using format::TextState;
 
 namespace {
 
@@ -177,13 +177,13 @@ namespace {
 
 // Where the recorder's state is in the process; 0: it has none.
 std::uint64_t place_of_state(pid_t pid, const std::string& library) {
-  std::uint64_t at = find_in_recorder(pid, library, "fbleprof_exact_state");
+  std::uint64_t at = find_in_recorder(pid, library, "fbleprof_text_state");
   return at != 0 && read_memory(pid, at, &at, sizeof at) ? at : 0;
 }
 
 bool write_counting(pid_t pid, std::uint64_t state, std::uint32_t is_counting) {
   const Fd memory = open_memory(pid);
-  return memory.write_at(state + offsetof(ExactState, is_counting), &is_counting,
+  return memory.write_at(state + offsetof(TextState, is_counting), &is_counting,
                          sizeof is_counting);
 }
 
@@ -192,7 +192,7 @@ bool write_counting(pid_t pid, std::uint64_t state, std::uint32_t is_counting) {
 Result<HeldChanges> HeldChanges::hold(pid_t pid, const std::string& library) {
   constexpr int kTries = 2000;
   const std::uint64_t at = place_of_state(pid, library);
-  ExactState state{};
+  TextState state{};
   if (at == 0) return HeldChanges(pid, 0, false);
   if (!read_memory(pid, at, &state, sizeof state)) return error_of(pid, "it has ended");
   HeldChanges held(pid, at, state.is_counting != 0);
@@ -217,7 +217,7 @@ HeldChanges::~HeldChanges() {
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
   constexpr std::uint32_t kMost = 1 << 22;
   std::vector<ModuleChanges> modules;
-  ExactState state{};
+  TextState state{};
   std::uint64_t at = place_of_state(pid, library);
   if (at == 0 || !read_memory(pid, at, &state, sizeof state)) return {};
   at = state.lists;

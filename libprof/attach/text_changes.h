@@ -1,5 +1,5 @@
 // The changes of a program's text that count its calls, as the recorder in it lists them
-// (format/exact_order.h). All its threads must be stopped while they are made.
+// (format/text_changes.h). All its threads must be stopped while they are made.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 #include "attach/stopped_process.h"
 #include "base/result.h"
-#include "format/exact_order.h"
+#include "format/text_changes.h"
 
 namespace fbleprof::attach {
 

@@ -1,6 +1,6 @@
 #include "capture/api.h"
 
-#include "capture/attached_exact.h"
+#include "capture/attached_orders.h"
 #include "capture/control.h"
 #include "capture/kept_snapshots.h"
 #include "capture/profile.h"
@@ -29,11 +29,10 @@ int fbleprof_reset() { return capture::count_anew(); }
 FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
     capture::profile.output.name.path.c_str();
 
-FBLEPROF_EXPORT constinit const format::ExactState* const fbleprof_exact_state =
-    &capture::exact_state;
+FBLEPROF_EXPORT constinit const format::TextState* const fbleprof_text_state = &capture::text_state;
 
-long fbleprof_prepare_exact(format::ExactOrder* order) {
-  capture::prepare_exact(*order);
+long fbleprof_obey_order(format::RecorderOrder* order) {
+  capture::obey_order(*order);
   return kNoSystemCall;
 }
 

@@ -3,7 +3,8 @@
 
 #define FBLEPROF_BUILDING_LIBRARY
 #include "fbleprof/fbleprof.h"
-#include "format/exact_order.h"
+#include "format/recorder_order.h"
+#include "format/text_changes.h"
 #include "signal_safe/blocks.h"
 
 #define FBLEPROF_EXPORT extern "C" __attribute__((visibility("default")))
@@ -18,9 +19,9 @@ inline constexpr long kNoSystemCall = -1;
 FBLEPROF_EXPORT long fbleprof_obey(void);
 // Also not in the public header: `fble-prof` reads the name of the file there.
 FBLEPROF_EXPORT const char* const fbleprof_output_path;
-// For `fble-prof attach --exact`; see format/exact_order.h.
-FBLEPROF_EXPORT long fbleprof_prepare_exact(fbleprof::format::ExactOrder* order);
-FBLEPROF_EXPORT const fbleprof::format::ExactState* const fbleprof_exact_state;
+// For `fble-prof attach`; see format/recorder_order.h and text_changes.h.
+FBLEPROF_EXPORT long fbleprof_obey_order(fbleprof::format::RecorderOrder* order);
+FBLEPROF_EXPORT const fbleprof::format::TextState* const fbleprof_text_state;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);
 FBLEPROF_EXPORT int fbleprof_snapshot(const char* name);
 FBLEPROF_EXPORT int fbleprof_reset(void);

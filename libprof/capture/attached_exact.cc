@@ -1,8 +1,5 @@
 #include "capture/attached_exact.h"
 
-#include <link.h>
-
-#include "capture/attached_filter.h"
 #include "capture/attached_loading.h"
 #include "capture/exact.h"
 #include "capture/fork_child.h"
@@ -21,37 +18,15 @@
 
 namespace fbleprof::capture {
 
-using format::ExactAnswer;
-using format::ExactModule;
-using format::ExactOrder;
-using format::ExactStep;
 using format::Module;
+using format::OrderModule;
 using format::put_text;
+using format::RecorderOrder;
 using format::TextChange;
 using format::TextChanges;
 using signal_safe::session;
 
 namespace {
-
-// Why no order can be obeyed; null: it can.
-const char* obstacle_to(const ExactOrder& order) {
-  if (order.version != format::kExactVersion) {
-    return "its recorder is that of another fble-prof: restart the program";
-  }
-  if (!is_profiling() || !is_own_process()) return "its recorder has ended";
-  if (!are_threads_found()) return "it was started with the recorder: use the option there";
-  return nullptr;
-}
-
-// Why exact counts cannot be prepared now; null: they can.
-const char* obstacle_to_counting() {
-  if (profile.confined) return "it has confined itself (seccomp)";
-  if (code_is_fixed) return kCodeIsFixed;
-  if (!do_found_threads_tell_end()) {
-    return "it uses so many thread-specific values that the ends of threads are not noticed";
-  }
-  return nullptr;
-}
 
 bool is_rewritten(const Module* module) {
   return module && (module->flags & format::kModuleIsExact) != 0;
@@ -69,34 +44,6 @@ void remark_once(const Module& module, const char* path, const char* reason) {
   remark_not_counted(path, reason);
 }
 
-void choose_modules(ExactOrder& order) {
-  note_unloading();
-  add_mapped_modules();
-  drop_lists_of_unloaded();
-  order.choice[sizeof order.choice - 1] = order.plan_folder[sizeof order.plan_folder - 1] = 0;
-  order.tool[sizeof order.tool - 1] = 0;
-  profile.settings.exact = Text<1024>{order.choice};
-  profile.settings.exact_plans = Path{order.plan_folder};
-  profile.settings.exact_tool = Path{order.tool};
-  order.count = 0;
-  for_each_loaded_module([&](Module& module) {
-    static Path path;
-    if (is_rewritten(&module) || order.count == format::kMostExactModules ||
-        !is_wanted(module, path_of(module, path))) {
-      return;
-    }
-    ExactModule& chosen = order.modules[order.count];
-    chosen.begin = module.begin;
-    const Path plan = plan_path(order.plan_folder, module);
-    if (plan.empty() || !put_text(chosen.path, path.c_str()) ||
-        !put_text(chosen.plan_path, plan.c_str())) {
-      return remark_once(module, path.c_str(), "its path is too long, or not known");
-    }
-    ++order.count;
-  });
-  remark_unknown_names();
-}
-
 // Another thread may switch trampolines with recording meanwhile. Nothing that is done with the
 // lock reads code of the program: if that is unloaded, fble-prof lets this thread go on where it
 // was before the order, and a lock would be held for good.
@@ -106,10 +53,10 @@ const char* write_trampolines_in_turn(const Work& work, Region** region) {
 }
 
 // Returns why the module cannot be counted; null if it is prepared.
-const char* prepare_module(Module& module, const ExactModule& with) {
+const char* prepare_module(Module& module, const OrderModule& with) {
   Plan plan;
-  const KeptPlan kept{module.begin, reinterpret_cast<const char*>(with.plan), with.plan_bytes};
-  if (with.plan == 0 || !plan.adopt(kept.bytes, kept.size)) return "no plan could be made";
+  const KeptPlan kept{module.begin, reinterpret_cast<const char*>(with.given), with.given_bytes};
+  if (with.given == 0 || !plan.adopt(kept.bytes, kept.size)) return "no plan could be made";
   const Work work{module, plan};
   if (const char* reason = obstacle_to_trampolines(work)) return reason;
   Region* region = nullptr;
@@ -133,13 +80,53 @@ void provide_thread_memory() {
   if (ThreadStart* start = prepare_thread()) cancel_thread(start);
 }
 
-void prepare(ExactOrder& order) {
+}  // namespace
+
+// Why exact counts cannot be prepared now; null: they can.
+const char* obstacle_to_counting() {
+  if (profile.confined) return "it has confined itself (seccomp)";
+  if (code_is_fixed) return kCodeIsFixed;
+  if (!do_found_threads_tell_end()) {
+    return "it uses so many thread-specific values that the ends of threads are not noticed";
+  }
+  return nullptr;
+}
+
+void choose_modules(RecorderOrder& order) {
+  note_unloading();
+  add_mapped_modules();
+  drop_lists_of_unloaded();
+  order.choice[sizeof order.choice - 1] = order.plan_folder[sizeof order.plan_folder - 1] = 0;
+  order.tool[sizeof order.tool - 1] = 0;
+  profile.settings.exact = Text<1024>{order.choice};
+  profile.settings.exact_plans = Path{order.plan_folder};
+  profile.settings.exact_tool = Path{order.tool};
+  order.count = 0;
+  for_each_loaded_module([&](Module& module) {
+    static Path path;
+    if (is_rewritten(&module) || order.count == format::kMostOrderModules ||
+        !is_wanted(module, path_of(module, path))) {
+      return;
+    }
+    OrderModule& chosen = order.modules[order.count];
+    chosen.begin = module.begin;
+    const Path plan = plan_path(order.plan_folder, module);
+    if (plan.empty() || !put_text(chosen.path, path.c_str()) ||
+        !put_text(chosen.plan_path, plan.c_str())) {
+      return remark_once(module, path.c_str(), "its path is too long, or not known");
+    }
+    ++order.count;
+  });
+  remark_unknown_names();
+}
+
+void prepare_counting(RecorderOrder& order) {
   provide_thread_memory();
   session.attach_thread = attach_at_hook;
   fbleprof_attach_lazily = 1;
   begin_throttling();
   for (std::uint32_t i = 0; i < order.count; ++i) {
-    const ExactModule& with = order.modules[i];
+    const OrderModule& with = order.modules[i];
     Module* module = loaded_module_at(with.begin);
     if (!module || is_rewritten(module)) continue;
     if (const char* reason = prepare_module(*module, with)) remark_once(*module, with.path, reason);
@@ -156,7 +143,7 @@ void prepare(ExactOrder& order) {
   });
 }
 
-void note_kept_out() {
+void finish_counting() {
   for_each_list([](TextChanges& list) {
     for (std::uint32_t i = 0; i < list.count; ++i) {
       const TextChange& change = changes_of(list)[i];
@@ -165,43 +152,7 @@ void note_kept_out() {
                                      static_cast<std::uint8_t>(plan::Reason::kOccupied), 0);
     }
   });
-}
-
-}  // namespace
-
-void prepare_exact(ExactOrder& order) {
-  if (__builtin_memcmp(order.magic, format::kExactMagic, sizeof order.magic) != 0) return;
-  const bool is_of_filter =
-      order.step == ExactStep::kNameUnfiltered || order.step == ExactStep::kFilter;
-  const char* obstacle = obstacle_to(order);
-  if (!obstacle && !is_of_filter) obstacle = obstacle_to_counting();
-  if (obstacle) {
-    order.answer = ExactAnswer::kRefused;
-    put_text(order.reason, obstacle);
-    return;
-  }
-  order.answer = ExactAnswer::kNotNow;
-  if (_r_debug.r_state != r_debug::RT_CONSISTENT || !take_turn(order.tracer)) return;
-  switch (order.step) {
-    case ExactStep::kChooseModules:
-      choose_modules(order);
-      break;
-    case ExactStep::kPrepare:
-      prepare(order);
-      break;
-    case ExactStep::kFinish:
-      note_kept_out();
-      pass_over_loaded_modules();
-      break;
-    case ExactStep::kNameUnfiltered:
-      name_unfiltered(order);
-      break;
-    case ExactStep::kFilter:
-      filter(order);
-      break;
-  }
-  order.answer = ExactAnswer::kDone;
-  end_turn();
+  pass_over_loaded_modules();
 }
 
 }  // namespace fbleprof::capture

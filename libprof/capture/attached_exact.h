@@ -1,4 +1,4 @@
-// Exact counts in a program to which `fble-prof attach --exact` attached (format/exact_order.h).
+// Exact counts in a program to which `fble-prof attach --exact` attached (format/recorder_order.h).
 //
 // Everything is prepared here while the program runs: trampolines, and a list of changes of the
 // text. fble-prof makes these changes while all threads are stopped. A thread that ran before gets
@@ -6,12 +6,16 @@
 // into functions that were entered before do no harm.
 #pragma once
 
-#include "format/exact_order.h"
+#include "format/recorder_order.h"
 
 namespace fbleprof::capture {
 
-// Obeys an order, and writes the answer. In a thread that fble-prof has stopped, with all signals
-// blocked.
-void prepare_exact(format::ExactOrder& order);
+// Why exact counts cannot be prepared now; null: they can.
+const char* obstacle_to_counting();
+
+// Obey these steps of an order.
+void choose_modules(format::RecorderOrder& order);
+void prepare_counting(format::RecorderOrder& order);
+void finish_counting();
 
 }  // namespace fbleprof::capture

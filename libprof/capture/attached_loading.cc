@@ -26,12 +26,12 @@ bool is_adding = false;  // the loader said RT_ADD, and not RT_DELETE
 // is_counting back before.
 class Changing {
  public:
-  Changing() { __atomic_store_n(&exact_state.is_changing, 1, __ATOMIC_SEQ_CST); }
-  ~Changing() { __atomic_store_n(&exact_state.is_changing, 0, __ATOMIC_SEQ_CST); }
+  Changing() { __atomic_store_n(&text_state.is_changing, 1, __ATOMIC_SEQ_CST); }
+  ~Changing() { __atomic_store_n(&text_state.is_changing, 0, __ATOMIC_SEQ_CST); }
   Changing(const Changing&) = delete;
   Changing& operator=(const Changing&) = delete;
   explicit operator bool() const {
-    return __atomic_load_n(&exact_state.is_counting, __ATOMIC_SEQ_CST) != 0;
+    return __atomic_load_n(&text_state.is_counting, __ATOMIC_SEQ_CST) != 0;
   }
 };
 

@@ -51,7 +51,7 @@ class Plan {
   bool is_mapped_ = false;  // by us
 };
 
-// A plan that fble-prof has put into our memory (format/exact_order.h). Forked children need it,
+// A plan that fble-prof has put into our memory (format/recorder_order.h). Forked children need it,
 // too.
 struct KeptPlan {
   std::uint64_t module_begin = 0;

@@ -15,7 +15,7 @@ using format::Module;
 using format::TextChange;
 using format::TextChanges;
 
-constinit format::ExactState exact_state = {};
+constinit format::TextState text_state = {};
 
 namespace {
 
@@ -43,8 +43,8 @@ void fill(TextChange& change, const TextPlace& place) {
 }
 
 void publish(TextChanges& list) {
-  list.next = exact_state.lists;
-  exact_state.lists = reinterpret_cast<std::uint64_t>(&list);
+  list.next = text_state.lists;
+  text_state.lists = reinterpret_cast<std::uint64_t>(&list);
 }
 
 // An empty list with room for so many changes: that of an unloaded module, or a new one. A program
@@ -119,7 +119,7 @@ void end_turn() { holder.store(0); }
 
 void forget_turns() {
   holder.store(0);
-  exact_state.is_changing = 0;
+  text_state.is_changing = 0;
 }
 
 }  // namespace fbleprof::capture

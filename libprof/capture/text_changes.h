@@ -1,19 +1,19 @@
 // The lists of text changes in a program to which `fble-prof attach --exact` attached
-// (format/exact_order.h), and who may add to them.
+// (format/text_changes.h), and who may add to them.
 #pragma once
 
 #include <cstdint>
 
 #include "capture/loading.h"
 #include "capture/rewriting.h"
-#include "format/exact_order.h"
+#include "format/text_changes.h"
 
 namespace fbleprof::capture {
 
-extern format::ExactState exact_state;
+extern format::TextState text_state;
 
 inline format::TextChanges* first_list() {
-  return reinterpret_cast<format::TextChanges*>(exact_state.lists);
+  return reinterpret_cast<format::TextChanges*>(text_state.lists);
 }
 inline format::TextChanges* list_behind(const format::TextChanges& list) {
   return reinterpret_cast<format::TextChanges*>(list.next);

@@ -1,0 +1,67 @@
+#include "capture/attached_orders.h"
+
+#include <link.h>
+
+#include "capture/attached_exact.h"
+#include "capture/attached_filter.h"
+#include "capture/found_threads.h"
+#include "capture/profile.h"
+#include "capture/text_changes.h"
+
+namespace fbleprof::capture {
+
+using format::OrderAnswer;
+using format::OrderStep;
+using format::put_text;
+using format::RecorderOrder;
+
+namespace {
+
+// Why no order can be obeyed; null: it can.
+const char* obstacle_to(const RecorderOrder& order) {
+  if (order.version != format::kOrderVersion) {
+    return "its recorder is that of another fble-prof: restart the program";
+  }
+  if (!is_profiling() || !is_own_process()) return "its recorder has ended";
+  if (!are_threads_found()) return "it was started with the recorder: use the option there";
+  return nullptr;
+}
+
+bool is_of_filter(OrderStep step) {
+  return step == OrderStep::kNameUnfiltered || step == OrderStep::kFilter;
+}
+
+void take_step(RecorderOrder& order) {
+  switch (order.step) {
+    case OrderStep::kChooseModules:
+      return choose_modules(order);
+    case OrderStep::kPrepareCounting:
+      return prepare_counting(order);
+    case OrderStep::kFinishCounting:
+      return finish_counting();
+    case OrderStep::kNameUnfiltered:
+      return name_unfiltered(order);
+    case OrderStep::kFilter:
+      return filter(order);
+  }
+}
+
+}  // namespace
+
+void obey_order(RecorderOrder& order) {
+  if (__builtin_memcmp(order.magic, format::kOrderMagic, sizeof order.magic) != 0) return;
+  const char* obstacle = obstacle_to(order);
+  if (!obstacle && !is_of_filter(order.step)) obstacle = obstacle_to_counting();
+  if (obstacle) {
+    order.answer = OrderAnswer::kRefused;
+    put_text(order.reason, obstacle);
+    return;
+  }
+  order.answer = OrderAnswer::kNotNow;
+  if (_r_debug.r_state != r_debug::RT_CONSISTENT || !take_turn(order.tracer)) return;
+  take_step(order);
+  order.answer = OrderAnswer::kDone;
+  end_turn();
+}
+
+}  // namespace fbleprof::capture
