@@ -53,8 +53,10 @@ void take_back(pid_t pid, const std::vector<ModuleChanges>& modules) {
   for (const ModuleChanges& each : modules) (void)write_text(pid, each, Text::kOriginal).ok();
 }
 
-// Changes the text of the chosen modules, and takes back what was changed for others.
-Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules, HeldChanges& held) {
+// Changes the text of the chosen modules, and takes back what was changed for others. `counting`
+// (may be null) learns whether calls are counted then.
+Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules,
+                                HeldChanges* counting) {
   ExactChange done;
   StoppedProcess process(pid);
   const auto start = std::chrono::steady_clock::now();
@@ -68,18 +70,31 @@ Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules, 
     const auto written = write_text(pid, module, is_chosen ? Text::kChanged : Text::kOriginal);
     if (!written) {
       take_back(pid, modules);
-      held.set_counting(false);
+      if (counting) counting->set_counting(false);
       return written.error();
     }
-    if (is_chosen) done.places += *written;
+    if (is_chosen && module.head.is_watch == 0) done.places += *written;
   }
-  held.set_counting(true);
+  if (counting) counting->set_counting(true);
   done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start);
   return done;
 }
 
 }  // namespace
+
+Status watch_program(pid_t pid, const std::string& library) {
+  const Status bad =
+      insist(pid, [&] { return obey_in_any_thread(pid, library, *order_for(OrderStep::kWatch)); });
+  if (bad) return bad;
+  auto held = HeldChanges::hold(pid, library);
+  if (!held) return held.error();
+  std::vector<ModuleChanges> modules = read_changes(pid, library);
+  std::erase_if(modules, [](const ModuleChanges& each) { return each.head.is_watch == 0; });
+  const auto changed = change_text(pid, modules, nullptr);
+  if (!changed) return changed.error();
+  return std::nullopt;
+}
 
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice) {
   const Status bad = insist(pid, [&]() -> Result<bool> {
@@ -90,7 +105,7 @@ Status prepare_to_count_calls(pid_t pid, const std::string& library, const Exact
   if (bad) return bad;
   const std::vector<ModuleChanges> modules = read_changes(pid, library);
   if (std::none_of(modules.begin(), modules.end(), [](const ModuleChanges& each) {
-        return each.head.is_chosen != 0 && each.head.is_of_loader == 0 && !each.changes.empty();
+        return each.head.is_chosen != 0 && each.head.is_watch == 0 && !each.changes.empty();
       })) {
     return error_of(pid, "--exact: no module can be counted", "the report's summary says why");
   }
@@ -102,7 +117,7 @@ Result<ExactChange> count_calls(pid_t pid, const std::string& library) {
     auto held = HeldChanges::hold(pid, library);
     if (!held) return held.error();
     std::vector<ModuleChanges> modules = read_changes(pid, library);
-    return change_text(pid, modules, *held);
+    return change_text(pid, modules, &*held);
   }();
   if (done) {
     const Status bad = insist(pid, [&] {
@@ -137,7 +152,7 @@ Result<ExactChange> stop_counting_calls(pid_t pid, const std::string& library) {
       for (const ModuleChanges& each : modules) (void)write_text(pid, each, Text::kChanged).ok();
       return written.error();
     }
-    done.places += *written;
+    if (module.head.is_watch == 0) done.places += *written;
   }
   held->set_counting(false);
   done.stopped = std::chrono::duration_cast<std::chrono::microseconds>(

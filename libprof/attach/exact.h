@@ -1,4 +1,5 @@
-// fble-prof attach --exact: makes a running program count its calls, and stops that.
+// fble-prof attach --exact: makes a running program count its calls, and stops that. Without
+// --exact, only the places are changed where the recorder must be called (text_changes.h).
 //
 // The recorder in the program chooses the modules and writes the trampolines; see
 // format/recorder_order.h. Then all threads are stopped for some milliseconds, and the starts of
@@ -27,10 +28,14 @@ struct ExactChoice {
 };
 
 struct ExactChange {
-  std::size_t places = 0;    // of the text
+  std::size_t places = 0;    // of the text, where calls are counted
   std::size_t kept_out = 0;  // entries that a thread occupied
   std::chrono::microseconds stopped{};
 };
+
+// Makes the program call its recorder at exec and, if its filter needs it, when it loads libraries.
+// stop_counting_calls ends this. count_calls does it, too.
+Status watch_program(pid_t pid, const std::string& library);
 
 // Makes the recorder, which must be in the process, prepare what the choice needs.
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice);

@@ -20,6 +20,7 @@ namespace {
 // Whether each module is settled that was loaded before the call of dlopen that is under way. Then
 // no thread has run in those that are not. Whoever has the turn may change it.
 bool are_others_settled = false;
+bool are_new_counted = false;
 bool is_adding = false;  // the loader said RT_ADD, and not RT_DELETE
 
 // While it lives, fble-prof neither reads the lists nor changes text, unless it has taken
@@ -57,7 +58,7 @@ void prepare_mapped_modules() {
   settle_new_modules();
   add_mapped_modules();
   filter_new_modules();
-  if (are_others_settled) {
+  if (are_others_settled && are_new_counted) {
     const CodeLock lock;
     rewrite_new_modules(rewrite_new);
   }
@@ -84,11 +85,30 @@ void modules_changed() {
 
 }  // namespace
 
-bool watch_loading(bool is_wanted) {
-  static LoaderWatch watch;
+bool watch_loading(bool is_counting_wanted) {
+  static Watch watch = {};
+  static bool is_tried = false;
   are_others_settled = is_adding = false;
-  if (is_wanted && !watch.place) watch = prepare_loader_watch(modules_changed);
-  return list_loader_watch(watch, is_wanted);
+  are_new_counted = is_counting_wanted;
+  const bool is_wanted = is_counting_wanted || has_filter_tool();
+  if (is_wanted && !is_tried) {
+    const LoaderWatch loader = prepare_loader_watch(modules_changed);
+    if (!loader.obstacle) add_place(watch, loader.place, loader.trampoline, true);
+    is_tried = true;
+  }
+  const bool is_watched = is_wanted && watch.head.count != 0;
+  choose(watch, is_watched);
+  if (!profile.settings.filter.empty() && !(is_watched && has_filter_tool())) {
+    static bool is_told = false;
+    if (!is_told) remark("libraries loaded later are not filtered");
+    is_told = true;
+  }
+  return is_watched && is_counting_wanted;
+}
+
+void watch_loading_to_filter() {
+  const bool is_counting = __atomic_load_n(&text_state.is_counting, __ATOMIC_SEQ_CST) != 0;
+  watch_loading(is_counting && are_new_counted);
 }
 
 void pass_over_loaded_modules() {

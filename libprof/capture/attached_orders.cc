@@ -3,7 +3,9 @@
 #include <link.h>
 
 #include "capture/attached_exact.h"
+#include "capture/attached_exec.h"
 #include "capture/attached_filter.h"
+#include "capture/attached_loading.h"
 #include "capture/found_threads.h"
 #include "capture/profile.h"
 #include "capture/text_changes.h"
@@ -27,8 +29,14 @@ const char* obstacle_to(const RecorderOrder& order) {
   return nullptr;
 }
 
-bool is_of_filter(OrderStep step) {
-  return step == OrderStep::kNameUnfiltered || step == OrderStep::kFilter;
+bool is_for_counting(OrderStep step) {
+  return step == OrderStep::kChooseModules || step == OrderStep::kPrepareCounting ||
+         step == OrderStep::kFinishCounting;
+}
+
+void watch() {
+  watch_execs();
+  watch_loading_to_filter();
 }
 
 void take_step(RecorderOrder& order) {
@@ -36,6 +44,7 @@ void take_step(RecorderOrder& order) {
     case OrderStep::kChooseModules:
       return choose_modules(order);
     case OrderStep::kPrepareCounting:
+      watch_execs();
       return prepare_counting(order);
     case OrderStep::kFinishCounting:
       return finish_counting();
@@ -43,6 +52,8 @@ void take_step(RecorderOrder& order) {
       return name_unfiltered(order);
     case OrderStep::kFilter:
       return filter(order);
+    case OrderStep::kWatch:
+      return watch();
   }
 }
 
@@ -51,7 +62,7 @@ void take_step(RecorderOrder& order) {
 void obey_order(RecorderOrder& order) {
   if (__builtin_memcmp(order.magic, format::kOrderMagic, sizeof order.magic) != 0) return;
   const char* obstacle = obstacle_to(order);
-  if (!obstacle && !is_of_filter(order.step)) obstacle = obstacle_to_counting();
+  if (!obstacle && is_for_counting(order.step)) obstacle = obstacle_to_counting();
   if (obstacle) {
     order.answer = OrderAnswer::kRefused;
     put_text(order.reason, obstacle);

@@ -14,6 +14,7 @@ class Exec {
  private:
   bool is_own_;       // not a vfork child in this process's memory
   bool is_profiled_;  // a forked child may lack a profile
+  bool is_finding_held_ = false;
 };
 
 }  // namespace fbleprof::capture

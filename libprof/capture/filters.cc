@@ -148,10 +148,15 @@ bool names(const char* pattern, const char* name, const char* file) {
 
 }  // namespace
 
-void filter_new_modules() {
+bool has_filter_tool() {
   const Settings& settings = profile.settings;
-  if (settings.filter.empty()) return;
-  const bool has_tool = !settings.filter_tool.empty() && !settings.filter_tables.empty();
+  return !settings.filter.empty() && !settings.filter_tool.empty() &&
+         !settings.filter_tables.empty();
+}
+
+void filter_new_modules() {
+  if (profile.settings.filter.empty()) return;
+  const bool has_tool = has_filter_tool();
   if (!has_tool && !are_threads_found()) {
     static bool is_told = false;
     if (!is_told) remark("FBLEPROF_FILTER has no effect without fble-prof, which reads names");

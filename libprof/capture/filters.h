@@ -13,6 +13,9 @@ namespace fbleprof::capture {
 // runs.
 void filter_new_modules();
 
+// Whether tables can be made for libraries that are loaded later.
+bool has_filter_tool();
+
 // In a program to which we were attached, fble-prof puts the tables into our memory. Whether the
 // filter needs one for the module, and has none.
 bool lacks_table(const format::Module& module);

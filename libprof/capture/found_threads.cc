@@ -138,6 +138,22 @@ void forget_waiting_threads() {
   is_looking.store(false);
 }
 
+bool hold_finding_back() {
+  constexpr int kTries = 1000;
+  int tries = 0;
+  while (is_looking.exchange(true)) {
+    if (++tries == kTries) return false;
+    kernel_call(SYS_sched_yield);
+  }
+  const auto own = static_cast<std::uint32_t>(kernel_call(SYS_gettid));
+  for (std::uint32_t i = 0; i < seen_end; ++i) {
+    if (seen[i].tid == own) drop_timer(seen[i]);
+  }
+  return true;
+}
+
+void let_finding_go_on() { is_looking.store(false); }
+
 void forget_found_threads() {
   seen_end = 0;
   is_looking.store(false);

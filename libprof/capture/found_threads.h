@@ -26,6 +26,11 @@ void find_threads_sometimes();
 // Recording stops: threads that have not been attached yet are left alone.
 void forget_waiting_threads();
 
+// Around exec in the calling thread: nobody looks for threads, and nothing waits for this one.
+// False: another thread has been looking for too long; then there is nothing to let go on.
+bool hold_finding_back();
+void let_finding_go_on();
+
 // In a forked child: the parent's threads and timers are not there.
 void forget_found_threads();
 

@@ -204,6 +204,13 @@ Definition next_definition_of_libc(const char* name, const void* after) {
   return found;
 }
 
+void* definition_of_libc(const char* name) {
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+    if (is_libc(file_name(map->l_name))) return Symbols(*map).find(name);
+  }
+  return nullptr;
+}
+
 const char* own_file() {
   const link_map* own = entry_of(_DYNAMIC);
   return own && own->l_name ? own->l_name : "";

@@ -27,6 +27,9 @@ void look_at_all_objects();
 // null if none does.
 void* any_definition(const char* name);
 
+// The definition of the name in libc itself; null if there is none.
+void* definition_of_libc(const char* name);
+
 // The file of this library, as the loader names it; "" if it is not in the list.
 const char* own_file();
 

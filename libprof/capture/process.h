@@ -12,8 +12,8 @@
 //     hook_sites < switching < throttling < control, loading < text_changes < confinement, leaks <
 //     runtime_file, generated_functions < perf_map, jitdump, gdb_jit < ending, fork_child,
 //     locked_memory < fatal_signals, exec < process < attached, attached_filter, attached_loading <
-//     attached_exact < attached_orders, kept_snapshots < api < block_registry, green_threads,
-//     profiles, runtime_readers < fibers, query
+//     attached_exact, attached_exec < attached_orders, kept_snapshots < api < block_registry,
+//     green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

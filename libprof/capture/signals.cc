@@ -172,6 +172,10 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
   errno = saved_errno;
 }
 
+bool is_ignored(const struct sigaction& action) {
+  return action.sa_handler == SIG_IGN && !(action.sa_flags & SA_SIGINFO);
+}
+
 bool holds(const sigset_t* set) { return set && sigismember(set, kSamplingSignal) == 1; }
 
 }  // namespace
@@ -241,7 +245,7 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
 
 void hand_over_to_next_program() {
   if (!installed) return;
-  if (program_action.sa_handler == SIG_IGN && !(program_action.sa_flags & SA_SIGINFO)) {
+  if (is_ignored(program_action)) {
     __sigaction(kSamplingSignal, &program_action, nullptr);
   }
   change_mask(program_blocks ? SIG_BLOCK : SIG_UNBLOCK, kSamplingBit);
@@ -251,12 +255,34 @@ void hand_over_to_next_program() {
   }
 }
 
-void take_back_from_next_program() {
-  if (!installed) return;
+namespace {
+
+void install_handler_again() {
   const struct sigaction kept = program_action;
   install_handler();
   program_action = kept;
+}
+
+}  // namespace
+
+void take_back_from_next_program() {
+  if (!installed) return;
+  install_handler_again();
   change_mask(SIG_UNBLOCK, kSamplingBit);
+}
+
+void hand_over_from_found_thread() {
+  if (!installed) return;
+  program_blocks = (change_mask(SIG_BLOCK, kSamplingBit) & kSamplingBit) != 0;
+  drain_pending();
+  hand_over_to_next_program();
+}
+
+void take_back_in_found_thread() {
+  if (!installed) return;
+  program_blocks = program_has_pending = false;
+  // The program may have set another action, which is its own.
+  if (is_ignored(program_action)) install_handler_again();
 }
 
 SamplingBlocked::SamplingBlocked() : old_mask_(change_mask(SIG_BLOCK, kSamplingBit)) {}

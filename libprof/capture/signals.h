@@ -40,6 +40,10 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
 // second function undoes that if exec failed.
 void hand_over_to_next_program();
 void take_back_from_next_program();
+// The same in a program to which we were attached: its masks are not watched, so the thread's is
+// the one that the kernel has now. Removes our pending signals; no more may come.
+void hand_over_from_found_thread();
+void take_back_in_found_thread();
 
 // Blocks the sampling signal in the calling thread while it lives. Async-signal-safe.
 class SamplingBlocked {

@@ -86,21 +86,19 @@ bool list_changes(const Work& work, const Region& region) {
   return true;
 }
 
-bool list_loader_watch(const LoaderWatch& watch, bool is_wanted) {
-  static struct {
-    TextChanges head;
-    TextChange change;
-  } list = {};
-  TextChanges& head = list.head;
-  if (head.count == 0 && is_wanted && !watch.obstacle) {
-    const auto place = reinterpret_cast<std::uint64_t>(watch.place);
-    fill(list.change, {watch.place, watch.trampoline, place, true});
-    head.module_begin = begin_of_module_at(place);
-    head.count = head.capacity = head.is_of_loader = 1;
-    publish(head);
-  }
-  head.is_chosen = is_wanted && head.count != 0;
-  return head.is_chosen != 0;
+void add_place(Watch& watch, std::uint8_t* at, std::uint64_t trampoline, bool is_entry) {
+  TextChanges& head = watch.head;
+  if (head.count == Watch::kMostPlaces) return;
+  const auto place = reinterpret_cast<std::uint64_t>(at);
+  TextChange& change = watch.places[head.count];
+  fill(change, {at, trampoline, place, true});
+  change.is_entry = is_entry;
+  ++head.count;
+  if (head.count != 1) return;
+  head.module_begin = begin_of_module_at(place);
+  head.capacity = Watch::kMostPlaces;
+  head.is_watch = 1;
+  publish(head);
 }
 
 void drop_lists_of_unloaded() {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "capture/loading.h"
 #include "capture/rewriting.h"
 #include "format/text_changes.h"
 
@@ -26,15 +25,25 @@ inline format::TextChange* changes_of(format::TextChanges& list) {
 template <typename Function>
 void for_each_list(Function function) {
   for (auto* list = first_list(); list; list = list_behind(*list)) {
-    if (!list->is_of_loader) function(*list);
+    if (!list->is_watch) function(*list);
   }
 }
 
 // Lists the changes that lead to the region's trampolines, before they are made. False: there is no
 // memory.
 bool list_changes(const Work& work, const Region& region);
-// The same for the place where the loader calls us. False: it is not possible, or not wanted.
-bool list_loader_watch(const LoaderWatch& watch, bool is_wanted);
+
+// Places where code of the loader or libc is to call us; no calls are counted there.
+struct Watch {
+  static constexpr std::uint32_t kMostPlaces = 4;
+  format::TextChanges head;
+  format::TextChange places[kMostPlaces];
+};
+// Adds a place of one instruction of at least five bytes, or where more may be overwritten
+// (`is_entry`). All places of a watch are in one module. The watch stays listed for good.
+void add_place(Watch& watch, std::uint8_t* at, std::uint64_t trampoline, bool is_entry);
+// Whether fble-prof is to change these places, or to take that back.
+inline void choose(Watch& watch, bool is_chosen) { watch.head.is_chosen = is_chosen; }
 
 // Forgets the changes of modules that were unloaded: others may be in their places.
 void drop_lists_of_unloaded();

@@ -1,11 +1,15 @@
-// What `fble-prof attach` with --exact, --only or --not, and the recorder in the running program
-// tell each other. A traced thread calls fbleprof_obey_order with an order, on a stack of
-// fble-prof's.
+// What `fble-prof attach` and the recorder in the running program tell each other. A traced thread
+// calls fbleprof_obey_order with an order, on a stack of fble-prof's.
 //
 // With --only and --not, before recording begins:
 //   1. kNameUnfiltered: the recorder answers with its filter, and with the modules that lack a
 //      table for it (plan/left_out_table.h). fble-prof puts tables into the program's memory.
 //   2. kFilter: the recorder uses these tables from then on.
+//
+// kWatch, at each attach: the recorder lists places where libc or the loader are to call it: at
+// exec and, if the filter needs it, when libraries are loaded (text_changes.h). fble-prof changes
+// these places while all threads are stopped, and takes that back at a detach. With --exact, the
+// next steps do this, too.
 //
 // With --exact, the program's text changes while all its threads are stopped, so fble-prof writes
 // it. The recorder prepares everything else: it chooses the modules, and writes the trampolines.
@@ -35,7 +39,8 @@ enum class OrderStep : std::uint32_t {
   kPrepareCounting,
   kFinishCounting,
   kNameUnfiltered,
-  kFilter
+  kFilter,
+  kWatch
 };
 enum class OrderAnswer : std::uint32_t {
   kRefused,  // see RecorderOrder::reason

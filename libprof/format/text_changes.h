@@ -24,9 +24,9 @@ struct TextChanges {
   std::uint64_t next;  // the address of another list; 0: none
   std::uint64_t module_begin;
   std::uint32_t count;
-  std::uint32_t is_chosen;     // by the last order
-  std::uint32_t capacity;      // the most changes for which there is room
-  std::uint32_t is_of_loader;  // the place where the loader calls us; it counts no calls
+  std::uint32_t is_chosen;  // by the last order
+  std::uint32_t capacity;   // the most changes for which there is room
+  std::uint32_t is_watch;   // places where libc or the loader call us; they count no calls
 };
 
 // While fble-prof reads the lists, and changes text, they must stay as they are: it takes

@@ -45,9 +45,9 @@ constexpr char kHelp[] =
     "With --throttle, functions that are called too often are not counted any more. While\n"
     "recording is off (--start-off, fble-prof ctl), functions call no hook.\n"
     "\n"
-    "Otherwise one thread is stopped for some milliseconds. No sleeping call returns early. This\n"
-    "needs the right to trace the process: the same user or root, and\n"
-    "kernel.yama.ptrace_scope=0 or root.\n"
+    "Otherwise one thread is stopped for some milliseconds, and all of them for the moment in\n"
+    "which libc's functions of exec are changed. No sleeping call returns early. This needs the\n"
+    "right to trace the process: the same user or root, and kernel.yama.ptrace_scope=0 or root.\n"
     "\n"
     "Exit status: 0 done, 1 the process refused, 2 wrong usage.\n";
 
@@ -212,6 +212,7 @@ int start(const Request& request, pid_t pid, const std::string& library) {
     status = prepare_counting(pid, library, value_of(request, "FBLEPROF_EXACT"));
   }
   if (status != 0) return status;
+  if (!is_exact(request)) watch_process(pid, library);
   // The preparation may have taken its time: what is recorded counts from here.
   if (was_loaded) {
     status = go_on(request, pid, recorder->profile);

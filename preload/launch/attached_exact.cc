@@ -38,6 +38,12 @@ sigset_t ending_signals() {
   return ending;
 }
 
+void watch_process(pid_t pid, const std::string& library) {
+  if (const Status bad = attach::watch_program(pid, library)) {
+    say("attach: detach before the program calls exec: " + bad->line());
+  }
+}
+
 int prepare_counting(pid_t pid, const std::string& library, const std::string& modules) {
   const std::string folder = plan_folder();
   if (folder.empty()) {

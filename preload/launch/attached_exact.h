@@ -1,4 +1,4 @@
-// The part of `fble-prof attach` that is for --exact.
+// The part of `fble-prof attach` that changes the code of the process.
 #pragma once
 
 #include <signal.h>
@@ -16,6 +16,10 @@ int give_up(int status, const std::string& line);
 
 // The signals that end this program, and that wait while it traces a process.
 sigset_t ending_signals();
+
+// Makes the process, which has the recorder, call it at exec and when it loads libraries. If that
+// fails, it says so, and the process is recorded all the same.
+void watch_process(pid_t pid, const std::string& library);
 
 // Makes the process, which has the recorder, count the calls of the modules that --exact names: in
 // two steps, of which only the second one changes code. Return the exit status.

@@ -33,6 +33,36 @@ for how in work sleep; do
   [ $how = sleep ] || near_share "first" "$(share first)" 75 12  # the other has few samples
 done
 
+for clock in cpu wall; do
+  for way in execve execvp execl fexecve execveat thread; do
+    begin "a program that becomes another one by $way, with the clock $clock"
+    started "$PROGRAMS/attached_exec.plain" $way "$dir/go"
+    attach --rate 20000 --clock $clock -o "$profile" "$pid"
+    touch "$dir/go"
+    ended
+    check "the next program" "$(cat "$dir/out")" = "next, SIGPROF blocked"
+    verified "$profile"
+    "$REPORT" --summary "$profile" | grep -q '^state .*exec' || fail "the profile does not say how it ended"
+  done
+done
+for way in spawn system vfork fails; do
+  for option in --exact --callsites; do
+    begin "a program whose children become others, or that fails to: $way, $option"
+    started "$PROGRAMS/attached_exec.plain" $way "$dir/go"
+    text_of >"$dir/text.before"
+    attach $option --rate 5000 -o "$profile" "$pid"
+    detach "$pid"
+    text_of >"$dir/text.after"
+    cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was"
+    attach $option "$pid"
+    touch "$dir/go"
+    ended
+    check "the last line" "$(tail -n 1 "$dir/out")" = "went on"
+    verified "$profile"
+    check "it was sampled afterwards" "$(dominated after_exec | cut -d. -f1)" -gt 50
+  done
+done
+
 begin "threads that come and go"
 if command -v python3 >/dev/null; then
   cat >"$dir/threads.py" <<'END'

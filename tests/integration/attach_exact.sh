@@ -5,20 +5,6 @@
 needs_tracing
 TIMEOUT=300
 
-# text_of: a hash of each mapping of code.
-text_of() {
-  python3 - "$pid" <<'END'
-import hashlib, sys
-memory = open(f"/proc/{sys.argv[1]}/mem", "rb")
-for line in open(f"/proc/{sys.argv[1]}/maps"):
-    fields = line.split()
-    if "x" not in fields[1] or not fields[-1].startswith("/") or "fbleprof" in fields[-1]:
-        continue
-    begin, end = (int(x, 16) for x in fields[0].split("-"))
-    memory.seek(begin)
-    print(fields[-1], hashlib.sha256(memory.read(end - begin)).hexdigest())
-END
-}
 # ask NAME: lets the program go on to this point, and waits until it has said so.
 ask() {
   touch "$dir/$1"

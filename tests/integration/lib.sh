@@ -188,6 +188,20 @@ started() {
   done
   fail "it did not start: $(cat "$dir/err")"
 }
+# text_of: a hash of each mapping of code.
+text_of() {
+  python3 - "$pid" <<'END'
+import hashlib, sys
+memory = open(f"/proc/{sys.argv[1]}/mem", "rb")
+for line in open(f"/proc/{sys.argv[1]}/maps"):
+    fields = line.split()
+    if "x" not in fields[1] or not fields[-1].startswith("/") or "fbleprof" in fields[-1]:
+        continue
+    begin, end = (int(x, 16) for x in fields[0].split("-"))
+    memory.seek(begin)
+    print(fields[-1], hashlib.sha256(memory.read(end - begin)).hexdigest())
+END
+}
 attach() { does attach "$@"; }
 detach() { does detach "$@"; }
 # A thread that touches a page of its profile waits for a busy disk, sometimes for longer than fble-prof

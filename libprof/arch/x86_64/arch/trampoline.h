@@ -69,11 +69,16 @@ inline void replace_by_jump(std::uint8_t (&bytes)[kDirectBytes], std::uint64_t a
   redirect(bytes, address, to);
 }
 
-// Writes `jmp *(address)`, six bytes.
+// Write `jmp *(address)` and `call *(address)`.
+inline constexpr std::uint64_t kIndirectBytes = 6;
 inline void write_indirect_jump(std::uint8_t* at, const void* address) {
   at[0] = 0xff;
   at[1] = 0x25;
   write_distance(at + 2, reinterpret_cast<std::uint64_t>(address));
+}
+inline void write_indirect_call(std::uint8_t* at, const void* address) {
+  write_indirect_jump(at, address);
+  at[1] = 0x15;
 }
 
 // Whether a function only returns, and five bytes of it can be overwritten. Returns the first of
