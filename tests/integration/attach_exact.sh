@@ -274,6 +274,25 @@ check "of what is left out" "$(counted first_leaf)" = 0
 touch "$dir/again" "$dir/rest" "$dir/stop"
 ended
 
+begin "libraries that are loaded later are filtered, and only sampled"
+for pattern in '*_leaf' none; do
+  rm -f "$dir"/{first,again,busy,rest,stop}  # or the second program would not wait
+  started "$PROGRAMS/loads_later.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+  attach --rate 10000 --not "$pattern" -o "$profile" "$pid"
+  touch "$dir/first" "$dir/again" "$dir/busy" "$dir/rest"
+  sleep 1
+  touch "$dir/stop"
+  ended
+  verified "$profile"
+  check "what is kept was sampled" "$(dominated run_plugin | cut -d. -f1)" -gt 0
+  if [ "$pattern" = none ]; then
+    check "so was the rest" "$(dominated first_leaf | cut -d. -f1)" -gt 0
+  else
+    absent first_leaf
+  fi
+  lacks_text 'not filtered' <("$REPORT" --summary "$profile") || fail "a library is not filtered"
+done
+
 begin "a delay"
 started "$PROGRAMS/attached_calls.plain" 1
 before=$(date +%s%N)

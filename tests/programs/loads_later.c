@@ -6,6 +6,7 @@
 //   first    loads the plugin and the other one, calls the plugin 1000 times
 //   again    unloads it, loads it once more, and calls it 1000 times; all that 50 times
 //   rest     loads both, calls the plugin 100 times, and unloads nothing
+//   busy     calls the plugin again and again until the end; make it before "rest"
 //   stop     the end
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -85,6 +86,9 @@ int main(int argc, char** argv) {
   load(paths[1]);
   call(plugin, 100);
   tell("rest");
+  if (access("busy", F_OK) == 0) {
+    while (access("stop", F_OK) != 0) call(plugin, 1000);
+  }
   wait_for("stop");
   if (has_vfork) pthread_join(waiting, NULL);
   tell("stop");
