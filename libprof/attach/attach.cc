@@ -139,6 +139,37 @@ Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
   return recorder;
 }
 
+namespace {
+
+// The loader loads the recorder, which finds the order on the stack.
+Status load(pid_t pid, BorrowedThread& thread, const std::string& library) {
+  const Library file(thread, pid, library);
+  if (file.name().empty() || file.name().size() >= BorrowedThread::kTextBytes) {
+    return error_of(pid, "it cannot see " + library + " nor take a copy of it");
+  }
+  if (!thread.write(thread.text(), file.name().c_str(), file.name().size() + 1)) {
+    return error_of(pid, "its memory cannot be written");
+  }
+  const auto handle = thread.call(thread.libc().dlopen, thread.text(), thread.libc().flags);
+  if (!handle) return handle.error();
+  if (*handle == 0) return error_of(pid, reason_of_loader(pid, thread));
+  return std::nullopt;
+}
+
+// The recorder is there since an attach that failed, for example because it could not make its
+// file.
+Status start_loaded(pid_t pid, BorrowedThread& thread, const std::string& library) {
+  const std::uint64_t function = find_in_recorder(pid, library, "fbleprof_start_attached");
+  if (function == 0) {
+    return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
+  }
+  const auto called = thread.call(function, thread.stack());
+  if (!called) return called.error();
+  return std::nullopt;
+}
+
+}  // namespace
+
 Status load_recorder(pid_t pid, const std::string& library,
                      const std::vector<std::string>& settings) {
   if (!is_same_machine(pid)) return error_of(pid, "it is a program for another processor");
@@ -156,17 +187,12 @@ Status load_recorder(pid_t pid, const std::string& library,
   const auto taken = BorrowedThread::take(pid);
   if (!taken) return taken.error();
   BorrowedThread& thread = **taken;
-  const Library file(thread, pid, library);
-  if (file.name().empty() || file.name().size() >= BorrowedThread::kTextBytes) {
-    return error_of(pid, "it cannot see " + library + " nor take a copy of it");
-  }
-  if (!thread.write(thread.stack(), &order, sizeof order) ||
-      !thread.write(thread.text(), file.name().c_str(), file.name().size() + 1)) {
+  if (!thread.write(thread.stack(), &order, sizeof order)) {
     return error_of(pid, "its memory cannot be written");
   }
-  const auto handle = thread.call(thread.libc().dlopen, thread.text(), thread.libc().flags);
-  if (!handle) return handle.error();
-  if (*handle == 0) return error_of(pid, reason_of_loader(pid, thread));
+  const bool is_loaded = find_library(mappings_of(pid)) != nullptr;
+  const Status bad = is_loaded ? start_loaded(pid, thread, library) : load(pid, thread, library);
+  if (bad) return bad;
   if (!thread.read(thread.stack(), &order, sizeof order) || order.is_recording == 0) {
     order.reason[sizeof order.reason - 1] = 0;
     return error_of(pid, order.reason);

@@ -24,7 +24,8 @@ struct Recorder {
 };
 Result<Recorder> find_recorder(pid_t pid, const std::string& library);
 
-// Loads `library` with these settings (FBLEPROF_...=VALUE). The error says what to do.
+// Loads `library` with these settings (FBLEPROF_...=VALUE), or makes it begin if it was loaded
+// before and writes no file. The error says what to do.
 Status load_recorder(pid_t pid, const std::string& library,
                      const std::vector<std::string>& settings);
 

@@ -1,5 +1,6 @@
 #include "capture/api.h"
 
+#include "capture/attached.h"
 #include "capture/attached_orders.h"
 #include "capture/control.h"
 #include "capture/kept_snapshots.h"
@@ -30,6 +31,11 @@ FBLEPROF_EXPORT constinit const char* const fbleprof_output_path =
     capture::profile.output.name.path.c_str();
 
 FBLEPROF_EXPORT constinit const format::TextState* const fbleprof_text_state = &capture::text_state;
+
+long fbleprof_start_attached(format::AttachOrder* order) {
+  capture::start_attached_again(*order);
+  return kNoSystemCall;
+}
 
 long fbleprof_obey_order(format::RecorderOrder* order) {
   capture::obey_order(*order);

@@ -3,6 +3,7 @@
 
 #define FBLEPROF_BUILDING_LIBRARY
 #include "fbleprof/fbleprof.h"
+#include "format/attach_order.h"
 #include "format/recorder_order.h"
 #include "format/text_changes.h"
 #include "signal_safe/blocks.h"
@@ -19,7 +20,8 @@ inline constexpr long kNoSystemCall = -1;
 FBLEPROF_EXPORT long fbleprof_obey(void);
 // Also not in the public header: `fble-prof` reads the name of the file there.
 FBLEPROF_EXPORT const char* const fbleprof_output_path;
-// For `fble-prof attach`; see format/recorder_order.h and text_changes.h.
+// For `fble-prof attach`; see format/attach_order.h, recorder_order.h and text_changes.h.
+FBLEPROF_EXPORT long fbleprof_start_attached(fbleprof::format::AttachOrder* order);
 FBLEPROF_EXPORT long fbleprof_obey_order(fbleprof::format::RecorderOrder* order);
 FBLEPROF_EXPORT const fbleprof::format::TextState* const fbleprof_text_state;
 FBLEPROF_EXPORT int fbleprof_is_enabled(void);

@@ -26,7 +26,16 @@ AttachOrder* find_attach_order() {
   return is_there ? order : nullptr;
 }
 
-void start_attached(AttachOrder& order, void (*tell_end)()) {
+namespace {
+
+void give_reason(AttachOrder& order, const char* reason) {
+  for (std::uint32_t i = 0; i + 1 < sizeof order.reason; ++i) {
+    order.reason[i] = reason[i];
+    if (!reason[i]) return;
+  }
+}
+
+void start(AttachOrder& order) {
   constexpr int kMost = 64;
   char* environment[kMost + 1];
   int count = 0;
@@ -35,14 +44,29 @@ void start_attached(AttachOrder& order, void (*tell_end)()) {
     while (*at) ++at;
   }
   environment[count] = nullptr;
-  expect_found_threads(tell_end);
   start_process(environment);
   order.is_recording = is_profiling();
   if (order.is_recording) return;
   const char* reason = profile.output.failure.c_str();
   if (!*reason) reason = "the recorder cannot work in this process";
-  for (std::uint32_t i = 0; reason[i] && i + 1 < sizeof order.reason; ++i) {
-    order.reason[i] = reason[i];
+  give_reason(order, reason);
+}
+
+}  // namespace
+
+void start_attached(AttachOrder& order, void (*tell_end)()) {
+  expect_found_threads(tell_end);
+  start(order);
+}
+
+void start_attached_again(AttachOrder& order) {
+  if (__builtin_memcmp(order.magic, format::kAttachMagic, sizeof order.magic) != 0) return;
+  if (is_profiling()) {
+    order.is_recording = 1;
+  } else if (are_threads_found()) {
+    start(order);
+  } else {
+    give_reason(order, "it has a recorder that writes no file; restart the program");
   }
 }
 

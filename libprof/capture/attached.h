@@ -10,5 +10,7 @@ format::AttachOrder* find_attach_order();
 
 // Begins to record as ordered, and writes the answer. `tell_end` as in find_threads_later.
 void start_attached(format::AttachOrder& order, void (*tell_end)());
+// The same by another order, if an earlier one failed. In a thread that fble-prof has stopped.
+void start_attached_again(format::AttachOrder& order);
 
 }  // namespace fbleprof::capture

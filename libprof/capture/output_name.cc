@@ -264,7 +264,7 @@ const char* why_not_made(int error) {
   return error == EMFILE || error == ENFILE ? ": cannot be made: no descriptor is free"
          : error == ENOENT                  ? ": cannot be made: there is no such directory"
          : error == ENOSPC                  ? ": cannot be made: the disk is full"
-                                            : ": cannot be made: the directory cannot be written";
+                           : ": cannot be made: the program cannot write the directory";
 }
 
 }  // namespace
@@ -338,7 +338,7 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
     if (error != EEXIST) {
       name.failure.add(name.path.c_str())
           .add(why_not_made(error))
-          .add("; set FBLEPROF_OUT to a file that can be made");
+          .add("; name a file that can be made (--out, FBLEPROF_OUT)");
       return false;
     }
   }

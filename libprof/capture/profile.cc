@@ -53,6 +53,7 @@ bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
   output = open_output(profile.settings, parent);
   if (!output.base) {
     say(output.failure.c_str());
+    output.name.path = {};  // so that nobody looks for the file
     return false;
   }
   session.start_monotonic_ns = start_ns;
@@ -63,6 +64,7 @@ bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
     say("no memory for the tables of a profile: not profiled");
     session.arena.adopt(nullptr, 0, 0);
     discard_output(output);
+    output.name.path = {};
     return false;
   }
   describe(profile.settings);

@@ -198,7 +198,8 @@ int go_on(const Request& request, pid_t pid, const std::string& profile) {
 
 int start(const Request& request, pid_t pid, const std::string& library) {
   auto recorder = attach::find_recorder(pid, library);
-  const bool was_loaded = recorder && recorder->is_loaded;
+  // An earlier attach may have failed after it loaded the recorder.
+  const bool was_loaded = recorder && recorder->is_loaded && !recorder->profile.empty();
   if (recorder && !was_loaded) recorder = load(request, pid, library);
   if (!recorder) return give_up(kRefused, recorder.error().line());
   if (recorder->profile.empty()) {

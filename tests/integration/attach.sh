@@ -127,6 +127,26 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   verified "$profile"
 fi
 
+begin "a file that cannot be made"
+started "$PROGRAMS/phases.plain" 60
+launcher_refuses 1 "no such directory" attach -o "$dir/none/profile" "$pid"
+launcher_refuses 1 "no such directory" attach --exact -o "$dir/none/profile" "$pid"
+attach -o "$profile" "$pid"
+sleep 0.4
+detach "$pid"
+attach "$pid"
+sleep 0.4
+touch "$dir/stop"
+ended
+verified "$profile"
+check "it was sampled" "$(fact samples)" -gt 0
+
+begin "a program that has a recorder, which writes no file"
+FBLEPROF_OUT=$dir/none/profile LD_PRELOAD=$LIB started "$PROGRAMS/phases.plain" 60
+launcher_refuses 1 "restart the program" attach -o "$profile" "$pid"
+touch "$dir/stop"
+ended
+
 begin "bad input"
 launcher_refuses 2 "expected" attach
 launcher_refuses 2 "expected" attach one
