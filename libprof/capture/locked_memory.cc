@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "capture/kernel_file.h"
+#include "capture/modules.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
+#include "capture/text_memory.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -26,20 +28,29 @@ struct Split {
   Range program, rest;
 };
 
-// Considers all of our large mappings.
+// Considers our libraries, whose tables are large, and all of our large mappings.
 Split split_at_own(Range from) {
   Range own{from.end, from.end};
-  auto consider = [&](std::uint64_t begin, std::uint64_t bytes) {
+  auto consider = [&](const void* base, std::uint64_t bytes) {
+    const auto begin = reinterpret_cast<std::uint64_t>(base);
     const std::uint64_t end = std::min(begin + bytes, from.end);
-    begin = std::max(begin, from.begin);
-    if (begin < end && begin < own.begin) own = {begin, end};
+    const std::uint64_t first = std::max(begin, from.begin);
+    if (first < end && first < own.begin) own = {first, end};
   };
-  consider(reinterpret_cast<std::uint64_t>(session.arena.base()), session.arena.cap_bytes());
+  consider(session.arena.base(), session.arena.cap_bytes());
   for_each_region(
       [](void* argument, const void* base, std::uint64_t bytes) {
-        (*static_cast<decltype(consider)*>(argument))(reinterpret_cast<std::uint64_t>(base), bytes);
+        (*static_cast<decltype(consider)*>(argument))(base, bytes);
       },
       &consider);
+  session.pages.for_each_large(consider);
+  for_each_code_region([&](const Region& region) { consider(region.base, region.bytes); });
+  for_each_loaded_module([&](const format::Module& module) {
+    if (!is_own_library(module)) return;
+    // Its last page is locked as a whole.
+    const std::uint64_t end = (module.end + kPageBytes - 1) / kPageBytes * kPageBytes;
+    consider(reinterpret_cast<const void*>(module.begin), end - module.begin);
+  });
   return {{from.begin, own.begin}, {own.end, from.end}};
 }
 
@@ -122,7 +133,7 @@ int lock_program(int flags, int (*real)(int)) {
   }
   // Future mappings first: the calls below may change how mappings are joined.
   if (flags & MCL_FUTURE) {
-    expect_locked_mappings();
+    signal_safe::expect_locked_mappings();
     const int result = real(flags & ~MCL_CURRENT);
     if (result != 0) return result;
   }

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 
 #include "arch/kernel.h"
+#include "capture/glob.h"
 #include "capture/program_path.h"
 #include "capture/threads.h"
 #include "format/format.h"
@@ -145,6 +146,14 @@ const char* path_of(const format::Module& module, Path& path) {
 bool is_recorder(const format::Module& module) {
   const auto own = reinterpret_cast<std::uint64_t>(&is_recorder);
   return own >= module.begin && own < module.end;
+}
+
+bool is_own_library(const char* path) {
+  return glob_match("libfbleprof*.so", 0, name_in_path(path));
+}
+bool is_own_library(const format::Module& module) {
+  Path path;
+  return is_recorder(module) || is_own_library(path_of(module, path));
 }
 
 void note_unloading() {

@@ -60,4 +60,9 @@ const char* path_of(const format::Module& module, Path& path);
 // Whether this is the recorder, whatever the name of its file: hooks in it would call themselves.
 bool is_recorder(const format::Module& module);
 
+// Whether the file's name is that of one of our libraries.
+bool is_own_library(const char* path);
+// Whether this is the recorder or a library beside it.
+bool is_own_library(const format::Module& module);
+
 }  // namespace fbleprof::capture

@@ -5,6 +5,7 @@
 #include "capture/description.h"
 #include "capture/glob.h"
 #include "capture/kernel_file.h"
+#include "capture/modules.h"
 #include "capture/profile.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
@@ -34,8 +35,8 @@ void for_each_entry(const char* list, Visit visit) {
 bool is_out_of_reach(const char* begin, const char* end) {
   Text<512> path;  // not Path: children of vfork may have small stacks
   for (const char* at = begin; at != end; ++at) path.add(*at);
-  return *begin == '/' && !path.was_cut() &&
-         glob_match("libfbleprof*.so", 0, name_in_path(path.c_str())) && !can(path.c_str(), R_OK);
+  return *begin == '/' && !path.was_cut() && is_own_library(path.c_str()) &&
+         !can(path.c_str(), R_OK);
 }
 
 // A shell tries one directory of PATH after the other: most of these calls fail.

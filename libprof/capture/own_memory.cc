@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "capture/kernel_file.h"
+#include "signal_safe/pages.h"
 
 namespace fbleprof::capture {
 
@@ -30,27 +31,20 @@ struct Regions {
 constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{8 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
-bool mappings_are_locked = false;
 bool can_wipe = true;
 
 bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
 
 Region* make_region(std::uint64_t bytes, InChild in_child) {
   const std::uint64_t all = bytes + kPageBytes;
-  // Memory without access is not brought into core when it is locked.
-  const int protection = mappings_are_locked ? PROT_NONE : PROT_READ | PROT_WRITE;
-  const long at = kernel_call(SYS_mmap, 0, static_cast<long>(all), protection,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (kernel_failed(at)) return nullptr;
-  if (mappings_are_locked) {
-    kernel_call(SYS_munlock, at, static_cast<long>(all));
-    kernel_call(SYS_mprotect, at, static_cast<long>(all), PROT_READ | PROT_WRITE);
-  }
+  char* const base = signal_safe::map_memory(all);
+  if (!base) return nullptr;
+  const auto at = reinterpret_cast<long>(base);
   // A huge page on first touch would take 2 MB for a few used pages.
   kernel_call(SYS_madvise, at, static_cast<long>(all), MADV_NOHUGEPAGE);
   // Its description is in its own first page, which is not wiped.
-  auto* region = reinterpret_cast<Region*>(at);
-  region->base = reinterpret_cast<char*>(at) + kPageBytes;
+  auto* region = reinterpret_cast<Region*>(base);
+  region->base = base + kPageBytes;
   region->bytes = bytes;
   if (in_child == InChild::kWiped &&
       kernel_failed(kernel_call(SYS_madvise, at + static_cast<long>(kPageBytes),
@@ -78,7 +72,8 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     Region* newest = regions.newest.load(std::memory_order_acquire);
     if (char* taken = take_from(newest, bytes)) return taken;
     const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
-    const bool is_large = newest && !is_address_space_limited() && !mappings_are_locked;
+    const bool is_large =
+        newest && !is_address_space_limited() && !signal_safe::are_mappings_locked();
     // Use a multiple of the piece: the next pieces probably have the same size.
     const std::uint64_t size = is_large ? std::max(bytes, next / bytes * bytes) : bytes;
     Region* made = make_region(size, in_child);
@@ -104,7 +99,5 @@ void for_each_region(void (*function)(void* argument, const void* base, std::uin
 }
 
 bool can_wipe_in_children() { return can_wipe; }
-
-void expect_locked_mappings() { mappings_are_locked = true; }
 
 }  // namespace fbleprof::capture

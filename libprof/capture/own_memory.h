@@ -28,7 +28,4 @@ bool can_wipe_in_children();
 void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
                      void* argument);
 
-// The program locks each new mapping in core (mlockall): from this call on, ours must be unlocked.
-void expect_locked_mappings();
-
 }  // namespace fbleprof::capture

@@ -13,14 +13,41 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t in_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-char* map(std::uint64_t bytes) {
-  const long at =
-      arch::kernel_call(SYS_mmap, 0, static_cast<long>(in_pages(bytes)), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return arch::kernel_failed(at) ? nullptr : reinterpret_cast<char*>(at);
-}
+constexpr std::uint64_t kLarge = 1 << 20;
+
+constinit std::atomic<bool> locked_mappings{false};
 
 }  // namespace
+
+char* map_memory(std::uint64_t bytes) {
+  const bool is_locked = are_mappings_locked();
+  const auto all = static_cast<long>(in_pages(bytes));
+  // Memory without access is not brought into core when it is locked.
+  const long at =
+      arch::kernel_call(SYS_mmap, 0, all, is_locked ? PROT_NONE : PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (arch::kernel_failed(at)) return nullptr;
+  if (is_locked) {
+    arch::kernel_call(SYS_munlock, at, all);
+    arch::kernel_call(SYS_mprotect, at, all, PROT_READ | PROT_WRITE);
+  }
+  return reinterpret_cast<char*>(at);
+}
+
+void expect_locked_mappings() { locked_mappings.store(true, std::memory_order_relaxed); }
+bool are_mappings_locked() { return locked_mappings.load(std::memory_order_relaxed); }
+
+char* Pages::map(std::uint64_t bytes) {
+  char* memory = map_memory(bytes);
+  if (memory == nullptr || bytes < kLarge) return memory;
+  for (Mapping& one : large_) {
+    char* none = nullptr;
+    if (!one.base.compare_exchange_strong(none, memory, std::memory_order_acq_rel)) continue;
+    one.bytes.store(in_pages(bytes), std::memory_order_relaxed);
+    break;
+  }
+  return memory;
+}
 
 void* Pages::take(std::uint64_t bytes) {
   char* stock = stock_.load(std::memory_order_acquire);
@@ -38,12 +65,18 @@ void* Pages::take_wiped(std::uint64_t bytes) {
   // A huge page on first touch would take 2 MB for a few used pages.
   arch::kernel_call(SYS_madvise, at, all, MADV_NOHUGEPAGE);
   if (!arch::kernel_failed(arch::kernel_call(SYS_madvise, at, all, MADV_WIPEONFORK))) return memory;
-  arch::kernel_call(SYS_munmap, at, all);
+  give_back(memory, bytes);
   return nullptr;
 }
 
 void Pages::give_back(void* memory, std::uint64_t bytes) {
   if (memory == nullptr || stock_.load(std::memory_order_relaxed) != nullptr) return;
+  for (Mapping& one : large_) {
+    if (bytes < kLarge) break;
+    if (one.base.load(std::memory_order_relaxed) != memory) continue;
+    one.bytes.store(0, std::memory_order_relaxed);
+    one.base.store(nullptr, std::memory_order_release);
+  }
   arch::kernel_call(SYS_munmap, reinterpret_cast<long>(memory), static_cast<long>(in_pages(bytes)));
 }
 

@@ -11,6 +11,13 @@
 
 namespace fbleprof::signal_safe {
 
+// `bytes` of zeros in a mapping of its own, or null. It is not locked in core, even if the program
+// locks each new mapping.
+char* map_memory(std::uint64_t bytes);
+// The program locks each new mapping (mlockall).
+void expect_locked_mappings();
+bool are_mappings_locked();
+
 class Pages {
  public:
   // Null if there is no memory.
@@ -23,7 +30,26 @@ class Pages {
   // Allocates a stock of `bytes`; all later memory comes from it. False: there is no memory.
   bool live_on_stock(std::uint64_t bytes);
 
+  // Calls function(base, bytes) for the mappings of a megabyte or more.
+  template <typename Function>
+  void for_each_large(Function function) const {
+    for (const Mapping& one : large_) {
+      const char* base = one.base.load(std::memory_order_acquire);
+      if (base != nullptr) function(base, one.bytes.load(std::memory_order_relaxed));
+    }
+  }
+
  private:
+  // More of them are not remembered.
+  static constexpr int kMostLarge = 64;
+  struct Mapping {
+    std::atomic<char*> base{nullptr};
+    std::atomic<std::uint64_t> bytes{0};  // 0: not known yet
+  };
+
+  char* map(std::uint64_t bytes);
+
+  Mapping large_[kMostLarge];
   std::atomic<char*> stock_{nullptr};
   std::uint64_t stock_bytes_ = 0;
   std::atomic<std::uint64_t> stock_used_{0};

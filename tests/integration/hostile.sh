@@ -169,8 +169,29 @@ if [ "$(id -u)" = 0 ]; then
   begin "all memory is locked in core"
   same "$PROGRAMS/locked.plain"
   verified "$profile"
+  # The least limit in kB under which it can lock its memory without us, and a little for ours.
   begin "all memory is locked in core, under a limit"
-  same "$PROGRAMS/locked.plain" $((64 << 20))
+  least=0 limit=$(ulimit -H -l)
+  [ "$limit" != unlimited ] || limit=65536
+  can_lock() { "$PROGRAMS/locked.plain" $(($1 << 10)) 2>/dev/null | grep -q "mlockall: done"; }
+  if can_lock "$limit"; then
+    while [ $((limit - least)) -gt 4 ]; do
+      middle=$(((least + limit) / 2))
+      if can_lock $middle; then limit=$middle; else least=$middle; fi
+    done
+    beside=$(dirname "$LIB")
+    for how in sampled FBLEPROF_ALLOCS=exact FBLEPROF_WAITS=1; do
+      begin "all memory is locked in core, under a limit: $how"
+      case $how in
+        *ALLOCS*) settings=("$how" LD_PRELOAD="$LIB:$beside/libfbleprof_alloc.so") ;;
+        *WAITS*) settings=("$how" LD_PRELOAD="$LIB:$beside/libfbleprof_wait.so") ;;
+      esac
+      same "$PROGRAMS/locked.plain" $(((limit + 128) << 10))
+      check "it can" "$(grep -c "mlockall: done" "$dir/profiled.out")" = 1
+    done
+  else
+    skip "it needs a higher limit"
+  fi
   begin "more memory than the limit is to be locked"
   same "$PROGRAMS/locked.plain" 65536
 fi
