@@ -7,7 +7,9 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 
+#include "arch/kernel.h"
 #include "capture/adapters.h"
 #include "capture/fatal_signals.h"
 #include "capture/signals.h"
@@ -19,7 +21,6 @@ namespace {
 namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
 using Handler = void (*)(int);
-using capture::without_sampling_signal;
 using fbleprof::preload::is_ours_to_set;
 
 bool is_sampling_signal(int number) {
@@ -48,6 +49,28 @@ int flags_of_signal(int number) {
   const bool interrupts = __atomic_load_n(&interrupting, __ATOMIC_RELAXED) >> (number - 1) & 1;
   return interrupts ? 0 : SA_RESTART;
 }
+
+// The kernel looks at the program's addresses, so that a bad one fails as it does without us. These
+// calls do nothing else: they are wrong, or ask what everybody knows.
+bool is_bad_address(long result) { return result == -EFAULT; }
+bool can_read_action(const void* action) {
+  return !is_bad_address(fbleprof::arch::kernel_call(
+      SYS_rt_sigaction, SIGKILL, reinterpret_cast<long>(action), 0, sizeof(std::uint64_t)));
+}
+bool can_write_action(void* action) {
+  return !is_bad_address(fbleprof::arch::kernel_call(
+      SYS_rt_sigaction, SIGKILL, 0, reinterpret_cast<long>(action), sizeof(std::uint64_t)));
+}
+bool can_read_set(const sigset_t* set) {
+  constexpr long kNoWay = -1;
+  return !is_bad_address(fbleprof::arch::kernel_call(
+      SYS_rt_sigprocmask, kNoWay, reinterpret_cast<long>(set), 0, sizeof(std::uint64_t)));
+}
+
+// For calls that hand the set to the kernel unread.
+const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
+  return set && can_read_set(set) ? capture::without_sampling_signal(set, own) : set;
+}
 }  // namespace
 
 namespace fbleprof::preload {
@@ -64,6 +87,10 @@ int set_action_by_call(int number, const void* action, void* old) {
   };
   struct sigaction given {
   }, before{};
+  if (action && !can_read_action(action)) {
+    errno = EFAULT;
+    return -1;
+  }
   if (action) {
     const auto& kernels = *static_cast<const KernelAction*>(action);
     given.sa_handler = kernels.handler;
@@ -72,6 +99,11 @@ int set_action_by_call(int number, const void* action, void* old) {
     memcpy(&given.sa_mask, &kernels.mask, sizeof kernels.mask);
   }
   if (set_action(number, action ? &given : nullptr, &before) != 0) return -1;
+  // Like the kernel, which has set the new action by now.
+  if (old && !can_write_action(old)) {
+    errno = EFAULT;
+    return -1;
+  }
   if (old) {
     auto& kernels = *static_cast<KernelAction*>(old);
     kernels = {before.sa_handler, static_cast<unsigned>(before.sa_flags), before.sa_restorer, 0};

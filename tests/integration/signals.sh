@@ -34,6 +34,13 @@ for mode in fentry plain; do
 done
 
 for mode in fentry plain; do
+  begin "addresses that are no memory, $mode"
+  same "$PROGRAMS/bad_addresses.$mode"
+  verified "$profile"
+  check "the calls failed" "$(grep -c "Bad address" "$dir/plain.out")" -gt 30
+done
+
+for mode in fentry plain; do
   begin "what dies of SIGPROF ends like any other, $mode"
   same "$PROGRAMS/sigprof.$mode" default
   verified "$profile"
