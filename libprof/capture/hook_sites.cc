@@ -19,8 +19,25 @@ bool equal(const char* a, const char* b) {
   return *a == *b;
 }
 
+// Reads the file and remembers failures: whoever reads less than there is must say so.
+class Reader {
+ public:
+  explicit Reader(const File& file) : file_(file) {}
+  // Returns the number of bytes, or below 0.
+  long read(std::uint64_t offset, void* to, std::uint64_t bytes) const {
+    const long got = file_.read(offset, to, bytes);
+    has_failed_ |= got < 0;
+    return got;
+  }
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  const File& file_;
+  mutable bool has_failed_ = false;
+};
+
 // Whether the file's program headers are those of the module.
-bool is_file_of(const File& file, const Elf64_Ehdr& elf, const ModuleImage& image) {
+bool is_file_of(const Reader& file, const Elf64_Ehdr& elf, const ModuleImage& image) {
   if (elf.e_phnum != image.count || elf.e_phentsize != sizeof(Elf64_Phdr)) return false;
   for (std::uint32_t i = 0; i < image.count; ++i) {
     Elf64_Phdr header;
@@ -36,7 +53,7 @@ bool is_file_of(const File& file, const Elf64_Ehdr& elf, const ModuleImage& imag
 // The names of sections: the first ones in one read, the others one by one.
 class SectionNames {
  public:
-  SectionNames(const File& file, const Elf64_Shdr& section) : file_(file), section_(section) {
+  SectionNames(const Reader& file, const Elf64_Shdr& section) : file_(file), section_(section) {
     const long got = file.read(section.sh_offset, text_, sizeof text_);
     known_ = got > 0 ? static_cast<std::uint64_t>(got) : 0;
   }
@@ -51,7 +68,7 @@ class SectionNames {
   }
 
  private:
-  const File& file_;
+  const Reader& file_;
   const Elf64_Shdr& section_;
   char text_[1024];
   std::uint64_t known_;
@@ -219,7 +236,8 @@ std::uint64_t PatchableSections::most_sites() const {
   return most;
 }
 
-PatchableSections find_patchable_sections(const File& file, const ModuleImage& image) {
+namespace {
+PatchableSections sections_in(const Reader& file, const ModuleImage& image) {
   PatchableSections found;
   Elf64_Ehdr elf;
   if (file.read(0, &elf, sizeof elf) != sizeof elf ||
@@ -252,6 +270,14 @@ PatchableSections find_patchable_sections(const File& file, const ModuleImage& i
     }
   }
   return has_any && is_file_of(file, elf, image) ? found : PatchableSections{};
+}
+}  // namespace
+
+PatchableSections find_patchable_sections(const File& file, const ModuleImage& image) {
+  const Reader reader(file);
+  PatchableSections found = sections_in(reader, image);
+  found.is_unknown = reader.has_failed();
+  return found;
 }
 
 std::uint32_t find_patchable(const ModuleImage& image, const PatchableSections& sections,

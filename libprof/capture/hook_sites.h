@@ -26,6 +26,7 @@ struct AddressRange {
 // the module has none. All lie in segments of the module.
 struct PatchableSections {
   AddressRange ranges[arch::kHookSectionKinds];
+  bool is_unknown = false;  // the file could not be read; then there may be more
   std::uint64_t most_sites() const;
 };
 PatchableSections find_patchable_sections(const File& file, const ModuleImage& image);

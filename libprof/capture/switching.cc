@@ -1,11 +1,13 @@
 #include "capture/switching.h"
 
+#include <errno.h>
 #include <linux/membarrier.h>
 
 #include <atomic>
 #include <utility>
 
 #include "arch/hook_site.h"
+#include "capture/description.h"
 #include "capture/found_threads.h"
 #include "capture/hook_sites.h"
 #include "capture/module_choice.h"
@@ -107,13 +109,29 @@ std::uint32_t make_sites(const ModuleImage& image, SiteList& list, std::uint64_t
   return made;
 }
 
+// Once: what keeps us from reading one file (no descriptors are left) keeps us from others, too.
+void note_unknown_room(const Path& path) {
+  static bool is_told = false;
+  if (!is_told) {
+    add_note(Text<600>{"if it has room for hooks, it is only sampled: cannot read "}
+                 .add(path.c_str())
+                 .c_str());
+  }
+  is_told = true;
+}
+
 void make_sites_of(const Module& module) {
   const ModuleImage image = ModuleImage::of(module);
   static Path path;
   if (image.count == 0 || code_is_fixed || !may_be_changed(module, path_of(module, path))) return;
   const File file(path.c_str(), O_RDONLY);
-  if (!file) return;
+  if (!file) {
+    // A file that is gone, or the kernel's own module, is not worth a note.
+    if (file.error() != ENOENT) note_unknown_room(path);
+    return;
+  }
   const PatchableSections sections = find_patchable_sections(file, image);
+  if (sections.is_unknown) note_unknown_room(path);
   const std::uint64_t most = sections.most_sites();
   if (most == 0) return;
   Region* region = take_sites(module, RegionUse::kSites, most);
