@@ -56,7 +56,7 @@ bool matches(const Work& work) {
   return true;
 }
 
-bool leaves_out(plan::Address function) { return session.code_map.left_out().contains(function); }
+bool leaves_out(std::uint64_t function) { return session.code_map.left_out().contains(function); }
 
 // Why a function that has a trampoline is left alone here; kNone: it is not.
 plan::Reason reason_to_leave(const Work& work, const plan::Trampoline& trampoline) {

@@ -15,10 +15,10 @@
 namespace fbleprof::capture {
 namespace {
 
-constexpr plan::Address kJumper = 0x100, kCallee = 0x200, kEnd = 4096;
+constexpr plan::Address kJumper = 0x100, kCallee = 0x200, kCall = 0x300, kEnd = 4096;
 
-// A module of one page, with a function that begins with a jump to another. The plan counts the
-// first, and the jump as a tail call.
+// A module of one page, with a function that begins with a jump to another, and a call of the
+// first. The plan counts the first, by its start and by the call, and the jump as a tail call.
 class Rewriting : public testing::Test {
  protected:
   // A profile that knows no modules.
@@ -32,9 +32,8 @@ class Rewriting : public testing::Test {
       : text_(static_cast<std::uint8_t*>(
             mmap(nullptr, kEnd, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
     std::memset(text_, 0xcc, kEnd);
-    const std::int32_t distance = kCallee - kJumper - plan::kJumpBytes;
-    text_[kJumper] = 0xe9;
-    std::memcpy(text_ + kJumper + 1, &distance, sizeof distance);
+    write(kJumper, 0xe9, kCallee);
+    write(kCall, 0xe8, kJumper);
     module_.begin = module_.load_bias = reinterpret_cast<std::uint64_t>(text_);
     module_.end = module_.begin + kEnd;
 
@@ -51,6 +50,7 @@ class Rewriting : public testing::Test {
     add(header());
     add(jumper);
     add(tail_call);
+    add(plan::Site{kCall, kFirst});
     EXPECT_TRUE(plan_.adopt(bytes_.data(), bytes_.size()));
   }
   ~Rewriting() override { munmap(text_, kEnd); }
@@ -59,6 +59,13 @@ class Rewriting : public testing::Test {
   std::uint64_t target_of_jump(bool no_pushes, Region** region) {
     EXPECT_EQ(write_trampolines({module_, plan_, no_pushes}, region), nullptr);
     return arch::target_of_direct(slot_of(**region, kFirst) + arch::kTrampolineCode);
+  }
+
+  // A direct call or jump.
+  void write(plan::Address at, std::uint8_t operation, plan::Address target) {
+    const std::int32_t distance = target - at - plan::kJumpBytes;
+    text_[at] = operation;
+    std::memcpy(text_ + at + 1, &distance, sizeof distance);
   }
 
   enum : std::uint32_t { kFirst, kTailCall, kCount };
@@ -72,6 +79,7 @@ class Rewriting : public testing::Test {
     std::memcpy(header.magic, plan::kMagic, sizeof header.magic);
     header.version = plan::kVersion;
     header.trampolines = kCount;
+    header.sites = 1;
     header.segment_count = 1;
     header.segments[0] = {0, kEnd};
     return header;
@@ -101,6 +109,27 @@ TEST_F(Rewriting, OtherCodeThanThePlansIsLeftAlone) {
   text_[kJumper + plan::kJumpBytes] ^= 1;
   EXPECT_STREQ(obstacle_to_trampolines({module_, plan_, false}),
                "its code is not what its plan was made for");
+}
+
+// The call leads elsewhere: somebody else has changed it, and expects it to stay so.
+TEST_F(Rewriting, AnotherCallThanThePlansIsLeftAlone) {
+  EXPECT_EQ(obstacle_to_trampolines({module_, plan_, false}), nullptr);
+  write(kCall, 0xe8, kCallee);
+  EXPECT_STREQ(obstacle_to_trampolines({module_, plan_, false}),
+               "its code is not what its plan was made for");
+}
+
+// The tail call would appear below a function that is not in the tree.
+TEST_F(Rewriting, ATailCallOfAFunctionThatIsLeftOutIsNotCounted) {
+  const Work work{module_, plan_, false};
+  const plan::Trampoline& tail_call = plan_.trampolines()[kTailCall];
+  EXPECT_TRUE(is_used(work, tail_call));
+  static constexpr signal_safe::LeftOut::Boundary kBoundaries[] = {{kJumper, 1}, {kCallee, 0}};
+  signal_safe::LeftOut& left_out = signal_safe::session.code_map.left_out();
+  ASSERT_TRUE(left_out.add({module_.begin, module_.end, module_.load_bias, kBoundaries, 2, false}));
+  EXPECT_FALSE(is_used(work, tail_call));
+  // Another test's module may be at this address.
+  ASSERT_TRUE(left_out.add({module_.begin, module_.end, module_.load_bias, nullptr, 0, false}));
 }
 
 }  // namespace
