@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "arch/kernel.h"
 
@@ -38,23 +39,28 @@ int __gcov_execve(const char* path, char* const* arguments, char* const* environ
 namespace {
 
 using fbleprof::arch::kernel_call;
+using fbleprof::arch::kernel_failed;
 
-// Uses no function of libc: a sanitizer's run-time library may stand before it, and not be ready.
+// Replaces the counters by the file's, and adds what they have counted: the recorder is initialised
+// before the libraries beside it, and calls them. Uses no function of libc: a sanitizer's run-time
+// library may stand before it, and not be ready.
 bool share_counts() {
-  const std::size_t bytes = fbleprof_counts_end - fbleprof_counts_begin;
-  const int file = static_cast<int>(kernel_call(
-      SYS_open, reinterpret_cast<long>(FBLEPROF_COUNTS_FILE), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (file < 0) return false;
+  const long own = reinterpret_cast<long>(fbleprof_counts_begin);
+  const long bytes = fbleprof_counts_end - fbleprof_counts_begin;
+  const long file = kernel_call(SYS_open, reinterpret_cast<long>(FBLEPROF_COUNTS_FILE),
+                                O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (kernel_failed(file)) return false;
   kernel_call(SYS_fchmod, file, 0666);  // some tests give up their rights
-  bool shared = false;
-  if (kernel_call(SYS_ftruncate, file, static_cast<long>(bytes)) == 0) {
-    const long mapped = kernel_call(SYS_mmap, reinterpret_cast<long>(fbleprof_counts_begin),
-                                    static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                                    MAP_SHARED | MAP_FIXED, file, 0);
-    shared = mapped == reinterpret_cast<long>(fbleprof_counts_begin);
-  }
+  kernel_call(SYS_ftruncate, file, bytes);
+  const long shared = kernel_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   kernel_call(SYS_close, file);
-  return shared;
+  if (kernel_failed(shared)) return false;
+  const auto* before = reinterpret_cast<const std::int64_t*>(own);
+  auto* counts = reinterpret_cast<std::int64_t*>(shared);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(bytes) / sizeof *counts; ++i) {
+    if (before[i] != 0) __atomic_fetch_add(&counts[i], before[i], __ATOMIC_RELAXED);
+  }
+  return kernel_call(SYS_mremap, shared, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own) == own;
 }
 
 // Before all other constructors but those of gcov.
