@@ -28,6 +28,16 @@ for mode in fentry cyg plain; do
   check "bytes" "$(total bytes-read)" -gt 1000
 done
 
+for program in each_call each_call_checked; do
+  begin "each call gets its arguments, and returns what it returns without a wrapper, $program"
+  settings=("${recording[@]}")
+  printf 'yz 42\n' >"$dir/in"
+  # shellcheck disable=SC2016  # for the inner shell
+  same sh -c 'exec "$1" <"$2"' sh "$PROGRAMS/$program.plain" "$dir/in"
+  check "all were made" "$(tail -n 1 "$dir/plain.out")" = "sleep(0): 0"
+  verified "$profile"
+done
+
 begin "with the wall clock, the default is CPU time and waits"
 profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain" workers
 check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == 1 { print $1 }')" = time
