@@ -81,6 +81,9 @@ struct Process {
   std::uint64_t process_cpu_ns = 0;  // 0 = unknown
   // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
+  // Contexts also go to [overflow] where the disk is full or the file has ended. The recorder
+  // refuses none for the limit before most of it is used.
+  bool reached_memory_limit() const { return used_bytes > cap_bytes / 2; }
   std::vector<StringId> notes;  // remarks of the recorder
   std::vector<Label> labels;
   // Recorded by another profiler: the profile's first metric is its main one.

@@ -42,8 +42,10 @@ bool Arena::populate_to(std::uint64_t end) {
 
 std::uint64_t Arena::freeze_short() {
   constexpr std::uint64_t kPage = 4096;
+  // The destructors of libraries whose calls are counted still run.
+  constexpr std::uint64_t kRoom = 4 * kPage;
   freeze();
-  const std::uint64_t end = (used_bytes() + kPage - 1) / kPage * kPage + kPage;
+  const std::uint64_t end = (used_bytes() + kPage - 1) / kPage * kPage + kRoom;
   if (end < populated_bytes()) populated_.store(end | kFrozen, std::memory_order_relaxed);
   return populated_bytes();
 }

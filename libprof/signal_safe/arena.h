@@ -38,8 +38,8 @@ class Arena {
   // Limits the arena to its populated part, which no thread enlarges any more when this returns:
   // the file is about to end there, or the program is about to forbid itself system calls.
   void freeze() { populated_.fetch_or(kFrozen, std::memory_order_seq_cst); }
-  // The same, and gives up the populated part beyond the used part, except one page. Returns where
-  // the file may end. Only while no other thread can allocate.
+  // The same, and gives up the populated part beyond the used part, except some pages. Returns
+  // where the file may end. Only while no other thread can allocate.
   std::uint64_t freeze_short();
   void thaw() { populated_.fetch_and(~kFrozen, std::memory_order_release); }
 

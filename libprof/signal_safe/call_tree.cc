@@ -226,8 +226,15 @@ Ref CallTree::take_item(Chunk& chunk, Kind kind, std::uint32_t item_bytes, std::
   if (chunk.next == chunk.end) {
     std::uint32_t items = chunk.items == 0 ? kFirstItems : (chunk.items + 1) * 4 - 1;
     if (items > kMostItems) items = kMostItems;
-    const Ref ref =
-        arena.allocate_items(format::kItemsOffset + std::uint64_t{items} * item_bytes, reserve);
+    const auto allocate = [&] {
+      return arena.allocate_items(format::kItemsOffset + std::uint64_t{items} * item_bytes,
+                                  reserve);
+    };
+    Ref ref = allocate();
+    if (ref == 0 && items > kFirstItems) {
+      items = kFirstItems;  // there may be room for a few
+      ref = allocate();
+    }
     if (ref == 0) return 0;
     auto* record = arena.at<format::Nodes>(ref);
     static_assert(offsetof(format::Nodes, item_bytes) == offsetof(format::Edges, item_bytes));

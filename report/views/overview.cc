@@ -239,9 +239,10 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
                    [](const auto& a, const auto& b) { return a.cost > b.cost; });
   const RunFacts facts = run_facts(as_read, ProcessId());
   run.all_threads = facts.threads;
-  std::uint64_t overflow = 0, threads = 0, children = 0, foreign = 0;
+  std::uint64_t overflow = 0, no_room = 0, threads = 0, children = 0, foreign = 0;
   for (const Process& process : as_read.processes()) {
-    overflow = capped_sum(overflow, process.overflow_contexts);
+    std::uint64_t& folded = process.reached_memory_limit() ? overflow : no_room;
+    folded = capped_sum(folded, process.overflow_contexts);
     threads = capped_sum(threads, process.lost_threads);
     children = capped_sum(children, process.lost_children);
     foreign = capped_sum(foreign, process.foreign_signals);
@@ -252,6 +253,7 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
   };
   const Loss losses[] = {
       {overflow, "context", "folded into [overflow]: the memory limit was reached"},
+      {no_room, "context", "folded into [overflow]: the disk was full, or the file had ended"},
       {facts.lost_calls, "call", "that could not be counted in context"},
       {facts.deep_calls, "call", "beyond the end of the shadow stack"},
       {threads, "thread", "not profiled"},

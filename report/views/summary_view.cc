@@ -126,8 +126,11 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
        : process.compaction == Compaction::kSuffix ? "folded where the end of a path repeats"
                                                    : "not folded");
   number("overflow_contexts", "overflowed", run.trees == 0 ? 0 : process.overflow_contexts,
-         fmt::format("{} past the memory limit (--memory), in [overflow] by caller and callee",
-                     counted(process.overflow_contexts, "context")),
+         fmt::format("{} {}, in [overflow] by caller and callee",
+                     counted(process.overflow_contexts, "context"),
+                     process.reached_memory_limit()
+                         ? "past the memory limit (--memory)"
+                         : "that found no room: the disk was full, or the file had ended"),
          true);
   number(
       "depth_limit", "depth limit", run.trees == 0 ? 0 : process.depth_limit,

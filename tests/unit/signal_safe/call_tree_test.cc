@@ -156,6 +156,18 @@ TEST(CallTree, MemoryLimitRefusesDeepContextsFirst) {
   EXPECT_EQ(recording.tree().node_at(wide.to)->parent, recording.tree().root());
 }
 
+TEST(CallTree, HasRoomForCallsAfterTheEndOfTheFileIsSettled) {
+  Recording recording;
+  const auto call = [&](std::uint32_t function) {
+    recording.tree().enter(recording.guard, recording.tree().root(), recording.function(function),
+                           0, 0);
+  };
+  for (std::uint32_t function = 0; function < 74; ++function) call(function);
+  recording.session.arena.freeze_short();
+  for (std::uint32_t function = 74; function < 114; ++function) call(function);
+  EXPECT_EQ(recording.session.arena.header()->overflow_contexts, 0u);
+}
+
 TEST(CallTree, WithoutAnyMemoryCallsAreStillCounted) {
   Recording recording({}, 1 << 20);
   const Ref root = recording.tree().root();
