@@ -143,7 +143,10 @@ void leave_file(State state, bool is_trivial) {
   if (is_trivial && output.name.is_secondary && state == State::kEnded) {
     remove_output(output);
   } else if (state != State::kExeced || !output.anonymous) {
-    close_output(output, session.arena.populated_bytes());
+    if (!close_output(output, session.arena.populated_bytes())) {
+      Path line = output.name.path;
+      say(line.add(": cannot be written: the profile is lost").c_str());
+    }
   }
 }
 

@@ -184,19 +184,22 @@ bool reopen_output(OutputFile& file, std::uint64_t used_bytes) {
   return end >= file.cap_bytes || again.map(end, file.cap_bytes - end, file.base + end);
 }
 
-void close_output(OutputFile& file, std::uint64_t used_bytes) {
-  if (file.name.path.empty()) return;
+bool close_output(OutputFile& file, std::uint64_t used_bytes) {
+  if (file.name.path.empty()) return true;
   if (file.anonymous) {
-    if (used_bytes > limit_of(RLIMIT_FSIZE)) return;
+    if (used_bytes > limit_of(RLIMIT_FSIZE)) return false;
     const File made(file.name.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (made) made.write(0, file.base, used_bytes);
-    return;
+    if (!made) return false;
+    if (made.write(0, file.base, used_bytes)) return true;
+    kernel_path_call(SYS_unlink, file.name.path.c_str());
+    return false;
   }
   const File again = open_again(file, O_WRONLY);
   // A failure leaves the hole: the header says where the profile ends.
-  if (!again || !again.set_length(used_bytes)) return;
+  if (!again || !again.set_length(used_bytes)) return true;
   file.end_bytes = used_bytes;
   replace_tail(file, used_bytes);
+  return true;
 }
 
 void discard_output(OutputFile& file) {

@@ -31,8 +31,8 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent);
 format::Header starting_header(const OutputFile& file);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes` is the end of
-// the profile.
-void close_output(OutputFile& file, std::uint64_t used_bytes);
+// the profile. False: the anonymous profile could not be written, and no file is left of it.
+bool close_output(OutputFile& file, std::uint64_t used_bytes);
 
 // Removes an empty profile.
 void remove_output(const OutputFile& file);

@@ -62,7 +62,7 @@ FileImage::~FileImage() {
 
 Status FileImage::check_header(std::size_t count, std::uint64_t file_bytes) {
   if (count == 0) {
-    return failure(name_, "empty file", "was it written by a program that never ran?");
+    return failure(name_, "empty file", "did its program never run, or was the disk full?");
   }
   const auto* bytes = reinterpret_cast<const std::byte*>(&header_);
   const std::size_t magic_part = std::min(count, sizeof header_.magic);

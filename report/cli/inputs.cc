@@ -236,7 +236,7 @@ class Inputs {
       case FileKind::kGmon:
         return gmon(bytes, name);
       case FileKind::kEmpty:
-        return Error{name, {}, "empty file", "was it written by a program that never ran?"};
+        return Error{name, {}, "empty file", "did its program never run, or was the disk full?"};
       case FileKind::kPerfData:
         return Error{name,
                      {},

@@ -28,6 +28,11 @@ mkdir "$dir/small"
 if mount -t tmpfs -o size=64k none "$dir/small" 2>/dev/null; then
   settings=(FBLEPROF_OUT="$dir/small/mlmon.out")
   same "$program" return
+  head -c 65536 /dev/zero >"$dir/small/rest" 2>/dev/null
+  other=$dir/small/other.out
+  LD_PRELOAD=$LIB FBLEPROF_OUT=$other FBLEPROF_VERBOSE=1 "$program" return >/dev/null 2>"$dir/err"
+  has_text "other.out: cannot be written: the profile is lost" "$dir/err" || fail "no message"
+  check "no part of it is left" ! -e "$other"
   umount "$dir/small"
 else
   skip "cannot mount a small file system"

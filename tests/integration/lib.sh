@@ -47,6 +47,9 @@ fail() {
   echo x >>"$work/failures"
 }
 
+# bash calls it. A check that is misspelt must not pass.
+command_not_found_handle() { fail "$1: command not found"; }
+
 # For tests that this machine cannot run (not root, no such kernel feature): prints a line, fails
 # nothing.
 skip() { printf 'skipped [%s] %s\n' "$name" "$*"; }
