@@ -73,6 +73,7 @@ void write_header(format::Header* place, const Settings& settings, const OutputF
   header.parent_pid = static_cast<std::uint32_t>(arch::kernel_call(SYS_getppid));
   header.start_realtime_ns = clock_ns(CLOCK_REALTIME);
   header.start_monotonic_ns = header.end_monotonic_ns = session.start_monotonic_ns;
+  header.off_since_ns = session.start_monotonic_ns;
   header.clock = settings.recording.clock;
   header.compaction = settings.recording.compaction;
   header.rate_hz = settings.rate_hz;

@@ -443,10 +443,24 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   state.signal_stack.high = state.signal_stack.low + bytes;
 }
 
+namespace {
+void note_recording(bool is_on) {
+  format::Header& header = *session.arena.header();
+  const std::uint64_t now = signal_safe::monotonic_ns(), since = header.off_since_ns;
+  if (is_on && since != 0) {
+    header.off_since_ns = 0;
+    header.off_ns += now - since;
+  } else if (!is_on && since == 0) {
+    header.off_since_ns = now;
+  }
+  header.is_recording = is_on ? 1 : 0;
+}
+}  // namespace
+
 void stop_all_threads(Stopped how) {
   is_watching.store(how == Stopped::kWatching);
   session.recording.store(false);
-  session.arena.header()->is_recording = 0;
+  note_recording(false);
   for_each_pinned([](ThreadState& thread) {
     disarm_timer(thread);
     follow_recording(thread);
@@ -465,7 +479,7 @@ void start_all_threads(Charged from) {
   });
   is_watching.store(false);
   session.recording.store(true);
-  session.arena.header()->is_recording = 1;
+  note_recording(true);
   for_each_pinned(follow_recording);
 }
 

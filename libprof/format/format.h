@@ -33,7 +33,7 @@ namespace fbleprof::format {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'R', 'O', 'F'};
 inline constexpr std::uint16_t kMajorVersion = 2;
-inline constexpr std::uint16_t kMinorVersion = 3;
+inline constexpr std::uint16_t kMinorVersion = 4;
 inline constexpr std::uint32_t kByteOrderMark = 0x01020304;
 inline constexpr std::uint32_t kUnitBytes = 32;
 inline constexpr std::uint32_t kHeaderBytes = 4096;
@@ -399,6 +399,9 @@ struct Header {
   // Since 2.1: recording that can be turned on and off while the program runs.
   Request request;
   std::uint32_t is_recording;  // 1: on
+  // Since 2.4: how long it was off. Readings of the monotonic clock in ns.
+  std::uint64_t off_ns;        // until recording last began
+  std::uint64_t off_since_ns;  // when it last ended; 0 = it is on
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // the return address is part of keys
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children

@@ -79,6 +79,7 @@ struct Process {
   std::uint64_t used_bytes = 0, cap_bytes = 0;
   std::uint32_t depth_limit = 0;     // deeper contexts were folded into [deeper]; 0 = no limit
   std::uint64_t process_cpu_ns = 0;  // 0 = unknown
+  std::uint64_t off_ns = 0;          // of duration_ns: recording was off
   // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   // Contexts also go to [overflow] where the disk is full or the file has ended. The recorder

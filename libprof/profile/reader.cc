@@ -193,6 +193,11 @@ class Reader {
     return id;
   }
 
+  std::uint64_t off_ns() const {
+    const std::uint64_t since = header_.off_since_ns, end = header_.end_monotonic_ns;
+    return capped_sum(header_.off_ns, since != 0 && since < end ? end - since : 0);
+  }
+
   void read_process() {
     Process& process = process_;
     process.file = strings_.intern(image_.name());
@@ -206,6 +211,7 @@ class Reader {
     process.start_realtime_ns = header_.start_realtime_ns;
     if (header_.end_monotonic_ns > header_.start_monotonic_ns) {
       process.duration_ns = header_.end_monotonic_ns - header_.start_monotonic_ns;
+      process.off_ns = std::min(off_ns(), process.duration_ns);
     }
     process.state = process_state(header_, strings_.get(process.host), options_.look_for_process);
     process.end_code = header_.end_code;

@@ -70,7 +70,7 @@ class Cutter {
     const std::uint64_t begin = from_ != nullptr ? from_->time_ns : 0;
     const std::uint64_t end = to_ != nullptr ? to_->time_ns : process.duration_ns;
     process.duration_ns = end > begin ? end - begin : 0;
-    process.process_cpu_ns = 0;
+    process.process_cpu_ns = process.off_ns = 0;
     parts.processes = std::move(processes);
   }
 

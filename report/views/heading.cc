@@ -40,6 +40,14 @@ std::string rate_text(const Profile& profile, const RunFacts& run) {
 
 std::string time_text(std::uint64_t ns) { return quantity(ns, "ns"); }
 
+// The recorder needs a moment to start, which nobody asks about.
+std::string elapsed_text(const Process& process) {
+  const std::string elapsed = time_text(process.duration_ns) + " elapsed";
+  if (process.off_ns < process.duration_ns / 50) return elapsed;
+  return fmt::format("recorded for {} of {}", time_text(process.duration_ns - process.off_ns),
+                     elapsed);
+}
+
 }  // namespace
 
 std::string heading(const Profile& profile, const Look& look) {
@@ -66,7 +74,7 @@ std::string heading(const Profile& profile, const Look& look) {
     line += (line.empty() ? "" : " · ") + part;
   };
   if (profile.processes().size() == 1 && profile.processes()[0].duration_ns != 0) {
-    add(time_text(profile.processes()[0].duration_ns) + " elapsed");
+    add(elapsed_text(profile.processes()[0]));
   }
   const bool is_untimed =
       !profile.processes().empty() &&

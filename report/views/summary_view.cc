@@ -88,7 +88,9 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
   number("end_code", "", process.end_code);
   text("goes_on_in", "goes on in", escape(profile.text(process.goes_on_in)));
   number("start_realtime_ns", "started", process.start_realtime_ns, start_text(process));
-  number("duration_ns", "recorded for", process.duration_ns, time_text(process.duration_ns));
+  number("duration_ns", "elapsed", process.duration_ns, time_text(process.duration_ns));
+  const std::uint64_t recorded = process.duration_ns - process.off_ns;
+  number("recorded_ns", "recorded for", recorded, time_text(recorded));
   text("clock", "clock", clock_name(process.clock));
   text("sample_source", "samples from", source_name(process.source),
        process.is_imported                          ? "another profiler"

@@ -98,6 +98,8 @@ verified "$profile"
 check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
 check "time was recorded" "$(fact cpu_ns)" -gt 0
 check "but not all" "$(($(fact cpu_ns) * 3 / 2))" -lt "$(fact process_cpu_ns)"
+check "recorded for the duration" "$(fact recorded_ns)" -ge 1450000000
+check "and not longer" "$(fact recorded_ns)" -lt 2500000000
 
 begin "a signal"
 in_background --control-signal USR2 "$PROGRAMS/phases.plain" 60

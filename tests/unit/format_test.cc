@@ -224,6 +224,8 @@ std::string describe_layout() {
   FIELD(Header, newest_module);
   FIELD(Header, request);
   FIELD(Header, is_recording);
+  FIELD(Header, off_ns);
+  FIELD(Header, off_since_ns);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
   NUMBER(kModuleIsKnown);
@@ -352,7 +354,7 @@ TEST(Format, EveryFieldOfAWrittenFileStandsAtItsPlace) {
   const format::Ref node = file.node("a b");
   const auto bytes = file.bytes();
   EXPECT_EQ(
-      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x03\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
+      std::memcmp(bytes.data(), "FBLEPROF\x02\x00\x04\x00\x00\x10\x00\x00\x04\x03\x02\x01", 20), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 4096 + 4, "\x02\x00\x1e\xfb", 4), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + node * 32, "\x08\x07\x06\x05\x04\x03\x02\x01", 8), 0);
 }
