@@ -1,4 +1,5 @@
 // fork, exec, and the calls that confine a process.
+#include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,10 +15,10 @@
 #include "capture/fork_child.h"
 #include "capture/locked_memory.h"
 #include "capture/next_environment.h"
+#include "capture/program_actions.h"
 #include "capture/threads.h"
 #include "interposed.h"
 #include "signal_safe/peek.h"
-#include "signals.h"
 #include "watching.h"
 
 extern char** environ;
@@ -211,9 +212,12 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
       before_prctl(static_cast<unsigned>(a), static_cast<unsigned long>(b));
       break;
     case SYS_rt_sigaction:
-      if (d == sizeof(std::uint64_t) && fbleprof::preload::is_ours_to_set(static_cast<int>(a))) {
-        return fbleprof::preload::set_action_by_call(
+      if (d == sizeof(std::uint64_t) && capture::is_ours_to_set(static_cast<int>(a))) {
+        const long result = capture::set_action_by_call(
             static_cast<int>(a), reinterpret_cast<const void*>(b), reinterpret_cast<void*>(c));
+        if (result == 0) return 0;
+        errno = static_cast<int>(-result);
+        return -1;
       }
       break;
     case SYS_exit_group:

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
@@ -11,26 +10,17 @@
 
 #include "arch/kernel.h"
 #include "capture/adapters.h"
-#include "capture/fatal_signals.h"
+#include "capture/program_actions.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "interposed.h"
-#include "signals.h"
 
 namespace {
 namespace original = fbleprof::preload::original;
 namespace capture = fbleprof::capture;
 using Handler = void (*)(int);
-using fbleprof::preload::is_ours_to_set;
-
-bool is_sampling_signal(int number) {
-  return number == capture::kSamplingSignal && capture::handler_is_installed();
-}
-
-int set_action(int number, const struct sigaction* action, struct sigaction* old) {
-  return is_sampling_signal(number) ? capture::set_program_action(action, old)
-                                    : capture::set_watched_action(number, action, old);
-}
+using capture::is_ours_to_set;
+using capture::set_action;
 
 // Signals that interrupt system calls if signal() set their handler; see siginterrupt.
 std::uint64_t interrupting = 0;
@@ -50,21 +40,12 @@ int flags_of_signal(int number) {
   return interrupts ? 0 : SA_RESTART;
 }
 
-// The kernel looks at the program's addresses, so that a bad one fails as it does without us. These
-// calls do nothing else: they are wrong, or ask what everybody knows.
-bool is_bad_address(long result) { return result == -EFAULT; }
-bool can_read_action(const void* action) {
-  return !is_bad_address(fbleprof::arch::kernel_call(
-      SYS_rt_sigaction, SIGKILL, reinterpret_cast<long>(action), 0, sizeof(std::uint64_t)));
-}
-bool can_write_action(void* action) {
-  return !is_bad_address(fbleprof::arch::kernel_call(
-      SYS_rt_sigaction, SIGKILL, 0, reinterpret_cast<long>(action), sizeof(std::uint64_t)));
-}
+// The kernel looks at the program's address, so that a bad one fails as it does without us. The
+// call does nothing else: it is wrong.
 bool can_read_set(const sigset_t* set) {
   constexpr long kNoWay = -1;
-  return !is_bad_address(fbleprof::arch::kernel_call(
-      SYS_rt_sigprocmask, kNoWay, reinterpret_cast<long>(set), 0, sizeof(std::uint64_t)));
+  return fbleprof::arch::kernel_call(SYS_rt_sigprocmask, kNoWay, reinterpret_cast<long>(set), 0,
+                                     sizeof(std::uint64_t)) != -EFAULT;
 }
 
 // For calls that hand the set to the kernel unread.
@@ -72,46 +53,6 @@ const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
   return set && can_read_set(set) ? capture::without_sampling_signal(set, own) : set;
 }
 }  // namespace
-
-namespace fbleprof::preload {
-bool is_ours_to_set(int number) {
-  return is_sampling_signal(number) || capture::is_watched(number);
-}
-
-int set_action_by_call(int number, const void* action, void* old) {
-  struct KernelAction {
-    Handler handler;
-    unsigned long flags;
-    void (*restorer)();
-    unsigned long mask;
-  };
-  struct sigaction given {
-  }, before{};
-  if (action && !can_read_action(action)) {
-    errno = EFAULT;
-    return -1;
-  }
-  if (action) {
-    const auto& kernels = *static_cast<const KernelAction*>(action);
-    given.sa_handler = kernels.handler;
-    given.sa_flags = static_cast<int>(kernels.flags);
-    given.sa_restorer = kernels.restorer;
-    memcpy(&given.sa_mask, &kernels.mask, sizeof kernels.mask);
-  }
-  if (set_action(number, action ? &given : nullptr, &before) != 0) return -1;
-  // Like the kernel, which has set the new action by now.
-  if (old && !can_write_action(old)) {
-    errno = EFAULT;
-    return -1;
-  }
-  if (old) {
-    auto& kernels = *static_cast<KernelAction*>(old);
-    kernels = {before.sa_handler, static_cast<unsigned>(before.sa_flags), before.sa_restorer, 0};
-    memcpy(&kernels.mask, &before.sa_mask, sizeof kernels.mask);
-  }
-  return 0;
-}
-}  // namespace fbleprof::preload
 
 FBLEPROF_INTERPOSE int sigaction(int number, const struct sigaction* action,
                                  struct sigaction* old) noexcept {

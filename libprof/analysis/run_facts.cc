@@ -32,6 +32,7 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
     add(facts.cpu_ns, thread.cpu_ns);
     add(facts.wall_ns, thread.wall_ns);
     add(facts.samples, thread.samples);
+    if (thread.threads_served > 1) add(facts.charged_ends, thread.threads_served - 1);
     add(facts.dropped, thread.dropped);
     add(facts.threads_left_out, thread.flags >> format::kThreadsLeftOutShift);
     add(facts.lost_calls, thread.lost_calls);
@@ -62,8 +63,9 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
 
 std::uint64_t reached_hz(const RunFacts& facts) {
   if (facts.cpu_ns == 0) return 0;
+  const std::uint64_t by_signals = facts.samples - std::min(facts.samples, facts.charged_ends);
   return static_cast<std::uint64_t>(
-      static_cast<double>(facts.samples) * 1e9 / static_cast<double>(facts.cpu_ns) + 0.5);
+      static_cast<double>(by_signals) * 1e9 / static_cast<double>(facts.cpu_ns) + 0.5);
 }
 
 }  // namespace fbleprof::analysis

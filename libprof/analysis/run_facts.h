@@ -13,6 +13,8 @@ struct RunFacts {
   std::uint64_t deepest = 0;
   std::uint64_t cpu_ns = 0, wall_ns = 0;  // clocks of the threads, with the profiler's overhead
   std::uint64_t samples = 0, dropped = 0;
+  std::uint64_t charged_ends =
+      0;  // of the samples: charges at the ends of threads, without a signal
   std::uint64_t overhead_ns = 0, calls = 0, ticks = 0;
   std::uint64_t threads_left_out = 0;  // by the user's filter
   std::uint64_t lost_calls = 0, deep_calls = 0, unmatched = 0;

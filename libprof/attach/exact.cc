@@ -96,6 +96,11 @@ Status watch_program(pid_t pid, const std::string& library) {
   return std::nullopt;
 }
 
+Status unwatch_signals(pid_t pid, const std::string& library) {
+  return insist(pid,
+                [&] { return obey_in_any_thread(pid, library, *order_for(OrderStep::kUnwatch)); });
+}
+
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice) {
   const Status bad = insist(pid, [&]() -> Result<bool> {
     const OrderPointer order = order_for(OrderStep::kChooseModules);

@@ -33,9 +33,12 @@ struct ExactChange {
   std::chrono::microseconds stopped{};
 };
 
-// Makes the program call its recorder at exec and, if its filter needs it, when it loads libraries.
-// stop_counting_calls ends this. count_calls does it, too.
+// Makes the program call its recorder at some system calls (exec, sigaction, clone) and, if its
+// filter needs it, when it loads libraries. count_calls does it, too.
 Status watch_program(pid_t pid, const std::string& library);
+// Before stop_counting_calls, which ends this, and when recording is off: gives the program its own
+// action for the sampling signal.
+Status unwatch_signals(pid_t pid, const std::string& library);
 
 // Makes the recorder, which must be in the process, prepare what the choice needs.
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice);

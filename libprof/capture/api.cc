@@ -3,6 +3,7 @@
 #include "capture/attached.h"
 #include "capture/attached_orders.h"
 #include "capture/control.h"
+#include "capture/found_threads.h"
 #include "capture/kept_snapshots.h"
 #include "capture/profile.h"
 #include "capture/text_changes.h"
@@ -43,7 +44,9 @@ long fbleprof_obey_order(format::RecorderOrder* order) {
 }
 
 long fbleprof_obey() {
-  if (capture::is_profiling() && session.obey) session.obey();
+  if (!capture::is_profiling() || !session.obey) return kNoSystemCall;
+  session.obey();
+  if (capture::are_threads_found() && session.recording.load()) capture::attach_borrowed_thread();
   return kNoSystemCall;
 }
 

@@ -2,8 +2,8 @@
 
 #include <link.h>
 
+#include "capture/attached_calls.h"
 #include "capture/attached_exact.h"
-#include "capture/attached_exec.h"
 #include "capture/attached_filter.h"
 #include "capture/attached_loading.h"
 #include "capture/found_threads.h"
@@ -35,7 +35,7 @@ bool is_for_counting(OrderStep step) {
 }
 
 void watch() {
-  watch_execs();
+  watch_calls();
   watch_loading_to_filter();
 }
 
@@ -44,7 +44,7 @@ void take_step(RecorderOrder& order) {
     case OrderStep::kChooseModules:
       return choose_modules(order);
     case OrderStep::kPrepareCounting:
-      watch_execs();
+      watch_calls();
       return prepare_counting(order);
     case OrderStep::kFinishCounting:
       return finish_counting();
@@ -54,6 +54,8 @@ void take_step(RecorderOrder& order) {
       return filter(order);
     case OrderStep::kWatch:
       return watch();
+    case OrderStep::kUnwatch:
+      return unwatch_calls();
   }
 }
 

@@ -35,8 +35,10 @@ void start() {
   if (session.recording.load()) return;
   const std::uint64_t duration = profile.settings.duration_ns;
   session.due_ns.store(duration != 0 ? signal_safe::monotonic_ns() + duration : kNever);
-  // Threads that have ended meanwhile have no timers to arm.
-  if (are_threads_found()) find_threads();
+  if (are_threads_found()) {
+    install_handler();  // a detach may have removed it
+    find_threads();     // those that have ended meanwhile have no timers to arm
+  }
   start_all_threads(Charged::kFromNow);
   switch_sites();
   if (are_threads_found()) find_threads();

@@ -223,6 +223,7 @@ void become_own_process(ThreadState* inherited) {
   recognize_prepared();
   inheritance.take_blocks();
   fbleprof_hot.self = nullptr;
+  if (are_threads_found()) install_handler();  // nothing watched what the child set before
   attach_this_thread(inheritance.bounds(), 0);
   inheritance.replay_stack();
   inheritance.release();

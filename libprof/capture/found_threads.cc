@@ -126,6 +126,8 @@ void find_threads() {
   ++round;
   if (read_threads()) forget_ended_threads();
   is_looking.store(false);
+  // Whoever turned it off meanwhile could not forget them.
+  if (!session.recording.load()) forget_waiting_threads();
 }
 
 void find_threads_sometimes() {
@@ -159,10 +161,20 @@ void forget_found_threads() {
   is_looking.store(false);
 }
 
+namespace {
+
+bool is_main_thread() { return kernel_call(SYS_getpid) == kernel_call(SYS_gettid); }
+
+}  // namespace
+
+void attach_borrowed_thread() {
+  if (!is_main_thread() || fbleprof_hot.self || fbleprof_attach_lazily) return;
+  attach_this_thread(bounds_of_main_thread(), clock_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
 void attach_found_thread(std::uint64_t sp) {
-  const bool is_main = kernel_call(SYS_getpid) == kernel_call(SYS_gettid);
   StackBounds bounds = bounds_of_main_thread();  // its mapping grows
-  if (!is_main || sp < bounds.low || sp >= bounds.high) bounds = bounds_of_stack_at(sp);
+  if (!is_main_thread() || sp < bounds.low || sp >= bounds.high) bounds = bounds_of_stack_at(sp);
   attach_this_thread(bounds, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 

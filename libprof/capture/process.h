@@ -11,9 +11,9 @@
 //     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
 //     hook_sites < switching < throttling < control, loading < text_changes < confinement, leaks <
 //     runtime_file, generated_functions < perf_map, jitdump, gdb_jit < ending, fork_child,
-//     locked_memory < fatal_signals, exec < process < attached, attached_filter, attached_loading <
-//     attached_exact, attached_exec < attached_orders, kept_snapshots < api < block_registry,
-//     green_threads, profiles, runtime_readers < fibers, query
+//     locked_memory < fatal_signals < program_actions, exec < process < attached, attached_filter,
+//     attached_loading < attached_exact, attached_calls < attached_orders, kept_snapshots < api <
+//     block_registry, green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

@@ -38,6 +38,22 @@ std::uint64_t change_mask(int how, std::uint64_t bits) {
   return old;
 }
 
+KernelAction own_action;  // with our handler
+
+bool is_own(const KernelAction& action) { return action.handler == own_action.handler; }
+
+// Not by libc's function, which may lead to us (attached_calls.h).
+KernelAction set_in_kernel(const KernelAction* action) {
+  KernelAction before{};
+  kernel_call(SYS_rt_sigaction, kSamplingSignal, reinterpret_cast<long>(action),
+              reinterpret_cast<long>(&before), kKernelMaskBytes);
+  return before;
+}
+void set_in_kernel(const struct sigaction& action) {
+  const KernelAction kernels = to_kernel(action);
+  set_in_kernel(&kernels);
+}
+
 void (*before_death)() = nullptr;
 void (*on_unattached_thread)(std::uint64_t sp) = nullptr;
 
@@ -45,7 +61,7 @@ void die_of_signal() {
   if (before_death) before_death();
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  __sigaction(kSamplingSignal, &action, nullptr);
+  set_in_kernel(action);
   kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
 }
 
@@ -180,8 +196,28 @@ bool holds(const sigset_t* set) { return set && sigismember(set, kSamplingSignal
 
 }  // namespace
 
-void install_handler() {
-  struct sigaction action {};
+KernelAction to_kernel(const struct sigaction& action) {
+  KernelAction kernels{action.sa_handler, static_cast<unsigned>(action.sa_flags),
+                       action.sa_restorer, 0};
+  __builtin_memcpy(&kernels.mask, &action.sa_mask, sizeof kernels.mask);
+  return kernels;
+}
+
+struct sigaction from_kernel(const KernelAction& action) {
+  struct sigaction libcs {};
+  libcs.sa_handler = action.handler;
+  libcs.sa_flags = static_cast<int>(action.flags);
+  libcs.sa_restorer = action.restorer;
+  __builtin_memcpy(&libcs.sa_mask, &action.mask, sizeof action.mask);
+  return libcs;
+}
+
+namespace {
+
+// Only libc knows the code that returns from a handler.
+KernelAction make_own_action() {
+  struct sigaction action {
+  }, before{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   // Only faults may interrupt the few microseconds of a sample. Set the bits by hand: sigfillset
@@ -191,8 +227,30 @@ void install_handler() {
     all &= ~(std::uint64_t{1} << (fault - 1));
   }
   __builtin_memcpy(&action.sa_mask, &all, sizeof all);
-  __sigaction(kSamplingSignal, &action, &program_action);
+  __sigaction(kSamplingSignal, &action, &before);
+  program_action = before;
+  return set_in_kernel(nullptr);
+}
+
+}  // namespace
+
+void install_handler() {
+  if (own_action.handler == nullptr) {
+    own_action = make_own_action();
+  } else if (const KernelAction before = set_in_kernel(&own_action); !is_own(before)) {
+    program_action = from_kernel(before);
+  }
   installed = true;
+}
+
+void remove_handler() {
+  if (!installed || !is_own(set_in_kernel(nullptr))) return;
+  installed = false;
+  // Ignoring the signal takes pending ones out of the queues of all threads.
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  set_in_kernel(ignored);
+  set_in_kernel(program_action);
 }
 
 void on_death_by_sampling_signal(void (*function)()) { before_death = function; }
@@ -245,9 +303,7 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
 
 void hand_over_to_next_program() {
   if (!installed) return;
-  if (is_ignored(program_action)) {
-    __sigaction(kSamplingSignal, &program_action, nullptr);
-  }
+  if (is_ignored(program_action)) set_in_kernel(program_action);
   change_mask(program_blocks ? SIG_BLOCK : SIG_UNBLOCK, kSamplingBit);
   if (program_blocks && program_has_pending) {
     kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
@@ -255,19 +311,9 @@ void hand_over_to_next_program() {
   }
 }
 
-namespace {
-
-void install_handler_again() {
-  const struct sigaction kept = program_action;
-  install_handler();
-  program_action = kept;
-}
-
-}  // namespace
-
 void take_back_from_next_program() {
   if (!installed) return;
-  install_handler_again();
+  install_handler();
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
@@ -282,7 +328,7 @@ void take_back_in_found_thread() {
   if (!installed) return;
   program_blocks = program_has_pending = false;
   // The program may have set another action, which is its own.
-  if (is_ignored(program_action)) install_handler_again();
+  if (is_ignored(program_action)) install_handler();
 }
 
 SamplingBlocked::SamplingBlocked() : old_mask_(change_mask(SIG_BLOCK, kSamplingBit)) {}

@@ -14,8 +14,12 @@ namespace fbleprof::capture {
 
 inline constexpr int kSamplingSignal = SIGPROF;
 
-// Installs our handler; the previous action becomes the program's.
+// Installs our handler, if it is not there; the previous action becomes the program's.
+// Async-signal-safe, except for the first time.
 void install_handler();
+// Gives the kernel the program's action; samples that are pending are dropped. No more may come.
+// Not if the program has replaced our handler behind our back.
+void remove_handler();
 // Makes `function` run before the program's own sampling signal kills the process.
 // Async-signal-safe.
 void on_death_by_sampling_signal(void (*function)());
@@ -25,7 +29,17 @@ void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();
 
-// The program's sigaction for the sampling signal: 0, or -1 with errno.
+// An action as the kernel's calls take it.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  std::uint64_t mask;
+};
+KernelAction to_kernel(const struct sigaction& action);
+struct sigaction from_kernel(const KernelAction& action);
+
+// The program's sigaction for the sampling signal: 0.
 int set_program_action(const struct sigaction* action, struct sigaction* old);
 
 // The set to pass to the kernel instead of a set that the program blocks or waits for. `set` (may

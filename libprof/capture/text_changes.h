@@ -35,7 +35,7 @@ bool list_changes(const Work& work, const Region& region);
 
 // Places where code of the loader or libc is to call us; no calls are counted there.
 struct Watch {
-  static constexpr std::uint32_t kMostPlaces = 4;
+  static constexpr std::uint32_t kMostPlaces = 16;
   format::TextChanges head;
   format::TextChange places[kMostPlaces];
 };

@@ -15,7 +15,7 @@ enum class RegionUse : std::uint8_t {
   kSites,        // the path from patchable functions to their hook, and a list of them
   kCalledHooks,  // a list of calls of hooks
   kWatch,        // the path from the loader to us
-  kExec,         // the paths from libc's functions of exec to us
+  kCalls,        // the paths from system calls of libc to us
 };
 
 // Slots of code: our own first, then those of functions.

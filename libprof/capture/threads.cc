@@ -257,8 +257,12 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   follow_recording(state);
   memory->use.store(ThreadMemory::kAttached);
   // Meanwhile a thread that did not find this one attached may have turned recording on. If that
-  // thread has pinned this one, it has found it.
-  if (Pin pin{*memory}) follow_recording(state);
+  // thread has pinned this one, it has found it. Or it has turned recording off: then no timer may
+  // be left.
+  if (Pin pin{*memory}) {
+    if (!session.recording.load() && !is_watching.load()) disarm_timer(state);
+    follow_recording(state);
+  }
   state.hot->limit = fbleprof_hot.limit = state.main_stack.limit;
   state.hot->self = fbleprof_hot.self = &state;
   asm volatile("" ::: "memory");

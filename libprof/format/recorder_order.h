@@ -7,9 +7,10 @@
 //   2. kFilter: the recorder uses these tables from then on.
 //
 // kWatch, at each attach: the recorder lists places where libc or the loader are to call it: at
-// exec and, if the filter needs it, when libraries are loaded (text_changes.h). fble-prof changes
-// these places while all threads are stopped, and takes that back at a detach. With --exact, the
-// next steps do this, too.
+// some system calls and, if the filter needs it, when libraries are loaded (text_changes.h).
+// fble-prof changes these places while all threads are stopped, and takes that back at a detach.
+// With --exact, the next steps do this, too. kUnwatch, at a detach, when recording is off and
+// before the places are changed back: the program gets its own action for the sampling signal.
 //
 // With --exact, the program's text changes while all its threads are stopped, so fble-prof writes
 // it. The recorder prepares everything else: it chooses the modules, and writes the trampolines.
@@ -32,7 +33,7 @@
 namespace fbleprof::format {
 
 inline constexpr char kOrderMagic[16] = "FBLEPROF ORDER";
-inline constexpr std::uint32_t kOrderVersion = 4;
+inline constexpr std::uint32_t kOrderVersion = 5;
 
 enum class OrderStep : std::uint32_t {
   kChooseModules,
@@ -40,7 +41,8 @@ enum class OrderStep : std::uint32_t {
   kFinishCounting,
   kNameUnfiltered,
   kFilter,
-  kWatch
+  kWatch,
+  kUnwatch
 };
 enum class OrderAnswer : std::uint32_t {
   kRefused,  // see RecorderOrder::reason

@@ -7,8 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "attach/attach.h"
+#include "attach/borrowed_thread.h"
+#include "attach/exact.h"
 #include "attach/filter.h"
 #include "control/running_profile.h"
 #include "launch/attached_exact.h"
@@ -46,7 +49,7 @@ constexpr char kHelp[] =
     "recording is off (--start-off, fble-prof ctl), functions call no hook.\n"
     "\n"
     "Otherwise one thread is stopped for some milliseconds, and all of them for the moment in\n"
-    "which libc's functions of exec are changed. No sleeping call returns early. This needs the\n"
+    "which some functions of libc are changed. No sleeping call returns early. This needs the\n"
     "right to trace the process: the same user or root, and kernel.yama.ptrace_scope=0 or root.\n"
     "\n"
     "Exit status: 0 done, 1 the process refused, 2 wrong usage.\n";
@@ -119,10 +122,8 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   } else if (out.empty()) {
     out = "mlmon.out";
   }
-  // Until the recorder knows what is left out, it must not record.
-  if (!filter_of(request).empty() && !starts_off(request)) {
-    settings.push_back("FBLEPROF_START=off");
-  }
+  // Until the recorder knows what is left out, and libc's calls lead to it, it must not record.
+  if (!starts_off(request)) settings.push_back("FBLEPROF_START=off");
   settings.push_back("FBLEPROF_OUT=" + std::filesystem::absolute(out).string());
   return settings;
 }
@@ -149,23 +150,33 @@ std::string from_outside(pid_t pid, const std::string& profile) {
 
 enum class Count { kAnew, kOn };
 
-// Makes the recorder in the process start or stop.
-int turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+Status try_to_turn(pid_t pid, const std::string& profile, bool on, Count count) {
   constexpr std::chrono::milliseconds kPatience(30);
   auto opened = RunningProfile::open(from_outside(pid, profile));
-  if (!opened) return give_up(kRefused, opened.error().line());
+  if (!opened) return opened.error();
   if (count == Count::kAnew) {
-    if (const Status bad = opened->reset()) return give_up(kRefused, bad->line());
+    if (const Status bad = opened->reset()) return bad;
   }
   auto answer = opened->set_recording(on, kPatience);
   if (answer && *answer != Answer::kDone && *answer != Answer::kAlready) {
-    if (const Status bad = attach::make_recorder_obey(pid, find_library())) {
-      return give_up(kRefused, bad->line());
-    }
+    if (const Status bad = attach::make_recorder_obey(pid, find_library())) return bad;
     answer = opened->set_recording(on, kPatience);
   }
-  if (!answer) return give_up(kRefused, answer.error().line());
-  return 0;
+  if (!answer) return answer.error();
+  return std::nullopt;
+}
+
+// Makes the recorder in the process start or stop. A profile has its end while its program calls
+// exec, and goes on if exec fails.
+int turn(pid_t pid, const std::string& profile, bool on, Count count = Count::kAnew) {
+  constexpr int kTries = 50;
+  constexpr std::chrono::milliseconds kBetween(10);
+  Status bad = try_to_turn(pid, profile, on, count);
+  for (int i = 1; bad && i < kTries && !attach::has_ended(pid); ++i) {
+    std::this_thread::sleep_for(kBetween);
+    bad = try_to_turn(pid, profile, on, count);
+  }
+  return bad ? give_up(kRefused, bad->line()) : 0;
 }
 
 Result<Recorder> load(const Request& request, pid_t pid, const std::string& library) {
@@ -190,7 +201,8 @@ int leave_functions_out(const Request& request, pid_t pid, const std::string& li
 }
 
 int go_on(const Request& request, pid_t pid, const std::string& profile) {
-  const bool has_others = settings_of(request, pid).size() != 1;
+  const std::size_t always = starts_off(request) ? 1 : 2;
+  const bool has_others = settings_of(request, pid).size() != always;
   say("process " + std::to_string(pid) + " goes on in " + profile +
       (has_others ? ": it keeps the options of its first attach" : ""));
   return turn(pid, profile, !starts_off(request));
@@ -217,21 +229,26 @@ int start(const Request& request, pid_t pid, const std::string& library) {
   // The preparation may have taken its time: what is recorded counts from here.
   if (was_loaded) {
     status = go_on(request, pid, recorder->profile);
-  } else if ((is_filtered || is_exact(request)) && !starts_off(request)) {
+  } else if (!starts_off(request)) {
     status = turn(pid, recorder->profile, true);
   }
   return status == 0 && is_exact(request) ? start_counting(pid, library) : status;
 }
 
-// Gives the program its own code back, and stops recording.
+// Stops recording, and gives the program its own action and code back. If that fails, the program
+// is recorded as before.
 int stop(pid_t pid, const std::string& library) {
   const auto recorder = attach::find_recorder(pid, library);
   if (!recorder) return give_up(kRefused, recorder.error().line());
   if (!recorder->is_loaded || recorder->profile.empty()) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
   }
-  if (const int status = stop_counting(pid, library)) return status;
-  return turn(pid, recorder->profile, false, Count::kOn);
+  if (const int status = turn(pid, recorder->profile, false, Count::kOn)) return status;
+  // If this fails, our handler stays, and passes on what is the program's.
+  (void)attach::unwatch_signals(pid, library);
+  const int status = stop_counting(pid, library);
+  if (status != 0) turn(pid, recorder->profile, true, Count::kOn);
+  return status;
 }
 
 }  // namespace

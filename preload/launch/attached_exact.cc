@@ -40,7 +40,7 @@ sigset_t ending_signals() {
 
 void watch_process(pid_t pid, const std::string& library) {
   if (const Status bad = attach::watch_program(pid, library)) {
-    say("attach: detach before the program calls exec: " + bad->line());
+    say("attach: detach before the program calls exec or sigaction: " + bad->line());
   }
 }
 

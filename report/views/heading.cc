@@ -31,6 +31,9 @@ std::string rate_text(const Profile& profile, const RunFacts& run) {
     is_by_timer |= process.source == SampleSource::kCpuTimer;
   }
   if (asked == 0 || run.samples < 100 || reached_hz(run) * 10 >= asked * 9) return {};
+  if (run.charged_ends * 2 > run.samples) {
+    return fmt::format(" ({} requested; most threads ended before their first sample)", asked);
+  }
   return is_by_timer ? fmt::format(" ({} requested; the kernel's timer gives no more)", asked)
                      : fmt::format(
                            " ({} requested; time in the kernel is charged, but not "

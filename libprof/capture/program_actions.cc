@@ -1,0 +1,49 @@
+#include "capture/program_actions.h"
+
+#include <errno.h>
+
+#include "arch/kernel.h"
+#include "capture/fatal_signals.h"
+#include "capture/signals.h"
+
+namespace fbleprof::capture {
+
+using arch::kernel_call;
+
+namespace {
+
+bool is_sampling_signal(int number) { return number == kSamplingSignal && handler_is_installed(); }
+
+// The kernel looks at the program's addresses, so that a bad one fails as it does without us. These
+// calls do nothing else: they are wrong, or ask what everybody knows.
+bool can_read_action(const void* action) {
+  return kernel_call(SYS_rt_sigaction, SIGKILL, reinterpret_cast<long>(action), 0,
+                     sizeof(std::uint64_t)) != -EFAULT;
+}
+bool can_write_action(void* action) {
+  return kernel_call(SYS_rt_sigaction, SIGKILL, 0, reinterpret_cast<long>(action),
+                     sizeof(std::uint64_t)) != -EFAULT;
+}
+
+}  // namespace
+
+bool is_ours_to_set(int number) { return is_sampling_signal(number) || is_watched(number); }
+
+int set_action(int number, const struct sigaction* action, struct sigaction* old) {
+  return is_sampling_signal(number) ? set_program_action(action, old)
+                                    : set_watched_action(number, action, old);
+}
+
+long set_action_by_call(int number, const void* action, void* old) {
+  struct sigaction given {
+  }, before{};
+  if (action && !can_read_action(action)) return -EFAULT;
+  if (action) given = from_kernel(*static_cast<const KernelAction*>(action));
+  if (set_action(number, action ? &given : nullptr, &before) != 0) return -errno;
+  // Like the kernel, which has set the new action by now.
+  if (old && !can_write_action(old)) return -EFAULT;
+  if (old) *static_cast<KernelAction*>(old) = to_kernel(before);
+  return 0;
+}
+
+}  // namespace fbleprof::capture

@@ -1,0 +1,84 @@
+#!/bin/bash
+# What a program does after fble-prof attach: it sets actions for SIGPROF, and starts threads.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+needs_tracing
+
+# until_said TEXT: waits until the program has printed it.
+until_said() {
+  for _ in $(seq 200); do
+    grep -q "$1" "$dir/out" && return
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  fail "it did not say $1: $(cat "$dir/out")"
+}
+
+# has_sigprof FIELD: whether SIGPROF is in this set of the process's status.
+has_sigprof() { echo $((16#$(awk -v field="$1:" '$1 == field { print $2 }' "/proc/$pid/status") >> 26 & 1)); }
+
+# as_alone WAY: what attached_signals prints without a profiler.
+as_alone() {
+  touch "$dir/alone" "$dir/alone.end"
+  "$PROGRAMS/attached_signals.plain" "$1" "$dir/alone" >"$dir/expected"
+}
+
+# went_on: the program ended as without a profiler.
+went_on() {
+  wait "$timer"
+  check "the status" $? = 42
+  diff "$dir/expected" "$dir/out" || fail "it saw something else"
+  verified "$profile"
+}
+
+for option in --callsites --exact; do
+  for way in default ignored own twice thread bad child vfork; do
+    begin "a program that sets an action for SIGPROF: $way, $option"
+    as_alone $way
+    started "$PROGRAMS/attached_signals.plain" $way "$dir/go"
+    attach $option --rate 5000 -o "$profile" "$pid"
+    touch "$dir/go"
+    until_said "^set"
+    touch "$dir/go.end"
+    went_on
+    check "it was sampled afterwards" "$(dominated afterwards | cut -d. -f1)" -gt 20
+  done
+  for way in default ignored own blocked; do
+    begin "a detach after the program has set an action: $way, $option"
+    as_alone $way
+    started "$PROGRAMS/attached_signals.plain" $way "$dir/go"
+    text_of >"$dir/text.before"
+    attach $option --rate 5000 -o "$profile" "$pid"
+    touch "$dir/go"
+    until_said "^set"
+    detach "$pid"
+    text_of >"$dir/text.after"
+    cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was"
+    handled=0
+    [ $way = own ] && handled=1
+    check "the kernel has the program's action" "$(has_sigprof SigCgt)" = $handled
+    check "no sample is left" "$(has_sigprof SigPnd)" = 0
+    attach $option "$pid"
+    touch "$dir/go.end"
+    went_on
+  done
+  begin "a thread that starts while all others sleep, $option"
+  started "$PROGRAMS/attached_threads.plain" one "$dir/go"
+  attach $option -o "$profile" "$pid"
+  sleep 0.3
+  touch "$dir/go"
+  ended
+  verified "$profile"
+  check "its time was recorded" "$(dominated in_thread | cut -d. -f1)" -gt 80
+  check "as much as it took" "$(($(fact cpu_ns) / 1000000))" -gt 400
+
+  begin "very short threads, $option"
+  started "$PROGRAMS/attached_threads.plain" short "$dir/go" 1000
+  attach $option -o "$profile" "$pid"
+  touch "$dir/go"
+  ended
+  verified "$profile"
+  check "all were found" "$(fact threads)" = 1001
+  check "their time was recorded" "$(($(fact cpu_ns) / 1000000))" -gt 90
+  check "the rate is not the threads'" "$(fact rate_reached_hz)" -lt 1100
+done
