@@ -61,6 +61,7 @@ void start_attached(AttachOrder& order, void (*tell_end)()) {
 
 void start_attached_again(AttachOrder& order) {
   if (__builtin_memcmp(order.magic, format::kAttachMagic, sizeof order.magic) != 0) return;
+  abandon_truncated_profile();
   if (is_profiling()) {
     order.is_recording = 1;
   } else if (are_threads_found()) {

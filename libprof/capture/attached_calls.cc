@@ -3,6 +3,7 @@
 #include "arch/call_site.h"
 #include "arch/kernel.h"
 #include "capture/exec.h"
+#include "capture/fatal_signals.h"
 #include "capture/found_threads.h"
 #include "capture/loader_symbols.h"
 #include "capture/module_image.h"
@@ -157,6 +158,7 @@ const char* list_calls(Watch& watch) {
 
 void watch_calls() {
   install_handler();
+  catch_lost_file();
   static Watch watch = {};
   static bool is_tried = false;
   if (is_tried) return;
@@ -168,7 +170,9 @@ void watch_calls() {
 }
 
 void unwatch_calls() {
-  if (!signal_safe::session.recording.load()) remove_handler();
+  if (signal_safe::session.recording.load()) return;
+  remove_handler();
+  stop_catching_lost_file();
 }
 
 }  // namespace fbleprof::capture

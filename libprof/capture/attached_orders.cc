@@ -24,6 +24,7 @@ const char* obstacle_to(const RecorderOrder& order) {
   if (order.version != format::kOrderVersion) {
     return "its recorder is that of another fble-prof: restart the program";
   }
+  abandon_truncated_profile();
   if (!is_profiling() || !is_own_process()) return "its recorder has ended";
   if (!are_threads_found()) return "it was started with the recorder: use the option there";
   return nullptr;

@@ -153,6 +153,7 @@ void leave_file(State state, bool is_trivial) {
 }  // namespace
 
 void finish_process(State state, std::uint32_t code) {
+  abandon_truncated_profile();
   if (!is_profiling()) return;
   format::Header* header = session.arena.header();
   if (profile.confined) {

@@ -13,9 +13,6 @@
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
-// libc's own: we interpose the name without underscores.
-extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
-
 namespace fbleprof::capture {
 
 using arch::kernel_call;
@@ -32,6 +29,7 @@ constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, 
 constexpr int kFirstRealTime = 34, kLastRealTime = 64;
 
 bool watching = false;
+bool catching_lost_file = false;
 // Whether reads of memory that may not exist can fault: see peek.h.
 bool peeking = false;
 // The program's actions for the signals for which the kernel has our handler.
@@ -79,7 +77,7 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   finish_process(format::State::kFatal, static_cast<std::uint32_t>(number));
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  __sigaction(number, &action, nullptr);
+  set_kernel_action(number, &action, nullptr);
   if (!is_fault(number, info->si_code)) {
     const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
     // If no more signals can be queued, the signal comes without its details.
@@ -139,13 +137,13 @@ void on_handled(int number, siginfo_t* info, void* context) {
 
 void watch(int number) {
   struct sigaction old {};
-  if (__sigaction(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
+  if (set_kernel_action(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
       old.sa_handler != SIG_DFL) {
     return;
   }
   program_actions[number] = old;
   const struct sigaction ours = in_kernel(number, old);
-  __sigaction(number, &ours, nullptr);
+  set_kernel_action(number, &ours, nullptr);
 }
 
 }  // namespace
@@ -159,6 +157,22 @@ void watch_fatal_signals() {
   watching = true;
 }
 
+void catch_lost_file() {
+  struct sigaction old {};
+  if (set_kernel_action(SIGBUS, nullptr, &old) != 0 || is_ours(old)) return;
+  program_actions[SIGBUS] = old;
+  const struct sigaction ours = in_kernel(SIGBUS, old);
+  set_kernel_action(SIGBUS, &ours, nullptr);
+  catching_lost_file = true;
+}
+
+void stop_catching_lost_file() {
+  struct sigaction now {};
+  if (!catching_lost_file || set_kernel_action(SIGBUS, nullptr, &now) != 0 || !is_ours(now)) return;
+  catching_lost_file = false;
+  set_kernel_action(SIGBUS, &program_actions[SIGBUS], nullptr);
+}
+
 void catch_faults_of_peeks() {
   if (!watching || peeking) return;
   peeking = true;
@@ -170,7 +184,8 @@ void catch_faults_of_peeks() {
 
 bool is_watched(int number) {
   // A vfork child sets its own actions, but in its parent's memory.
-  if (!watching || !is_own_process()) return false;
+  if (!is_own_process()) return false;
+  if (!watching) return catching_lost_file && number == SIGBUS;
   for (const int fatal : kFatalSignals) {
     if (number == fatal) return true;
   }
@@ -191,8 +206,8 @@ int set_watched_action(int number, const struct sigaction* action, struct sigact
     // action.
     program_actions[number] = *action;
     const struct sigaction ours = in_kernel(number, *action);
-    if (__sigaction(number, &ours, &replaced) != 0) return -1;
-  } else if (__sigaction(number, nullptr, &replaced) != 0) {
+    if (set_kernel_action(number, &ours, &replaced) != 0) return -1;
+  } else if (set_kernel_action(number, nullptr, &replaced) != 0) {
     return -1;
   }
   if (old) *old = is_ours(replaced) ? before : replaced;

@@ -20,6 +20,10 @@
 namespace fbleprof::capture {
 
 void watch_fatal_signals();
+// In a program to which fble-prof attached: SIGBUS only, while the program's actions are watched
+// (attached_calls.h).
+void catch_lost_file();
+void stop_catching_lost_file();
 
 // Whether the signal's action goes through set_watched_action.
 bool is_watched(int number);

@@ -243,6 +243,27 @@ void install_handler() {
   installed = true;
 }
 
+int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before) {
+  // Where nothing is sampled, nothing leads to us.
+  if (!own_action.restorer) return __sigaction(number, action, before);
+  KernelAction given{}, replaced{};
+  if (action) {
+    constexpr unsigned long kHasRestorer = 0x04000000;
+    given = to_kernel(*action);
+    given.flags |= kHasRestorer;
+    given.restorer = own_action.restorer;
+  }
+  const long result =
+      kernel_call(SYS_rt_sigaction, number, action ? reinterpret_cast<long>(&given) : 0,
+                  reinterpret_cast<long>(&replaced), kKernelMaskBytes);
+  if (arch::kernel_failed(result)) {
+    errno = static_cast<int>(-result);
+    return -1;
+  }
+  if (before) *before = from_kernel(replaced);
+  return 0;
+}
+
 void remove_handler() {
   if (!installed || !is_own(set_in_kernel(nullptr))) return;
   installed = false;

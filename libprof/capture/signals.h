@@ -39,6 +39,10 @@ struct KernelAction {
 KernelAction to_kernel(const struct sigaction& action);
 struct sigaction from_kernel(const KernelAction& action);
 
+// sigaction by a system call: libc's may lead to us (attached_calls.h). 0, or -1 with errno.
+// Async-signal-safe.
+int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before);
+
 // The program's sigaction for the sampling signal: 0.
 int set_program_action(const struct sigaction* action, struct sigaction* old);
 

@@ -2,10 +2,12 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -67,8 +69,9 @@ void hold_signals() {
 std::optional<pid_t> read_pid(const std::string& text) {
   char* end = nullptr;
   const long value = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end != 0 || value <= 0 || value > 1 << 22) return std::nullopt;
-  return static_cast<pid_t>(value);
+  if (text.empty() || *end != 0 || value <= 0) return std::nullopt;
+  // No process has a larger one: a search says so.
+  return static_cast<pid_t>(std::min<long>(value, std::numeric_limits<pid_t>::max()));
 }
 
 std::string value_of(const Request& request, const std::string& wanted) {
@@ -90,6 +93,9 @@ std::string fault_of(const Request& request) {
     return "--names, --runs and --window are for programs that fble-prof starts";
   }
   for (const auto& [variable, value] : request.environment) {
+    if (variable == "FBLEPROF_DURATION" && read_time(value) == std::chrono::milliseconds(0)) {
+      return "--duration: expected a time above 0";
+    }
     if (variable == "FBLEPROF_ALLOCS" || (variable == "FBLEPROF_WAITS" && value == "1")) {
       return "--memory-profile and --waits are for programs that fble-prof starts";
     }
@@ -137,9 +143,10 @@ void add_filter_files(Request& request, pid_t pid, const FilterFiles& files) {
 
 // When the recording ends, for people.
 std::string end_of(const Request& request) {
-  const std::string duration = value_of(request, "FBLEPROF_DURATION");
-  if (duration.empty()) return {};
-  return " for " + duration + (is_ended_by_us(request) ? "" : ", then recording stops by itself");
+  const auto duration = read_time(value_of(request, "FBLEPROF_DURATION"));
+  if (!duration) return {};
+  return " for " + time_text(*duration) +
+         (is_ended_by_us(request) ? "" : ", then recording stops by itself");
 }
 
 std::string from_outside(pid_t pid, const std::string& profile) {
@@ -200,12 +207,36 @@ int leave_functions_out(const Request& request, pid_t pid, const std::string& li
   return bad ? give_up(kRefused, bad->line()) : 0;
 }
 
+std::string option_of(const std::string& variable) {
+  std::string option = variable.substr(std::string_view("FBLEPROF_").size());
+  for (char& letter : option) {
+    letter = letter == '_' ? '-' : static_cast<char>(letter | ('a' - 'A'));
+  }
+  return "--" + option;
+}
+
+// The options whose values the recorder has had since it was loaded.
+std::string kept_options(const Request& request, pid_t pid, const std::string& profile) {
+  std::string kept;
+  for (const std::string& setting : settings_of(request, pid)) {
+    const std::size_t equals = setting.find('=');
+    const std::string variable = setting.substr(0, equals), value = setting.substr(equals + 1);
+    const bool is_set_again =
+        variable == "FBLEPROF_START" || variable.starts_with("FBLEPROF_FILTER");
+    const bool is_same_file = variable == "FBLEPROF_OUT" && (value_of(request, variable).empty() ||
+                                                             from_outside(pid, value) == profile);
+    if (is_set_again || is_same_file) continue;
+    kept += (kept.empty() ? "" : ", ") + option_of(variable);
+  }
+  return kept;
+}
+
 int go_on(const Request& request, pid_t pid, const std::string& profile) {
-  const std::size_t always = starts_off(request) ? 1 : 2;
-  const bool has_others = settings_of(request, pid).size() != always;
+  const std::string kept = kept_options(request, pid, from_outside(pid, profile));
+  if (const int status = turn(pid, profile, !starts_off(request))) return status;
   say("process " + std::to_string(pid) + " goes on in " + profile +
-      (has_others ? ": it keeps the options of its first attach" : ""));
-  return turn(pid, profile, !starts_off(request));
+      (kept.empty() ? "" : "; as in its first attach, whatever is asked for now: " + kept));
+  return 0;
 }
 
 int start(const Request& request, pid_t pid, const std::string& library) {

@@ -25,7 +25,7 @@ std::string name_of(pid_t pid) { return "process " + std::to_string(pid); }
 }  // namespace
 
 int give_up(int status, const std::string& line) {
-  say("attach: " + line);
+  say(line);
   return status;
 }
 
@@ -40,7 +40,7 @@ sigset_t ending_signals() {
 
 void watch_process(pid_t pid, const std::string& library) {
   if (const Status bad = attach::watch_program(pid, library)) {
-    say("attach: detach before the program calls exec or sigaction: " + bad->line());
+    say("detach before the program calls exec or sigaction: " + bad->line());
   }
 }
 

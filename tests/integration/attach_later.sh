@@ -1,5 +1,6 @@
 #!/bin/bash
 # What a program does after fble-prof attach: it sets actions for SIGPROF, and starts threads.
+# Others truncate its profile.
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 needs_tracing
@@ -62,6 +63,22 @@ for option in --callsites --exact; do
     touch "$dir/go.end"
     went_on
   done
+  for way in nothing default bus detached; do
+    begin "its profile is truncated: $way, $option"
+    as_alone $way
+    started "$PROGRAMS/attached_signals.plain" $way "$dir/go"
+    attach $option --rate 5000 -o "$profile" "$pid"
+    touch "$dir/go"
+    until_said "^set"
+    [ $way != detached ] || detach "$pid"
+    truncate -s 0 "$profile"
+    sleep 0.2
+    touch "$dir/go.end"
+    wait "$timer"
+    check "the status" $? = 42
+    diff "$dir/expected" "$dir/out" || fail "it saw something else"
+  done
+
   begin "a thread that starts while all others sleep, $option"
   started "$PROGRAMS/attached_threads.plain" one "$dir/go"
   attach $option -o "$profile" "$pid"

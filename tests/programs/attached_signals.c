@@ -42,6 +42,19 @@ static void say(const char* when) {
   fflush(stdout);
 }
 
+static void on_bus(int number) {
+  (void)number;
+  _exit(9);
+}
+static void set_bus(void) {
+  struct sigaction action = {0}, old;
+  action.sa_handler = on_bus;
+  sigaction(SIGBUS, &action, &old);
+  printf("before: %s\n", name_of(old.sa_handler));
+  sigaction(SIGBUS, NULL, &action);
+  printf("the handler is its own: %d\n", action.sa_handler == on_bus);
+}
+
 static void set(void (*handler)(int)) {
   struct sigaction action, old;
   memset(&action, 0, sizeof action);
@@ -92,6 +105,7 @@ int main(int argc, char** argv) {
     }
     if (waitpid(child, &status, 0) != child || status != 7 << 8) puts("the child died");
   }
+  if (strcmp(way, "bus") == 0) set_bus();
   if (strcmp(way, "blocked") == 0) {
     sigset_t all;
     sigfillset(&all);

@@ -2,8 +2,9 @@
  *
  * fbleprof_call_gate makes the call for code of libc that was about to make it: number and arguments are in
  * the registers, and so is the result. As in the kernel, all other registers but rcx and r11 keep their
- * values. rt_sigaction for other signals than the sampling one takes no stack: it may be a small one. */
+ * values. rt_sigaction for signals of which we have no handler takes no stack: it may be a small one. */
         .set    RT_SIGACTION, 13
+        .set    SIGBUS, 7
         .set    SIGPROF, 27
 
         .text
@@ -17,6 +18,8 @@ fbleprof_call_gate:
         cmp     $RT_SIGACTION, %eax
         jne     1f
         cmp     $SIGPROF, %edi
+        je      1f
+        cmp     $SIGBUS, %edi
         je      1f
         syscall
         ret
