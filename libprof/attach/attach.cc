@@ -128,7 +128,9 @@ Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
   const std::vector<Mapping> mappings = mappings_of(pid);
   if (mappings.empty()) {
     if (control::start_ticks(pid) == 0) return error_of(pid, "there is none");
-    return error_of(pid, "it cannot be looked at, or has ended", "be its user or root");
+    return error_of(pid, "it cannot be looked at, or has ended",
+                    geteuid() == 0 ? "it may be the kernel's, or protected by the system"
+                                   : "be its user or root");
   }
   Recorder recorder;
   std::uint64_t pointer = find_in_recorder(pid, library, "fbleprof_output_path");

@@ -16,6 +16,7 @@
 #include "capture/loader_symbols.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
+#include "capture/process_facts.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -78,6 +79,7 @@ void start_process(char** environment) {
   // Read together: the difference of the two clocks is what the first wait may take.
   const std::uint64_t wall_at_start = signal_safe::monotonic_ns();
   profile.settings = read_settings(environment);
+  if (are_threads_found()) profile.settings.program_pid = own_pid();
   if (!is_wanted(profile.settings)) return;
   find_allocator(profile.settings);
   profile.perf_allowed = !is_born_confined();

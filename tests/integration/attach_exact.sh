@@ -383,6 +383,21 @@ for interpreter in "lua5.4 work.lua" "$(python3 -c 'import sys; print(sys.execut
   check "$interpreter: calls are counted" "$(fact calls)" -gt 10000
 done
 
+for wanted in all perl none other; do
+  begin "children: $wanted"
+  started perl -e 'until (-e "stop") { if (!fork) { $x++ for 1 .. 100000; exit } wait }'
+  attach --exact --children $wanted -o "$profile" "$pid"
+  sleep 0.5
+  touch "$dir/stop"
+  ended
+  verified "$profile"
+  files=$(find "$dir" -name 'mlmon.out*' | wc -l)
+  case $wanted in
+    all | perl) check "they are recorded" "$files" -gt 2 ;;
+    *) check "they are not recorded" "$files" = 1 ;;
+  esac
+done
+
 begin "programs that were started with the recorder"
 settings=(FBLEPROF_OUT="$profile" LD_PRELOAD="$LIB")
 started env "${settings[@]}" "$PROGRAMS/phases.plain" 60
