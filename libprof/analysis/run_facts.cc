@@ -40,6 +40,10 @@ RunFacts run_facts(const Profile& profile, ProcessId process) {
     add(facts.unmatched, thread.unmatched);
     facts.hooked_threads += (thread.flags & format::kThreadHooked) != 0;
   }
+  for (std::size_t p = 0; p < profile.processes().size(); ++p) {
+    if (process && process != ProcessId(p)) continue;
+    add(facts.unrecorded_ns, profile.processes()[p].unrecorded_cpu_ns);
+  }
   std::vector<bool> counted(profile.nodes().count());
   for (const Tree& tree : profile.trees()) {
     if (process && tree.process != process) continue;

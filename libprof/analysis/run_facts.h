@@ -12,6 +12,7 @@ struct RunFacts {
   std::uint64_t trees = 0, node_count = 0, edge_count = 0;
   std::uint64_t deepest = 0;
   std::uint64_t cpu_ns = 0, wall_ns = 0;  // clocks of the threads, with the profiler's overhead
+  std::uint64_t unrecorded_ns = 0;        // CPU time of the processes that no sample has charged
   std::uint64_t samples = 0, dropped = 0;
   std::uint64_t charged_ends =
       0;  // of the samples: charges at the ends of threads, without a signal

@@ -10,6 +10,7 @@
 #include "capture/signals.h"
 #include "capture/switching.h"
 #include "capture/threads.h"
+#include "capture/unrecorded.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 
@@ -39,6 +40,7 @@ void start() {
     install_handler();  // a detach may have removed it
     find_threads();     // those that have ended meanwhile have no timers to arm
   }
+  measure_unrecorded();
   start_all_threads(Charged::kFromNow);
   switch_sites();
   if (are_threads_found()) find_threads();
@@ -47,6 +49,7 @@ void start() {
 void stop() {
   if (!session.recording.load()) return;
   session.due_ns.store(kNever);
+  note_unrecorded();
   if (are_threads_found()) find_threads();  // to know those that have ended
   charge_rest_of_this_thread();
   stop_all_threads();

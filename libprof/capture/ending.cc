@@ -15,6 +15,7 @@
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "capture/unknown_names.h"
+#include "capture/unrecorded.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/session.h"
 #include "signal_safe/waits.h"
@@ -166,6 +167,7 @@ void finish_process(State state, std::uint32_t code) {
   if (!is_own_process()) return;
   SamplingBlocked guard;
   profile.finished = true;
+  if (session.recording.load()) note_unrecorded();
   charge_this_thread();
   if (session.recording.load() && has_time()) {
     for_each_attached([](ThreadState& thread, void*) { charge_from_outside(thread); }, nullptr);

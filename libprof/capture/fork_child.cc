@@ -19,6 +19,7 @@
 #include "capture/switching.h"
 #include "capture/text_changes.h"
 #include "capture/threads.h"
+#include "capture/unrecorded.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -209,6 +210,7 @@ void become_own_process(ThreadState* inherited) {
   Inheritance inheritance(inherited);
   abandon_all_threads();
   forget_found_threads();
+  forget_unrecorded();
   forget_turns();
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);

@@ -130,8 +130,10 @@ void find_threads() {
   if (!session.recording.load()) forget_waiting_threads();
 }
 
-void find_threads_sometimes() {
-  if (signal_safe::monotonic_ns() - looked_ns.load() >= kBetweenNs) find_threads();
+bool find_threads_sometimes() {
+  if (signal_safe::monotonic_ns() - looked_ns.load() < kBetweenNs) return false;
+  find_threads();
+  return true;
 }
 
 void forget_waiting_threads() {

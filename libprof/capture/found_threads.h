@@ -21,8 +21,8 @@ bool do_found_threads_tell_end();
 
 // Looks for threads now. Async-signal-safe.
 void find_threads();
-// The same, if the last search was some time ago. For samples.
-void find_threads_sometimes();
+// The same, if the last search was some time ago; returns whether it was. For samples.
+bool find_threads_sometimes();
 // Recording stops: threads that have not been attached yet are left alone.
 void forget_waiting_threads();
 

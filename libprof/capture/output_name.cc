@@ -262,8 +262,8 @@ void name_differently(OutputName& name, int attempt, bool is_child) {
 
 const char* why_not_made(int error) {
   return error == EMFILE || error == ENFILE ? ": cannot be made: no descriptor is free"
-         : error == ENOENT                  ? ": cannot be made: there is no such directory, or it takes no files"
-         : error == ENOSPC                  ? ": cannot be made: the disk is full"
+         : error == ENOENT ? ": cannot be made: there is no such directory, or it takes no files"
+         : error == ENOSPC ? ": cannot be made: the disk is full"
                            : ": cannot be made: the program cannot write the directory";
 }
 

@@ -21,6 +21,7 @@
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
+#include "capture/unrecorded.h"
 #include "capture/waits.h"
 #include "signal_safe/session.h"
 
@@ -99,7 +100,7 @@ void start_process(char** environment) {
   if (are_threads_found()) {
     on_samples_of_found_threads([](std::uint64_t sp) {
       if (!fbleprof_hot.top && session.recording.load()) attach_found_thread(sp);
-      if (session.recording.load()) find_threads_sometimes();
+      if (session.recording.load() && find_threads_sometimes()) note_unrecorded();
     });
   } else {
     SamplingBlocked guard;

@@ -402,6 +402,9 @@ struct Header {
   // Since 2.4: how long it was off. Readings of the monotonic clock in ns.
   std::uint64_t off_ns;        // until recording last began
   std::uint64_t off_since_ns;  // when it last ended; 0 = it is on
+  // Since 2.4: CPU time of the process that no sample has charged, since recording was turned on.
+  // 0: none, or not known. Of programs to which the recorder was attached.
+  std::uint64_t unrecorded_cpu_ns;
 };
 inline constexpr std::uint16_t kHeaderCallSites = 1;  // the return address is part of keys
 inline constexpr std::uint16_t kHeaderLeaves = 2;     // sampled addresses are children

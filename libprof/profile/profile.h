@@ -77,9 +77,10 @@ struct Process {
   std::uint32_t rate_hz = 0;  // as requested
   std::uint32_t machine = 0;  // ELF e_machine: the architecture of its addresses
   std::uint64_t used_bytes = 0, cap_bytes = 0;
-  std::uint32_t depth_limit = 0;     // deeper contexts were folded into [deeper]; 0 = no limit
-  std::uint64_t process_cpu_ns = 0;  // 0 = unknown
-  std::uint64_t off_ns = 0;          // of duration_ns: recording was off
+  std::uint32_t depth_limit = 0;        // deeper contexts were folded into [deeper]; 0 = no limit
+  std::uint64_t process_cpu_ns = 0;     // 0 = unknown
+  std::uint64_t unrecorded_cpu_ns = 0;  // that no sample has charged
+  std::uint64_t off_ns = 0;             // of duration_ns: recording was off
   // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   // Contexts also go to [overflow] where the disk is full or the file has ended. The recorder

@@ -229,6 +229,7 @@ class Reader {
     process.cap_bytes = header_.cap_bytes;
     process.depth_limit = header_.depth_limit;
     process.process_cpu_ns = header_.process_cpu_ns;
+    process.unrecorded_cpu_ns = header_.unrecorded_cpu_ns;
     process.overflow_contexts = header_.overflow_contexts;
     process.lost_threads = header_.lost_threads;
     process.lost_children = header_.lost_children;

@@ -71,6 +71,9 @@ class Cutter {
     const std::uint64_t end = to_ != nullptr ? to_->time_ns : process.duration_ns;
     process.duration_ns = end > begin ? end - begin : 0;
     process.process_cpu_ns = process.off_ns = 0;
+    // It counts from when recording was turned on, as an attach does together with a reset.
+    const bool is_since_reset = from_ != nullptr && from_->reason == SnapshotReason::kReset;
+    if (!is_since_reset || to_ != nullptr) process.unrecorded_cpu_ns = 0;
     parts.processes = std::move(processes);
   }
 

@@ -15,6 +15,7 @@
 #include "attach/borrowed_thread.h"
 #include "attach/exact.h"
 #include "attach/filter.h"
+#include "control/process.h"
 #include "control/running_profile.h"
 #include "launch/attached_exact.h"
 #include "launch/filter.h"
@@ -240,6 +241,19 @@ int go_on(const Request& request, pid_t pid, const std::string& profile) {
   return 0;
 }
 
+// Threads that block the signal of samples have none, and nothing else would say so while they run.
+void say_who_is_blocked(pid_t pid) {
+  constexpr std::uint64_t kOfSample = 1ull << (SIGPROF - 1);
+  const std::vector<pid_t> threads = control::threads_of(pid);
+  const auto blocked = std::count_if(threads.begin(), threads.end(), [](pid_t tid) {
+    const std::string mask = control::status_field(tid, "SigBlk");
+    return (std::strtoull(mask.c_str(), nullptr, 16) & kOfSample) != 0;
+  });
+  if (blocked == 0) return;
+  say("process " + std::to_string(pid) + ": " + std::to_string(blocked) + " of its " +
+      std::to_string(threads.size()) + " threads block SIGPROF now, and are not sampled meanwhile");
+}
+
 int start(const Request& request, pid_t pid, const std::string& library) {
   auto recorder = attach::find_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
@@ -258,6 +272,7 @@ int start(const Request& request, pid_t pid, const std::string& library) {
   }
   if (status != 0) return status;
   if (!is_exact(request)) watch_process(pid, library);
+  say_who_is_blocked(pid);
   // The preparation may have taken its time: what is recorded counts from here.
   if (was_loaded) {
     status = go_on(request, pid, recorder->profile);

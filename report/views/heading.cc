@@ -107,6 +107,22 @@ std::string heading(const Profile& profile, const Look& look) {
   return out;
 }
 
+std::string unrecorded_text(const RunFacts& run) {
+  // What threads used since their last samples is not charged by one either.
+  constexpr std::uint64_t kLeastNs = 100'000'000, kLeastPercent = 30;
+  const std::uint64_t all = run.cpu_ns + run.unrecorded_ns;
+  if (run.unrecorded_ns < kLeastNs || run.unrecorded_ns < all / 100 * kLeastPercent) return {};
+  return time_text(run.unrecorded_ns) +
+         " of CPU time not sampled: SIGPROF was blocked, or its action replaced";
+}
+
+std::string heading_with_loss(const Profile& profile, const Look& look) {
+  const std::string loss = unrecorded_text(run_facts(profile, ProcessId()));
+  if (loss.empty()) return heading(profile, look);
+  return heading(profile, look) +
+         paint(look, Ink::kWarm, look.width == 0 ? loss : cut(loss, look.width)) + "\n";
+}
+
 std::string process_split(const Profile& profile, const Metric& metric, const Look& look) {
   if (profile.processes().size() < 2) return {};
   using Kind = Column::Kind;

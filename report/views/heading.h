@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analysis/run_facts.h"
 #include "profile/profile.h"
 #include "report/text/look.h"
 
@@ -10,6 +11,11 @@ namespace fbleprof::report {
 
 // One or two lines: what ran, how long, at which rate, at what cost.
 std::string heading(const profile::Profile& runs, const Look& look);
+
+// The same, with a line if much of the CPU time was not sampled.
+std::string heading_with_loss(const profile::Profile& runs, const Look& look);
+// That much of the CPU time was not sampled; empty if it was not much.
+std::string unrecorded_text(const analysis::RunFacts& run);
 
 // For several files: each one's amount of the metric. Empty for one.
 std::string process_split(const profile::Profile& runs, const profile::Metric& metric,

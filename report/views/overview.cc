@@ -247,6 +247,7 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
     children = capped_sum(children, process.lost_children);
     foreign = capped_sum(foreign, process.foreign_signals);
   }
+  if (const std::string text = unrecorded_text(facts); !text.empty()) run.losses.push_back(text);
   struct Loss {
     std::uint64_t number;
     const char *one, *what;  // "1 call could not be ..."

@@ -109,6 +109,8 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
                      percent(run.overhead_ns, run.cpu_ns)));
   number("process_cpu_ns", "CPU of process", process.process_cpu_ns,
          fmt::format("{} as the kernel counts it", time_text(process.process_cpu_ns)), true);
+  number("unrecorded_cpu_ns", "not sampled", process.unrecorded_cpu_ns,
+         time_text(process.unrecorded_cpu_ns), true);
   number("calls", "calls counted", run.calls);
   number("ticks", "ticks", run.ticks, {}, true);
   number("threads", "threads", run.threads,

@@ -99,3 +99,42 @@ for option in --callsites --exact; do
   check "their time was recorded" "$(($(fact cpu_ns) / 1000000))" -gt 90
   check "the rate is not the threads'" "$(fact rate_reached_hz)" -lt 1100
 done
+
+begin "all signals are blocked"
+started "$PROGRAMS/attached_signals.plain" blocked "$dir/go"
+touch "$dir/go"
+until_said "^set"
+attach -o "$profile" "$pid"
+has_text "1 of its 1 threads block SIGPROF" "$dir/attach.err" || fail "attach does not say it"
+sleep 0.4
+detach "$pid"
+for view in "" --overview; do
+  "$REPORT" $view "$profile" >"$dir/report"
+  has_text "CPU time not sampled: SIGPROF was blocked" "$dir/report" || fail "the report does not say it"
+done
+attach "$pid"
+touch "$dir/go.end"
+sleep 0.2
+wait "$timer"
+check "the status" $? = 42
+verified "$profile"
+
+begin "the action is replaced by a system call"
+started "$PROGRAMS/attached_signals.plain" raw "$dir/go"
+attach -o "$profile" "$pid"
+touch "$dir/go"
+until_said "^set"
+touch "$dir/go.end"
+wait "$timer"
+check "the status" $? = 42
+"$REPORT" "$profile" >"$dir/report"
+has_text "CPU time not sampled: .* or its action replaced" "$dir/report" || fail "the report does not say it"
+
+begin "nothing is lost"
+started "$PROGRAMS/phases.plain" 60
+attach -o "$profile" "$pid"
+sleep 0.5
+touch "$dir/stop"
+ended
+"$REPORT" "$profile" >"$dir/report"
+lacks_text "not sampled" "$dir/report" || fail "the report says so"

@@ -226,6 +226,7 @@ std::string describe_layout() {
   FIELD(Header, is_recording);
   FIELD(Header, off_ns);
   FIELD(Header, off_since_ns);
+  FIELD(Header, unrecorded_cpu_ns);
   NUMBER(kModuleIsMain);
   NUMBER(kModuleIsVdso);
   NUMBER(kModuleIsKnown);
