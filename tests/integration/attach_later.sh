@@ -138,3 +138,24 @@ touch "$dir/stop"
 ended
 "$REPORT" "$profile" >"$dir/report"
 lacks_text "not sampled" "$dir/report" || fail "the report says so"
+
+begin "programs that start others all the time"
+for way in keeps_failing shell; do
+  for _ in 1 2 3 4; do
+    rm -f "$dir/go" "$profile"
+    if [ $way = shell ]; then
+      echo "while [ ! -e '$dir/go' ]; do /bin/true; done" >"$dir/loop"
+      started sh "$dir/loop"
+    else
+      started "$PROGRAMS/attached_exec.plain" $way "$dir/go"
+    fi
+    attach -o "$profile" "$pid"
+    sleep 0.4
+    detach "$pid"
+    check "it was sampled, $way" "$(fact samples)" -gt 0
+    attach "$pid"
+    touch "$dir/go"
+    ended
+    verified "$profile"
+  done
+done

@@ -1,6 +1,6 @@
 /* Usage: attached_exec WAY GO: computes until the file GO exists, the last moments with all signals
  * blocked, and becomes another program in this way, which unblocks them and says so. "fails": exec
- * fails, and it computes on for half a second. */
+ * fails, and it computes on for half a second. "keeps_failing": so it does again and again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,11 @@ int main(int argc, char** argv) {
     printf("next, SIGPROF %s\n", sigismember(&was_blocked, SIGPROF) ? "blocked" : "open");
     return 0;
   }
-  while (access(argv[2], F_OK) != 0) compute(0.01);
+  const int keeps_failing = strcmp(argv[1], "keeps_failing") == 0;
+  while (access(argv[2], F_OK) != 0) {
+    compute(keeps_failing ? 0.001 : 0.01);
+    if (keeps_failing && execve("/does/not/exist", next, environ) != -1) return 1;
+  }
   sigprocmask(SIG_BLOCK, &all, &old);
   compute(0.05);
   const int status = become(argv[1]);
