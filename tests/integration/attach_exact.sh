@@ -385,6 +385,7 @@ done
 
 for wanted in all perl none other; do
   begin "children: $wanted"
+  # shellcheck disable=SC2016  # perl's variable
   started perl -e 'until (-e "stop") { if (!fork) { $x++ for 1 .. 100000; exit } wait }'
   attach --exact --children $wanted -o "$profile" "$pid"
   sleep 0.5
