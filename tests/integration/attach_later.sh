@@ -95,7 +95,8 @@ for option in --callsites --exact; do
   touch "$dir/go"
   ended
   verified "$profile"
-  check "all were found" "$(fact threads)" = 1001
+  # The main thread only starts and joins them: it need not have a sample.
+  check "all were found" "$(fact threads)" -ge 1000
   check "their time was recorded" "$(($(fact cpu_ns) / 1000000))" -gt 90
   check "the rate is not the threads'" "$(fact rate_reached_hz)" -lt 1100
 done
