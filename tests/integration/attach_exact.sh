@@ -10,14 +10,6 @@ ask() {
   touch "$dir/$1"
   said "^$1"
 }
-said() {
-  for _ in $(seq 600); do
-    grep -q "$1" "$dir/out" && return
-    kill -0 "$pid" 2>/dev/null || break
-    sleep 0.05
-  done
-  fail "the program did not say $1: $(cat "$dir/out" "$dir/err")"
-}
 # told NAME COLUMN: how often step (1) or leaf (2) had been called then.
 told() { awk -v name="$1" -v column="$2" '$1 == name { print $(column + 1) }' "$dir/out"; }
 # counted FUNCTION [PROFILE]: its calls, by any caller.

@@ -5,16 +5,6 @@
 : "${FBLE_PROF:?path of fble-prof}"
 needs_tracing
 
-# until_said TEXT: waits until the program has printed it.
-until_said() {
-  for _ in $(seq 200); do
-    grep -q "$1" "$dir/out" && return
-    kill -0 "$pid" 2>/dev/null || break
-    sleep 0.05
-  done
-  fail "it did not say $1: $(cat "$dir/out")"
-}
-
 # has_sigprof FIELD: whether SIGPROF is in this set of the process's status.
 has_sigprof() { echo $((16#$(awk -v field="$1:" '$1 == field { print $2 }' "/proc/$pid/status") >> 26 & 1)); }
 
@@ -39,7 +29,7 @@ for option in --callsites --exact; do
     started "$PROGRAMS/attached_signals.plain" $way "$dir/go"
     attach $option --rate 5000 -o "$profile" "$pid"
     touch "$dir/go"
-    until_said "^set"
+    said "^set"
     touch "$dir/go.end"
     went_on
     check "it was sampled afterwards" "$(dominated afterwards | cut -d. -f1)" -gt 20
@@ -51,7 +41,7 @@ for option in --callsites --exact; do
     text_of >"$dir/text.before"
     attach $option --rate 5000 -o "$profile" "$pid"
     touch "$dir/go"
-    until_said "^set"
+    said "^set"
     detach "$pid"
     text_of >"$dir/text.after"
     cmp -s "$dir/text.before" "$dir/text.after" || fail "the code is not as it was"
@@ -69,7 +59,7 @@ for option in --callsites --exact; do
     started "$PROGRAMS/attached_signals.plain" $way "$dir/go"
     attach $option --rate 5000 -o "$profile" "$pid"
     touch "$dir/go"
-    until_said "^set"
+    said "^set"
     [ $way != detached ] || detach "$pid"
     truncate -s 0 "$profile"
     sleep 0.2
@@ -104,7 +94,7 @@ done
 begin "all signals are blocked"
 started "$PROGRAMS/attached_signals.plain" blocked "$dir/go"
 touch "$dir/go"
-until_said "^set"
+said "^set"
 attach -o "$profile" "$pid"
 has_text "1 of its 1 threads block SIGPROF" "$dir/attach.err" || fail "attach does not say it"
 sleep 0.4
@@ -124,7 +114,7 @@ begin "the action is replaced by a system call"
 started "$PROGRAMS/attached_signals.plain" raw "$dir/go"
 attach -o "$profile" "$pid"
 touch "$dir/go"
-until_said "^set"
+said "^set"
 touch "$dir/go.end"
 wait "$timer"
 check "the status" $? = 42

@@ -191,6 +191,15 @@ started() {
   done
   fail "it did not start: $(cat "$dir/err")"
 }
+# said TEXT: waits until the program that was `started` has printed it.
+said() {
+  for _ in $(seq 600); do
+    grep -q "$1" "$dir/out" && return
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  fail "the program did not say $1: $(cat "$dir/out" "$dir/err")"
+}
 # text_of: a hash of each mapping of code.
 text_of() {
   python3 - "$pid" <<'END'
