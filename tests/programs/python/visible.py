@@ -21,7 +21,7 @@ def busy(n):
 
 
 def square(n):
-    return busy(2000) and n * n
+    return busy(50_000) and n * n  # enough work for samples in each child, also on a fast processor
 
 
 def profiles_itself():
