@@ -27,29 +27,35 @@ bool is_too_small(const ThreadState& thread) {
 }
 
 // The calls whose place is another one now stay in their slots, where nothing looks for them.
-void grow(ThreadState& thread) {
+__attribute__((noinline, cold)) void grow(ThreadState& thread) {
   // First for those who empty it.
   __atomic_store_n(&thread.cache.mask, arch::kMostCacheMask, __ATOMIC_SEQ_CST);
   __atomic_store_n(&thread.hot->cache_mask, arch::kMostCacheMask, __ATOMIC_RELEASE);
 }
 
+// Puts `call` first, and what was there into the other slot.
+__attribute__((noinline)) void move_to_front(const Session& session, Slot* slot, const Slot& call) {
+  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
+  Slot* other = other_slot(slot);
+  fill(other, *slot);
+  // If another thread emptied the caches meanwhile, it may have passed this slot already.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
+  fill(slot, call);
+}
+
 }  // namespace
 
 void insert_slot(ThreadState& thread, Word context, const Slot& call) {
-  const Session& session = *thread.session;
   if (is_too_small(thread)) [[unlikely]]
     grow(thread);
   Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
-  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
-  const Slot before = *slot;
-  if (before.tag != 0) {
-    Slot* other = other_slot(slot);
-    fill(other, before);
-    // If another thread emptied the caches meanwhile, it may have passed this slot already.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
+  Slot* other = other_slot(slot);
+  if (other->tag == call.tag && other->callee == call.callee) {
+    move_to_front(*thread.session, slot, call);
+  } else {
+    fill(slot->tag == 0 ? slot : other, call);
   }
-  fill(slot, call);
 }
 
 void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,

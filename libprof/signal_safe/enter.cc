@@ -28,16 +28,6 @@ bool reached_by_tail_call(const ThreadState& thread, std::uint64_t site, Ref ent
   return (record->flags & format::kFunctionHooked) != 0;
 }
 
-// A slot for one call pushes out another, and a rare call is found in the tree nearly as fast. So
-// only this many in 64 of the calls that miss get a slot. They are chosen at random: a rule by
-// count would never choose one of two calls that alternate.
-constexpr std::uint64_t kSlotsIn64 = 8;
-
-bool draws_slot(ThreadState& thread) {
-  thread.lot = thread.lot * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
-  return thread.lot >> 58 < kSlotsIn64;
-}
-
 // A hook's description of a call. Slots of the cache have `key` for the callee: the callee as the
 // hook sees it, which for a rewritten function is its trampoline. 0: the hook finds no such slot.
 struct Call {
@@ -91,7 +81,7 @@ bool enter_known_way(ThreadState& thread, const Call& call) {
   if (!step || *step.calls == 0) return false;
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
-  if (caller == top && draws_slot(thread)) remember(thread, top->word, call, step.calls, word);
+  if (caller == top) remember(thread, top->word, call, step.calls, word);
   push(thread, caller, call, word);
   return true;
 }
@@ -116,7 +106,7 @@ bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call&
   if (!step) return false;
   *step.calls += 1;
   const Word word = word_of(step.to, arch::kNoBlock);
-  if (replaced == top && draws_slot(thread)) {
+  if (replaced == top) {
     remember_tail_call(thread, replaced->word, caller->word, hook_return, step.calls, word);
   }
   thread.hot->top = replaced;

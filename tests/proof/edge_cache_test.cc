@@ -54,6 +54,8 @@ class EdgeCache : public testing::Test, public Observer {
 TEST_F(EdgeCache, ASlotMissesWhileItIsFilled) {
   observer = this;
   for (std::uint64_t i = 1; i < 3 * signal_safe::kFirstCacheSlots; ++i) {
+    // The second time, the call moves to the front of its pair.
+    signal_safe::insert_slot(*thread_, arch::make_word(7, arch::kNoBlock), slot_with(i << 8));
     signal_safe::insert_slot(*thread_, arch::make_word(7, arch::kNoBlock), slot_with(i << 8));
   }
   observer = nullptr;
@@ -71,6 +73,35 @@ TEST_F(EdgeCache, CallsAreFoundByContextAndCallSite) {
   ASSERT_NE(slot, nullptr);
   EXPECT_EQ(slot->calls, &calls);
   EXPECT_EQ(slot->to, to);
+}
+
+TEST_F(EdgeCache, NewCallsPushOutOnlyTheOtherSlotOfTheirPair) {
+  const Word context = arch::make_word(7, arch::kNoBlock);
+  const auto pair_of = [&](const Slot& call) {
+    return slot_of(thread_->cache, context, call.tag, call.callee) - cache_.data() &
+           ~std::ptrdiff_t{1};
+  };
+  const auto is_kept = [&](const Slot& call) {
+    return find_slot(thread_->cache, context, call.tag, call.callee) != nullptr;
+  };
+  const Slot frequent = slot_with(1 << 8);
+  signal_safe::insert_slot(*thread_, context, frequent);
+  std::vector<Slot> others;  // of the same pair
+  for (std::uint64_t i = 2; others.size() < 3; ++i) {
+    const Slot call = slot_with(i << 8);
+    if (pair_of(call) == pair_of(frequent)) others.push_back(call);
+  }
+  for (const Slot& call : others) {
+    signal_safe::insert_slot(*thread_, context, call);
+    EXPECT_TRUE(is_kept(frequent));
+    EXPECT_TRUE(is_kept(call));
+  }
+  // Once more: it becomes the first, and the next new call pushes out the one that was first.
+  signal_safe::insert_slot(*thread_, context, others[2]);
+  signal_safe::insert_slot(*thread_, context, others[0]);
+  EXPECT_TRUE(is_kept(others[2]));
+  EXPECT_TRUE(is_kept(others[0]));
+  EXPECT_FALSE(is_kept(frequent));
 }
 
 TEST_F(EdgeCache, TailCallsAreFoundByBothContextsAndTheHook) {
