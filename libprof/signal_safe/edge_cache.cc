@@ -44,6 +44,15 @@ __attribute__((noinline)) void move_to_front(const Session& session, Slot* slot,
   fill(slot, call);
 }
 
+// Whether a slot may be given away: it is empty, or its call is one that looks into the other slot
+// first. (Calls from blocks and from functions can be taken for each other: that only makes the
+// choice worse.)
+bool is_spare(const Slot* slot, Word context) {
+  if (slot->tag == 0) return true;
+  const std::uint64_t place = arch::slot_offset(context, slot->tag, slot->callee, SLOT_BYTES);
+  return place != (reinterpret_cast<std::uint64_t>(slot) & SLOT_BYTES);
+}
+
 }  // namespace
 
 void insert_slot(ThreadState& thread, Word context, const Slot& call) {
@@ -54,7 +63,7 @@ void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   if (other->tag == call.tag && other->callee == call.callee) {
     move_to_front(*thread.session, slot, call);
   } else {
-    fill(slot->tag == 0 ? slot : other, call);
+    fill(!is_spare(slot, context) && is_spare(other, context) ? other : slot, call);
   }
 }
 

@@ -6,10 +6,10 @@
 
 namespace fbleprof::signal_safe {
 
-// Makes `call`, in the context of that word, hit. A new call gets the other slot of the pair unless
-// the one that is looked up first is empty, so a rare call pushes out no frequent one. A call that
-// has the other slot already moves to the first. In a tree of many contexts, the cache gets twice
-// its size first: it is 1 MB then.
+// Makes `call`, in the context of that word, hit. It gets the slot that is looked up first, or, to
+// spare a call that is at home there, the other slot of the pair, if no call is at home in that. A
+// call that has the other slot already moves to the first. In a tree of many contexts, the cache
+// gets twice its size first: it is 1 MB then.
 void insert_slot(ThreadState& thread, Word context, const Slot& call);
 
 // The same for a call from `site`, if context and site can be looked up at all.

@@ -27,6 +27,12 @@ bool is_whole(const Slot& slot) {
   return slot.callee == whole.callee && slot.calls == whole.calls && slot.to == whole.to;
 }
 
+// A call of its own for each number.
+Slot call_of(std::uint64_t i) {
+  const std::uint64_t mixed = i * 0x9e3779b97f4a7c15u;
+  return {mixed, mixed >> 24, nullptr, i};
+}
+
 class EdgeCache : public testing::Test, public Observer {
  protected:
   EdgeCache() : cache_(signal_safe::kFirstCacheSlots) {
@@ -75,33 +81,49 @@ TEST_F(EdgeCache, CallsAreFoundByContextAndCallSite) {
   EXPECT_EQ(slot->to, to);
 }
 
-TEST_F(EdgeCache, NewCallsPushOutOnlyTheOtherSlotOfTheirPair) {
+TEST_F(EdgeCache, ACallAtHomeInItsSlotIsSparedIfTheOtherIsSpare) {
   const Word context = arch::make_word(7, arch::kNoBlock);
-  const auto pair_of = [&](const Slot& call) {
-    return slot_of(thread_->cache, context, call.tag, call.callee) - cache_.data() &
-           ~std::ptrdiff_t{1};
+  const auto home_of = [&](const Slot& call) {
+    return slot_of(thread_->cache, context, call.tag, call.callee);
   };
+  const auto insert = [&](const Slot& call) { insert_slot(*thread_, context, call); };
   const auto is_kept = [&](const Slot& call) {
     return find_slot(thread_->cache, context, call.tag, call.callee) != nullptr;
   };
-  const Slot frequent = slot_with(1 << 8);
-  signal_safe::insert_slot(*thread_, context, frequent);
-  std::vector<Slot> others;  // of the same pair
-  for (std::uint64_t i = 2; others.size() < 3; ++i) {
-    const Slot call = slot_with(i << 8);
-    if (pair_of(call) == pair_of(frequent)) others.push_back(call);
+  const Slot first = call_of(1);
+  Slot* const home = home_of(first);
+  std::vector<Slot> here, there;  // at home in the same slot, and in the other one of the pair
+  for (std::uint64_t i = 2; i < 1'000'000; ++i) {
+    if (home_of(call_of(i)) == home) here.push_back(call_of(i));
+    if (home_of(call_of(i)) == signal_safe::other_slot(home)) there.push_back(call_of(i));
   }
-  for (const Slot& call : others) {
-    signal_safe::insert_slot(*thread_, context, call);
-    EXPECT_TRUE(is_kept(frequent));
-    EXPECT_TRUE(is_kept(call));
-  }
-  // Once more: it becomes the first, and the next new call pushes out the one that was first.
-  signal_safe::insert_slot(*thread_, context, others[2]);
-  signal_safe::insert_slot(*thread_, context, others[0]);
-  EXPECT_TRUE(is_kept(others[2]));
-  EXPECT_TRUE(is_kept(others[0]));
-  EXPECT_FALSE(is_kept(frequent));
+  ASSERT_GE(here.size(), 2u);
+  ASSERT_GE(there.size(), 1u);
+  insert(first);
+  insert(here[0]);  // gets the other slot, which is empty
+  EXPECT_TRUE(is_kept(first) && is_kept(here[0]));
+  insert(there[0]);  // takes its own slot
+  EXPECT_TRUE(is_kept(first) && is_kept(there[0]));
+  EXPECT_FALSE(is_kept(here[0]));
+  insert(here[1]);  // both are at home: the new call takes its own slot
+  EXPECT_TRUE(is_kept(here[1]) && is_kept(there[0]));
+  EXPECT_FALSE(is_kept(first));
+}
+
+TEST_F(EdgeCache, ACallInTheOtherSlotMovesToItsOwnWhenItIsInsertedAgain) {
+  const Word context = arch::make_word(7, arch::kNoBlock);
+  const auto home_of = [&](const Slot& call) {
+    return slot_of(thread_->cache, context, call.tag, call.callee);
+  };
+  const Slot first = call_of(1);
+  Slot* const home = home_of(first);
+  std::uint64_t i = 2;
+  while (i < 1'000'000 && home_of(call_of(i)) != home) ++i;
+  const Slot second = call_of(i);
+  ASSERT_EQ(home_of(second), home);
+  for (const Slot& call : {first, second, second}) insert_slot(*thread_, context, call);
+  EXPECT_EQ(home->tag, second.tag);
+  EXPECT_EQ(signal_safe::other_slot(home)->tag, first.tag);
 }
 
 TEST_F(EdgeCache, TailCallsAreFoundByBothContextsAndTheHook) {
