@@ -9,16 +9,12 @@ namespace {
 using Kind = Instruction::Kind;
 
 // Tells whether code relies on things that callers do not pass: it reads flags before it writes
-// them, or memory below the stack pointer that it did not write itself. Assumes that code runs in
-// order of address, which errs on the safe side.
+// them, or memory below the stack pointer that it did not write itself. Memory: assumes that code
+// runs in order of address, which errs on the safe side.
 class Reliance {
  public:
   void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
-    if (instruction.reads_flags && !flags_are_known_) relies_ = true;
-    if (instruction.writes_flags || instruction.kind == Kind::kCall ||
-        instruction.kind == Kind::kIndirectCall || instruction.ends_flow()) {
-      flags_are_known_ = true;
-    }
+    see_flags(instruction);
     for (const BelowStack& access : accesses) {
       for (int i = 0; i < access.bytes; ++i) {
         const std::int64_t byte = access.offset + i + kRedZone;
@@ -31,8 +27,35 @@ class Reliance {
   bool relies() const { return relies_; }
 
  private:
+  // Jumps forward, over which some flags are the caller's. Code that is reached by a jump back was
+  // seen before, with the flags that it had then.
+  struct Jump {
+    Address target;
+    std::uint8_t known;
+  };
+
+  void see_flags(const Instruction& instruction) {
+    for (const Jump& jump : jumps_) {
+      if (jump.target == instruction.address) known_flags_ &= jump.known;
+    }
+    if ((instruction.reads_flags & ~known_flags_) != 0) relies_ = true;
+    known_flags_ |= instruction.writes_flags;
+    const bool is_jump = instruction.kind == Kind::kJump || instruction.kind == Kind::kBranch ||
+                         instruction.kind == Kind::kUnmovable;
+    if (is_jump && known_flags_ != kAllFlags && instruction.target > instruction.address) {
+      jumps_.push_back({instruction.target, known_flags_});
+    }
+    // A callee leaves its own flags, and only jumps lead behind the end of a flow.
+    if (instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall ||
+        (instruction.ends_flow() && instruction.kind != Kind::kIndirectJump)) {
+      known_flags_ = kAllFlags;
+    }
+  }
+
   static constexpr std::int64_t kRedZone = 128;
-  bool flags_are_known_ = false, relies_ = false;
+  bool relies_ = false;
+  std::uint8_t known_flags_ = 0;
+  std::vector<Jump> jumps_;
   std::bitset<kRedZone> written_;
 };
 

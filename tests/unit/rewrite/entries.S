@@ -116,6 +116,34 @@ FUNCTION refused_flags
         movzbl  %al, %eax
         ret
 END refused_flags
+        /* The carry is the caller's: an instruction that reads and writes it, one behind another that writes
+         * all other flags, one behind a jump. */
+FUNCTION refused_adc
+        adc     %rsi, %rdi
+        mov     %rdi, %rax
+        ret
+END refused_adc
+FUNCTION refused_carry
+        inc     %ecx
+        adc     $0, %edi
+        mov     %edi, %eax
+        ret
+END refused_carry
+FUNCTION refused_carry_behind_jump
+        mov     %edi, %eax
+        jmp     2f
+1:      add     $1, %eax
+        ret
+2:      sbb     %ecx, %ecx
+        jmp     1b
+END refused_carry_behind_jump
+FUNCTION entry_own_carry
+        add     %edi, %esi
+        inc     %edi
+        adc     $0, %edi
+        mov     %edi, %eax
+        ret
+END entry_own_carry
 FUNCTION refused_bytes
         mov     %edi, %eax
         mov     %eax, %ecx
@@ -166,4 +194,5 @@ entry_pointers:
         .quad   refused_flags, refused_bytes, refused_crowded, refused_neighbour, refused_frame
         .quad   entry_ordinary, entry_marked, entry_far_address, entry_short_branch, entry_padded
         .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
+        .quad   refused_adc, refused_carry, refused_carry_behind_jump, entry_own_carry
         .section .note.GNU-stack, "", @progbits

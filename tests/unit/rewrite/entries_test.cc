@@ -16,7 +16,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     entry_padded[], target_branch[], target_table[], target_lea[], target_lea_user[],
     target_relocation[], refused_loop[], refused_counted_branch[], refused_indirect_call[],
     tail_at_once[], tail_later[], refused_flags[], refused_bytes[], refused_crowded[],
-    refused_neighbour[], refused_frame[];
+    refused_neighbour[], refused_frame[], refused_adc[], refused_carry[],
+    refused_carry_behind_jump[], entry_own_carry[];
 extern const void* const entry_pointers[];
 }
 
@@ -113,8 +114,8 @@ class OwnPlan {
 TEST(Entries, OrdinaryStartsAreOverwritten) {
   ASSERT_NE(entry_pointers[0], nullptr);
   const OwnPlan& plan = OwnPlan::get();
-  for (const char* function :
-       {entry_ordinary, entry_far_address, entry_short_branch, entry_padded, target_lea_user}) {
+  for (const char* function : {entry_ordinary, entry_far_address, entry_short_branch, entry_padded,
+                               target_lea_user, entry_own_carry}) {
     EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
     EXPECT_EQ(plan.reason(function), Reason::kNone);
   }
@@ -166,6 +167,13 @@ TEST(Entries, DoubtfulStartsStay) {
   EXPECT_EQ(plan.reason(refused_flags), Reason::kOddEntry);
   EXPECT_EQ(plan.reason(refused_bytes), Reason::kUndecodable);
   EXPECT_EQ(plan.reason(refused_frame), Reason::kNotAnEntry);
+}
+
+TEST(Entries, EachFlagIsTheCallersUntilItIsWritten) {
+  const OwnPlan& plan = OwnPlan::get();
+  for (const char* function : {refused_adc, refused_carry, refused_carry_behind_jump}) {
+    EXPECT_EQ(plan.reason(function), Reason::kOddEntry);
+  }
 }
 
 TEST(Entries, NoWindowsOverlap) {
