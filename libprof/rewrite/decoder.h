@@ -38,8 +38,8 @@ struct Instruction {
   }
 };
 
-// The arithmetic flags but AF, which no instruction that compilers emit reads. The direction flag is
-// not one of them: the hook does not change it.
+// The arithmetic flags but AF, which no instruction that compilers emit reads. The direction flag
+// is not one of them: the hook does not change it.
 inline constexpr std::uint8_t kAllFlags = 0x1f;
 
 // An access of memory below the stack pointer.
