@@ -58,6 +58,12 @@ bool replace_lost_file(const siginfo_t* info) {
 // Faults that the program must not see.
 bool may_be_our_fault(int number) { return number == SIGBUS || (peeking && number == SIGSEGV); }
 
+// Faults that displaced instructions can cause.
+bool may_be_in_trampoline(int number) {
+  constexpr int kAnyCode = 1;
+  return !profile.settings.exact.empty() && is_fault(number, kAnyCode);
+}
+
 // Whether the fault was ours: a read of memory that does not exist, or of our own lost file.
 bool repair_fault(int number, const siginfo_t* info, void* context) {
   if (!may_be_our_fault(number) || info->si_code <= 0) return false;
@@ -113,7 +119,8 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  } else if (!is_ignored && (may_be_our_fault(number) || (action.sa_flags & SA_RESETHAND))) {
+  } else if (!is_ignored && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
+                             (action.sa_flags & SA_RESETHAND))) {
     ours.sa_sigaction = on_handled;
     ours.sa_flags = (action.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
   }
@@ -132,7 +139,15 @@ void on_handled(int number, siginfo_t* info, void* context) {
     set_watched_action(number, &reset, nullptr);
   }
   errno = saved_errno;
+  std::uint64_t& pc = reinterpret_cast<std::uint64_t*>(static_cast<char*>(context) +
+                                                       arch::kGeneralRegisters)[arch::kGregPc];
+  const std::uint64_t place = pc;
+  const std::uint64_t origin =
+      is_fault(number, info->si_code) ? session.trampolines.origin_of(place) : 0;
+  if (origin != 0) pc = origin;
   call_program(action, number, info, context);
+  // Nothing to undo if the handler throws or jumps away.
+  if (origin != 0) pc = session.trampolines.place_of(place, pc);
 }
 
 void watch(int number) {
