@@ -39,6 +39,12 @@ class Trampolines {
     return function != nullptr ? function->address : 0;
   }
 
+  // Whether a trampoline calls its hook there.
+  bool calls_hook_at(std::uint64_t address) const {
+    return function_at(address) != 0 &&
+           address - slot_of(*region_of(address), address) == arch::kTrampolineEntry;
+  }
+
   // Where the displaced instruction at the address stood, or 0: it is no displaced instruction.
   std::uint64_t origin_of(std::uint64_t address) const {
     const Region* region = region_of(address);
