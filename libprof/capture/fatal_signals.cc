@@ -7,6 +7,7 @@
 #include "arch/peek.h"
 #include "capture/control.h"
 #include "capture/ending.h"
+#include "capture/hook_copy.h"
 #include "capture/profile.h"
 #include "capture/signals.h"
 #include "signal_safe/peek.h"
@@ -58,6 +59,12 @@ bool replace_lost_file(const siginfo_t* info) {
 // Faults that the program must not see.
 bool may_be_our_fault(int number) { return number == SIGBUS || (peeking && number == SIGSEGV); }
 
+// Faults that displaced instructions can cause.
+bool may_be_in_trampoline(int number) {
+  constexpr int kAnyCode = 1;
+  return !profile.settings.exact.empty() && is_fault(number, kAnyCode);
+}
+
 // Whether the fault was ours: a read of memory that does not exist, or of our own lost file.
 bool repair_fault(int number, const siginfo_t* info, void* context) {
   if (!may_be_our_fault(number) || info->si_code <= 0) return false;
@@ -97,6 +104,22 @@ void call_program(const struct sigaction& action, int number, siginfo_t* info, v
   }
 }
 
+struct CodePlace {
+  std::uint64_t pc, sp;
+};
+
+// Where the program was, if it knew nothing of trampolines: at the place itself; at a displaced
+// instruction; or, if there was no stack for the hook, at the function's start.
+CodePlace origin_of(const CodePlace& place) {
+  const auto& trampolines = session.trampolines;
+  if (const std::uint64_t origin = trampolines.origin_of(place.pc)) return {origin, place.sp};
+  if (trampolines.calls_hook_at(place.pc)) return {trampolines.function_at(place.pc), place.sp};
+  if (!saves_at(place.pc)) return place;
+  const std::uint64_t function =
+      trampolines.function_at(*reinterpret_cast<const std::uint64_t*>(place.sp));
+  return function != 0 ? CodePlace{function, place.sp + sizeof function} : place;
+}
+
 void on_handled(int number, siginfo_t* info, void* context);
 
 bool is_ours(const struct sigaction& action) {
@@ -113,7 +136,8 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  } else if (!is_ignored && (may_be_our_fault(number) || (action.sa_flags & SA_RESETHAND))) {
+  } else if (!is_ignored && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
+                             (action.sa_flags & SA_RESETHAND))) {
     ours.sa_sigaction = on_handled;
     ours.sa_flags = (action.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
   }
@@ -132,7 +156,21 @@ void on_handled(int number, siginfo_t* info, void* context) {
     set_watched_action(number, &reset, nullptr);
   }
   errno = saved_errno;
+  auto* registers =
+      reinterpret_cast<std::uint64_t*>(static_cast<char*>(context) + arch::kGeneralRegisters);
+  const CodePlace place{registers[arch::kGregPc], registers[arch::kGregSp]};
+  const CodePlace origin = is_fault(number, info->si_code) ? origin_of(place) : place;
+  registers[arch::kGregPc] = origin.pc;
+  registers[arch::kGregSp] = origin.sp;
   call_program(action, number, info, context);
+  // Nothing to undo if the handler throws or jumps away.
+  if (origin.pc == place.pc) return;
+  if (session.trampolines.origin_of(place.pc) != 0) {
+    registers[arch::kGregPc] = session.trampolines.place_of(place.pc, registers[arch::kGregPc]);
+  } else if (registers[arch::kGregPc] == origin.pc && registers[arch::kGregSp] == origin.sp) {
+    registers[arch::kGregPc] = place.pc;
+    registers[arch::kGregSp] = place.sp;
+  }
 }
 
 void watch(int number) {

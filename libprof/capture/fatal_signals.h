@@ -7,8 +7,11 @@
 // dump and registers are the same. The program does not see the handler: sigaction returns the
 // action that the program set.
 //
-// Our handler also stands in front of three actions of the program:
+// Our handler also stands in front of these actions of the program:
 //  - SA_RESETHAND, after which the default is in force;
+//  - with --exact, a handler of a fault. If a displaced instruction caused it, the handler sees the
+//    address where the instruction stood: it may throw an exception, for which the unwind table
+//    must know the address, or compare it;
 //  - a handler of SIGSEGV, if we read the stack of a runtime (arch/peek.h);
 //  - a handler of SIGBUS. SIGBUS has one more cause under the profiler: another process truncated
 //    the profile's file under our mapping. Then memory replaces the lost part, and the program

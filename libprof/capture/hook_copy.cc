@@ -27,4 +27,16 @@ std::uint64_t shift_of_hook(std::uint64_t pc) {
   return shift;
 }
 
+bool saves_at(std::uint64_t pc) {
+  constexpr std::uint64_t kSaves = 15;  // three instructions of five bytes
+  const std::uint64_t shift = shift_of_hook(pc);
+  if (shift == 0) return false;
+  const std::uint64_t offset = pc - shift - reinterpret_cast<std::uint64_t>(fbleprof_near_hook);
+  for (const std::uint64_t begin :
+       {std::uint64_t{0}, arch::near_tail_hook_offset(), arch::near_leaf_hook_offset()}) {
+    if (offset - begin < kSaves) return true;
+  }
+  return false;
+}
+
 }  // namespace fbleprof::capture

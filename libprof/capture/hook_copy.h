@@ -33,4 +33,8 @@ void write_hook_copy(const Region& region, arch::HookEntries hook);
 // thread, handlers too.
 std::uint64_t shift_of_hook(std::uint64_t pc);
 
+// Whether `pc` is one of the first instructions of a copy, which only save registers below the
+// stack pointer. Any thread, handlers too.
+bool saves_at(std::uint64_t pc);
+
 }  // namespace fbleprof::capture

@@ -1,5 +1,7 @@
 #include "capture/rewriting.h"
 
+#include <iterator>
+
 #include "arch/call_instruction.h"
 #include "arch/hook_site.h"
 #include "arch/kernel.h"
@@ -71,8 +73,13 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   std::uint8_t* slot = slot_of(region, index);
   arch::RewrittenFunction* function = functions_of(region) + index;
   const bool is_for_tail_calls = from.jumps_from != 0;
-  *function = {work.address(from.function), 0,
-               is_for_tail_calls ? work.address(from.jumps_from) : 0, from.is_leaf, 0};
+  *function = {work.address(from.function),
+               0,
+               is_for_tail_calls ? work.address(from.jumps_from) : 0,
+               from.is_leaf,
+               0,
+               from.window != 0 ? work.address(from.window) : 0,
+               {}};
   __builtin_memcpy(slot, &function, sizeof function);
   const char* hook = is_for_tail_calls ? tail_hook_copy_in(region)
                      : from.is_leaf    ? leaf_hook_copy_in(region)
@@ -82,8 +89,14 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   arch::switch_site(call, session.recording.load());
   std::uint8_t* code = slot + arch::kTrampolineCode;
   __builtin_memcpy(code, from.code, from.code_bytes);
+  std::size_t branches = 0;
   for (int i = 0; i < from.fixup_count; ++i) {
     const plan::Fixup& fixup = from.fixups[i];
+    if (fixup.at + sizeof(std::int32_t) > plan::kMostCode) return false;
+    if (arch::is_of_branch(from.code, fixup.at) && branches < std::size(function->branch_ends)) {
+      function->branch_ends[branches++] =
+          static_cast<std::uint8_t>(fixup.at + sizeof(std::int32_t));
+    }
     std::uint8_t* at = code + fixup.at;
     std::uint64_t to = 0;
     switch (fixup.kind) {

@@ -1,15 +1,28 @@
 #include "rewrite/decoder.h"
 
+#include <iterator>
+
 namespace fbleprof::rewrite {
 namespace {
 
 using Kind = Instruction::Kind;
 
-// The arithmetic flags. The direction flag is not one of them: the hook does not change it.
-constexpr std::uint64_t kTested = X86_EFLAGS_TEST_OF | X86_EFLAGS_TEST_SF | X86_EFLAGS_TEST_ZF |
-                                  X86_EFLAGS_TEST_PF | X86_EFLAGS_TEST_CF;
-constexpr std::uint64_t kWritten =
-    X86_EFLAGS_MODIFY_CF | X86_EFLAGS_MODIFY_ZF | X86_EFLAGS_RESET_CF | X86_EFLAGS_UNDEFINED_CF;
+struct FlagBits {
+  std::uint64_t reads, writes;
+};
+// One for each bit of kAllFlags.
+constexpr FlagBits kFlags[] = {
+    {X86_EFLAGS_TEST_CF,
+     X86_EFLAGS_MODIFY_CF | X86_EFLAGS_RESET_CF | X86_EFLAGS_SET_CF | X86_EFLAGS_UNDEFINED_CF},
+    {X86_EFLAGS_TEST_ZF,
+     X86_EFLAGS_MODIFY_ZF | X86_EFLAGS_RESET_ZF | X86_EFLAGS_SET_ZF | X86_EFLAGS_UNDEFINED_ZF},
+    {X86_EFLAGS_TEST_SF,
+     X86_EFLAGS_MODIFY_SF | X86_EFLAGS_RESET_SF | X86_EFLAGS_SET_SF | X86_EFLAGS_UNDEFINED_SF},
+    {X86_EFLAGS_TEST_OF,
+     X86_EFLAGS_MODIFY_OF | X86_EFLAGS_RESET_OF | X86_EFLAGS_SET_OF | X86_EFLAGS_UNDEFINED_OF},
+    {X86_EFLAGS_TEST_PF,
+     X86_EFLAGS_MODIFY_PF | X86_EFLAGS_RESET_PF | X86_EFLAGS_SET_PF | X86_EFLAGS_UNDEFINED_PF},
+};
 
 bool is_in(const cs_detail& detail, std::uint8_t group) {
   for (int i = 0; i < detail.groups_count; ++i) {
@@ -52,18 +65,76 @@ Kind kind_of(const cs_insn& instruction, bool is_direct) {
   }
 }
 
-bool reads_flags(const cs_insn& instruction) {
-  if (instruction.id == X86_INS_PUSHFQ || instruction.id == X86_INS_PUSHF ||
-      instruction.id == X86_INS_LAHF) {
-    return true;
+constexpr std::uint8_t kCarry = 1, kZero = 2, kOverflow = 8;  // bits of kAllFlags
+
+// What the library's tables say wrongly, or do not know.
+bool read_special_flags(unsigned id, Instruction& instruction) {
+  switch (id) {
+    case X86_INS_PUSHF:
+    case X86_INS_PUSHFD:
+    case X86_INS_PUSHFQ:
+    case X86_INS_LAHF:
+      instruction.reads_flags = kAllFlags;
+      return true;
+    case X86_INS_ADC:
+    case X86_INS_SBB:
+      instruction.reads_flags = kCarry;
+      instruction.writes_flags = kAllFlags;
+      return true;
+    case X86_INS_RCL:
+    case X86_INS_RCR:
+      instruction.reads_flags = kCarry;
+      instruction.writes_flags = kCarry | kOverflow;
+      return true;
+    case X86_INS_CMC:
+    case X86_INS_ADCX:
+      instruction.reads_flags = instruction.writes_flags = kCarry;
+      return true;
+    case X86_INS_ADOX:
+      instruction.reads_flags = instruction.writes_flags = kOverflow;
+      return true;
+    case X86_INS_LOOPE:
+    case X86_INS_LOOPNE:
+      instruction.reads_flags = kZero;
+      return true;
+    case X86_INS_LZCNT:
+    case X86_INS_VCOMISD:
+    case X86_INS_VCOMISS:
+    case X86_INS_VUCOMISD:
+    case X86_INS_VUCOMISS:
+    case X86_INS_VPTEST:
+    case X86_INS_PCMPESTRI:
+    case X86_INS_PCMPESTRM:
+    case X86_INS_PCMPISTRI:
+    case X86_INS_PCMPISTRM:
+    case X86_INS_VPCMPESTRI:
+    case X86_INS_VPCMPESTRM:
+    case X86_INS_VPCMPISTRI:
+    case X86_INS_VPCMPISTRM:
+    case X86_INS_KORTESTB:
+    case X86_INS_KORTESTW:
+    case X86_INS_KORTESTD:
+    case X86_INS_KORTESTQ:
+    case X86_INS_FCOMI:
+    case X86_INS_FCOMIP:
+    case X86_INS_FUCOMI:
+    case X86_INS_FUCOMIP:
+      instruction.writes_flags = kAllFlags;
+      return true;
+    default:
+      return false;
   }
-  return !is_in(*instruction.detail, X86_GRP_FPU) &&
-         (instruction.detail->x86.eflags & kTested) != 0;
 }
 
-bool writes_flags(const cs_insn& instruction) {
-  return !is_in(*instruction.detail, X86_GRP_FPU) &&
-         (instruction.detail->x86.eflags & kWritten) != 0;
+void read_flags(const cs_insn& decoded, Instruction& instruction) {
+  if (read_special_flags(decoded.id, instruction)) return;
+  if (is_in(*decoded.detail, X86_GRP_FPU)) return;  // these are the flags of the FPU
+  const std::uint64_t effects = decoded.detail->x86.eflags;
+  for (std::size_t i = 0; i < std::size(kFlags); ++i) {
+    const auto bit = static_cast<std::uint8_t>(1 << i);
+    if (effects & kFlags[i].reads) instruction.reads_flags |= bit;
+    if (effects & kFlags[i].writes) instruction.writes_flags |= bit;
+  }
 }
 
 }  // namespace
@@ -91,8 +162,7 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
   instruction->length = static_cast<std::uint8_t>(decoded_->size);
   const bool is_direct = x86.op_count == 1 && x86.operands[0].type == X86_OP_IMM;
   instruction->kind = kind_of(*decoded_, is_direct);
-  instruction->reads_flags = reads_flags(*decoded_);
-  instruction->writes_flags = writes_flags(*decoded_);
+  read_flags(*decoded_, *instruction);
   instruction->is_nop = decoded_->id == X86_INS_NOP;
   if (is_direct && instruction->kind != Kind::kPlain) {
     instruction->target = static_cast<Address>(x86.operands[0].imm);

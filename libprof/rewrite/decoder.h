@@ -27,7 +27,7 @@ struct Instruction {
   Kind kind = Kind::kPlain;
   Address target = 0;            // of a branch, or the address that a rip-relative operand names
   std::uint8_t distance_at = 0;  // offset of that address in the instruction; 0: none
-  bool reads_flags = false, writes_flags = false;
+  std::uint8_t reads_flags = 0, writes_flags = 0;  // sets, a bit for each; see kAllFlags
   bool is_nop = false;
 
   Address end() const { return address + length; }
@@ -37,6 +37,10 @@ struct Instruction {
            kind == Kind::kStop;
   }
 };
+
+// The arithmetic flags but AF, which no instruction that compilers emit reads. The direction flag
+// is not one of them: the hook does not change it.
+inline constexpr std::uint8_t kAllFlags = 0x1f;
 
 // An access of memory below the stack pointer.
 struct BelowStack {

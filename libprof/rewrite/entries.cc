@@ -88,6 +88,8 @@ void Entries::choose(Function& function, Address limit) {
 // Collects the instructions that a five-byte jump would overwrite; kNone if the jump may do so.
 Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
   if (function.jumps_to_itself != 0) return Reason::kLoop;
+  // It may jump to any distance from there, by a table that we cannot read.
+  if (function.jumps_indirectly && function.mentions_place) return Reason::kTarget;
   Address begin = function.begin;
   if (begins_with_endbr(head_at(image_, begin).data())) {
     begin += sizeof kEndbr;  // it must stay where indirect branches arrive
@@ -107,7 +109,8 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
       // use for the next function, or for a loop in this one.
       const auto is_gap_to = [&](Address alignment) {
         return references_.is_padding(
-            at, std::min(limit, (end + alignment - 1) / alignment * alignment));
+            at, std::min(limit, (end + alignment - 1) / alignment * alignment),
+            References::Zeros::kAreData);
       };
       if (!has_ended || end > limit || !(is_gap_to(16) || is_gap_to(8))) return Reason::kTooShort;
       at = end;

@@ -17,6 +17,8 @@ struct Function {
   // Facts from the code; see references.h.
   bool decodes = true;
   bool jumps_indirectly = false;
+  bool mentions_start = false;     // an instruction holds the address of the function's start
+  bool mentions_place = false;     // the same of another place in the function
   bool is_leaf = true;             // never leaves its code but by returning
   bool relies_on_caller = false;   // on flags, or on memory below the stack pointer
   bool is_called = false;          // by name
@@ -24,7 +26,7 @@ struct Function {
   bool is_resolver = false;        // of an IFUNC
   bool jumps_into_others = false;  // to places other than their starts
   int jumps_from_others = 0, branches_from_others = 0;  // to its start
-  int jumps_to_itself = 0;                              // to its start
+  int jumps_to_itself = 0;                              // to its start, also by a table
 
   // The decision; see entries.h.
   plan::Reason reason = plan::Reason::kNone;

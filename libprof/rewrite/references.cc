@@ -9,16 +9,12 @@ namespace {
 using Kind = Instruction::Kind;
 
 // Tells whether code relies on things that callers do not pass: it reads flags before it writes
-// them, or memory below the stack pointer that it did not write itself. Assumes that code runs in
-// order of address, which errs on the safe side.
+// them, or memory below the stack pointer that it did not write itself. Memory: assumes that code
+// runs in order of address, which errs on the safe side.
 class Reliance {
  public:
   void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
-    if (instruction.reads_flags && !flags_are_known_) relies_ = true;
-    if (instruction.writes_flags || instruction.kind == Kind::kCall ||
-        instruction.kind == Kind::kIndirectCall || instruction.ends_flow()) {
-      flags_are_known_ = true;
-    }
+    see_flags(instruction);
     for (const BelowStack& access : accesses) {
       for (int i = 0; i < access.bytes; ++i) {
         const std::int64_t byte = access.offset + i + kRedZone;
@@ -31,8 +27,35 @@ class Reliance {
   bool relies() const { return relies_; }
 
  private:
+  // Jumps forward, over which some flags are the caller's. Code that is reached by a jump back was
+  // seen before, with the flags that it had then.
+  struct Jump {
+    Address target;
+    std::uint8_t known;
+  };
+
+  void see_flags(const Instruction& instruction) {
+    for (const Jump& jump : jumps_) {
+      if (jump.target == instruction.address) known_flags_ &= jump.known;
+    }
+    if ((instruction.reads_flags & ~known_flags_) != 0) relies_ = true;
+    known_flags_ |= instruction.writes_flags;
+    const bool is_jump = instruction.kind == Kind::kJump || instruction.kind == Kind::kBranch ||
+                         instruction.kind == Kind::kUnmovable;
+    if (is_jump && known_flags_ != kAllFlags && instruction.target > instruction.address) {
+      jumps_.push_back({instruction.target, known_flags_});
+    }
+    // A callee leaves its own flags, and only jumps lead behind the end of a flow.
+    if (instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall ||
+        (instruction.ends_flow() && instruction.kind != Kind::kIndirectJump)) {
+      known_flags_ = kAllFlags;
+    }
+  }
+
   static constexpr std::int64_t kRedZone = 128;
-  bool flags_are_known_ = false, relies_ = false;
+  bool relies_ = false;
+  std::uint8_t known_flags_ = 0;
+  std::vector<Jump> jumps_;
   std::bitset<kRedZone> written_;
 };
 
@@ -70,6 +93,7 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   // Without relocations, or with relocations stored in the words themselves, any word may be one.
   constexpr std::int64_t kPackedRelocations = 36;  // DT_RELR
   if (!image.is_relocatable() || image.dynamic(kPackedRelocations) != 0) read_words();
+  read_address_tables();
   for (const std::int64_t tag : {DT_INIT, DT_FINI}) {
     if (const Address address = image.dynamic(tag)) point(address);
   }
@@ -86,11 +110,11 @@ References::Range References::to(Address target) const {
   return {all + (first - branches_.begin()), all + (last - branches_.begin())};
 }
 
-bool References::is_padding(Address begin, Address end) const {
+bool References::is_padding(Address begin, Address end, Zeros zeros) const {
   while (begin < end) {
     const std::uint8_t* byte = image_.at(begin);
     if (!byte) return false;
-    if (*byte == 0xcc || *byte == 0x90 || *byte == 0) {
+    if (*byte == 0xcc || *byte == 0x90 || (*byte == 0 && zeros == Zeros::kArePadding)) {
       ++begin;
       continue;
     }
@@ -107,7 +131,7 @@ void References::sweep_all(void (*progress)(double)) {
   Address done = image_.text_begin(), told = done;
   const auto text = static_cast<double>(image_.text_end() - image_.text_begin());
   for (Function& function : functions_) {
-    if (function.begin > done && !is_padding(done, function.begin)) {
+    if (function.begin > done && !is_padding(done, function.begin, Zeros::kArePadding)) {
       sweep(done, function.begin, nullptr);
     }
     sweep(function.begin, function.end, &function);
@@ -117,7 +141,7 @@ void References::sweep_all(void (*progress)(double)) {
       told = done;
     }
   }
-  if (done < image_.text_end() && !is_padding(done, image_.text_end())) {
+  if (done < image_.text_end() && !is_padding(done, image_.text_end(), Zeros::kArePadding)) {
     sweep(done, image_.text_end(), nullptr);
   }
 }
@@ -149,11 +173,13 @@ void References::sweep(Address begin, Address end, Function* function) {
       if (leaves(instruction, *function)) function->is_leaf = false;
     }
     for (const Address mentioned : decoder_.mentioned()) {
-      if (image_.in_text(mentioned)) {
-        point(mentioned);
-      } else if (function && image_.at(mentioned)) {
-        tables_.push_back({mentioned, function});
-      }
+      if (!image_.at(mentioned)) continue;
+      point(mentioned);
+      if (!function) continue;
+      if (mentioned == function->begin) function->mentions_start = true;
+      if (mentioned > function->begin && mentioned < function->end) function->mentions_place = true;
+      // Tables are data, which may be in the text.
+      tables_.push_back({mentioned, function});
     }
     at = instruction.end();
   }
@@ -162,27 +188,41 @@ void References::sweep(Address begin, Address end, Function* function) {
   if (!instruction.ends_flow()) function->is_leaf = false;  // control falls into the next function
 }
 
-// Jump tables: distances from the table's start. A function that jumps indirectly may use any data
-// that it mentions as a table; a table ends where a distance leads out of the code.
+// Jump tables: distances from the table's start, or from the function's; without PIE also
+// addresses. A function that jumps indirectly may use any data that it mentions as a table; a table
+// ends where a distance leads out of the code.
 void References::read_tables() {
-  constexpr int kMostEntries = 4096, kMostOutside = 512;
   for (const Table& table : tables_) {
     if (!table.user->jumps_indirectly) continue;
-    for (int i = 0; i < kMostEntries; ++i) {
-      std::int32_t distance;
-      if (!image_.read(table.address + static_cast<Address>(4 * i), &distance)) break;
-      const Address target = table.address + static_cast<Address>(std::int64_t{distance});
-      if (!image_.in_text(target)) break;
-      if (!table.user->contains(target) && (i > kMostOutside || !function_at(functions_, target))) {
-        break;
-      }
-      // Other tables and strings follow a table: a real entry never leads into the middle of an
-      // instruction.
-      const Function* in = function_at(functions_, target);
-      if (in && in->decodes && !starts_[target - image_.text_begin()]) break;
-      point(target);
-    }
+    read_table<std::int32_t>(table, table.address);
+    read_table<std::int64_t>(table, table.address);
+    if (table.user->mentions_start) read_table<std::int32_t>(table, table.user->begin);
+    if (image_.is_relocatable()) continue;
+    read_table<std::int32_t>(table, 0);
+    read_table<std::int64_t>(table, 0);
   }
+}
+
+template <typename Distance>
+void References::read_table(const Table& table, Address base) {
+  constexpr int kMostEntries = 4096, kMostOutside = 512;
+  bool leads_to_start = false, leads_inside = false;
+  for (int i = 0; i < kMostEntries; ++i) {
+    Distance distance;
+    if (!image_.read(table.address + sizeof distance * static_cast<Address>(i), &distance)) break;
+    const Address target = base + static_cast<Address>(std::int64_t{distance});
+    if (!image_.in_text(target)) break;
+    if (!table.user->contains(target) && (i > kMostOutside || !function_at(functions_, target))) {
+      break;
+    }
+    // Other tables and strings follow a table: a real entry never leads into the middle of an
+    // instruction.
+    const Function* in = function_at(functions_, target);
+    if (in && in->decodes && !starts_[target - image_.text_begin()]) break;
+    point(target);
+    if (in == table.user) (target == in->begin ? leads_to_start : leads_inside) = true;
+  }
+  if (leads_to_start && leads_inside) table.user->jumps_to_itself = 1;
 }
 
 void References::read_relocations() {
@@ -191,8 +231,10 @@ void References::read_relocations() {
   Elf64_Rela relocation;
   for (Address at = 0; table != 0 && at + sizeof relocation <= bytes; at += sizeof relocation) {
     if (!image_.read(table + at, &relocation)) break;
-    const auto value = static_cast<Address>(relocation.r_addend);
+    const Address value =
+        static_cast<Address>(relocation.r_addend) + value_of_symbol(ELF64_R_SYM(relocation.r_info));
     point(value);
+    words_.push_back({relocation.r_offset, value});
     if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_IRELATIVE) continue;
     if (Function* function = function_at(functions_, value)) function->is_resolver = true;
   }
@@ -207,6 +249,13 @@ void References::read_relocations() {
   }
 }
 
+Address References::value_of_symbol(std::uint64_t index) const {
+  Elf64_Sym symbol{};
+  const Address table = image_.dynamic(DT_SYMTAB);
+  if (index != 0 && table != 0) image_.read(table + index * sizeof symbol, &symbol);
+  return symbol.st_value;
+}
+
 void References::read_symbols() {
   for (const ElfImage::Symbol& symbol : image_.symbols()) {
     if (!image_.in_text(symbol.address)) continue;
@@ -218,14 +267,32 @@ void References::read_symbols() {
   }
 }
 
+// Words of code, too: some linkers put constants there.
 void References::read_words() {
   for (const Elf64_Phdr& part : image_.segments()) {
-    if (part.p_flags & PF_X) continue;
     Address word;
     for (Address at = (part.p_vaddr + 7) & ~Address{7};
          at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); at += 8) {
+      if (!image_.in_text(word)) continue;
       point(word);
+      words_.push_back({at, word});
     }
+  }
+}
+
+// Tables of addresses: if one leads into a function and to its start, the function may jump there.
+void References::read_address_tables() {
+  std::sort(words_.begin(), words_.end());
+  for (std::size_t i = 0, end; i < words_.size(); i = end) {
+    Function* function = function_at(functions_, words_[i].value);
+    bool leads_to_start = false, leads_inside = false;
+    for (end = i; end < words_.size() && (end == i || words_[end].at == words_[end - 1].at + 8) &&
+                  function && function->contains(words_[end].value);
+         ++end) {
+      (words_[end].value == function->begin ? leads_to_start : leads_inside) = true;
+    }
+    end = std::max(end, i + 1);
+    if (leads_to_start && leads_inside) function->jumps_to_itself = 1;
   }
 }
 

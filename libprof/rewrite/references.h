@@ -41,8 +41,10 @@ class References {
   }
   // Whether anything leads there.
   bool is_target(Address address) const { return is_pointed_at(address) || !to(address).empty(); }
-  // Whether [begin, end) is padding as compilers put between functions.
-  bool is_padding(Address begin, Address end) const;
+  // Whether [begin, end) is padding as compilers and linkers put between functions. Zeros can also
+  // be constants.
+  enum class Zeros { kArePadding, kAreData };
+  bool is_padding(Address begin, Address end, Zeros zeros) const;
 
   std::uint32_t instructions() const { return instructions_; }
 
@@ -51,15 +53,24 @@ class References {
     Address address;
     Function* user;
   };
+  // A word of data, at an address, that holds an address of the code.
+  struct Word {
+    Address at, value;
+    bool operator<(const Word& other) const { return at < other.at; }
+  };
   void point(Address address) {
     if (image_.in_text(address)) pointed_[address - image_.text_begin()] = true;
   }
   void sweep_all(void (*progress)(double));
   void sweep(Address begin, Address end, Function* function);
   void read_tables();
+  template <typename Distance>
+  void read_table(const Table& table, Address base);
+  Address value_of_symbol(std::uint64_t index) const;
   void read_relocations();
   void read_symbols();
   void read_words();
+  void read_address_tables();
   void describe_functions();
 
   const ElfImage& image_;
@@ -69,6 +80,7 @@ class References {
   std::vector<bool> pointed_;
   std::vector<bool> starts_;  // where instructions begin
   std::vector<Table> tables_;
+  std::vector<Word> words_;
   std::uint32_t instructions_ = 0;
 };
 

@@ -35,12 +35,61 @@ class Trampolines {
   std::uint64_t function_at(std::uint64_t address) const {
     const Region* region = region_of(address);
     if (region == nullptr || address < region->functions) return 0;
-    const std::uint64_t slot = address - (address - region->begin) % arch::kTrampolineBytes;
-    const auto* function = *reinterpret_cast<const arch::RewrittenFunction* const*>(slot);
+    const auto* function = record_of(slot_of(*region, address));
     return function != nullptr ? function->address : 0;
   }
 
+  // Whether a trampoline calls its hook there.
+  bool calls_hook_at(std::uint64_t address) const {
+    return function_at(address) != 0 &&
+           address - slot_of(*region_of(address), address) == arch::kTrampolineEntry;
+  }
+
+  // Where the displaced instruction at the address stood, or 0: it is no displaced instruction.
+  std::uint64_t origin_of(std::uint64_t address) const {
+    const Region* region = region_of(address);
+    if (region == nullptr || address < region->functions) return 0;
+    const std::uint64_t slot = slot_of(*region, address);
+    const auto* function = record_of(slot);
+    if (function == nullptr || function->window == 0) return 0;
+    const std::uint64_t offset = address - slot;
+    if (offset < arch::kTrampolineCode || offset >= arch::kTrampolineWord) return 0;
+    return function->window + in_window(*function, offset - arch::kTrampolineCode);
+  }
+
+  // The inverse, for one of whose displaced instructions `address` is: where to continue if code
+  // wants to continue at `origin`. The jump to the trampoline stands in the window now.
+  std::uint64_t place_of(std::uint64_t address, std::uint64_t origin) const {
+    const std::uint64_t slot = slot_of(*region_of(address), address);
+    const auto* function = record_of(slot);
+    const std::uint64_t offset = origin - function->window;
+    if (offset >= arch::kDirectBytes) return origin;
+    std::uint64_t code = offset;
+    for (const std::uint8_t end : function->branch_ends) {
+      if (end != 0 && code + arch::kBranchGrowth >= end) code += arch::kBranchGrowth;
+    }
+    return slot + arch::kTrampolineCode + code;
+  }
+
  private:
+  static std::uint64_t slot_of(const Region& region, std::uint64_t address) {
+    return address - (address - region.begin) % arch::kTrampolineBytes;
+  }
+
+  static const arch::RewrittenFunction* record_of(std::uint64_t slot) {
+    return *reinterpret_cast<const arch::RewrittenFunction* const*>(slot);
+  }
+
+  // From an offset in the trampoline's code, of the beginning of an instruction, to that in the
+  // window.
+  static std::uint64_t in_window(const arch::RewrittenFunction& function, std::uint64_t code) {
+    std::uint64_t offset = code;
+    for (const std::uint8_t end : function.branch_ends) {
+      if (end != 0 && code >= end) offset -= arch::kBranchGrowth;
+    }
+    return offset;
+  }
+
   const Region* region_of(std::uint64_t address) const {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {

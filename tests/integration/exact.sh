@@ -57,6 +57,13 @@ same "$PROGRAMS/exact_throws.plain"
 verified "$profile"
 check "calls in threads" "$(entered '(anonymous namespace)::Plain::value(int)')" = 60000
 
+begin "faults in the first instructions"
+exactly
+same "$PROGRAMS/exact_faults.plain"
+verified "$profile"
+check "each call is counted once" "$(entered load)" = 300
+check "behind a branch" "$(entered load_behind_branch)" = 600
+
 # These programs' expectations of their hooked builds hold for the plain builds.
 for program in notes jumps throws crowd; do
   begin "expected of $program"

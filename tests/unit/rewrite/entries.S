@@ -89,6 +89,46 @@ FUNCTION target_relocation
         ret
 END target_relocation
 
+        /* Tables of distances from a place in the function, and from its start. */
+FUNCTION target_distances
+        xor     %eax, %eax
+.Lnear: inc     %eax
+        lea     .Ldistances(%rip), %rdx
+        lea     .Lbase(%rip), %rcx
+        movslq  (%rdx, %rdi, 4), %rdx
+        add     %rcx, %rdx
+        jmp     *%rdx
+.Lbase: ret
+END target_distances
+FUNCTION target_distances_from_start
+        xor     %eax, %eax
+.Lnear_start:
+        inc     %eax
+        lea     .Ldistances_from_start(%rip), %rdx
+        lea     target_distances_from_start(%rip), %rcx
+        movslq  (%rdx, %rdi, 4), %rdx
+        add     %rcx, %rdx
+        jmp     *%rdx
+.Lfar_from_start:
+        ret
+END target_distances_from_start
+        /* A table of long distances, in the text. */
+FUNCTION target_table_in_text
+        xor     %eax, %eax
+.Lnear_text:
+        inc     %eax
+        lea     .Ltargets_in_text(%rip), %rdx
+        mov     (%rdx, %rdi, 8), %rcx
+        add     %rdx, %rcx
+        jmp     *%rcx
+.Lelsewhere_in_text:
+        ret
+END target_table_in_text
+        .p2align 3
+.Ltargets_in_text:
+        .quad   .Lnear_text-.Ltargets_in_text
+        .quad   .Lelsewhere_in_text-.Ltargets_in_text
+
         /* What cannot be displaced, or must not be. */
 FUNCTION refused_loop
         test    %edi, %edi
@@ -97,6 +137,23 @@ FUNCTION refused_loop
         jmp     refused_loop
 1:      ret
 END refused_loop
+        /* Its loop leads to its start by a table, of distances or of addresses. */
+FUNCTION refused_loop_by_table
+        dec     %edi
+        lea     .Lto_start(%rip), %rdx
+        movslq  (%rdx, %rdi, 4), %rcx
+        add     %rdx, %rcx
+        jmp     *%rcx
+.Lbehind_start:
+        ret
+END refused_loop_by_table
+FUNCTION refused_loop_by_addresses
+        dec     %edi
+        lea     addresses_to_start(%rip), %rdx
+        jmp     *(%rdx, %rdi, 8)
+.Lbehind_addresses:
+        ret
+END refused_loop_by_addresses
 FUNCTION refused_counted_branch
         mov     %edi, %ecx
         jrcxz   1f
@@ -116,6 +173,39 @@ FUNCTION refused_flags
         movzbl  %al, %eax
         ret
 END refused_flags
+        /* The carry is the caller's: an instruction that reads and writes it, one behind another that writes
+         * all other flags, one behind a jump. */
+FUNCTION refused_adc
+        adc     %rsi, %rdi
+        mov     %rdi, %rax
+        ret
+END refused_adc
+FUNCTION refused_carry
+        inc     %ecx
+        adc     $0, %edi
+        mov     %edi, %eax
+        ret
+END refused_carry
+FUNCTION refused_carry_behind_jump
+        mov     %edi, %eax
+        jmp     2f
+1:      add     $1, %eax
+        ret
+2:      sbb     %ecx, %ecx
+        jmp     1b
+END refused_carry_behind_jump
+FUNCTION entry_own_carry
+        add     %edi, %esi
+        inc     %edi
+        adc     $0, %edi
+        mov     %edi, %eax
+        ret
+END entry_own_carry
+        /* What follows may be a constant. */
+FUNCTION refused_zeros
+        ret
+END refused_zeros
+        .zero   15
 FUNCTION refused_bytes
         mov     %edi, %eax
         mov     %eax, %ecx
@@ -154,6 +244,15 @@ END refused_frame
 .Ltargets:
         .long   .Ltarget-.Ltargets
         .long   .Lelsewhere-.Ltargets
+.Ldistances:
+        .long   .Lnear-.Lbase
+        .long   0
+.Ldistances_from_start:
+        .long   .Lfar_from_start-target_distances_from_start
+        .long   .Lnear_start-target_distances_from_start
+.Lto_start:
+        .long   .Lbehind_start-.Lto_start
+        .long   refused_loop_by_table-.Lto_start
         .globl  entry_word
 entry_word:
         .long   7
@@ -166,4 +265,9 @@ entry_pointers:
         .quad   refused_flags, refused_bytes, refused_crowded, refused_neighbour, refused_frame
         .quad   entry_ordinary, entry_marked, entry_far_address, entry_short_branch, entry_padded
         .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
+        .quad   target_distances, target_distances_from_start, target_table_in_text
+        .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
+        .quad   entry_own_carry, refused_zeros, 0
+addresses_to_start:
+        .quad   refused_loop_by_addresses, .Lbehind_addresses
         .section .note.GNU-stack, "", @progbits

@@ -16,7 +16,9 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     entry_padded[], target_branch[], target_table[], target_lea[], target_lea_user[],
     target_relocation[], refused_loop[], refused_counted_branch[], refused_indirect_call[],
     tail_at_once[], tail_later[], refused_flags[], refused_bytes[], refused_crowded[],
-    refused_neighbour[], refused_frame[];
+    refused_neighbour[], refused_frame[], target_distances[], target_distances_from_start[],
+    target_table_in_text[], refused_loop_by_table[], refused_loop_by_addresses[], refused_adc[],
+    refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[];
 extern const void* const entry_pointers[];
 }
 
@@ -37,44 +39,11 @@ std::uint64_t load_bias() {
   return bias;
 }
 
-// The plan of this program.
-class OwnPlan {
+// The plan of this program, or of another file.
+class ReadPlan {
  public:
-  static const OwnPlan& get() {
-    static const OwnPlan plan;
-    return plan;
-  }
-  const plan::Trampoline* trampoline(const char* function) const {
-    const auto found = trampolines_.find(address(function));
-    return found == trampolines_.end() ? nullptr : &found->second;
-  }
-  // The trampoline for tail calls.
-  const plan::Trampoline* tail_trampoline(const char* function, const char* from) const {
-    const auto found = tail_trampolines_.find({address(function), address(from)});
-    return found == tail_trampolines_.end() ? nullptr : &found->second;
-  }
-  // The number of sites that lead to trampolines for tail calls of the function.
-  int tail_sites(const char* function, const char* from) const {
-    const auto found = tail_sites_.find({address(function), address(from)});
-    return found == tail_sites_.end() ? 0 : found->second;
-  }
-  bool is_entry(const char* function) const {
-    const plan::Trampoline* found = trampoline(function);
-    return found && found->window != 0;
-  }
-  Reason reason(const char* function) const {
-    const auto found = reasons_.find(address(function));
-    return found == reasons_.end() ? Reason::kNone : found->second;
-  }
-  // Out of line: an address computed in the code would be one that the code names.
-  [[gnu::noinline]] static std::uint64_t address(const char* function) {
-    asm("" : "+r"(function));
-    return reinterpret_cast<std::uint64_t>(function) - load_bias();
-  }
-
- private:
-  OwnPlan() {
-    const std::string bytes = analyse("/proc/self/exe").plan;
+  explicit ReadPlan(const char* file = "/proc/self/exe") {
+    const std::string bytes = analyse(file).plan;
     plan::Header header;
     std::memcpy(&header, bytes.data(), sizeof header);
     const char* at = bytes.data() + sizeof header;
@@ -101,7 +70,40 @@ class OwnPlan {
       reasons_[each.function] = each.reason;
     }
   }
+  static const ReadPlan& own() {
+    static const ReadPlan plan;
+    return plan;
+  }
+  const plan::Trampoline* trampoline(const char* function) const {
+    const auto found = trampolines_.find(address(function));
+    return found == trampolines_.end() ? nullptr : &found->second;
+  }
+  // The trampoline for tail calls.
+  const plan::Trampoline* tail_trampoline(const char* function, const char* from) const {
+    const auto found = tail_trampolines_.find({address(function), address(from)});
+    return found == tail_trampolines_.end() ? nullptr : &found->second;
+  }
+  // The number of sites that lead to trampolines for tail calls of the function.
+  int tail_sites(const char* function, const char* from) const {
+    const auto found = tail_sites_.find({address(function), address(from)});
+    return found == tail_sites_.end() ? 0 : found->second;
+  }
+  bool is_entry(const char* function) const { return is_entry(address(function)); }
+  bool is_entry(std::uint64_t address) const {
+    const auto found = trampolines_.find(address);
+    return found != trampolines_.end() && found->second.window != 0;
+  }
+  Reason reason(const char* function) const {
+    const auto found = reasons_.find(address(function));
+    return found == reasons_.end() ? Reason::kNone : found->second;
+  }
+  // Out of line: an address computed in the code would be one that the code names.
+  [[gnu::noinline]] static std::uint64_t address(const char* function) {
+    asm("" : "+r"(function));
+    return reinterpret_cast<std::uint64_t>(function) - load_bias();
+  }
 
+ private:
   using Pair = std::pair<std::uint64_t, std::uint64_t>;  // called, jumps
 
   std::map<std::uint64_t, plan::Trampoline> trampolines_;
@@ -112,22 +114,22 @@ class OwnPlan {
 
 TEST(Entries, OrdinaryStartsAreOverwritten) {
   ASSERT_NE(entry_pointers[0], nullptr);
-  const OwnPlan& plan = OwnPlan::get();
-  for (const char* function :
-       {entry_ordinary, entry_far_address, entry_short_branch, entry_padded, target_lea_user}) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {entry_ordinary, entry_far_address, entry_short_branch, entry_padded,
+                               target_lea_user, entry_own_carry}) {
     EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
     EXPECT_EQ(plan.reason(function), Reason::kNone);
   }
 }
 
 TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
-  const OwnPlan& plan = OwnPlan::get();
+  const ReadPlan& plan = ReadPlan::own();
   ASSERT_TRUE(plan.is_entry(entry_marked)) << plan::explain(plan.reason(entry_marked));
-  EXPECT_EQ(plan.trampoline(entry_marked)->window, OwnPlan::address(entry_marked) + 4);
+  EXPECT_EQ(plan.trampoline(entry_marked)->window, ReadPlan::address(entry_marked) + 4);
 }
 
 TEST(Entries, FunctionsThatOnlyReturnAreLeaves) {
-  const OwnPlan& plan = OwnPlan::get();
+  const ReadPlan& plan = ReadPlan::own();
   for (const char* function : {entry_ordinary, entry_marked, entry_short_branch, entry_padded}) {
     EXPECT_TRUE(plan.trampoline(function)->is_leaf);
   }
@@ -137,7 +139,7 @@ TEST(Entries, FunctionsThatOnlyReturnAreLeaves) {
 }
 
 TEST(Entries, TailCallsHaveTrampolinesOfTheirOwn) {
-  const OwnPlan& plan = OwnPlan::get();
+  const ReadPlan& plan = ReadPlan::own();
   ASSERT_TRUE(plan.is_entry(tail_at_once)) << plan::explain(plan.reason(tail_at_once));
   ASSERT_TRUE(plan.is_entry(tail_later)) << plan::explain(plan.reason(tail_later));
   ASSERT_NE(plan.tail_trampoline(entry_ordinary, tail_at_once), nullptr);
@@ -150,29 +152,54 @@ TEST(Entries, TailCallsHaveTrampolinesOfTheirOwn) {
 }
 
 TEST(Entries, WindowThatSomethingLeadsIntoStays) {
-  const OwnPlan& plan = OwnPlan::get();
-  for (const char* function : {target_branch, target_table, target_lea, target_relocation}) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function :
+       {target_branch, target_table, target_lea, target_relocation, target_distances,
+        target_distances_from_start, target_table_in_text}) {
     EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
     EXPECT_NE(plan.reason(function), Reason::kNone);
   }
 }
 
+TEST(Entries, WindowThatAWordOfAnotherFileLeadsIntoStays) {
+  constexpr std::uint64_t kPointedInto = 0x500000, kNotPointedInto = kPointedInto + 32;
+  for (const char* file : {REWRITE_LIBRARY, REWRITE_FIXED}) {
+    const ReadPlan plan(file);
+    EXPECT_TRUE(plan.is_entry(kNotPointedInto)) << file;
+    EXPECT_FALSE(plan.is_entry(kPointedInto)) << file;
+  }
+}
+
 TEST(Entries, DoubtfulStartsStay) {
-  const OwnPlan& plan = OwnPlan::get();
+  const ReadPlan& plan = ReadPlan::own();
   for (const char* function : {refused_loop, refused_counted_branch, refused_indirect_call,
                                refused_flags, refused_bytes, refused_crowded, refused_frame}) {
     EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
+  EXPECT_FALSE(plan.is_entry(refused_zeros));
   EXPECT_EQ(plan.reason(refused_flags), Reason::kOddEntry);
   EXPECT_EQ(plan.reason(refused_bytes), Reason::kUndecodable);
   EXPECT_EQ(plan.reason(refused_frame), Reason::kNotAnEntry);
 }
 
+TEST(Entries, LoopsToTheStartByATableAreNoCalls) {
+  const ReadPlan& plan = ReadPlan::own();
+  EXPECT_FALSE(plan.is_entry(refused_loop_by_table));
+  EXPECT_FALSE(plan.is_entry(refused_loop_by_addresses));
+}
+
+TEST(Entries, EachFlagIsTheCallersUntilItIsWritten) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {refused_adc, refused_carry, refused_carry_behind_jump}) {
+    EXPECT_EQ(plan.reason(function), Reason::kOddEntry);
+  }
+}
+
 TEST(Entries, NoWindowsOverlap) {
-  const OwnPlan& plan = OwnPlan::get();
+  const ReadPlan& plan = ReadPlan::own();
   // It follows a function of one byte.
   ASSERT_TRUE(plan.is_entry(refused_neighbour));
-  EXPECT_EQ(plan.trampoline(refused_neighbour)->window, OwnPlan::address(refused_crowded) + 1);
+  EXPECT_EQ(plan.trampoline(refused_neighbour)->window, ReadPlan::address(refused_crowded) + 1);
 }
 
 TEST(Entries, FilesThatAreNoCodeHaveEmptyPlans) {

@@ -24,11 +24,21 @@ struct RewrittenFunction {
   std::uint64_t jumps_from;     // the only function that leads here, by tail calls; 0: any code
   std::uint32_t is_leaf;        // 1: it calls nothing, so it has no entry
   std::uint32_t is_taken_back;  // 1: it calls no hook any more
+  std::uint64_t window;         // where the displaced instructions stood; 0: there are none
+  // Where, in the trampoline's code, a branch ends that is kBranchGrowth bytes longer than it was;
+  // 0: none.
+  std::uint8_t branch_ends[2];
 };
+inline constexpr std::uint64_t kBranchGrowth = 4;
 
 // The function of the trampoline that called the hook.
 inline RewrittenFunction* function_of_trampoline(std::uint64_t hook_return) {
   return *reinterpret_cast<RewrittenFunction* const*>(hook_return - TRAMPOLINE_FUNCTION);
+}
+
+// Whether a distance at this place in code is that of a conditional jump.
+inline bool is_of_branch(const std::uint8_t* code, std::uint64_t at) {
+  return at >= 2 && code[at - 2] == 0x0f && (code[at - 1] & 0xf0) == 0x80;
 }
 
 // Whether a 32-bit distance from the end of an instruction reaches `to`.
