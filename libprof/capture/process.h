@@ -11,7 +11,7 @@
 //     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
 //     hook_sites < switching < throttling, unrecorded < control, loading < text_changes <
 //     confinement, leaks < runtime_file, generated_functions < perf_map, jitdump, gdb_jit < ending,
-//     fork_child, locked_memory < fatal_signals < program_actions, exec < process < attached,
+//     locked_memory < fatal_signals < fork_child < program_actions, exec < process < attached,
 //     attached_filter, attached_loading < attached_exact, attached_calls < attached_orders,
 //     kept_snapshots < api < block_registry, green_threads, profiles, runtime_readers < fibers,
 //     query
