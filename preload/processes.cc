@@ -4,6 +4,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -228,6 +229,8 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
         return -1;
       }
       break;
+    case SYS_sigaltstack:
+      return sigaltstack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
     case SYS_exit_group:
       capture::finish_process(fbleprof::format::State::kEnded, 0);
       break;

@@ -6,7 +6,8 @@
 //
 //   text, glob, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options
 //     < allocations < waits < program_path < process_facts < children, output_name < output_file
-//     < sampling_timer < signals < thread_memory, thread_choice < threads < found_threads < modules
+//     < sampling_timer < signals < thread_memory, thread_choice < threads < signal_stack,
+//     found_threads < modules
 //     < text_memory < hook_copy < metrics, description < profile < adapters, plans, module_choice <
 //     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
 //     hook_sites < switching < throttling, unrecorded < control, loading < text_changes <
