@@ -22,7 +22,8 @@
 
 namespace fbleprof::capture {
 
-// Starts the profile of this process. Before main; once.
-void start_process(char** environment);
+// Starts the profile of this process. Before main; once. `tell_end`: as in find_threads_later; not
+// used if threads are found later.
+void start_process(char** environment, void (*tell_end)());
 
 }  // namespace fbleprof::capture
