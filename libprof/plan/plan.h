@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules for refusing functions.
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 
 using Address = std::uint32_t;  // in the file; files beyond 4 GB are refused
 
