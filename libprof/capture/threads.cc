@@ -416,6 +416,8 @@ void end_found_thread(std::uint32_t tid) {
 void abandon_all_threads() {
   forget_thread_memory();
   forget_timers();
+  // A thread that was emptying caches stayed in the parent.
+  session.caches_are_empty.store(session.caches_emptied.load());
   fbleprof_hot = {};
 }
 
@@ -493,7 +495,7 @@ void forget_code() {
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
     // A slot does not name its call site, so empty all. The owner may be filling one at this
     // moment, either with code that is still loaded, which is right, or with the content of another
-    // slot, which it then removes again.
+    // slot, which it then removes again if it did not see that this is under way.
     Slot* slots = memory->state.cache.slots;
     if ((memory->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
     const std::uint64_t mask = __atomic_load_n(&memory->state.cache.mask, __ATOMIC_SEQ_CST);
@@ -501,6 +503,7 @@ void forget_code() {
       if (slots[i].tag != 0) __atomic_store_n(&slots[i].tag, 0, __ATOMIC_RELEASE);
     }
   }
+  session.caches_are_empty.fetch_add(1, std::memory_order_seq_cst);
 }
 
 }  // namespace fbleprof::capture

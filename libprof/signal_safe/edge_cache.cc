@@ -40,12 +40,14 @@ void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   if (is_too_small(thread)) [[unlikely]]
     grow(thread);
   Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
-  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
+  // Equal: nobody is emptying the caches when the second is read.
+  const std::uint32_t empty = session.caches_are_empty.load(std::memory_order_seq_cst);
+  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_seq_cst);
   const Slot before = *slot;
-  if (before.tag != 0) {
+  if (before.tag != 0 && empty == emptied) {
     Slot* other = other_slot(slot);
     fill(other, before);
-    // If another thread emptied the caches meanwhile, it may have passed this slot already.
+    // If another thread has begun to empty the caches, it may have passed this slot already.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
   }

@@ -106,8 +106,9 @@ struct Session {
   // The hooks' cache while recording is off: no call is found in it.
   Slot* empty_cache = nullptr;
 
-  // How often unloaded code emptied all edge caches. Incremented before they are emptied.
-  std::atomic<std::uint32_t> caches_emptied{0};
+  // How often unloaded code emptied all edge caches. The first is incremented before they are
+  // emptied, the second when they are empty.
+  std::atomic<std::uint32_t> caches_emptied{0}, caches_are_empty{0};
 
   // Read clocks by system call: the program forbade itself to read the time-stamp counter
   // (PR_SET_TSC), which libc's clock_gettime does.
