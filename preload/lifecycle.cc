@@ -19,14 +19,12 @@ void end_of_process() { fbleprof::capture::finish_process(fbleprof::format::Stat
 // counted. The libc functions that it uses work before libc's own initialisation.
 __attribute__((constructor)) void start(int, char**, char** environment) {
   using namespace fbleprof::preload;
-  if (auto* order = fbleprof::capture::find_attach_order()) {
-    fbleprof::capture::look_at_all_objects();
-    find_originals();
-    return fbleprof::capture::start_attached(*order,
-                                             can_watch_anywhere() ? watch_this_thread : nullptr);
-  }
+  auto* order = fbleprof::capture::find_attach_order();
+  if (order) fbleprof::capture::look_at_all_objects();
   find_originals();
-  fbleprof::capture::start_process(environment);
+  void (*tell_end)() = can_watch_anywhere() ? watch_this_thread : nullptr;
+  if (order) return fbleprof::capture::start_attached(*order, tell_end);
+  fbleprof::capture::start_process(environment, tell_end);
   if (!fbleprof::capture::is_profiling()) return;
   watch_this_thread();
   watch_forks();

@@ -1,8 +1,10 @@
 // fork, exec, and the calls that confine a process.
 #include <errno.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -187,6 +189,13 @@ FBLEPROF_INTERPOSE long syscall_of_program(long number, long a, long b, long c, 
                                            long f) __asm__("syscall");
 
 namespace {
+// With the parent's memory, a child would return on another stack.
+bool is_like_fork(const clone_args* arguments) {
+  std::uint64_t flags = CLONE_VM;
+  return fbleprof::signal_safe::is_peek_harmless() &&
+         fbleprof::signal_safe::peek(&arguments->flags, &flags, sizeof flags) &&
+         (flags & CLONE_VM) == 0;
+}
 void before_prctl(unsigned long option, unsigned long argument) {
   if (option == PR_SET_SECCOMP) capture::before_confinement();
   if (option == PR_SET_TSC && argument != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
@@ -220,6 +229,8 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
         return -1;
       }
       break;
+    case SYS_sigaltstack:
+      return sigaltstack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
     case SYS_exit_group:
       capture::finish_process(fbleprof::format::State::kEnded, 0);
       break;
@@ -227,6 +238,9 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
       if (a & CLONE_VM) break;  // it returns on another stack
       [[fallthrough]];
     case SYS_fork:
+      return forked([=] { return original::syscall(number, a, b, c, d, e, f); });
+    case SYS_clone3:
+      if (!is_like_fork(reinterpret_cast<const clone_args*>(a))) break;
       return forked([=] { return original::syscall(number, a, b, c, d, e, f); });
     case SYS_execve:
       return become_program(reinterpret_cast<const char*>(a), reinterpret_cast<Arguments>(c),

@@ -11,6 +11,7 @@
 #include "arch/kernel.h"
 #include "capture/adapters.h"
 #include "capture/program_actions.h"
+#include "capture/signal_stack.h"
 #include "capture/signals.h"
 #include "capture/threads.h"
 #include "interposed.h"
@@ -216,10 +217,8 @@ FBLEPROF_INTERPOSE int signalfd(int fd, const sigset_t* set, int flags) noexcept
 }
 
 FBLEPROF_INTERPOSE int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
-  const int result = original::sigaltstack(stack, old);
-  if (result == 0 && stack) {
-    const bool off = (stack->ss_flags & SS_DISABLE) != 0;
-    capture::note_signal_stack(off ? nullptr : stack->ss_sp, off ? 0 : stack->ss_size);
-  }
-  return result;
+  return capture::set_signal_stack(stack, old,
+                                   [](const stack_t* given, stack_t* replaced) noexcept {
+                                     return original::sigaltstack(given, replaced);
+                                   });
 }

@@ -44,7 +44,7 @@ void start(AttachOrder& order) {
     while (*at) ++at;
   }
   environment[count] = nullptr;
-  start_process(environment);
+  start_process(environment, nullptr);
   order.is_recording = is_profiling();
   if (order.is_recording) return;
   const char* reason = profile.output.failure.c_str();

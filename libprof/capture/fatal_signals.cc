@@ -184,15 +184,29 @@ void watch(int number) {
   set_kernel_action(number, &ours, nullptr);
 }
 
+void watch_all() {
+  for (const int number : kFatalSignals) watch(number);
+  for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
+}
+
 }  // namespace
 
 void watch_fatal_signals() {
   // The kernel does not send the first process of a namespace a signal that has no handler.
   if (kernel_call(SYS_getpid) == 1) return;
-  for (const int number : kFatalSignals) watch(number);
-  for (int number = kFirstRealTime; number <= kLastRealTime; ++number) watch(number);
+  watch_all();
   on_death_by_sampling_signal([] { finish_process(format::State::kFatal, kSamplingSignal); });
   watching = true;
+}
+
+void watch_cleared_signals() {
+  struct sigaction now {};
+  // With our handler in front, the default action is never the kernel's.
+  if (!watching || set_kernel_action(SIGSEGV, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) ||
+      now.sa_handler != SIG_DFL) {
+    return;
+  }
+  watch_all();
 }
 
 void catch_lost_file() {

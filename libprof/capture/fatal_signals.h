@@ -23,6 +23,8 @@
 namespace fbleprof::capture {
 
 void watch_fatal_signals();
+// In a child: watches them again if the child was made without handlers (CLONE_CLEAR_SIGHAND).
+void watch_cleared_signals();
 // In a program to which fble-prof attached: SIGBUS only, while the program's actions are watched
 // (attached_calls.h).
 void catch_lost_file();

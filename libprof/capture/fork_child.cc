@@ -8,6 +8,7 @@
 #include "arch/restart.h"
 #include "capture/children.h"
 #include "capture/control.h"
+#include "capture/fatal_signals.h"
 #include "capture/found_threads.h"
 #include "capture/hook_copy.h"
 #include "capture/loading.h"
@@ -225,7 +226,12 @@ void become_own_process(ThreadState* inherited) {
   recognize_prepared();
   inheritance.take_blocks();
   fbleprof_hot.self = nullptr;
-  if (are_threads_found()) install_handler();  // nothing watched what the child set before
+  if (are_threads_found()) {
+    install_handler();  // nothing watched what the child set before
+  } else {
+    restore_cleared_handler();
+    watch_cleared_signals();
+  }
   attach_this_thread(inheritance.bounds(), 0);
   inheritance.replay_stack();
   inheritance.release();

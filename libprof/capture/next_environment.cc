@@ -6,6 +6,7 @@
 #include "capture/glob.h"
 #include "capture/kernel_file.h"
 #include "capture/modules.h"
+#include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
@@ -39,6 +40,22 @@ bool is_out_of_reach(const char* begin, const char* end) {
          !can(path.c_str(), R_OK);
 }
 
+// Asks the kernel once a page: there may be thousands of variables, which mostly lie side by side.
+class Readable {
+ public:
+  bool is(const void* at) {
+    const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(at) / kPageBytes;
+    if (page == last_) return true;
+    char byte;
+    if (!signal_safe::peek(at, &byte, sizeof byte)) return false;
+    last_ = page;
+    return true;
+  }
+
+ private:
+  std::uintptr_t last_ = 0;
+};
+
 // A shell tries one directory of PATH after the other: most of these calls fail.
 bool will_fail(const char* program) {
   return name_in_path(program) != program && !can(program, X_OK);
@@ -67,13 +84,14 @@ void note_loss(const char* program, const char* begin, const char* end) {
 NextEnvironment::NextEnvironment(const char* program, char* const* environment)
     : environment_(environment) {
   if (!environment || profile.confined) return;
+  Readable pointers, text;
   for (;; ++count_) {
-    const char* variable = nullptr;
-    char first;
     // Of a bad pointer the kernel tells the program.
-    if (!signal_safe::peek(&environment[count_], &variable, sizeof variable)) return;
+    const char* last_byte = reinterpret_cast<const char*>(&environment[count_ + 1]) - 1;
+    if (!pointers.is(&environment[count_]) || !pointers.is(last_byte)) return;
+    const char* variable = environment[count_];
     if (variable == nullptr) break;
-    if (!signal_safe::peek(variable, &first, sizeof first)) return;
+    if (!text.is(variable)) return;
     if (!preload_) preload_ = value_of(variable, kVariable);
   }
   if (!preload_) return;

@@ -1,6 +1,7 @@
 #include "capture/process.h"
 
 #include <link.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <time.h>
 
@@ -44,12 +45,21 @@ void find_loaded_objects() {
   session.text_end = own.end;
 }
 
+void (*tell_end_of_thread)() = nullptr;
+
+// libc knows the threads that it starts for itself (of timers, say). It does not know those that
+// the program makes by clone.
+bool is_known_to_libc() {
+  return pthread_self() == reinterpret_cast<pthread_t>(__builtin_thread_pointer());
+}
+
 // Attaches a thread that we did not see start.
 void attach_unknown_thread() {
   if (!owns_profile()) return;
   if (handler_is_installed()) open_mask_of_thread(program_blocks_signal());
   SamplingBlocked guard;
   attach_this_thread({0, 0}, 0);
+  if (fbleprof_hot.top && tell_end_of_thread && is_known_to_libc()) tell_end_of_thread();
 }
 
 // Static sanitizers have their own clock_gettime, which fails until they are initialised.
@@ -68,7 +78,8 @@ void remark_complaints() {
 
 }  // namespace
 
-void start_process(char** environment) {
+void start_process(char** environment, void (*tell_end)()) {
+  tell_end_of_thread = tell_end;
   if (getauxval(AT_SECURE) != 0) return;
   if (const char* feature = arch::missing_feature()) {
     say(Text<80>{"this processor lacks "}.add(feature).add(": not profiled").c_str());

@@ -6,12 +6,13 @@
 //
 //   text, glob, clock, kernel_file < loader_symbols, stack_bounds, own_memory < options
 //     < allocations < waits < program_path < process_facts < children, output_name < output_file
-//     < sampling_timer < signals < thread_memory, thread_choice < threads < found_threads < modules
+//     < sampling_timer < signals < thread_memory, thread_choice < threads < signal_stack,
+//     found_threads < modules
 //     < text_memory < hook_copy < metrics, description < profile < adapters, plans, module_choice <
 //     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
 //     hook_sites < switching < throttling, unrecorded < control, loading < text_changes <
 //     confinement, leaks < runtime_file, generated_functions < perf_map, jitdump, gdb_jit < ending,
-//     fork_child, locked_memory < fatal_signals < program_actions, exec < process < attached,
+//     locked_memory < fatal_signals < fork_child < program_actions, exec < process < attached,
 //     attached_filter, attached_loading < attached_exact, attached_calls < attached_orders,
 //     kept_snapshots < api < block_registry, green_threads, profiles, runtime_readers < fibers,
 //     query
@@ -21,7 +22,8 @@
 
 namespace fbleprof::capture {
 
-// Starts the profile of this process. Before main; once.
-void start_process(char** environment);
+// Starts the profile of this process. Before main; once. `tell_end`: as in find_threads_later; not
+// used if threads are found later.
+void start_process(char** environment, void (*tell_end)());
 
 }  // namespace fbleprof::capture

@@ -243,6 +243,13 @@ void install_handler() {
   installed = true;
 }
 
+void restore_cleared_handler() {
+  if (!installed || is_own(set_in_kernel(nullptr))) return;
+  // What is ignored stays so in such a child.
+  if (!is_ignored(program_action)) program_action = {};
+  set_in_kernel(&own_action);
+}
+
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before) {
   // Where nothing is sampled, nothing leads to us.
   if (!own_action.restorer) return __sigaction(number, action, before);

@@ -17,6 +17,8 @@ inline constexpr int kSamplingSignal = SIGPROF;
 // Installs our handler, if it is not there; the previous action becomes the program's.
 // Async-signal-safe, except for the first time.
 void install_handler();
+// In a child: installs it again if the child was made without handlers (CLONE_CLEAR_SIGHAND).
+void restore_cleared_handler();
 // Gives the kernel the program's action; samples that are pending are dropped. No more may come.
 // Not if the program has replaced our handler behind our back.
 void remove_handler();

@@ -492,8 +492,7 @@ void forget_code() {
   // Include threads that have ended: the next ones take over their caches unchanged.
   for (ThreadMemory* memory = newest_thread_memory(); memory; memory = memory->next_all) {
     // A slot does not name its call site, so empty all. The owner may be filling one at this
-    // moment, either with code that is still loaded, which is right, or with the content of another
-    // slot, which it then removes again.
+    // moment, with a call that it makes: that code is still loaded.
     Slot* slots = memory->state.cache.slots;
     if ((memory->state.record->flags & format::kThreadHooked) == 0) continue;  // it is empty
     const std::uint64_t mask = __atomic_load_n(&memory->state.cache.mask, __ATOMIC_SEQ_CST);

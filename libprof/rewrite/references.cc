@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cstring>
 
 namespace fbleprof::rewrite {
 namespace {
@@ -76,6 +77,15 @@ bool leaves(const Instruction& instruction, const Function& function) {
       return false;
   }
   return true;
+}
+
+// `cmp %fs:0x70, %rsp` or `%r11`: libc keeps that word for the purpose (__private_ss).
+bool compares_with_stack_end(const ElfImage& image, Address at) {
+  constexpr std::uint8_t kOfRsp[] = {0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0};
+  constexpr std::uint8_t kOfR11[] = {0x64, 0x4c, 0x3b, 0x1c, 0x25, 0x70, 0, 0, 0};
+  const std::uint8_t* code = image.at(at, sizeof kOfRsp);
+  return code && (std::memcmp(code, kOfRsp, sizeof kOfRsp) == 0 ||
+                  std::memcmp(code, kOfR11, sizeof kOfR11) == 0);
 }
 
 }  // namespace
@@ -160,6 +170,7 @@ void References::sweep(Address begin, Address end, Function* function) {
       continue;
     }
     ++instructions_;
+    splits_stacks_ = splits_stacks_ || compares_with_stack_end(image_, at);
     starts_[at - image_.text_begin()] = true;
     const bool is_direct = instruction.kind == Kind::kCall || instruction.kind == Kind::kJump ||
                            instruction.kind == Kind::kBranch ||

@@ -26,6 +26,10 @@ class References {
   // `progress` after each megabyte of code, with a share from 0 to 1; `progress` may be null.
   References(const ElfImage& image, std::vector<Function>& functions, void (*progress)(double));
 
+  // Whether functions compare the stack pointer with the end of their stack (-fsplit-stack). They
+  // call each other with 3.5 kB of stack left, and libgcc's functions behind them with less.
+  bool splits_stacks() const { return splits_stacks_; }
+
   // The direct branches to an address, in order.
   struct Range {
     const Branch* first;
@@ -82,6 +86,7 @@ class References {
   std::vector<Table> tables_;
   std::vector<Word> words_;
   std::uint32_t instructions_ = 0;
+  bool splits_stacks_ = false;
 };
 
 }  // namespace fbleprof::rewrite

@@ -33,17 +33,6 @@ __attribute__((noinline, cold)) void grow(ThreadState& thread) {
   __atomic_store_n(&thread.hot->cache_mask, arch::kMostCacheMask, __ATOMIC_RELEASE);
 }
 
-// Puts `call` first, and what was there into the other slot.
-__attribute__((noinline)) void move_to_front(const Session& session, Slot* slot, const Slot& call) {
-  const std::uint32_t emptied = session.caches_emptied.load(std::memory_order_acquire);
-  Slot* other = other_slot(slot);
-  fill(other, *slot);
-  // If another thread emptied the caches meanwhile, it may have passed this slot already.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (session.caches_emptied.load(std::memory_order_relaxed) != emptied) other->tag = 0;
-  fill(slot, call);
-}
-
 // Whether a slot may be given away: it is empty, or its call is one that looks into the other slot
 // first. (Calls from blocks and from functions can be taken for each other: that only makes the
 // choice worse.)
@@ -61,10 +50,13 @@ void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
   Slot* other = other_slot(slot);
   if (other->tag == call.tag && other->callee == call.callee) {
-    move_to_front(*thread.session, slot, call);
-  } else {
-    fill(!is_spare(slot, context) && is_spare(other, context) ? other : slot, call);
+    // It moves. What was there before is lost, and found again by its next call: only the call that
+    // is being made may be written, because the code of another may be on the way out of memory.
+    other->tag = 0;
+  } else if (!is_spare(slot, context) && is_spare(other, context)) {
+    slot = other;
   }
+  fill(slot, call);
 }
 
 void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,

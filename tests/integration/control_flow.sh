@@ -79,6 +79,9 @@ for mode in fentry mcountc cyg cygclang; do
     share=$(share on_alternate | cut -d. -f1)
     check "time on the alternate stack is charged there ($share %)" "$share" -ge 90
   done
+  begin "alternate stack too small $mode"
+  same "$PROGRAMS/altstack.$mode" useless
+  verified "$profile"
   begin "endless recursion $mode"
   limits=(@stack=8388608)
   same "$PROGRAMS/overflow.$mode"

@@ -34,6 +34,13 @@ check "what relies on its caller is left alone" "$(entered flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" |
   grep -c 'relies on flags or memory .* flags$')" = 1
 
+begin "split stacks have no room for hooks"
+exactly
+same "$PROGRAMS/split_stacks.plain"
+verified "$profile"
+check "calls" "$(entered down)" = 0
+"$REPORT" --coverage "$profile" | has_text "split stacks" || fail "the report does not say why"
+
 begin "a forked child knows what is not counted"
 exactly
 same "$PROGRAMS/exact_entries.plain" fork

@@ -66,7 +66,7 @@ same_as_plain
 begin "forks while libraries are unloaded"
 same "$PROGRAMS/fork_unloading.plain" "$plugin"
 
-for how in clone syscall timer destructor; do
+for how in clone syscall clone3 instruction timer destructor; do
   begin "a child made by $how"
   same "$PROGRAMS/odd_forks.plain" $how
   check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 2

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry mcountc cyg; do
-  for how in many endings main-first small-stacks full-stacks clone; do
+  for how in many endings main-first small-stacks full-stacks clone timer; do
     begin "threads $how $mode"
     same "$PROGRAMS/threads.$mode" $how
     expected
@@ -31,7 +31,7 @@ many=$(stat -c %b "$profile")
 check "ten times the threads, the same size ($few and $many blocks)" "$many" -le $((few * 2))
 
 # Without hooks
-for how in many endings main-first small-stacks full-stacks clone 'short 20000'; do
+for how in many endings main-first small-stacks full-stacks clone timer 'short 20000'; do
   begin "threads $how without hooks"
   # shellcheck disable=SC2086  # two arguments
   same "$PROGRAMS/threads.plain" $how

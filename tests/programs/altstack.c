@@ -1,12 +1,14 @@
 // A handler on an alternate stack that lies below or above the thread's own stack, or is small.
 // The handler calls blocks and burns CPU time, so that samples hit it there.
-// argv[1]: below | above | tiny.
+// argv[1]: below | above | tiny | useless, too small for any handler: nothing is to run there.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "block.h"
@@ -55,8 +57,38 @@ BLOCK void* run(void* unused) {
   return NULL;
 }
 
+static void show(const char* what, const stack_t* stack) {
+  printf("%s: flags %x, size %zu, ours %d\n", what, (unsigned)stack->ss_flags, stack->ss_size,
+         stack->ss_sp == alternate);
+}
+BLOCK int work_with_useless_stack(void) {
+  static char memory[2048];
+  alternate = memory;
+  stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory}, old;
+  const stack_t none = {.ss_flags = SS_DISABLE};
+  for (int i = 0; i < 2; ++i) {
+    stack_t* same = &stack;
+    if (sigaltstack(same, i == 0 ? &old : same) != 0) return 1;
+    show("before", i == 0 ? &old : same);
+    sigaltstack(NULL, &old);
+    show("now", &old);
+    work(100000);
+  }
+  const pid_t child = fork();
+  if (child == 0) raise(SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  printf("child: %x\n", status);
+  syscall(SYS_sigaltstack, &none, &old);
+  show("replaced", &old);
+  sigaltstack(NULL, &old);
+  printf("off: %d\n", (old.ss_flags & SS_DISABLE) != 0);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* where = argc > 1 ? argv[1] : "below";
+  if (!strcmp(where, "useless")) return work_with_useless_stack();
   const size_t stack_bytes = 1 << 20, space = 1 << 16;
   size_t alternate_bytes = space;
   if (!strcmp(where, "tiny")) {

@@ -1,6 +1,8 @@
-// Makes a child without fork(): odd_forks clone|syscall|timer|destructor. The child computes in two
-// threads, the parent in others, for the same time.
+// Makes a child without fork(): odd_forks clone|syscall|clone3|instruction|timer|destructor. The
+// child computes in two threads, the parent in others, for the same time. clone3 and instruction
+// (the same by a system call of the program's own) reset all handlers in the child.
 #define _GNU_SOURCE
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,10 +29,34 @@ static void compute_in_threads(int count) {
   for (int i = 0; i < count; ++i) pthread_create(&thread[i], NULL, compute, NULL);
   for (int i = 0; i < count; ++i) pthread_join(thread[i], NULL);
 }
+static void on_usr1(int number) { _exit(number); }
 static int child(void* argument) {
   (void)argument;
   compute_in_threads(2);
   exit(0);
+}
+static void make_child_without_handlers(int is_by_instruction) {
+  struct clone_args args = {.flags = CLONE_CLEAR_SIGHAND, .exit_signal = SIGCHLD};
+  long pid = SYS_clone3;
+  signal(SIGUSR1, on_usr1);
+  if (is_by_instruction) {
+    __asm__ volatile("syscall" : "+a"(pid) : "D"(&args), "S"(sizeof args) : "rcx", "r11", "memory");
+  } else {
+    pid = syscall(SYS_clone3, &args, sizeof args);
+  }
+  if (pid == 0) {
+    struct sigaction action;
+    sigaction(SIGUSR1, NULL, &action);
+    if (action.sa_handler != SIG_DFL) _exit(1);
+    compute_in_threads(2);
+    sigaction(SIGUSR1, NULL, &action);
+    if (action.sa_handler != SIG_DFL) _exit(2);
+    raise(SIGUSR1);
+  }
+  compute_in_threads(2);
+  int status = 0;
+  waitpid((int)pid, &status, 0);
+  printf("child: %x\n", status);
 }
 static volatile int done;
 static void fork_here(void* argument) {
@@ -60,6 +86,8 @@ int main(int argc, char** argv) {
     if (pid == 0) child(NULL);
     compute_in_threads(2);
     waitpid((int)pid, NULL, 0);
+  } else if (!strcmp(how, "clone3") || !strcmp(how, "instruction")) {
+    make_child_without_handlers(!strcmp(how, "instruction"));
   } else if (!strcmp(how, "timer")) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = on_timer};
     timer_t timer;

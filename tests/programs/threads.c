@@ -1,14 +1,16 @@
 // Threads of every kind. argv[1]: many | short N | endings | main-first | small-stacks |
-// full-stacks | clone.
+// full-stacks | clone | timer.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "block.h"
@@ -194,6 +196,36 @@ BLOCK void raw_clone(void) {
   expect("raw_clone", "task", 1000);
 }
 
+// 300 threads that libc starts, one after another, without a call of pthread_create that we see.
+enum { kExpirations = 300 };
+static timer_t again;
+static volatile int expirations;
+BLOCK void on_expiry(union sigval unused) {
+  (void)unused;
+  task();
+  const struct itimerspec soon = {.it_value = {0, 100000}};
+  if (__atomic_add_fetch(&expirations, 1, __ATOMIC_SEQ_CST) < kExpirations)
+    timer_settime(again, 0, &soon, NULL);
+}
+static int count_mappings(void) {
+  FILE* maps = fopen("/proc/self/maps", "r");
+  int lines = 0;
+  for (int c; maps && (c = getc(maps)) != EOF;) lines += c == '\n';
+  if (maps) fclose(maps);
+  return lines;
+}
+BLOCK void of_timer(void) {
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = on_expiry};
+  const struct itimerspec soon = {.it_value = {0, 100000}};
+  timer_create(CLOCK_MONOTONIC, &event, &again);
+  const int before = count_mappings();
+  timer_settime(again, 0, &soon, NULL);
+  while (expirations < kExpirations) usleep(1000);
+  usleep(100000);  // the last one ends
+  printf("they leave nothing behind: %d\n", count_mappings() < before + kExpirations / 2);
+  expect("on_expiry", "task", kExpirations);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "many";
   if (!strcmp(how, "many"))
@@ -208,6 +240,8 @@ int main(int argc, char** argv) {
     full_stacks();
   else if (!strcmp(how, "clone"))
     raw_clone();
+  else if (!strcmp(how, "timer"))
+    of_timer();
   else if (!strcmp(how, "main-first")) {
     start(outlives_main, NULL, NULL);
     pthread_exit(NULL);

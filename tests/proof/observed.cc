@@ -23,6 +23,10 @@ void plain_store(void* at, unsigned bytes) {
   tell([=](Observer& who) { who.before_store(at, bytes); });
 }
 
+void plain_read(const void* at, unsigned bytes) {
+  tell([=](Observer& who) { who.before_read(at, bytes); });
+}
+
 Order order_of(int order) {
   return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST
              ? Order::kRelease
@@ -42,6 +46,7 @@ void stored(volatile T* at, int order) {
 
 using fbleprof::proof::before;
 using fbleprof::proof::Observer;
+using fbleprof::proof::plain_read;
 using fbleprof::proof::plain_store;
 using fbleprof::proof::stored;
 using fbleprof::proof::tell;
@@ -58,13 +63,15 @@ void __tsan_atomic_thread_fence(int) {
 void __tsan_atomic_signal_fence(int) {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void*, std::size_t) {}
+void __tsan_read_range(void* at, std::size_t bytes) {
+  plain_read(at, static_cast<unsigned>(bytes));
+}
 void __tsan_write_range(void* at, std::size_t bytes) {
   plain_store(at, static_cast<unsigned>(bytes));
 }
 
-#define PLAIN(prefix, bytes)                  \
-  void __tsan_##prefix##read##bytes(void*) {} \
+#define PLAIN(prefix, bytes)                                             \
+  void __tsan_##prefix##read##bytes(void* at) { plain_read(at, bytes); } \
   void __tsan_##prefix##write##bytes(void* at) { plain_store(at, bytes); }
 #define PLAIN_ALL(prefix) \
   PLAIN(prefix, 1) PLAIN(prefix, 2) PLAIN(prefix, 4) PLAIN(prefix, 8) PLAIN(prefix, 16)

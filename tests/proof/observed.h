@@ -13,6 +13,8 @@ class Observer {
   virtual ~Observer() = default;
   // Before an atomic access: another thread may run first.
   virtual void before_atomic() {}
+  // Memory is about to be read, not by an atomic access.
+  virtual void before_read(const void*, unsigned) {}
   // Memory is about to be written, or has just been (atomics).
   virtual void before_store(void*, unsigned) {}
   virtual void after_store(void*, unsigned, Order) {}

@@ -1,0 +1,60 @@
+#include "capture/signal_stack.h"
+
+#include <sys/auxv.h>
+
+#include <cstdint>
+
+#include "capture/signals.h"
+#include "capture/threads.h"
+
+namespace fbleprof::capture {
+
+namespace {
+
+#ifndef AT_MINSIGSTKSZ
+constexpr unsigned long AT_MINSIGSTKSZ = 51;
+#endif
+constexpr unsigned kAutoDisarm = 1u << 31;  // SS_AUTODISARM, which libc lacks
+
+// The calling thread's, while the kernel knows of none. Size 0: there is no such stack.
+[[gnu::tls_model("initial-exec")]] constinit thread_local stack_t too_small{};
+
+bool is_off(const stack_t& stack) { return (stack.ss_flags & SS_DISABLE) != 0; }
+// The kernel tells its largest frame, if its frames have more than one size.
+bool has_room(const stack_t& stack) { return stack.ss_size >= getauxval(AT_MINSIGSTKSZ); }
+
+}  // namespace
+
+int set_signal_stack(const stack_t* stack, stack_t* old,
+                     int (*real)(const stack_t*, stack_t*) noexcept) {
+  if (!stack) {
+    const int result = real(nullptr, old);
+    if (result == 0 && old && too_small.ss_size != 0 && is_off(*old)) *old = too_small;
+    return result;
+  }
+  SamplingBlocked guard;  // until the kernel has forgotten a stack without room
+  stack_t replaced{};
+  // The kernel looks at the addresses first. `old` may be `stack`.
+  const bool is_same = old == stack;
+  const int result = real(stack, is_same ? &replaced : old);
+  if (result != 0) return result;
+  const stack_t given = *stack, before = too_small;
+  if (is_same) *old = replaced;
+  if (old && before.ss_size != 0 && is_off(*old)) *old = before;
+  too_small = {};
+  if (is_off(given)) {
+    note_signal_stack(nullptr, 0);
+  } else if (has_room(given)) {
+    note_signal_stack(given.ss_sp, given.ss_size);
+  } else {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    real(&none, nullptr);
+    note_signal_stack(nullptr, 0);
+    too_small = given;
+    too_small.ss_flags &= static_cast<int>(kAutoDisarm);
+  }
+  return 0;
+}
+
+}  // namespace fbleprof::capture

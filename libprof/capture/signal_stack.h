@@ -1,0 +1,16 @@
+// Signal stacks on which the kernel has no room for its frame.
+//
+// Without us such a stack does no harm as long as no handler is to run there. Ours would, and the
+// program would die. So the kernel is told that there is none, and the program sees the one that it
+// set.
+#pragma once
+
+#include <signal.h>
+
+namespace fbleprof::capture {
+
+// sigaltstack for the program; `real` is libc's.
+int set_signal_stack(const stack_t* stack, stack_t* old,
+                     int (*real)(const stack_t*, stack_t*) noexcept);
+
+}  // namespace fbleprof::capture
