@@ -35,23 +35,28 @@ Slot call_of(std::uint64_t i) {
 
 class EdgeCache : public testing::Test, public Observer {
  protected:
-  EdgeCache() : cache_(signal_safe::kFirstCacheSlots) {
+  EdgeCache() {
     thread_->session = session_.get();
-    thread_->cache.slots = cache_.data();
+    thread_->cache.slots = cache_;
   }
 
   // A hook that interrupts the thread at this moment sees the pair of slots as it is now.
   void before_store(void* at, unsigned) override {
     const auto offset =
-        static_cast<std::size_t>(static_cast<char*>(at) - reinterpret_cast<char*>(cache_.data()));
-    if (offset >= cache_.size() * sizeof(Slot)) return;
+        static_cast<std::size_t>(static_cast<char*>(at) - reinterpret_cast<char*>(cache_));
+    if (offset >= signal_safe::kFirstCacheSlots * sizeof(Slot)) return;
     for (const Slot& slot : {cache_[offset / sizeof(Slot)], cache_[offset / sizeof(Slot) ^ 1]}) {
       if (slot.tag != 0 && !is_whole(slot)) ++torn_;
     }
     ++stores_;
   }
 
-  std::vector<Slot> cache_;
+  // A cache line, as a pair of slots must be.
+  struct alignas(2 * sizeof(Slot)) Pair {
+    Slot slots[2] = {};
+  };
+  std::vector<Pair> pairs_{signal_safe::kFirstCacheSlots / 2};
+  Slot* const cache_ = pairs_.data()->slots;
   std::unique_ptr<Session> session_ = std::make_unique<Session>();
   std::unique_ptr<ThreadState> thread_ = std::make_unique<ThreadState>();
   unsigned stores_ = 0, torn_ = 0;
