@@ -8,6 +8,7 @@
 #include "capture/plans.h"
 #include "capture/profile.h"
 #include "capture/rewriting.h"
+#include "plan/plan.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -80,7 +81,7 @@ bool is_wanted(const Module& module, const char* path) {
 }
 
 void remark_not_counted(const char* path, const char* reason) {
-  remark(Text<600>{"not counted exactly, only sampled: "}.add(path).add(": ").add(reason).c_str());
+  remark(Text<600>{plan::kNotCountedRemark}.add(path).add(": ").add(reason).c_str());
 }
 
 const char* rewrite_module(const Work& work, bool (*note)(const Work&, const Region&)) {
