@@ -76,10 +76,11 @@ bool write_slot(const Work& work, const Region& region, std::uint32_t index) {
   *function = {work.address(from.function),
                0,
                is_for_tail_calls ? work.address(from.jumps_from) : 0,
+               arch::RewrittenFunction::kNoWindow,
                from.is_leaf,
                0,
-               from.window != 0 ? work.address(from.window) : 0,
                {}};
+  if (from.window != 0) function->window = static_cast<std::int32_t>(from.window - from.function);
   __builtin_memcpy(slot, &function, sizeof function);
   const char* hook = is_for_tail_calls ? tail_hook_copy_in(region)
                      : from.is_leaf    ? leaf_hook_copy_in(region)

@@ -51,10 +51,10 @@ class Trampolines {
     if (region == nullptr || address < region->functions) return 0;
     const std::uint64_t slot = slot_of(*region, address);
     const auto* function = record_of(slot);
-    if (function == nullptr || function->window == 0) return 0;
+    if (function == nullptr || !function->has_window()) return 0;
     const std::uint64_t offset = address - slot;
     if (offset < arch::kTrampolineCode || offset >= arch::kTrampolineWord) return 0;
-    return function->window + in_window(*function, offset - arch::kTrampolineCode);
+    return function->window_begin() + in_window(*function, offset - arch::kTrampolineCode);
   }
 
   // The inverse, for one of whose displaced instructions `address` is: where to continue if code
@@ -62,7 +62,7 @@ class Trampolines {
   std::uint64_t place_of(std::uint64_t address, std::uint64_t origin) const {
     const std::uint64_t slot = slot_of(*region_of(address), address);
     const auto* function = record_of(slot);
-    const std::uint64_t offset = origin - function->window;
+    const std::uint64_t offset = origin - function->window_begin();
     if (offset >= arch::kDirectBytes) return origin;
     std::uint64_t code = offset;
     for (const std::uint8_t end : function->branch_ends) {

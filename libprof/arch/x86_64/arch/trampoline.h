@@ -17,18 +17,27 @@ inline constexpr std::uint64_t kTrampolineCode = kTrampolineEntry + TRAMPOLINE_C
 inline constexpr std::uint64_t kTrampolineWord = kTrampolineBytes - 8;
 static_assert(kTrampolineCode == TRAMPOLINE_FUNCTION);
 
-// The function of a trampoline. Unlike the slot, it is writable.
+// The function of a trampoline. Unlike the slot, it is writable. Calls that miss the cache read it,
+// so it is half a cache line.
 struct RewrittenFunction {
+  static constexpr std::int32_t kNoWindow = INT32_MIN;
+
   std::uint64_t address;
-  std::uint64_t known;          // for CodeMap::known_hook_of; 0 at first
-  std::uint64_t jumps_from;     // the only function that leads here, by tail calls; 0: any code
-  std::uint32_t is_leaf;        // 1: it calls nothing, so it has no entry
-  std::uint32_t is_taken_back;  // 1: it calls no hook any more
-  std::uint64_t window;         // where the displaced instructions stood; 0: there are none
+  std::uint64_t known;         // for CodeMap::known_hook_of; 0 at first
+  std::uint64_t jumps_from;    // the only function that leads here, by tail calls; 0: any code
+  std::int32_t window;         // from the address to where the displaced instructions stood
+  std::uint8_t is_leaf;        // 1: it calls nothing, so it has no entry
+  std::uint8_t is_taken_back;  // 1: it calls no hook any more
   // Where, in the trampoline's code, a branch ends that is kBranchGrowth bytes longer than it was;
   // 0: none.
   std::uint8_t branch_ends[2];
+
+  bool has_window() const { return window != kNoWindow; }
+  std::uint64_t window_begin() const {
+    return address + static_cast<std::uint64_t>(std::int64_t{window});
+  }
 };
+static_assert(sizeof(RewrittenFunction) == 32);
 inline constexpr std::uint64_t kBranchGrowth = 4;
 
 // The function of the trampoline that called the hook.
