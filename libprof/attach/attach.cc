@@ -32,6 +32,8 @@ class Library {
       name_ = path;
       return;
     }
+    // The loader opens the copy by its name there.
+    if (access(path_from_outside(pid, "/proc/version").c_str(), F_OK) != 0) return;
     if (!thread_.write(thread_.text(), kLibrary, sizeof kLibrary)) return;
     fd_ = thread_.system_call(SYS_memfd_create, thread_.text(), 0);
     if (fd_ < 0) return;
@@ -120,8 +122,11 @@ bool has_own_files(pid_t pid) {
   struct stat own {
   }, its{};
   const std::string folder = "/proc/" + std::to_string(pid);
-  return stat("/proc/self/ns/mnt", &own) == 0 && stat((folder + "/ns/mnt").c_str(), &its) == 0 &&
-         own.st_ino != its.st_ino;
+  const auto differs = [&](const std::string& ours, const std::string& theirs) {
+    return stat(ours.c_str(), &own) == 0 && stat(theirs.c_str(), &its) == 0 &&
+           (own.st_ino != its.st_ino || own.st_dev != its.st_dev);
+  };
+  return differs("/proc/self/ns/mnt", folder + "/ns/mnt") || differs("/", folder + "/root/");
 }
 
 Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
@@ -147,7 +152,8 @@ namespace {
 Status load(pid_t pid, BorrowedThread& thread, const std::string& library) {
   const Library file(thread, pid, library);
   if (file.name().empty() || file.name().size() >= BorrowedThread::kTextBytes) {
-    return error_of(pid, "it cannot see " + library + " nor take a copy of it");
+    return error_of(pid, "it cannot see " + library + " nor take a copy of it",
+                    "in its root, mount /proc or copy the library to that place");
   }
   if (!thread.write(thread.text(), file.name().c_str(), file.name().size() + 1)) {
     return error_of(pid, "its memory cannot be written");

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string_view>
+#include <system_error>
 
 namespace fbleprof::attach {
 
@@ -90,6 +92,10 @@ std::uint64_t bias_of(const std::vector<Mapping>& mappings, const std::string& p
 
 std::vector<Mapping> mappings_of(pid_t pid) {
   std::vector<Mapping> mappings;
+  // The kernel gives paths as we see them: below the process's root, if that is a folder of ours.
+  std::error_code failure;
+  const std::string root =
+      std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/root", failure).string();
   std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(in, line);) {
     Mapping mapping;
@@ -106,6 +112,7 @@ std::vector<Mapping> mappings_of(pid_t pid) {
     mapping.inode = inode;
     mapping.is_code = std::strchr(rights, 'x') != nullptr;
     mapping.path = line.substr(static_cast<std::size_t>(path_at));
+    if (root.size() > 1 && mapping.path.starts_with(root + '/')) mapping.path.erase(0, root.size());
     mappings.push_back(mapping);
   }
   return mappings;

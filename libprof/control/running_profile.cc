@@ -89,7 +89,7 @@ pid_t process_of(const Header& header) {
 }
 
 // Why the bytes are not a profile that can be controlled; empty if they are.
-std::string fault_of(const Header& header, std::uint64_t size) {
+std::string fault_of(const Header& header, std::uint64_t size, const std::string& path) {
   if (size < format::kHeaderBytes ||
       std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) {
     return "is not a profile";
@@ -98,6 +98,10 @@ std::string fault_of(const Header& header, std::uint64_t size) {
     return "was made by another version of fbleprof";
   }
   if (header.state == format::State::kStarting) return "the program is only starting";
+  if (header.state == format::State::kExeced) {
+    return "the program became another one by exec, whose profile is " + path + "." +
+           std::to_string(header.pid);
+  }
   if (header.state != format::State::kLive) return "the program has ended";
   if (header.cap_bytes > size || header.used_bytes > header.cap_bytes) {
     return "is damaged, or only a copy";
@@ -118,7 +122,7 @@ Result<RunningProfile> RunningProfile::open(const std::string& path) {
   Header header{};
   const bool is_read = pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  const std::string fault = is_read ? fault_of(header, size) : "is not a profile";
+  const std::string fault = is_read ? fault_of(header, size, path) : "is not a profile";
   if (!fault.empty()) {
     close(fd);
     return error_of(path, fault);

@@ -49,7 +49,7 @@ int prepare_counting(pid_t pid, const std::string& library, const std::string& m
   if (folder.empty()) {
     return give_up(
         kWrongUse,
-        "--exact: cannot create the folder for plans; set XDG_CACHE_HOME to a writable folder");
+        "--exact: no folder for plans; set XDG_CACHE_HOME to a writable folder with 16 MB left");
   }
   const Status bad =
       attach::prepare_to_count_calls(pid, library, {modules, folder, own_path(), plan_of});

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,11 +29,18 @@ bool is_own_folder(const std::string& path) {
          access(path.c_str(), W_OK) == 0;
 }
 
+// The plan of a large program, as a browser, takes ten megabytes.
+bool has_room(const std::string& path) {
+  constexpr std::uint64_t kRoom = 16 << 20;
+  struct statvfs status {};
+  return statvfs(path.c_str(), &status) != 0 || status.f_bavail * status.f_frsize >= kRoom;
+}
+
 bool make_folder(const std::string& path) {
   std::error_code failure;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failure);
   mkdir(path.c_str(), 0700);
-  return is_own_folder(path);
+  return is_own_folder(path) && has_room(path);
 }
 
 // The file appears whole or not at all: two programs may make the same plan at once.

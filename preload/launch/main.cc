@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     if (folder.empty()) {
       return give_up(
           kWrongUse,
-          "--exact: cannot create the folder for plans; set XDG_CACHE_HOME to a writable folder");
+          "--exact: no folder for plans; set XDG_CACHE_HOME to a writable folder with 16 MB left");
     }
     setenv("FBLEPROF_EXACT_PLANS", folder.c_str(), 1);
     setenv("FBLEPROF_EXACT_TOOL", own_path().c_str(), 1);

@@ -281,7 +281,12 @@ int reason_not_to_make_file_in(const std::string& directory) {
     fd = open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0) unlink(name.c_str());
   }
-  const int reason = fd < 0 ? errno : 0;
+  int reason = fd < 0 ? errno : 0;
+  // Not every file system can say whether there is room.
+  constexpr off_t kLeastRoom = 64 << 10;
+  if (fd >= 0 && fallocate(fd, 0, 0, kLeastRoom) != 0 && (errno == ENOSPC || errno == EDQUOT)) {
+    reason = errno;
+  }
   if (fd >= 0) close(fd);
   return reason;
 }

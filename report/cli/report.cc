@@ -432,6 +432,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   std::vector<std::string>& remarks = loaded.remarks;
   remarks = profile.warnings();
   remarks.insert(remarks.end(), skipped.begin(), skipped.end());
+  if (const auto notes = why_nothing_is_exact(profile); !notes.empty()) {
+    remarks.push_back(notes[0] + (notes.size() > 1 ? " (--summary shows all such notes)" : ""));
+  }
 
   // Merge: one tree by path, across threads and processes.
   profile = transform::merge(profile, how);

@@ -250,6 +250,9 @@ Result<Document> coverage(const Request& request) {
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
   for (std::string& line : left_alone(profile)) heads.push_back(std::move(line));
   if (heads.empty()) {
+    for (const std::string& note : why_nothing_is_exact(profile)) heads.push_back(escape(note));
+  }
+  if (heads.empty()) {
     heads.emplace_back(
         "no function has a hook: build with -fpatchable-function-entry=5, -pg -mfentry or "
         "-finstrument-functions, or record with --exact");

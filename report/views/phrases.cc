@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/sampled.h"
+#include "format/format.h"
 #include "plan/plan.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
@@ -16,6 +17,22 @@ namespace fbleprof::report {
 namespace {
 constexpr std::size_t kRowsForPeople = 40;
 }  // namespace
+
+std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile) {
+  std::vector<std::string> notes;
+  for (const profile::Module& module : profile.modules()) {
+    if (module.flags & format::kModuleIsExact) return notes;
+  }
+  for (const profile::Process& process : profile.processes()) {
+    for (const profile::StringId note : process.notes) {
+      const std::string text(profile.text(note));
+      if (text.starts_with("not counted exactly") || text.starts_with("--exact: ")) {
+        notes.push_back(text);
+      }
+    }
+  }
+  return notes;
+}
 
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function) {
   if (!function) return false;

@@ -26,6 +26,9 @@ inline constexpr char kSomeCallsNote[] =
 // Whether the counts of a function's calls are lower bounds. The function may be unknown.
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function);
 
+// If --exact counted nothing, what the recorder remarked about that.
+std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile);
+
 // Suffix of a number of calls of fbleprof_leave for blocks that were not entered or had already
 // ended.
 inline constexpr char kUnmatchedLeaves[] =

@@ -127,6 +127,26 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   verified "$profile"
 fi
 
+begin "a process in another root"
+root=$dir/root
+if [ "$(id -u)" = 0 ] && mkdir -p "$root/proc" "$root/tmp" && chroot / true; then
+  for file in "$PROGRAMS/phases.plain" $(ldd "$PROGRAMS/phases.plain" | grep -o '/[^ ]*'); do
+    install -D "$file" "$root$file"
+  done
+  started chroot "$root" "$PROGRAMS/phases.plain" 60
+  sleep 0.3
+  launcher_refuses 1 "in its root, mount /proc" attach "$pid"
+  if mount -t proc none "$root/proc" 2>/dev/null; then
+    attach "$pid"
+    sleep 0.4
+    detach "$pid"
+    verified "$root/tmp/mlmon.out.$pid"
+    umount -l "$root/proc"
+  fi
+  touch "$root/stop"
+  ended
+fi
+
 begin "a file that cannot be made"
 started "$PROGRAMS/phases.plain" 60
 launcher_refuses 1 "no such directory" attach -o "$dir/none/profile" "$pid"

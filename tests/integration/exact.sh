@@ -152,6 +152,11 @@ for unknown in nolib libc; do
     "$(grep -c "no module .* is named $unknown; there are .*plugin_host" "$dir/profiled.err")" = 1
 done
 check "the report tells it" "$("$REPORT" --summary "$profile" | grep -c 'is named nolib')" = 1
+begin "a name that no module has, alone"
+exactly nolib
+profiled "$PROGRAMS/plugin_host.plain" "$PROGRAMS/first.plain" "$PROGRAMS/second.plain"
+check "any report says why nothing is counted" "$("$REPORT" "$profile" 2>&1 >/dev/null | grep -c 'is named nolib')" = 1
+check "so does --coverage" "$("$REPORT" --coverage "$profile" 2>/dev/null | grep -c 'is named nolib')" = 1
 begin "a library that was loaded later is known"
 exactly second
 settings+=(FBLEPROF_VERBOSE=1)

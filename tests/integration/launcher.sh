@@ -38,6 +38,19 @@ chmod +x script
 expect 'a script without #!' 'no first line' "$("$FBLE_PROF" -o a.out ./script)"
 expect 'a program found along PATH' 'no first line' "$(PATH=$work:$PATH "$FBLE_PROF" -o a.out script)"
 
+# --- a full disk
+mkdir small
+if mount -t tmpfs -o size=64k none small 2>/dev/null; then
+  head -c 65536 /dev/zero >small/rest 2>/dev/null
+  status 0 -o small/a.out true
+  lines 1
+  expect 'what it says' 1 "$(grep -c '^fble-prof: small/: No space left on device: no profile .* true runs' err)"
+  export XDG_CACHE_HOME=$work/small
+  expect 'plans are kept elsewhere' "/tmp/fbleprof-$(id -u)" "$(variable FBLEPROF_EXACT_PLANS --exact -o a.out)"
+  unset XDG_CACHE_HOME
+  umount small
+fi
+
 # --- the settings
 expect 'the recorder alone' "$LIB" "$(variable LD_PRELOAD -o a.out)"
 expect 'the recorder first' "$LIB:libm.so.6" "$(LD_PRELOAD=libm.so.6 variable LD_PRELOAD -o a.out)"
