@@ -185,18 +185,6 @@ std::vector<std::string> exact_lines(const Profile& profile,
   return lines;
 }
 
-// Files of code that were to be counted exactly and could not be: what the recorder remarked.
-std::vector<std::string> left_alone(const Profile& profile) {
-  std::set<std::string> lines;  // the remarks of all processes, each once
-  for (const Process& process : profile.processes()) {
-    for (const StringId note : process.notes) {
-      const std::string_view text = profile.text(note);
-      if (text.starts_with(plan::kNotCountedRemark)) lines.insert(escape(text));
-    }
-  }
-  return {lines.begin(), lines.end()};
-}
-
 // One line per module; an explanation if there is nothing to report.
 std::vector<std::string> counts_of(const Profile& profile, const std::vector<Row>& rows) {
   struct Counts {
@@ -248,10 +236,7 @@ Result<Document> coverage(const Request& request) {
   drop_unknown(functions, uncounted, rows);
   std::vector<std::string> heads = counts_of(profile, rows);
   for (std::string& line : exact_lines(profile, uncounted)) heads.push_back(std::move(line));
-  for (std::string& line : left_alone(profile)) heads.push_back(std::move(line));
-  if (heads.empty()) {
-    for (const std::string& note : why_nothing_is_exact(profile)) heads.push_back(escape(note));
-  }
+  for (const std::string& note : remarks_on_exact(profile)) heads.push_back(escape(note));
   if (heads.empty()) {
     heads.emplace_back(
         "no function has a hook: build with -fpatchable-function-entry=5, -pg -mfentry or "

@@ -18,20 +18,23 @@ namespace {
 constexpr std::size_t kRowsForPeople = 40;
 }  // namespace
 
-std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile) {
-  std::vector<std::string> notes;
-  for (const profile::Module& module : profile.modules()) {
-    if (module.flags & format::kModuleIsExact) return notes;
-  }
+std::vector<std::string> remarks_on_exact(const profile::Profile& profile) {
+  std::vector<std::string> remarks;
   for (const profile::Process& process : profile.processes()) {
     for (const profile::StringId note : process.notes) {
       const std::string text(profile.text(note));
-      if (text.starts_with("not counted exactly") || text.starts_with("--exact: ")) {
-        notes.push_back(text);
-      }
+      if (!text.starts_with(plan::kNotCountedRemark) && !text.starts_with("--exact: ")) continue;
+      if (std::find(remarks.begin(), remarks.end(), text) == remarks.end()) remarks.push_back(text);
     }
   }
-  return notes;
+  return remarks;
+}
+
+std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile) {
+  for (const profile::Module& module : profile.modules()) {
+    if (module.flags & format::kModuleIsExact) return {};
+  }
+  return remarks_on_exact(profile);
 }
 
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function) {

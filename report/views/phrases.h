@@ -26,7 +26,9 @@ inline constexpr char kSomeCallsNote[] =
 // Whether the counts of a function's calls are lower bounds. The function may be unknown.
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function);
 
-// If --exact counted nothing, what the recorder remarked about that.
+// What the recorder remarked on --exact, each once: files of code that it left alone, and why.
+std::vector<std::string> remarks_on_exact(const profile::Profile& profile);
+// The same, if --exact counted nothing.
 std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile);
 
 // Suffix of a number of calls of fbleprof_leave for blocks that were not entered or had already
