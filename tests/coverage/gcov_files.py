@@ -47,7 +47,8 @@ class Arc:
 
 
 class Function:
-    def __init__(self, file, line, column, end_line):
+    def __init__(self, is_compilers, file, line, column, end_line):
+        self.is_compilers = is_compilers  # an implicit member, or the start-up of static objects
         self.file, self.line, self.column, self.end_line = file, line, column, end_line
         self.arcs = []
         self.lines = collections.defaultdict(list)  # block -> (file, line)
@@ -96,6 +97,8 @@ class Function:
         the next block, and others to handlers and clean-up. Nor does clean-up that only an exception reaches count: it
         is a copy of the usual one, on the same lines. Handlers, which have lines of their own, do.
         """
+        if self.is_compilers:
+            return {}
         arcs = collections.defaultdict(list)
         calls = set()
         for arc in self.arcs:
@@ -132,9 +135,8 @@ def read_functions(notes_path, counts_path, is_wanted):
         if tag == FUNCTION:
             identity = notes.words(3)[0]
             notes.string()
-            notes.word()
-            file = notes.string()
-            function = Function(file, *notes.words(3)) if is_wanted(folder, file) else None
+            is_compilers, file = notes.word() != 0, notes.string()
+            function = Function(is_compilers, file, *notes.words(3)) if is_wanted(folder, file) else None
             if function:
                 functions[identity] = function
         elif tag == ARCS and function:
