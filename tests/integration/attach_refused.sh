@@ -91,3 +91,36 @@ started "$PROGRAMS/refusing.plain" $map_for_us=$ENOMEM -- "$PROGRAMS/phases.plai
 launcher_refuses 1 "it has no memory" attach -o "$profile" "$pid"
 touch "$dir/stop"
 ended
+
+begin "programs that are not attached to"
+launcher_refuses 1 "cannot be looked at" attach 2  # the kernel's
+started python3 -c 'import signal, time; signal.signal(signal.SIGPROF, lambda *_: None); time.sleep(60)'
+for _ in $(seq 100); do grep -q 'SigCgt:.*[4-7c-f]......$' "/proc/$pid/status" && break; sleep 0.05; done
+launcher_refuses 1 "it uses SIGPROF itself" attach -o "$profile" "$pid"
+kill "$pid"
+wait "$timer" 2>/dev/null
+started "$PROGRAMS/phases.plain" 60
+"$FBLE_PROF" attach --exact="$(printf 'name,%.0s' $(seq 300))" -o "$profile" "$pid" 2>"$dir/refused.err"
+check "too many names: status" $? = 1
+has_text 'more than 1000 bytes of names' "$dir/refused.err" || fail "too many names: it says something else"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  cp "$FBLE_PROF" "$LIB" "$work"
+  chmod 711 "$work"
+  setpriv --reuid nobody --regid nogroup --clear-groups "$work/fble-prof" attach "$pid" 2>"$dir/refused.err"
+  status=$?
+  one_line "another user" "be its user or root"
+fi
+touch "$dir/stop"
+ended
+
+begin "a process that sees other files, and may hold no memory file"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+  cp "$PROGRAMS/phases.plain" "$dir/phases"
+  cp "$PROGRAMS/refusing.plain" "$dir/refusing"
+  started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' &&
+    exec '$dir/refusing' 319=$ENOSYS -- '$dir/phases' 60"
+  sleep 0.3
+  launcher_refuses 1 "nor take a copy of it" attach -o "$profile" "$pid"
+  touch "$dir/stop"
+  ended
+fi
