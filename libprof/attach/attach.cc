@@ -60,7 +60,7 @@ class Library {
 // The recorder in the process: under its own name, or as a copy in memory.
 const Mapping* find_library(const std::vector<Mapping>& mappings) {
   for (const Mapping& each : mappings) {
-    if (each.offset == 0 && each.path.find(kLibrary) != std::string::npos) return &each;
+    if (each.is_code && each.path.find(kLibrary) != std::string::npos) return &each;
   }
   return nullptr;
 }
@@ -197,6 +197,10 @@ Status load_recorder(pid_t pid, const std::string& library,
   BorrowedThread& thread = **taken;
   if (!thread.write(thread.stack(), &order, sizeof order)) {
     return error_of(pid, "its memory cannot be written");
+  }
+  // Without this, nothing could tell what the recorder answers.
+  if (!thread.read(thread.stack(), &order, sizeof order)) {
+    return error_of(pid, "its memory cannot be read");
   }
   const bool is_loaded = find_library(mappings_of(pid)) != nullptr;
   const Status bad = is_loaded ? start_loaded(pid, thread, library) : load(pid, thread, library);

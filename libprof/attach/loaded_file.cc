@@ -83,7 +83,9 @@ std::uint64_t bias_of(const std::vector<Mapping>& mappings, const std::string& p
     if (segment.p_type == PT_LOAD && segment.p_offset == 0) first = segment.p_vaddr;
   }
   for (const Mapping& each : mappings) {
-    if (each.path == path && each.offset == 0) return each.begin - first;
+    if (each.path != path || !each.is_code) continue;
+    const Mapping* object = object_with(mappings, each);
+    return object ? object->begin - first : 0;
   }
   return 0;
 }
@@ -139,6 +141,15 @@ const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t 
   const auto found = std::find_if(mappings.begin(), mappings.end(),
                                   [begin](const Mapping& each) { return each.begin == begin; });
   return found == mappings.end() ? nullptr : &*found;
+}
+
+const Mapping* object_with(const std::vector<Mapping>& mappings, const Mapping& code) {
+  const Mapping* first = nullptr;
+  for (const Mapping& each : mappings) {
+    if (each.begin > code.begin) break;
+    if (each.path == code.path && each.offset == 0) first = &each;
+  }
+  return first;
 }
 
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name) {

@@ -27,6 +27,10 @@ std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping);
 // The mapping that begins there; null if there is none.
 const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin);
 
+// The first mapping of the loaded object that has this code. A program can also map the file as
+// data, anywhere. Null: no mapping below the code begins with the file's first byte.
+const Mapping* object_with(const std::vector<Mapping>& mappings, const Mapping& code);
+
 // The file whose name begins with `name` ("libc.so", "libc-"); null if it is not mapped.
 const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string& name);
 

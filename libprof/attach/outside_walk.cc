@@ -121,11 +121,8 @@ class Images {
     if (!code || !code->path.starts_with('/')) return {};
     std::unique_ptr<Image>& image = images_[code->path];
     if (!image) image = std::make_unique<Image>(path_from_outside(pid_, code->path));
-    for (const Mapping& each : mappings_) {
-      if (each.offset != 0 || each.path != code->path) continue;
-      return image->rule_at(address - each.begin + image->first());
-    }
-    return {};
+    const Mapping* object = object_with(mappings_, *code);
+    return object ? image->rule_at(address - object->begin + image->first()) : FrameRule{};
   }
 
  private:

@@ -40,7 +40,7 @@ Error refusal(pid_t pid, int error) {
   const std::string name = "process " + std::to_string(pid);
   if (error == ESRCH) return Error{name, std::nullopt, "there is none", ""};
   const std::string tracer = control::status_field(pid, "TracerPid");
-  if (!tracer.empty() && tracer != "0") {
+  if (!tracer.empty() && tracer != "0" && tracer != std::to_string(getpid())) {
     return Error{name, std::nullopt, "process " + tracer + " traces it already", "end that one"};
   }
   if (first_line("/proc/sys/kernel/yama/ptrace_scope") != "" &&

@@ -103,7 +103,8 @@ std::string fault_of(const Header& header, std::uint64_t size, const std::string
            std::to_string(header.pid);
   }
   if (header.state != format::State::kLive) return "the program has ended";
-  if (header.cap_bytes > size || header.used_bytes > header.cap_bytes) {
+  if (header.cap_bytes > size || header.used_bytes > header.cap_bytes ||
+      header.used_bytes < format::kHeaderBytes) {
     return "is damaged, or only a copy";
   }
   return {};

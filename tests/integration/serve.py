@@ -231,6 +231,21 @@ def ask_all(what, files):
 
 record("hooked.out", [f"{programs}/notes.fentry", "mutual"], "--leaves", "--callsites")
 ask_all("a hooked program", ["hooked.out"])
+# A program with debug information: its source beside what each line costs.
+project = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+subprocess.run(["gcc", "-O1", "-g", f"-I{project}/libprof/include", f"{project}/tests/programs/phases.c", "-o", "phases"],
+               check=True)
+for options in (["--leaves"], []):
+    record("source.out", ["./phases", "0.4"], *options)
+    server = Served("source.out")
+    name = next(row["id"] for row in rows(server, "/find?q=first") if row["name"] == "first")
+    status, body = server.ask(f"/source/{name}")[:2]
+    check(f"the source page with {options}", status, 200)
+    check(f"it has the source with {options}", "sum += (unsigned)i;" in body, bool(options))
+    check(f"and the instructions with {options}", "<summary>Instructions" in body, bool(options))
+    check(f"it says what is missing with {options}", "--leaves" in body, not options)
+    check(f"its JSON with {options}", server.ask(f"/source/{name}?format=json")[0], 200 if options else 404)
+    check("the server ends", server.stop(), 0)
 record("exact.out", [f"{programs}/exact_entries.plain"], "--exact")
 ask_all("a rewritten program", ["exact.out"])
 record("allocated.out", [f"{programs}/allocates.fentry", "containers"], "--memory-profile=exact")

@@ -1,0 +1,126 @@
+#!/bin/bash
+# fble-prof attach where the system refuses what it asks for: one line says so, and the program does
+# not notice.
+. "$(dirname "$0")/lib.sh"
+: "${FBLE_PROF:?path of fble-prof}"
+needs_tracing
+
+# refused RULE ARGS...: fble-prof, with a system call refused (refusing.c); its status is $status.
+refused() {
+  local rule=$1
+  shift
+  "$PROGRAMS/refusing.plain" "$rule" -- "$FBLE_PROF" "$@" >"$dir/refused.out" 2>"$dir/refused.err"
+  status=$?
+}
+one_line() {
+  check "$1: status" $status = 1
+  check "$1: one line" "$(wc -l <"$dir/refused.err")" = 1
+  has_text "$2" "$dir/refused.err" || fail "$1 says something else"
+}
+# begin_again NAME: the next case, with the same program.
+begin_again() { name=$*; }
+unchanged() {
+  text_of >"$dir/text.now"
+  cmp -s "$dir/text.before" "$dir/text.now" || fail "$1: the code is not as it was"
+}
+
+# Calls by number (x86-64), with ptrace's requests.
+seize=101/0/16902 interrupt=101/0/16903 get=101/0/16900 set=101/0/16901 run=101/0/24
+get_mask=101/0/16906 set_mask=101/0/16907
+read_memory=310 write_memory=311 write_file=18 nudge=298 lock=73
+# A mapping that only a borrowed thread makes: private, anonymous, without reserve.
+map_for_us=9/3/16418
+EPERM=1 EIO=5 ENOMEM=12 ENOSYS=38
+
+for how in sleep work; do
+  begin "what fble-prof needs, $how"
+  started "$PROGRAMS/phases.plain" 60 $how
+  text_of >"$dir/text.before"
+  while read -r rule what; do
+    for option in "" --exact; do
+      # shellcheck disable=SC2086  # no word if it is empty
+      refused "$rule" attach $option -o "$profile" "$pid"
+      one_line "$rule $option" "$what"
+      unchanged "$rule $option"
+    done
+  done <<END
+$seize=$EPERM the kernel forbids tracing
+$interrupt=$EIO the kernel forbids tracing
+$get=$EIO the kernel forbids tracing
+$set=$EIO it has no memory
+$run=$EIO it has no memory
+$read_memory=$EPERM its memory cannot be read
+$write_memory=$EPERM its memory cannot be written
+END
+  check "the recorder is not there" "$(grep -c fbleprof "/proc/$pid/maps")" = 0
+
+  begin_again "what it can do without, $how"
+  for rule in $get_mask=$EIO $set_mask=$EIO $nudge=$EPERM $lock=$ENOSYS; do
+    for option in "" --exact; do
+      # shellcheck disable=SC2086  # no word if it is empty
+      refused "$rule" attach $option -o "$profile" "$pid"
+      check "$rule: attach $option: $(cat "$dir/refused.err")" $status = 0
+      refused "$rule" detach "$pid"
+      check "$rule: detach: $(cat "$dir/refused.err")" $status = 0
+      unchanged "$rule $option"
+    done
+  done
+
+  begin_again "what changes the code, $how"
+  refused $write_file=$EPERM attach --exact -o "$profile" "$pid"
+  check "attach: status" $status = 1
+  has_text "its memory cannot be written" "$dir/refused.err" || fail "attach says something else"
+  unchanged "attach"
+  attach --exact "$pid"
+  for rule in $seize=$EPERM $get=$EIO $write_file=$EPERM; do
+    refused "$rule" detach "$pid"
+    one_line "$rule detach" "the kernel forbids tracing\|its memory cannot be written"
+  done
+  detach "$pid"
+  unchanged "detach"
+
+  kill -0 "$pid" || fail "the program has ended"
+  touch "$dir/stop"
+  ended
+  check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+  verified "$profile"
+done
+
+begin "a program that the system refuses memory"
+started "$PROGRAMS/refusing.plain" $map_for_us=$ENOMEM -- "$PROGRAMS/phases.plain" 60
+launcher_refuses 1 "it has no memory" attach -o "$profile" "$pid"
+touch "$dir/stop"
+ended
+
+begin "programs that are not attached to"
+launcher_refuses 1 "cannot be looked at" attach 2  # the kernel's
+started python3 -c 'import signal, time; signal.signal(signal.SIGPROF, lambda *_: None); time.sleep(60)'
+for _ in $(seq 100); do grep -q 'SigCgt:.*[4-7c-f]......$' "/proc/$pid/status" && break; sleep 0.05; done
+launcher_refuses 1 "it uses SIGPROF itself" attach -o "$profile" "$pid"
+kill "$pid"
+wait "$timer" 2>/dev/null
+started "$PROGRAMS/phases.plain" 60
+"$FBLE_PROF" attach --exact="$(printf 'name,%.0s' $(seq 300))" -o "$profile" "$pid" 2>"$dir/refused.err"
+check "too many names: status" $? = 1
+has_text 'more than 1000 bytes of names' "$dir/refused.err" || fail "too many names: it says something else"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  cp "$FBLE_PROF" "$LIB" "$work"
+  chmod 711 "$work"
+  setpriv --reuid nobody --regid nogroup --clear-groups "$work/fble-prof" attach "$pid" 2>"$dir/refused.err"
+  status=$?
+  one_line "another user" "be its user or root"
+fi
+touch "$dir/stop"
+ended
+
+begin "a process that sees other files, and may hold no memory file"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+  cp "$PROGRAMS/phases.plain" "$dir/phases"
+  cp "$PROGRAMS/refusing.plain" "$dir/refusing"
+  started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' &&
+    exec '$dir/refusing' 319=$ENOSYS -- '$dir/phases' 60"
+  sleep 0.3
+  launcher_refuses 1 "nor take a copy of it" attach -o "$profile" "$pid"
+  touch "$dir/stop"
+  ended
+fi

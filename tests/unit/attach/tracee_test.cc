@@ -1,0 +1,221 @@
+#include "attach/tracee.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "attach/attach.h"
+#include "attach/borrowed_thread.h"
+#include "attach/loaded_file.h"
+#include "attach/orders.h"
+#include "attach/outside_walk.h"
+#include "attach/safe_place.h"
+#include "attach/stopped_process.h"
+#include "tests/unit/attach/traced_child.h"
+
+namespace fbleprof::attach {
+namespace {
+
+using test::sleep_until_told;
+using test::TracedChild;
+
+constexpr pid_t kNobody = 1 << 30;
+
+// A system call and a return in libc.
+std::uint64_t system_call_place() {
+  const std::vector<Mapping> mappings = mappings_of(getpid());
+  const std::string bytes(reinterpret_cast<const char*>(arch::kSystemCallAndReturn),
+                          sizeof arch::kSystemCallAndReturn);
+  return find_code(getpid(), mappings, find_file(mappings, "libc.so")->path, bytes);
+}
+
+std::uint64_t answer(std::uint64_t a, std::uint64_t b) { return a * 10 + b; }
+alignas(16) char stack_of_call[64 << 10];
+
+class TraceeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::may_trace()) GTEST_SKIP() << "the system forbids tracing";
+  }
+};
+
+TEST_F(TraceeTest, WhatCannotBeStoppedSaysWhy) {
+  EXPECT_EQ(Tracee::stop(kNobody, kNobody).error().what, "there is none");
+  EXPECT_EQ(Tracee::stop(getpid(), getpid()).error().what.rfind("the kernel forbids tracing", 0),
+            0u);
+  StoppedProcess process(kNobody);
+  const Status bad = process.stop();
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->what, "it has ended");
+  EXPECT_EQ(BorrowedThread::take(kNobody).error().what,
+            "it has no glibc: it is linked statically, or with another libc");
+}
+
+TEST_F(TraceeTest, AProcessThatAnotherTracesIsRefusedWithItsNumber) {
+  TracedChild child(sleep_until_told);
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  TracedChild tracer([&child] {
+    if (ptrace(PTRACE_SEIZE, child.pid(), nullptr, nullptr) != 0) return 1;
+    pause();
+    return 0;
+  });
+  ASSERT_TRUE(tracer.waits_in(SYS_pause));
+  const auto refused = Tracee::stop(child.pid(), child.pid());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().what, "process " + std::to_string(tracer.pid()) + " traces it already");
+}
+
+TEST_F(TraceeTest, MemoryThatIsNotThereIsNeitherReadNorWritten) {
+  TracedChild child(sleep_until_told);
+  auto thread = Tracee::stop(child.pid(), child.pid());
+  ASSERT_TRUE(thread.ok());
+  char byte = 1;
+  EXPECT_FALSE(thread->read(8, &byte, 1));
+  EXPECT_FALSE(thread->write(8, &byte, 1));
+  EXPECT_FALSE(read_memory(child.pid(), 8, &byte, 1));
+  EXPECT_TRUE(thread->write(reinterpret_cast<std::uint64_t>(stack_of_call), &byte, 1));
+}
+
+TEST_F(TraceeTest, ACallReturnsItsValueAndTheThreadGoesOn) {
+  TracedChild child(sleep_until_told);
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  {
+    auto thread = Tracee::stop(child.pid(), child.pid());
+    ASSERT_TRUE(thread.ok());
+    const auto called =
+        thread->call(system_call_place(), reinterpret_cast<std::uint64_t>(answer), 4, 2,
+                     reinterpret_cast<std::uint64_t>(stack_of_call + sizeof stack_of_call));
+    ASSERT_TRUE(called.ok());
+    EXPECT_EQ(*called, 42u);
+    EXPECT_EQ(thread->system_call(system_call_place(), SYS_getpid), child.pid());
+    EXPECT_EQ(thread->system_call(system_call_place(), SYS_close, ~0u), -EBADF);
+  }
+  EXPECT_EQ(child.end(), 0);
+}
+
+TEST_F(TraceeTest, AFaultInACallLeavesTheThreadWhereItWas) {
+  TracedChild child(sleep_until_told);
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  {
+    auto thread = Tracee::stop(child.pid(), child.pid());
+    ASSERT_TRUE(thread.ok());
+    constexpr std::uint64_t kNoCode = 16;
+    const auto called =
+        thread->call(system_call_place(), kNoCode, 0, 0,
+                     reinterpret_cast<std::uint64_t>(stack_of_call + sizeof stack_of_call));
+    ASSERT_FALSE(called.ok());
+    EXPECT_EQ(called.error().what, "a call in it failed");
+    EXPECT_FALSE(thread->call(system_call_place(), kNoCode, 0, 0, 4096).ok()) << "no stack";
+    EXPECT_EQ(thread->system_call(kNoCode, SYS_getpid), -EFAULT);
+  }
+  EXPECT_EQ(child.end(), 0);
+}
+
+TEST_F(TraceeTest, AProcessThatIsKilledMeanwhileHasEnded) {
+  TracedChild child(sleep_until_told);
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  auto thread = Tracee::stop(child.pid(), child.pid());
+  ASSERT_TRUE(thread.ok());
+  kill(child.pid(), SIGKILL);
+  EXPECT_EQ(thread->system_call(system_call_place(), SYS_getpid), -EFAULT);
+  EXPECT_FALSE(thread->run_to_quiet_call(1));
+  const Status bad = insist(child.pid(), [] { return Result<bool>(false); });
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->what, "it has ended");
+}
+
+// It stays traced, but no longer than this process lives.
+TEST_F(TraceeTest, AThreadThatDoesNotStopIsLeftAlone) {
+  TracedChild child([] {
+    if (vfork() == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      pause();
+      _exit(0);
+    }
+    return 0;
+  });
+  ASSERT_TRUE(child.is_in_state('D'));
+  auto thread = Tracee::ask_to_stop(child.pid(), child.pid());
+  ASSERT_TRUE(thread.ok());
+  const Status bad = thread->wait_until_stopped(20);
+  ASSERT_TRUE(bad);
+  EXPECT_NE(bad->what.find("does not stop"), std::string::npos);
+}
+
+TEST_F(TraceeTest, AThreadThatComputesIsStoppedAtNoQuietCall) {
+  TracedChild child([] {
+    volatile bool goes_on = true;
+    while (goes_on) {
+    }
+    return 0;
+  });
+  child.wait_for_work();
+  auto thread = Tracee::stop(child.pid(), child.pid());
+  ASSERT_TRUE(thread.ok());
+  EXPECT_FALSE(thread->run_to_quiet_call(5));
+  EXPECT_TRUE(thread->hold_here());
+}
+
+TEST_F(TraceeTest, AThreadInAQuietCallIsNotHeldAsOneThatComputes) {
+  TracedChild child(sleep_until_told);
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  auto thread = Tracee::stop(child.pid(), child.pid());
+  ASSERT_TRUE(thread.ok());
+  const std::vector<Mapping> mappings = mappings_of(child.pid());
+  const OutsideWalk walk = walk_from_outside(child.pid(), *thread, mappings);
+  EXPECT_TRUE(walk.is_complete);
+  EXPECT_GT(walk.frames.size(), 3u);
+  EXPECT_TRUE(holds_no_lock(child.pid(), child.pid(), *thread, mappings, StoppedIn::kQuietCall));
+}
+
+TEST_F(TraceeTest, CodeWithoutTablesEndsTheWalk) {
+  std::uint8_t* code = test::code_memory(4096);
+  ASSERT_NE(code, nullptr);
+  const std::uint8_t loop[] = {0xeb, 0xfe};  // jumps to itself
+  std::copy(std::begin(loop), std::end(loop), code);
+  TracedChild child([code] {
+    reinterpret_cast<void (*)()>(code)();
+    return 0;
+  });
+  ASSERT_TRUE(child.computes_at(code));
+  auto thread = Tracee::stop(child.pid(), child.pid());
+  ASSERT_TRUE(thread.ok());
+  const OutsideWalk walk = walk_from_outside(child.pid(), *thread, mappings_of(child.pid()));
+  EXPECT_FALSE(walk.is_complete);
+  EXPECT_EQ(walk.frames.size(), 1u);
+}
+
+TEST(Recorder, AProcessWithoutOneHasNoneOfItsFunctions) {
+  EXPECT_EQ(find_in_recorder(getpid(), "/nowhere/libfbleprof.so", "fbleprof_obey"), 0u);
+  const auto recorder = find_recorder(getpid(), "/nowhere/libfbleprof.so");
+  ASSERT_TRUE(recorder.ok());
+  EXPECT_FALSE(recorder->is_loaded);
+  EXPECT_EQ(find_recorder(kNobody, "").error().what, "there is none");
+  EXPECT_EQ(make_recorder_obey(getpid(), "")->what, "its recorder cannot be read");
+}
+
+TEST(Recorder, SettingsMustFitIntoAnOrder) {
+  const Status bad = load_recorder(getpid(), "", {std::string(1 << 20, 'x')});
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->what, "too many settings");
+}
+
+TEST(Orders, AnAttemptThatIsNeverDoneIsGivenUp) {
+  int attempts = 0;
+  const Status bad = insist(getpid(), [&] {
+    ++attempts;
+    return Result<bool>(false);
+  });
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->what, "it loads or unloads libraries all the time");
+  EXPECT_GT(attempts, 1);
+}
+
+}  // namespace
+}  // namespace fbleprof::attach

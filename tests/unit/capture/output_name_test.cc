@@ -1,0 +1,245 @@
+#include "capture/output_name.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "capture/process_facts.h"
+
+namespace fbleprof::capture {
+namespace {
+
+namespace fs = std::filesystem;
+using format::Header;
+using format::State;
+
+std::string expanded(const std::string& out, const std::string& rank = "") {
+  Settings settings;
+  settings.out = Path{out.c_str()};
+  settings.mpi_rank = Text<16>{rank.c_str()};
+  OutputName name;
+  expand_template(settings, name);
+  return name.path.c_str();
+}
+
+TEST(Template, ARelativeNameIsInTheWorkingDirectory) {
+  EXPECT_EQ(expanded("some.out"), fs::current_path().string() + "/some.out");
+  EXPECT_EQ(expanded("/some.out"), "/some.out");
+}
+
+TEST(Template, PlaceholdersAreFilledIn) {
+  char host[256];
+  ASSERT_EQ(gethostname(host, sizeof host), 0);
+  EXPECT_EQ(expanded("/p%p"), "/p" + std::to_string(getpid()));
+  EXPECT_EQ(expanded("/%h."), "/" + std::string(host) + ".");
+  EXPECT_EQ(expanded("/%r", "7"), "/7");
+  EXPECT_EQ(expanded("/%r"), "/0");
+  EXPECT_GT(std::stoull(expanded("/%t").substr(1)), 1'000'000'000u);
+}
+
+TEST(Template, WhatIsNoPlaceholderStays) {
+  EXPECT_EQ(expanded("/100%%"), "/100%");
+  EXPECT_EQ(expanded("/%x%"), "/%x%");
+}
+
+class SettledName : public testing::Test {
+ protected:
+  ~SettledName() override { fs::remove_all(directory_); }
+
+  std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+  void write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path_of(name), std::ios::binary) << bytes;
+  }
+  // A profile whose process has ended.
+  static Header ended() {
+    Header header{};
+    std::memcpy(header.magic, format::kMagic, sizeof header.magic);
+    header.major_version = format::kMajorVersion;
+    header.header_bytes = format::kHeaderBytes;
+    header.state = State::kEnded;
+    header.pid_namespace = pid_namespace();
+    return header;
+  }
+  // A profile whose process is this one.
+  static Header live() {
+    Header header = ended();
+    header.state = State::kLive;
+    header.pid = static_cast<std::uint32_t>(getpid());
+    header.process_start_ticks = process_start_ticks(header.pid);
+    return header;
+  }
+  void write(const std::string& name, const Header& header) const {
+    std::string bytes(format::kHeaderBytes, 0);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    write(name, bytes);
+  }
+  // Where a new profile gets its place; else the reason.
+  std::string settled(const std::string& name, std::uint64_t run_start_ns = 0) {
+    OutputName output;
+    output.path = Path{path_of(name).c_str()};
+    Draft draft = make_draft(output.path);
+    const bool done = settle_name(output, draft, run_start_ns, false);
+    if (!done) drop(draft);
+    const std::string result = done ? output.path.c_str() : output.failure.c_str();
+    return result.rfind(directory_ + "/", 0) == 0 ? result.substr(directory_.size() + 1) : result;
+  }
+  std::string with_pid(const std::string& name) const {
+    return name + "." + std::to_string(getpid());
+  }
+
+ private:
+  std::string directory_ = [] {
+    std::string name = testing::TempDir() + "/fbleprof-name.XXXXXX";
+    return std::string(mkdtemp(name.data()));
+  }();
+};
+
+TEST_F(SettledName, AFreeNameIsTaken) {
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+  struct stat status {};
+  ASSERT_EQ(stat(path_of("mlmon.out").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(SettledName, AProfileOfThePreviousRunBecomesOld) {
+  write("mlmon.out", ended());
+  write("mlmon.out.old", ended());
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+  EXPECT_EQ(fs::file_size(path_of("mlmon.out.old")), format::kHeaderBytes);
+  EXPECT_EQ(fs::file_size(path_of("mlmon.out")), 0u);
+}
+
+TEST_F(SettledName, AProfileOfThisRunStays) {
+  Header header = ended();
+  header.start_realtime_ns = 1000;
+  write("mlmon.out", header);
+  EXPECT_EQ(settled("mlmon.out", 1000), with_pid("mlmon.out"));
+  EXPECT_EQ(settled("mlmon.out", 1001), "mlmon.out");
+}
+
+TEST_F(SettledName, AProfileThatALiveProcessWritesStays) {
+  write("mlmon.out", live());
+  EXPECT_EQ(settled("mlmon.out"), with_pid("mlmon.out"));
+  EXPECT_FALSE(fs::exists(path_of("mlmon.out.old")));
+  Header reused = live();
+  reused.process_start_ticks += 1;  // another process has its pid now
+  write("mlmon.out", reused);
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+}
+
+TEST_F(SettledName, AProfileFromAnotherNamespaceStaysWhileItIsOpen) {
+  Header header = live();
+  header.pid_namespace += 1;
+  write("mlmon.out", header);
+  const int writer = open(path_of("mlmon.out").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(settled("mlmon.out"), with_pid("mlmon.out"));
+  close(writer);
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+}
+
+TEST_F(SettledName, WhatThisProcessLeftAtAnExecBeforeAnythingRanIsReplaced) {
+  Header header = live();
+  header.state = State::kExeced;
+  header.flags = format::kHeaderTrivial;
+  write("mlmon.out", header);
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+  EXPECT_FALSE(fs::exists(path_of("mlmon.out.old")));
+  header.flags = 0;
+  write("mlmon.out", header);
+  EXPECT_EQ(settled("mlmon.out"), with_pid("mlmon.out"));
+}
+
+TEST_F(SettledName, AFileThatIsNoProfileIsLeftAlone) {
+  for (const std::string& text : {std::string("short"), std::string("a text of some length\n")}) {
+    write("mlmon.out", text);
+    EXPECT_EQ(settled("mlmon.out"),
+              "mlmon.out: is not a profile and is left alone: set FBLEPROF_OUT");
+    std::string now;
+    std::getline(std::ifstream(path_of("mlmon.out")), now);
+    EXPECT_EQ(now, text.substr(0, text.find('\n')));
+  }
+  write("mlmon.out", "");  // what a process left that was killed while it made the file
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+}
+
+TEST_F(SettledName, AnOldFileThatIsNoProfileIsLeftAlone) {
+  write("mlmon.out", ended());
+  write("mlmon.out.old", "a text of some length\n");
+  EXPECT_EQ(settled("mlmon.out"),
+            "mlmon.out.old: is not a profile and is left alone: set FBLEPROF_OUT");
+  EXPECT_EQ(fs::file_size(path_of("mlmon.out")), format::kHeaderBytes);
+  fs::remove(path_of("mlmon.out.old"));
+  fs::create_directory(path_of("mlmon.out.old"));
+  EXPECT_NE(settled("mlmon.out").find("left alone"), std::string::npos);
+}
+
+TEST_F(SettledName, LinksAndFoldersAndSharedFilesAreRefused) {
+  fs::create_symlink(path_of("elsewhere"), path_of("link"));
+  EXPECT_NE(settled("link").find("symbolic link"), std::string::npos);
+  EXPECT_FALSE(fs::exists(path_of("elsewhere")));
+  fs::create_directory(path_of("folder"));
+  EXPECT_NE(settled("folder").find("not a plain file"), std::string::npos);
+  write("one", ended());
+  fs::create_hard_link(path_of("one"), path_of("other"));
+  EXPECT_NE(settled("one").find("not a plain file"), std::string::npos);
+  ASSERT_EQ(mkfifo(path_of("fifo").c_str(), 0600), 0);
+  EXPECT_NE(settled("fifo").find("not a plain file"), std::string::npos);
+}
+
+TEST_F(SettledName, AMissingFolderIsNamedWithARemedy) {
+  EXPECT_EQ(
+      settled("none/mlmon.out"),
+      "none/mlmon.out: cannot be made: there is no such directory, or it takes no files; name a "
+      "file that can be made (--out, FBLEPROF_OUT)");
+}
+
+TEST_F(SettledName, AChildIsCountedInTheFirstProfile) {
+  write("mlmon.out", live());
+  OutputName name;
+  name.path = name.base_path = Path{path_of("mlmon.out").c_str()};
+  struct stat status {};
+  ASSERT_EQ(stat(path_of("mlmon.out").c_str(), &status), 0);
+  name.base = FileIdentity::of(status);
+  Draft draft = make_draft(name.path);
+  ASSERT_TRUE(settle_name(name, draft, 0, true));
+  EXPECT_EQ(name.path.c_str(), path_of(with_pid("mlmon.out")));
+  ASSERT_NE(name.base_header, nullptr);
+  EXPECT_EQ(name.base_header->children, 1u);
+  uncount_child(name);
+  EXPECT_EQ(name.base_header->children, 0u);
+
+  name.base_header->children = kMostChildren;
+  OutputName next;
+  next.path = next.base_path = name.base_path;
+  next.base = name.base;
+  Draft another = make_draft(next.path);
+  EXPECT_FALSE(settle_name(next, another, 0, true));
+  drop(another);
+  EXPECT_TRUE(next.loss_is_counted);
+  EXPECT_EQ(name.base_header->lost_children, 1u);
+  EXPECT_EQ(name.base_header->children, kMostChildren);
+}
+
+TEST_F(SettledName, WhatNowLiesAtTheFirstProfilesPathIsNotWritten) {
+  write("mlmon.out", live());
+  OutputName name;
+  name.path = name.base_path = Path{path_of("mlmon.out").c_str()};
+  name.base = {1, 1};  // the file that was there
+  Draft draft = make_draft(name.path);
+  ASSERT_TRUE(settle_name(name, draft, 0, true));
+  EXPECT_EQ(name.base_header, nullptr);
+  Header now{};
+  std::ifstream(path_of("mlmon.out"), std::ios::binary)
+      .read(reinterpret_cast<char*>(&now), sizeof now);
+  EXPECT_EQ(now.children, 0u);
+}
+
+}  // namespace
+}  // namespace fbleprof::capture

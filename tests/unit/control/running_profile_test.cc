@@ -1,0 +1,267 @@
+#include "control/running_profile.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "control/process.h"
+
+namespace fbleprof::control {
+namespace {
+
+using format::Header;
+using format::Request;
+using format::State;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kBytes = 64 << 10;
+
+std::uint64_t inode_of(const char* path) {
+  struct stat status {};
+  return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+// The header of this process's profile.
+Header own_header() {
+  Header header{};
+  std::memcpy(header.magic, format::kMagic, sizeof header.magic);
+  header.major_version = format::kMajorVersion;
+  header.minor_version = format::kMinorVersion;
+  header.header_bytes = format::kHeaderBytes;
+  header.used_bytes = format::kHeaderBytes;
+  header.cap_bytes = kBytes;
+  header.state = State::kLive;
+  header.pid = static_cast<std::uint32_t>(getpid());
+  header.process_start_ticks = start_ticks(getpid());
+  header.pid_namespace = inode_of("/proc/self/ns/pid");
+  return header;
+}
+
+class RunningProfileTest : public testing::Test {
+ protected:
+  ~RunningProfileTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string path_of(const char* name) const { return directory_ + "/" + name; }
+  // A file of kBytes with this header.
+  std::string file_with(const Header& header) const {
+    const std::string path = path_of("mlmon.out");
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(&header), sizeof header);
+    std::filesystem::resize_file(path, kBytes);
+    return path;
+  }
+  static std::string fault_of(const std::string& path) {
+    const auto profile = RunningProfile::open(path);
+    return profile ? "none" : profile.error().what;
+  }
+  std::string fault_of(const Header& header) const { return fault_of(file_with(header)); }
+
+ private:
+  std::string directory_ = [] {
+    std::string name = testing::TempDir() + "/fbleprof-control.XXXXXX";
+    return std::string(mkdtemp(name.data()));
+  }();
+};
+
+// The mapped file, as its program sees it.
+class Program {
+ public:
+  explicit Program(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    header_ = static_cast<Header*>(
+        mmap(nullptr, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    close(fd);
+  }
+  ~Program() { munmap(header_, sizeof(Header)); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  Header* operator->() const { return header_; }
+  // As the recorder does it.
+  void obey() const {
+    const Request request =
+        __atomic_exchange_n(&header_->request, Request::kNone, __ATOMIC_ACQ_REL);
+    if (request == Request::kNone) return;
+    __atomic_store_n(&header_->is_recording, request == Request::kStart, __ATOMIC_RELEASE);
+  }
+
+ private:
+  Header* header_;
+};
+
+TEST_F(RunningProfileTest, WhatIsNoProfileIsRefused) {
+  EXPECT_EQ(fault_of(path_of("none")), "No such file or directory");
+  ASSERT_EQ(mkfifo(path_of("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(fault_of(path_of("fifo")), "is not a profile");
+  std::ofstream(path_of("short")) << "FBLEPROF";
+  EXPECT_EQ(fault_of(path_of("short")), "is not a profile");
+  Header header = own_header();
+  header.magic[0] = 'X';
+  EXPECT_EQ(fault_of(header), "is not a profile");
+  std::filesystem::create_symlink(file_with(own_header()), path_of("link"));
+  EXPECT_NE(fault_of(path_of("link")), "none") << "somebody else's file";
+}
+
+TEST_F(RunningProfileTest, AFileCutWithinItsHeaderIsRefused) {
+  const std::string path = file_with(own_header());
+  std::filesystem::resize_file(path, sizeof(Header));
+  EXPECT_EQ(fault_of(path), "is not a profile");
+}
+
+TEST_F(RunningProfileTest, OtherVersionsAreRefused) {
+  Header header = own_header();
+  header.major_version += 1;
+  EXPECT_EQ(fault_of(header), "was made by another version of fbleprof");
+  header = own_header();
+  header.minor_version = 0;  // had no requests
+  EXPECT_EQ(fault_of(header), "was made by another version of fbleprof");
+}
+
+TEST_F(RunningProfileTest, AProgramThatDoesNotRunIsRefused) {
+  Header header = own_header();
+  header.state = State::kStarting;
+  EXPECT_EQ(fault_of(header), "the program is only starting");
+  for (const State state : {State::kEnded, State::kExeced, State::kFatal}) {
+    header.state = state;
+    EXPECT_EQ(fault_of(header), "the program has ended");
+  }
+  header = own_header();
+  header.process_start_ticks += 1;  // its pid is another's now
+  EXPECT_EQ(fault_of(header), "its program was killed");
+}
+
+TEST_F(RunningProfileTest, SizesThatCannotBeAreDamage) {
+  Header header = own_header();
+  header.cap_bytes = kBytes + 1;
+  EXPECT_EQ(fault_of(header), "is damaged, or only a copy");
+  header = own_header();
+  header.used_bytes = kBytes + 1;
+  EXPECT_EQ(fault_of(header), "is damaged, or only a copy");
+  header.used_bytes = sizeof(Header);  // a snapshot would stand in the header
+  EXPECT_EQ(fault_of(header), "is damaged, or only a copy");
+}
+
+TEST_F(RunningProfileTest, OneInAnotherNamespaceMayRunUnseen) {
+  Header header = own_header();
+  header.pid_namespace += 1;
+  auto seen = RunningProfile::open(file_with(header));
+  ASSERT_TRUE(seen.ok());
+  EXPECT_EQ(seen->pid(), getpid());
+  header.process_start_ticks += 1;
+  auto unseen = RunningProfile::open(file_with(header));
+  ASSERT_TRUE(unseen.ok());
+  EXPECT_EQ(unseen->pid(), 0);
+  EXPECT_TRUE(unseen->is_running());
+  const auto answer = unseen->set_recording(true, milliseconds(5));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(*answer, Answer::kRefused);
+}
+
+TEST_F(RunningProfileTest, ADamagedTextIsEmpty) {
+  auto profile = RunningProfile::open(file_with(own_header()));
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile->text(0), "");
+  EXPECT_EQ(profile->text(~0u), "");
+  EXPECT_EQ(profile->text(format::kHeaderBytes / format::kUnitBytes), "") << "no string";
+}
+
+TEST_F(RunningProfileTest, SnapshotsAreInTheOrderOfTheirTimes) {
+  auto profile = RunningProfile::open(file_with(own_header()));
+  ASSERT_TRUE(profile.ok());
+  EXPECT_FALSE(profile->snapshot("first"));
+  EXPECT_FALSE(profile->periodic_snapshot(2));
+  EXPECT_FALSE(profile->snapshot("second"));
+  EXPECT_FALSE(profile->snapshot("first"));  // anew
+  EXPECT_FALSE(profile->reset());
+  std::string names;
+  for (const KeptSnapshot& each : profile->snapshots()) names += each.name + ";";
+  EXPECT_EQ(names, ";second;first;;");
+}
+
+TEST_F(RunningProfileTest, WithoutSpaceASnapshotSaysWhatHelps) {
+  Header header = own_header();
+  header.used_bytes = kBytes - format::kUnitBytes;
+  auto profile = RunningProfile::open(file_with(header));
+  ASSERT_TRUE(profile.ok());
+  for (const Status& status :
+       {profile->snapshot("name"), profile->reset(), profile->periodic_snapshot(1)}) {
+    ASSERT_TRUE(status);
+    EXPECT_NE(status->line().find("no space for a snapshot: record with a larger --memory"),
+              std::string::npos);
+  }
+}
+
+TEST_F(RunningProfileTest, NothingIsDoneOnceTheProgramHasEnded) {
+  const std::string path = file_with(own_header());
+  auto profile = RunningProfile::open(path);
+  ASSERT_TRUE(profile.ok());
+  const Program program(path);
+  program->state = State::kEnded;
+  EXPECT_FALSE(profile->is_running());
+  EXPECT_TRUE(profile->snapshot("late"));
+  EXPECT_FALSE(profile->set_recording(true, milliseconds(0)).ok());
+  EXPECT_EQ(program->used_bytes, format::kHeaderBytes);
+  EXPECT_EQ(program->request, Request::kNone);
+}
+
+TEST_F(RunningProfileTest, AMovedOneClosesItsFileOnce) {
+  auto first = RunningProfile::open(file_with(own_header()));
+  ASSERT_TRUE(first.ok());
+  RunningProfile second(std::move(*first));
+  EXPECT_TRUE(second.is_running());
+  EXPECT_FALSE(second.snapshot("kept"));
+}
+
+TEST_F(RunningProfileTest, AStateThatIsAskedForTwiceIsThere) {
+  Header header = own_header();
+  header.is_recording = 1;
+  const std::string path = file_with(header);
+  auto profile = RunningProfile::open(path);
+  ASSERT_TRUE(profile.ok());
+  const auto answer = profile->set_recording(true, milliseconds(0));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(*answer, Answer::kAlready);
+  EXPECT_EQ(Program(path)->request, Request::kNone);
+}
+
+// Only a recorder that was stopped is nudged; a hook or a sample sees the request by itself.
+TEST_F(RunningProfileTest, AProgramThatLooksByItselfObeys) {
+  const std::string path = file_with(own_header());
+  auto profile = RunningProfile::open(path);
+  ASSERT_TRUE(profile.ok());
+  const Program program(path);
+  std::atomic<bool> ends{false};
+  std::thread looks([&] {
+    while (!ends.load()) program.obey();
+  });
+  const auto answer = profile->set_recording(true, milliseconds(5000));
+  ends.store(true);
+  looks.join();
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(*answer, Answer::kDone);
+  EXPECT_EQ(program->is_recording, 1u);
+}
+
+TEST_F(RunningProfileTest, ARequestThatNothingSeesStaysForTheNextHook) {
+  signal(SIGPROF, SIG_DFL);
+  const std::string path = file_with(own_header());
+  auto profile = RunningProfile::open(path);
+  ASSERT_TRUE(profile.ok());
+  const auto answer = profile->set_recording(true, milliseconds(30));
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(*answer, Answer::kRefused);
+  EXPECT_EQ(Program(path)->request, Request::kStart);
+}
+
+}  // namespace
+}  // namespace fbleprof::control
