@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 : "${FBLE_PROF:?path of fble-prof}"
 needs_tracing
+TIMEOUT=300  # of the programs, which end when they are told
 
 # refused RULE ARGS...: fble-prof, with a system call refused (refusing.c); its status is $status.
 refused() {
@@ -17,8 +18,6 @@ one_line() {
   check "$1: one line" "$(wc -l <"$dir/refused.err")" = 1
   has_text "$2" "$dir/refused.err" || fail "$1 says something else"
 }
-# begin_again NAME: the next case, with the same program.
-begin_again() { name=$*; }
 unchanged() {
   text_of >"$dir/text.now"
   cmp -s "$dir/text.before" "$dir/text.now" || fail "$1: the code is not as it was"
@@ -32,17 +31,27 @@ read_memory=310 write_memory=311 write_file=18 nudge=298 lock=73
 map_for_us=9/3/16418
 EPERM=1 EIO=5 ENOMEM=12 ENOSYS=38
 
-for how in sleep work; do
-  begin "what fble-prof needs, $how"
-  started "$PROGRAMS/phases.plain" 60 $how
+# begins NAME HOW: a program that sleeps or works meanwhile.
+begins() {
+  begin "$1, $2"
+  started "$PROGRAMS/phases.plain" 300 "$2"
   text_of >"$dir/text.before"
+}
+ends() {
+  touch "$dir/stop"
+  ended
+  check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+}
+
+for how in sleep work; do
+  begins "what fble-prof needs" $how
+  option=
+  [ $how = sleep ] || option=--exact
   while read -r rule what; do
-    for option in "" --exact; do
-      # shellcheck disable=SC2086  # no word if it is empty
-      refused "$rule" attach $option -o "$profile" "$pid"
-      one_line "$rule $option" "$what"
-      unchanged "$rule $option"
-    done
+    # shellcheck disable=SC2086  # no word if it is empty
+    refused "$rule" attach $option -o "$profile" "$pid"
+    one_line "$rule $option" "$what"
+    unchanged "$rule $option"
   done <<END
 $seize=$EPERM the kernel forbids tracing
 $interrupt=$EIO the kernel forbids tracing
@@ -53,8 +62,9 @@ $read_memory=$EPERM its memory cannot be read
 $write_memory=$EPERM its memory cannot be written
 END
   check "the recorder is not there" "$(grep -c fbleprof "/proc/$pid/maps")" = 0
+  ends
 
-  begin_again "what it can do without, $how"
+  begins "what it can do without" $how
   for rule in $get_mask=$EIO $set_mask=$EIO $nudge=$EPERM $lock=$ENOSYS; do
     for option in "" --exact; do
       # shellcheck disable=SC2086  # no word if it is empty
@@ -66,7 +76,12 @@ END
     done
   done
 
-  begin_again "what changes the code, $how"
+  ends
+  verified "$profile"
+done
+
+for how in sleep work; do
+  begins "what changes the code" $how
   refused $write_file=$EPERM attach --exact -o "$profile" "$pid"
   check "attach: status" $status = 1
   has_text "its memory cannot be written" "$dir/refused.err" || fail "attach says something else"
@@ -79,15 +94,12 @@ END
   detach "$pid"
   unchanged "detach"
 
-  kill -0 "$pid" || fail "the program has ended"
-  touch "$dir/stop"
-  ended
-  check "no sleep was disturbed" "$(tail -n 1 "$dir/out")" = "0 bad sleeps"
+  ends
   verified "$profile"
 done
 
 begin "a program that the system refuses memory"
-started "$PROGRAMS/refusing.plain" $map_for_us=$ENOMEM -- "$PROGRAMS/phases.plain" 60
+started "$PROGRAMS/refusing.plain" $map_for_us=$ENOMEM -- "$PROGRAMS/phases.plain" 300
 launcher_refuses 1 "it has no memory" attach -o "$profile" "$pid"
 touch "$dir/stop"
 ended
@@ -99,7 +111,7 @@ for _ in $(seq 100); do grep -q 'SigCgt:.*[4-7c-f]......$' "/proc/$pid/status" &
 launcher_refuses 1 "it uses SIGPROF itself" attach -o "$profile" "$pid"
 kill "$pid"
 wait "$timer" 2>/dev/null
-started "$PROGRAMS/phases.plain" 60
+started "$PROGRAMS/phases.plain" 300
 "$FBLE_PROF" attach --exact="$(printf 'name,%.0s' $(seq 300))" -o "$profile" "$pid" 2>"$dir/refused.err"
 check "too many names: status" $? = 1
 has_text 'more than 1000 bytes of names' "$dir/refused.err" || fail "too many names: it says something else"
@@ -118,7 +130,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   cp "$PROGRAMS/phases.plain" "$dir/phases"
   cp "$PROGRAMS/refusing.plain" "$dir/refusing"
   started unshare -m sh -c "mount -t tmpfs none '$(dirname "$LIB")' &&
-    exec '$dir/refusing' 319=$ENOSYS -- '$dir/phases' 60"
+    exec '$dir/refusing' 319=$ENOSYS -- '$dir/phases' 300"
   sleep 0.3
   launcher_refuses 1 "nor take a copy of it" attach -o "$profile" "$pid"
   touch "$dir/stop"
