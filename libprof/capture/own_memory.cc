@@ -33,8 +33,6 @@ constexpr std::uint64_t kMostRegionBytes = 1 << 30;
 
 bool can_wipe = true;
 
-bool is_address_space_limited() { return limit_of(RLIMIT_AS) != RLIM_INFINITY; }
-
 Region* make_region(std::uint64_t bytes, InChild in_child) {
   const std::uint64_t all = bytes + kPageBytes;
   char* const base = signal_safe::map_memory(all);
@@ -73,7 +71,7 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
     if (char* taken = take_from(newest, bytes)) return taken;
     const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
     const bool is_large =
-        newest && !is_address_space_limited() && !signal_safe::are_mappings_locked();
+        newest && limit_of_memory() == RLIM_INFINITY && !signal_safe::are_mappings_locked();
     // Use a multiple of the piece: the next pieces probably have the same size.
     const std::uint64_t size = is_large ? std::max(bytes, next / bytes * bytes) : bytes;
     Region* made = make_region(size, in_child);
@@ -97,6 +95,8 @@ void for_each_region(void (*function)(void* argument, const void* base, std::uin
     }
   }
 }
+
+std::uint64_t limit_of_memory() { return std::min(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)); }
 
 bool can_wipe_in_children() { return can_wipe; }
 

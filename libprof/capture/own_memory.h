@@ -20,6 +20,10 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 // `bytes` of zeros at the start of a page, or null.
 void* take_memory(std::uint64_t bytes, InChild in_child);
 
+// The limit of the process's address space, or of its data, to which our memory counts, too:
+// RLIM_INFINITY if there is none. The program planned its use without us.
+std::uint64_t limit_of_memory();
+
 // False if the kernel cannot do that (before Linux 4.14, some sandboxes): then kWiped means
 // kCopied.
 bool can_wipe_in_children();

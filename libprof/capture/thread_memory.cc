@@ -1,5 +1,7 @@
 #include "capture/thread_memory.h"
 
+#include <sys/resource.h>
+
 #include <cstddef>
 #include <new>
 
@@ -22,7 +24,9 @@ constexpr std::uint64_t kSampleStackBytes = 32 << 10;
 // Its pages are not touched unless a sample needs them.
 constexpr std::uint64_t kMemoryBytes =
     (sizeof(ThreadMemory) + kPageBytes - 1) / kPageBytes * kPageBytes + kSampleStackBytes;
-constexpr std::uint64_t kWipedBytes = kPageBytes + signal_safe::kMostCacheSlots * sizeof(Slot);
+constexpr std::uint64_t wiped_bytes(std::uint64_t cache_slots) {
+  return kPageBytes + cache_slots * sizeof(Slot);
+}
 
 std::atomic<ThreadMemory*> all_memory{nullptr};
 
@@ -65,7 +69,10 @@ ThreadMemory* make_memory() {
 bool complete(ThreadMemory& memory) {
   ThreadState& state = memory.state;
   if (!state.canary) {
-    auto* wiped = static_cast<char*>(take_memory(kWipedBytes, InChild::kWiped));
+    state.cache_may_grow = limit_of_memory() == RLIM_INFINITY;
+    const std::uint64_t slots =
+        state.cache_may_grow ? signal_safe::kMostCacheSlots : signal_safe::kFirstCacheSlots;
+    auto* wiped = static_cast<char*>(take_memory(wiped_bytes(slots), InChild::kWiped));
     if (!wiped) return false;
     state.canary = reinterpret_cast<ForkCanary*>(wiped);
     state.cache.slots = reinterpret_cast<Slot*>(wiped + kPageBytes);

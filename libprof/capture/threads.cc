@@ -179,9 +179,9 @@ void give_up_on_this_thread() {
 
 std::uint64_t shadow_bytes_for(StackBounds bounds, bool is_main) {
   const std::uint64_t bytes = 2 * (bounds.high - bounds.low) + kShadowSlackBytes;
-  if (const std::uint64_t limit = limit_of(RLIMIT_AS); limit != RLIM_INFINITY) {
-    // The program planned its address space without us, so take only a share of it.
-    const std::uint64_t share = limit / (is_main ? 16 : 64);
+  if (const std::uint64_t limit = limit_of_memory(); limit != RLIM_INFINITY) {
+    // Take only a share of it: there may be hundreds of threads.
+    const std::uint64_t share = limit / (is_main ? 16 : 1024);
     std::uint64_t size = kLeastShadowBytes;
     while (2 * size <= share && size < bytes) size *= 2;
     return size;

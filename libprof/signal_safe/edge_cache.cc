@@ -22,8 +22,8 @@ constexpr std::uint32_t kManyContexts = 2 * kFirstCacheSlots;
 
 bool is_too_small(const ThreadState& thread) {
   // --throttle looks through the first slots only.
-  return thread.cache.mask == arch::kFirstCacheMask && thread.tree.size() > kManyContexts &&
-         thread.session->options.throttle == 0;
+  return thread.cache.mask == arch::kFirstCacheMask && thread.cache_may_grow &&
+         thread.tree.size() > kManyContexts && thread.session->options.throttle == 0;
 }
 
 // The calls whose place is another one now stay in their slots, where nothing looks for them.

@@ -69,6 +69,7 @@ struct ThreadState {
   Hot* hot = nullptr;
   ForkCanary* canary = nullptr;
   Cache cache = {nullptr, arch::kFirstCacheMask};
+  bool cache_may_grow = true;  // there is memory behind its first slots
   Stack main_stack;
   Stack signal_stack;  // low, high: from sigaltstack; its shadow is allocated on first use
   Stack* current = nullptr;

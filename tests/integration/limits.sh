@@ -24,6 +24,16 @@ for mode in fentry plain; do
   same "$PROGRAMS/reserved.$mode" quiet
   verified "$profile"
 done
+for mode in fentry plain; do
+  begin "a limit of data, $mode"
+  limits=(@data=$((100 << 20)))
+  same "$PROGRAMS/reserved.$mode" quiet
+  verified "$profile"
+done
+begin "a limit of data, 200 threads"
+limits=(@data=2000000000 @stack=8388608)
+same "$PROGRAMS/threads.fentry" many
+expected
 begin "hardly any descriptors"
 limits=(@nofile=4)
 same "$program" return

@@ -14,11 +14,9 @@ static void set_limit(const char* text) {
   static const struct {
     const char* name;
     int resource;
-  } limits[] = {{"as", RLIMIT_AS},
-                {"fsize", RLIMIT_FSIZE},
-                {"nofile", RLIMIT_NOFILE},
-                {"stack", RLIMIT_STACK},
-                {"sigpending", RLIMIT_SIGPENDING}};
+  } limits[] = {{"as", RLIMIT_AS},       {"data", RLIMIT_DATA},
+                {"fsize", RLIMIT_FSIZE}, {"nofile", RLIMIT_NOFILE},
+                {"stack", RLIMIT_STACK}, {"sigpending", RLIMIT_SIGPENDING}};
   for (unsigned i = 0; i < sizeof limits / sizeof *limits; ++i) {
     size_t length = strlen(limits[i].name);
     if (strncmp(text, limits[i].name, length) != 0 || text[length] != '=') continue;
