@@ -39,6 +39,7 @@ exactly
 same "$PROGRAMS/split_stacks.plain"
 verified "$profile"
 check "calls" "$(entered down)" = 0
+"$REPORT" --coverage "$profile" | has_text "split stacks" || fail "the report does not say why"
 settings+=(FBLEPROF_VERBOSE=1)
 profiled "$PROGRAMS/split_stacks.plain"
 has_text "not counted exactly.*split stacks" "$dir/profiled.err" || fail "nothing says why"
