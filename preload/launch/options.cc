@@ -398,6 +398,8 @@ void read_runs(const po::variables_map& given, Request* request) {
   const char* exact = std::getenv("FBLEPROF_EXACT");
   if (request->twice && given.count("exact") == 0 && (exact == nullptr || *exact == 0)) {
     request->error = "--runs=2 needs --exact: one run is sampled, the other counted";
+  } else if (request->twice && given.count("start-off") != 0) {
+    request->error = "--start-off cannot be used with --runs=2: nobody would start both recordings";
   }
 }
 

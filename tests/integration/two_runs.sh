@@ -60,3 +60,6 @@ check "input that can be read once" $? = 2
 check "it says so" "$(wc -l <err)" = 1
 "$FBLE_PROF" --runs 2 true 2>err
 check "without --exact" $? = 2
+"$FBLE_PROF" --exact --runs 2 --start-off true 2>err
+check "with --start-off" $? = 2
+check "it says so, too" "$(grep -c 'start-off cannot be used' err)" = 1
