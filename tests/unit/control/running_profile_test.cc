@@ -131,10 +131,13 @@ TEST_F(RunningProfileTest, AProgramThatDoesNotRunIsRefused) {
   Header header = own_header();
   header.state = State::kStarting;
   EXPECT_EQ(fault_of(header), "the program is only starting");
-  for (const State state : {State::kEnded, State::kExeced, State::kFatal}) {
+  for (const State state : {State::kEnded, State::kFatal}) {
     header.state = state;
     EXPECT_EQ(fault_of(header), "the program has ended");
   }
+  header.state = State::kExeced;
+  const std::string next = "/mlmon.out." + std::to_string(header.pid);
+  EXPECT_TRUE(fault_of(header).ends_with(next)) << fault_of(header);
   header = own_header();
   header.process_start_ticks += 1;  // its pid is another's now
   EXPECT_EQ(fault_of(header), "its program was killed");
