@@ -42,6 +42,16 @@ bool is_spare(const Slot* slot, Word context) {
   return place != (reinterpret_cast<std::uint64_t>(slot) & SLOT_BYTES);
 }
 
+// Whether a new call may push out one that is at home. In a large tree always: there the calls that
+// miss mostly come again soon. In a small one, three frequent calls of one pair would push out each
+// other again and again, so it is one time in eight. By chance: a rule by count would never choose
+// one of two calls that alternate.
+bool may_push_out(ThreadState& thread) {
+  if (thread.cache.mask != arch::kFirstCacheMask) return true;
+  thread.lot = thread.lot * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
+  return thread.lot >> 61 == 0;
+}
+
 }  // namespace
 
 void insert_slot(ThreadState& thread, Word context, const Slot& call) {
@@ -53,8 +63,12 @@ void insert_slot(ThreadState& thread, Word context, const Slot& call) {
     // It moves. What was there before is lost, and found again by its next call: only the call that
     // is being made may be written, because the code of another may be on the way out of memory.
     other->tag = 0;
-  } else if (!is_spare(slot, context) && is_spare(other, context)) {
-    slot = other;
+  } else if (!is_spare(slot, context)) {
+    if (is_spare(other, context)) {
+      slot = other;
+    } else if (!may_push_out(thread)) {
+      return;
+    }
   }
   fill(slot, call);
 }

@@ -7,9 +7,10 @@
 namespace fbleprof::signal_safe {
 
 // Makes `call`, in the context of that word, hit. It gets the slot that is looked up first, or, to
-// spare a call that is at home there, the other slot of the pair, if no call is at home in that. A
-// call that has the other slot already moves to the first. In a tree of many contexts, the cache
-// gets twice its size first: it is 1 MB then.
+// spare a call that is at home there, the other slot of the pair, if no call is at home in that. If
+// calls are at home in both, it pushes one out: always in a tree of many contexts, else one time in
+// eight. A call that has the other slot already moves to the first. In a tree of many contexts, the
+// cache gets twice its size first: it is 1 MB then.
 void insert_slot(ThreadState& thread, Word context, const Slot& call);
 
 // The same for a call from `site`, if context and site can be looked up at all.

@@ -96,6 +96,7 @@ struct ThreadState {
   std::uint8_t searches_in_vain = 0;
   format::Thread* record = nullptr;
   bool adopting = false;        // in a forked child: its own profile is being made
+  std::uint64_t lot = 0;        // random state: chooses calls that push out others of the cache
   std::uint64_t uncounted = 0;  // counts here are not shown: redone blocks
 
   // Not 0 while the slow path, the API or the handler changes the tree or the shadow stack; code
