@@ -12,6 +12,7 @@ using arch::kernel_call;
 using arch::kernel_failed;
 using arch::kTrampolineBytes;
 using format::Module;
+using signal_safe::kHugePage;
 using signal_safe::session;
 
 bool code_is_fixed = false;
@@ -54,7 +55,7 @@ std::uint64_t known_obstacle(std::uint64_t begin, std::uint64_t end) {
 
 // Below the module, if possible: the program's heap grows above it.
 char* map_near(const Module& module, std::uint64_t bytes) {
-  constexpr std::uint64_t kStep = 1 << 16;
+  const std::uint64_t kStep = bytes >= kHugePage ? kHugePage : 1 << 16;
   constexpr std::uint64_t kReach = 0x70000000;  // with room for the module's own size
   constexpr std::uint64_t kHeap = 0x40000000;
   const std::uint64_t lowest = module.begin > kReach ? module.begin - kReach : 0;
@@ -71,7 +72,11 @@ char* map_near(const Module& module, std::uint64_t bytes) {
   return nullptr;
 }
 
-std::uint64_t in_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+// Whole pages; huge ones, if that wastes less than half of them.
+std::uint64_t in_pages(std::uint64_t bytes) {
+  const std::uint64_t page = bytes < kHugePage / 2 ? kPage : kHugePage;
+  return (bytes + page - 1) / page * page;
+}
 
 std::uint64_t slot_bytes(const Region& region) {
   return in_pages(kRegionHeadBytes + region.slots.all() * kTrampolineBytes);
@@ -111,6 +116,7 @@ Region* map_region(const Module& module, const Region& wanted) {
                                 first + wanted.slots.all() * kTrampolineBytes})) {
     return nullptr;
   }
+  if (wanted.bytes >= kHugePage) signal_safe::advise_huge_pages(base, wanted.bytes);
   regions[place] = wanted;
   regions[place].base = base;
   count.store(place + 1, std::memory_order_release);

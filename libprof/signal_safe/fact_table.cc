@@ -49,7 +49,7 @@ void FactTable::grow(const Part* from) {
   if (growing_.exchange(true, std::memory_order_acquire)) return;
   const std::uint64_t items = (std::uint64_t{from->mask} + 1) * 2;
   Item* memory = part_.load(std::memory_order_relaxed) == from && part_count_ < kMostParts
-                     ? static_cast<Item*>(pages_->take(items * sizeof(Item)))
+                     ? static_cast<Item*>(pages_->take_table(items * sizeof(Item)))
                      : nullptr;
   if (memory != nullptr) {
     const std::uint32_t generation = generation_.load(std::memory_order_seq_cst);

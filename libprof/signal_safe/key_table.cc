@@ -14,7 +14,7 @@ KeyTable::Item* KeyTable::part(int number) {
   Item* items = parts_[number].load(std::memory_order_acquire);
   if (items != nullptr) return items;
   const std::uint64_t bytes = size_of(number) * sizeof(Item);
-  auto* made = static_cast<Item*>(pages_->take(bytes));
+  auto* made = static_cast<Item*>(pages_->take_table(bytes));
   if (made == nullptr) return parts_[number].load(std::memory_order_acquire);
   if (parts_[number].compare_exchange_strong(items, made, std::memory_order_acq_rel)) return made;
   pages_->give_back(made, bytes);

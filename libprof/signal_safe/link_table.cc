@@ -44,7 +44,7 @@ bool LinkTable::make_room() {
   move_some(~0u);
   const std::uint64_t items = (std::uint64_t{now_.mask} + 1) * 2;
   if (items > 1u << 31) return false;
-  auto* memory = static_cast<Item*>(pages_->take(items * sizeof(Item)));
+  auto* memory = static_cast<Item*>(pages_->take_table(items * sizeof(Item)));
   if (memory == nullptr) return count_ < now_.mask;  // keep one empty slot: it ends each search
   before_ = now_;
   now_ = {memory, static_cast<std::uint32_t>(items - 1)};

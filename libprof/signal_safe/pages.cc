@@ -34,6 +34,11 @@ char* map_memory(std::uint64_t bytes) {
   return reinterpret_cast<char*>(at);
 }
 
+void advise_huge_pages(char* memory, std::uint64_t bytes) {
+  arch::kernel_call(SYS_madvise, reinterpret_cast<long>(memory), static_cast<long>(bytes),
+                    MADV_HUGEPAGE);
+}
+
 void expect_locked_mappings() { locked_mappings.store(true, std::memory_order_relaxed); }
 bool are_mappings_locked() { return locked_mappings.load(std::memory_order_relaxed); }
 
@@ -54,6 +59,13 @@ void* Pages::take(std::uint64_t bytes) {
   if (stock == nullptr) return map(bytes);
   const std::uint64_t at = stock_used_.fetch_add(in_pages(bytes), std::memory_order_relaxed);
   return at + bytes <= stock_bytes_ ? stock + at : nullptr;
+}
+
+void* Pages::take_table(std::uint64_t bytes) {
+  auto* memory = static_cast<char*>(take(bytes));
+  const bool is_stock = stock_.load(std::memory_order_relaxed) != nullptr;
+  if (memory != nullptr && bytes >= kHugePage && !is_stock) advise_huge_pages(memory, bytes);
+  return memory;
 }
 
 void* Pages::take_wiped(std::uint64_t bytes) {

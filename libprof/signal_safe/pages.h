@@ -14,6 +14,10 @@ namespace fbleprof::signal_safe {
 // `bytes` of zeros in a mapping of its own, or null. It is not locked in core, even if the program
 // locks each new mapping.
 char* map_memory(std::uint64_t bytes);
+// Asks for huge pages, with which lookups all over a large table miss the TLB less often. `memory`
+// is whole pages. (Since Linux 6.7, mmap places large mappings so that they can have huge pages.)
+void advise_huge_pages(char* memory, std::uint64_t bytes);
+inline constexpr std::uint64_t kHugePage = 2 << 20;
 // The program locks each new mapping (mlockall).
 void expect_locked_mappings();
 bool are_mappings_locked();
@@ -22,6 +26,8 @@ class Pages {
  public:
   // Null if there is no memory.
   void* take(std::uint64_t bytes);
+  // The same for a table that will be in use everywhere: a large one gets huge pages.
+  void* take_table(std::uint64_t bytes);
   // The same, zeroed again in a forked child. Also null if memory comes from the stock.
   void* take_wiped(std::uint64_t bytes);
   // Returns memory from take(bytes). Memory from the stock is not reused.

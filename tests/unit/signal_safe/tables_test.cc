@@ -1,9 +1,12 @@
 // The tables behind the call tree and the code map.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <random>
 #include <set>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,6 +16,32 @@
 
 namespace fbleprof::signal_safe {
 namespace {
+
+// The flags of the mapping that begins at `begin`; see proc(5), smaps.
+std::string mapping_flags(const void* begin) {
+  std::ostringstream start;
+  start << std::hex << reinterpret_cast<std::uintptr_t>(begin) << '-';
+  std::ifstream maps("/proc/self/smaps");
+  bool is_it = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.rfind(start.str(), 0) == 0) is_it = true;
+    if (is_it && line.rfind("VmFlags:", 0) == 0) return line;
+  }
+  return "";
+}
+
+TEST(Pages, ALargeTableGetsHugePages) {
+  Pages pages;
+  void* table = pages.take_table(kHugePage);
+  void* other = pages.take(kHugePage);
+  ASSERT_TRUE(table != nullptr && other != nullptr);
+  // A kernel without huge pages has no such flag to give.
+  const bool has_huge_pages =
+      std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").is_open();
+  EXPECT_EQ(mapping_flags(table).find(" hg") != std::string::npos, has_huge_pages);
+  pages.give_back(table, kHugePage);
+  pages.give_back(other, kHugePage);
+}
 
 constexpr auto kAny = [](std::uint32_t) { return true; };
 
