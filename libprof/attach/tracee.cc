@@ -43,8 +43,12 @@ Error refusal(pid_t pid, int error) {
   if (!tracer.empty() && tracer != "0" && tracer != std::to_string(getpid())) {
     return Error{name, std::nullopt, "process " + tracer + " traces it already", "end that one"};
   }
-  if (first_line("/proc/sys/kernel/yama/ptrace_scope") != "" &&
-      first_line("/proc/sys/kernel/yama/ptrace_scope") != "0" && geteuid() != 0) {
+  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
+  if (scope == "3") {
+    return Error{name, std::nullopt, "the kernel forbids all tracing (kernel.yama.ptrace_scope is 3)",
+                 "it does so until the machine is started again with another value"};
+  }
+  if (scope != "" && scope != "0" && geteuid() != 0) {
     return Error{name, std::nullopt, "the kernel forbids tracing",
                  "sysctl kernel.yama.ptrace_scope=0, or be root"};
   }

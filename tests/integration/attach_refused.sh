@@ -125,6 +125,30 @@ fi
 touch "$dir/stop"
 ended
 
+begin "Yama"
+# Where the kernel has no Yama: what it would show, and its refusal.
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null && command -v setpriv >/dev/null; then
+  chmod 711 "$work" "$dir"
+  cp "$FBLE_PROF" "$LIB" "$PROGRAMS/refusing.plain" "$PROGRAMS/phases.plain" "$work"
+  started setpriv --reuid nobody --regid nogroup --clear-groups "$work/phases.plain" 300
+  yama() {
+    local scope=$1 user=$2
+    unshare -m sh -c "mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama &&
+      echo $scope >/proc/sys/kernel/yama/ptrace_scope &&
+      exec setpriv --reuid $user --regid nogroup --clear-groups '$work/refusing.plain' \
+        $seize=$EPERM -- '$work/fble-prof' attach -o '$dir/profile' $pid" 2>"$dir/refused.err"
+    status=$?
+  }
+  yama 1 nobody
+  one_line "Yama: 1" "sysctl kernel.yama.ptrace_scope=0, or be root"
+  yama 3 root
+  one_line "Yama: 3" "until the machine is started again"
+  yama 0 nobody
+  one_line "Yama: 0" "be its user or root"
+  touch "$dir/stop"
+  ended
+fi
+
 begin "a process that sees other files, and may hold no memory file"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   cp "$PROGRAMS/phases.plain" "$dir/phases"
