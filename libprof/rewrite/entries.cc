@@ -88,8 +88,9 @@ void Entries::choose(Function& function, Address limit) {
 // Collects the instructions that a five-byte jump would overwrite; kNone if the jump may do so.
 Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
   if (function.jumps_to_itself != 0) return Reason::kLoop;
-  // It may jump to any distance from there, by a table that we cannot read.
-  if (function.jumps_indirectly && function.mentions_place) return Reason::kTarget;
+  if (function.has_table_with_start && may_jump_to(function, {function.begin})) {
+    return Reason::kLoop;
+  }
   Address begin = function.begin;
   if (begins_with_endbr(head_at(image_, begin).data())) {
     begin += sizeof kEndbr;  // it must stay where indirect branches arrive
@@ -127,7 +128,46 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
     has_ended = instruction.ends_flow();
   }
   window.resume = at;
+  const bool may_lead_anywhere = !references_.users_of_places_in(function).empty();
+  std::vector<Address> places;
+  for (const Instruction& each : window.instructions) {
+    const bool is_start = each.address == function.begin;
+    const bool may_be_led_to = may_lead_anywhere || references_.is_in_own_table(each.address);
+    if (!is_start && may_be_led_to) places.push_back(each.address);
+  }
+  if (may_jump_to(function, places)) return Reason::kTarget;
   return Displaced(image_, window.instructions, at).fits() ? Reason::kNone : Reason::kUnmovable;
+}
+
+// Whether an indirect jump of the function, or of a part of it elsewhere, can lead to one of these
+// places in it. By the unwind table: where a jump leads, the frame is where it was.
+bool Entries::may_jump_to(const Function& function, const std::vector<Address>& places) const {
+  if (places.empty()) return false;
+  std::vector<FramePlace> frames;
+  for (const Address place : places) {
+    const std::optional<FramePlace> frame = frame_at(image_, function, place);
+    if (!frame) return true;
+    frames.push_back(*frame);
+  }
+  const auto is_apart = [&](const Function& from) {
+    for (const Address jump : references_.indirect_jumps_of(from)) {
+      const std::optional<FramePlace> frame = frame_at(image_, from, jump);
+      if (!frame || std::find(frames.begin(), frames.end(), *frame) != frames.end()) return false;
+    }
+    return true;
+  };
+  if (!is_apart(function)) return true;
+  for (const Function* user : references_.users_of_places_in(function)) {
+    if (user != &function && !is_apart(*user)) return true;
+  }
+  const Function* last = &function;
+  for (const Branch& branch : references_.into(function.begin + 1, function.end)) {
+    const Function* from = function_at(functions_, branch.from);
+    if (!from || from == last) continue;
+    last = from;
+    if (from != &function && !is_apart(*from)) return true;
+  }
+  return false;
 }
 
 bool Entries::is_site(const Branch& branch, const Function& function) const {

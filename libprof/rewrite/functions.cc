@@ -78,27 +78,43 @@ class Reader {
   bool failed_ = false;
 };
 
-// The place of the frame, as far as the table was read: CFA = register + offset.
-struct Frame {
-  std::uint64_t base = 0, offset = 0;
-  bool is_odd = false;
+// What the table tells about an address: CFA = register + offset, and what is saved there.
+struct Row {
+  FramePlace frame = {};
+  bool saves_registers = false;  // other than the return address
+  bool is_odd = false;           // there is more to it
 
-  bool is_of_a_call() const { return !is_odd && base == 7 && offset == 8; }
+  bool is_of_a_call() const {
+    return !is_odd && !saves_registers && frame.base == 7 && frame.offset == 8;
+  }
 };
 
-// Runs the instructions for the function's first address. Anything but a plain CFA makes the frame
-// odd.
-void read_start(Reader& reader, bool is_common, Frame& frame) {
-  while (!reader.at_end()) {
+// The part that functions share: a CIE.
+struct Common {
+  int encoding = 0;
+  bool has_length = false;  // of augmentation data
+  std::uint64_t code_alignment = 1;
+  Row row;
+};
+
+// Runs the instructions for `location`, where they begin, up to those for the first address behind
+// `until`.
+void run(Reader& reader, const Common& common, Address location, Address until, Row& row) {
+  std::vector<Row> remembered;
+  const auto advance = [&](std::uint64_t units) { location += units * common.code_alignment; };
+  while (!reader.at_end() && location <= until) {
     const auto code = reader.value<std::uint8_t>();
+    const bool is_of_return = (code & 0x3f) == 16;
     switch (code & 0xc0) {
       case 0x40:  // the next address
-        return;
+        advance(code & 0x3f);
+        if (location > until) return;
+        continue;
       case 0x80:  // a register is saved; the return address always is
         reader.uleb();
-        if (!is_common || (code & 0x3f) != 16) frame.is_odd = true;
+        row.saves_registers = row.saves_registers || !is_of_return;
         continue;
-      case 0xc0:
+      case 0xc0:  // a register is as it was
         continue;
       default:
         break;
@@ -107,44 +123,50 @@ void read_start(Reader& reader, bool is_common, Frame& frame) {
       case 0x00:
         break;
       case 0x01:  // the next address, in longer forms
+        location = reader.pointer(common.encoding);
+        break;
       case 0x02:
+        advance(reader.value<std::uint8_t>());
+        break;
       case 0x03:
+        advance(reader.value<std::uint16_t>());
+        break;
       case 0x04:
-        return;
+        advance(reader.value<std::uint32_t>());
+        break;
+      case 0x0a:
+        remembered.push_back(row);
+        break;
+      case 0x0b:
+        if (remembered.empty()) return reader.fail();
+        row = remembered.back();
+        remembered.pop_back();
+        break;
       case 0x0c:
-        frame.base = reader.uleb();
-        frame.offset = reader.uleb();
+        row.frame.base = reader.uleb();
+        row.frame.offset = reader.uleb();
         break;
       case 0x0d:
-        frame.base = reader.uleb();
+        row.frame.base = reader.uleb();
         break;
       case 0x0e:
-        frame.offset = reader.uleb();
-        break;
-      case 0x0a:  // remember the state
+        row.frame.offset = reader.uleb();
         break;
       case 0x2e:  // the size of arguments
         reader.uleb();
         break;
       default:
-        frame.is_odd = true;
+        row.is_odd = true;
         return;
     }
   }
 }
 
-// The part that functions share: a CIE.
-struct Common {
-  int encoding = 0;
-  bool has_length = false;  // of augmentation data
-  Frame frame;
-};
-
 Common read_common(Reader reader) {
   Common common;
   const auto version = reader.value<std::uint8_t>();
   const char* augmentation = reader.string();
-  reader.uleb();  // alignment of code
+  common.code_alignment = reader.uleb();
   reader.uleb();  // alignment of data, signed: as long
   if (version == 1) {
     reader.value<std::uint8_t>();
@@ -160,11 +182,36 @@ Common read_common(Reader reader) {
       const int encoding = reader.value<std::uint8_t>();
       reader.pointer(encoding);
     }
-    if (*letter == 'S') common.frame.is_odd = true;  // a signal's frame
+    if (*letter == 'S') common.row.is_odd = true;  // a signal's frame
   }
-  read_start(reader, true, common.frame);
-  if (reader.failed()) common.frame.is_odd = true;
+  run(reader, common, 0, 0, common.row);
+  if (reader.failed()) common.row.is_odd = true;
   return common;
+}
+
+// A record of the table at an address, behind its length; no bytes: there is none.
+struct Record {
+  Address body = 0;
+  std::uint32_t length = 0;
+  const std::uint8_t* bytes = nullptr;
+
+  Reader reader() const { return {bytes, bytes + length, body}; }
+};
+Record record_at(const ElfImage& image, Address at) {
+  Record record;
+  if (!image.read(at, &record.length) || record.length < 4 || record.length == 0xffffffff) {
+    return {};
+  }
+  record.body = at + 4;
+  record.bytes = image.at(record.body, record.length);
+  return record;
+}
+
+// Reads a function's range from the record behind its reference to a CIE; the instructions follow.
+void read_range(Reader& reader, const Common& common, Function& function) {
+  function.begin = reader.pointer(common.encoding);
+  function.end = function.begin + reader.pointer(common.encoding & 0x0f);
+  if (common.has_length) reader.skip(reader.uleb());
 }
 
 }  // namespace
@@ -177,28 +224,26 @@ std::vector<Function> read_functions(const ElfImage& image) {
   const Address table_end = image.end_of_segment(table);
   std::unordered_map<Address, Common> commons;
   Address at = table;
-  std::uint32_t length;
-  while (at + 8 <= table_end && image.read(at, &length) && length != 0) {
-    const Address body = at + 4;
-    const std::uint8_t* bytes = image.at(body, length);
-    if (length < 4 || length == 0xffffffff || !bytes) break;
-    Reader reader(bytes, bytes + length, body);
-    at = body + length;
+  while (at + 8 <= table_end) {
+    const Record record = record_at(image, at);
+    if (!record.bytes) break;
+    Reader reader = record.reader();
+    const Address begin = at;
+    at = record.body + record.length;
     const auto id = reader.value<std::uint32_t>();
     if (id == 0) {
-      commons.emplace(body - 4, read_common(reader));
+      commons.emplace(begin, read_common(reader));
       continue;
     }
-    const auto found = commons.find(body - id);
+    const auto found = commons.find(record.body - id);
     if (found == commons.end()) continue;
     const Common& common = found->second;
     Function function;
-    function.begin = reader.pointer(common.encoding);
-    function.end = function.begin + reader.pointer(common.encoding & 0x0f);
-    if (common.has_length) reader.skip(reader.uleb());
-    Frame frame = common.frame;
-    read_start(reader, false, frame);
-    function.starts_like_a_call = !reader.failed() && frame.is_of_a_call();
+    function.unwind_record = begin;
+    read_range(reader, common, function);
+    Row row = common.row;
+    run(reader, common, function.begin, function.begin, row);
+    function.starts_like_a_call = !reader.failed() && row.is_of_a_call();
     if (function.begin < function.end && image.in_text(function.begin) &&
         function.end <= image.text_end()) {
       functions.push_back(function);
@@ -212,6 +257,24 @@ std::vector<Function> read_functions(const ElfImage& image) {
     if (apart.empty() || each.begin >= apart.back().end) apart.push_back(each);
   }
   return apart;
+}
+
+std::optional<FramePlace> frame_at(const ElfImage& image, const Function& function,
+                                   Address address) {
+  const Record record = record_at(image, function.unwind_record);
+  if (!record.bytes) return std::nullopt;
+  Reader reader = record.reader();
+  const Record common_record = record_at(image, record.body - reader.value<std::uint32_t>());
+  if (!common_record.bytes) return std::nullopt;
+  Reader common_reader = common_record.reader();
+  common_reader.value<std::uint32_t>();
+  const Common common = read_common(common_reader);
+  Function same;
+  read_range(reader, common, same);
+  Row row = common.row;
+  run(reader, common, same.begin, address, row);
+  if (reader.failed() || row.is_odd || !same.contains(address)) return std::nullopt;
+  return row.frame;
 }
 
 Function* function_at(std::vector<Function>& functions, Address address) {

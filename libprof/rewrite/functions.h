@@ -1,6 +1,7 @@
 // The functions of a file, from its unwind table: stripped files have it too.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plan/plan.h"
@@ -10,6 +11,7 @@ namespace fbleprof::rewrite {
 
 struct Function {
   Address begin = 0, end = 0;
+  Address unwind_record = 0;  // in the table
   // According to the table, the frame at the function's start is as a call leaves it: CFA = rsp +
   // 8, nothing saved.
   bool starts_like_a_call = false;
@@ -18,7 +20,6 @@ struct Function {
   bool decodes = true;
   bool jumps_indirectly = false;
   bool mentions_start = false;     // an instruction holds the address of the function's start
-  bool mentions_place = false;     // the same of another place in the function
   bool is_leaf = true;             // never leaves its code but by returning
   bool relies_on_caller = false;   // on flags, or on memory below the stack pointer
   bool is_called = false;          // by name
@@ -26,7 +27,8 @@ struct Function {
   bool is_resolver = false;        // of an IFUNC
   bool jumps_into_others = false;  // to places other than their starts
   int jumps_from_others = 0, branches_from_others = 0;  // to its start
-  int jumps_to_itself = 0;                              // to its start, also by a table
+  int jumps_to_itself = 0;                              // to its start
+  bool has_table_with_start = false;  // a table leads to its start, and to other places in it
 
   // The decision; see entries.h.
   plan::Reason reason = plan::Reason::kNone;
@@ -37,6 +39,19 @@ struct Function {
 
 // In order of address, without overlaps.
 std::vector<Function> read_functions(const ElfImage& image);
+
+// Where the frame is: CFA = register (its DWARF number) + offset.
+struct FramePlace {
+  std::uint64_t base, offset;
+
+  bool operator==(const FramePlace& other) const {
+    return base == other.base && offset == other.offset;
+  }
+};
+
+// Where the frame is at an instruction of the function. None: the table does not say it so simply.
+std::optional<FramePlace> frame_at(const ElfImage& image, const Function& function,
+                                   Address address);
 
 // The function that contains the address, or null.
 Function* function_at(std::vector<Function>& functions, Address address);

@@ -94,9 +94,12 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
                        void (*progress)(double))
     : image_(image), functions_(functions), decoder_(image) {
   pointed_.resize(image.text_end() - image.text_begin());
+  in_own_table_.resize(pointed_.size());
   starts_.resize(pointed_.size());
   sweep_all(progress);
   std::sort(branches_.begin(), branches_.end());
+  std::sort(tables_.begin(), tables_.end(),
+            [](const Table& a, const Table& b) { return a.address < b.address; });
   read_tables();
   read_relocations();
   read_symbols();
@@ -111,13 +114,32 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   describe_functions();
 }
 
-References::Range References::to(Address target) const {
+References::Range References::into(Address begin, Address end) const {
   const auto less = [](const Branch& branch, Address address) { return branch.target < address; };
-  const auto first = std::lower_bound(branches_.begin(), branches_.end(), target, less);
+  const auto first = std::lower_bound(branches_.begin(), branches_.end(), begin, less);
   auto last = first;
-  while (last != branches_.end() && last->target == target) ++last;
+  while (last != branches_.end() && last->target < end) ++last;
   const Branch* all = branches_.data();
   return {all + (first - branches_.begin()), all + (last - branches_.begin())};
+}
+
+References::Range References::to(Address target) const { return into(target, target + 1); }
+
+std::vector<const Function*> References::users_of_places_in(const Function& function) const {
+  std::vector<const Function*> users;
+  const auto less = [](const Table& table, Address address) { return table.address < address; };
+  for (auto at = std::lower_bound(tables_.begin(), tables_.end(), function.begin + 1, less);
+       at != tables_.end() && at->address < function.end; ++at) {
+    const Function* user = at->user;
+    const bool is_part = user == &function || (!user->is_called && !user->is_pointed_at);
+    if (is_part && user->jumps_indirectly) users.push_back(user);
+  }
+  return users;
+}
+
+std::vector<Address> References::indirect_jumps_of(const Function& function) const {
+  return {std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), function.begin),
+          std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), function.end)};
 }
 
 bool References::is_padding(Address begin, Address end, Zeros zeros) const {
@@ -180,7 +202,10 @@ void References::sweep(Address begin, Address end, Function* function) {
     }
     if (function) {
       reliance.see(instruction, decoder_.below_stack());
-      if (instruction.kind == Kind::kIndirectJump) function->jumps_indirectly = true;
+      if (instruction.kind == Kind::kIndirectJump) {
+        function->jumps_indirectly = true;
+        indirect_jumps_.push_back(at);
+      }
       if (leaves(instruction, *function)) function->is_leaf = false;
     }
     for (const Address mentioned : decoder_.mentioned()) {
@@ -188,7 +213,6 @@ void References::sweep(Address begin, Address end, Function* function) {
       point(mentioned);
       if (!function) continue;
       if (mentioned == function->begin) function->mentions_start = true;
-      if (mentioned > function->begin && mentioned < function->end) function->mentions_place = true;
       // Tables are data, which may be in the text.
       tables_.push_back({mentioned, function});
     }
@@ -230,10 +254,14 @@ void References::read_table(const Table& table, Address base) {
     // instruction.
     const Function* in = function_at(functions_, target);
     if (in && in->decodes && !starts_[target - image_.text_begin()]) break;
-    point(target);
-    if (in == table.user) (target == in->begin ? leads_to_start : leads_inside) = true;
+    if (in == table.user) {
+      in_own_table_[target - image_.text_begin()] = true;
+      (target == in->begin ? leads_to_start : leads_inside) = true;
+    } else {
+      point(target);
+    }
   }
-  if (leads_to_start && leads_inside) table.user->jumps_to_itself = 1;
+  if (leads_to_start && leads_inside) table.user->has_table_with_start = true;
 }
 
 void References::read_relocations() {
@@ -303,13 +331,13 @@ void References::read_address_tables() {
       (words_[end].value == function->begin ? leads_to_start : leads_inside) = true;
     }
     end = std::max(end, i + 1);
-    if (leads_to_start && leads_inside) function->jumps_to_itself = 1;
+    if (leads_to_start && leads_inside) function->has_table_with_start = true;
   }
 }
 
 void References::describe_functions() {
   for (Function& function : functions_) {
-    function.is_pointed_at = is_pointed_at(function.begin);
+    function.is_pointed_at = is_pointed_at(function.begin) || is_in_own_table(function.begin);
     for (const Branch& branch : to(function.begin)) {
       if (branch.kind == Kind::kCall) {
         function.is_called = true;

@@ -39,11 +39,23 @@ class References {
     bool empty() const { return first == last; }
   };
   Range to(Address target) const;
+  // The direct branches to addresses between `begin` and `end`, in order of the target.
+  Range into(Address begin, Address end) const;
+  // The indirect jumps of a function, in order.
+  std::vector<Address> indirect_jumps_of(const Function& function) const;
+  // The function, and parts of it elsewhere, if they jump indirectly and hold the address of a
+  // place in it other than its start: by a table that we cannot read, they may jump to any distance
+  // from there.
+  std::vector<const Function*> users_of_places_in(const Function& function) const;
   // Whether something other than a direct branch leads there.
   bool is_pointed_at(Address address) const {
     return image_.in_text(address) && pointed_[address - image_.text_begin()];
   }
-  // Whether anything leads there.
+  // Whether a jump table of the function there leads there, or what looks like one.
+  bool is_in_own_table(Address address) const {
+    return image_.in_text(address) && in_own_table_[address - image_.text_begin()];
+  }
+  // Whether anything else leads there.
   bool is_target(Address address) const { return is_pointed_at(address) || !to(address).empty(); }
   // Whether [begin, end) is padding as compilers and linkers put between functions. Zeros can also
   // be constants.
@@ -81,9 +93,11 @@ class References {
   std::vector<Function>& functions_;
   mutable Decoder decoder_;
   std::vector<Branch> branches_;
+  std::vector<Address> indirect_jumps_;  // of functions
   std::vector<bool> pointed_;
-  std::vector<bool> starts_;  // where instructions begin
-  std::vector<Table> tables_;
+  std::vector<bool> in_own_table_;
+  std::vector<bool> starts_;   // where instructions begin
+  std::vector<Table> tables_;  // in order of the address
   std::vector<Word> words_;
   std::uint32_t instructions_ = 0;
   bool splits_stacks_ = false;

@@ -129,6 +129,135 @@ END target_table_in_text
         .quad   .Lnear_text-.Ltargets_in_text
         .quad   .Lelsewhere_in_text-.Ltargets_in_text
 
+        /* Tables that cannot be read, or seem to lead into the first instructions, or to the start. The frame at
+         * the jumps tells whether they can: here it is elsewhere, */
+FUNCTION framed_distances
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        lea     .Lframed_base(%rip), %rcx
+        add     (%rsi), %rcx
+        jmp     *%rcx
+.Lframed_base:
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END framed_distances
+FUNCTION framed_table
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+.Lframed_second:
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        lea     .Lframed_words(%rip), %rdx
+        movslq  (%rdx, %rdi, 4), %rcx
+        add     %rdx, %rcx
+        jmp     *%rcx
+.Lframed_body:
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END framed_table
+        /* here it is where it was behind the first push, in the function and in a part of it, */
+FUNCTION unframed_distances
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        lea     .Lunframed_base(%rip), %rcx
+        add     (%rsi), %rcx
+        jmp     *%rcx
+.Lunframed_base:
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END unframed_distances
+FUNCTION unframed_elsewhere
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        lea     .Lelsewhere_base(%rip), %rcx
+        add     (%rsi), %rcx
+        test    %edi, %edi
+        js      unframed_part
+        jmp     *%rcx
+.Lelsewhere_base:
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+.Lelsewhere_end:
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END unframed_elsewhere
+FUNCTION unframed_part
+        .cfi_adjust_cfa_offset 24
+        add     $16, %rsp
+        .cfi_adjust_cfa_offset -16
+        test    %edi, %edi
+        jp      .Lelsewhere_end
+        jmp     *%rcx
+END unframed_part
+        /* in one that only knows a place in it, */
+FUNCTION known_elsewhere
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        mov     %edi, %eax
+.Lknown:
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END known_elsewhere
+FUNCTION knowing_part
+        .cfi_adjust_cfa_offset 8
+        lea     .Lknown(%rip), %rcx
+        add     (%rsi), %rcx
+        jmp     *%rcx
+END knowing_part
+        /* and here the table does not say. */
+FUNCTION unknown_frame
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        sub     $8, %rsp
+        .cfi_escape 0x0f, 0x02, 0x77, 0x20      /* CFA = the value of an expression: rsp + 32 */
+        lea     .Lunknown_base(%rip), %rcx
+        add     (%rsi), %rcx
+        jmp     *%rcx
+.Lunknown_base:
+        add     $8, %rsp
+        .cfi_def_cfa %rsp, 24
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END unknown_frame
+
         /* What cannot be displaced, or must not be. */
 FUNCTION refused_loop
         test    %edi, %edi
@@ -250,6 +379,10 @@ END refused_frame
 .Ldistances_from_start:
         .long   .Lfar_from_start-target_distances_from_start
         .long   .Lnear_start-target_distances_from_start
+.Lframed_words:
+        .long   .Lframed_body-.Lframed_words
+        .long   .Lframed_second-.Lframed_words
+        .long   framed_table-.Lframed_words
 .Lto_start:
         .long   .Lbehind_start-.Lto_start
         .long   refused_loop_by_table-.Lto_start
@@ -267,7 +400,8 @@ entry_pointers:
         .quad   target_branch, target_table, target_lea, target_lea_user, target_relocation
         .quad   target_distances, target_distances_from_start, target_table_in_text
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
-        .quad   entry_own_carry, refused_zeros, 0
+        .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
+        .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0
 addresses_to_start:
         .quad   refused_loop_by_addresses, .Lbehind_addresses
         .section .note.GNU-stack, "", @progbits

@@ -18,7 +18,9 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     tail_at_once[], tail_later[], refused_flags[], refused_bytes[], refused_crowded[],
     refused_neighbour[], refused_frame[], target_distances[], target_distances_from_start[],
     target_table_in_text[], refused_loop_by_table[], refused_loop_by_addresses[], refused_adc[],
-    refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[];
+    refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
+    framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
+    known_elsewhere[], unknown_frame[];
 extern const void* const entry_pointers[];
 }
 
@@ -158,6 +160,18 @@ TEST(Entries, WindowThatSomethingLeadsIntoStays) {
         target_distances_from_start, target_table_in_text}) {
     EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
     EXPECT_NE(plan.reason(function), Reason::kNone);
+  }
+}
+
+TEST(Entries, TheFrameTellsWhetherATableCanLeadThere) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {framed_distances, framed_table}) {
+    EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
+  }
+  for (const char* function :
+       {unframed_distances, unframed_elsewhere, known_elsewhere, unknown_frame}) {
+    EXPECT_FALSE(plan.is_entry(function));
+    EXPECT_EQ(plan.reason(function), Reason::kIndirectOnly);
   }
 }
 
