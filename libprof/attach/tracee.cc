@@ -45,7 +45,8 @@ Error refusal(pid_t pid, int error) {
   }
   const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
   if (scope == "3") {
-    return Error{name, std::nullopt, "the kernel forbids all tracing (kernel.yama.ptrace_scope is 3)",
+    return Error{name, std::nullopt,
+                 "the kernel forbids all tracing (kernel.yama.ptrace_scope is 3)",
                  "it does so until the machine is started again with another value"};
   }
   if (scope != "" && scope != "0" && geteuid() != 0) {
