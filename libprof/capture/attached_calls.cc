@@ -158,7 +158,7 @@ const char* list_calls(Watch& watch) {
 
 void watch_calls() {
   install_handler();
-  catch_lost_file();
+  catch_faults();
   static Watch watch = {};
   static bool is_tried = false;
   if (is_tried) return;
@@ -172,7 +172,7 @@ void watch_calls() {
 void unwatch_calls() {
   if (signal_safe::session.recording.load()) return;
   remove_handler();
-  stop_catching_lost_file();
+  stop_catching_faults();
 }
 
 }  // namespace fbleprof::capture

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include <iterator>
+
 #include "arch/kernel.h"
 #include "arch/peek.h"
 #include "capture/control.h"
@@ -29,8 +31,12 @@ constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, 
                                  SIGSTKFLT, SIGPOLL, SIGPWR,  SIGSYS,  SIGXCPU, SIGXFSZ, SIGVTALRM};
 constexpr int kFirstRealTime = 34, kLastRealTime = 64;
 
+constexpr int kFaultSignals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
+constexpr int kFaults = std::size(kFaultSignals);
+
 bool watching = false;
-bool catching_lost_file = false;
+// In an attached program: the signals of faults that have our handler.
+bool catching[kFaults] = {};
 // Whether reads of memory that may not exist can fault: see peek.h.
 bool peeking = false;
 // The program's actions for the signals for which the kernel has our handler.
@@ -39,8 +45,10 @@ struct sigaction program_actions[kLastRealTime + 1];
 constexpr long kPage = 4096;
 
 bool is_fault(int number, int code) {
-  return code > 0 &&
-         (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL);
+  for (const int fault : kFaultSignals) {
+    if (number == fault) return code > 0;
+  }
+  return false;
 }
 
 // Whether the fault came from our lost file, and is repaired.
@@ -209,20 +217,27 @@ void watch_cleared_signals() {
   watch_all();
 }
 
-void catch_lost_file() {
-  struct sigaction old {};
-  if (set_kernel_action(SIGBUS, nullptr, &old) != 0 || is_ours(old)) return;
-  program_actions[SIGBUS] = old;
-  const struct sigaction ours = in_kernel(SIGBUS, old);
-  set_kernel_action(SIGBUS, &ours, nullptr);
-  catching_lost_file = true;
+void catch_faults() {
+  for (int i = 0; i < kFaults; ++i) {
+    const int number = kFaultSignals[i];
+    if (!may_be_our_fault(number) && !may_be_in_trampoline(number)) continue;
+    struct sigaction old {};
+    if (set_kernel_action(number, nullptr, &old) != 0 || is_ours(old)) continue;
+    program_actions[number] = old;
+    const struct sigaction ours = in_kernel(number, old);
+    set_kernel_action(number, &ours, nullptr);
+    catching[i] = true;
+  }
 }
 
-void stop_catching_lost_file() {
-  struct sigaction now {};
-  if (!catching_lost_file || set_kernel_action(SIGBUS, nullptr, &now) != 0 || !is_ours(now)) return;
-  catching_lost_file = false;
-  set_kernel_action(SIGBUS, &program_actions[SIGBUS], nullptr);
+void stop_catching_faults() {
+  for (int i = 0; i < kFaults; ++i) {
+    const int number = kFaultSignals[i];
+    struct sigaction now {};
+    if (!catching[i] || set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
+    catching[i] = false;
+    set_kernel_action(number, &program_actions[number], nullptr);
+  }
 }
 
 void catch_faults_of_peeks() {
@@ -237,7 +252,10 @@ void catch_faults_of_peeks() {
 bool is_watched(int number) {
   // A vfork child sets its own actions, but in its parent's memory.
   if (!is_own_process()) return false;
-  if (!watching) return catching_lost_file && number == SIGBUS;
+  for (int i = 0; i < kFaults && !watching; ++i) {
+    if (number == kFaultSignals[i]) return catching[i];
+  }
+  if (!watching) return false;
   for (const int fatal : kFatalSignals) {
     if (number == fatal) return true;
   }

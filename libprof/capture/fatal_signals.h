@@ -25,10 +25,10 @@ namespace fbleprof::capture {
 void watch_fatal_signals();
 // In a child: watches them again if the child was made without handlers (CLONE_CLEAR_SIGHAND).
 void watch_cleared_signals();
-// In a program to which fble-prof attached: SIGBUS only, while the program's actions are watched
-// (attached_calls.h).
-void catch_lost_file();
-void stop_catching_lost_file();
+// In a program to which fble-prof attached: only SIGBUS, and with --exact the other faults, while
+// the program's actions are watched (attached_calls.h).
+void catch_faults();
+void stop_catching_faults();
 
 // Whether the signal's action goes through set_watched_action.
 bool is_watched(int number);

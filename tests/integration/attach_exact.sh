@@ -137,6 +137,22 @@ for point in $points; do touch "$dir/$point"; done
 said "^stop"
 ended
 
+for how in "before its handler is set" "later" "and detached"; do
+  begin "faults in the first instructions, attached $how"
+  "$PROGRAMS/exact_faults.plain" >"$dir/expected"
+  started "$PROGRAMS/exact_faults.plain" "$dir/early" "$dir/late"
+  [ "$how" != later ] || { touch "$dir/early" && said ready; }
+  attach --exact -o "$profile" "$pid"
+  touch "$dir/early"
+  said ready
+  [ "$how" != "and detached" ] || detach "$pid"
+  touch "$dir/late"
+  ended
+  verified "$profile"
+  grep -v ready "$dir/out" | cmp -s - "$dir/expected" || fail "it printed $(tail -n 3 "$dir/out")"
+  [ "$how" = "and detached" ] || check "calls are counted" "$(counted load)" = 300
+done
+
 begin "recording that starts later"
 started "$PROGRAMS/attached_calls.plain" 2
 attach --exact --start-off -o "$profile" "$pid"

@@ -1,9 +1,13 @@
 // Handlers of faults in the first instructions of functions: they see where the instruction stands,
 // throw exceptions, repair the cause, or go on at the next instruction.
+//
+// Usage: exact_faults [EARLY LATE]: waits for the file EARLY before it sets the handler, and for
+// LATE after that.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -102,12 +106,22 @@ void* overflow(void*) {
   return nullptr;
 }
 
-int main() {
+void wait_for(const char* file) {
+  while (file && access(file, F_OK) != 0) usleep(10000);
+}
+
+int main(int count, char** arguments) {
+  wait_for(count > 2 ? arguments[1] : nullptr);
   page = static_cast<int*>(mmap(nullptr, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigaction(SIGSEGV, &action, nullptr);
+  if (count > 2) {
+    std::puts("ready");
+    std::fflush(stdout);
+    wait_for(arguments[2]);
+  }
   std::int64_t sum = 0;
   for (int i = 0; i < 300; ++i) {
     way = static_cast<Way>(i % 3);

@@ -4,8 +4,13 @@
  * the registers, and so is the result. As in the kernel, all other registers but rcx and r11 keep their
  * values. rt_sigaction for signals of which we have no handler takes no stack: it may be a small one. */
         .set    RT_SIGACTION, 13
+        .set    SIGILL, 4
         .set    SIGBUS, 7
+        .set    SIGFPE, 8
+        .set    SIGSEGV, 11
         .set    SIGPROF, 27
+        /* Those of which we may have a handler: the sampling signal and faults. */
+        .set    OURS, 1<<SIGILL | 1<<SIGBUS | 1<<SIGFPE | 1<<SIGSEGV | 1<<SIGPROF
 
         .text
         .globl  fbleprof_call_gate
@@ -18,10 +23,11 @@ fbleprof_call_gate:
         cmp     $RT_SIGACTION, %eax
         jne     1f
         cmp     $SIGPROF, %edi
-        je      1f
-        cmp     $SIGBUS, %edi
-        je      1f
-        syscall
+        ja      2f
+        mov     $OURS, %r11d            /* the call overwrites it anyway */
+        bt      %edi, %r11d
+        jc      1f
+2:      syscall
         ret
 1:      push    %rbp
         .cfi_def_cfa_offset 16
