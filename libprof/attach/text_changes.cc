@@ -215,13 +215,15 @@ HeldChanges::~HeldChanges() {
 }
 
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
-  constexpr std::uint32_t kMost = 1 << 22;
+  // The process may have written anything there.
+  constexpr std::uint32_t kMost = 1 << 22, kMostModules = 1 << 14;
   std::vector<ModuleChanges> modules;
   TextState state{};
   std::uint64_t at = place_of_state(pid, library);
   if (at == 0 || !read_memory(pid, at, &state, sizeof state)) return {};
   at = state.lists;
   while (at != 0) {
+    if (modules.size() == kMostModules) return {};
     ModuleChanges module;
     module.address = at;
     if (!read_memory(pid, at, &module.head, sizeof module.head) || module.head.count > kMost) {
