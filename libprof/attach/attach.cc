@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -78,7 +79,9 @@ std::uint64_t find_in_recorder(pid_t pid, const std::string& library, const std:
 
 bool read_memory(pid_t pid, std::uint64_t from, void* to, std::size_t bytes) {
   const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
-  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+  const ssize_t read = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  if (read >= 0 && read != static_cast<ssize_t>(bytes)) errno = EFAULT;
+  return read == static_cast<ssize_t>(bytes);
 }
 
 namespace {
@@ -98,14 +101,16 @@ std::string reason_of_loader(pid_t pid, BorrowedThread& thread) {
   return text && *text != 0 ? read_text(pid, *text) : std::string("the loader refused");
 }
 
-bool is_same_machine(pid_t pid) {
+// A program that its user may run but not read may be.
+bool may_be_same_machine(pid_t pid) {
   const auto head = [](const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::string bytes(20, 0);
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return bytes.substr(4, 1) + bytes.substr(18);
   };
-  return head("/proc/" + std::to_string(pid) + "/exe") == head("/proc/self/exe");
+  const std::string exe = "/proc/" + std::to_string(pid) + "/exe";
+  return access(exe.c_str(), R_OK) != 0 || head(exe) == head("/proc/self/exe");
 }
 
 }  // namespace
@@ -132,10 +137,8 @@ bool has_own_files(pid_t pid) {
 Result<Recorder> find_recorder(pid_t pid, const std::string& library) {
   const std::vector<Mapping> mappings = mappings_of(pid);
   if (mappings.empty()) {
-    if (control::start_ticks(pid) == 0) return error_of(pid, "there is none");
-    return error_of(pid, "it cannot be looked at, or has ended",
-                    geteuid() == 0 ? "it may be the kernel's, or protected by the system"
-                                   : "be its user or root");
+    if (control::start_ticks(pid) != 0) return refusal_to_look(pid);
+    return Error{"process " + std::to_string(pid), std::nullopt, "there is none", ""};
   }
   Recorder recorder;
   std::uint64_t pointer = find_in_recorder(pid, library, "fbleprof_output_path");
@@ -156,7 +159,7 @@ Status load(pid_t pid, BorrowedThread& thread, const std::string& library) {
                     "in its root, mount /proc or copy the library to that place");
   }
   if (!thread.write(thread.text(), file.name().c_str(), file.name().size() + 1)) {
-    return error_of(pid, "its memory cannot be written");
+    return unwritable_memory(pid);
   }
   const auto handle = thread.call(thread.libc().dlopen, thread.text(), thread.libc().flags);
   if (!handle) return handle.error();
@@ -180,7 +183,7 @@ Status start_loaded(pid_t pid, BorrowedThread& thread, const std::string& librar
 
 Status load_recorder(pid_t pid, const std::string& library,
                      const std::vector<std::string>& settings) {
-  if (!is_same_machine(pid)) return error_of(pid, "it is a program for another processor");
+  if (!may_be_same_machine(pid)) return error_of(pid, "it is a program for another processor");
   if (control::handles(pid, SIGPROF)) {
     return error_of(pid, "it uses SIGPROF itself", "start it under fble-prof instead");
   }
@@ -196,11 +199,11 @@ Status load_recorder(pid_t pid, const std::string& library,
   if (!taken) return taken.error();
   BorrowedThread& thread = **taken;
   if (!thread.write(thread.stack(), &order, sizeof order)) {
-    return error_of(pid, "its memory cannot be written");
+    return unwritable_memory(pid);
   }
   // Without this, nothing could tell what the recorder answers.
   if (!thread.read(thread.stack(), &order, sizeof order)) {
-    return error_of(pid, "its memory cannot be read");
+    return unreadable_memory(pid);
   }
   const bool is_loaded = find_library(mappings_of(pid)) != nullptr;
   const Status bad = is_loaded ? start_loaded(pid, thread, library) : load(pid, thread, library);

@@ -4,8 +4,8 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <thread>
@@ -19,15 +19,6 @@
 namespace fbleprof::attach {
 
 using format::kAttachBytes;
-
-Error error_of(pid_t pid, const std::string& what, const std::string& remedy) {
-  return Error{"process " + std::to_string(pid), std::nullopt, what, remedy};
-}
-
-bool has_ended(pid_t pid) {
-  const std::string state = control::status_field(pid, "State");
-  return state.empty() || state[0] == 'Z' || state[0] == 'X';
-}
 
 namespace {
 
@@ -62,15 +53,14 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
   constexpr int kTryMs = 50, kTries = 200;
   constexpr std::chrono::milliseconds kBetween(1);  // lets the thread leave the place
   std::vector<pid_t> threads = by_suitability(pid);
-  if (threads.empty()) return error_of(pid, "there is none");
+  if (threads.empty()) return error_of(pid, "it has no thread");
   for (int i = 0; i < kTries; ++i) {
     if (i != 0) std::this_thread::sleep_for(kBetween);
     const pid_t tid = threads[static_cast<std::size_t>(i) % threads.size()];
     auto thread = Tracee::stop(pid, tid);
     if (!thread) {
       // Another thread may have ended meanwhile.
-      if (has_ended(pid)) return error_of(pid, "it has ended");
-      if (tid == pid) return thread.error();
+      if (has_ended(pid) || tid == pid) return thread.error();
       continue;
     }
     const auto is_free = [&](StoppedIn where) {
@@ -84,7 +74,6 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
     }
     if (thread->run_to_quiet_call(kTryMs) && is_free(StoppedIn::kQuietCall)) return thread;
   }
-  if (has_ended(pid)) return error_of(pid, "it has ended");
   return error_of(pid,
                   "whenever it was stopped, its threads were in code that may hold a lock of libc, "
                   "the loader or an allocator",
@@ -92,6 +81,7 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
 }
 
 Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
+  if (mappings.empty()) return refusal_to_look(pid);
   const Mapping* file = find_file(mappings, "libc.so.6");
   if (!file) file = find_file(mappings, "libc-2");
   if (!file) {
@@ -134,7 +124,7 @@ Result<std::unique_ptr<BorrowedThread>> BorrowedThread::take(pid_t pid) {
     thread->keep_way_back(libc->way, stack->begin);
   }
   std::unique_ptr<BorrowedThread> borrowed(new BorrowedThread(pid, *libc, std::move(*thread)));
-  if (!borrowed->make_stack()) return error_of(pid, "it has no memory for the recorder");
+  if (const Status bad = borrowed->make_stack()) return *bad;
   borrowed->keep_errno();
   return borrowed;
 }
@@ -144,10 +134,15 @@ BorrowedThread::~BorrowedThread() {
   if (mapped_ != 0) system_call(SYS_munmap, mapped_, 2 * kAttachBytes);
 }
 
-bool BorrowedThread::make_stack() {
-  mapped_ = map(2 * kAttachBytes);
+Status BorrowedThread::make_stack() {
+  const long at = try_to_map(2 * kAttachBytes);
+  if (at < 0) {
+    return thread_.failure(std::string("it gets no memory for the recorder: ") +
+                           std::strerror(static_cast<int>(-at)));
+  }
+  mapped_ = static_cast<std::uint64_t>(at);
   stack_ = (mapped_ + kAttachBytes - 1) / kAttachBytes * kAttachBytes;
-  return mapped_ != 0;
+  return std::nullopt;
 }
 
 // The program may be about to read it.
@@ -166,15 +161,17 @@ long BorrowedThread::system_call(long number, std::uint64_t a, std::uint64_t b, 
 
 Result<std::uint64_t> BorrowedThread::call(std::uint64_t function, std::uint64_t a,
                                            std::uint64_t b) {
-  auto called = thread_.call(libc_.system_call_instruction, function, a, b, text());
-  if (!called && has_ended(pid_)) return error_of(pid_, "it has ended");
-  return called;
+  return thread_.call(libc_.system_call_instruction, function, a, b, text());
+}
+
+long BorrowedThread::try_to_map(std::uint64_t bytes) {
+  return thread_.system_call(libc_.system_call_instruction, SYS_mmap, 0, bytes,
+                             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                             ~0ull, 0);
 }
 
 std::uint64_t BorrowedThread::map(std::uint64_t bytes) {
-  const long at =
-      thread_.system_call(libc_.system_call_instruction, SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0);
+  const long at = try_to_map(bytes);
   return at > 0 ? static_cast<std::uint64_t>(at) : 0;
 }
 

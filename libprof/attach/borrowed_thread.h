@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attach/loaded_file.h"
+#include "attach/refusal.h"
 #include "attach/tracee.h"
 #include "base/result.h"
 
@@ -58,7 +59,9 @@ class BorrowedThread {
  private:
   BorrowedThread(pid_t pid, Libc libc, Tracee thread)
       : pid_(pid), libc_(libc), thread_(std::move(thread)) {}
-  bool make_stack();
+  // Below 0: -errno.
+  long try_to_map(std::uint64_t bytes);
+  Status make_stack();
   void keep_errno();
 
   pid_t pid_;
@@ -68,11 +71,5 @@ class BorrowedThread {
   std::uint64_t errno_address_ = 0;
   int errno_ = 0;
 };
-
-// An error of attaching: one line.
-Error error_of(pid_t pid, const std::string& what, const std::string& remedy = "");
-
-// Whether the process has ended, also if its parent has not waited for it yet.
-bool has_ended(pid_t pid);
 
 }  // namespace fbleprof::attach

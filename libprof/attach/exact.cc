@@ -20,11 +20,21 @@ using format::RecorderOrder;
 
 namespace {
 
+// Writes the choice into the order.
+std::string fault_of(const ExactChoice& choice, RecorderOrder& order) {
+  if (!put_text(order.choice, choice.modules.c_str())) {
+    return "--exact: more than 1000 bytes of names";
+  }
+  if (!put_text(order.plan_folder, choice.plan_folder.c_str())) {
+    return "--exact: the folder for plans has a name of more than 1000 bytes";
+  }
+  return {};
+}
+
 Result<bool> choose_modules(pid_t pid, const std::string& library, const ExactChoice& choice,
                             RecorderOrder& order) {
-  if (!put_text(order.choice, choice.modules.c_str()) ||
-      !put_text(order.plan_folder, choice.plan_folder.c_str())) {
-    return error_of(pid, "--exact: more than 1000 bytes of names");
+  if (const std::string fault = fault_of(choice, order); !fault.empty()) {
+    return error_of(pid, fault);
   }
   // Libraries that are loaded later are only sampled, if this fails.
   if (sees_file(pid, choice.tool) && sees_file(pid, choice.plan_folder)) {
@@ -82,6 +92,10 @@ Result<ExactChange> change_text(pid_t pid, std::vector<ModuleChanges>& modules,
 }
 
 }  // namespace
+
+std::string fault_of(const ExactChoice& choice) {
+  return fault_of(choice, *order_for(OrderStep::kChooseModules));
+}
 
 Status watch_program(pid_t pid, const std::string& library) {
   const Status bad =

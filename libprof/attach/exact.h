@@ -27,6 +27,9 @@ struct ExactChoice {
   std::function<std::string(const std::string& path, const std::string& module)> plan_of;
 };
 
+// Why no process can be told of this choice; empty: each can.
+std::string fault_of(const ExactChoice& choice);
+
 struct ExactChange {
   std::size_t places = 0;    // of the text, where calls are counted
   std::size_t kept_out = 0;  // entries that a thread occupied

@@ -41,11 +41,11 @@ Result<bool> obey(pid_t pid, const std::string& library, BorrowedThread& thread,
     return error_of(pid, "its recorder is that of another fble-prof", "restart the program");
   }
   if (!thread.write(thread.stack(), &order, sizeof order)) {
-    return error_of(pid, "its memory cannot be written");
+    return unwritable_memory(pid);
   }
   if (!thread.call(function, thread.stack())) return false;
   if (!thread.read(thread.stack(), &order, sizeof order)) {
-    return error_of(pid, "its memory cannot be read");
+    return unreadable_memory(pid);
   }
   order.reason[sizeof order.reason - 1] = order.filter[sizeof order.filter - 1] = 0;
   if (order.answer == OrderAnswer::kRefused) return error_of(pid, order.reason);

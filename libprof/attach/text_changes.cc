@@ -194,11 +194,11 @@ Result<HeldChanges> HeldChanges::hold(pid_t pid, const std::string& library) {
   const std::uint64_t at = place_of_state(pid, library);
   TextState state{};
   if (at == 0) return HeldChanges(pid, 0, false);
-  if (!read_memory(pid, at, &state, sizeof state)) return error_of(pid, "it has ended");
+  if (!read_memory(pid, at, &state, sizeof state)) return unreadable_memory(pid);
   HeldChanges held(pid, at, state.is_counting != 0);
-  if (!write_counting(pid, at, 0)) return error_of(pid, "its memory cannot be written");
+  if (!write_counting(pid, at, 0)) return unwritable_memory(pid);
   for (int i = 0; i < kTries; ++i) {
-    if (!read_memory(pid, at, &state, sizeof state)) return error_of(pid, "it has ended");
+    if (!read_memory(pid, at, &state, sizeof state)) return unreadable_memory(pid);
     if (state.is_changing == 0) return held;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -215,13 +215,15 @@ HeldChanges::~HeldChanges() {
 }
 
 std::vector<ModuleChanges> read_changes(pid_t pid, const std::string& library) {
-  constexpr std::uint32_t kMost = 1 << 22;
+  // The process may have written anything there.
+  constexpr std::uint32_t kMost = 1 << 22, kMostModules = 1 << 14;
   std::vector<ModuleChanges> modules;
   TextState state{};
   std::uint64_t at = place_of_state(pid, library);
   if (at == 0 || !read_memory(pid, at, &state, sizeof state)) return {};
   at = state.lists;
   while (at != 0) {
+    if (modules.size() == kMostModules) return {};
     ModuleChanges module;
     module.address = at;
     if (!read_memory(pid, at, &module.head, sizeof module.head) || module.head.count > kMost) {
@@ -247,7 +249,7 @@ Result<std::size_t> write_text(pid_t pid, const ModuleChanges& module, Text want
     if (!written) {
       const int error = errno;
       while (i-- > 0) (void)write_piece(memory, pieces[i], other(wanted));
-      return error_of(pid, std::string("its code cannot be changed: ") + strerror(error));
+      return system_error_of(pid, "its code cannot be changed", error);
     }
     places += *written;
   }

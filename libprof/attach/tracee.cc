@@ -12,11 +12,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "attach/refusal.h"
 #include "control/process.h"
 
 namespace fbleprof::attach {
@@ -28,34 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSystemCallStop = SIGTRAP | 0x80;
-
-std::string first_line(const char* path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-Error refusal(pid_t pid, int error) {
-  const std::string name = "process " + std::to_string(pid);
-  if (error == ESRCH) return Error{name, std::nullopt, "there is none", ""};
-  const std::string tracer = control::status_field(pid, "TracerPid");
-  if (!tracer.empty() && tracer != "0" && tracer != std::to_string(getpid())) {
-    return Error{name, std::nullopt, "process " + tracer + " traces it already", "end that one"};
-  }
-  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
-  if (scope == "3") {
-    return Error{name, std::nullopt,
-                 "the kernel forbids all tracing (kernel.yama.ptrace_scope is 3)",
-                 "it does so until the machine is started again with another value"};
-  }
-  if (scope != "" && scope != "0" && geteuid() != 0) {
-    return Error{name, std::nullopt, "the kernel forbids tracing",
-                 "sysctl kernel.yama.ptrace_scope=0, or be root"};
-  }
-  return Error{name, std::nullopt, std::string("the kernel forbids tracing: ") + strerror(error),
-               "be its user or root; a container needs the right CAP_SYS_PTRACE"};
-}
 
 // Waits for a stop of the thread; 0 if the thread has ended.
 int wait_for_stop(pid_t tid) {
@@ -77,6 +49,17 @@ std::optional<int> wait_for_stop_until(pid_t tid, Clock::time_point end) {
   return got > 0 && WIFSTOPPED(status) ? status : 0;
 }
 
+Error has_no_thread(pid_t pid, pid_t tid) {
+  return error_of(pid, "its thread " + std::to_string(tid) + " has ended");
+}
+
+// Whether all bytes were copied; else errno says why.
+bool is_whole(ssize_t copied, std::size_t bytes) {
+  if (copied == static_cast<ssize_t>(bytes)) return true;
+  if (copied >= 0) errno = EFAULT;
+  return false;
+}
+
 }  // namespace
 
 Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
@@ -87,9 +70,11 @@ Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
 }
 
 Result<Tracee> Tracee::ask_to_stop(pid_t pid, pid_t tid) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return refusal(pid, errno);
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
+    return errno == ESRCH ? has_no_thread(pid, tid) : refusal_to_trace(pid, errno);
+  }
   Tracee thread(pid, tid);
-  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return refusal(pid, errno);
+  if (!thread.ask(PTRACE_INTERRUPT, "PTRACE_INTERRUPT", 0, nullptr)) return thread.failure("");
   return thread;
 }
 
@@ -100,20 +85,20 @@ Status Tracee::wait_until_stopped(int milliseconds) {
         milliseconds == 0 ? wait_for_stop(tid_) : wait_for_stop_until(tid_, end);
     if (!status) {
       is_gone_ = true;  // it stays traced until we end
-      return Error{"process " + std::to_string(pid_), std::nullopt,
-                   "thread " + std::to_string(tid_) +
-                       " does not stop: it starts a program, or waits for a device",
-                   "try again"};
+      return error_of(pid_,
+                      "thread " + std::to_string(tid_) +
+                          " does not stop: it starts a program, or waits for a device",
+                      "try again");
     }
     if (*status == 0) {
       is_gone_ = true;
-      return refusal(pid_, ESRCH);
+      return has_no_thread(pid_, tid_);
     }
     if (*status >> 16 == PTRACE_EVENT_STOP) break;
     // A signal came first: deliver it, and the thread stops behind it.
     ptrace(PTRACE_CONT, tid_, nullptr, WSTOPSIG(*status));
   }
-  if (!get(&saved_)) return refusal(pid_, errno);
+  if (!get(&saved_)) return failure("");
   stopped_by_us_ = true;
   TracedRegisters again = saved_;
   if (arch::begin_again_if_interrupted(again) && due_signals() == 0 && set(again)) saved_ = again;
@@ -124,6 +109,7 @@ Tracee::Tracee(Tracee&& from) noexcept
     : pid_(from.pid_),
       tid_(from.tid_),
       saved_(from.saved_),
+      refused_(std::move(from.refused_)),
       vectors_(std::move(from.vectors_)),
       mask_(from.mask_),
       way_(from.way_),
@@ -146,25 +132,37 @@ std::uint64_t Tracee::due_signals() const {
   return (number("SigPnd") | number("ShdPnd")) & ~number("SigBlk");
 }
 
-bool Tracee::get(TracedRegisters* registers) const {
-  iovec place{registers, sizeof *registers};
-  return ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &place) == 0;
+bool Tracee::ask(__ptrace_request request, const char* name, std::uintptr_t address, void* data) {
+  if (ptrace(request, tid_, address, data) == 0) return true;
+  if (refused_.empty() && errno != ESRCH)
+    refused_ = std::string(name) + ": " + std::strerror(errno);
+  return false;
 }
 
-bool Tracee::set(const TracedRegisters& registers) const {
+Error Tracee::failure(const std::string& otherwise) const {
+  if (!refused_.empty()) return error_of(pid_, "the kernel refuses " + refused_);
+  return otherwise.empty() ? has_no_thread(pid_, tid_) : error_of(pid_, otherwise);
+}
+
+bool Tracee::get(TracedRegisters* registers) {
+  iovec place{registers, sizeof *registers};
+  return ask(PTRACE_GETREGSET, "PTRACE_GETREGSET", NT_PRSTATUS, &place);
+}
+
+bool Tracee::set(const TracedRegisters& registers) {
   TracedRegisters copy = registers;
   iovec place{&copy, sizeof copy};
-  return ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &place) == 0;
+  return ask(PTRACE_SETREGSET, "PTRACE_SETREGSET", NT_PRSTATUS, &place);
 }
 
 bool Tracee::read(std::uint64_t from, void* to, std::size_t bytes) const {
   const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
-  return process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+  return is_whole(process_vm_readv(pid_, &local, 1, &remote, 1, 0), bytes);
 }
 
 bool Tracee::write(std::uint64_t to, const void* from, std::size_t bytes) const {
   const iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(to), bytes};
-  return process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+  return is_whole(process_vm_writev(pid_, &local, 1, &remote, 1, 0), bytes);
 }
 
 // A thread that computes uses vector registers, and expects that no call is made where it stands.
@@ -227,7 +225,7 @@ void Tracee::restore_state() {
 
 bool Tracee::run_to_system_call() {
   for (;;) {
-    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0) return false;
+    if (!ask(PTRACE_SYSCALL, "PTRACE_SYSCALL", 0, nullptr)) return false;
     const int status = wait_for_stop(tid_);
     if (status == 0) {
       is_gone_ = true;
@@ -298,7 +296,7 @@ long Tracee::system_call(std::uint64_t instruction, long number, std::uint64_t a
 
 Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t function,
                                    std::uint64_t a, std::uint64_t b, std::uint64_t stack) {
-  const Error failed{"process " + std::to_string(pid_), std::nullopt, "a call in it failed", ""};
+  const auto failed = [this] { return failure("a call in it failed"); };
   keep_state();
   // The function returns to a system call, where we stop the thread. From there it would change to
   // the stack with the frame.
@@ -306,18 +304,18 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
   constexpr std::uint64_t kBelow = 16;  // the rest of the way
   const TracedRegisters start = arch::for_call(saved_, function, a, b, stack - kBelow);
   const std::uint64_t sp = arch::sp_of(start);
-  if (!write(sp, way, sizeof way) || !set(start)) return failed;
+  if (!write(sp, way, sizeof way) || !set(start)) return failed();
   for (;;) {
     TracedRegisters now{};
-    if (!run_to_system_call() || !get(&now)) return failed;
+    if (!run_to_system_call() || !get(&now)) return failed();
     if (arch::pc_of(now) == instruction + sizeof arch::kSystemCallInstruction &&
         arch::sp_of(now) == sp + sizeof sp) {
       const std::uint64_t value = arch::returned_value(now);
       arch::skip_system_call(now);
-      if (!set(now) || !run_to_system_call()) return failed;
+      if (!set(now) || !run_to_system_call()) return failed();
       return value;
     }
-    if (!run_to_system_call()) return failed;  // to the end of the call
+    if (!run_to_system_call()) return failed();  // to the end of the call
   }
 }
 

@@ -5,6 +5,7 @@
 // meanwhile, the thread ends its call and goes back by itself (keep_way_back).
 #pragma once
 
+#include <sys/ptrace.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -33,6 +34,7 @@ class Tracee {
 
   pid_t tid() const { return tid_; }
   const arch::TracedRegisters& registers() const { return saved_; }
+  // If they fail, errno says why.
   bool read(std::uint64_t from, void* to, std::size_t bytes) const;
   bool write(std::uint64_t to, const void* from, std::size_t bytes) const;
 
@@ -57,14 +59,18 @@ class Tracee {
   // Calls function(a, b) on a stack that ends at `stack`. Fails if a fault ended the function.
   Result<std::uint64_t> call(std::uint64_t instruction, std::uint64_t function, std::uint64_t a,
                              std::uint64_t b, std::uint64_t stack);
+  // Why a call could not be made: what the kernel refused, or else this.
+  Error failure(const std::string& otherwise) const;
 
  private:
   Tracee(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
   std::uint64_t due_signals() const;
   // Where the thread stopped, before the system call that the stop interrupted.
   arch::TracedRegisters as_restarted() const;
-  bool get(arch::TracedRegisters* registers) const;
-  bool set(const arch::TracedRegisters& registers) const;
+  // Asks the kernel for what nothing can be done without, and notes what it refuses.
+  bool ask(__ptrace_request request, const char* name, std::uintptr_t address, void* data);
+  bool get(arch::TracedRegisters* registers);
+  bool set(const arch::TracedRegisters& registers);
   // Lets the thread run to the next entry or end of a system call. False: it has ended, or met a
   // fault.
   bool run_to_system_call();
@@ -77,6 +83,7 @@ class Tracee {
 
   pid_t pid_, tid_;
   arch::TracedRegisters saved_{};
+  std::string refused_;                // what the kernel refused first; empty: nothing
   std::vector<std::uint8_t> vectors_;  // empty: not noted
   std::uint64_t mask_ = 0;
   arch::WayBack way_;

@@ -16,6 +16,7 @@
 
 #include "control/nudge.h"
 #include "control/process.h"
+#include "control/record_check.h"
 #include "signal_safe/kept_snapshots.h"
 
 namespace fbleprof::control {
@@ -138,6 +139,8 @@ Result<RunningProfile> RunningProfile::open(const std::string& path) {
   if (!profile.is_running()) {
     return error_of(path, "its program was killed");
   }
+  const Guarded guard(profile.arena_.base(), profile.bytes_);
+  if (!profile.has_sound_records()) return profile.unsound();
   return profile;
 }
 
@@ -177,7 +180,8 @@ std::string RunningProfile::text(format::Ref ref) const {
   const auto* string = arena_.at<format::String>(ref);
   const std::uint64_t begin = at + offsetof(format::String, bytes);
   if (string->head.kind != format::Kind::kString || string->length > bytes_ - begin) return {};
-  return {arena_.base() + begin, string->length};
+  constexpr std::uint32_t kMost = 1 << 16;
+  return {arena_.base() + begin, std::min(string->length, kMost)};
 }
 
 std::vector<KeptSnapshot> RunningProfile::snapshots() const {
@@ -197,6 +201,18 @@ std::vector<KeptSnapshot> RunningProfile::snapshots() const {
 
 Error RunningProfile::ended() const { return error_of(path_, "the program has ended"); }
 
+Error RunningProfile::unsound() const { return error_of(path_, "is damaged, or no recorder's"); }
+
+bool RunningProfile::has_sound_records() const {
+  // The recorder may be about to write a record.
+  constexpr int kLooks = 3;
+  for (int i = 0; i < kLooks; ++i) {
+    if (i != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (is_sound(arena_)) return true;
+  }
+  return false;
+}
+
 Status RunningProfile::take(bool (*taker)(signal_safe::Arena&, const RunningProfile&, const void*),
                             const void* argument) {
   if (!is_running()) return ended();
@@ -204,6 +220,10 @@ Status RunningProfile::take(bool (*taker)(signal_safe::Arena&, const RunningProf
   flock(fd_, LOCK_EX);
   const Guarded guard(arena_.base(), bytes_);
   arena_.adopt(arena_.base(), bytes_, format::kHeaderBytes);
+  if (!has_sound_records()) {
+    flock(fd_, LOCK_UN);
+    return unsound();
+  }
   const bool taken = taker(arena_, *this, argument);
   flock(fd_, LOCK_UN);
   if (header().state != format::State::kLive) {

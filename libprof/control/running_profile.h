@@ -66,6 +66,9 @@ class RunningProfile {
               const void* argument);
   bool wait_for(bool on, std::chrono::milliseconds patience) const;
   Error ended() const;
+  Error unsound() const;
+  // Whether nothing in the file leads the recorder's code out of it.
+  bool has_sound_records() const;
 
   std::string path_;
   int fd_ = -1;

@@ -312,6 +312,9 @@ int attach(const std::vector<std::string>& words) {
     if (!files) return give_up(kWrongUse, files.error().line());
     add_filter_files(request, *pid, *files);
   }
+  if (is_exact(request)) {
+    if (const int status = check_counting(value_of(request, "FBLEPROF_EXACT"))) return status;
+  }
   hold_signals();
   const std::string library = find_library();
   if (library.empty()) {

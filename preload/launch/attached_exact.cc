@@ -22,6 +22,10 @@ std::string stopped_for(const attach::ExactChange& change) {
 
 std::string name_of(pid_t pid) { return "process " + std::to_string(pid); }
 
+attach::ExactChoice choice_of(const std::string& modules) {
+  return {modules, plan_folder(), own_path(), plan_of};
+}
+
 }  // namespace
 
 int give_up(int status, const std::string& line) {
@@ -44,15 +48,19 @@ void watch_process(pid_t pid, const std::string& library) {
   }
 }
 
-int prepare_counting(pid_t pid, const std::string& library, const std::string& modules) {
-  const std::string folder = plan_folder();
-  if (folder.empty()) {
+int check_counting(const std::string& modules) {
+  const attach::ExactChoice choice = choice_of(modules);
+  if (choice.plan_folder.empty()) {
     return give_up(
         kWrongUse,
         "--exact: no folder for plans; set XDG_CACHE_HOME to a writable folder with 16 MB left");
   }
-  const Status bad =
-      attach::prepare_to_count_calls(pid, library, {modules, folder, own_path(), plan_of});
+  const std::string fault = attach::fault_of(choice);
+  return fault.empty() ? 0 : give_up(kWrongUse, fault);
+}
+
+int prepare_counting(pid_t pid, const std::string& library, const std::string& modules) {
+  const Status bad = attach::prepare_to_count_calls(pid, library, choice_of(modules));
   return bad ? give_up(kRefused, bad->line()) : 0;
 }
 

@@ -21,6 +21,9 @@ sigset_t ending_signals();
 // fails, it says so, and the process is recorded all the same.
 void watch_process(pid_t pid, const std::string& library);
 
+// Checks what --exact names before the process is touched. Returns the exit status.
+int check_counting(const std::string& modules);
+
 // Makes the process, which has the recorder, count the calls of the modules that --exact names: in
 // two steps, of which only the second one changes code. Return the exit status.
 int prepare_counting(pid_t pid, const std::string& library, const std::string& modules);

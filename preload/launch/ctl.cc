@@ -1,5 +1,6 @@
 #include "launch/ctl.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "control/running_profile.h"
@@ -61,11 +62,8 @@ const char* reason_text(format::SnapshotReason reason) {
 std::string command_line(const RunningProfile& profile) {
   std::string text = profile.text(profile.header().command_line);
   while (!text.empty() && text.back() == 0) text.pop_back();
-  for (char& c : text) {
-    if (c == 0) c = ' ';
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
-  }
-  return text;
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return printable(text);
 }
 
 int show_status(const RunningProfile& profile) {
@@ -80,9 +78,9 @@ int show_status(const RunningProfile& profile) {
               static_cast<unsigned long long>(header.node_count));
   const auto snapshots = profile.snapshots();
   for (const control::KeptSnapshot& each : snapshots) {
-    std::printf("snapshot   at %s%s%s (%s)\n",
-                time_text(std::chrono::nanoseconds(each.time_ns)).c_str(),
-                each.name.empty() ? "" : ": ", each.name.c_str(), reason_text(each.reason));
+    std::printf(
+        "snapshot   at %s%s%s (%s)\n", time_text(std::chrono::nanoseconds(each.time_ns)).c_str(),
+        each.name.empty() ? "" : ": ", printable(each.name).c_str(), reason_text(each.reason));
   }
   return 0;
 }

@@ -10,9 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/fd.h"
 #include "launch/say.h"
 #include "plan/plan.h"
 #include "rewrite/analysis.h"
@@ -20,9 +19,10 @@
 namespace fbleprof::launch {
 namespace {
 
+constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
+
 // Its files change programs' code: no other user may write to it.
 bool is_own_folder(const std::string& path) {
-  constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
          status.st_uid == geteuid() && (status.st_mode & kOthersMayWrite) == 0 &&
@@ -73,10 +73,19 @@ bool make_plan(const std::string& path, const std::string& module) {
   return write_whole(path, analysis.plan);
 }
 
-// "" if there is none, or it is one of another version.
+// Like the recorder, which reads plans by itself in programs that fble-prof starts.
+bool is_trusted(const struct stat& status) {
+  return S_ISREG(status.st_mode) && (status.st_mode & kOthersMayWrite) == 0 &&
+         (status.st_uid == 0 || status.st_uid == geteuid());
+}
+
+// "" if there is none, it is one of another version, or others may have written it.
 std::string read_plan(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !is_trusted(status)) return {};
+  std::string bytes(static_cast<std::size_t>(status.st_size), 0);
+  if (!file.read_at(0, bytes.data(), bytes.size())) return {};
   plan::Header header;
   if (bytes.size() < sizeof header) return {};
   std::memcpy(&header, bytes.data(), sizeof header);

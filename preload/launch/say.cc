@@ -1,18 +1,22 @@
 #include "launch/say.h"
 
 #include <cstdio>
+#include <string_view>
+
+#include "base/safe_text.h"
 
 namespace fbleprof::launch {
 
 std::string printable(const std::string& text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
-    // U+0080 to U+009F are controls too.
-    const bool is_c1 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
-    out += is_c1 || byte < 0x20 || byte == 0x7f ? '?' : text[i];
-    if (is_c1) ++i;
+  for (std::size_t i = 0; i < text.size();) {
+    const Character c = first_character(std::string_view(text).substr(i));
+    if (c.bytes == 0 || is_unsafe(c.code)) {
+      out += '?';
+    } else {
+      out.append(text, i, c.bytes);
+    }
+    i += c.bytes == 0 ? 1 : c.bytes;
   }
   return out;
 }

@@ -5,7 +5,8 @@
 
 namespace fbleprof::launch {
 
-// `text` with ? for each control character: paths and names may contain any.
+// `text` with ? for what a terminal must not get (base/safe_text.h): paths and names may contain
+// anything.
 std::string printable(const std::string& text);
 
 // Prints "fble-prof: LINE".

@@ -54,12 +54,12 @@ for how in sleep work; do
     unchanged "$rule $option"
   done <<END
 $seize=$EPERM the kernel forbids tracing
-$interrupt=$EIO the kernel forbids tracing
-$get=$EIO the kernel forbids tracing
-$set=$EIO it has no memory
-$run=$EIO it has no memory
-$read_memory=$EPERM its memory cannot be read
-$write_memory=$EPERM its memory cannot be written
+$interrupt=$EIO the kernel refuses PTRACE_INTERRUPT: Input/output error
+$get=$EIO the kernel refuses PTRACE_GETREGSET: Input/output error
+$set=$EIO the kernel refuses PTRACE_SETREGSET: Input/output error
+$run=$EIO the kernel refuses PTRACE_SYSCALL: Input/output error
+$read_memory=$EPERM its memory cannot be read: Operation not permitted
+$write_memory=$EPERM its memory cannot be written: Operation not permitted
 END
   check "the recorder is not there" "$(grep -c fbleprof "/proc/$pid/maps")" = 0
   ends
@@ -89,7 +89,7 @@ for how in sleep work; do
   attach --exact "$pid"
   for rule in $seize=$EPERM $get=$EIO $write_file=$EPERM; do
     refused "$rule" detach "$pid"
-    one_line "$rule detach" "the kernel forbids tracing\|its memory cannot be written"
+    one_line "$rule detach" "the kernel forbids tracing\|refuses PTRACE_GETREGSET\|its memory cannot be written"
   done
   detach "$pid"
   unchanged "detach"
@@ -100,27 +100,60 @@ done
 
 begin "a program that the system refuses memory"
 started "$PROGRAMS/refusing.plain" $map_for_us=$ENOMEM -- "$PROGRAMS/phases.plain" 300
-launcher_refuses 1 "it has no memory" attach -o "$profile" "$pid"
+launcher_refuses 1 "it gets no memory for the recorder: Cannot allocate memory" attach -o "$profile" "$pid"
 touch "$dir/stop"
 ended
 
 begin "programs that are not attached to"
-launcher_refuses 1 "cannot be looked at" attach 2  # the kernel's
+launcher_refuses 1 "the kernel does not show its memory" attach 2  # the kernel's
 started python3 -c 'import signal, time; signal.signal(signal.SIGPROF, lambda *_: None); time.sleep(60)'
 for _ in $(seq 100); do grep -q 'SigCgt:.*[4-7c-f]......$' "/proc/$pid/status" && break; sleep 0.05; done
 launcher_refuses 1 "it uses SIGPROF itself" attach -o "$profile" "$pid"
 kill "$pid"
 wait "$timer" 2>/dev/null
 started "$PROGRAMS/phases.plain" 300
-"$FBLE_PROF" attach --exact="$(printf 'name,%.0s' $(seq 300))" -o "$profile" "$pid" 2>"$dir/refused.err"
-check "too many names: status" $? = 1
-has_text 'more than 1000 bytes of names' "$dir/refused.err" || fail "too many names: it says something else"
+# What can be told without the process is refused before it is touched.
+launcher_refuses 2 'more than 1000 bytes of names' attach \
+  --exact="$(printf 'name,%.0s' $(seq 300))" -o "$profile" "$pid"
+# A name of a file has 255 bytes at most.
+long=$dir$(printf "/$(printf 'f%.0s' $(seq 250))%.0s" 1 2 3 4)
+XDG_CACHE_HOME=$long launcher_refuses 2 'the folder for plans has a name of more than 1000 bytes' attach \
+  --exact -o "$profile" "$pid"
+check "the recorder is not there" "$(grep -c fbleprof "/proc/$pid/maps")" = 0
+python3 -c 'import os, time; print(os.posix_spawn("/bin/true", ["true"], {}), flush=True); time.sleep(60)' \
+  >"$dir/zombie" &
+parent=$!
+for _ in $(seq 100); do
+  grep -qs '^State:.Z' "/proc/$(cat "$dir/zombie" 2>/dev/null)/status" && break
+  sleep 0.05
+done
+launcher_refuses 1 "it has ended" attach "$(cat "$dir/zombie")"
+kill $parent
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   cp "$FBLE_PROF" "$LIB" "$work"
   chmod 711 "$work"
   setpriv --reuid nobody --regid nogroup --clear-groups "$work/fble-prof" attach "$pid" 2>"$dir/refused.err"
   status=$?
   one_line "another user" "be its user or root"
+  as_nobody=(setpriv --reuid nobody --regid nogroup --clear-groups)
+  # attach_as_nobody COMMAND...: to a process of nobody's, which says when it is ready.
+  attach_as_nobody() {
+    "${as_nobody[@]}" "$@" >"$dir/ready" &
+    local other=$!
+    for _ in $(seq 200); do grep -q ready "$dir/ready" && break; sleep 0.05; done
+    "${as_nobody[@]}" "$work/fble-prof" attach $other 2>"$dir/refused.err"
+    status=$?
+    kill $other
+    wait $other 2>/dev/null
+  }
+  # The kernel hides a process that changed its user or its rights.
+  attach_as_nobody perl -e '$| = 1; syscall(157, 4, 0, 0, 0, 0); print "ready\n"; sleep 60'
+  one_line "PR_SET_DUMPABLE" "only root may: .*PR_SET_DUMPABLE"
+  # Its user may run the program, but not read it.
+  cp /bin/sh "$work/unreadable"
+  chmod 711 "$work/unreadable"
+  attach_as_nobody "$work/unreadable" -c 'echo ready; while :; do :; done'
+  one_line "a program that cannot be read" "only root may\|cannot write the directory"
 fi
 touch "$dir/stop"
 ended

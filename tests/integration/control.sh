@@ -69,10 +69,13 @@ in_background "$PROGRAMS/phases.plain" 60
 does snapshot before
 does snapshot "a name with blanks"
 does snapshot before
+does snapshot $'red \e[31m, \u009b31m'
+ctl status | lacks_text "$(printf '[\033\302\233]')" || fail "a name reaches the terminal"
+check "a control character is shown" "$(ctl status | grep -c 'red ?\[31m, ?31m')" = 1
 check "a name has one snapshot" "$(ctl status | grep -c '^snapshot.*: before (asked for)')" = 1
-check "there are two" "$(ctl status | grep -c '^snapshot')" = 2
+check "there are two" "$(ctl status | grep -c '^snapshot')" = 3
 end_of_run
-check "they are in the file" "$(in_raw '^snapshot .*is_complete=1')" = 2
+check "they are in the file" "$(in_raw '^snapshot .*is_complete=1')" = 3
 
 begin "the program takes a snapshot, and counts anew"
 in_background "$PROGRAMS/phases.plain" 2 mark

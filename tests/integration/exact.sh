@@ -205,6 +205,24 @@ for plan in "$plans"/*.plan; do head -c 100 "$plan" >"$plan.short" && mv "$plan.
 same "$PROGRAMS/notes.plain"
 expected
 
+begin "plans that others may have written"
+exactly
+rm -f "$plans"/*
+same "$PROGRAMS/notes.plain"
+number=0
+for plan in "$plans"/*.plan; do
+  number=$((number + 1))
+  if [ $((number % 2)) = 0 ]; then
+    mv "$plan" "$dir" && ln -s "$dir/${plan##*/}" "$plan"
+  else
+    chmod 666 "$plan"
+  fi
+done
+check "there are plans" $number -gt 0
+same "$PROGRAMS/notes.plain"
+expected
+check "they are made anew" "$(find "$plans" -name '*.plan' \( -type l -o -perm /022 \) | wc -l)" = 0
+
 begin "counts against callgrind: Lua"
 mkdir -p "$CACHE/lua-exact"
 lua=$CACHE/lua-exact/lua

@@ -2,6 +2,7 @@
 # fble-prof: its settings and messages; the program's behaviour does not change.
 set -u
 : "${FBLE_PROF:?path of fble-prof}" "${LIB:?path of libfbleprof.so}" "${BUILD:?build directory}"
+: "${PROGRAMS:?directory of the test programs}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/fbleprof.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -121,6 +122,85 @@ grep -q /proc err || expect 'the reason' /proc "$(cat err)"
 )
 failures=$((failures + $?))
 grep -q 'ulimit -f' err || expect 'the reason' 'ulimit -f' "$(cat err)"
+
+# --- what is not installed beside it is named
+# refused STATUS WORDS ARGS...: by $tool, in one line with these words
+refused() {
+  local wanted=$1 words=$2
+  shift 2
+  "$tool" "$@" >out 2>err </dev/null
+  expect "exit status of: $tool $*" "$wanted" $?
+  lines 1
+  grep -q "$words" err || expect "the reason" "$words" "$(cat err)"
+}
+mkdir -p 'bin' 'with blank'
+tool=$work/bin/fble-prof
+cp "$FBLE_PROF" bin
+for words in 'true' 'attach 1'; do
+  # shellcheck disable=SC2086 # two words
+  refused 2 'libfbleprof.so was not found' $words
+done
+refused 126 'fble-prof-push: No such file' push
+cp "$LIB" bin
+refused 2 'libfbleprof_alloc.so was not found beside .*bin/libfbleprof.so' --memory-profile true
+refused 2 'libfbleprof_wait.so was not found beside .*bin/libfbleprof.so' --waits true
+refused 2 'bin/fble-prof-report was not found' --only 'x*' true
+"$tool" -o names.out --names true 2>err
+expect 'names without the report: status' 0 $?
+grep -q 'names: .*fble-prof-report: No such file' err || expect 'the reason' 'no report' "$(cat err)"
+"$tool" -o python.out /bin/sh -c 'exit 3' 2>err
+expect 'adapters are not needed' 3 $?
+cp bin/* 'with blank'
+tool="$work/with blank/fble-prof"
+refused 2 'cannot contain a path with a colon or a blank' true
+tool=$FBLE_PROF
+printf '#!/nowhere/interpreter\n' >broken
+chmod +x broken
+refused 127 'broken: No such file' -o a.out ./broken
+refused 2 'expected a time' --window soon true
+
+# --- which calls are wrapped
+preloads() { variable LD_PRELOAD -o a.out "$@" | tr : '\n' | sed 's,.*/,,' | tr '\n' ' '; }
+alone='libfbleprof.so ' with_waits='libfbleprof_wait.so libfbleprof.so ' with_allocations='libfbleprof.so libfbleprof_alloc.so '
+expect 'allocations' "$with_allocations" "$(preloads --memory-profile)"
+expect 'waits' "$with_waits" "$(preloads --waits)"
+expect 'waits, by elapsed time' "$with_waits" "$(preloads --clock wall)"
+expect 'no waits' "$alone" "$(preloads --clock wall --no-waits)"
+for off in '' 0 off no false; do
+  expect "FBLEPROF_ALLOCS='$off'" "$alone" "$(FBLEPROF_ALLOCS=$off preloads)"
+  expect "FBLEPROF_WAITS='$off'" "$alone" "$(FBLEPROF_WAITS=$off preloads --clock wall)"
+done
+expect 'no waits, by calls' "$alone" "$(FBLEPROF_WAITS=1 preloads --clock ticks)"
+expect 'an empty filter' '' "$(FBLEPROF_FILTER='' variable FBLEPROF_FILTER_TABLES -o a.out)"
+expect 'an empty --exact' '' "$(FBLEPROF_EXACT='' variable FBLEPROF_EXACT_TOOL -o a.out)"
+expect 'plans' "$work/cache/fbleprof" "$(XDG_CACHE_HOME=$work/cache variable FBLEPROF_EXACT_PLANS -o a.out --exact)"
+
+# --- a directory that is known when the program runs
+"$FBLE_PROF" -o "$work/%p/a.out" true 2>err
+expect 'a name with %: status' 0 $?
+
+# --- events that the kernel refuses
+for rule in '298=13 perf_event_paranoid cycles' '298=1 perf_event_paranoid page-faults' \
+  '298=2 hardware.counter cycles' '298=22 does.not.count.it:.Invalid page-faults'; do
+  read -r call text event <<<"$rule"
+  "$PROGRAMS/refusing.plain" "$call" -- "$FBLE_PROF" --clock "$event" true 2>err
+  expect "--clock $event, $call" 2 $?
+  lines 1
+  grep -q -- "--clock=$event: .*$text" err || expect 'the reason' "$text" "$(cat err)"
+done
+
+# --- no second process (fork is clone, call 56)
+"$PROGRAMS/refusing.plain" 56=11 -- "$FBLE_PROF" -o names.out --names sh -c 'exit 6' 2>err
+expect 'without a fork: status' 6 $?
+grep -q 'cannot fork: Resource temporarily' err || expect 'the reason' 'cannot fork' "$(cat err)"
+
+# --- signals for the program, and its own end
+"$FBLE_PROF" -o names.out --names sh -c 'trap "exit 9" TERM; echo waits; while :; do :; done' >out 2>err &
+launcher=$!
+for _ in $(seq 200); do grep -q waits out && break; sleep 0.05; done
+kill -TERM $launcher
+wait $launcher
+expect 'a signal to fble-prof reaches the program' 9 $?
 
 # --- AddressSanitizer must be first: programs linked with it run and are profiled
 if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
@@ -46,15 +47,36 @@ class TraceeTest : public testing::Test {
 };
 
 TEST_F(TraceeTest, WhatCannotBeStoppedSaysWhy) {
-  EXPECT_EQ(Tracee::stop(kNobody, kNobody).error().what, "there is none");
+  EXPECT_EQ(Tracee::stop(kNobody, kNobody).error().what, "it has ended");
   EXPECT_EQ(Tracee::stop(getpid(), getpid()).error().what.rfind("the kernel forbids tracing", 0),
             0u);
   StoppedProcess process(kNobody);
   const Status bad = process.stop();
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->what, "it has ended");
-  EXPECT_EQ(BorrowedThread::take(kNobody).error().what,
-            "it has no glibc: it is linked statically, or with another libc");
+}
+
+// Its parent has not waited for it. Each step of attaching can be the first one that notices.
+TEST_F(TraceeTest, AProcessThatHasEndedIsSaidToHaveEnded) {
+  TracedChild child([] { return 0; });
+  ASSERT_TRUE(child.is_in_state('Z'));
+  for (const pid_t pid : {child.pid(), kNobody}) {
+    EXPECT_EQ(BorrowedThread::take(pid).error().what, "it has ended");
+    EXPECT_EQ(load_recorder(pid, "", {})->what, "it has ended");
+    EXPECT_EQ(make_recorder_obey(pid, "")->what, "it has ended");
+    EXPECT_EQ(Tracee::stop(pid, pid).error().what, "it has ended");
+  }
+  EXPECT_EQ(find_recorder(child.pid(), "").error().what, "it has ended");
+}
+
+TEST_F(TraceeTest, AMainThreadThatEndsBeforeTheOthersIsTheReason) {
+  TracedChild child([] {
+    std::thread([] { pause(); }).detach();
+    syscall(SYS_exit, 0);
+    return 0;
+  });
+  ASSERT_TRUE(child.is_in_state('Z'));
+  EXPECT_EQ(BorrowedThread::take(child.pid()).error().what, "its main thread has ended");
 }
 
 TEST_F(TraceeTest, AProcessThatAnotherTracesIsRefusedWithItsNumber) {

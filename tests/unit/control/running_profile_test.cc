@@ -11,10 +11,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <thread>
 
 #include "control/process.h"
+#include "signal_safe/arena.h"
 
 namespace fbleprof::control {
 namespace {
@@ -215,6 +217,128 @@ TEST_F(RunningProfileTest, NothingIsDoneOnceTheProgramHasEnded) {
   EXPECT_FALSE(profile->set_recording(true, milliseconds(0)).ok());
   EXPECT_EQ(program->used_bytes, format::kHeaderBytes);
   EXPECT_EQ(program->request, Request::kNone);
+}
+
+// A profile with each kind of record that snapshots follow.
+class RecordsTest : public RunningProfileTest {
+ protected:
+  RecordsTest() : path_(profile_with_records()), sound_(bytes_of(path_)) {}
+
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  // What all commands of `fble-prof ctl` follow. Returns the first complaint.
+  std::string try_all() const {
+    auto profile = RunningProfile::open(path_);
+    if (!profile) return profile.error().what;
+    (void)profile->text(profile->header().command_line);
+    (void)profile->snapshots();
+    for (const Status& bad : {profile->snapshot("first"), profile->snapshot("new"),
+                              profile->reset(), profile->periodic_snapshot(1)}) {
+      if (bad) return bad->what;
+    }
+    return {};
+  }
+
+  std::string path_, sound_;
+
+ private:
+  std::string profile_with_records() const {
+    Header header = own_header();
+    header.row_bytes = format::kUnitBytes;
+    const std::string path = file_with(header);
+    const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    void* base = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    signal_safe::Arena arena;
+    arena.adopt(static_cast<char*>(base), kBytes, format::kHeaderBytes);
+    arena.header()->command_line = arena.add_string("program", 7);
+    constexpr std::uint32_t kItems = 3;
+    const auto add = [&](format::Kind kind, std::uint32_t item_bytes) {
+      const auto ref = arena.allocate_items(format::kItemsOffset + kItems * item_bytes, 0);
+      arena.at<format::Nodes>(ref)->item_bytes = item_bytes;
+      arena.publish(ref, kind);
+      return ref + format::kItemsOffset / format::kUnitBytes;
+    };
+    const auto rows = add(format::Kind::kValues, format::kUnitBytes);
+    auto* nodes = arena.at<format::Node>(add(format::Kind::kNodes, sizeof(format::Node)));
+    auto* edges = arena.at<format::Edge>(add(format::Kind::kEdges, sizeof(format::Edge)));
+    for (std::uint32_t i = 0; i + 1 < kItems; ++i) {  // the last ones are not made yet
+      nodes[i].calls = edges[i].calls = i + 1;
+      nodes[i].function = edges[i].to = 1;
+      nodes[i].values = rows + i;
+      arena.at<std::uint64_t>(nodes[i].values)[0] = i + 1;
+    }
+    munmap(base, kBytes);
+    auto profile = RunningProfile::open(path);
+    EXPECT_TRUE(profile.ok());
+    EXPECT_FALSE(profile->snapshot("first"));
+    EXPECT_FALSE(profile->reset());
+    EXPECT_FALSE(profile->periodic_snapshot(2));
+    return path;
+  }
+};
+
+TEST_F(RecordsTest, WhatARecorderWroteIsFollowed) {
+  EXPECT_EQ(try_all(), "");
+  EXPECT_NE(bytes_of(path_), sound_);
+}
+
+// A program can write anything into its own profile. Whoever controls it must come to no harm.
+TEST_F(RecordsTest, ReferencesAndLengthsThatLeadAstrayAreRefused) {
+  const std::uint32_t used = reinterpret_cast<const Header*>(sound_.data())->used_bytes;
+  int refused = 0;
+  for (std::uint32_t at = format::kHeaderBytes; at < used; at += 4) {
+    for (const std::uint32_t value : {0u, 1u, 0xffffffffu, used / 32 - 1}) {
+      std::string bytes = sound_;
+      std::memcpy(&bytes[at], &value, sizeof value);
+      write(bytes);
+      const std::string complaint = try_all();
+      if (complaint.empty()) continue;
+      ++refused;
+      EXPECT_EQ(complaint, "is damaged, or no recorder's") << "at " << at << ": " << value;
+      EXPECT_EQ(bytes_of(path_), bytes) << "it was written to";
+    }
+  }
+  EXPECT_GT(refused, 20);
+}
+
+TEST_F(RecordsTest, HeadersThatLeadAstrayAreRefused) {
+  for (const std::uint32_t row : {8u, 0x20000u, 0xffffffe0u}) {
+    std::string bytes = sound_;
+    reinterpret_cast<Header*>(bytes.data())->row_bytes = row;
+    write(bytes);
+    EXPECT_EQ(try_all(), "is damaged, or no recorder's") << row;
+  }
+  std::string bytes = sound_;
+  reinterpret_cast<Header*>(bytes.data())->command_line = 0xffffffff;
+  write(bytes);
+  EXPECT_EQ(RunningProfile::open(path_)->text(0xffffffff), "");
+}
+
+// A file without data can have any length: it must not be searched to its end.
+TEST_F(RecordsTest, AFileOfHolesIsRefused) {
+  for (const bool is_of_nodes : {false, true}) {
+    constexpr std::uint64_t kHuge = std::uint64_t{100} << 30;
+    std::string bytes = sound_;
+    auto* header = reinterpret_cast<Header*>(bytes.data());
+    const auto end = static_cast<std::uint32_t>(header->used_bytes);
+    header->cap_bytes = header->used_bytes = kHuge;
+    if (is_of_nodes) {
+      const format::Nodes nodes{{static_cast<std::uint32_t>((kHuge - end) / format::kUnitBytes),
+                                 format::Kind::kNodes, format::kHeadMark},
+                                0,
+                                sizeof(format::Node),
+                                {}};
+      std::memcpy(&bytes[end], &nodes, sizeof nodes);
+    }
+    write(bytes);
+    std::filesystem::resize_file(path_, kHuge);
+    EXPECT_EQ(try_all(), "is damaged, or no recorder's");
+    std::filesystem::resize_file(path_, kBytes);
+  }
 }
 
 TEST_F(RunningProfileTest, AMovedOneClosesItsFileOnce) {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "launch/time_text.h"
+
 namespace fbleprof::launch {
 namespace {
 
@@ -99,6 +103,90 @@ TEST(Request, WrongUseGivesOneLine) {
     EXPECT_NE(request.error, "") << testing::PrintToString(words);
     EXPECT_EQ(request.error.find('\n'), std::string::npos);
   }
+}
+
+TEST(Request, EachValueIsChecked) {
+  struct Case {
+    const char* option;
+    Words right, wrong;
+  };
+  const std::string long_pattern(1001, 'x');
+  for (const Case& each : std::vector<Case>{
+           {"--depth", {"1", "60000"}, {"0", "60001", "x", "1.5"}},
+           {"--tick-period", {"1", "1000000000"}, {"0", "1000000001", "x"}},
+           {"--throttle", {"1", "123456789"}, {"0", "x"}},
+           {"--clock", {"cpu", "wall", "ticks"}, {"CPU", "cycle"}},
+           {"--memory-profile", {"2", "1M", "off", "hooks,mmap"}, {"1", "", ",mmap"}},
+           {"--delay", {"0", "5", "500ms", "10s", "5m", "1h", "1000h"}, {"1d", "x", "", "1001h"}},
+           {"--control-signal",
+            {"USR1", "SIGUSR2", "RTMIN", "SIGRTMIN+30"},
+            {"TERM", "RTMIN+31", "RTMIN+x", "RTMIN-1", "SIG"}},
+           {"--children", {"all", "cc1*,as"}, {""}},
+           {"--exact", {"on", "all"}, {""}},
+           {"--runs", {"1"}, {"0", "3", "2"}},
+           {"--window",
+            {"1s", "500ms,1", "5m,1000"},
+            {"0s", "x", "1s,", "1s,0", "1s,1001", "1s,2x"}},
+           {"--only-thread", {"worker*"}, {"", "!worker", "a;b", long_pattern}},
+           {"--not", {"parse*"}, {"", "!parse", "a;b", std::string(4001, 'x')}}}) {
+    for (const std::string& value : each.right) {
+      EXPECT_EQ(read_request({each.option + ("=" + value), "p"}).error, "") << each.option;
+    }
+    for (const std::string& value : each.wrong) {
+      const std::string error = read_request({each.option + ("=" + value), "p"}).error;
+      EXPECT_NE(error, "") << each.option << "=" << value;
+      EXPECT_EQ(error.find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST(Request, PatternsKeepTheirOrder) {
+  const Request request =
+      read_request({"--only", "a", "--not=b", "--only", "c", "--not-thread", "w*", "p"});
+  EXPECT_EQ(request.environment,
+            (Environment{{"FBLEPROF_FILTER", "a;!b;c"}, {"FBLEPROF_THREADS", "!w*"}}));
+}
+
+TEST(Request, TwoRunsNeedACountedOne) {
+  unsetenv("FBLEPROF_EXACT");
+  EXPECT_TRUE(read_request({"--exact", "--runs", "2", "p"}).twice);
+  EXPECT_FALSE(read_request({"--exact", "--runs", "1", "p"}).twice);
+  EXPECT_NE(read_request({"--runs", "2", "p"}).error.find("needs --exact"), std::string::npos);
+  setenv("FBLEPROF_EXACT", "on", 1);
+  EXPECT_EQ(read_request({"--runs", "2", "p"}).error, "");
+  setenv("FBLEPROF_EXACT", "", 1);
+  EXPECT_NE(read_request({"--runs", "2", "p"}).error, "");
+  unsetenv("FBLEPROF_EXACT");
+  for (const char* other : {"--start-off", "--window=1s"}) {
+    const std::string error = read_request({"--exact", "--runs", "2", other, "p"}).error;
+    EXPECT_NE(error.find("cannot be used with --runs=2"), std::string::npos) << error;
+  }
+}
+
+TEST(Request, TheFirstMistakeIsTheOneThatIsSaid) {
+  const std::string error =
+      read_request({"--rate=0", "--runs=3", "--window=x", "--waits", "--no-waits", "p"}).error;
+  EXPECT_TRUE(error.starts_with("--rate=0: ")) << error;
+  EXPECT_TRUE(read_request({"--only=!", "--rate=0", "p"}).error.starts_with("--only=!: "));
+}
+
+// What this machine can sample is not the same everywhere.
+TEST(Request, AnEventThatCannotBeSampledIsRefusedInOneLine) {
+  for (const char* event : {"cycles", "page-faults", "task-clock"}) {
+    const Request request = read_request({"--clock", event, "p"});
+    if (request.error.empty()) {
+      EXPECT_EQ(request.environment, (Environment{{"FBLEPROF_CLOCK", event}}));
+    } else {
+      EXPECT_TRUE(request.error.starts_with(std::string("--clock=") + event)) << request.error;
+    }
+  }
+}
+
+TEST(TimeText, IsShort) {
+  using std::chrono::seconds;
+  EXPECT_EQ(time_text(std::chrono::milliseconds(1500)), "1.5s");
+  EXPECT_EQ(time_text(seconds(61)), "1m 1s");
+  EXPECT_EQ(time_text(seconds(3600 + 120)), "1h 2m");
 }
 
 TEST(Request, TheEndsOfTheRangesAreValid) {

@@ -1,6 +1,7 @@
 #include "symbolize/table_cache.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -144,6 +145,21 @@ TEST_F(TableCacheTest, DamagedFilesAreIgnored) {
   EXPECT_FALSE(cache.find("a").has_value());
   cache.keep("a", some_table(10));
   EXPECT_TRUE(cache.find("a").has_value());
+}
+
+TEST_F(TableCacheTest, LinksAndOtherUsersFilesAreIgnored) {
+  const TableCache cache(cache_directory(), TableCache::kMostBytes, 1);
+  cache.keep("a", some_table(10));
+  EXPECT_EQ(fs::status(cache_directory()).permissions(), fs::perms::owner_all);
+  const fs::path file = cache_directory() + "/61.symbols", elsewhere = directory_ / "elsewhere";
+  fs::rename(file, elsewhere);
+  fs::create_symlink(elsewhere, file);
+  EXPECT_FALSE(cache.find("a").has_value()) << "a link";
+  fs::rename(elsewhere, file);
+  EXPECT_TRUE(cache.find("a").has_value());
+  if (geteuid() != 0) return;
+  ASSERT_EQ(chown(file.c_str(), 1, 1), 0);
+  EXPECT_FALSE(cache.find("a").has_value()) << "another user's";
 }
 
 TEST_F(TableCacheTest, TheOldestFilesAreRemovedWhenThereAreTooMany) {

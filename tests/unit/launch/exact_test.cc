@@ -1,0 +1,140 @@
+#include "launch/exact.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "launch/say.h"
+
+namespace fbleprof::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PlansTest : public testing::Test {
+ protected:
+  PlansTest() { setenv("XDG_CACHE_HOME", directory_.c_str(), 1); }
+  ~PlansTest() override {
+    unsetenv("XDG_CACHE_HOME");
+    fs::remove_all(directory_);
+  }
+
+  std::string path_of(const char* name) const { return directory_ + "/" + name; }
+  static mode_t mode_of(const std::string& path) {
+    struct stat status {};
+    return lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+  }
+
+  std::string directory_ = [] {
+    std::string name = testing::TempDir() + "/fbleprof-plans.XXXXXX";
+    return std::string(mkdtemp(name.data()));
+  }();
+};
+
+constexpr char kModule[] = "/proc/self/exe";
+
+TEST_F(PlansTest, AFolderForPlansIsTheUsersAlone) {
+  EXPECT_EQ(plan_folder(), path_of("fbleprof"));
+  EXPECT_EQ(mode_of(path_of("fbleprof")), 0700u);
+  EXPECT_EQ(plan_folder("/part"), path_of("fbleprof/part"));
+  EXPECT_EQ(mode_of(path_of("fbleprof/part")), 0700u);
+}
+
+TEST_F(PlansTest, AFolderThatOthersMayChangeIsNotUsed) {
+  const std::string folder = path_of("fbleprof");
+  fs::create_directory(folder);
+  for (const mode_t mode : {0777u, 0720u, 0702u}) {
+    chmod(folder.c_str(), mode);
+    EXPECT_FALSE(plan_folder().starts_with(directory_)) << std::oct << mode;
+  }
+  fs::remove(folder);
+  fs::create_directory(path_of("elsewhere"));
+  fs::create_directory_symlink(path_of("elsewhere"), folder);
+  EXPECT_FALSE(plan_folder().starts_with(directory_)) << "a link";
+  fs::remove(folder);
+  std::ofstream(folder) << "a file";
+  EXPECT_FALSE(plan_folder().starts_with(directory_)) << "a file";
+  if (geteuid() == 0) {
+    fs::remove(folder);
+    fs::create_directory(folder);
+    ASSERT_EQ(chown(folder.c_str(), 1, 1), 0);
+    EXPECT_FALSE(plan_folder().starts_with(directory_)) << "another user's";
+  }
+}
+
+TEST_F(PlansTest, AFolderIsNotLookedForInARelativePath) {
+  setenv("XDG_CACHE_HOME", "here", 1);
+  const char* home = getenv("HOME");
+  const std::string before = home ? home : "";
+  setenv("HOME", directory_.c_str(), 1);
+  EXPECT_EQ(plan_folder(), path_of(".cache/fbleprof"));
+  setenv("HOME", "nor here", 1);
+  EXPECT_EQ(plan_folder(), "/tmp/fbleprof-" + std::to_string(geteuid()));
+  home ? setenv("HOME", before.c_str(), 1) : unsetenv("HOME");
+}
+
+TEST_F(PlansTest, APlanThatOthersMayHaveWrittenIsMadeAnew) {
+  const std::string path = path_of("plan"), other = path_of("other");
+  const std::string plan = plan_of(path, kModule);
+  ASSERT_FALSE(plan.empty());
+  EXPECT_EQ(mode_of(path), 0600u);
+  const auto spoil = [&](const std::string& file) {
+    std::string bytes = plan;
+    bytes.back() ^= 1;
+    std::ofstream(file, std::ios::binary) << bytes;
+  };
+  spoil(path);
+  EXPECT_NE(plan_of(path, kModule), plan) << "the user's own is used as it is";
+  for (const mode_t mode : {0602u, 0620u}) {
+    spoil(path);
+    chmod(path.c_str(), mode);
+    EXPECT_EQ(plan_of(path, kModule), plan) << std::oct << mode;
+    EXPECT_EQ(mode_of(path), 0600u);
+  }
+  spoil(other);
+  fs::remove(path);
+  fs::create_symlink(other, path);
+  EXPECT_EQ(plan_of(path, kModule), plan) << "a link";
+  fs::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(plan_of(path, kModule), plan) << "a FIFO";
+  if (geteuid() == 0) {
+    spoil(path);
+    ASSERT_EQ(chown(path.c_str(), 1, 1), 0);
+    EXPECT_EQ(plan_of(path, kModule), plan) << "another user's";
+  }
+}
+
+TEST_F(PlansTest, AnotherVersionsPlanIsMadeAnew) {
+  const std::string path = path_of("plan");
+  const std::string plan = plan_of(path, kModule);
+  for (const std::string& bytes : {std::string("short"), std::string(plan.size(), 'x')}) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    EXPECT_EQ(plan_of(path, kModule), plan);
+  }
+}
+
+TEST_F(PlansTest, WhereNoPlanCanBeMadeThereIsNone) {
+  EXPECT_EQ(plan_of(path_of("no folder/plan"), kModule), "");
+  std::string path = path_of("no folder/plan"), module = kModule;
+  char* words[] = {path.data(), module.data()};
+  EXPECT_EQ(make_plans(2, words), 1);
+}
+
+TEST(Printable, ATerminalGetsNoStrangersControls) {
+  EXPECT_EQ(printable("plain, \u00e4\u20ac\U0001f600"), "plain, \u00e4\u20ac\U0001f600");
+  EXPECT_EQ(printable("\x1b[31m\n\t\x7f"), "?[31m???");
+  EXPECT_EQ(printable("\u009b31m"), "?31m") << "C1";
+  EXPECT_EQ(printable("\x9b"
+                      "31m \xff\xc3"),
+            "?31m ??")
+      << "no UTF-8";
+  EXPECT_EQ(printable("\u202egnp.exe\u200b"), "?gnp.exe?") << "overrides, invisible";
+}
+
+}  // namespace
+}  // namespace fbleprof::launch
