@@ -205,7 +205,10 @@ if mkdir $group 2>/dev/null && echo 60M >$group/memory.limit_in_bytes; then
   check "the kernel ends it" "$(cat "$dir/profiled.status")" = 'signal 9'
   verified "$profile"
   check "what it did before is there" "$(calls burn counted)" -ge 1000
-  for _ in $(seq 50); do rmdir $group 2>/dev/null && break || sleep 0.1; done
+  for _ in $(seq 50); do
+    if rmdir $group 2>/dev/null; then break; fi
+    sleep 0.1
+  done
 else
   skip "needs root and control groups of version 1"
 fi
