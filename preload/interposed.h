@@ -2,6 +2,7 @@
 // the next definition.
 #pragma once
 
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <sys/select.h>
 #include <sys/types.h>
 #include <threads.h>
+#include <time.h>
 #include <ucontext.h>
 
 #define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))

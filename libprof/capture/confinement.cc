@@ -1,6 +1,7 @@
 #include "capture/confinement.h"
 
 #include "capture/kernel_file.h"
+#include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -42,6 +43,7 @@ void before_confinement() {
   signal_safe::expect_forbidden_calls();
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
+  grow_all_memory();
   session.arena.reserve(kBytesUnderConfinement);
   session.pages.live_on_stock(kBytesUnderConfinement);
   session.arena.freeze();

@@ -63,7 +63,8 @@ class Inheritance {
     ThreadState& state = *fbleprof_hot.self;
     signal_safe::BusyGuard guard(state);
     Entry* top = state.main_stack.gate;
-    for (const Entry* entry = gate_ + 1; entry <= top_ && top < state.main_stack.limit; ++entry) {
+    for (const Entry* entry = gate_ + 1; entry <= top_; ++entry) {
+      if (top >= state.main_stack.limit && !signal_safe::make_room(state)) break;
       const format::Ref parent_node = signal_safe::node_of_word(entry->word);
       // The function is left out, or its recursion is folded into its caller's context.
       if (top != state.main_stack.gate &&

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kDefaultEntries = 65536;
 constexpr std::size_t kMostEntries = std::size_t{1} << 28;
-constexpr std::size_t kSlackEntries = 64;
+using signal_safe::kSlackEntries;
 constexpr int kLongestTransplant = 4096;
 
 std::uint64_t this_profile() { return session.start_monotonic_ns; }

@@ -7,6 +7,7 @@
 
 #include "capture/kernel_file.h"
 #include "signal_safe/pages.h"
+#include "signal_safe/session.h"
 
 namespace fbleprof::capture {
 
@@ -28,8 +29,15 @@ struct Regions {
   std::atomic<std::uint64_t> next_bytes;
 };
 // The first piece gets a region of its size: most programs have one thread.
-constinit Regions copied{.next_bytes{16 << 20}}, wiped{.next_bytes{8 << 20}};
+constinit Regions copied{.next_bytes{1 << 20}}, wiped{.next_bytes{4 << 20}};
 constexpr std::uint64_t kMostRegionBytes = 1 << 30;
+
+// What can grow lies far from other mappings: the kernel puts new ones next to those that exist.
+constexpr std::uint64_t kDistanceBytes = 64ull << 30;
+constexpr unsigned kMostGrowing = 32;
+constinit signal_safe::GrowingMemory growing[kMostGrowing];
+constinit std::atomic<unsigned> growing_count{0};
+constinit std::atomic<std::uint64_t> taken_from_top{0};  // bytes of address space
 
 bool can_wipe = true;
 
@@ -86,6 +94,41 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
   }
 }
 
+signal_safe::GrowingMemory* take_growing_memory(std::uint64_t first, std::uint64_t most) {
+  if (signal_safe::session.pages.is_on_stock() || growing_count.load() >= kMostGrowing)
+    return nullptr;
+  const std::uint64_t space = most + kPageBytes;
+  const std::uint64_t top = reinterpret_cast<std::uint64_t>(&growing) / kPageBytes * kPageBytes;
+  const std::uint64_t wanted = top - kDistanceBytes - (taken_from_top.fetch_add(space) + space);
+  char* const base = signal_safe::map_memory(first, wanted);
+  if (!base) return nullptr;
+  const auto at = reinterpret_cast<std::uint64_t>(base);
+  const unsigned number = at == wanted ? growing_count.fetch_add(1) : kMostGrowing;
+  if (number >= kMostGrowing) {
+    kernel_call(SYS_munmap, static_cast<long>(at), static_cast<long>(first));
+    return nullptr;
+  }
+  // A huge page on first touch would take 2 MB for a few used pages.
+  kernel_call(SYS_madvise, static_cast<long>(at), static_cast<long>(first), MADV_NOHUGEPAGE);
+  growing[number].most = most;
+  growing[number].bytes.store(first, std::memory_order_relaxed);
+  __atomic_store_n(&growing[number].base, base, __ATOMIC_RELEASE);
+  return &growing[number];
+}
+
+namespace {
+template <typename Function>
+void for_each_growing(Function function) {
+  for (signal_safe::GrowingMemory& memory : growing) {
+    if (__atomic_load_n(&memory.base, __ATOMIC_ACQUIRE)) function(memory);
+  }
+}
+}  // namespace
+
+void grow_all_memory() {
+  for_each_growing([](signal_safe::GrowingMemory& memory) { signal_safe::grow(memory, true); });
+}
+
 void for_each_region(void (*function)(void* argument, const void* base, std::uint64_t bytes),
                      void* argument) {
   for (Regions* regions : {&copied, &wiped}) {
@@ -94,6 +137,9 @@ void for_each_region(void (*function)(void* argument, const void* base, std::uin
       function(argument, region, region->bytes + kPageBytes);
     }
   }
+  for_each_growing([&](const signal_safe::GrowingMemory& memory) {
+    function(argument, memory.base, memory.bytes.load(std::memory_order_relaxed));
+  });
 }
 
 std::uint64_t limit_of_memory() { return std::min(limit_of(RLIMIT_AS), limit_of(RLIMIT_DATA)); }

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "signal_safe/shadow_growth.h"
+
 namespace fbleprof::capture {
 
 enum class InChild {
@@ -19,6 +21,12 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 
 // `bytes` of zeros at the start of a page, or null.
 void* take_memory(std::uint64_t bytes, InChild in_child);
+
+// `first` bytes of zeros with free address space behind them for `most`, or null: only the first
+// threads get such a mapping of their own.
+signal_safe::GrowingMemory* take_growing_memory(std::uint64_t first, std::uint64_t most);
+// Makes all of that as large as it may be: later the kernel can no longer be asked.
+void grow_all_memory();
 
 // The limit of the process's address space, or of its data, to which our memory counts, too:
 // RLIM_INFINITY if there is none. The program planned its use without us.

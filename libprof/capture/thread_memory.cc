@@ -69,7 +69,8 @@ ThreadMemory* make_memory() {
 bool complete(ThreadMemory& memory) {
   ThreadState& state = memory.state;
   if (!state.canary) {
-    state.cache_may_grow = limit_of_memory() == RLIM_INFINITY;
+    state.cache_may_grow = limit_of_memory() == RLIM_INFINITY &&
+                           session.empty_cache_slots == signal_safe::kMostCacheSlots;
     const std::uint64_t slots =
         state.cache_may_grow ? signal_safe::kMostCacheSlots : signal_safe::kFirstCacheSlots;
     auto* wiped = static_cast<char*>(take_memory(wiped_bytes(slots), InChild::kWiped));

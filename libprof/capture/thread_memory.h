@@ -39,7 +39,8 @@ struct ThreadMemory {
   ThreadMemory* next_all = nullptr;
   std::atomic<std::uint32_t> use{kFree};
   signal_safe::Entry* shadow = nullptr;
-  std::uint64_t shadow_bytes = 0;
+  std::uint64_t shadow_bytes = 0;  // to which it may grow
+  signal_safe::GrowingMemory* growing_shadow = nullptr;
   signal_safe::Entry* signal_shadow = nullptr;
   std::uint64_t signal_shadow_bytes = 0;
   signal_safe::LinkTable::Item first_links[signal_safe::LinkTable::kFirstItems] = {};

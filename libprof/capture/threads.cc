@@ -19,9 +19,11 @@ namespace fbleprof::capture {
 
 using arch::kernel_call;
 using signal_safe::Entry;
+using signal_safe::GrowingMemory;
 using signal_safe::kGateWord;
 using signal_safe::kNoFrame;
 using signal_safe::kRootGateWord;
+using signal_safe::kSlackEntries;
 using signal_safe::session;
 using signal_safe::Slot;
 using signal_safe::Stack;
@@ -30,7 +32,6 @@ using signal_safe::Word;
 
 namespace {
 
-constexpr std::uint64_t kSlackEntries = 64;
 // A machine stack of n bytes holds at most n / 8 return addresses, and an entry takes 16 bytes, so
 // native frames cannot overrun a shadow stack of twice the size. The slack is for stacks that we do
 // not know, and for the C API, which is checked.
@@ -39,6 +40,8 @@ constexpr std::uint64_t kShadowSlackBytes = 1 << 20;
 constexpr std::uint64_t kLeastMainShadowBytes = 64ull << 20;
 constexpr std::uint64_t kLeastShadowBytes = 256 << 10;
 constexpr std::uint64_t kMostShadowBytes = 4ull << 30;
+// Before it grows: 4096 calls deep.
+constexpr std::uint64_t kFirstShadowBytes = 64 << 10;
 
 // While recording is off: how often a running thread checks whether it is time to start, per second
 // of its CPU time.
@@ -136,20 +139,29 @@ void reset_memory(ThreadMemory& memory) {
 
 // Provides shadow memory for a machine stack; keeps existing memory if it is large enough. A
 // replacement has at least twice the size, so the replaced pieces, which stay unused, add up to
-// less than the used one.
-bool provide_shadow(Entry** shadow, std::uint64_t* bytes, std::uint64_t wanted) {
+// less than the used one. With `growing`, the memory is small at first, if it can grow.
+bool provide_shadow(Entry** shadow, std::uint64_t* bytes, GrowingMemory** growing,
+                    std::uint64_t wanted) {
   if (*shadow && *bytes >= wanted) return true;
   const std::uint64_t size = *bytes * 2 > wanted ? *bytes * 2 : wanted;
-  auto* made = static_cast<Entry*>(take_memory(size, InChild::kCopied));
-  if (!made) return false;
-  *shadow = made;
+  // A new kind of system call could end a program that was confined before it started.
+  GrowingMemory* made = growing && perf_allowed && size > kFirstShadowBytes
+                            ? take_growing_memory(kFirstShadowBytes, size)
+                            : nullptr;
+  void* memory = made ? made->base : take_memory(size, InChild::kCopied);
+  if (!memory) return false;
+  *shadow = static_cast<Entry*>(memory);
   *bytes = size;
+  if (growing) *growing = made;
   return true;
 }
 
-void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes) {
+void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes,
+                  GrowingMemory* growing) {
   shadow[0] = {kNoFrame, gate};
   stack.gate = shadow;
+  if (growing) bytes = growing->bytes.load(std::memory_order_acquire);
+  stack.memory = growing;
   stack.limit = shadow + bytes / sizeof(Entry) - kSlackEntries;
   stack.saved_top = shadow;
 }
@@ -201,8 +213,10 @@ void configure_threads(const Settings& settings, bool allow_perf) {
   settings_copy = settings;
   perf_allowed = allow_perf;
   if (!session.empty_cache) {
-    session.empty_cache = static_cast<Slot*>(
-        take_memory(signal_safe::kMostCacheSlots * sizeof(Slot), InChild::kCopied));
+    const std::size_t slots = limit_of_memory() == RLIM_INFINITY ? signal_safe::kMostCacheSlots
+                                                                 : signal_safe::kFirstCacheSlots;
+    session.empty_cache = static_cast<Slot*>(take_memory(slots * sizeof(Slot), InChild::kCopied));
+    session.empty_cache_slots = slots;
   }
 }
 
@@ -221,7 +235,7 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   const auto pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
   reset_memory(*memory);
   ThreadState& state = memory->state;
-  if (!provide_shadow(&memory->shadow, &memory->shadow_bytes,
+  if (!provide_shadow(&memory->shadow, &memory->shadow_bytes, &memory->growing_shadow,
                       shadow_bytes_for(bounds, pid == tid))) {
     give_back(memory);
     return give_up_on_this_thread();
@@ -236,7 +250,8 @@ void attach(ThreadMemory* memory, StackBounds bounds, std::uint64_t cpu_from_ns)
   state.main_stack.low = bounds.low;
   state.main_stack.high = bounds.high ? bounds.high : ~std::uint64_t{0};
   state.main_stack.base = state.main_stack.tree = state.tree.root();
-  set_up_stack(state.main_stack, kRootGateWord, memory->shadow, memory->shadow_bytes);
+  set_up_stack(state.main_stack, kRootGateWord, memory->shadow, memory->shadow_bytes,
+               memory->growing_shadow);
   state.current = &state.main_stack;
   state.canary->alive = 1;
   state.record->tid = state.tid;
@@ -438,11 +453,12 @@ void note_signal_stack(void* base, std::uint64_t bytes) {
   SamplingBlocked guard;
   const std::uint64_t wanted = 2 * bytes + kPageBytes;
   if (!base || state.current == &state.signal_stack ||
-      !provide_shadow(&memory->signal_shadow, &memory->signal_shadow_bytes, wanted)) {
+      !provide_shadow(&memory->signal_shadow, &memory->signal_shadow_bytes, nullptr, wanted)) {
     if (!base) state.signal_stack.low = state.signal_stack.high = 0;
     return;
   }
-  set_up_stack(state.signal_stack, kGateWord, memory->signal_shadow, memory->signal_shadow_bytes);
+  set_up_stack(state.signal_stack, kGateWord, memory->signal_shadow, memory->signal_shadow_bytes,
+               nullptr);
   state.signal_stack.low = reinterpret_cast<std::uint64_t>(base);
   state.signal_stack.high = state.signal_stack.low + bytes;
 }

@@ -113,7 +113,7 @@ enum class Counted : bool { kNo, kYes };
 void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::uint32_t block,
                  std::uint32_t place, std::uint64_t site, std::uint64_t callee, Counted counted) {
   Entry* caller = proof.caller;
-  if (caller >= thread.hot->limit) return enter_beyond(thread, caller);
+  if (caller >= thread.hot->limit && !make_room(thread)) return enter_beyond(thread, caller);
   const Ref function = thread.session->function_of_block(block);
   const std::uint64_t from = place != 0 ? site_of_place(thread, caller, place) : 0;
   const std::uint8_t flags = counted == Counted::kYes ? 0 : format::kEdgeSampled;

@@ -126,7 +126,7 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
   Entry* caller = hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc) : nullptr;
   const bool has_own_frame = caller == nullptr;
   if (!caller) caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
-  if (caller >= thread.hot->limit) {
+  if (caller >= thread.hot->limit && !make_room(thread)) {
     thread.record->deep_calls += 1;
     return;
   }

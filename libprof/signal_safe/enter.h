@@ -1,5 +1,6 @@
 // The slow paths of the hooks of native functions; hooks.S has the hot ones, which call these. Any
-// thread, signal handlers included; bounded; no allocation; no system call.
+// thread, signal handlers included; bounded; no allocation; no system call, except where a shadow
+// stack grows.
 #pragma once
 
 #include <cstdint>

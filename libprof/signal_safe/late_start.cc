@@ -41,7 +41,7 @@ class FoundEntries {
     if (oldest_slot_ == 0 || function == 0 || thread_.session->code_map.is_left_out(function)) {
       return true;
     }
-    if (found_ + count_ >= thread_.hot->limit) return false;
+    if (found_ + count_ >= thread_.hot->limit && !make_room(thread_)) return false;
     found_[count_++] = {oldest_slot_ - FRAME_BIAS, word_of(context, arch::kNoBlock)};
     return true;
   }

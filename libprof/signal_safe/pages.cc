@@ -19,13 +19,13 @@ constinit std::atomic<bool> locked_mappings{false};
 
 }  // namespace
 
-char* map_memory(std::uint64_t bytes) {
+char* map_memory(std::uint64_t bytes, std::uint64_t wanted) {
   const bool is_locked = are_mappings_locked();
   const auto all = static_cast<long>(in_pages(bytes));
   // Memory without access is not brought into core when it is locked.
-  const long at =
-      arch::kernel_call(SYS_mmap, 0, all, is_locked ? PROT_NONE : PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const long at = arch::kernel_call(SYS_mmap, static_cast<long>(wanted), all,
+                                    is_locked ? PROT_NONE : PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arch::kernel_failed(at)) return nullptr;
   if (is_locked) {
     arch::kernel_call(SYS_munlock, at, all);

@@ -11,9 +11,9 @@
 
 namespace fbleprof::signal_safe {
 
-// `bytes` of zeros in a mapping of its own, or null. It is not locked in core, even if the program
-// locks each new mapping.
-char* map_memory(std::uint64_t bytes);
+// `bytes` of zeros in a mapping of its own, or null; at `wanted` if nothing is there. It is not
+// locked in core, even if the program locks each new mapping.
+char* map_memory(std::uint64_t bytes, std::uint64_t wanted = 0);
 // Asks for huge pages, with which lookups all over a large table miss the TLB less often. `memory`
 // is whole pages. (Since Linux 6.7, mmap places large mappings so that they can have huge pages.)
 void advise_huge_pages(char* memory, std::uint64_t bytes);
@@ -35,6 +35,7 @@ class Pages {
 
   // Allocates a stock of `bytes`; all later memory comes from it. False: there is no memory.
   bool live_on_stock(std::uint64_t bytes);
+  bool is_on_stock() const { return stock_.load(std::memory_order_acquire) != nullptr; }
 
   // Calls function(base, bytes) for the mappings of a megabyte or more.
   template <typename Function>

@@ -4,7 +4,8 @@ namespace fbleprof::signal_safe {
 
 bool begin_profile(const BusyGuard&, ThreadState& thread, Entry* caller, void* profile,
                    CallTree* tree, format::Thread* record) {
-  if (thread.profiles == kMostProfiles || caller >= thread.hot->limit) return false;
+  if (thread.profiles == kMostProfiles) return false;
+  if (caller >= thread.hot->limit && !make_room(thread)) return false;
   ProfileFrame& frame = thread.profile_frames[thread.profiles];
   frame.profile = thread.profile;
   frame.stack = thread.current;

@@ -105,6 +105,7 @@ struct Session {
 
   // The hooks' cache while recording is off: no call is found in it.
   Slot* empty_cache = nullptr;
+  std::size_t empty_cache_slots = 0;  // a cache that hooks leave for it has no more
 
   // How often unloaded code emptied all edge caches. Incremented before they are emptied.
   std::atomic<std::uint32_t> caches_emptied{0};

@@ -47,6 +47,8 @@ struct Entry {
   Frame frame;
   Word word;
 };
+// Behind the limit of a shadow stack, for entries that are pushed without a look at it.
+inline constexpr std::uint64_t kSlackEntries = 64;
 
 // One slot: "in this context, from this call site, to this callee: count at `calls`, go to `to`". A
 // tag of 0 marks an empty slot; no context and site have this tag.

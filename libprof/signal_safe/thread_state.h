@@ -10,6 +10,7 @@
 #include "signal_safe/call_tree.h"
 #include "signal_safe/kernel_time.h"
 #include "signal_safe/known_stack.h"
+#include "signal_safe/shadow_growth.h"
 #include "signal_safe/shadow_stack.h"
 #include "signal_safe/stack_walk.h"
 
@@ -24,6 +25,7 @@ struct Stack {
   format::Ref base = 0;             // the context in which its first function is called
   std::uint32_t beyond = 0;         // blocks entered when the stack was full, and not left yet
   format::Ref tree = 0;             // root of the tree whose nodes its entries name
+  GrowingMemory* memory = nullptr;  // of the shadow stack; null: it has its full size
 
   bool contains(std::uint64_t address) const { return address >= low && address < high; }
 };

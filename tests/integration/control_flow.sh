@@ -93,6 +93,19 @@ for mode in fentry mcountc cyg cygclang; do
   expected
 done
 
+for mode in fentry mcountc cyg patchable; do
+  for how in main thread confined; do
+    begin "deep recursion, $how, $mode"
+    same "$PROGRAMS/deep.$mode" $how
+    expected
+  done
+  begin "a fork in the middle of a deep recursion, $mode"
+  same "$PROGRAMS/deep.$mode" fork
+  for file in "$profile" "$profile".*; do
+    check "calls of ${file##*/}" "$(calls recurse recurse "$file")" = 50000
+  done
+done
+
 # Without hooks there are no counts, but the program must not notice either.
 for program in jumps throws coroutines; do
   begin "$program without hooks"

@@ -165,6 +165,54 @@ for mode in fentry mcountc cyg; do
   expected
 done
 
+for mode in fentry cyg patchable; do
+  begin "the dynamic linker's lock is held during samples, hooks and forks $mode"
+  same "$PROGRAMS/loading.$mode" lock "$PROGRAMS/first.plain"
+  expected
+  begin "threads that are moved between processors $mode"
+  same "$PROGRAMS/unusual.$mode" affinity
+  expected
+done
+for mode in fentry plain; do
+  begin "a plugin that finds libc before what is preloaded $mode"
+  same "$PROGRAMS/loading.$mode" deepbind "$PROGRAMS/deep_plugin.$mode"
+  verified "$profile"
+done
+begin "a plugin that only RUNPATH finds"
+same "$PROGRAMS/loading.fentry" runpath
+check "it runs" "$(calls main run_plugin)" = 1
+begin "plugins that exhaust static TLS"
+same "$PROGRAMS/loading.fentry" static-tls "$PROGRAMS/static_tls.plain"
+check "some had room, and one had not" "$(grep -c 'static TLS' "$dir/profiled.out")" = 1
+check "threads are recorded then, too" "$(calls go_on counted)" = 1000
+begin "confined by Landlock"
+plain "$PROGRAMS/unusual.fentry" landlock
+if [ "$(cat "$dir/plain.status")" = 'exit 77' ]; then
+  skip "there is no Landlock"
+else
+  profiled "$PROGRAMS/unusual.fentry" landlock
+  same_as_plain
+  verified "$profile"
+  check "calls are counted then, too" "$(calls burn counted)" = 200
+  check "the child without a profile is counted" "$(fact lost_children)" = 1
+fi
+
+group=/sys/fs/cgroup/memory/fbleprof.$$
+begin "more memory than a control group allows"
+if mkdir $group 2>/dev/null && echo 60M >$group/memory.limit_in_bytes; then
+  # shellcheck disable=SC2016  # the inner shell's
+  same bash -c 'echo $$ >"$1/cgroup.procs" && exec "$2" memory' - "$group" "$PROGRAMS/unusual.fentry"
+  check "the kernel ends it" "$(cat "$dir/profiled.status")" = 'signal 9'
+  verified "$profile"
+  check "what it did before is there" "$(calls burn counted)" -ge 1000
+  for _ in $(seq 50); do
+    if rmdir $group 2>/dev/null; then break; fi
+    sleep 0.1
+  done
+else
+  skip "needs root and control groups of version 1"
+fi
+
 if [ "$(id -u)" = 0 ]; then
   begin "all memory is locked in core"
   same "$PROGRAMS/locked.plain"

@@ -18,7 +18,7 @@ for mode in fentry plain; do
   profiled "$PROGRAMS/reserved.$mode"
   mine=$(sed -n 's/^reserved //p' "$dir/profiled.out")
   check "it is little beside the file's 256 MB: $mine KB" \
-    $((mine - $(sed -n 's/^reserved //p' "$dir/plain.out"))) -le 716800
+    $((mine - $(sed -n 's/^reserved //p' "$dir/plain.out"))) -le $(((256 + 24) << 10))
   begin "limited address space of eight threads, $mode"
   limits=(@as=$((400 << 20)))
   same "$PROGRAMS/reserved.$mode" quiet

@@ -37,6 +37,15 @@ for how in many endings main-first small-stacks full-stacks clone timer 'short 2
   same "$PROGRAMS/threads.plain" $how
   verified "$profile"
 done
+for mode in fentry plain; do
+  begin "threads that libc starts for timers and queues, $mode"
+  same "$PROGRAMS/notified.$mode"
+  verified "$profile"
+  check "the timers have their time" "$(share of_timer | cut -d. -f1)" -ge 40
+  if has_text "queue: made" "$dir/plain.out"; then
+    check "the queue has its time" "$(share of_queue | cut -d. -f1)" -ge 25
+  fi
+done
 begin "threads without hooks, all of them sampled"
 profiled "$PROGRAMS/openmp.plain"
 check "item has the time" "$(share item | cut -d. -f1)" -ge 80

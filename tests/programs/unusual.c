@@ -782,6 +782,68 @@ static void change_user(void) {
   printf("seteuid: %d, seen in %d threads\n", result, users_seen);
 }
 
+// Confines itself to no files at all (Landlock): the recorder's are among them.
+static void landlock(void) {
+  struct {
+    uint64_t files;
+  } all = {0x1fff};
+  const int rules = (int)syscall(444, &all, sizeof all, 0);
+  if (rules < 0) exit(77);
+  burn(100);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  printf("confined: %ld\n", syscall(446, rules, 0));
+  close(rules);
+  const int file = open("file", O_RDWR | O_CREAT, 0600);
+  printf("open: %s\n", file < 0 ? strerror(errno) : "done");
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, burn_in_thread, (void*)100) == 0) pthread_join(thread, NULL);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    burn(100);
+    execl("/bin/true", "true", NULL);
+    _exit(errno == EACCES ? 6 : 7);
+  }
+  wait_and_show("child", child);
+}
+
+// Threads that are moved from processor to processor.
+static void* move_about(void* first) {
+  cpu_set_t all, one;
+  sched_getaffinity(0, sizeof all, &all);
+  for (int i = 0; i < 200; ++i) {
+    const int cpu = (int)(((intptr_t)first + i) % CPU_SETSIZE);
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (CPU_ISSET(cpu, &all)) sched_setaffinity(0, sizeof one, &one);
+    if (i % CPU_COUNT(&all) == 0) sched_yield();
+    counted();
+  }
+  sched_setaffinity(0, sizeof all, &all);
+  return NULL;
+}
+static void affinity(void) {
+  cpu_set_t before, after;
+  sched_getaffinity(0, sizeof before, &before);
+  pthread_t thread[3];
+  for (intptr_t i = 0; i < 3; ++i) pthread_create(&thread[i], NULL, move_about, (void*)(i * 7));
+  for (int i = 0; i < 3; ++i) pthread_join(thread[i], NULL);
+  sched_getaffinity(0, sizeof after, &after);
+  printf("the same processors: %d\n", CPU_EQUAL(&before, &after));
+  expect("move_about", "counted", 600);
+}
+
+// Takes memory until it is ended: by the kernel, if a control group limits it.
+static void all_memory(void) {
+  burn(1000);
+  for (int i = 0; i < 200; ++i) {
+    char* memory = malloc(1 << 20);
+    if (memory) memset(memory, 1, 1 << 20);
+    burn(5);
+  }
+  puts("it has 200 MB");
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   const struct {
@@ -810,7 +872,10 @@ int main(int argc, char** argv) {
              {"unawaited", unawaited},
              {"write-barrier", write_barrier},
              {"mappings", all_mappings},
-             {"users", change_user}};
+             {"users", change_user},
+             {"landlock", landlock},
+             {"affinity", affinity},
+             {"memory", all_memory}};
   for (unsigned i = 0; i < sizeof all / sizeof *all; ++i) {
     if (strcmp(how, all[i].name) != 0) continue;
     all[i].run();

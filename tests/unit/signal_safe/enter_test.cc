@@ -1,6 +1,7 @@
 // The hooks themselves, on a recorder without a program: the assembly of the C API and the slow
 // path of native hooks, on synthetic stacks.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <random>
@@ -101,6 +102,64 @@ TEST_F(Hooks, CallsBeyondTheShadowStackAreToldAsDeep) {
   EXPECT_EQ(fbleprof_hot.top, limit);
   EXPECT_EQ(recording.thread.record->deep_calls, 10u);
   EXPECT_EQ(recording.pairs().size(), 20u);
+}
+
+// A shadow stack of one page, with `free` bytes of free address space behind it.
+struct GrowingShadow {
+  explicit GrowingShadow(Recording& recording, std::size_t free) : all(4096 + free + 4096) {
+    // Far from other mappings, or the kernel would put the next one into the free space.
+    const std::uint64_t wanted = (recording.code.begin() - (32ull << 30)) / 4096 * 4096;
+    char* base =
+        static_cast<char*>(mmap(reinterpret_cast<void*>(wanted), all, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    munmap(base + 4096, free);
+    memory.base = base;
+    memory.most = 3 * 4096;
+    memory.bytes = 4096;
+    signal_safe::Stack& stack = recording.thread.main_stack;
+    stack.gate = stack.saved_top = reinterpret_cast<Entry*>(base);
+    stack.gate[0] = {signal_safe::kNoFrame, signal_safe::kRootGateWord};
+    stack.limit = stack.gate + entries(4096);
+    stack.memory = &memory;
+    recording.attach();
+  }
+  ~GrowingShadow() { munmap(memory.base, all); }
+  static std::uint32_t entries(std::size_t bytes) {
+    return static_cast<std::uint32_t>(bytes / sizeof(Entry) - signal_safe::kSlackEntries);
+  }
+  std::size_t all;
+  signal_safe::GrowingMemory memory;
+};
+
+TEST_F(Hooks, ShadowStackGrowsWhereItIs) {
+  const GrowingShadow shadow(recording, 4 * 4096);
+  const std::uint32_t most = GrowingShadow::entries(3 * 4096);
+  for (std::uint32_t depth = 1; depth <= most; ++depth) call(depth - 1, depth, depth);
+  EXPECT_EQ(recording.thread.record->deep_calls, 0u);
+  EXPECT_EQ(fbleprof_hot.top, recording.thread.main_stack.gate + most);
+  EXPECT_EQ(fbleprof_hot.limit, recording.thread.main_stack.limit);
+  EXPECT_EQ(recording.pairs().size(), most);
+  for (std::uint32_t depth = most + 1; depth <= most + 5; ++depth) call(depth - 1, depth, depth);
+  EXPECT_EQ(recording.thread.record->deep_calls, 5u);
+  EXPECT_EQ(shadow.memory.bytes, 3 * 4096u);
+}
+
+TEST_F(Hooks, ShadowStackStopsGrowingBeforeAnotherMapping) {
+  const GrowingShadow shadow(recording, 4096);
+  const std::uint32_t room = GrowingShadow::entries(2 * 4096);
+  for (std::uint32_t depth = 1; depth <= room + 7; ++depth) call(depth - 1, depth, depth);
+  EXPECT_EQ(recording.thread.record->deep_calls, 7u);
+  EXPECT_EQ(recording.pairs().size(), room);
+  EXPECT_EQ(shadow.memory.bytes, 2 * 4096u);
+}
+
+TEST_F(Hooks, ShadowStackThatAnotherThreadMadeLargerHasRoom) {
+  GrowingShadow shadow(recording, 4 * 4096);
+  EXPECT_TRUE(signal_safe::grow(shadow.memory, true));
+  EXPECT_TRUE(recording.session.pages.live_on_stock(4096));
+  const std::uint32_t most = GrowingShadow::entries(3 * 4096);
+  for (std::uint32_t depth = 1; depth <= most; ++depth) call(depth - 1, depth, depth);
+  EXPECT_EQ(recording.thread.record->deep_calls, 0u);
 }
 
 TEST_F(Hooks, BlockZeroAndUnknownBlocksAreNothing) {
