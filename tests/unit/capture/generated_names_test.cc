@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "format/jitdump.h"
 #include "signal_safe/generated_code.h"
 #include "signal_safe/session.h"
+#include "tests/unit/capture/no_resources.h"
 
 // GDB's interface; the program exports it.
 struct JitDescriptor {
@@ -38,23 +38,9 @@ namespace jitdump = format::jitdump;
 using format::Function;
 using format::FunctionKind;
 using signal_safe::session;
+using test::NoMemory;
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
-
-// While it lives, the kernel gives this process no more memory.
-class NoMemory {
- public:
-  NoMemory() {
-    getrlimit(RLIMIT_AS, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 1;
-    setrlimit(RLIMIT_AS, &none);
-  }
-  ~NoMemory() { setrlimit(RLIMIT_AS, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 void start_session() {
   constexpr std::uint64_t kBytes = 16 << 20;
