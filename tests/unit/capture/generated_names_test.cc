@@ -20,7 +20,7 @@
 #include "format/jitdump.h"
 #include "signal_safe/generated_code.h"
 #include "signal_safe/session.h"
-#include "tests/unit/capture/no_resources.h"
+#include "tests/support/no_resources.h"
 
 // GDB's interface; the program exports it.
 struct JitDescriptor {

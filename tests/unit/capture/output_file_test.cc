@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-#include "tests/unit/capture/no_resources.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::capture {
 namespace {

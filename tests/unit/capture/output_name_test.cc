@@ -12,7 +12,7 @@
 #include <string>
 
 #include "capture/process_facts.h"
-#include "tests/unit/capture/no_resources.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::capture {
 namespace {

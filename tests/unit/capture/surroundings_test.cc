@@ -24,7 +24,7 @@
 #include "capture/profile.h"
 #include "capture/stack_bounds.h"
 #include "signal_safe/session.h"
-#include "tests/unit/capture/no_resources.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::capture {
 namespace {
