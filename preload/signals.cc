@@ -84,7 +84,8 @@ FBLEPROF_INTERPOSE Handler sysv_signal(int number, Handler handler) noexcept {
 
 // System V's: sets the action and unblocks the signal, or blocks it.
 FBLEPROF_INTERPOSE Handler sigset(int number, Handler handler) noexcept {
-  if (!is_ours_to_set(number) || handler == SIG_ERR) return original::sigset(number, handler);
+  // Unlike signal(), it takes SIG_ERR for a handler.
+  if (!is_ours_to_set(number)) return original::sigset(number, handler);
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, number);
@@ -183,8 +184,10 @@ FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const 
   const sigset_t* others = without_sampling_signal(set, &own);
   if (others == set) return original::sigtimedwait(set, info, timeout);
   if (capture::take_pending_signal(info)) return capture::kSamplingSignal;
+  const int saved_errno = errno;
   const int result = original::sigtimedwait(others, info, timeout);
   if (result < 0 && errno == EINTR && capture::take_pending_signal(info)) {
+    errno = saved_errno;
     return capture::kSamplingSignal;
   }
   return result;

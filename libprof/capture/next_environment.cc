@@ -53,7 +53,7 @@ class Readable {
   }
 
  private:
-  std::uintptr_t last_ = 0;
+  std::uintptr_t last_ = ~std::uintptr_t{0};  // no page
 };
 
 // A shell tries one directory of PATH after the other: most of these calls fail.

@@ -14,12 +14,16 @@ __thread std::uint64_t told = 0;
 
 namespace {
 
+void* moved_from_early(const void* old, void* block, std::size_t bytes) {
+  if (old == nullptr || block == nullptr) return block;
+  const std::size_t before = bytes_of_early(old);
+  return memcpy(block, old, before < bytes ? before : bytes);
+}
+
 void* reallocate(std::uint64_t caller, void* old, std::size_t bytes) {
-  if (!has_next()) return old == nullptr ? early_memory(bytes) : nullptr;
+  if (!has_next()) return moved_from_early(old, early_memory(bytes), bytes);
   if (is_early(old)) [[unlikely]] {
-    void* block = next.malloc(bytes);
-    const std::size_t before = bytes_of_early(old);
-    if (block != nullptr) memcpy(block, old, before < bytes ? before : bytes);
+    void* block = moved_from_early(old, next.malloc(bytes), bytes);
     tell(caller, block, bytes);
     return block;
   }
@@ -59,8 +63,10 @@ FBLEPROF_INTERPOSE void* malloc(std::size_t bytes) noexcept {
 }
 
 FBLEPROF_INTERPOSE void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  if (!has_next()) [[unlikely]]
-    return early_memory(count * bytes);
+  if (!has_next()) [[unlikely]] {
+    std::size_t all;
+    return __builtin_mul_overflow(count, bytes, &all) ? no_memory() : early_memory(all);
+  }
   void* block = next.calloc(count, bytes);
   tell(FBLEPROF_CALLER, block, count * bytes);
   return block;
@@ -80,10 +86,7 @@ FBLEPROF_INTERPOSE void* realloc(void* old, std::size_t bytes) noexcept {
 
 FBLEPROF_INTERPOSE void* reallocarray(void* old, std::size_t count, std::size_t bytes) noexcept {
   std::size_t all;
-  if (__builtin_mul_overflow(count, bytes, &all)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (__builtin_mul_overflow(count, bytes, &all)) return no_memory();
   return reallocate(FBLEPROF_CALLER, old, all);
 }
 
@@ -99,24 +102,24 @@ FBLEPROF_INTERPOSE int posix_memalign(void** block, std::size_t alignment,
 
 FBLEPROF_INTERPOSE void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   if (!has_next()) [[unlikely]]
-    return nullptr;
+    return no_memory();
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.aligned_alloc(alignment, bytes); });
 }
 
 FBLEPROF_INTERPOSE void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   if (!has_next()) [[unlikely]]
-    return nullptr;
+    return no_memory();
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.memalign(alignment, bytes); });
 }
 
 FBLEPROF_INTERPOSE void* valloc(std::size_t bytes) noexcept {
   if (!has_next()) [[unlikely]]
-    return nullptr;
+    return no_memory();
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.valloc(bytes); });
 }
 
 FBLEPROF_INTERPOSE void* pvalloc(std::size_t bytes) noexcept {
   if (!has_next()) [[unlikely]]
-    return nullptr;
+    return no_memory();
   return told_once(FBLEPROF_CALLER, bytes, [=] { return next.pvalloc(bytes); });
 }

@@ -1,4 +1,5 @@
 // Memory that the program maps itself; the recorder counts it on request.
+#include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -8,16 +9,25 @@
 #include "recorder.h"
 
 using namespace fbleprof::preload;
+using fbleprof::arch::kernel_call;
+using fbleprof::arch::kernel_failed;
 
 namespace {
+
+// The loader may need memory before it can look up a function.
+template <typename... Arguments>
+long call_early(long number, long at, std::size_t bytes, Arguments... others) {
+  const long result = kernel_call(number, at, static_cast<long>(bytes), others...);
+  if (!kernel_failed(result)) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
 
 void* map(std::uint64_t caller, void* at, std::size_t bytes, int protection, int flags, int fd,
           off_t offset) {
   if (!has_next()) {
-    // The loader may need memory before it can look up a function.
-    return reinterpret_cast<void*>(fbleprof::arch::kernel_call(SYS_mmap, reinterpret_cast<long>(at),
-                                                               static_cast<long>(bytes), protection,
-                                                               flags, fd, offset));
+    return reinterpret_cast<void*>(
+        call_early(SYS_mmap, reinterpret_cast<long>(at), bytes, protection, flags, fd, offset));
   }
   void* memory = next.mmap(at, bytes, protection, flags, fd, offset);
   const bool is_memory = (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;
@@ -41,8 +51,7 @@ FBLEPROF_INTERPOSE void* mmap64(void* at, std::size_t bytes, int protection, int
 FBLEPROF_INTERPOSE int munmap(void* memory, std::size_t bytes) noexcept {
   if (fbleprof_unmapping != nullptr) fbleprof_unmapping(memory, bytes);
   if (has_next()) return next.munmap(memory, bytes);
-  return static_cast<int>(fbleprof::arch::kernel_call(SYS_munmap, reinterpret_cast<long>(memory),
-                                                      static_cast<long>(bytes)));
+  return static_cast<int>(call_early(SYS_munmap, reinterpret_cast<long>(memory), bytes));
 }
 
 FBLEPROF_INTERPOSE void* mremap(void* memory, std::size_t bytes, std::size_t wanted, int flags,
@@ -51,8 +60,10 @@ FBLEPROF_INTERPOSE void* mremap(void* memory, std::size_t bytes, std::size_t wan
   va_start(rest, flags);
   void* at = va_arg(rest, void*);
   va_end(rest);
-  if (!has_next()) return MAP_FAILED;
-  void* moved = next.mremap(memory, bytes, wanted, flags, at);
+  void* moved = has_next() ? next.mremap(memory, bytes, wanted, flags, at)
+                           : reinterpret_cast<void*>(call_early(
+                                 SYS_mremap, reinterpret_cast<long>(memory), bytes,
+                                 static_cast<long>(wanted), flags, reinterpret_cast<long>(at)));
   if (moved != MAP_FAILED && fbleprof_mapped != nullptr) {
     fbleprof_unmapping(memory, bytes);
     fbleprof_mapped(FBLEPROF_CALLER, moved, wanted);

@@ -110,7 +110,8 @@ inline void* allocate_aligned(NextOperator& next_operator, std::uint64_t caller,
 
 template <typename... Arguments>
 inline void release(NextOperator& next_operator, void* block, Arguments... others) {
-  if (block == nullptr) return;
+  if (block == nullptr || is_early(block)) [[unlikely]]
+    return;
   tell_of_end(block);
   if (takes_shortcut()) [[likely]] {
     next.free(block);

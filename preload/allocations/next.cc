@@ -1,5 +1,6 @@
 #include "next.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "loader.h"
@@ -46,10 +47,15 @@ void find_next_allocator() {
   is_looking = false;
 }
 
+void* no_memory() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
 void* early_memory(std::size_t bytes) {
-  if (bytes > sizeof early) return nullptr;
+  if (bytes > sizeof early) return no_memory();
   const std::size_t all = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
-  if (all > sizeof early - early_used) return nullptr;
+  if (all > sizeof early - early_used) return no_memory();
   char* block = early + early_used + kAlignment;
   early_used += all;
   reinterpret_cast<std::size_t*>(block)[-1] = bytes;

@@ -34,6 +34,9 @@ inline bool has_next() {
   return next.malloc != nullptr;
 }
 
+// What a function of the allocator returns if it has none.
+void* no_memory();
+
 // A little memory from this library, which is never freed. `bytes_of_early`: the size of such a
 // block.
 void* early_memory(std::size_t bytes);

@@ -58,6 +58,13 @@ else
   skip "valgrind or lua5.4 is not installed"
 fi
 
+for preloaded in "$wrappers" "$wrappers:$LIB"; do
+  begin "memory while the wrappers look for the allocator, $preloaded"
+  settings=("LD_PRELOAD=$preloaded:$PROGRAMS/early_allocations.plain" FBLEPROF_ALLOCS=exact)
+  profiled "$PROGRAMS/allocates.plain" containers
+  check "all holds" "$(tail -n 1 "$dir/profiled.out")" = "early: 0 of 24 failed"
+done
+
 for mode in fentry plain; do
   begin "mappings count on request, $mode"
   recording exact,mmap

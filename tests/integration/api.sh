@@ -17,6 +17,22 @@ for way in "gcc -std=c99 -D_GNU_SOURCE -fPIE -pie" "gcc -fno-pie -no-pie" "gcc -
   expected
 done
 
+for mode in fentry plain; do
+  begin "arguments at the edge of what the API takes, $mode"
+  profiled "$PROGRAMS/api_edges.$mode" recorded "$dir/written"
+  check "all holds" "$(cat "$dir/profiled.out")" = "failed 0"
+  verified "$profile" "$dir/written"
+  begin "the API without a recorder, and where there is no profile, $mode"
+  settings=(FBLEPROF_OUT=/nowhere/mlmon.out)
+  same "$PROGRAMS/api_edges.$mode" nothing "$dir/written"
+  check "all holds" "$(cat "$dir/plain.out")" = "failed 0"
+  begin "the API in a profile that is full, $mode"
+  settings=(FBLEPROF_MEMORY=2M)
+  profiled "$PROGRAMS/api_edges.$mode" full -
+  check "all holds" "$(cat "$dir/profiled.out")" = "failed 0"
+  verified "$profile"
+done
+
 begin "api, static: nothing to find"
 build gcc -static
 same "$dir/api"

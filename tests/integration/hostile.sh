@@ -2,6 +2,15 @@
 # Programs that do unusual things: they see nothing of the profiler, and it loses nothing of theirs.
 . "$(dirname "$0")/lib.sh"
 
+for mode in plain fentry; do
+  for part in signals processes threads descriptors system; do
+    begin "calls with arguments at the edge of what they take, $part, $mode"
+    same "$PROGRAMS/edge_calls.$mode" $part
+    check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = done
+    verified "$profile"
+  done
+done
+
 # Our handler must not wait for a lock of the thread that it interrupted.
 begin "a fatal signal while libraries are unloaded"
 plugin=$PROGRAMS/first.fentry

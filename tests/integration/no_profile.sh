@@ -48,4 +48,5 @@ for preloaded in "$beside/libfbleprof_wait.so:$LIB" "$beside/libfbleprof_wait.so
     nothing sh -c 'exec "$1" <"$2"' sh "$PROGRAMS/$program.plain" "$dir/in"
   done
   nothing "$PROGRAMS/waits.plain" locks
+  nothing "$PROGRAMS/edge_calls.plain" signals processes threads descriptors system
 done

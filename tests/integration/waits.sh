@@ -38,6 +38,14 @@ for program in each_call each_call_checked; do
   verified "$profile"
 done
 
+for part in signals processes threads descriptors system; do
+  begin "calls with arguments at the edge of what they take, $part"
+  settings=("${recording[@]}")
+  same "$PROGRAMS/edge_calls.plain" $part
+  check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = done
+  verified "$profile"
+done
+
 begin "with the wall clock, the default is CPU time and waits"
 profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain" workers
 check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == 1 { print $1 }')" = time

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "capture/process_facts.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::capture {
 namespace {
@@ -41,6 +42,7 @@ TEST(Template, PlaceholdersAreFilledIn) {
   EXPECT_EQ(expanded("/%h."), "/" + std::string(host) + ".");
   EXPECT_EQ(expanded("/%r", "7"), "/7");
   EXPECT_EQ(expanded("/%r"), "/0");
+  EXPECT_EQ(expanded("/%e"), "/" + fs::read_symlink("/proc/self/exe").filename().string());
   EXPECT_GT(std::stoull(expanded("/%t").substr(1)), 1'000'000'000u);
 }
 
@@ -239,6 +241,103 @@ TEST_F(SettledName, WhatNowLiesAtTheFirstProfilesPathIsNotWritten) {
   std::ifstream(path_of("mlmon.out"), std::ios::binary)
       .read(reinterpret_cast<char*>(&now), sizeof now);
   EXPECT_EQ(now.children, 0u);
+}
+
+TEST_F(SettledName, AShortOldFileIsLeftAlone) {
+  write("mlmon.out", ended());
+  write("mlmon.out.old", "abc");
+  EXPECT_EQ(settled("mlmon.out"),
+            "mlmon.out.old: is not a profile and is left alone: set FBLEPROF_OUT");
+  write("mlmon.out.old", "not a profile");
+  EXPECT_EQ(settled("mlmon.out"),
+            "mlmon.out.old: is not a profile and is left alone: set FBLEPROF_OUT");
+  write("mlmon.out.old", "");
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+}
+
+TEST_F(SettledName, AProfileWhoseProcessIdIsAnothersIsOld) {
+  Header header = live();
+  header.process_start_ticks += 1;
+  write("mlmon.out", header);
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+  header = live();
+  header.state = State::kStarting;
+  header.pid = 0x7fffffff;  // no process has it
+  write("mlmon.out", header);
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+  header = live();
+  header.state = State::kExeced;  // more than nothing ran before
+  write("mlmon.out", header);
+  EXPECT_EQ(settled("mlmon.out"), with_pid("mlmon.out"));
+}
+
+TEST_F(SettledName, AnotherProcessThatMovesTheProfileIsNotWaitedForLong) {
+  write("mlmon.out", ended());
+  const int other = open(path_of("mlmon.out").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+  EXPECT_TRUE(fs::exists(path_of("mlmon.out.old")));
+  close(other);
+}
+
+TEST_F(SettledName, TooManyProfilesAreSaid) {
+  write("mlmon.out", live());
+  write(with_pid("mlmon.out"), live());
+  for (int i = 2; i <= 100; ++i) write(with_pid("mlmon.out") + "." + std::to_string(i), live());
+  EXPECT_EQ(settled("mlmon.out"),
+            with_pid("mlmon.out") + ".100: too many profiles of this name: remove some");
+}
+
+TEST_F(SettledName, WhyAFileCannotBeMadeIsSaid) {
+  const auto failure = [](const std::string& path, bool has_descriptors) {
+    OutputName output;
+    output.path = Path{path.c_str()};
+    Draft draft;
+    if (has_descriptors) {
+      draft = make_draft(output.path);
+    } else {
+      const test::NoDescriptors none;
+      draft = make_draft(output.path);
+    }
+    EXPECT_FALSE(draft.file);
+    EXPECT_FALSE(settle_name(output, draft, 0, false));
+    drop(draft);
+    return std::string(output.failure.c_str());
+  };
+  EXPECT_NE(failure(path_of("mlmon.out"), false).find("no descriptor is free"), std::string::npos);
+  EXPECT_NE(failure("/sys/mlmon.out", true).find("cannot write the directory"), std::string::npos);
+  EXPECT_NE(failure("/proc/mlmon.out", true).find("cannot be made"), std::string::npos);
+  const test::NoDescriptors none;
+  OutputName output;
+  output.path = Path{path_of("mlmon.out").c_str()};
+  Draft draft;
+  EXPECT_FALSE(settle_name(output, draft, 0, false));
+  EXPECT_NE(std::strstr(output.failure.c_str(), "cannot be opened"), nullptr);
+}
+
+TEST_F(SettledName, AProfileOfAnotherVersionCountsNoChild) {
+  const auto child_of = [this](const Header& header) {
+    write("mlmon.out", header);
+    struct stat status {};
+    EXPECT_EQ(stat(path_of("mlmon.out").c_str(), &status), 0);
+    OutputName output;
+    output.base_path = output.path = Path{path_of("mlmon.out").c_str()};
+    output.base = FileIdentity::of(status);
+    Draft draft = make_draft(output.path);
+    EXPECT_TRUE(settle_name(output, draft, 0, true));
+    uncount_child(output);
+    return output.base_header != nullptr;
+  };
+  EXPECT_TRUE(child_of(ended()));
+  Header header = ended();
+  header.major_version += 1;
+  EXPECT_FALSE(child_of(header));
+  header = ended();
+  header.header_bytes += 1;
+  EXPECT_FALSE(child_of(header));
+  header = ended();
+  header.magic[0] ^= 1;
+  EXPECT_FALSE(child_of(header));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "arch/call_instruction.h"
@@ -68,10 +69,32 @@ class Rewriting : public testing::Test {
     std::memcpy(text_ + at + 1, &distance, sizeof distance);
   }
 
+  // What happens with a plan that was changed.
+  struct Parts {
+    plan::Header& header;
+    plan::Trampoline *first, *tail_call;
+    plan::Site& site;
+  };
+  template <typename Change>
+  const char* obstacle(Change change) {
+    std::vector<char> bytes = bytes_;
+    auto* header = reinterpret_cast<plan::Header*>(bytes.data());
+    auto* first = reinterpret_cast<plan::Trampoline*>(header + 1);
+    change(Parts{*header, first, first + 1, *reinterpret_cast<plan::Site*>(first + kCount)});
+    Plan plan;
+    if (!plan.adopt(bytes.data(), bytes.size())) return "it is no plan";
+    const Work work{module_, plan, false};
+    if (const char* reason = obstacle_to_trampolines(work)) return reason;
+    Region* region = nullptr;
+    return write_trampolines(work, &region);
+  }
+
   enum : std::uint32_t { kFirst, kTailCall, kCount };
   std::uint8_t* text_;
   format::Module module_{};
   Plan plan_;
+
+  std::vector<char> bytes_;
 
  private:
   static plan::Header header() {
@@ -89,8 +112,6 @@ class Rewriting : public testing::Test {
     const auto* begin = reinterpret_cast<const char*>(&part);
     bytes_.insert(bytes_.end(), begin, begin + sizeof part);
   }
-
-  std::vector<char> bytes_;
 };
 
 TEST_F(Rewriting, ATailCallLeadsToItsTrampoline) {
@@ -103,6 +124,96 @@ TEST_F(Rewriting, ATailCallLeadsToItsTrampoline) {
 TEST_F(Rewriting, ATailCallWhoseTrampolineIsNotUsedLeadsToTheFunction) {
   Region* region = nullptr;
   EXPECT_EQ(target_of_jump(true, &region), module_.begin + kCallee);
+}
+
+TEST_F(Rewriting, APlanThatLeadsOutOfTheModuleIsRefused) {
+  const char* const kOther = "its code is not what its plan was made for";
+  EXPECT_EQ(obstacle([](Parts) {}), nullptr);
+  module_.begin += 4096;
+  EXPECT_STREQ(obstacle([](Parts) {}), kOther) << "a segment before it";
+  module_.begin -= 4096;
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.header.segments[0].end += 1; }), kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.first->function = kEnd; }), kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.tail_call->jumps_from = kEnd; }), kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.first->code_bytes = plan::kMostCode + 1; }), kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.first->fixup_count = plan::kMostFixups + 1; }),
+               kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.first->window = kEnd - 4; }), kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.site.at = kEnd - 4; }), kOther);
+  EXPECT_STREQ(obstacle([](Parts plan) { plan.site.trampoline = kCount; }), kOther);
+}
+
+TEST_F(Rewriting, APlanWithoutFunctionsSaysWhy) {
+  const auto none = [this](const char* error) {
+    plan::Header header{};
+    std::memcpy(&header, bytes_.data(), sizeof header);
+    header.trampolines = header.sites = 0;
+    std::strcpy(header.error, error);
+    Plan plan;
+    EXPECT_TRUE(plan.adopt(reinterpret_cast<const char*>(&header), sizeof header));
+    return std::string(obstacle_to_trampolines({module_, plan, false}));
+  };
+  EXPECT_EQ(none(""), "it has no functions");
+  EXPECT_EQ(none("it is a text"), "it is a text");
+}
+
+TEST_F(Rewriting, ADistanceThatCannotBeIsRefused) {
+  const char* const kTooLarge = "it is too large";
+  const auto with_fixup = [&](plan::Fixup fixup) {
+    return obstacle([&](Parts plan) { plan.first->fixups[0] = fixup; });
+  };
+  EXPECT_STREQ(with_fixup({kTailCall, plan::kMostCode - 3, 0, plan::FixupKind::kTrampoline, 0}),
+               kTooLarge);
+  EXPECT_STREQ(with_fixup({kCount, 1, 0, plan::FixupKind::kTrampoline, 0}), kTooLarge);
+  EXPECT_STREQ(with_fixup({kCount, 1, 0, plan::FixupKind::kBehindHook, 0}), kTooLarge);
+  EXPECT_STREQ(with_fixup({0xf0000000u, 1, 0, plan::FixupKind::kAddress, 0}), kTooLarge);
+  EXPECT_EQ(with_fixup({kTailCall, 1, 0, plan::FixupKind::kBehindHook, 0}), nullptr);
+  EXPECT_EQ(with_fixup({kCallee, 1, 0, plan::FixupKind::kAddress, 0}), nullptr);
+  EXPECT_EQ(with_fixup({kCallee, 1, 0, plan::FixupKind::kReturnAddress, 0}), nullptr);
+}
+
+// Its branch is longer than it was: code behind it has moved.
+TEST_F(Rewriting, ALongBranchIsRemembered) {
+  Region* region = nullptr;
+  std::vector<char> bytes = bytes_;
+  auto* first = reinterpret_cast<plan::Trampoline*>(bytes.data() + sizeof(plan::Header));
+  first->code[0] = 0x0f;
+  first->code[1] = 0x84;
+  first->code_bytes = 6;
+  first->fixups[0] = {kCallee, 2, 0, plan::FixupKind::kAddress, 0};
+  Plan plan;
+  ASSERT_TRUE(plan.adopt(bytes.data(), bytes.size()));
+  ASSERT_EQ(write_trampolines({module_, plan, false}, &region), nullptr);
+  const auto* function = functions_of(*region) + kFirst;
+  EXPECT_EQ(function->branch_ends[0], 6u);
+  EXPECT_EQ(function->branch_ends[1], 0u);
+}
+
+TEST_F(Rewriting, FunctionsThatAreNotCountedSayWhy) {
+  const auto reason_of = [this](plan::Address address) {
+    std::uint16_t flags = 0;
+    const auto& arena = signal_safe::session.arena;
+    arena.for_each(format::Kind::kFunction, [&](format::Ref ref) {
+      const auto* function = arena.at<format::Function>(ref);
+      if (function->address == module_.begin + address) flags = function->flags;
+      return true;
+    });
+    return static_cast<plan::Reason>(flags >> format::kFunctionReasonShift);
+  };
+  std::vector<char> bytes = bytes_;
+  reinterpret_cast<plan::Header*>(bytes.data())->refusals = 1;
+  plan::Refusal refusal{};
+  refusal.function = 0x500;
+  refusal.size = 16;
+  refusal.reason = plan::Reason::kLoop;
+  const auto* begin = reinterpret_cast<const char*>(&refusal);
+  bytes.insert(bytes.end(), begin, begin + sizeof refusal);
+  Plan plan;
+  ASSERT_TRUE(plan.adopt(bytes.data(), bytes.size()));
+  note_refusals({module_, plan, true});
+  EXPECT_EQ(reason_of(kCallee), plan::Reason::kShadowStack) << "it pushes a return address";
+  EXPECT_EQ(reason_of(kJumper), plan::Reason::kNone);
+  EXPECT_EQ(reason_of(0x500), plan::Reason::kLoop);
 }
 
 TEST_F(Rewriting, OtherCodeThanThePlansIsLeftAlone) {

@@ -127,5 +127,45 @@ TEST_F(Samples, StoppedRecordingChargesNothing) {
   EXPECT_TRUE(charged().empty());
 }
 
+TEST_F(Samples, EventsGoToTheFunctionThatRunsWithoutTime) {
+  call(0, 1, 1), call(1, 2, 2);
+  recording.session.options.event = 1;
+  recording.session.text_begin = recording.code.start_of(9);
+  recording.session.text_end = recording.code.start_of(10);
+  const auto events_in = [&](std::uint32_t function, std::uint64_t depth, std::uint64_t events) {
+    arch::MachineState at;
+    at.pc = recording.code.site_in(function);
+    at.sp = frame_at(depth) - 16;
+    signal_safe::charge_events(recording.thread, at, events);
+  };
+  const auto events = [&] {
+    std::map<std::uint32_t, std::uint64_t> result;
+    for (const auto& node : recording.nodes()) {
+      const format::Ref row = recording.tree().node_at(node.ref)->values;
+      if (row == 0) continue;
+      const auto* values = recording.session.arena.at<std::uint64_t>(row);
+      EXPECT_EQ(values[signal_safe::kCpuNs], 0u);
+      if (values[signal_safe::kEvents] != 0) result[node.function] += values[signal_safe::kEvents];
+    }
+    return result;
+  };
+  events_in(2, 2, 100);
+  events_in(1, 1, 10);
+  events_in(1, 1, 10);
+  const std::map<std::uint32_t, std::uint64_t> charged = {{1, 20}, {2, 100}};
+  EXPECT_EQ(events(), charged);
+  EXPECT_EQ(recording.thread.record->samples, 3u);
+  events_in(9, 1, 1000);
+  EXPECT_EQ(events(), charged) << "the recorder's own are left out";
+  {
+    const signal_safe::BusyGuard guard(recording.thread);
+    events_in(1, 1, 1000);
+  }
+  EXPECT_EQ(events(), charged) << "the tree was just being changed";
+  recording.session.recording.store(false);
+  events_in(1, 1, 1000);
+  EXPECT_EQ(events(), charged) << "recording is off";
+}
+
 }  // namespace
 }  // namespace fbleprof

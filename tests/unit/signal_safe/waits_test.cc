@@ -3,15 +3,19 @@
 #include "signal_safe/waits.h"
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <functional>
 
 #include "signal_safe/enter.h"
+#include "signal_safe/preemption.h"
 #include "signal_safe/sample.h"
 #include "signal_safe/wait_calls.h"
 #include "signal_safe/wait_words.h"
+#include "signal_safe/wakers.h"
 #include "tests/unit/signal_safe/recording.h"
 
 namespace fbleprof {
@@ -304,6 +308,268 @@ TEST_F(Waits, BytesAreCountedWithoutAWait) {
     wait(
         1, 1, 100, 100, [] {}, 4096);
   EXPECT_EQ(charged(1, signal_safe::kBytesRead), 3u * 4096);
+}
+
+TEST_F(Waits, WithoutAThreadNothingHappens) {
+  fbleprof_hot = {};
+  fbleprof_wait wait{};
+  wait.frame = reinterpret_cast<std::uint64_t>(words_at(1));
+  fbleprof_wait_begins(&wait);
+  EXPECT_EQ(wait.since_ns, 0u);
+  fbleprof_wait_ends(&wait, 5, 5);
+  fbleprof_jumps(frame_at(8));
+  fbleprof_letting_go(wait.frame, this);
+  recording.attach();
+  recording.thread.waits = nullptr;
+  fbleprof_wait_begins(&wait);
+  EXPECT_EQ(wait.since_ns, 0u);
+  fbleprof_jumps(frame_at(8));
+  fbleprof_letting_go(wait.frame, this);
+  arch::MachineState at;
+  at.sp = frame_at(8);
+  EXPECT_FALSE(signal_safe::is_wait_ending(recording.thread, at.sp));
+  EXPECT_EQ(charged(0, signal_safe::kWaits), 0u);
+}
+
+TEST_F(Waits, WhileRecordingIsOffNothingIsCharged) {
+  call(0, 1, 1);
+  recording.session.recording.store(false);
+  wait(1, 1, 5'000'000);
+  fbleprof_letting_go(reinterpret_cast<std::uint64_t>(words_at(1)), this);
+  recording.session.recording.store(true);
+  recording.session.options.waits = false;
+  wait(1, 1, 5'000'000);
+  recording.session.options.waits = true;
+  EXPECT_EQ(charged(0, signal_safe::kWaits), 0u);
+}
+
+TEST_F(Waits, OfAThreadThatEndedMeanwhileWantsNothingMore) {
+  call(0, 1, 1);
+  const void* lock = &cpu_now;
+  const std::uint16_t& wanted = fbleprof_wanted[signal_safe::wanted_place(lock)];
+  const std::uint16_t before = wanted;
+  std::uint64_t* frame = words_at(1);
+  frame[1] = recording.code.site_in(1);
+  fbleprof_wait wait{};
+  wait.frame = reinterpret_cast<std::uint64_t>(frame);
+  wait.object = lock;
+  fbleprof_wait_begins(&wait);
+  EXPECT_EQ(wanted, before + 1);
+  // It was cancelled. The next thread takes over its memory.
+  signal_safe::start_thread(own);
+  EXPECT_EQ(wanted, before);
+  EXPECT_EQ(own.open_count, 0u);
+  fbleprof_wait_begins(&wait);
+  EXPECT_EQ(wanted, before + 1);
+  fbleprof_hot = {};
+  fbleprof_wait_ends(&wait, 0, 0);
+  EXPECT_EQ(wanted, before);
+}
+
+TEST_F(Waits, OfMoreHandlersThanAreKeptApartNothingIsChargedTwice) {
+  constexpr std::uint32_t kDeep = signal_safe::WaitThread::kOpen + 2;
+  std::function<void(std::uint32_t)> nest = [&](std::uint32_t i) {
+    call(i - 1, i, 1 + 8 * (i - 1));
+    wait(i, 1 + 8 * (i - 1), 30'000, 0, [&, i] {
+      if (i < kDeep) nest(i + 1);
+    });
+  };
+  nest(1);
+  EXPECT_EQ(charged(kDeep, signal_safe::kWaitNs), 30'000u);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), kDeep * 30'000u) << "all of it, once";
+  EXPECT_EQ(recording.thread.record->wait_since_ns, 0u);
+  expect_identity();
+}
+
+TEST_F(Waits, AnInterruptedWaitOfTheSlowPathIsNotCharged) {
+  call(0, 1, 1);
+  {
+    const signal_safe::BusyGuard guard(recording.thread);
+    wait(1, 1, 40'000);
+    fbleprof_letting_go(reinterpret_cast<std::uint64_t>(words_at(1)), this);
+  }
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 0u);
+  sample(1, 1);
+  EXPECT_EQ(charged(0, signal_safe::kUnseenNs), 40'000u);
+  expect_identity();
+}
+
+int adoptions = 0;
+
+TEST_F(Waits, AForkedChildAsksForItsOwnProfile) {
+  call(0, 1, 1);
+  wait(1, 1, 40'000);
+  adoptions = 0;
+  recording.session.adopt_forked_child = [](signal_safe::ThreadState*) {
+    ++adoptions;
+    fbleprof_hot = {};
+  };
+  recording.thread.canary->alive = 0;
+  signal_safe::start_thread(own);  // as the kernel wipes it: no context is known
+  for (auto& one : own.known) one = {};
+  wait(1, 1, 40'000);
+  EXPECT_EQ(adoptions, 1);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 40'000u) << "the parent's";
+}
+
+TEST_F(Waits, ASampleInTheEndOfAWaitLeavesItsTime) {
+  call(0, 1, 1);
+  const std::uint64_t frame = frame_at(1);
+  own.ending_frame = frame;
+  own.left_out = 0;
+  EXPECT_FALSE(signal_safe::is_wait_ending(recording.thread, frame)) << "it is above";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(signal_safe::is_wait_ending(recording.thread, frame - 64));
+  }
+  EXPECT_FALSE(signal_safe::is_wait_ending(recording.thread, frame - 64)) << "it was left";
+  own.ending_frame = 0;
+  EXPECT_FALSE(signal_safe::is_wait_ending(recording.thread, frame - 64));
+}
+
+TEST_F(Waits, ThatOthersEndAreTheirs) {
+  call(0, 1, 1), call(1, 2, 2);
+  const void* lock = &cpu_now;
+  struct {
+    format::WaitKind kind;
+    std::uint32_t word, count;
+    std::uint16_t flag;
+  } const cases[] = {
+      {format::WaitKind::kForOther, signal_safe::kHeldNs, signal_safe::kHolds,
+       format::kFunctionHolder},
+      {format::WaitKind::kForPeers, signal_safe::kWokeNs, signal_safe::kWakes,
+       format::kFunctionWaker},
+  };
+  for (const auto& each : cases) {
+    std::uint64_t* frame = words_at(2);
+    frame[0] = 0;
+    frame[1] = recording.code.site_in(2);
+    fbleprof_wait waiting{};
+    waiting.frame = reinterpret_cast<std::uint64_t>(frame);
+    waiting.callee = reinterpret_cast<const void*>(recording.code.start_of(kCallee));
+    waiting.kind = each.kind;
+    waiting.object = lock;
+    fbleprof_wait_begins(&waiting);
+    wall_now += 300'000;
+    // Another thread, in 1.
+    fbleprof_letting_go(reinterpret_cast<std::uint64_t>(frame), lock);
+    wall_now += 100'000;
+    fbleprof_wait_ends(&waiting, 0, 0);
+    EXPECT_EQ(charged(0, each.word), 400'000u);
+    EXPECT_EQ(charged(0, each.count), 1u);
+    bool has_stand_in = false;
+    for (const auto& node : recording.nodes()) {
+      const format::Ref function = recording.tree().function_of(node.ref);
+      const auto* record = recording.session.arena.at<format::Function>(function);
+      has_stand_in |= (record->flags & format::kFunctionStandIn) == each.flag;
+    }
+    EXPECT_TRUE(has_stand_in);
+  }
+  EXPECT_EQ(charged(0, signal_safe::kPeerWaitNs), 400'000u);
+}
+
+class Wakers : public Waits {
+ protected:
+  // A note of now for an object, charged with a wait that began `since` ns ago.
+  format::Ref charged_to(const void* object, std::uint64_t since) {
+    return signal_safe::charge_waker(recording.session, object, false, wall_now - since, 5);
+  }
+};
+
+TEST_F(Wakers, ANoteIsUsedIfItsObjectAndTimeMatch) {
+  call(0, 1, 1);
+  const format::Ref node = signal_safe::node_of(recording.thread, fbleprof_hot.top);
+  const void* object = &cpu_now;
+  EXPECT_EQ(charged_to(object, 10), 0u) << "nobody noted anything";
+  signal_safe::note_waker(recording.session, object, node);
+  EXPECT_EQ(charged_to(object, 10), node);
+  EXPECT_EQ(charged_to(object, 0), node);
+  wall_now += 1000;
+  EXPECT_EQ(charged_to(object, 10), 0u) << "it was before this wait";
+  EXPECT_EQ(charged_to(object, 1000), node);
+  const auto* other = reinterpret_cast<const char*>(object) + 8;
+  for (int i = 0; i < 10'000; ++i) {
+    if (signal_safe::wanted_place(other) == signal_safe::wanted_place(object)) break;
+    other += 8;
+  }
+  ASSERT_EQ(signal_safe::wanted_place(other), signal_safe::wanted_place(object));
+  EXPECT_EQ(charged_to(other, 1000), 0u) << "another object's";
+  wall_now += 100'000'000;
+  EXPECT_EQ(charged_to(object, 200'000'000), 0u) << "too long ago";
+  signal_safe::note_waker(recording.session, object, node);
+  recording.session.start_monotonic_ns += 1;
+  EXPECT_EQ(charged_to(object, 10), 0u) << "of the parent's profile";
+  signal_safe::note_waker(recording.session, object, 0);
+  EXPECT_EQ(charged_to(object, 10), 0u) << "the context is not known";
+}
+
+// The kernel's ring of notes when a thread left its processor and came back.
+class Preemption : public Waits {
+ protected:
+  Preemption() {
+    ring = static_cast<char*>(
+        mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    recording.thread.switches.page = ring;
+  }
+  ~Preemption() override { munmap(ring, 8192); }
+
+  __u64& head() { return reinterpret_cast<perf_event_mmap_page*>(ring)->data_head; }
+  void note(std::uint16_t misc, std::uint64_t at_ns, std::uint32_t type = PERF_RECORD_SWITCH) {
+    struct {
+      perf_event_header header;
+      std::uint64_t at_ns;
+    } one = {{type, misc, 16}, at_ns};
+    std::memcpy(ring + 4096 + head() % 4096, &one, sizeof one);
+    head() += sizeof one;
+  }
+  static constexpr std::uint16_t kOut = PERF_RECORD_MISC_SWITCH_OUT,
+                                 kPreempted = kOut | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+  std::uint64_t taken() { return signal_safe::take_preempted(recording.thread); }
+
+  char* ring;
+};
+
+TEST_F(Preemption, IsFromLeavingToComingBack) {
+  EXPECT_EQ(taken(), 0u) << "nothing is noted";
+  note(kPreempted, 1000), note(0, 1500);
+  note(kOut, 2000), note(0, 9000);  // a wait
+  note(kPreempted, 10'000), note(0, 10'020);
+  EXPECT_EQ(taken(), 520u);
+  EXPECT_EQ(taken(), 0u) << "nothing twice";
+  note(0, 11'000);  // without having left
+  note(kPreempted, 13'000), note(0, 12'000);
+  EXPECT_EQ(taken(), 0u);
+  recording.thread.switches.left_ns = 20'000;
+  note(0, 20'300);
+  EXPECT_EQ(taken(), 300u) << "it left before the last look";
+}
+
+TEST_F(Preemption, WhatTheKernelWroteOverIsNotKnown) {
+  for (int i = 0; i < 200; ++i) note(kPreempted, 1000), note(0, 1500);
+  EXPECT_EQ(taken(), 0u);
+  note(kPreempted, 1000), note(0, 1500);
+  EXPECT_EQ(taken(), 500u) << "what follows is";
+  recording.thread.switches.is_old = true;
+  note(kPreempted, 1000), note(0, 1500);
+  EXPECT_EQ(taken(), 0u);
+  note(kPreempted, 1000), note(0, 1500, PERF_RECORD_LOST);
+  EXPECT_EQ(taken(), 0u) << "another kind of note";
+  recording.thread.switches.page = nullptr;
+  EXPECT_EQ(taken(), 0u);
+}
+
+TEST_F(Preemption, IsChargedToTheContextOfASample) {
+  call(0, 1, 1);
+  note(kPreempted, 1000), note(0, 1500);
+  compute(1000);
+  sample(1, 1);
+  std::uint64_t sum = 0;
+  for (const auto& node : recording.nodes()) {
+    const format::Ref row = recording.tree().node_at(node.ref)->values;
+    if (row == 0 || node.function != 1) continue;
+    sum += recording.session.arena.at<std::uint64_t>(
+        row)[signal_safe::kValueWords + signal_safe::kPreemptedNs];
+  }
+  EXPECT_EQ(sum, 500u);
 }
 
 }  // namespace

@@ -1,0 +1,382 @@
+// What the recorder learns of the process around it, and takes from it: plans, stacks, memory,
+// symbols of libraries, the environment of the next program.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "capture/loader_symbols.h"
+#include "capture/next_environment.h"
+#include "capture/own_memory.h"
+#include "capture/plans.h"
+#include "capture/profile.h"
+#include "capture/stack_bounds.h"
+#include "signal_safe/session.h"
+#include "tests/support/no_resources.h"
+
+namespace fbleprof::capture {
+namespace {
+
+namespace fs = std::filesystem;
+using signal_safe::session;
+using test::NoDescriptors;
+using test::NoMemory;
+
+std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
+
+// -- Plans --
+
+class Plans : public testing::Test {
+ protected:
+  Plans() {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    static bool is_started = false;
+    if (!is_started) {
+      void* file =
+          mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      static_cast<format::Header*>(file)->used_bytes = format::kHeaderBytes;
+      is_started = session.start(static_cast<char*>(file), kBytes, kBytes, {});
+    }
+    EXPECT_TRUE(is_started);
+  }
+  ~Plans() override { fs::remove_all(directory_); }
+
+  static plan::Header good_header() {
+    plan::Header header{};
+    std::memcpy(header.magic, plan::kMagic, sizeof header.magic);
+    header.version = plan::kVersion;
+    return header;
+  }
+  static std::string bytes_of(const plan::Header& header) {
+    return std::string(reinterpret_cast<const char*>(&header), sizeof header);
+  }
+  bool opens(const std::string& bytes) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+    chmod(path_.c_str(), 0600);
+    Plan plan;
+    return plan.open(path_.c_str()) && static_cast<bool>(plan);
+  }
+  static format::Ref string(const std::string& text) {
+    return session.arena.add_string(text.data(), static_cast<std::uint32_t>(text.size()));
+  }
+
+  std::string directory_ = [] {
+    std::string name = testing::TempDir() + "/fbleprof-plans.XXXXXX";
+    return std::string(mkdtemp(name.data()));
+  }();
+  std::string path_ = directory_ + "/some.plan";
+};
+
+TEST_F(Plans, DamagedOnesAreRefused) {
+  const std::string good = bytes_of(good_header());
+  EXPECT_TRUE(opens(good));
+  EXPECT_FALSE(opens(""));
+  EXPECT_FALSE(opens(good.substr(1)));
+  EXPECT_FALSE(opens(good + "x")) << "longer than it says";
+  plan::Header header = good_header();
+  header.magic[0] ^= 1;
+  EXPECT_FALSE(opens(bytes_of(header)));
+  header = good_header();
+  header.version += 1;
+  EXPECT_FALSE(opens(bytes_of(header)));
+  header = good_header();
+  header.segment_count = plan::kMostSegments + 1;
+  EXPECT_FALSE(opens(bytes_of(header)));
+  header = good_header();
+  std::memset(header.error, 'e', sizeof header.error);
+  EXPECT_FALSE(opens(bytes_of(header)));
+  header = good_header();
+  header.refusals = 1;
+  EXPECT_FALSE(opens(bytes_of(header)));
+  EXPECT_TRUE(opens(bytes_of(header) + std::string(sizeof(plan::Refusal), 0)));
+}
+
+TEST_F(Plans, OthersFilesAreRefused) {
+  EXPECT_TRUE(opens(bytes_of(good_header())));
+  Plan plan;
+  EXPECT_FALSE(plan.open((directory_ + "/none").c_str()));
+  EXPECT_FALSE(plan.open(directory_.c_str())) << "a folder";
+  fs::create_symlink(path_, directory_ + "/link");
+  EXPECT_FALSE(plan.open((directory_ + "/link").c_str()));
+  for (const mode_t mode : {0620u, 0602u}) {
+    chmod(path_.c_str(), mode);
+    EXPECT_FALSE(plan.open(path_.c_str())) << "others may write to it";
+  }
+  chmod(path_.c_str(), 0600);
+  {
+    const NoMemory none;
+    EXPECT_FALSE(plan.open(path_.c_str()));
+  }
+  if (geteuid() == 0) {
+    EXPECT_EQ(chown(path_.c_str(), 12345, 12345), 0);
+    EXPECT_FALSE(plan.open(path_.c_str())) << "another user's";
+  }
+}
+
+TEST_F(Plans, AreNamedByTheBuildIdElseByTheFile) {
+  format::Module module{};
+  EXPECT_TRUE(plan_path("/plans", module).empty()) << "it has no file";
+  module.path = string("/nowhere/library.so");
+  EXPECT_TRUE(plan_path("/plans", module).empty()) << "the file is gone";
+  module.path = string(path_);
+  std::ofstream(path_) << "some bytes";
+  struct stat status {};
+  ASSERT_EQ(stat(path_.c_str(), &status), 0);
+  const std::string first = plan_path("/plans", module).c_str();
+  EXPECT_EQ(first.rfind("/plans/-", 0), 0u) << first;
+  std::ofstream(path_, std::ios::app) << "more";
+  EXPECT_NE(first, plan_path("/plans", module).c_str()) << "another file now";
+  module.build_id = string(std::string("\x01\xfe\x80", 3));
+  EXPECT_STREQ(plan_path("/plans", module).c_str(), "/plans/01fe80.plan");
+  EXPECT_STREQ(plan_path("/plans", module, ".left").c_str(), "/plans/01fe80.left");
+}
+
+TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
+  static plan::Header kept[2] = {good_header(), good_header()};
+  format::Module module{};
+  module.begin = 0x10000;
+  module.path = string("/nowhere/library.so");
+  module.build_id = string("ab");
+  Plan plan;
+  EXPECT_FALSE(plan.open_of(module, directory_.c_str()));
+  std::ofstream(directory_ + "/6162.plan", std::ios::binary) << bytes_of(good_header());
+  chmod((directory_ + "/6162.plan").c_str(), 0600);
+  EXPECT_TRUE(plan.open_of(module, directory_.c_str()));
+  const auto keep = [](std::uint64_t begin, const plan::Header& header) {
+    return keep_plan({begin, reinterpret_cast<const char*>(&header), sizeof header});
+  };
+  EXPECT_TRUE(keep(module.begin, kept[0]));
+  Plan of_memory;
+  EXPECT_TRUE(of_memory.open_of(module, directory_.c_str()));
+  EXPECT_EQ(&of_memory.header(), &kept[0]);
+  EXPECT_TRUE(keep(module.begin, kept[1])) << "in place of the other";
+  EXPECT_TRUE(of_memory.open_of(module, directory_.c_str()));
+  EXPECT_EQ(&of_memory.header(), &kept[1]);
+  kept[1].version += 1;
+  EXPECT_FALSE(of_memory.open_of(module, directory_.c_str()));
+  kept[1].version -= 1;
+  for (int i = 1; i < kMostPlans; ++i) {
+    EXPECT_TRUE(keep(module.begin + 4096u * static_cast<unsigned>(i), kept[0]));
+  }
+  EXPECT_FALSE(keep(1, kept[0])) << "there are too many";
+  EXPECT_TRUE(keep(module.begin, kept[0])) << "a place that it has";
+}
+
+TEST_F(Plans, AToolMakesThem) {
+  const std::string tool = directory_ + "/tool", out = directory_ + "/out";
+  std::ofstream(tool) << "#!/bin/sh\n{ echo \"$#:$*:$FOO\"; ls -d /proc/$$/fd/50; } > " << out
+                      << " 2> /dev/null\n";
+  chmod(tool.c_str(), 0700);
+  setenv("FOO", "of the program", 1);
+  const auto made = [&](const PlanOrder& order) {
+    fs::remove(out);
+    make_plans(tool.c_str(), order);
+    std::ifstream stream(out);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  PlanOrder order;
+  EXPECT_EQ(made(order), "") << "there is nothing to do";
+  order.paths[0] = "a.plan";
+  order.paths[1] = "/lib/a";
+  order.count = 1;
+  const int file = open(directory_.c_str(), O_RDONLY);
+  ASSERT_EQ(fcntl(file, F_DUPFD, 50), 50);
+  EXPECT_EQ(made(order), "3:--plan a.plan /lib/a:\n") << "it gets no variable, and no file of ours";
+  order = {"--left-out", "value", {"b.left", "/lib/b"}, 1};
+  EXPECT_EQ(made(order), "4:--left-out value b.left /lib/b:\n");
+  close(50);
+  close(file);
+  make_plans("/nowhere/tool", order);
+  EXPECT_EQ(waitpid(-1, nullptr, 0), -1) << "no child is left";
+}
+
+// -- The environment of the next program --
+
+class Environment : public testing::Test {
+ protected:
+  // What the next program gets; "unchanged" if it gets what it was given.
+  static std::vector<std::string> handed_on(std::vector<const char*> variables) {
+    variables.push_back(nullptr);
+    auto* environment = const_cast<char* const*>(variables.data());
+    const NextEnvironment next("/bin/true", environment);
+    if (next.bytes() == 0) return {"unchanged"};
+    std::vector<std::uint64_t> memory(next.bytes() / 8 + 1);
+    std::vector<std::string> result;
+    for (char* const* at = next.write(memory.data()); *at; ++at) result.push_back(*at);
+    return result;
+  }
+  using Variables = std::vector<std::string>;
+  const Variables kUnchanged = {"unchanged"};
+};
+
+TEST_F(Environment, LosesTheLibrariesOfOursThatAreOutOfReach) {
+  EXPECT_EQ(handed_on({"A=1", "LD_PRELOAD=/nowhere/libfbleprof.so:/lib/other.so", "B=2"}),
+            Variables({"A=1", "LD_PRELOAD=/lib/other.so", "B=2"}));
+  EXPECT_EQ(handed_on({"LD_PRELOAD=/lib/a.so /nowhere/libfbleprof_alloc.so::/lib/b.so:"}),
+            Variables({"LD_PRELOAD=/lib/a.so:/lib/b.so"}));
+  EXPECT_EQ(handed_on({"LD_PRELOAD=/nowhere/libfbleprof.so:/nowhere/libfbleprof_wait.so", "B=2"}),
+            Variables({"B=2"}))
+      << "nothing is left of it";
+}
+
+TEST_F(Environment, StaysIfNothingOfOursIsOutOfReach) {
+  EXPECT_EQ(handed_on({}), kUnchanged);
+  EXPECT_EQ(handed_on({"A=1", "LD_PRELOADED=/nowhere/libfbleprof.so"}), kUnchanged);
+  EXPECT_EQ(handed_on({"LD_PRELOAD="}), kUnchanged);
+  EXPECT_EQ(handed_on({"LD_PRELOAD=/nowhere/other.so"}), kUnchanged) << "not ours";
+  EXPECT_EQ(handed_on({"LD_PRELOAD=libfbleprof.so"}), kUnchanged) << "the linker searches for it";
+  const std::string within = testing::TempDir() + "/libfbleprof_test.so";
+  std::ofstream{within};
+  EXPECT_EQ(handed_on({("LD_PRELOAD=" + within).c_str()}), kUnchanged) << "it is there";
+  fs::remove(within);
+  EXPECT_EQ(handed_on({("LD_PRELOAD=/" + std::string(600, 'a') + "/libfbleprof.so").c_str()}),
+            kUnchanged)
+      << "a path of that length is not looked at";
+}
+
+TEST_F(Environment, OfBadPointersTheKernelTells) {
+  EXPECT_EQ(NextEnvironment("/bin/true", nullptr).bytes(), 0u);
+  EXPECT_EQ(NextEnvironment("/bin/true", reinterpret_cast<char* const*>(8)).bytes(), 0u);
+  char lost[] = "LD_PRELOAD=/nowhere/libfbleprof.so";
+  char* broken[] = {lost, reinterpret_cast<char*>(8), nullptr};
+  EXPECT_EQ(NextEnvironment("/bin/true", broken).bytes(), 0u);
+  // The array runs into memory that is not there.
+  char* pages = static_cast<char*>(
+      mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  mprotect(pages + 4096, 4096, PROT_NONE);
+  auto** last = reinterpret_cast<char**>(pages + 4096) - 1;
+  *last = lost;
+  EXPECT_EQ(NextEnvironment("/bin/true", last).bytes(), 0u);
+  munmap(pages, 8192);
+}
+
+TEST_F(Environment, OfAConfinedProgramStays) {
+  profile.confined = true;
+  EXPECT_EQ(handed_on({"LD_PRELOAD=/nowhere/libfbleprof.so"}), kUnchanged);
+  profile.confined = false;
+}
+
+// -- Stacks --
+
+TEST(Stacks, AreFoundByAnAddress) {
+  int local = 0;
+  const StackBounds bounds = bounds_of_stack_at(address_of(&local));
+  EXPECT_LE(bounds.low, address_of(&local));
+  EXPECT_GT(bounds.high, address_of(&local));
+  const StackBounds none = bounds_of_stack_at(1);
+  EXPECT_EQ(none.high, 0u);
+  const NoDescriptors limit;
+  EXPECT_EQ(bounds_of_stack_at(address_of(&local)).high, 0u);
+}
+
+TEST(Stacks, OfThreadsBeginAtTheirSize) {
+  const auto here = address_of(__builtin_frame_address(0));
+  const StackBounds bounds = bounds_of_new_thread(1 << 20);
+  EXPECT_LT(bounds.low, here);
+  EXPECT_GT(bounds.high, here - 4096);
+  EXPECT_EQ(bounds_of_new_thread(std::uint64_t{1} << 62).low, 0u);
+  EXPECT_EQ(end_of_frames(~std::uint64_t{0} - 1, ~std::uint64_t{0}), ~std::uint64_t{0});
+}
+
+TEST(Stacks, OfTheMainThreadReachesToItsLimit) {
+  const StackBounds bounds = bounds_of_main_thread();
+  int local = 0;
+  EXPECT_LT(bounds.low, address_of(&local));
+  EXPECT_GT(bounds.high, address_of(&local));
+  const test::Limited limit(RLIMIT_STACK, 1 << 20);
+  EXPECT_EQ(bounds_of_main_thread().low, bounds_of_main_thread().high - (1 << 20));
+}
+
+// -- Memory --
+
+TEST(OwnMemory, IsZeroedAndOnPages) {
+  for (const InChild in_child : {InChild::kCopied, InChild::kWiped}) {
+    std::set<char*> taken;
+    for (int i = 0; i < 40; ++i) {
+      auto* memory = static_cast<char*>(take_memory(100'000, in_child));
+      ASSERT_NE(memory, nullptr);
+      EXPECT_EQ(address_of(memory) % kPageBytes, 0u);
+      for (int at = 0; at < 100'000; at += 1000) EXPECT_EQ(memory[at], 0);
+      std::memset(memory, 1, 100'000);
+      EXPECT_TRUE(taken.insert(memory).second);
+    }
+  }
+  EXPECT_TRUE(can_wipe_in_children());
+  struct Sum {
+    std::uint64_t bytes = 0;
+  } sum;
+  for_each_region([](void* argument, const void*,
+                     std::uint64_t bytes) { static_cast<Sum*>(argument)->bytes += bytes; },
+                  &sum);
+  EXPECT_GE(sum.bytes, 80 * 100'000u);
+}
+
+TEST(OwnMemory, OneThatIsLargerThanAllBeforeIsTaken) {
+  EXPECT_NE(take_memory(std::uint64_t{40} << 20, InChild::kCopied), nullptr);
+}
+
+TEST(OwnMemory, MayBeMissing) {
+  const NoMemory none;
+  EXPECT_EQ(limit_of_memory(), 1u);
+  EXPECT_EQ(take_memory(std::uint64_t{100} << 20, InChild::kCopied), nullptr);
+  EXPECT_EQ(take_memory(std::uint64_t{100} << 20, InChild::kWiped), nullptr);
+}
+
+// -- Symbols --
+
+const void* dynamic_of(const char* library) {
+  void* handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  link_map* map = nullptr;
+  if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+  dlclose(handle);
+  return map->l_ld;
+}
+
+TEST(LoaderSymbols, AreThoseThatTheLoaderFinds) {
+  for (const char* name : {"getpid", "malloc", "pthread_create", "qsort", "__cxa_throw"}) {
+    void* found = dlsym(RTLD_DEFAULT, name);
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(any_definition(name), found) << name;
+  }
+  EXPECT_EQ(any_definition("fbleprof_no_such_function"), nullptr);
+  EXPECT_EQ(definition_of_libc("getpid"), dlsym(RTLD_DEFAULT, "getpid"));
+  EXPECT_EQ(definition_of_libc("__cxa_throw"), nullptr) << "another library's";
+  // The implementation for this processor.
+  using Length = std::size_t(const char*);
+  auto* length = reinterpret_cast<Length*>(any_definition("strlen"));
+  ASSERT_NE(length, nullptr);
+  EXPECT_EQ(length("four"), 4u);
+}
+
+TEST(LoaderSymbols, AreThoseAfterALibrary) {
+  const void* libstdcxx = dynamic_of("libstdc++.so.6");
+  const void* libc = dynamic_of("libc.so.6");
+  ASSERT_NE(libstdcxx, nullptr);
+  ASSERT_NE(libc, nullptr);
+  EXPECT_EQ(next_definition("__cxa_throw", libstdcxx), nullptr);
+  EXPECT_EQ(next_definition("getpid", libstdcxx), dlsym(RTLD_DEFAULT, "getpid"));
+  EXPECT_EQ(next_definition("getpid", libc), nullptr);
+  EXPECT_EQ(next_definition("getpid", &libc), nullptr) << "no library";
+  EXPECT_EQ(next_definition_of_libc("getpid", libc).next, nullptr);
+  EXPECT_EQ(next_definition_of_libc("getpid", &libc).next, nullptr);
+  const Definition definition = next_definition_of_libc("getpid", libstdcxx);
+  EXPECT_EQ(definition.next, dlsym(RTLD_DEFAULT, "getpid"));
+  EXPECT_EQ(definition.of_libc, definition.next);
+  EXPECT_EQ(next_definition_of_libc("fbleprof_none", libstdcxx).of_libc, nullptr);
+}
+
+}  // namespace
+}  // namespace fbleprof::capture

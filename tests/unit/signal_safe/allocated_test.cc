@@ -1,0 +1,272 @@
+// What an allocation charges, and to which context, and what its end does, on a recorder without a
+// program.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "signal_safe/allocation_calls.h"
+#include "signal_safe/allocations.h"
+#include "signal_safe/enter.h"
+#include "signal_safe/memory_words.h"
+#include "tests/unit/signal_safe/recording.h"
+
+namespace fbleprof {
+namespace {
+
+using signal_safe::AllocationMode;
+using test::Recording;
+
+std::uint64_t wall_now = 0;
+
+signal_safe::Options with_allocations(AllocationMode mode) {
+  signal_safe::Options options;
+  options.allocations = mode;
+  options.mappings = true;
+  options.bytes_per_sample = 4096;
+  options.row_bytes = signal_safe::kMemoryRowBytes;
+  options.wait_words = signal_safe::kMemoryWords;
+  return options;
+}
+
+class Allocated : public testing::Test {
+ protected:
+  explicit Allocated(AllocationMode mode = AllocationMode::kExact)
+      : recording(with_allocations(mode)) {
+    wall_now = 1'000'000;
+    recording.session.clocks.wall_ns = [] { return wall_now; };
+    EXPECT_TRUE(recording.session.allocations.start(&recording.session.pages, true, true, 32));
+    signal_safe::start_thread(*own, recording.session);
+    recording.thread.allocations = own.get();
+    recording.thread.main_stack.low = reinterpret_cast<std::uint64_t>(stack);
+    recording.thread.main_stack.high = reinterpret_cast<std::uint64_t>(stack + 1024);
+    recording.attach();
+  }
+
+  std::uint64_t frame_at(std::uint64_t depth) {
+    return reinterpret_cast<std::uint64_t>(stack + 1000 - depth * 8);
+  }
+  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth) {
+    const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
+    fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller),
+                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
+  }
+  // `function`, entered at `depth`, calls the allocator. Returns where its wrapper's frame is.
+  std::uint64_t in(std::uint32_t function, std::uint64_t depth) {
+    auto* frame = reinterpret_cast<std::uint64_t*>(frame_at(depth) - 32);
+    frame[0] = 0;
+    frame[1] = recording.code.site_in(function);
+    return reinterpret_cast<std::uint64_t>(frame);
+  }
+  static const void* block(std::uint64_t number) {
+    return reinterpret_cast<const void*>(0x500000 + 64 * number);
+  }
+  // A word of a function, over all contexts; of all functions if it is kAll.
+  static constexpr std::uint32_t kAll = ~0u;
+  std::uint64_t charged(std::uint32_t function, std::uint32_t word) {
+    std::uint64_t sum = 0;
+    for (const auto& node : recording.nodes()) {
+      const format::Ref row = recording.tree().node_at(node.ref)->values;
+      if (row == 0 || (function != kAll && node.function != function)) continue;
+      sum += recording.session.arena.at<std::uint64_t>(row)[word];
+    }
+    return sum;
+  }
+  std::int64_t level() {
+    signal_safe::flush_level(recording.thread);
+    return recording.session.allocations.level.load();
+  }
+
+  std::uint64_t stack[1024] = {};
+  std::unique_ptr<signal_safe::AllocationThread> own =
+      std::make_unique<signal_safe::AllocationThread>();
+  Recording recording;
+};
+
+TEST_F(Allocated, IsItsContexts) {
+  call(0, 1, 1), call(1, 2, 2);
+  for (std::uint64_t i = 0; i < 3; ++i) fbleprof_allocated(in(2, 2), block(i), 100);
+  fbleprof_allocated(in(1, 1), block(3), 50);  // 2 has returned
+  EXPECT_EQ(charged(2, signal_safe::kAllocations), 3u);
+  EXPECT_EQ(charged(2, signal_safe::kAllocatedBytes), 300u);
+  EXPECT_EQ(charged(1, signal_safe::kAllocatedBytes), 50u);
+  EXPECT_EQ(level(), 350);
+  fbleprof_freeing(block(0));
+  fbleprof_freeing(block(0));  // it is in no table any more
+  fbleprof_freeing(nullptr);
+  EXPECT_EQ(charged(2, signal_safe::kFreesHere), 1u);
+  EXPECT_EQ(charged(2, signal_safe::kFreedHereBytes), 100u);
+  EXPECT_EQ(charged(2, signal_safe::kTemporary), 0u);
+  fbleprof_allocated(in(2, 2), block(5), 10);
+  fbleprof_freeing(block(5));
+  EXPECT_EQ(charged(kAll, signal_safe::kTemporary), 1u) << "by the next call of the allocator";
+  EXPECT_EQ(level(), 250);
+}
+
+TEST_F(Allocated, WithoutAThreadNothingIsRecorded) {
+  call(0, 1, 1);
+  const std::uint64_t frame = in(1, 1);
+  fbleprof_hot = {};
+  fbleprof_allocated(frame, block(0), 100);
+  recording.attach();
+  recording.thread.allocations = nullptr;
+  fbleprof_allocated(frame, block(0), 100);
+  signal_safe::flush_level(recording.thread);
+  fbleprof_freeing(block(0));
+  recording.thread.allocations = own.get();
+  recording.session.recording.store(false);
+  fbleprof_allocated(frame, block(0), 100);
+  recording.session.recording.store(true);
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocations), 0u);
+  EXPECT_EQ(level(), 0);
+}
+
+TEST_F(Allocated, ABlockThatAnotherThreadFreesIsTold) {
+  call(0, 1, 1);
+  fbleprof_allocated(in(1, 1), block(0), 100);
+  fbleprof_allocated(in(1, 1), block(1), 200);
+  own->number = 2;  // another thread
+  fbleprof_freeing(block(0));
+  EXPECT_EQ(charged(1, signal_safe::kFreesElsewhere), 1u);
+  EXPECT_EQ(charged(1, signal_safe::kFreedElsewhereBytes), 100u);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 0u);
+  EXPECT_EQ(level(), 200);
+  recording.thread.allocations = nullptr;  // a thread that is not recorded
+  fbleprof_freeing(block(1));
+  EXPECT_EQ(charged(1, signal_safe::kFreedElsewhereBytes), 300u);
+  EXPECT_EQ(recording.session.allocations.level.load(), 0);
+  recording.thread.allocations = own.get();
+  // More threads than numbers: nobody knows whose their blocks are.
+  recording.session.allocations.threads.store(signal_safe::LiveBlocks::kOwners);
+  signal_safe::start_thread(*own, recording.session);
+  EXPECT_EQ(own->number, 0u);
+  fbleprof_allocated(in(1, 1), block(2), 7);
+  fbleprof_freeing(block(2));
+  EXPECT_EQ(charged(1, signal_safe::kFreesElsewhere), 3u);
+}
+
+TEST_F(Allocated, ABlockThatReallocTakesIsFreedOrStays) {
+  call(0, 1, 1);
+  fbleprof_allocated(in(1, 1), block(0), 100);
+  fbleprof_taken_block taken;
+  fbleprof_take_block(block(0), &taken);
+  fbleprof_put_block_back(block(0), &taken);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 0u);
+  fbleprof_take_block(block(0), &taken);
+  fbleprof_taken_was_freed(&taken);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 1u);
+  for (const void* unknown : {static_cast<const void*>(nullptr), block(9)}) {
+    fbleprof_take_block(unknown, &taken);
+    fbleprof_put_block_back(unknown, &taken);
+    fbleprof_taken_was_freed(&taken);
+  }
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 1u);
+  EXPECT_EQ(level(), 0);
+}
+
+TEST_F(Allocated, AMappingCanBeUnmappedInParts) {
+  call(0, 1, 1);
+  fbleprof_mapped(in(1, 1), block(0), 8192);
+  fbleprof_unmapping(block(0), 4096);
+  EXPECT_EQ(charged(1, signal_safe::kFreedHereBytes), 4096u);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 0u) << "the rest is there";
+  const auto* rest = static_cast<const char*>(block(0)) + 4096;
+  fbleprof_unmapping(rest, 4096);
+  EXPECT_EQ(charged(1, signal_safe::kFreedHereBytes), 8192u);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), 1u);
+  fbleprof_mapped(in(1, 1), block(0), 100);
+  fbleprof_mapped(in(1, 1), block(0), 200);  // in its place
+  EXPECT_EQ(level(), 200);
+  recording.session.options.mappings = false;
+  fbleprof_mapped(in(1, 1), block(8), 100);
+  fbleprof_unmapping(block(0), 200);
+  EXPECT_EQ(level(), 200);
+}
+
+TEST_F(Allocated, InTheMiddleOfAChangeItIsUnrecorded) {
+  call(0, 1, 1);
+  {
+    const signal_safe::BusyGuard guard(recording.thread);
+    fbleprof_allocated(in(1, 1), block(0), 100);
+  }
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocations), 0u);
+  EXPECT_EQ(charged(kAll, signal_safe::kUnrecorded), 1u);
+}
+
+TEST_F(Allocated, WhatIsKnownEndsWhenCodeIsUnloaded) {
+  call(0, 1, 1);
+  for (std::uint64_t i = 0; i < 2; ++i) fbleprof_allocated(in(1, 1), block(i), 100);
+  recording.session.caches_emptied.fetch_add(1);
+  for (std::uint64_t i = 2; i < 4; ++i) fbleprof_allocated(in(1, 1), block(i), 100);
+  EXPECT_EQ(own->emptied, recording.session.caches_emptied.load());
+  EXPECT_EQ(charged(1, signal_safe::kAllocatedBytes), 400u);
+}
+
+TEST_F(Allocated, OnAnotherStackItsEntriesAreNotRead) {
+  call(0, 1, 1);
+  alignas(8) std::uint64_t other[16] = {0, recording.code.site_in(1)};
+  fbleprof_allocated(reinterpret_cast<std::uint64_t>(other), block(0), 100);
+  recording.thread.main_stack.low = 0;  // bounds that are not known
+  fbleprof_allocated(in(1, 1), block(1), 100);
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocatedBytes), 200u);
+}
+
+int adopted = 0;
+
+TEST_F(Allocated, AForkedChildAsksForItsOwnProfile) {
+  call(0, 1, 1);
+  adopted = 0;
+  recording.session.adopt_forked_child = [](signal_safe::ThreadState*) {
+    ++adopted;
+    fbleprof_hot = {};
+  };
+  recording.thread.canary->alive = 0;
+  fbleprof_allocated(in(1, 1), block(0), 100);
+  EXPECT_EQ(adopted, 1);
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocations), 0u);
+}
+
+TEST_F(Allocated, ThePeakIsKept) {
+  call(0, 1, 1);
+  for (std::uint64_t i = 0; i < 100; ++i) fbleprof_allocated(in(1, 1), block(i), 1'000'000);
+  for (std::uint64_t i = 0; i < 100; ++i) fbleprof_freeing(block(i));
+  EXPECT_EQ(level(), 0);
+  int snapshots = 0;
+  recording.session.arena.for_each(format::Kind::kSnapshot, [&](format::Ref ref) {
+    snapshots += recording.session.arena.at<format::Snapshot>(ref)->is_complete;
+    return true;
+  });
+  EXPECT_EQ(snapshots, 1) << "earlier ones are withdrawn";
+  EXPECT_GT(recording.session.allocations.next_peak.load(), 90'000'000);
+}
+
+class SampledAllocations : public Allocated {
+ protected:
+  SampledAllocations() : Allocated(AllocationMode::kSampled) {}
+};
+
+TEST_F(SampledAllocations, StandForTheOthers) {
+  call(0, 1, 1);
+  constexpr std::uint64_t kBlocks = 20'000, kBytes = 512;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) fbleprof_allocated(in(1, 1), block(i), kBytes);
+  const std::uint64_t samples = charged(kAll, signal_safe::kAllocationSamples);
+  EXPECT_GT(samples, 2000u);
+  EXPECT_LT(samples, 3000u);
+  const auto bytes = static_cast<double>(charged(kAll, signal_safe::kAllocatedBytes));
+  EXPECT_NEAR(bytes / (kBlocks * kBytes), 1, 0.15);
+  // A sampled block that realloc takes, and puts back or frees.
+  fbleprof_taken_block taken;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) {
+    fbleprof_take_block(block(i), &taken);
+    fbleprof_put_block_back(block(i), &taken);
+  }
+  for (std::uint64_t i = 0; i < kBlocks / 2; ++i) {
+    fbleprof_take_block(block(i), &taken);
+    fbleprof_taken_was_freed(&taken);
+  }
+  for (std::uint64_t i = kBlocks / 2; i < kBlocks; ++i) fbleprof_freeing(block(i));
+  EXPECT_EQ(charged(kAll, signal_safe::kFreesHere), charged(kAll, signal_safe::kAllocations));
+  EXPECT_EQ(level(), 0);
+}
+
+}  // namespace
+}  // namespace fbleprof
