@@ -6,7 +6,7 @@ for mode in plain fentry; do
   for part in signals processes threads descriptors system; do
     begin "calls with arguments at the edge of what they take, $part, $mode"
     same "$PROGRAMS/edge_calls.$mode" $part
-    check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = done
+    check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = "done"
     verified "$profile"
   done
 done

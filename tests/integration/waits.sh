@@ -42,7 +42,7 @@ for part in signals processes threads descriptors system; do
   begin "calls with arguments at the edge of what they take, $part"
   settings=("${recording[@]}")
   same "$PROGRAMS/edge_calls.plain" $part
-  check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = done
+  check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = "done"
   verified "$profile"
 done
 
