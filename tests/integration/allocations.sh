@@ -65,6 +65,20 @@ for preloaded in "$wrappers" "$wrappers:$LIB"; do
   check "all holds" "$(tail -n 1 "$dir/profiled.out")" = "early: 0 of 24 failed"
 done
 
+begin "a C program that loads a C++ plugin"
+recording exact
+same "$PROGRAMS/plugin_host.plain" "$PROGRAMS/new_plugin.plain" "$PROGRAMS/new_plugin.plain"
+verified "$profile"
+check "the plugin's blocks" "$(self allocations 'operator new(unsigned long)')" = $((7500 * 5))
+check "and aligned ones" "$(self allocations 'operator new(unsigned long, std::align_val_t)')" = $((7500 * 4))
+
+begin "a program with an operator delete of its own"
+recording exact
+same "$PROGRAMS/own_delete.plain"
+verified "$profile"
+check "its blocks" "$(self allocations 'operator new(unsigned long)')" = $((100 * 5))
+check "what it deletes is freed" "$(total leaked-blocks)" -lt 20
+
 for mode in fentry plain; do
   begin "mappings count on request, $mode"
   recording exact,mmap

@@ -567,7 +567,7 @@ TEST_F(Preemption, IsChargedToTheContextOfASample) {
     const format::Ref row = recording.tree().node_at(node.ref)->values;
     if (row == 0 || node.function != 1) continue;
     sum += recording.session.arena.at<std::uint64_t>(
-        row)[signal_safe::kValueWords + signal_safe::kPreemptedNs];
+        row)[signal_safe::kValueWords + std::uint32_t{signal_safe::kPreemptedNs}];
   }
   EXPECT_EQ(sum, 500u);
 }
