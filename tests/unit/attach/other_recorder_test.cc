@@ -29,9 +29,10 @@ using test::TracedChild;
 
 constexpr char kLibrary[] = OTHER_RECORDER;
 
+void* library = nullptr;
+
 template <typename Type>
 Type& in_recorder(const char* name) {
-  static void* const library = dlopen(kLibrary, RTLD_NOW);
   return *static_cast<Type*>(dlsym(library, name));
 }
 
@@ -43,8 +44,14 @@ class OtherRecorderTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!test::may_trace()) GTEST_SKIP() << "the system forbids tracing";
+    library = dlopen(kLibrary, RTLD_NOW);
+    ASSERT_NE(library, nullptr) << dlerror();
     std::memset(&state(), 0, sizeof state());
     std::memset(&answer(), 0, sizeof answer());
+  }
+  // Other tests have no recorder in their processes.
+  void TearDown() override {
+    if (library) dlclose(library);
   }
   pid_t begin() {
     child_ = std::make_unique<TracedChild>(sleep_until_told);
