@@ -214,6 +214,13 @@ TEST(Entries, FilesThatAreNoCodeHaveEmptyPlans) {
   }
 }
 
+TEST(Reasons, EachHasAText) {
+  for (int i = 0; i < static_cast<int>(Reason::kReasons); ++i) {
+    EXPECT_STRNE(plan::explain(static_cast<Reason>(i)), "unknown") << i;
+  }
+  EXPECT_STREQ(plan::explain(Reason::kReasons), "unknown") << "of a newer version";
+}
+
 // Damage costs functions, but what is planned is in the text, and the plan is whole.
 TEST(Entries, ADamagedUnwindTableIsReadWithinItsBytes) {
   std::ifstream in(REWRITE_LIBRARY, std::ios::binary);
