@@ -69,9 +69,13 @@ class Image {
     return headers;
   }
 
-  // Whether the file has all bytes of the segment: others must not be touched.
-  static bool is_whole(const Elf64_Phdr& segment, std::uint64_t file_bytes) {
-    return segment.p_offset <= file_bytes && segment.p_filesz <= file_bytes - segment.p_offset;
+  // Whether the file has all bytes of the segment, since others must not be touched, and the
+  // segment lies where it is mapped, since it must not replace our own memory.
+  static bool is_sound(const Elf64_Phdr& segment, std::uint64_t file_bytes) {
+    constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 47;
+    return segment.p_offset <= file_bytes && segment.p_filesz <= file_bytes - segment.p_offset &&
+           segment.p_filesz <= segment.p_memsz && segment.p_memsz <= kMostMemory &&
+           segment.p_vaddr <= kMostMemory && segment.p_vaddr % kPage == segment.p_offset % kPage;
   }
 
   void map(int fd) {
@@ -83,7 +87,7 @@ class Image {
     for (const Elf64_Phdr& each : headers) {
       if (each.p_type == PT_GNU_EH_FRAME) table = each.p_vaddr;
       if (each.p_type != PT_LOAD) continue;
-      if (!is_whole(each, file_bytes)) return;
+      if (!is_sound(each, file_bytes)) return;
       low = std::min(low, each.p_vaddr / kPage * kPage);
       high = std::max(high, each.p_vaddr + each.p_memsz);
     }

@@ -53,6 +53,11 @@ Error has_no_thread(pid_t pid, pid_t tid) {
   return error_of(pid, "its thread " + std::to_string(tid) + " has ended");
 }
 
+// A signal to deliver, as an argument of ptrace.
+void* signal_data(int signal) {
+  return reinterpret_cast<void*>(static_cast<std::intptr_t>(signal));
+}
+
 // Whether all bytes were copied; else errno says why.
 bool is_whole(ssize_t copied, std::size_t bytes) {
   if (copied == static_cast<ssize_t>(bytes)) return true;
@@ -96,7 +101,7 @@ Status Tracee::wait_until_stopped(int milliseconds) {
     }
     if (*status >> 16 == PTRACE_EVENT_STOP) break;
     // A signal came first: deliver it, and the thread stops behind it.
-    ptrace(PTRACE_CONT, tid_, nullptr, WSTOPSIG(*status));
+    if (!ask(PTRACE_CONT, "PTRACE_CONT", 0, signal_data(WSTOPSIG(*status)))) return failure("");
   }
   if (!get(&saved_)) return failure("");
   stopped_by_us_ = true;
@@ -251,7 +256,7 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     }
     if (got == 0) {
       // The thread computes. The next stop is not at a system call.
-      ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+      if (!ask(PTRACE_INTERRUPT, "PTRACE_INTERRUPT", 0, nullptr)) return false;
       status = wait_for_stop(tid_);
     }
     if (got < 0 || status == 0 || !WIFSTOPPED(status)) {
@@ -327,12 +332,12 @@ void Tracee::let_go() {
     return;
   }
   // The kernel restarts an interrupted call only when the thread stops on its way to user mode.
-  ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
-  for (;;) {
+  bool will_stop = ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) == 0;
+  while (will_stop) {
     if (ptrace(PTRACE_CONT, tid_, nullptr, nullptr) != 0) break;
     const int status = wait_for_stop(tid_);
     if (status == 0) return;
-    if (status >> 16 == PTRACE_EVENT_STOP) break;
+    will_stop = status >> 16 != PTRACE_EVENT_STOP;
   }
   restore_state();
   ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);

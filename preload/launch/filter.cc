@@ -1,9 +1,7 @@
 #include "launch/filter.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +11,7 @@
 
 #include "launch/exact.h"
 #include "launch/names.h"
+#include "launch/program_run.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -53,9 +52,7 @@ std::string run_report(const std::string& report, const std::string& filter,
     text.append(bytes, static_cast<std::size_t>(got));
   }
   close(ends[0]);
-  int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = child > 0 ? wait_for(child) : 0;
   return status == 0 ? std::string() : text.substr(0, text.find('\n'));
 }
 

@@ -1,7 +1,6 @@
 #include "launch/names.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <fstream>
 
 #include "format/format.h"
+#include "launch/program_run.h"
 #include "launch/say.h"
 
 namespace fbleprof::launch {
@@ -79,9 +79,7 @@ void put_names_into(const std::vector<std::string>& files) {
     say("--names: " + report + ": " + std::strerror(errno));
     _exit(1);
   }
-  int status = 0;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  if (child > 0) wait_for(child);
 }
 
 }  // namespace fbleprof::launch

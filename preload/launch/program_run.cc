@@ -47,14 +47,14 @@ void restore_signals() {
   for (const int signal : kOfTerminal) sigaction(signal, &actions_before[signal], nullptr);
 }
 
+}  // namespace
+
 int wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return status;
 }
-
-}  // namespace
 
 ProgramRun run_program(const std::function<int()>& become_program,
                        const std::function<void(pid_t)>& meanwhile) {

@@ -18,6 +18,9 @@ struct ProgramRun {
 ProgramRun run_program(const std::function<int()>& become_program,
                        const std::function<void(pid_t)>& meanwhile = {});
 
+// Waits for the end of a child process; returns its status, as of waitpid.
+int wait_for(pid_t child);
+
 // The exit status after a run. If a signal ended the program, it ends this process, too.
 int leave_like(int status);
 

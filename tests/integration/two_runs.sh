@@ -63,3 +63,47 @@ check "without --exact" $? = 2
 "$FBLE_PROF" --exact --runs 2 --start-off true 2>err
 check "with --start-off" $? = 2
 check "it says so, too" "$(grep -c 'start-off cannot be used' err)" = 1
+
+begin "runs that cannot be joined"
+cd "$dir" || exit 1
+program=$PROGRAMS/notes.plain
+# refused CALL=ERROR ARGS...: with a system call refused (refusing.c).
+refused() { "$PROGRAMS/refusing.plain" "$1" -- "$FBLE_PROF" --exact=program --runs 2 -o "$profile" "${@:2}" 2>err; }
+refused 56=11 sh -c 'exit 4'  # clone
+check "without a second process: status" $? = 4
+check "it says so" "$(grep -c 'runs: cannot fork: Resource temporarily unavailable' err)" = 1
+# shellcheck disable=SC2016 # the program's own variable
+twice sh -c 'rm -f "$FBLEPROF_OUT"; exit 5'
+check "a program that removes its profile: status" $? = 5
+check "it says that there is nothing to join" "$(grep -c 'which are not joined' err)" = 1
+twice sh -c "if [ -e once ]; then rm -f '$profile.sampled'; fi; touch once; exit 0"
+check "a sampled profile that is gone: status" $? = 0
+check "it says so" "$(grep -c 'which are not joined' err)" = 1
+rm -f "$profile"*
+# shellcheck disable=SC2016 # a variable of perl
+twice sh -c 'perl -e "\$x += \$_ for 1..2e6"; exit 2'
+check "child processes: status" $? = 2
+check "whose profiles they are" "$(grep -c 'child processes: their profiles are those of the counted run' err)" = 1
+verified "$profile"
+rm -f "$profile"*
+twice sh -c "if [ -e '$profile.sampled' ]; then truncate -s 5000 '$profile.sampled'; fi; $program >/dev/null"
+check "a sampled profile that was cut: status" $? = 0
+check "it says which one is left" "$(grep -c "cannot be written; the sampled run is $profile.sampled" err)" = 1
+
+begin "names, and other inputs and outputs"
+cd "$dir" || exit 1
+twice --names "$program" >names.out </dev/null
+check "names: status" $? = 0
+check "they are in the file" "$("$REPORT" --no-symbols --self "$profile" | grep -c 'recurse\|main')" -gt 0
+twice "$program" <&- >closed.out
+check "no stdin: status" $? = 0
+twice sh -c 'exit 3' >&-
+check "no stdout: status" $? = 3
+twice cat </dev/null >>appended.out
+check "an empty input: status" $? = 0
+echo before >appended.out
+twice echo after >>appended.out
+check "what was there stays" "$(cat appended.out)" = "before
+after"
+(sleep 2 | twice sh -c 'exit 6')
+check "a pipe that says nothing: status" $? = 6

@@ -1,7 +1,9 @@
 #include "attach/tracee.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -9,7 +11,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
+#include <vector>
 
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
@@ -211,6 +215,121 @@ TEST_F(TraceeTest, CodeWithoutTablesEndsTheWalk) {
   const OutsideWalk walk = walk_from_outside(child.pid(), *thread, mappings_of(child.pid()));
   EXPECT_FALSE(walk.is_complete);
   EXPECT_EQ(walk.frames.size(), 1u);
+}
+
+// A file with a loop in its second page, of which the program runs that page.
+class MappedFile {
+ public:
+  MappedFile(Elf64_Ehdr header, const std::vector<Elf64_Phdr>& parts) {
+    std::string path = testing::TempDir() + "/fbleprof-mapped.XXXXXX";
+    const int fd = mkstemp(path.data());
+    path_ = path;
+    header.e_phoff = sizeof header;
+    if (header.e_phnum == 0) header.e_phnum = static_cast<Elf64_Half>(parts.size());
+    const std::uint8_t loop[] = {0xeb, 0xfe};
+    EXPECT_EQ(ftruncate(fd, kFileBytes), 0);
+    EXPECT_GT(pwrite(fd, &header, sizeof header, 0), 0);
+    EXPECT_GE(pwrite(fd, parts.data(), parts.size() * sizeof parts[0], sizeof header), 0);
+    EXPECT_EQ(pwrite(fd, loop, sizeof loop, kPage), 2);
+    at_ = static_cast<std::uint8_t*>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
+    close(fd);
+  }
+  ~MappedFile() {
+    munmap(at_, 2 * kPage);
+    unlink(path_.c_str());
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  OutsideWalk walk() const {
+    const std::uint8_t* code = at_ + kPage;
+    TracedChild child([code] {
+      reinterpret_cast<void (*)()>(reinterpret_cast<std::uintptr_t>(code))();
+      return 0;
+    });
+    EXPECT_TRUE(child.computes_at(code));
+    auto thread = Tracee::stop(child.pid(), child.pid());
+    EXPECT_TRUE(thread.ok());
+    return walk_from_outside(child.pid(), *thread, mappings_of(child.pid()));
+  }
+
+  static constexpr std::size_t kPage = 4096, kFileBytes = 64 << 20;
+
+ private:
+  std::string path_;
+  std::uint8_t* at_ = nullptr;
+};
+
+Elf64_Ehdr elf_header() {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  return header;
+}
+
+Elf64_Phdr part(std::uint32_t type, std::uint64_t offset, std::uint64_t address,
+                std::uint64_t in_file, std::uint64_t in_memory) {
+  Elf64_Phdr part{};
+  part.p_type = type;
+  part.p_offset = offset;
+  part.p_vaddr = address;
+  part.p_filesz = in_file;
+  part.p_memsz = in_memory;
+  return part;
+}
+
+// A file that a program has mapped may be a stranger's.
+TEST_F(TraceeTest, AWalkEndsInAFileThatIsNotAsAnElfFileShouldBe) {
+  constexpr std::uint64_t kPage = MappedFile::kPage, kAll = MappedFile::kFileBytes;
+  Elf64_Ehdr header_behind_end = elf_header();
+  header_behind_end.e_phnum = 0xffff;
+  const Elf64_Phdr code = part(PT_LOAD, 0, 0, 2 * kPage, 2 * kPage);
+  struct Case {
+    const char* what;
+    Elf64_Ehdr header;
+    std::vector<Elf64_Phdr> parts;
+  };
+  for (const Case& each : std::vector<Case>{
+           {"no ELF file", Elf64_Ehdr{}, {}},
+           {"no segments", elf_header(), {}},
+           {"no table", elf_header(), {code}},
+           {"headers of nothing", header_behind_end, {}},
+           {"a segment behind the end", elf_header(), {part(PT_LOAD, kAll + 1, 0, 1, 1)}},
+           {"a segment over the end", elf_header(), {part(PT_LOAD, kPage, 0, kAll, kAll)}},
+           {"a table elsewhere", elf_header(), {code, part(PT_GNU_EH_FRAME, 0, 1 << 20, 8, 8)}},
+           {"a table of zeros",
+            elf_header(),
+            {code, part(PT_LOAD, 0, 4 * kPage, 0, kPage),
+             part(PT_GNU_EH_FRAME, 0, 4 * kPage, 8, 8)}},
+           {"more in the file than in memory",
+            elf_header(),
+            {part(PT_LOAD, 0, 0, kAll, 2 * kPage), part(PT_GNU_EH_FRAME, 0, kPage, 8, 8)}},
+           {"an end above all memory",
+            elf_header(),
+            {code, part(PT_LOAD, 0, ~std::uint64_t{0} - kPage, 2 * kPage, 2 * kPage),
+             part(PT_GNU_EH_FRAME, 0, kPage, 8, 8)}},
+       }) {
+    const OutsideWalk walk = MappedFile(each.header, each.parts).walk();
+    EXPECT_FALSE(walk.is_complete) << each.what;
+    EXPECT_EQ(walk.frames.size(), 1u) << each.what;
+  }
+}
+
+TEST_F(TraceeTest, SignalsThatComeFirstAreDelivered) {
+  TracedChild child([] {
+    static volatile sig_atomic_t count;
+    signal(SIGUSR1, [](int) { count = count + 1; });
+    sleep_until_told();
+    return static_cast<int>(count);
+  });
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  for (int i = 0; i < 10; ++i) {
+    kill(child.pid(), SIGUSR1);
+    auto thread = Tracee::stop(child.pid(), child.pid());
+    ASSERT_TRUE(thread.ok());
+    EXPECT_TRUE(thread->run_to_quiet_call(5000));
+  }
+  EXPECT_GT(child.end(), 0);
 }
 
 TEST(Recorder, AProcessWithoutOneHasNoneOfItsFunctions) {

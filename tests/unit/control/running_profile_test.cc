@@ -318,6 +318,22 @@ TEST_F(RecordsTest, HeadersThatLeadAstrayAreRefused) {
   EXPECT_EQ(RunningProfile::open(path_)->text(0xffffffff), "");
 }
 
+// The program ends while a snapshot is taken, and cuts its file: memory replaces what is lost.
+TEST_F(RecordsTest, AFileThatIsCutMeanwhileHarmsNobody) {
+  for (const std::uint64_t left : {std::uint64_t{format::kHeaderBytes}, kBytes / 4}) {
+    write(sound_);
+    std::filesystem::resize_file(path_, kBytes);
+    auto profile = RunningProfile::open(path_);
+    ASSERT_TRUE(profile.ok());
+    std::filesystem::resize_file(path_, left);
+    (void)profile->snapshot("lost");
+    (void)profile->reset();
+    EXPECT_EQ(std::filesystem::file_size(path_), left);
+    Program(path_)->state = State::kEnded;
+    EXPECT_EQ(profile->snapshot("late")->what, "the program has ended");
+  }
+}
+
 // A file without data can have any length: it must not be searched to its end.
 TEST_F(RecordsTest, AFileOfHolesIsRefused) {
   for (const bool is_of_nodes : {false, true}) {

@@ -1,8 +1,12 @@
 // Which functions of entries.S are rewritten, and why others are not.
 #include <gtest/gtest.h>
 #include <link.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -222,6 +226,55 @@ TEST(Entries, FilesThatAreNoCodeHaveEmptyPlans) {
     EXPECT_NE(analysis.error, "");
     EXPECT_GE(analysis.plan.size(), sizeof(plan::Header));
   }
+}
+
+TEST(Reasons, EachHasAText) {
+  for (int i = 0; i < static_cast<int>(Reason::kReasons); ++i) {
+    EXPECT_STRNE(plan::explain(static_cast<Reason>(i)), "unknown") << i;
+  }
+  EXPECT_STREQ(plan::explain(Reason::kReasons), "unknown") << "of a newer version";
+}
+
+// Damage costs functions, but what is planned is in the text, and the plan is whole.
+TEST(Entries, ADamagedUnwindTableIsReadWithinItsBytes) {
+  std::ifstream in(REWRITE_LIBRARY, std::ios::binary);
+  const std::string sound{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  Elf64_Ehdr header;
+  std::memcpy(&header, sound.data(), sizeof header);
+  Elf64_Phdr table{}, text{};
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part;
+    std::memcpy(&part, sound.data() + header.e_phoff + i * sizeof part, sizeof part);
+    if (part.p_type == PT_GNU_EH_FRAME) table = part;
+    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0) text = part;
+  }
+  ASSERT_NE(table.p_filesz, 0u);
+  constexpr std::size_t kRecords = 0x48;  // behind the header: one CIE, one FDE and the end
+  const std::string path = testing::TempDir() + "/fbleprof-damaged.so." + std::to_string(getpid());
+  int fewer = 0;
+  for (std::size_t at = table.p_offset; at < table.p_offset + table.p_filesz + kRecords; ++at) {
+    for (const int value : {0x00, 0x01, 0x02, 0x08, 0x10, 0x1b, 0x40, 0x7f, 0x80, 0xc0, 0xff}) {
+      std::string bytes = sound;
+      bytes[at] = static_cast<char>(value);
+      std::ofstream(path, std::ios::binary) << bytes;
+      const std::string plan = analyse(path).plan;
+      plan::Header head;
+      ASSERT_GE(plan.size(), sizeof head);
+      std::memcpy(&head, plan.data(), sizeof head);
+      ASSERT_EQ(plan.size(), sizeof head + head.trampolines * sizeof(plan::Trampoline) +
+                                 head.sites * sizeof(plan::Site) +
+                                 head.refusals * sizeof(plan::Refusal));
+      fewer += head.trampolines + head.refusals == 0;
+      for (std::uint32_t i = 0; i < head.trampolines; ++i) {
+        plan::Trampoline each;
+        std::memcpy(&each, plan.data() + sizeof head + i * sizeof each, sizeof each);
+        EXPECT_GE(each.function, text.p_vaddr) << at << ": " << value;
+        EXPECT_LT(each.function, text.p_vaddr + text.p_memsz) << at << ": " << value;
+      }
+    }
+  }
+  EXPECT_GT(fewer, 10);
+  std::remove(path.c_str());
 }
 
 }  // namespace
