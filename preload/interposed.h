@@ -2,7 +2,6 @@
 // the next definition.
 #pragma once
 
-#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +9,6 @@
 #include <sys/select.h>
 #include <sys/types.h>
 #include <threads.h>
-#include <time.h>
 #include <ucontext.h>
 
 #define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
@@ -19,6 +17,8 @@ namespace fbleprof::preload {
 
 using Handler = void (*)(int);
 using Strings = char* const*;  // argv, envp
+// Takes and returns words, as a function of another type does that may have the same name.
+using Words = long(long, long, long, long, long, long);
 
 // The next definition of a function after ours: libc's, or that of another preloaded library. The
 // constructor finds it, which keeps dlsym out of signal handlers and forked children; an earlier

@@ -1,5 +1,6 @@
 // Threads that libc starts by itself to call a function of the program: for a timer
 // (SIGEV_THREAD), or for a message in a queue. No hook tells of them if the program has none.
+#include <link.h>
 #include <mqueue.h>
 #include <signal.h>
 #include <time.h>
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <new>
 
+#include "capture/loader_symbols.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
 #include "interposed.h"
@@ -80,26 +82,42 @@ void call_wanted(sigval value) {
   wanted.function(wanted.value);
 }
 
-// The event with our function for the program's; null if there is nothing to change.
-const sigevent* sampled(const sigevent* event, sigevent* changed) {
-  if (!event || event->sigev_notify != SIGEV_THREAD || !capture::takes_threads()) return nullptr;
+// A library of the program may have a function of its own with such a name, and other arguments.
+bool is_libcs(const char* name) {
+  const capture::Definition definition = capture::next_definition_of_libc(name, _DYNAMIC);
+  return definition.next == definition.of_libc;
+}
+
+// Makes an event with our function for the program's. False: there is nothing to change.
+bool sampled(const char* name, long given, sigevent* changed) {
+  const auto* event = reinterpret_cast<const sigevent*>(given);
+  if (!event || !is_libcs(name) || event->sigev_notify != SIGEV_THREAD ||
+      !capture::takes_threads()) {
+    return false;
+  }
   Wanted* wanted = wanted_of(*event);
-  if (!wanted) return nullptr;
+  if (!wanted) return false;
   *changed = *event;
   changed->sigev_notify_function = call_wanted;
   changed->sigev_value.sival_ptr = wanted;
-  return changed;
+  return true;
 }
 }  // namespace
 
-FBLEPROF_INTERPOSE int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
-  sigevent ours;
-  const sigevent* given = sampled(event, &ours);
-  return original::timer_create(clock, given ? &ours : event, timer);
+using fbleprof::preload::Words;
+extern "C" {
+__attribute__((visibility("default"))) Words timer_create_of_words __asm__("timer_create");
+__attribute__((visibility("default"))) Words mq_notify_of_words __asm__("mq_notify");
 }
 
-FBLEPROF_INTERPOSE int mq_notify(mqd_t queue, const sigevent* event) noexcept {
+long timer_create_of_words(long clock, long event, long timer, long d, long e, long f) {
   sigevent ours;
-  const sigevent* given = sampled(event, &ours);
-  return original::mq_notify(queue, given ? given : event);
+  if (sampled("timer_create", event, &ours)) event = reinterpret_cast<long>(&ours);
+  return original::timer_create(clock, event, timer, d, e, f);
+}
+
+long mq_notify_of_words(long queue, long event, long c, long d, long e, long f) {
+  sigevent ours;
+  if (sampled("mq_notify", event, &ours)) event = reinterpret_cast<long>(&ours);
+  return original::mq_notify(queue, event, c, d, e, f);
 }
