@@ -176,19 +176,30 @@ void Decoder::read_operands(Instruction& instruction) {
   mentioned_.clear();
   below_stack_.clear();
   const cs_x86& x86 = decoded_->detail->x86;
+  instruction.writes_return = decoded_->id == X86_INS_PUSH;
+  instruction.moves_stack = decoded_->id == X86_INS_POP || decoded_->id == X86_INS_LEAVE;
   for (int i = 0; i < x86.op_count; ++i) {
     const cs_x86_op& operand = x86.operands[i];
+    const bool is_written = (operand.access & CS_AC_WRITE) != 0;
+    if (operand.type == X86_OP_REG && operand.reg == X86_REG_RSP && is_written) {
+      instruction.moves_stack = true;
+    }
     if (operand.type == X86_OP_IMM && instruction.kind == Kind::kPlain) {
       mentioned_.push_back(static_cast<Address>(operand.imm));
     }
     if (operand.type != X86_OP_MEM) continue;
     const std::int64_t offset = operand.mem.disp;
+    instruction.reads_table = instruction.kind == Kind::kIndirectJump &&
+                              operand.mem.base == X86_REG_INVALID && offset > kLeastAddress;
     if (operand.mem.base == X86_REG_RIP) {
       instruction.distance_at = x86.encoding.disp_offset;
       instruction.target = instruction.end() + static_cast<Address>(offset);
       mentioned_.push_back(instruction.target);
     } else if (offset > kLeastAddress) {
       mentioned_.push_back(static_cast<std::uint32_t>(offset));
+    }
+    if (operand.mem.base == X86_REG_RSP && offset == 0 && is_written) {
+      instruction.writes_return = true;
     }
     if (operand.mem.base == X86_REG_RSP && operand.mem.index == X86_REG_INVALID && offset < 0 &&
         decoded_->id != X86_INS_LEA && decoded_->id != X86_INS_NOP) {

@@ -88,7 +88,8 @@ void Entries::choose(Function& function, Address limit) {
 // Collects the instructions that a five-byte jump would overwrite; kNone if the jump may do so.
 Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
   if (function.jumps_to_itself != 0) return Reason::kLoop;
-  if (function.has_table_with_start && may_jump_to(function, {function.begin})) {
+  if ((function.has_table_with_start && may_jump_to(function, {function.begin}, By::kTables)) ||
+      may_jump_to(function, {function.begin}, By::kPlaces)) {
     return Reason::kLoop;
   }
   Address begin = function.begin;
@@ -128,44 +129,64 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
     has_ended = instruction.ends_flow();
   }
   window.resume = at;
-  const bool may_lead_anywhere = !references_.users_of_places_in(function).empty();
-  std::vector<Address> places;
+  std::vector<Address> inner, in_tables;
   for (const Instruction& each : window.instructions) {
-    const bool is_start = each.address == function.begin;
-    const bool may_be_led_to = may_lead_anywhere || references_.is_in_own_table(each.address);
-    if (!is_start && may_be_led_to) places.push_back(each.address);
+    if (each.address == function.begin) continue;
+    inner.push_back(each.address);
+    if (references_.is_in_own_table(each.address)) in_tables.push_back(each.address);
   }
-  if (may_jump_to(function, places)) return Reason::kTarget;
+  if (may_jump_to(function, in_tables, By::kTables) || may_jump_to(function, inner, By::kPlaces)) {
+    return Reason::kTarget;
+  }
   return Displaced(image_, window.instructions, at).fits() ? Reason::kNone : Reason::kUnmovable;
 }
 
 // Whether an indirect jump of the function, or of a part of it elsewhere, can lead to one of these
-// places in it. By the unwind table: where a jump leads, the frame is where it was.
-bool Entries::may_jump_to(const Function& function, const std::vector<Address>& places) const {
-  if (places.empty()) return false;
-  std::vector<FramePlace> frames;
-  for (const Address place : places) {
-    const std::optional<FramePlace> frame = frame_at(image_, function, place);
-    if (!frame) return true;
-    frames.push_back(*frame);
-  }
-  const auto is_apart = [&](const Function& from) {
-    for (const Address jump : references_.indirect_jumps_of(from)) {
-      const std::optional<FramePlace> frame = frame_at(image_, from, jump);
-      if (!frame || std::find(frames.begin(), frames.end(), *frame) != frames.end()) return false;
-    }
-    return true;
-  };
-  if (!is_apart(function)) return true;
-  for (const Function* user : references_.users_of_places_in(function)) {
-    if (user != &function && !is_apart(*user)) return true;
-  }
-  const Function* last = &function;
+// places in it: by tables that we know, or by any distance from a place whose address something
+// has. By the unwind table: where a jump leads, the frame is where it was. Compilers let each such
+// jump lead to each such place, too.
+bool Entries::may_jump_to(const Function& function, const std::vector<Address>& places,
+                          By by) const {
+  const auto users = references_.users_of_places_in(function);
+  if (places.empty() || (!function.jumps_indirectly && users.empty())) return false;
+  const std::vector<Address> bases = references_.known_places_in(function);
+  if (by == By::kPlaces && bases.empty()) return false;
+  std::vector<const Function*> jumping = users;
+  jumping.push_back(&function);
   for (const Branch& branch : references_.into(function.begin + 1, function.end)) {
     const Function* from = function_at(functions_, branch.from);
-    if (!from || from == last) continue;
-    last = from;
-    if (from != &function && !is_apart(*from)) return true;
+    if (from && from != jumping.back()) jumping.push_back(from);
+  }
+  for (const Function* from : jumping) {
+    if (from->jumps_oddly) return true;
+  }
+  bool is_unknown = false;
+  const auto frames_at = [&](const std::vector<Address>& addresses) {
+    std::vector<FramePlace> frames;
+    for (const Address address : addresses) {
+      const std::optional<FramePlace> frame = frame_at(image_, function, address);
+      is_unknown |= !frame;
+      if (frame && std::find(frames.begin(), frames.end(), *frame) == frames.end()) {
+        frames.push_back(*frame);
+      }
+    }
+    return frames;
+  };
+  std::vector<FramePlace> frames = frames_at(places);
+  if (by == By::kPlaces) {
+    const std::vector<FramePlace> of_bases = frames_at(bases);
+    std::erase_if(frames, [&](const FramePlace& frame) {
+      return std::find(of_bases.begin(), of_bases.end(), frame) == of_bases.end();
+    });
+  }
+  if (is_unknown) return true;
+  if (frames.empty()) return false;
+  const auto which = by == By::kTables ? References::Jumps::kAll : References::Jumps::kWithoutTable;
+  for (const Function* from : jumping) {
+    for (const Address jump : references_.indirect_jumps_of(*from, which)) {
+      const std::optional<FramePlace> frame = frame_at(image_, *from, jump);
+      if (!frame || std::find(frames.begin(), frames.end(), *frame) != frames.end()) return true;
+    }
   }
   return false;
 }

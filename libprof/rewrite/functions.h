@@ -19,6 +19,7 @@ struct Function {
   // Facts from the code; see references.h.
   bool decodes = true;
   bool jumps_indirectly = false;
+  bool jumps_oddly = false;        // by a return to an address that it wrote, or by a thunk
   bool mentions_start = false;     // an instruction holds the address of the function's start
   bool is_leaf = true;             // never leaves its code but by returning
   bool relies_on_caller = false;   // on flags, or on memory below the stack pointer

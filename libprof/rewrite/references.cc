@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
+#include <map>
 
 namespace fbleprof::rewrite {
 namespace {
@@ -79,6 +80,36 @@ bool leaves(const Instruction& instruction, const Function& function) {
   return true;
 }
 
+// A return to an address that the code has just written is an indirect jump: `push %rcx; ret`, or,
+// in code that is built against speculation, `mov %rcx,(%rsp); ret`.
+class WrittenReturn {
+ public:
+  bool is_used_by(const Instruction& instruction) {
+    const bool is_used = is_written_ && instruction.kind == Kind::kReturn;
+    is_written_ = instruction.writes_return ||
+                  (is_written_ && !instruction.moves_stack && instruction.kind == Kind::kPlain);
+    return is_used;
+  }
+
+ private:
+  bool is_written_ = false;
+};
+
+// `lfence`, or `endbr64`.
+bool is_barrier(const ElfImage& image, Address at) {
+  constexpr std::uint8_t kFence[] = {0x0f, 0xae, 0xe8}, kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  const std::uint8_t* code = image.at(at, sizeof kEndbr);
+  return code && (std::memcmp(code, kFence, sizeof kFence) == 0 ||
+                  std::memcmp(code, kEndbr, sizeof kEndbr) == 0);
+}
+
+// `jmp *%reg`, with or without a prefix.
+bool jumps_by_register(const ElfImage& image, const Instruction& instruction) {
+  const std::uint8_t* end = image.at(instruction.end() - 2, 2);
+  return instruction.kind == Kind::kIndirectJump && end && end[0] == 0xff &&
+         (end[1] & 0xf8) == 0xe0;
+}
+
 // `cmp %fs:0x70, %rsp` or `%r11`: libc keeps that word for the purpose (__private_ss).
 bool compares_with_stack_end(const ElfImage& image, Address at) {
   constexpr std::uint8_t kOfRsp[] = {0x64, 0x48, 0x3b, 0x24, 0x25, 0x70, 0, 0, 0};
@@ -94,10 +125,12 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
                        void (*progress)(double))
     : image_(image), functions_(functions), decoder_(image) {
   pointed_.resize(image.text_end() - image.text_begin());
+  known_.resize(pointed_.size());
   in_own_table_.resize(pointed_.size());
   starts_.resize(pointed_.size());
   sweep_all(progress);
   std::sort(branches_.begin(), branches_.end());
+  find_jumps_by_thunks();
   std::sort(tables_.begin(), tables_.end(),
             [](const Table& a, const Table& b) { return a.address < b.address; });
   read_tables();
@@ -108,9 +141,9 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   if (!image.is_relocatable() || image.dynamic(kPackedRelocations) != 0) read_words();
   read_address_tables();
   for (const std::int64_t tag : {DT_INIT, DT_FINI}) {
-    if (const Address address = image.dynamic(tag)) point(address);
+    if (const Address address = image.dynamic(tag)) note_address(address);
   }
-  point(image.entry());
+  note_address(image.entry());
   describe_functions();
 }
 
@@ -125,6 +158,50 @@ References::Range References::into(Address begin, Address end) const {
 
 References::Range References::to(Address target) const { return into(target, target + 1); }
 
+// Whether code only jumps to where a register tells: a compiler's thunk for indirect jumps.
+bool References::is_thunk(Address address) const {
+  constexpr int kMostInstructions = 12;
+  constexpr Address kNear = 64;
+  WrittenReturn written_return;
+  Address at = address;
+  for (int i = 0; i < kMostInstructions; ++i) {
+    Instruction instruction;
+    if (!decoder_.decode(at, image_.text_end(), &instruction)) return false;
+    if (jumps_by_register(image_, instruction) || written_return.is_used_by(instruction)) {
+      return true;
+    }
+    at = instruction.end();
+    const bool is_of_thunk =
+        instruction.is_nop || instruction.writes_return || is_barrier(image_, instruction.address);
+    if (is_of_thunk) continue;
+    // It calls the place behind a loop in which the processor waits.
+    if (instruction.kind != Kind::kCall || instruction.target - address > kNear) return false;
+    at = instruction.target;
+  }
+  return false;
+}
+
+void References::find_jumps_by_thunks() {
+  std::map<Address, bool> known;
+  for (const Branch& branch : branches_) {
+    if (branch.kind != Kind::kJump && branch.kind != Kind::kBranch) continue;
+    Function* from = function_at(functions_, branch.from);
+    if (!from || from->contains(branch.target) || !image_.in_text(branch.target)) continue;
+    const auto [place, is_new] = known.try_emplace(branch.target, false);
+    if (is_new) place->second = is_thunk(branch.target);
+    if (place->second) from->jumps_indirectly = from->jumps_oddly = true;
+  }
+}
+
+std::vector<Address> References::known_places_in(const Function& function) const {
+  std::vector<Address> places;
+  for (Address at = function.begin + 1; at < function.end; ++at) {
+    const Address place = at - image_.text_begin();
+    if (known_[place] && starts_[place]) places.push_back(at);
+  }
+  return places;
+}
+
 std::vector<const Function*> References::users_of_places_in(const Function& function) const {
   std::vector<const Function*> users;
   const auto less = [](const Table& table, Address address) { return table.address < address; };
@@ -137,9 +214,15 @@ std::vector<const Function*> References::users_of_places_in(const Function& func
   return users;
 }
 
-std::vector<Address> References::indirect_jumps_of(const Function& function) const {
-  return {std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), function.begin),
-          std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), function.end)};
+std::vector<Address> References::indirect_jumps_of(const Function& function, Jumps which) const {
+  const auto less = [](const IndirectJump& jump, Address address) { return jump.at < address; };
+  std::vector<Address> jumps;
+  for (auto jump =
+           std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), function.begin, less);
+       jump != indirect_jumps_.end() && jump->at < function.end; ++jump) {
+    if (which == Jumps::kAll || !jump->reads_table) jumps.push_back(jump->at);
+  }
+  return jumps;
 }
 
 bool References::is_padding(Address begin, Address end, Zeros zeros) const {
@@ -181,6 +264,7 @@ void References::sweep_all(void (*progress)(double)) {
 void References::sweep(Address begin, Address end, Function* function) {
   Instruction instruction;
   Reliance reliance;
+  WrittenReturn written_return;
   Address at = begin;
   while (at < end) {
     if (!decoder_.decode(at, end, &instruction)) {
@@ -204,13 +288,16 @@ void References::sweep(Address begin, Address end, Function* function) {
       reliance.see(instruction, decoder_.below_stack());
       if (instruction.kind == Kind::kIndirectJump) {
         function->jumps_indirectly = true;
-        indirect_jumps_.push_back(at);
+        indirect_jumps_.push_back({at, instruction.reads_table});
+      }
+      if (written_return.is_used_by(instruction)) {
+        function->jumps_indirectly = function->jumps_oddly = true;
       }
       if (leaves(instruction, *function)) function->is_leaf = false;
     }
     for (const Address mentioned : decoder_.mentioned()) {
       if (!image_.at(mentioned)) continue;
-      point(mentioned);
+      note_address(mentioned);
       if (!function) continue;
       if (mentioned == function->begin) function->mentions_start = true;
       // Tables are data, which may be in the text.
@@ -272,7 +359,7 @@ void References::read_relocations() {
     if (!image_.read(table + at, &relocation)) break;
     const Address value =
         static_cast<Address>(relocation.r_addend) + value_of_symbol(ELF64_R_SYM(relocation.r_info));
-    point(value);
+    note_address(value);
     words_.push_back({relocation.r_offset, value});
     if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_IRELATIVE) continue;
     if (Function* function = function_at(functions_, value)) function->is_resolver = true;
@@ -283,7 +370,7 @@ void References::read_relocations() {
     if (!image_.read(lazy + at, &relocation)) break;
     if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_IRELATIVE) continue;
     const auto value = static_cast<Address>(relocation.r_addend);
-    point(value);
+    note_address(value);
     if (Function* function = function_at(functions_, value)) function->is_resolver = true;
   }
 }
@@ -302,7 +389,8 @@ void References::read_symbols() {
     if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
     // A name alone does not prove that a function is called; a name inside a function is another
     // entry.
-    if (symbol.is_dynamic || !function || function->begin != symbol.address) point(symbol.address);
+    if (symbol.is_dynamic || !function || function->begin != symbol.address)
+      note_address(symbol.address);
   }
 }
 
@@ -313,7 +401,7 @@ void References::read_words() {
     for (Address at = (part.p_vaddr + 7) & ~Address{7};
          at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); at += 8) {
       if (!image_.in_text(word)) continue;
-      point(word);
+      note_address(word);
       words_.push_back({at, word});
     }
   }

@@ -41,8 +41,12 @@ class References {
   Range to(Address target) const;
   // The direct branches to addresses between `begin` and `end`, in order of the target.
   Range into(Address begin, Address end) const;
-  // The indirect jumps of a function, in order.
-  std::vector<Address> indirect_jumps_of(const Function& function) const;
+  // The indirect jumps of a function, in order: all, or those whose targets are in no table at a
+  // fixed place.
+  enum class Jumps { kAll, kWithoutTable };
+  std::vector<Address> indirect_jumps_of(const Function& function, Jumps which) const;
+  // The instructions in the function, but the first, whose addresses code or data hold.
+  std::vector<Address> known_places_in(const Function& function) const;
   // The function, and parts of it elsewhere, if they jump indirectly and hold the address of a
   // place in it other than its start: by a table that we cannot read, they may jump to any distance
   // from there.
@@ -77,6 +81,12 @@ class References {
   void point(Address address) {
     if (image_.in_text(address)) pointed_[address - image_.text_begin()] = true;
   }
+  void note_address(Address address) {
+    point(address);
+    if (image_.in_text(address)) known_[address - image_.text_begin()] = true;
+  }
+  bool is_thunk(Address address) const;
+  void find_jumps_by_thunks();
   void sweep_all(void (*progress)(double));
   void sweep(Address begin, Address end, Function* function);
   void read_tables();
@@ -93,8 +103,13 @@ class References {
   std::vector<Function>& functions_;
   mutable Decoder decoder_;
   std::vector<Branch> branches_;
-  std::vector<Address> indirect_jumps_;  // of functions
+  struct IndirectJump {
+    Address at;
+    bool reads_table;
+  };
+  std::vector<IndirectJump> indirect_jumps_;  // of functions, in order
   std::vector<bool> pointed_;
+  std::vector<bool> known_;  // addresses that code or data hold, not only distances
   std::vector<bool> in_own_table_;
   std::vector<bool> starts_;   // where instructions begin
   std::vector<Table> tables_;  // in order of the address

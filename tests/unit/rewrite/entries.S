@@ -194,12 +194,11 @@ FUNCTION unframed_elsewhere
         .cfi_adjust_cfa_offset 8
         sub     $8, %rsp
         .cfi_adjust_cfa_offset 8
-        lea     .Lelsewhere_base(%rip), %rcx
+        lea     .Lelsewhere_end(%rip), %rcx
         add     (%rsi), %rcx
         test    %edi, %edi
         js      unframed_part
         jmp     *%rcx
-.Lelsewhere_base:
         add     $8, %rsp
         .cfi_adjust_cfa_offset -8
         pop     %rbp
@@ -224,9 +223,9 @@ FUNCTION known_elsewhere
         push    %rbp
         .cfi_adjust_cfa_offset 8
         mov     %edi, %eax
-.Lknown:
         pop     %rbp
         .cfi_adjust_cfa_offset -8
+.Lknown:
         pop     %rbx
         .cfi_adjust_cfa_offset -8
         ret
@@ -237,6 +236,57 @@ FUNCTION knowing_part
         add     (%rsi), %rcx
         jmp     *%rcx
 END knowing_part
+        /* in one whose places only data knows, */
+FUNCTION known_by_data
+        xor     %eax, %eax
+.Lknown_by_data:
+        inc     %eax
+        mov     known_place(%rip), %rcx
+        add     (%rsi), %rcx
+        jmp     *%rcx
+.Lby_data_end:
+        ret
+END known_by_data
+        /* in those that jump by a return, or by a thunk for that, */
+FUNCTION jumps_by_return
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        lea     .Lby_return(%rip), %rcx
+        add     (%rsi), %rcx
+        push    %rcx
+        ret
+.Lby_return:
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END jumps_by_return
+FUNCTION jumps_by_thunk
+        push    %rbx
+        .cfi_adjust_cfa_offset 8
+        push    %rbp
+        .cfi_adjust_cfa_offset 8
+        lea     .Lby_thunk(%rip), %rcx
+        add     (%rsi), %rcx
+        jmp     jump_thunk
+.Lby_thunk:
+        pop     %rbp
+        .cfi_adjust_cfa_offset -8
+        pop     %rbx
+        .cfi_adjust_cfa_offset -8
+        ret
+END jumps_by_thunk
+FUNCTION jump_thunk
+        call    2f
+1:      pause
+        lfence
+        jmp     1b
+2:      mov     %rcx, (%rsp)
+        ret
+END jump_thunk
         /* and here the table does not say. */
 FUNCTION unknown_frame
         push    %rbx
@@ -401,7 +451,10 @@ entry_pointers:
         .quad   target_distances, target_distances_from_start, target_table_in_text
         .quad   0, refused_loop_by_table, 0, refused_adc, refused_carry, refused_carry_behind_jump
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
-        .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0
+        .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
+        .quad   jumps_by_return, 0, jumps_by_thunk, 0
+known_place:
+        .quad   .Lby_data_end, 0
 addresses_to_start:
         .quad   refused_loop_by_addresses, .Lbehind_addresses
         .section .note.GNU-stack, "", @progbits

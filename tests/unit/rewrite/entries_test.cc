@@ -24,7 +24,7 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     target_table_in_text[], refused_loop_by_table[], refused_loop_by_addresses[], refused_adc[],
     refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
-    known_elsewhere[], unknown_frame[];
+    known_elsewhere[], unknown_frame[], known_by_data[], jumps_by_return[], jumps_by_thunk[];
 extern const void* const entry_pointers[];
 }
 
@@ -172,8 +172,8 @@ TEST(Entries, TheFrameTellsWhetherATableCanLeadThere) {
   for (const char* function : {framed_distances, framed_table}) {
     EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
-  for (const char* function :
-       {unframed_distances, unframed_elsewhere, known_elsewhere, unknown_frame}) {
+  for (const char* function : {unframed_distances, unframed_elsewhere, known_elsewhere,
+                               unknown_frame, known_by_data, jumps_by_return, jumps_by_thunk}) {
     EXPECT_FALSE(plan.is_entry(function));
     EXPECT_EQ(plan.reason(function), Reason::kIndirectOnly);
   }
