@@ -108,6 +108,7 @@ enum class Reason : std::uint16_t {
   kLeftOut,       // the user's filter leaves it out; set by the recorder, never in a plan
   kThrottled,     // --throttle took its hook back; set by the recorder, never in a plan
   kOccupied,      // a thread was in its first instructions; set by the recorder, never in a plan
+  kUnlisted,      // it has a symbol, but the unwind table does not list it
   kReasons,
 };
 
@@ -132,6 +133,7 @@ constexpr const char* explain(Reason reason) {
       "left out by --only or --not",
       "called more often than --throttle allows",
       "a thread was in its first instructions when the recorder was attached",
+      "the unwind table does not list it",
   };
   static_assert(sizeof kTexts / sizeof *kTexts == static_cast<int>(Reason::kReasons));
   const auto index = static_cast<std::uint16_t>(reason);

@@ -114,8 +114,8 @@ void ElfImage::read_symbols(const Elf64_Shdr& section, std::vector<Symbol>& symb
     Elf64_Sym symbol;
     std::memcpy(&symbol, file_ + section.sh_offset + at, sizeof symbol);
     if (symbol.st_shndx == SHN_UNDEF) continue;
-    symbols.push_back(
-        {symbol.st_value, ELF64_ST_TYPE(symbol.st_info), section.sh_type == SHT_DYNSYM});
+    symbols.push_back({symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info),
+                       section.sh_type == SHT_DYNSYM});
   }
 }
 
@@ -139,7 +139,7 @@ std::vector<ElfImage::Symbol> ElfImage::symbols() const {
   for (Address at = table; table != 0 && at + sizeof symbol <= names && read(at, &symbol);
        at += sizeof symbol) {
     if (symbol.st_shndx == SHN_UNDEF) continue;
-    symbols.push_back({symbol.st_value, ELF64_ST_TYPE(symbol.st_info), true});
+    symbols.push_back({symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info), true});
   }
   return symbols;
 }

@@ -55,6 +55,7 @@ class ElfImage {
   // All symbols: the dynamic ones and, if the file is not stripped, the others.
   struct Symbol {
     Address address;
+    std::uint64_t size;
     int type;
     bool is_dynamic;
   };

@@ -339,6 +339,10 @@ std::string Entries::plan() const {
                         static_cast<std::uint32_t>(function.end - function.begin), function.reason,
                         0});
   }
+  for (const auto& [address, size] : references_.unlisted()) {
+    refusals.push_back({static_cast<plan::Address>(address), static_cast<std::uint32_t>(size),
+                        Reason::kUnlisted, 0});
+  }
   plan::Header header{};
   std::memcpy(header.magic, plan::kMagic, sizeof header.magic);
   header.version = plan::kVersion;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
-#include <map>
 
 namespace fbleprof::rewrite {
 namespace {
@@ -386,6 +385,9 @@ void References::read_symbols() {
   for (const ElfImage::Symbol& symbol : image_.symbols()) {
     if (!image_.in_text(symbol.address)) continue;
     Function* function = function_at(functions_, symbol.address);
+    if (symbol.type == STT_FUNC && symbol.size != 0 && !function) {
+      unlisted_[symbol.address] = symbol.size;
+    }
     if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
     // A name alone does not prove that a function is called; a name inside a function is another
     // entry.

@@ -3,6 +3,7 @@
 // counts as an address.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "rewrite/decoder.h"
@@ -66,6 +67,9 @@ class References {
   enum class Zeros { kArePadding, kAreData };
   bool is_padding(Address begin, Address end, Zeros zeros) const;
 
+  // Functions by their symbols that the unwind table does not list: address and size, in order.
+  const std::map<Address, std::uint64_t>& unlisted() const { return unlisted_; }
+
   std::uint32_t instructions() const { return instructions_; }
 
  private:
@@ -114,6 +118,7 @@ class References {
   std::vector<bool> starts_;   // where instructions begin
   std::vector<Table> tables_;  // in order of the address
   std::vector<Word> words_;
+  std::map<Address, std::uint64_t> unlisted_;
   std::uint32_t instructions_ = 0;
   bool splits_stacks_ = false;
 };

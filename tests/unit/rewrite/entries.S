@@ -309,6 +309,12 @@ FUNCTION unknown_frame
 END unknown_frame
 
         /* What cannot be displaced, or must not be. */
+        .type   unlisted, @function
+        .globl  unlisted
+unlisted:
+        mov     %edi, %eax
+        ret
+        .size   unlisted, .-unlisted
 FUNCTION refused_loop
         test    %edi, %edi
         jle     1f

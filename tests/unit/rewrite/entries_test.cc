@@ -24,7 +24,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     target_table_in_text[], refused_loop_by_table[], refused_loop_by_addresses[], refused_adc[],
     refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
-    known_elsewhere[], unknown_frame[], known_by_data[], jumps_by_return[], jumps_by_thunk[];
+    known_elsewhere[], unlisted[], unknown_frame[], known_by_data[], jumps_by_return[],
+    jumps_by_thunk[];
 extern const void* const entry_pointers[];
 }
 
@@ -186,6 +187,10 @@ TEST(Entries, WindowThatAWordOfAnotherFileLeadsIntoStays) {
     EXPECT_TRUE(plan.is_entry(kNotPointedInto)) << file;
     EXPECT_FALSE(plan.is_entry(kPointedInto)) << file;
   }
+}
+
+TEST(Entries, WhatTheUnwindTableDoesNotListIsNamed) {
+  EXPECT_EQ(ReadPlan::own().reason(unlisted), Reason::kUnlisted);
 }
 
 TEST(Entries, DoubtfulStartsStay) {
