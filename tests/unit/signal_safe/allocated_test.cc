@@ -28,27 +28,17 @@ signal_safe::Options with_allocations(AllocationMode mode) {
   return options;
 }
 
-class Allocated : public testing::Test {
+class Allocated : public testing::Test, protected test::CallsOnStack {
  protected:
   explicit Allocated(AllocationMode mode = AllocationMode::kExact)
-      : recording(with_allocations(mode)) {
+      : CallsOnStack(with_allocations(mode)) {
     wall_now = 1'000'000;
     recording.session.clocks.wall_ns = [] { return wall_now; };
     EXPECT_TRUE(recording.session.allocations.start(&recording.session.pages, true, true, 32));
     signal_safe::start_thread(*own, recording.session);
     recording.thread.allocations = own.get();
-    recording.thread.main_stack.low = reinterpret_cast<std::uint64_t>(stack);
-    recording.thread.main_stack.high = reinterpret_cast<std::uint64_t>(stack + 1024);
+    know_the_stack();
     recording.attach();
-  }
-
-  std::uint64_t frame_at(std::uint64_t depth) {
-    return reinterpret_cast<std::uint64_t>(stack + 1000 - depth * 8);
-  }
-  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth) {
-    const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
-    fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller),
-                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
   // `function`, entered at `depth`, calls the allocator. Returns where its wrapper's frame is.
   std::uint64_t in(std::uint32_t function, std::uint64_t depth) {
@@ -76,10 +66,8 @@ class Allocated : public testing::Test {
     return recording.session.allocations.level.load();
   }
 
-  std::uint64_t stack[1024] = {};
   std::unique_ptr<signal_safe::AllocationThread> own =
       std::make_unique<signal_safe::AllocationThread>();
-  Recording recording;
 };
 
 TEST_F(Allocated, IsItsContexts) {

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "signal_safe/enter.h"
+
 namespace fbleprof::test {
 
 using format::Kind;
@@ -200,6 +202,13 @@ std::map<std::string, std::uint64_t> Recording::ways() const {
   for (const ReadEdge& edge : edges())
     ways[paths.at(edge.from) + " > " + paths.at(edge.to)] += edge.calls;
   return ways;
+}
+
+void CallsOnStack::call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth) {
+  const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
+  signal_safe::fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth),
+                                   recording.code.site_in(caller), recording.code.hook_of(callee),
+                                   HOOK_NATIVE, &at);
 }
 
 }  // namespace fbleprof::test

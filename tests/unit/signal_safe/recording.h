@@ -105,4 +105,22 @@ class Recording {
   format::Thread record_{};
 };
 
+// A recording, and calls of hooked functions on a machine stack of its own.
+class CallsOnStack {
+ protected:
+  explicit CallsOnStack(const signal_safe::Options& options) : recording(options) {}
+
+  std::uint64_t frame_at(std::uint64_t depth) {
+    return reinterpret_cast<std::uint64_t>(stack + 1000 - depth * 8);
+  }
+  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth);
+  void know_the_stack() {
+    recording.thread.main_stack.low = reinterpret_cast<std::uint64_t>(stack);
+    recording.thread.main_stack.high = reinterpret_cast<std::uint64_t>(stack + 1024);
+  }
+
+  std::uint64_t stack[1024] = {};
+  Recording recording;
+};
+
 }  // namespace fbleprof::test

@@ -34,11 +34,11 @@ signal_safe::Options with_waits() {
   return options;
 }
 
-class Waits : public testing::Test {
+class Waits : public testing::Test, protected test::CallsOnStack {
  protected:
   static constexpr std::uint32_t kCallee = 90;  // the function that blocks
 
-  Waits() : recording(with_waits()) {
+  Waits() : CallsOnStack(with_waits()) {
     cpu_now = wall_now = 1'000'000;
     recording.session.clocks = {[] { return cpu_now; }, [] { return wall_now; }};
     recording.thread.last_cpu_ns = cpu_now;
@@ -49,21 +49,8 @@ class Waits : public testing::Test {
     recording.attach();
   }
 
-  std::uint64_t frame_at(std::uint64_t depth) {
-    return reinterpret_cast<std::uint64_t>(stack + 1000 - depth * 8);
-  }
-  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth) {
-    const signal_safe::HookState at{recording.code.hook_of(callee), frame_at(depth) + 8, 0};
-    fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth), recording.code.site_in(caller),
-                        recording.code.hook_of(callee), HOOK_NATIVE, &at);
-  }
-
   std::uint64_t* words_at(std::uint64_t depth) {
     return reinterpret_cast<std::uint64_t*>(frame_at(depth) - 32);
-  }
-  void know_the_stack() {
-    recording.thread.main_stack.low = reinterpret_cast<std::uint64_t>(stack);
-    recording.thread.main_stack.high = reinterpret_cast<std::uint64_t>(stack + 1024);
   }
 
   // `function`, entered at `depth`, makes a call that blocks for so long.
@@ -127,9 +114,7 @@ class Waits : public testing::Test {
     EXPECT_EQ(recording.thread.record->wall_ns, wall);
   }
 
-  std::uint64_t stack[1024] = {};
   signal_safe::WaitThread own{};
-  Recording recording;
 };
 
 TEST_F(Waits, ALongWaitIsItsContexts) {
