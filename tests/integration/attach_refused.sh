@@ -177,7 +177,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null && command -v setpriv >/dev
   yama 3 root
   one_line "Yama: 3" "until the machine is started again"
   yama 0 nobody
-  one_line "Yama: 0" "be its user or root"
+  one_line "Yama: 0" "only root may"
   touch "$dir/stop"
   ended
 fi
