@@ -200,6 +200,13 @@ said() {
   done
   fail "the program did not say $1: $(cat "$dir/out" "$dir/err")"
 }
+# sleeps_went_on: phases.c has seen few of its sleeps end early. One may: a sample that comes just
+# when a thread begins to sleep (Known limits).
+sleeps_went_on() {
+  local bad
+  bad=$(sed -n '$s/ bad sleeps$//p' "$dir/out")
+  check "no sleeps were disturbed" "${bad:-none counted}" -le 1
+}
 # text_of: a hash of each mapping of code.
 text_of() {
   python3 - "$pid" <<'END'
