@@ -3,16 +3,15 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
 
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
+#include "attach/memory.h"
 #include "control/process.h"
 #include "format/attach_order.h"
 
@@ -75,13 +74,6 @@ std::uint64_t find_in_recorder(pid_t pid, const std::string& library, const std:
   const bool is_copy = file->path.starts_with("/memfd:");
   return find_function(mappings, file->path, is_copy ? library : path_from_outside(pid, file->path),
                        symbol);
-}
-
-bool read_memory(pid_t pid, std::uint64_t from, void* to, std::size_t bytes) {
-  const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
-  const ssize_t read = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-  if (read >= 0 && read != static_cast<ssize_t>(bytes)) errno = EFAULT;
-  return read == static_cast<ssize_t>(bytes);
 }
 
 namespace {

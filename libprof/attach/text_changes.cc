@@ -6,7 +6,6 @@
 #include "attach/text_changes.h"
 
 #include <fcntl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
+#include "attach/memory.h"
 #include "attach/own_stack.h"
 #include "base/fd.h"
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "attach/memory.h"
 #include "attach/refusal.h"
 #include "control/process.h"
 
@@ -56,13 +57,6 @@ Error has_no_thread(pid_t pid, pid_t tid) {
 // A signal to deliver, as an argument of ptrace.
 void* signal_data(int signal) {
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(signal));
-}
-
-// Whether all bytes were copied; else errno says why.
-bool is_whole(ssize_t copied, std::size_t bytes) {
-  if (copied == static_cast<ssize_t>(bytes)) return true;
-  if (copied >= 0) errno = EFAULT;
-  return false;
 }
 
 }  // namespace
@@ -161,13 +155,11 @@ bool Tracee::set(const TracedRegisters& registers) {
 }
 
 bool Tracee::read(std::uint64_t from, void* to, std::size_t bytes) const {
-  const iovec local{to, bytes}, remote{reinterpret_cast<void*>(from), bytes};
-  return is_whole(process_vm_readv(pid_, &local, 1, &remote, 1, 0), bytes);
+  return read_memory(pid_, from, to, bytes);
 }
 
 bool Tracee::write(std::uint64_t to, const void* from, std::size_t bytes) const {
-  const iovec local{const_cast<void*>(from), bytes}, remote{reinterpret_cast<void*>(to), bytes};
-  return is_whole(process_vm_writev(pid_, &local, 1, &remote, 1, 0), bytes);
+  return write_memory(pid_, to, from, bytes);
 }
 
 // A thread that computes uses vector registers, and expects that no call is made where it stands.

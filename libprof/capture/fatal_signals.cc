@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include <iterator>
-
 #include "arch/kernel.h"
 #include "arch/peek.h"
 #include "capture/control.h"
@@ -32,11 +30,10 @@ constexpr int kFatalSignals[] = {SIGHUP,    SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, 
 constexpr int kFirstRealTime = 34, kLastRealTime = 64;
 
 constexpr int kFaultSignals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
-constexpr int kFaults = std::size(kFaultSignals);
 
 bool watching = false;
 // In an attached program: the signals of faults that have our handler.
-bool catching[kFaults] = {};
+bool catching[kLastRealTime + 1] = {};
 // Whether reads of memory that may not exist can fault: see peek.h.
 bool peeking = false;
 // The program's actions for the signals for which the kernel has our handler.
@@ -181,15 +178,20 @@ void on_handled(int number, siginfo_t* info, void* context) {
   }
 }
 
+// Puts our handler in front of the program's action.
+void stand_in_front(int number, const struct sigaction& action) {
+  program_actions[number] = action;
+  const struct sigaction ours = in_kernel(number, action);
+  set_kernel_action(number, &ours, nullptr);
+}
+
 void watch(int number) {
   struct sigaction old {};
   if (set_kernel_action(number, nullptr, &old) != 0 || (old.sa_flags & SA_SIGINFO) ||
       old.sa_handler != SIG_DFL) {
     return;
   }
-  program_actions[number] = old;
-  const struct sigaction ours = in_kernel(number, old);
-  set_kernel_action(number, &ours, nullptr);
+  stand_in_front(number, old);
 }
 
 void watch_all() {
@@ -218,24 +220,22 @@ void watch_cleared_signals() {
 }
 
 void catch_faults() {
-  for (int i = 0; i < kFaults; ++i) {
-    const int number = kFaultSignals[i];
+  for (const int number : kFaultSignals) {
     if (!may_be_our_fault(number) && !may_be_in_trampoline(number)) continue;
     struct sigaction old {};
     if (set_kernel_action(number, nullptr, &old) != 0 || is_ours(old)) continue;
-    program_actions[number] = old;
-    const struct sigaction ours = in_kernel(number, old);
-    set_kernel_action(number, &ours, nullptr);
-    catching[i] = true;
+    stand_in_front(number, old);
+    catching[number] = true;
   }
 }
 
 void stop_catching_faults() {
-  for (int i = 0; i < kFaults; ++i) {
-    const int number = kFaultSignals[i];
+  for (const int number : kFaultSignals) {
     struct sigaction now {};
-    if (!catching[i] || set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
-    catching[i] = false;
+    if (!catching[number] || set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) {
+      continue;
+    }
+    catching[number] = false;
     set_kernel_action(number, &program_actions[number], nullptr);
   }
 }
@@ -252,10 +252,7 @@ void catch_faults_of_peeks() {
 bool is_watched(int number) {
   // A vfork child sets its own actions, but in its parent's memory.
   if (!is_own_process()) return false;
-  for (int i = 0; i < kFaults && !watching; ++i) {
-    if (number == kFaultSignals[i]) return catching[i];
-  }
-  if (!watching) return false;
+  if (!watching) return number >= 0 && number <= kLastRealTime && catching[number];
   for (const int fatal : kFatalSignals) {
     if (number == fatal) return true;
   }

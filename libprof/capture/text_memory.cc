@@ -55,19 +55,19 @@ std::uint64_t known_obstacle(std::uint64_t begin, std::uint64_t end) {
 
 // Below the module, if possible: the program's heap grows above it.
 char* map_near(const Module& module, std::uint64_t bytes) {
-  const std::uint64_t kStep = bytes >= kHugePage ? kHugePage : 1 << 16;
+  const std::uint64_t step = bytes >= kHugePage ? kHugePage : 1 << 16;
   constexpr std::uint64_t kReach = 0x70000000;  // with room for the module's own size
   constexpr std::uint64_t kHeap = 0x40000000;
   const std::uint64_t lowest = module.begin > kReach ? module.begin - kReach : 0;
   std::uint64_t end = module.begin;  // of what may be free
-  while (end > lowest + bytes + kStep) {
-    const std::uint64_t begin = (end - bytes - kStep) / kStep * kStep;
+  while (end > lowest + bytes + step) {
+    const std::uint64_t begin = (end - bytes - step) / step * step;
     if (char* at = map_at(begin, bytes)) return at;
     const std::uint64_t obstacle = known_obstacle(begin, begin + bytes);
     end = obstacle < begin ? obstacle : begin + bytes;
   }
-  for (std::uint64_t away = kHeap; away < kReach; away += kStep) {
-    if (char* at = map_at((module.end + away) / kStep * kStep, bytes)) return at;
+  for (std::uint64_t away = kHeap; away < kReach; away += step) {
+    if (char* at = map_at((module.end + away) / step * step, bytes)) return at;
   }
   return nullptr;
 }

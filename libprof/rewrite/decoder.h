@@ -3,6 +3,7 @@
 
 #include <capstone/capstone.h>
 
+#include <cstring>
 #include <vector>
 
 #include "rewrite/elf_image.h"
@@ -40,6 +41,12 @@ struct Instruction {
            kind == Kind::kStop;
   }
 };
+
+// Marks where indirect branches may arrive; no jump may overwrite it.
+inline constexpr std::uint8_t kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+inline bool begins_with_endbr(const std::uint8_t* code) {
+  return std::memcmp(code, kEndbr, sizeof kEndbr) == 0;
+}
 
 // The arithmetic flags but AF, which no instruction that compilers emit reads. The direction flag
 // is not one of them: the hook does not change it.

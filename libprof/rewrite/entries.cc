@@ -5,18 +5,13 @@
 #include <cstring>
 
 #include "rewrite/displaced.h"
+#include "rewrite/jump_frames.h"
 
 namespace fbleprof::rewrite {
 namespace {
 
 using plan::Reason;
 using Kind = Instruction::Kind;
-
-constexpr std::uint8_t kEndbr[4] = {0xf3, 0x0f, 0x1e, 0xfa};
-
-bool begins_with_endbr(const std::uint8_t* code) {
-  return std::memcmp(code, kEndbr, sizeof kEndbr) == 0;
-}
 
 // `jmp *slot(%rip)`, with or without endbr64 and bnd before it.
 bool is_stub(const std::uint8_t* code) {
@@ -88,8 +83,9 @@ void Entries::choose(Function& function, Address limit) {
 // Collects the instructions that a five-byte jump would overwrite; kNone if the jump may do so.
 Reason Entries::read_window(const Function& function, Address limit, Window& window) const {
   if (function.jumps_to_itself != 0) return Reason::kLoop;
-  if ((function.has_table_with_start && may_jump_to(function, {function.begin}, By::kTables)) ||
-      may_jump_to(function, {function.begin}, By::kPlaces)) {
+  const JumpFrames jumps(image_, references_, functions_, function);
+  if ((function.has_table_with_start && jumps.may_lead_by_table(function.begin)) ||
+      jumps.may_lead_by_distance(function.begin)) {
     return Reason::kLoop;
   }
   Address begin = function.begin;
@@ -129,66 +125,14 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
     has_ended = instruction.ends_flow();
   }
   window.resume = at;
-  std::vector<Address> inner, in_tables;
   for (const Instruction& each : window.instructions) {
     if (each.address == function.begin) continue;
-    inner.push_back(each.address);
-    if (references_.is_in_own_table(each.address)) in_tables.push_back(each.address);
-  }
-  if (may_jump_to(function, in_tables, By::kTables) || may_jump_to(function, inner, By::kPlaces)) {
-    return Reason::kTarget;
+    if ((references_.is_in_own_table(each.address) && jumps.may_lead_by_table(each.address)) ||
+        jumps.may_lead_by_distance(each.address)) {
+      return Reason::kTarget;
+    }
   }
   return Displaced(image_, window.instructions, at).fits() ? Reason::kNone : Reason::kUnmovable;
-}
-
-// Whether an indirect jump of the function, or of a part of it elsewhere, can lead to one of these
-// places in it: by tables that we know, or by any distance from a place whose address something
-// has. By the unwind table: where a jump leads, the frame is where it was. Compilers let each such
-// jump lead to each such place, too.
-bool Entries::may_jump_to(const Function& function, const std::vector<Address>& places,
-                          By by) const {
-  const auto users = references_.users_of_places_in(function);
-  if (places.empty() || (!function.jumps_indirectly && users.empty())) return false;
-  const std::vector<Address> bases = references_.known_places_in(function);
-  if (by == By::kPlaces && bases.empty()) return false;
-  std::vector<const Function*> jumping = users;
-  jumping.push_back(&function);
-  for (const Branch& branch : references_.into(function.begin + 1, function.end)) {
-    const Function* from = function_at(functions_, branch.from);
-    if (from && from != jumping.back()) jumping.push_back(from);
-  }
-  for (const Function* from : jumping) {
-    if (from->jumps_oddly) return true;
-  }
-  bool is_unknown = false;
-  const auto frames_at = [&](const std::vector<Address>& addresses) {
-    std::vector<FramePlace> frames;
-    for (const Address address : addresses) {
-      const std::optional<FramePlace> frame = frame_at(image_, function, address);
-      is_unknown |= !frame;
-      if (frame && std::find(frames.begin(), frames.end(), *frame) == frames.end()) {
-        frames.push_back(*frame);
-      }
-    }
-    return frames;
-  };
-  std::vector<FramePlace> frames = frames_at(places);
-  if (by == By::kPlaces) {
-    const std::vector<FramePlace> of_bases = frames_at(bases);
-    std::erase_if(frames, [&](const FramePlace& frame) {
-      return std::find(of_bases.begin(), of_bases.end(), frame) == of_bases.end();
-    });
-  }
-  if (is_unknown) return true;
-  if (frames.empty()) return false;
-  const auto which = by == By::kTables ? References::Jumps::kAll : References::Jumps::kWithoutTable;
-  for (const Function* from : jumping) {
-    for (const Address jump : references_.indirect_jumps_of(*from, which)) {
-      const std::optional<FramePlace> frame = frame_at(image_, *from, jump);
-      if (!frame || std::find(frames.begin(), frames.end(), *frame) != frames.end()) return true;
-    }
-  }
-  return false;
 }
 
 bool Entries::is_site(const Branch& branch, const Function& function) const {

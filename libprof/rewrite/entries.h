@@ -38,8 +38,6 @@ class Entries {
   bool is_no_function(Function& function, const std::uint8_t* code);
   void choose(Function& function, Address limit);
   plan::Reason read_window(const Function& function, Address limit, Window& window) const;
-  enum class By { kTables, kPlaces };
-  bool may_jump_to(const Function& function, const std::vector<Address>& places, By by) const;
   void choose_calls(Function& function);
   void find_tail_calls(const Function& function);
   bool is_site(const Branch& branch, const Function& function) const;

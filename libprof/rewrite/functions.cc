@@ -108,7 +108,6 @@ void run(Reader& reader, const Common& common, Address location, Address until, 
     switch (code & 0xc0) {
       case 0x40:  // the next address
         advance(code & 0x3f);
-        if (location > until) return;
         continue;
       case 0x80:  // a register is saved; the return address always is
         reader.uleb();

@@ -94,12 +94,9 @@ class WrittenReturn {
   bool is_written_ = false;
 };
 
-// `lfence`, or `endbr64`.
-bool is_barrier(const ElfImage& image, Address at) {
-  constexpr std::uint8_t kFence[] = {0x0f, 0xae, 0xe8}, kEndbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  const std::uint8_t* code = image.at(at, sizeof kEndbr);
-  return code && (std::memcmp(code, kFence, sizeof kFence) == 0 ||
-                  std::memcmp(code, kEndbr, sizeof kEndbr) == 0);
+bool is_lfence(const std::uint8_t* code) {
+  constexpr std::uint8_t kFence[] = {0x0f, 0xae, 0xe8};
+  return std::memcmp(code, kFence, sizeof kFence) == 0;
 }
 
 // `jmp *%reg`, with or without a prefix.
@@ -170,9 +167,9 @@ bool References::is_thunk(Address address) const {
       return true;
     }
     at = instruction.end();
-    const bool is_of_thunk =
-        instruction.is_nop || instruction.writes_return || is_barrier(image_, instruction.address);
-    if (is_of_thunk) continue;
+    const std::uint8_t* code = image_.at(instruction.address, sizeof kEndbr);
+    const bool is_barrier = code && (is_lfence(code) || begins_with_endbr(code));
+    if (is_barrier || instruction.is_nop || instruction.writes_return) continue;
     // It calls the place behind a loop in which the processor waits.
     if (instruction.kind != Kind::kCall || instruction.target - address > kNear) return false;
     at = instruction.target;
@@ -213,15 +210,12 @@ std::vector<const Function*> References::users_of_places_in(const Function& func
   return users;
 }
 
-std::vector<Address> References::indirect_jumps_of(const Function& function, Jumps which) const {
+std::vector<IndirectJump> References::indirect_jumps_of(const Function& function) const {
   const auto less = [](const IndirectJump& jump, Address address) { return jump.at < address; };
-  std::vector<Address> jumps;
-  for (auto jump =
-           std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), function.begin, less);
-       jump != indirect_jumps_.end() && jump->at < function.end; ++jump) {
-    if (which == Jumps::kAll || !jump->reads_table) jumps.push_back(jump->at);
-  }
-  return jumps;
+  const auto at = [&](Address address) {
+    return std::lower_bound(indirect_jumps_.begin(), indirect_jumps_.end(), address, less);
+  };
+  return {at(function.begin), at(function.end)};
 }
 
 bool References::is_padding(Address begin, Address end, Zeros zeros) const {

@@ -21,6 +21,11 @@ struct Branch {
   }
 };
 
+struct IndirectJump {
+  Address at;
+  bool reads_table;  // its target is in a table at a fixed place
+};
+
 class References {
  public:
   // Reads the whole file, and sets the facts about `functions` that its code shows. Calls
@@ -42,10 +47,8 @@ class References {
   Range to(Address target) const;
   // The direct branches to addresses between `begin` and `end`, in order of the target.
   Range into(Address begin, Address end) const;
-  // The indirect jumps of a function, in order: all, or those whose targets are in no table at a
-  // fixed place.
-  enum class Jumps { kAll, kWithoutTable };
-  std::vector<Address> indirect_jumps_of(const Function& function, Jumps which) const;
+  // The indirect jumps of a function, in order.
+  std::vector<IndirectJump> indirect_jumps_of(const Function& function) const;
   // The instructions in the function, but the first, whose addresses code or data hold.
   std::vector<Address> known_places_in(const Function& function) const;
   // The function, and parts of it elsewhere, if they jump indirectly and hold the address of a
@@ -107,10 +110,6 @@ class References {
   std::vector<Function>& functions_;
   mutable Decoder decoder_;
   std::vector<Branch> branches_;
-  struct IndirectJump {
-    Address at;
-    bool reads_table;
-  };
   std::vector<IndirectJump> indirect_jumps_;  // of functions, in order
   std::vector<bool> pointed_;
   std::vector<bool> known_;  // addresses that code or data hold, not only distances

@@ -10,6 +10,7 @@
 #include "attach/attach.h"
 #include "attach/exact.h"
 #include "attach/filter.h"
+#include "attach/memory.h"
 #include "attach/orders.h"
 #include "attach/text_changes.h"
 #include "format/recorder_order.h"

@@ -18,6 +18,7 @@
 #include "attach/attach.h"
 #include "attach/borrowed_thread.h"
 #include "attach/loaded_file.h"
+#include "attach/memory.h"
 #include "attach/orders.h"
 #include "attach/outside_walk.h"
 #include "attach/safe_place.h"

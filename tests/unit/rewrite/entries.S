@@ -1,14 +1,20 @@
 /* Functions whose starts may be overwritten, or may not; entries_test.cc reads them in its own file. */
         .text
 #include "tests/programs/function.inc"
+        .macro  SAVE register
+        push    \register
+        .cfi_adjust_cfa_offset 8
+        .endm
+        .macro  RESTORE register
+        pop     \register
+        .cfi_adjust_cfa_offset -8
+        .endm
 
 FUNCTION entry_ordinary
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
         mov     %edi, %ebx
         mov     %ebx, %eax
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END entry_ordinary
 FUNCTION entry_marked
@@ -65,13 +71,11 @@ FUNCTION target_table
         ret
 END target_table
 FUNCTION target_lea
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
 .Lpointed:
         mov     %edi, %ebx
         mov     %ebx, %eax
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END target_lea
 FUNCTION target_lea_user
@@ -79,13 +83,11 @@ FUNCTION target_lea_user
         ret
 END target_lea_user
 FUNCTION target_relocation
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
 .Lrelocated:
         mov     %edi, %ebx
         mov     %ebx, %eax
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END target_relocation
 
@@ -132,10 +134,8 @@ END target_table_in_text
         /* Tables that cannot be read, or seem to lead into the first instructions, or to the start. The frame at
          * the jumps tells whether they can: here it is elsewhere, */
 FUNCTION framed_distances
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
+        SAVE    %rbp
         sub     $8, %rsp
         .cfi_adjust_cfa_offset 8
         lea     .Lframed_base(%rip), %rcx
@@ -144,18 +144,14 @@ FUNCTION framed_distances
 .Lframed_base:
         add     $8, %rsp
         .cfi_adjust_cfa_offset -8
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
+        RESTORE %rbx
         ret
 END framed_distances
 FUNCTION framed_table
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
 .Lframed_second:
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbp
         sub     $8, %rsp
         .cfi_adjust_cfa_offset 8
         lea     .Lframed_words(%rip), %rdx
@@ -165,33 +161,25 @@ FUNCTION framed_table
 .Lframed_body:
         add     $8, %rsp
         .cfi_adjust_cfa_offset -8
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
+        RESTORE %rbx
         ret
 END framed_table
         /* here it is where it was behind the first push, in the function and in a part of it, */
 FUNCTION unframed_distances
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
+        SAVE    %rbx
+        SAVE    %rbp
+        RESTORE %rbp
         lea     .Lunframed_base(%rip), %rcx
         add     (%rsi), %rcx
         jmp     *%rcx
 .Lunframed_base:
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END unframed_distances
 FUNCTION unframed_elsewhere
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
+        SAVE    %rbp
         sub     $8, %rsp
         .cfi_adjust_cfa_offset 8
         lea     .Lelsewhere_end(%rip), %rcx
@@ -201,11 +189,9 @@ FUNCTION unframed_elsewhere
         jmp     *%rcx
         add     $8, %rsp
         .cfi_adjust_cfa_offset -8
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
 .Lelsewhere_end:
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END unframed_elsewhere
 FUNCTION unframed_part
@@ -218,16 +204,12 @@ FUNCTION unframed_part
 END unframed_part
         /* in one that only knows a place in it, */
 FUNCTION known_elsewhere
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
+        SAVE    %rbp
         mov     %edi, %eax
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
 .Lknown:
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END known_elsewhere
 FUNCTION knowing_part
@@ -249,34 +231,26 @@ FUNCTION known_by_data
 END known_by_data
         /* in those that jump by a return, or by a thunk for that, */
 FUNCTION jumps_by_return
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
+        SAVE    %rbp
         lea     .Lby_return(%rip), %rcx
         add     (%rsi), %rcx
         push    %rcx
         ret
 .Lby_return:
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
+        RESTORE %rbx
         ret
 END jumps_by_return
 FUNCTION jumps_by_thunk
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
+        SAVE    %rbp
         lea     .Lby_thunk(%rip), %rcx
         add     (%rsi), %rcx
         jmp     jump_thunk
 .Lby_thunk:
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
+        RESTORE %rbx
         ret
 END jumps_by_thunk
 FUNCTION jump_thunk
@@ -289,10 +263,8 @@ FUNCTION jump_thunk
 END jump_thunk
         /* and here the table does not say. */
 FUNCTION unknown_frame
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
-        push    %rbp
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
+        SAVE    %rbp
         sub     $8, %rsp
         .cfi_escape 0x0f, 0x02, 0x77, 0x20      /* CFA = the value of an expression: rsp + 32 */
         lea     .Lunknown_base(%rip), %rcx
@@ -301,10 +273,8 @@ FUNCTION unknown_frame
 .Lunknown_base:
         add     $8, %rsp
         .cfi_def_cfa %rsp, 24
-        pop     %rbp
-        .cfi_adjust_cfa_offset -8
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbp
+        RESTORE %rbx
         ret
 END unknown_frame
 
@@ -346,11 +316,9 @@ FUNCTION refused_counted_branch
 1:      ret
 END refused_counted_branch
 FUNCTION refused_indirect_call
-        push    %rbx
-        .cfi_adjust_cfa_offset 8
+        SAVE    %rbx
         call    *%rdi
-        pop     %rbx
-        .cfi_adjust_cfa_offset -8
+        RESTORE %rbx
         ret
 END refused_indirect_call
 FUNCTION refused_flags
