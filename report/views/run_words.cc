@@ -77,10 +77,18 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
+// Programs that write a title over their arguments (postgres) leave NULs behind it, which would
+// look like empty arguments. One empty argument at the end is more likely the user's.
+std::string_view without_rest_of_title(std::string_view arguments) {
+  constexpr std::string_view kTwoEmpty("\0\0\0", 3);
+  if (!arguments.ends_with(kTwoEmpty)) return arguments;
+  return arguments.substr(0, arguments.find_last_not_of('\0') + 1);
+}
+
 }  // namespace
 
 std::string command_text(const Profile& profile, const Process& process) {
-  std::string_view arguments = profile.text(process.command_line);
+  std::string_view arguments = without_rest_of_title(profile.text(process.command_line));
   if (arguments.empty()) return escape(profile.text(process.executable));
   std::string text;
   while (!arguments.empty()) {

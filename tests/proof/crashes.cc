@@ -178,7 +178,7 @@ int prove_crashes(const Setup& setup, const Bound& bound) {
                              {{"memory", slow}, From::kMark}};
   std::uint64_t problems = 0;
   for (const Part& part : parts) {
-    if (!bound.only.empty() && bound.only != part.scenario.name) continue;
+    if (!bound.wants(part.scenario.name)) continue;
     const std::string& name = part.scenario.name;
     const bool is_long = part.from == From::kStart || name == "grow" || name == "exec";
     if (bound.quick && is_long) continue;

@@ -97,5 +97,10 @@ int main(int argc, char** argv) {
     }
   }
   if (proofs.empty()) fmt::print("{}", kUsage);
+  if (!bound.only.empty() && !bound.found()) {
+    fmt::print(stderr, "prove: --only {}: no such scenario in {}\n", bound.only,
+               fmt::join(proofs, ", "));
+    return 2;
+  }
   return problems != 0 ? 1 : proofs.empty() ? 2 : 0;
 }

@@ -11,6 +11,17 @@ struct Bound {
   unsigned stride = 1;  // every so many-th point
   unsigned runs = 1000;
   std::string only;  // scenario; empty: all
+
+  bool wants(const std::string& scenario) const {
+    const bool wanted = only.empty() || only == scenario;
+    found_ |= wanted;
+    return wanted;
+  }
+  // Whether a proof that ran has the scenario.
+  bool found() const { return found_; }
+
+ private:
+  mutable bool found_ = false;
 };
 
 // Each prints what it found, one line per problem, and a summary; returns the number of problems.

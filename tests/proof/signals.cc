@@ -130,7 +130,7 @@ int prove_signals(const Setup& setup, const Bound& bound) {
   const std::vector<std::string> slow = {"FBLEPROF_RATE=1"};
   unsigned problems = 0;
   for (const char* name : {"calls", "thread", "fork", "load", "memory"}) {
-    if (!bound.only.empty() && bound.only != name) continue;
+    if (!bound.wants(name)) continue;
     const Scenario scenario{name, slow};
     if (bound.quick && scenario.name != "calls" && scenario.name != "fork") continue;
     problems += deliver_everywhere(setup, scenario, SIGPROF, bound);

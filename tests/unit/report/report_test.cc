@@ -65,6 +65,19 @@ TEST_F(ReportTest, TreeIsTheDefault) {
   EXPECT_TRUE(test::holds(out, "profiling cost 10 ns"));
 }
 
+TEST_F(ReportTest, TheRestOfATitleIsNotTakenForArguments) {
+  test::FileBuilder file;
+  const auto heading = [&](std::string_view command) {
+    file.header().command_line = file.string(command);
+    file.write(path("title"));
+    return text({path("title")});
+  };
+  using namespace std::string_view_literals;
+  EXPECT_TRUE(test::holds(heading("server: idle\0\0\0\0"sv), "'server: idle'  ["));
+  EXPECT_TRUE(test::holds(heading("./prog\0"sv), "./prog  ["));
+  EXPECT_TRUE(test::holds(heading("./prog\0\0"sv), "./prog ''  [")) << "an empty argument";
+}
+
 TEST_F(ReportTest, SeveralFilesAreSummedAndSplit) {
   const std::string out = text({"--width", "100", "%1", "%2"});
   EXPECT_TRUE(test::holds(out, "2 profiles"));
