@@ -50,7 +50,7 @@ bool TracedChild::computes_at(const void* address) const {
     if (thread && arch::pc_of(thread->registers()) == reinterpret_cast<std::uint64_t>(address)) {
       return true;
     }
-    usleep(100);
+    usleep(1000);  // on a busy machine it would hardly run between two stops that are close
   }
   return false;
 }
