@@ -10,7 +10,7 @@ namespace fbleprof::signal_safe {
 // spare a call that is at home there, the other slot of the pair, if no call is at home in that. If
 // calls are at home in both, it pushes one out: always in a tree of many contexts, else one time in
 // eight. A call that has the other slot already moves to the first. In a tree of many contexts, the
-// cache gets four times its size first: it is 2 MB then.
+// cache gets twice its size first: it is 1 MB then.
 void insert_slot(ThreadState& thread, Word context, const Slot& call);
 
 // The same for a call from `site`, if context and site can be looked up at all.

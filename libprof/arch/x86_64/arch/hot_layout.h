@@ -23,13 +23,13 @@
 #define SLOT_TO 24
 #define SLOT_BYTES 32
 
-/* The cache: slots, in pairs; 2^14 of them, and 2^16 in a large tree. The place of a call's pair is
- * made from crc32c(callee, tag) and from the context's word, from this byte on; see arch/word.h for
- * the reason. crc32c mixes all bits of both in one instruction. (A multiplication ignores either
- * the low bits of the site or those of the context: with the multiplier 0x61c88647, 34 % of lookups
- * miss on Lua.) */
+/* The cache: slots, in pairs; 2^14 of them, and 2^15 in a large tree. The place of a call's pair is
+ * made from crc32c(callee, tag) and
+ * from the context's word, from this byte on; see arch/word.h for the reason. crc32c mixes all bits
+ * of both in one instruction. (A multiplication ignores either the low bits of the site or those of
+ * the context: with the multiplier 0x61c88647, 34 % of lookups miss on Lua.) */
 #define CACHE_SLOT_BITS 14
-#define CACHE_MOST_SLOT_BITS 16
+#define CACHE_MOST_SLOT_BITS 15
 #define WORD_HASH_BYTE 3
 
 /* The C API's block in a word: its low bits. */
