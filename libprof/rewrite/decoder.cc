@@ -1,5 +1,6 @@
 #include "rewrite/decoder.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace fbleprof::rewrite {
@@ -137,6 +138,68 @@ void read_flags(const cs_insn& decoded, Instruction& instruction) {
   }
 }
 
+// The bytes behind the opcode of an instruction with a ModRM byte: registers and memory, not
+// constants.
+int bytes_of_operands(const std::uint8_t* at, const std::uint8_t* end) {
+  if (at == end) return 0;
+  const int mode = *at >> 6, base = *at & 7;
+  int bytes = 1;
+  if (mode == 3) return bytes;
+  const bool has_index = base == 4;
+  if (has_index && at + 1 == end) return 0;
+  const bool has_no_base = has_index && (at[1] & 7) == 5 && mode == 0;
+  bytes += has_index;
+  if (mode == 1) bytes += 1;
+  if (mode == 2 || has_no_base || (mode == 0 && base == 5)) bytes += 4;
+  return bytes;
+}
+
+bool is_prefix(std::uint8_t byte) {
+  constexpr std::uint8_t kPrefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+                                        0x66, 0x67, 0xf0, 0xf2, 0xf3};
+  return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
+}
+
+// Instructions that the library does not know, most of AVX-512 among them, but whose length the
+// encoding tells. None of them branches. `modrm_at`: the offset of the byte behind the opcode.
+struct Shape {
+  int length = 0, modrm_at = 0;  // 0: not of a known shape
+};
+Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
+  const std::uint8_t* at = code;
+  while (at != end && is_prefix(*at)) ++at;
+  // Longest: EVEX (4), opcode, ModRM, SIB, distance (4), constant.
+  if (end - at < 3) return {};
+  int map = 0;
+  constexpr int kMap0f = 1, kMap0f38 = 2, kMap0f3a = 3;
+  const bool is_vector = *at == 0x62 || *at == 0xc4 || *at == 0xc5;
+  if (*at == 0x62) {
+    map = at[1] & 7;
+    at += 4;
+  } else if (*at == 0xc4) {
+    map = at[1] & 0x1f;
+    at += 3;
+  } else if (*at == 0xc5) {
+    map = kMap0f;
+    at += 2;
+  } else {
+    if ((*at & 0xf0) == 0x40) ++at;  // REX
+    if (end - at < 3 || at[0] != 0x0f || (at[1] != 0x38 && at[1] != 0x3a)) return {};
+    map = at[1] == 0x38 ? kMap0f38 : kMap0f3a;
+    at += 2;
+  }
+  if (end - at < 2 || map == 0) return {};
+  const std::uint8_t opcode = *at++;
+  const int operands = bytes_of_operands(at, end);
+  const bool has_constant =
+      map == kMap0f3a || (map == kMap0f && is_vector &&
+                          ((opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 ||
+                           (opcode >= 0xc4 && opcode <= 0xc6)));
+  const auto length = static_cast<int>(at - code) + operands + has_constant;
+  if (operands == 0 || length > 15 || length > end - code) return {};
+  return {length, static_cast<int>(at - code)};
+}
+
 }  // namespace
 
 Decoder::Decoder(const ElfImage& image) : image_(image) {
@@ -155,7 +218,10 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
   std::size_t size = end - address;
   const std::uint8_t* code = image_.at(address, size);
   std::uint64_t at = address;
-  if (!code || !cs_disasm_iter(handle_, &code, &size, &at, decoded_)) return false;
+  if (!code) return false;
+  if (!cs_disasm_iter(handle_, &code, &size, &at, decoded_)) {
+    return decode_shape(address, end, *instruction);
+  }
   const cs_x86& x86 = decoded_->detail->x86;
   *instruction = {};
   instruction->address = address;
@@ -168,6 +234,26 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
     instruction->target = static_cast<Address>(x86.operands[0].imm);
   }
   read_operands(*instruction);
+  return true;
+}
+
+// Such an instruction cannot be moved, as little else is known of it.
+bool Decoder::decode_shape(Address address, Address end, Instruction& instruction) {
+  const std::uint8_t* code = image_.at(address, end - address);
+  const Shape shape = shape_of(code, code + (end - address));
+  if (shape.length == 0) return false;
+  instruction = {};
+  instruction.address = address;
+  instruction.length = static_cast<std::uint8_t>(shape.length);
+  instruction.kind = Kind::kUnmovable;
+  mentioned_.clear();
+  below_stack_.clear();
+  const std::uint8_t* modrm = code + shape.modrm_at;
+  if ((*modrm & 0xc7) == 5) {  // relative to rip
+    std::int32_t distance;
+    std::memcpy(&distance, modrm + 1, sizeof distance);
+    mentioned_.push_back(instruction.end() + static_cast<Address>(std::int64_t{distance}));
+  }
   return true;
 }
 

@@ -75,6 +75,7 @@ class Decoder {
 
  private:
   void read_operands(Instruction& instruction);
+  bool decode_shape(Address address, Address end, Instruction& instruction);
 
   const ElfImage& image_;
   csh handle_ = 0;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "plan/plan.h"
 
@@ -108,14 +109,26 @@ bool ElfImage::names(std::string_view function) const {
   return std::string_view(strings, bytes).find(whole) != std::string_view::npos;
 }
 
-void ElfImage::read_symbols(const Elf64_Shdr& section, std::vector<Symbol>& symbols) const {
+// As gcc (`f.cold`) and clang (`f.__part.1`) name them. Clang's `f.cold.1` is one that is called.
+bool ElfImage::is_name_of_part(const Elf64_Shdr& names, std::uint64_t at) const {
+  if (names.sh_offset > size_ || names.sh_size > size_ - names.sh_offset || at >= names.sh_size) {
+    return false;
+  }
+  const auto* name = reinterpret_cast<const char*>(file_ + names.sh_offset + at);
+  const std::string_view text(name, strnlen(name, names.sh_size - at));
+  return text.find(".cold") != std::string_view::npos ||
+         text.find(".__part.") != std::string_view::npos;
+}
+
+void ElfImage::read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,
+                            std::vector<Symbol>& symbols) const {
   if (section.sh_offset > size_ || section.sh_size > size_ - section.sh_offset) return;
   for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
     Elf64_Sym symbol;
     std::memcpy(&symbol, file_ + section.sh_offset + at, sizeof symbol);
     if (symbol.st_shndx == SHN_UNDEF) continue;
     symbols.push_back({symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info),
-                       section.sh_type == SHT_DYNSYM});
+                       section.sh_type == SHT_DYNSYM, is_name_of_part(names, symbol.st_name)});
   }
 }
 
@@ -124,13 +137,18 @@ std::vector<ElfImage::Symbol> ElfImage::symbols() const {
   const bool has_sections = header_->e_shentsize == sizeof(Elf64_Shdr) &&
                             header_->e_shoff <= size_ &&
                             (size_ - header_->e_shoff) / sizeof(Elf64_Shdr) >= header_->e_shnum;
-  for (int i = 0; has_sections && i < header_->e_shnum; ++i) {
+  const auto section_at = [&](std::uint32_t i) {
     Elf64_Shdr section;
-    std::memcpy(&section, file_ + header_->e_shoff + sizeof section * static_cast<std::size_t>(i),
+    std::memcpy(&section, file_ + header_->e_shoff + sizeof section * std::size_t{i},
                 sizeof section);
-    if (section.sh_type == SHT_DYNSYM || section.sh_type == SHT_SYMTAB) {
-      read_symbols(section, symbols);
-    }
+    return section;
+  };
+  for (std::uint32_t i = 0; has_sections && i < header_->e_shnum; ++i) {
+    const Elf64_Shdr section = section_at(i);
+    if (section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) continue;
+    const Elf64_Shdr names =
+        section.sh_link < header_->e_shnum ? section_at(section.sh_link) : Elf64_Shdr{};
+    read_symbols(section, names, symbols);
   }
   if (!symbols.empty()) return symbols;
   // Without sections, assume that the names follow the symbols.
@@ -139,7 +157,8 @@ std::vector<ElfImage::Symbol> ElfImage::symbols() const {
   for (Address at = table; table != 0 && at + sizeof symbol <= names && read(at, &symbol);
        at += sizeof symbol) {
     if (symbol.st_shndx == SHN_UNDEF) continue;
-    symbols.push_back({symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info), true});
+    symbols.push_back(
+        {symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info), true, false});
   }
   return symbols;
 }

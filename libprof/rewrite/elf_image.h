@@ -58,11 +58,14 @@ class ElfImage {
     std::uint64_t size;
     int type;
     bool is_dynamic;
+    bool is_part;  // its name is that of a function's part elsewhere
   };
   std::vector<Symbol> symbols() const;
 
  private:
-  void read_symbols(const Elf64_Shdr& section, std::vector<Symbol>& symbols) const;
+  bool is_name_of_part(const Elf64_Shdr& names, std::uint64_t at) const;
+  void read_symbols(const Elf64_Shdr& section, const Elf64_Shdr& names,
+                    std::vector<Symbol>& symbols) const;
 
   const std::uint8_t* file_ = nullptr;
   std::uint64_t size_ = 0;

@@ -46,13 +46,16 @@ Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
 
 // Ranges that the unwind table lists but that nobody calls as a function.
 bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
-  const bool is_only_jumped_to = !function.is_called && !function.is_pointed_at;
+  const bool is_only_jumped_to =
+      !function.is_called && !function.is_pointed_at && !function.is_named;
   if (!function.starts_like_a_call) {
     function.reason = Reason::kNotAnEntry;
   } else if (!function.decodes) {
     function.reason = Reason::kUndecodable;
-  } else if (is_stub(code)) {
+  } else if (is_stub(code) && !function.is_named) {
     function.reason = Reason::kStub;
+  } else if (function.is_named_part && !function.is_called) {
+    function.reason = Reason::kPart;  // also if a table leads to it
   } else if (is_only_jumped_to && function.branches_from_others != 0) {
     function.reason = Reason::kPart;
   } else if (is_only_jumped_to && function.jumps_from_others == 0) {

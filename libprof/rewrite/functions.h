@@ -23,6 +23,8 @@ struct Function {
   bool mentions_start = false;     // an instruction holds the address of the function's start
   bool is_leaf = true;             // never leaves its code but by returning
   bool relies_on_caller = false;   // on flags, or on memory below the stack pointer
+  bool is_named = false;           // by a symbol of a function
+  bool is_named_part = false;      // by a symbol of a part of a function
   bool is_called = false;          // by name
   bool is_pointed_at = false;      // something holds its address
   bool is_resolver = false;        // of an IFUNC

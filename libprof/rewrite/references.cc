@@ -9,57 +9,6 @@ namespace {
 
 using Kind = Instruction::Kind;
 
-// Tells whether code relies on things that callers do not pass: it reads flags before it writes
-// them, or memory below the stack pointer that it did not write itself. Memory: assumes that code
-// runs in order of address, which errs on the safe side.
-class Reliance {
- public:
-  void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
-    see_flags(instruction);
-    for (const BelowStack& access : accesses) {
-      for (int i = 0; i < access.bytes; ++i) {
-        const std::int64_t byte = access.offset + i + kRedZone;
-        if (byte < 0 || byte >= kRedZone) continue;
-        if (access.is_read && !written_[static_cast<std::size_t>(byte)]) relies_ = true;
-        if (access.is_written) written_.set(static_cast<std::size_t>(byte));
-      }
-    }
-  }
-  bool relies() const { return relies_; }
-
- private:
-  // Jumps forward, over which some flags are the caller's. Code that is reached by a jump back was
-  // seen before, with the flags that it had then.
-  struct Jump {
-    Address target;
-    std::uint8_t known;
-  };
-
-  void see_flags(const Instruction& instruction) {
-    for (const Jump& jump : jumps_) {
-      if (jump.target == instruction.address) known_flags_ &= jump.known;
-    }
-    if ((instruction.reads_flags & ~known_flags_) != 0) relies_ = true;
-    known_flags_ |= instruction.writes_flags;
-    const bool is_jump = instruction.kind == Kind::kJump || instruction.kind == Kind::kBranch ||
-                         instruction.kind == Kind::kUnmovable;
-    if (is_jump && known_flags_ != kAllFlags && instruction.target > instruction.address) {
-      jumps_.push_back({instruction.target, known_flags_});
-    }
-    // A callee leaves its own flags, and only jumps lead behind the end of a flow.
-    if (instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall ||
-        (instruction.ends_flow() && instruction.kind != Kind::kIndirectJump)) {
-      known_flags_ = kAllFlags;
-    }
-  }
-
-  static constexpr std::int64_t kRedZone = 128;
-  bool relies_ = false;
-  std::uint8_t known_flags_ = 0;
-  std::vector<Jump> jumps_;
-  std::bitset<kRedZone> written_;
-};
-
 // Whether control may leave the function there other than by its return, or by a signal.
 bool leaves(const Instruction& instruction, const Function& function) {
   switch (instruction.kind) {
@@ -117,6 +66,57 @@ bool compares_with_stack_end(const ElfImage& image, Address at) {
 
 }  // namespace
 
+// Tells whether code relies on things that callers do not pass: it reads flags before it writes
+// them, or memory below the stack pointer that it did not write itself. Memory: assumes that code
+// runs in order of address, which errs on the safe side.
+class References::Reliance {
+ public:
+  void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
+    see_flags(instruction);
+    for (const BelowStack& access : accesses) {
+      for (int i = 0; i < access.bytes; ++i) {
+        const std::int64_t byte = access.offset + i + kRedZone;
+        if (byte < 0 || byte >= kRedZone) continue;
+        if (access.is_read && !written_[static_cast<std::size_t>(byte)]) relies_ = true;
+        if (access.is_written) written_.set(static_cast<std::size_t>(byte));
+      }
+    }
+  }
+  bool relies() const { return relies_; }
+
+ private:
+  // Jumps forward, over which some flags are the caller's. Code that is reached by a jump back was
+  // seen before, with the flags that it had then.
+  struct Jump {
+    Address target;
+    std::uint8_t known;
+  };
+
+  void see_flags(const Instruction& instruction) {
+    for (const Jump& jump : jumps_) {
+      if (jump.target == instruction.address) known_flags_ &= jump.known;
+    }
+    if ((instruction.reads_flags & ~known_flags_) != 0) relies_ = true;
+    known_flags_ |= instruction.writes_flags;
+    const bool is_jump = instruction.kind == Kind::kJump || instruction.kind == Kind::kBranch ||
+                         instruction.kind == Kind::kUnmovable;
+    if (is_jump && known_flags_ != kAllFlags && instruction.target > instruction.address) {
+      jumps_.push_back({instruction.target, known_flags_});
+    }
+    // A callee leaves its own flags, and only jumps lead behind the end of a flow.
+    if (instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall ||
+        (instruction.ends_flow() && instruction.kind != Kind::kIndirectJump)) {
+      known_flags_ = kAllFlags;
+    }
+  }
+
+  static constexpr std::int64_t kRedZone = 128;
+  bool relies_ = false;
+  std::uint8_t known_flags_ = 0;
+  std::vector<Jump> jumps_;
+  std::bitset<kRedZone> written_;
+};
+
 References::References(const ElfImage& image, std::vector<Function>& functions,
                        void (*progress)(double))
     : image_(image), functions_(functions), decoder_(image) {
@@ -126,6 +126,8 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   starts_.resize(pointed_.size());
   sweep_all(progress);
   std::sort(branches_.begin(), branches_.end());
+  std::sort(indirect_jumps_.begin(), indirect_jumps_.end(),
+            [](const IndirectJump& a, const IndirectJump& b) { return a.at < b.at; });
   find_jumps_by_thunks();
   std::sort(tables_.begin(), tables_.end(),
             [](const Table& a, const Table& b) { return a.address < b.address; });
@@ -255,16 +257,33 @@ void References::sweep_all(void (*progress)(double)) {
 }
 
 void References::sweep(Address begin, Address end, Function* function) {
-  Instruction instruction;
+  const std::size_t first_branch = branches_.size();
   Reliance reliance;
+  const Instruction last = sweep_straight(begin, end, function, reliance);
+  // Constants between instructions can look like the begin of one. So what follows where a branch
+  // leads is read, too, if no instruction seemed to begin there.
+  for (std::size_t i = first_branch; i < branches_.size(); ++i) {
+    const Address target = branches_[i].target;
+    if (target < begin || target >= end || starts_[target - image_.text_begin()]) continue;
+    Reliance of_others;
+    sweep_straight(target, end, function, of_others);
+  }
+  if (!function) return;
+  function->relies_on_caller = reliance.relies();
+  if (!last.ends_flow()) function->is_leaf = false;  // control falls into the next function
+}
+
+// Reads one instruction after the other, up to one that was read before. Returns the last one.
+// Behind bytes that are none, there may be others, whose targets matter also if the function cannot
+// be counted.
+Instruction References::sweep_straight(Address begin, Address end, Function* function,
+                                       Reliance& reliance) {
+  Instruction instruction;
   WrittenReturn written_return;
   Address at = begin;
-  while (at < end) {
+  while (at < end && !starts_[at - image_.text_begin()]) {
     if (!decoder_.decode(at, end, &instruction)) {
-      if (function) {
-        function->decodes = false;
-        return;
-      }
+      if (function) function->decodes = false;
       ++at;
       continue;
     }
@@ -298,9 +317,7 @@ void References::sweep(Address begin, Address end, Function* function) {
     }
     at = instruction.end();
   }
-  if (!function) return;
-  function->relies_on_caller = reliance.relies();
-  if (!instruction.ends_flow()) function->is_leaf = false;  // control falls into the next function
+  return instruction;
 }
 
 // Jump tables: distances from the table's start, or from the function's; without PIE also
@@ -383,6 +400,9 @@ void References::read_symbols() {
       unlisted_[symbol.address] = symbol.size;
     }
     if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
+    if (symbol.type == STT_FUNC && function && symbol.address == function->begin) {
+      (symbol.is_part ? function->is_named_part : function->is_named) = true;
+    }
     // A name alone does not prove that a function is called; a name inside a function is another
     // entry.
     if (symbol.is_dynamic || !function || function->begin != symbol.address)
@@ -390,15 +410,18 @@ void References::read_symbols() {
   }
 }
 
-// Words of code, too: some linkers put constants there.
+// Words of code, too: some linkers put constants there. Without relocations, members of packed
+// structures are words at odd addresses; a small number there would look like an address of other
+// files.
 void References::read_words() {
+  const Address step = image_.is_relocatable() ? 8 : 1;
   for (const Elf64_Phdr& part : image_.segments()) {
     Address word;
     for (Address at = (part.p_vaddr + 7) & ~Address{7};
-         at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); at += 8) {
+         at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); at += step) {
       if (!image_.in_text(word)) continue;
       note_address(word);
-      words_.push_back({at, word});
+      if (at % 8 == 0) words_.push_back({at, word});
     }
   }
 }

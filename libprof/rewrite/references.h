@@ -95,7 +95,9 @@ class References {
   bool is_thunk(Address address) const;
   void find_jumps_by_thunks();
   void sweep_all(void (*progress)(double));
+  class Reliance;
   void sweep(Address begin, Address end, Function* function);
+  Instruction sweep_straight(Address begin, Address end, Function* function, Reliance& reliance);
   void read_tables();
   template <typename Distance>
   void read_table(const Table& table, Address base);

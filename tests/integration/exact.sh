@@ -34,8 +34,11 @@ check "what relies on its caller is left alone" "$(entered flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" |
   grep -c 'relies on flags or memory .* flags$')" = 1
 
+# Without samples: where a processor has AVX-512, the kernel's part of a signal does not fit on such stacks, and an
+# empty handler ends the program, too.
 begin "split stacks have no room for hooks"
 exactly
+settings+=(FBLEPROF_CLOCK=ticks)
 same "$PROGRAMS/split_stacks.plain"
 verified "$profile"
 check "calls" "$(entered down)" = 0

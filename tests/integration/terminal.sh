@@ -19,7 +19,10 @@ shown() {
     fail "${variables[*]} $*: status $?"
 }
 escape=$(printf '\033')
-widest() { sed "s/$escape\[[0-9;]*m//g" | awk '{ if (length($0) > most) most = length($0) } END { print most }'; }
+widest() { # some awks count bytes
+  sed "s/$escape\[[0-9;]*m//g" |
+    python3 -c 'import sys; print(max(len(line.decode().rstrip()) for line in sys.stdin.buffer))'
+}
 
 check "it has colours" "$(shown 100 100 -- --self | grep -c "$escape")" -gt 0
 for plain in NO_COLOR=1 TERM=dumb; do

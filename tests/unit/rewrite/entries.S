@@ -51,7 +51,69 @@ FUNCTION tail_later
         .long   entry_marked - . - 4
 END tail_later
 
+        /* Its second instruction is one of AVX-512, which never runs here. */
+FUNCTION entry_vector
+        mov     %rdi, %rax
+        mov     %rax, %rcx
+        vpternlogd $3, %zmm17, %zmm18, %zmm19
+        vpternlogd $3, entry_word(%rip), %zmm18, %zmm19
+        vpternlogd $3, 64(%rsp,%rcx), %zmm18, %zmm19
+        ret
+END entry_vector
+
+        /* Only jumps lead there: one, to an odd place, or conditional ones. A symbol names them. */
+FUNCTION jumps_to_named
+        test    %rdi, %rdi
+        je      named_by_branch
+        jmp     named_by_jump
+END jumps_to_named
+        nop
+        .globl  named_by_jump
+        .type   named_by_jump, @function
+named_by_jump:
+        .cfi_startproc
+        mov     %rdi, %rax
+        add     $2, %rax
+        ret
+END named_by_jump
+FUNCTION named_by_branch
+        mov     %rdi, %rax
+        add     $3, %rax
+        ret
+END named_by_branch
+FUNCTION named_pointed_part.cold
+        mov     %rdi, %rax
+        add     $4, %rax
+        ret
+END named_pointed_part.cold
+FUNCTION named_jump_by_pointer
+        jmp     *entry_pointers(%rip)
+END named_jump_by_pointer
+
         /* Something leads into the first five bytes. */
+FUNCTION target_behind_bytes
+        mov     %rdi, %rax
+.Lbehind_bytes:
+        dec     %rax
+        ret
+END target_behind_bytes
+FUNCTION bytes_before_jump
+        jmp     1f
+        .byte   0x06
+1:      jmp     .Lbehind_bytes
+END bytes_before_jump
+FUNCTION target_hidden
+        mov     %rdi, %rax
+.Lhidden:
+        dec     %rax
+        ret
+END target_hidden
+FUNCTION constant_before_jump
+        jmp     1f
+        .byte   0x48, 0xb8      /* the begin of a mov with a constant of eight bytes */
+1:      jmp     .Lhidden
+        .zero   16, 0x90
+END constant_before_jump
 FUNCTION target_branch
         xor     %eax, %eax
 1:      inc     %eax
@@ -427,6 +489,7 @@ entry_pointers:
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0
+        .quad   entry_vector, 0, target_behind_bytes, 0, target_hidden, 0, named_pointed_part.cold, 0
 known_place:
         .quad   .Lby_data_end, 0
 addresses_to_start:

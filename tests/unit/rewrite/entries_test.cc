@@ -25,7 +25,9 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
     known_elsewhere[], unlisted[], unknown_frame[], known_by_data[], jumps_by_return[],
-    jumps_by_thunk[];
+    jumps_by_thunk[], entry_vector[], named_by_jump[], named_by_branch[], named_jump_by_pointer[],
+    target_behind_bytes[], target_hidden[];
+extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
 }
 
@@ -135,6 +137,25 @@ TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
   EXPECT_EQ(plan.trampoline(entry_marked)->window, ReadPlan::address(entry_marked) + 4);
 }
 
+TEST(Entries, InstructionsThatTheLibraryDoesNotKnowAreReadByTheirShape) {
+  const ReadPlan& plan = ReadPlan::own();
+  EXPECT_TRUE(plan.is_entry(entry_vector)) << plan::explain(plan.reason(entry_vector));
+}
+
+TEST(Entries, CodeBehindBytesThatAreNoneIsRead) {
+  const ReadPlan& plan = ReadPlan::own();
+  EXPECT_FALSE(plan.is_entry(target_behind_bytes));
+  EXPECT_FALSE(plan.is_entry(target_hidden));
+}
+
+TEST(Entries, SymbolsTellFunctionsFromPartsAndStubs) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {named_by_jump, named_by_branch, named_jump_by_pointer}) {
+    EXPECT_TRUE(plan.trampoline(function)) << plan::explain(plan.reason(function));
+  }
+  EXPECT_EQ(plan.reason(named_pointed_part), Reason::kPart);
+}
+
 TEST(Entries, FunctionsThatOnlyReturnAreLeaves) {
   const ReadPlan& plan = ReadPlan::own();
   for (const char* function : {entry_ordinary, entry_marked, entry_short_branch, entry_padded}) {
@@ -187,6 +208,7 @@ TEST(Entries, WindowThatAWordOfAnotherFileLeadsIntoStays) {
     EXPECT_TRUE(plan.is_entry(kNotPointedInto)) << file;
     EXPECT_FALSE(plan.is_entry(kPointedInto)) << file;
   }
+  EXPECT_FALSE(ReadPlan(REWRITE_FIXED).is_entry(kPointedInto + 64)) << "a packed word";
 }
 
 TEST(Entries, WhatTheUnwindTableDoesNotListIsNamed) {

@@ -16,6 +16,17 @@ FUNCTION not_pointed_into
         mov     %edi, %ecx
         ret
 END not_pointed_into
+#ifdef FIXED
+        .p2align 5
+FUNCTION packed_pointed_into
+        xor     %eax, %eax
+        inc     %eax
+        mov     %edi, %ecx
+        ret
+END packed_pointed_into
+        .byte   0               /* a member of a packed structure comes before it */
+        .quad   packed_pointed_into + 2, packed_pointed_into
+#endif
 
 #ifndef FIXED
         .data
