@@ -109,7 +109,8 @@ bool ElfImage::names(std::string_view function) const {
   return std::string_view(strings, bytes).find(whole) != std::string_view::npos;
 }
 
-// As gcc (`f.cold`) and clang (`f.__part.1`) name them. Clang's `f.cold.1` is one that is called.
+// As gcc (`f.cold`) and clang (`f.__part.1`) name them. Clang's `f.cold.1` is a function: it
+// differs by being called.
 bool ElfImage::is_name_of_part(const Elf64_Shdr& names, std::uint64_t at) const {
   if (names.sh_offset > size_ || names.sh_size > size_ - names.sh_offset || at >= names.sh_size) {
     return false;

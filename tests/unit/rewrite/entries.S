@@ -51,7 +51,7 @@ FUNCTION tail_later
         .long   entry_marked - . - 4
 END tail_later
 
-        /* Its second instruction is one of AVX-512, which never runs here. */
+        /* Behind its first five bytes are instructions of AVX-512. They never run here. */
 FUNCTION entry_vector
         mov     %rdi, %rax
         mov     %rax, %rcx
@@ -61,7 +61,8 @@ FUNCTION entry_vector
         ret
 END entry_vector
 
-        /* Only jumps lead there: one, to an odd place, or conditional ones. A symbol names them. */
+        /* Only jumps lead there: one, to an odd place, or conditional ones. A symbol names them. Nothing leads to the
+           function that jumps, either. */
 FUNCTION jumps_to_named
         test    %rdi, %rdi
         je      named_by_branch

@@ -25,8 +25,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
     known_elsewhere[], unlisted[], unknown_frame[], known_by_data[], jumps_by_return[],
-    jumps_by_thunk[], entry_vector[], named_by_jump[], named_by_branch[], named_jump_by_pointer[],
-    target_behind_bytes[], target_hidden[];
+    jumps_by_thunk[], entry_vector[], jumps_to_named[], named_by_jump[], named_by_branch[],
+    named_jump_by_pointer[], target_behind_bytes[], target_hidden[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
 }
@@ -150,7 +150,8 @@ TEST(Entries, CodeBehindBytesThatAreNoneIsRead) {
 
 TEST(Entries, SymbolsTellFunctionsFromPartsAndStubs) {
   const ReadPlan& plan = ReadPlan::own();
-  for (const char* function : {named_by_jump, named_by_branch, named_jump_by_pointer}) {
+  for (const char* function :
+       {jumps_to_named, named_by_jump, named_by_branch, named_jump_by_pointer}) {
     EXPECT_TRUE(plan.trampoline(function)) << plan::explain(plan.reason(function));
   }
   EXPECT_EQ(plan.reason(named_pointed_part), Reason::kPart);
