@@ -44,8 +44,12 @@ class Arena {
   void thaw() { populated_.fetch_and(~kFrozen, std::memory_order_release); }
 
   template <typename Record>
+  static Record* record_in(char* base, format::Ref ref) {
+    return reinterpret_cast<Record*>(base + std::uint64_t{ref} * format::kUnitBytes);
+  }
+  template <typename Record>
   Record* at(format::Ref ref) const {
-    return reinterpret_cast<Record*>(base_ + std::uint64_t{ref} * format::kUnitBytes);
+    return record_in<Record>(base_, ref);
   }
   format::Ref ref_of(const void* record) const {
     return static_cast<format::Ref>((static_cast<const char*>(record) - base_) /

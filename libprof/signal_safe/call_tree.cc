@@ -24,6 +24,8 @@ bool CallTree::start(const TreeBasis& basis, Ref thread, Ref labels, LinkTable::
   basis_ = &basis;
   table_.adopt(basis.pages, first_links);
   Arena& arena = *basis.arena;
+  records_ = arena.base();
+  has_call_sites_ = basis.options->call_sites;
   tree_ = arena.allocate(sizeof(format::Tree));
   if (tree_ == 0) return false;
   root_ = new_node(0, basis.root, 0, 0, 0, 0);
@@ -42,24 +44,30 @@ bool CallTree::start(const TreeBasis& basis, Ref thread, Ref labels, LinkTable::
 std::uint32_t CallTree::block_of(Ref ref) const {
   const Node* node = node_at(ref);
   if (!(node->recorder_flags & kIsBlock)) return arch::kNoBlock;
-  return static_cast<std::uint32_t>(basis_->arena->at<format::Function>(node->function)->address);
+  return static_cast<std::uint32_t>(at<format::Function>(node->function)->address);
 }
 
 bool CallTree::is_call_edge(Ref ref, Ref function) const {
-  const auto* edge = basis_->arena->at<Edge>(ref);
+  const auto* edge = at<Edge>(ref);
   return edge->function == function && edge->kind != EdgeKind::kTail;
 }
 
 bool CallTree::is_from_site(std::uint32_t target, std::uint64_t site) const {
-  if (target & kToEdge) return basis_->arena->at<Edge>(target & ~kToEdge)->site == site;
+  if (target & kToEdge) return at<Edge>(target & ~kToEdge)->site == site;
   const Node* node = node_at(target);
   // Below a limit, ways differ by function only.
   return node->site == site || node->recorder_flags & kIsFolded;
 }
 
+CallTree::Child CallTree::search_child(Ref from, Ref function) const {
+  // Without call sites, a key is the function itself.
+  const std::uint32_t target = table_.find(from, function, [](std::uint32_t) { return true; });
+  return target != 0 ? child_of(target, function) : Child{0, true};
+}
+
 Step CallTree::step_to(std::uint32_t target) const {
   if (target & kToEdge) {
-    auto* edge = basis_->arena->at<Edge>(target & ~kToEdge);
+    auto* edge = at<Edge>(target & ~kToEdge);
     return {&edge->calls, edge->to, &edge->flags};
   }
   Node* node = node_at(target);
@@ -67,7 +75,7 @@ Step CallTree::step_to(std::uint32_t target) const {
 }
 
 Step CallTree::make(Ref from, Ref function, std::uint64_t site, std::uint8_t flags) {
-  if (basis_->arena->at<format::Function>(function)->flags & format::kFunctionLeftOut) {
+  if (at<format::Function>(function)->flags & format::kFunctionLeftOut) {
     return {&uncounted_, from, &unused_flags_};
   }
   std::uint32_t target = can_link(from) ? make_target(from, function, site, flags) : 0;
@@ -147,7 +155,7 @@ Step CallTree::replace(const BusyGuard& guard, Ref caller, Ref replaced, Ref fun
   const std::uint32_t key = into.to;
   const auto is_tail_edge = [&](std::uint32_t target) {
     if (!(target & kToEdge)) return false;
-    const auto* edge = basis_->arena->at<Edge>(target & ~kToEdge);
+    const auto* edge = at<Edge>(target & ~kToEdge);
     return edge->kind == EdgeKind::kTail && edge->to == into.to;
   };
   std::uint32_t edge = 0;
@@ -261,7 +269,7 @@ Ref CallTree::new_node(Ref parent, Ref function, std::uint64_t site, std::uint8_
   const std::uint32_t depth = parent != 0 ? node_at(parent)->depth + 1u : 0;
   node->depth = static_cast<std::uint16_t>(depth < 0xffff ? depth : 0xffff);
   node->flags = flags;
-  const auto kind = basis_->arena->at<format::Function>(function)->kind;
+  const auto kind = at<format::Function>(function)->kind;
   node->recorder_flags = static_cast<std::uint8_t>(
       recorder_flags | (kind == format::FunctionKind::kBlock ? kIsBlock : 0));
   __atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
@@ -274,7 +282,7 @@ std::uint32_t CallTree::new_edge(Ref from, Ref to, std::uint64_t site, EdgeKind 
                                  std::uint8_t flags, std::uint64_t reserve) {
   const Ref ref = take_item(edges_, Kind::kEdges, sizeof(Edge), reserve);
   if (ref == 0) return 0;
-  auto* edge = basis_->arena->at<Edge>(ref);
+  auto* edge = at<Edge>(ref);
   edge->site = site;
   edge->from = from;
   edge->function = function_of(to);
@@ -289,10 +297,10 @@ std::uint64_t* CallTree::make_values(Ref ref) {
   const Ref row = take_item(rows_, Kind::kValues, basis_->options->row_bytes, 0);
   if (row == 0) {
     const Ref of_root = node_at(root_)->values;
-    return of_root != 0 ? basis_->arena->at<std::uint64_t>(of_root) : nullptr;
+    return of_root != 0 ? at<std::uint64_t>(of_root) : nullptr;
   }
   __atomic_store_n(&node_at(ref)->values, row, __ATOMIC_RELEASE);
-  return basis_->arena->at<std::uint64_t>(row);
+  return at<std::uint64_t>(row);
 }
 
 }  // namespace fbleprof::signal_safe

@@ -88,13 +88,26 @@ class CallTree {
     return target != 0 ? step_to(target) : Step{};
   }
 
-  // The same; makes the way if it is new. `site` is the return address, part of the key in
-  // call-site mode only; `flags` are those of a new edge. A function that a filter leaves out leads
-  // to `from` itself, and its calls count nowhere.
+  // What find() would answer, in few instructions. Neither a node nor new: ask find().
+  struct Child {
+    format::Ref node;  // 0: the way does not lead to a child of `from`
+    bool is_new;       // no call has taken the way
+  };
+  Child find_child(format::Ref from, format::Ref function) const;
+
+  // The same as find(); makes the way if it is new. `site` is the return address, part of the key
+  // in call-site mode only; `flags` are those of a new edge. A function that a filter leaves out
+  // leads to `from` itself, and its calls count nowhere.
   Step enter(const BusyGuard&, format::Ref from, format::Ref function, std::uint64_t site,
              std::uint8_t flags) {
     const Step step = find(from, function, site);
     return step ? step : make(from, function, site, flags);
+  }
+
+  // As enter(), for a way that is new.
+  Step enter_new(const BusyGuard&, format::Ref from, format::Ref function, std::uint64_t site,
+                 std::uint8_t flags) {
+    return make(from, function, site, flags);
   }
 
   // The tail edge from `replaced` into `function`, whose node is where `caller` would enter it. If
@@ -105,17 +118,17 @@ class CallTree {
   // A node's values; the root's if there is no space for its own.
   std::uint64_t* values(const BusyGuard&, format::Ref node) {
     const format::Ref row = node_at(node)->values;
-    return row != 0 ? basis_->arena->at<std::uint64_t>(row) : make_values(node);
+    return row != 0 ? at<std::uint64_t>(row) : make_values(node);
   }
   // The same, but makes nothing, so it needs no guard.
   std::uint64_t* values_or_root(format::Ref node) const {
     const format::Ref row = node_at(node)->values;
-    return basis_->arena->at<std::uint64_t>(row != 0 ? row : node_at(root_)->values);
+    return at<std::uint64_t>(row != 0 ? row : node_at(root_)->values);
   }
 
   format::Ref root() const { return root_; }
   std::uint32_t size() const { return size_; }  // contexts
-  format::Node* node_at(format::Ref ref) const { return basis_->arena->at<format::Node>(ref); }
+  format::Node* node_at(format::Ref ref) const { return at<format::Node>(ref); }
   format::Ref function_of(format::Ref node) const { return node_at(node)->function; }
   // The number of the block that a node stands for; arch::kNoBlock for others.
   std::uint32_t block_of(format::Ref node) const;
@@ -146,7 +159,7 @@ class CallTree {
   }
 
   std::uint32_t key_of(format::Ref function, std::uint64_t site) const {
-    if (!basis_->options->call_sites) return function;
+    if (!has_call_sites_) return function;
     return static_cast<std::uint32_t>(
                (site ^ std::uint64_t{function} << 32) * 0x9e3779b97f4a7c15u >> 32) |
            1;
@@ -157,7 +170,7 @@ class CallTree {
     if (is_node ? function_of(target) != function : !is_call_edge(target & ~kToEdge, function)) {
       return false;
     }
-    return !basis_->options->call_sites || is_from_site(target, site);
+    return !has_call_sites_ || is_from_site(target, site);
   }
   bool is_call_edge(format::Ref edge, format::Ref function) const;
   bool is_from_site(std::uint32_t target, std::uint64_t site) const;
@@ -192,9 +205,16 @@ class CallTree {
   format::Ref fold_pair(format::Ref from, format::Ref function, std::uint64_t site) const;
   format::Ref fold_suffix(format::Ref from, format::Ref function, std::uint64_t site) const;
   bool same_key(const format::Node* node, format::Ref function, std::uint64_t site) const {
-    return node->function == function && (!basis_->options->call_sites || node->site == site);
+    return node->function == function && (!has_call_sites_ || node->site == site);
   }
   std::uint64_t reserve_at(std::uint32_t depth) const;
+
+  // Of a target, or 0.
+  Child child_of(std::uint32_t target, format::Ref function) const {
+    const bool is_child = target != 0 && !(target & kToEdge) && function_of(target) == function;
+    return {is_child ? target : 0, false};
+  }
+  Child search_child(format::Ref from, format::Ref function) const;
 
   // Space for items of one kind, taken from the arena in chunks.
   struct Chunk {
@@ -209,7 +229,15 @@ class CallTree {
                          format::EdgeKind kind, std::uint8_t flags, std::uint64_t reserve);
   std::uint64_t* make_values(format::Ref node);
 
+  template <typename Record>
+  Record* at(format::Ref ref) const {
+    return Arena::record_in<Record>(records_, ref);
+  }
+
   const TreeBasis* basis_ = nullptr;
+  // Of the basis: the arena's memory, and Options::call_sites. Each call asks.
+  char* records_ = nullptr;
+  bool has_call_sites_ = false;
   format::Ref tree_ = 0, root_ = 0, overflow_ = 0;
   std::uint32_t size_ = 0;
   Chunk nodes_, edges_, rows_;
@@ -217,5 +245,21 @@ class CallTree {
   std::uint8_t unused_flags_ = 0;
   LinkTable table_;
 };
+
+// Compares four tags at once: a branch for each would often be mispredicted.
+inline CallTree::Child CallTree::find_child(format::Ref from, format::Ref function) const {
+  if (has_call_sites_) return {0, false};
+  constexpr std::uint64_t kEach = 0x0001000100010001, kTops = kEach << 15;
+  const Links* links = links_of(from);
+  const std::uint16_t tag = tag_of(function);
+  std::uint64_t differences;
+  __builtin_memcpy(&differences, links->tags, sizeof differences);
+  differences ^= tag * kEach;
+  // The lowest bit that is set tells the first tag that is equal.
+  const std::uint64_t equal = (differences - kEach) & ~differences & kTops;
+  const int i = equal != 0 ? __builtin_ctzll(equal) / 16 : kOwnLinks - 1;
+  if (links->tags[i] == tag) return child_of(links->targets[i], function);
+  return links->has_more == 0 ? Child{0, true} : search_child(from, function);
+}
 
 }  // namespace fbleprof::signal_safe

@@ -89,12 +89,17 @@ class CodeMap {
   // As known_hook_at, for a function that is asked for again and again: *memory, 0 at first, keeps
   // the answer until code is unloaded. Any thread, several at a time.
   format::Ref known_hook_of(std::uint64_t pc, std::uint64_t* memory) const {
+    if (const format::Ref kept = kept_hook(*memory)) return kept;
     const std::uint64_t now = std::uint64_t{epoch_.load(std::memory_order_acquire)} << 32;
-    const std::uint64_t kept = __atomic_load_n(memory, __ATOMIC_RELAXED);
-    if ((kept & ~std::uint64_t{UINT32_MAX}) == now) return static_cast<format::Ref>(kept);
     const format::Ref known = known_hook_at(pc);
     if (known != 0) __atomic_store_n(memory, now | known, __ATOMIC_RELAXED);
     return known;
+  }
+  // The answer that such memory keeps, or 0.
+  format::Ref kept_hook(const std::uint64_t& memory) const {
+    const std::uint32_t now = epoch_.load(std::memory_order_acquire);
+    const std::uint64_t kept = __atomic_load_n(&memory, __ATOMIC_RELAXED);
+    return kept >> 32 == now ? static_cast<format::Ref>(kept) : 0;
   }
 
   // Whether pc is in this function's code, as the record of a loaded function with a hook tells.

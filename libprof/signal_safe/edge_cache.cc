@@ -6,17 +6,6 @@ namespace fbleprof::signal_safe {
 
 namespace {
 
-void fill(Slot* slot, const Slot& with) {
-  // A hook in a signal handler may see the slot half written: that hook must miss.
-  slot->tag = 0;
-  asm volatile("" ::: "memory");
-  slot->callee = with.callee;
-  slot->calls = with.calls;
-  slot->to = with.to;
-  asm volatile("" ::: "memory");
-  slot->tag = with.tag;
-}
-
 // More contexts than this have more frequent calls than the first slots can hold.
 constexpr std::uint32_t kManyContexts = 2 * kFirstCacheSlots;
 
@@ -33,21 +22,12 @@ __attribute__((noinline, cold)) void grow(ThreadState& thread) {
   __atomic_store_n(&thread.hot->cache_mask, arch::kMostCacheMask, __ATOMIC_RELEASE);
 }
 
-// Whether a slot may be given away: it is empty, or its call is one that looks into the other slot
-// first. (Calls from blocks and from functions can be taken for each other: that only makes the
-// choice worse.)
-bool is_spare(const Slot* slot, Word context) {
-  if (slot->tag == 0) return true;
-  const std::uint64_t place = arch::slot_offset(context, slot->tag, slot->callee, SLOT_BYTES);
-  return place != (reinterpret_cast<std::uint64_t>(slot) & SLOT_BYTES);
-}
-
 // Whether a new call may push out one that is at home. In a large tree always: there the calls that
 // miss mostly come again soon. In a small one, three frequent calls of one pair would push out each
 // other again and again, so it is one time in eight. By chance: a rule by count would never choose
 // one of two calls that alternate.
 bool may_push_out(ThreadState& thread) {
-  if (thread.cache.mask != arch::kFirstCacheMask) return true;
+  if (has_all_slots(thread.cache)) return true;
   thread.lot = thread.lot * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
   return thread.lot >> 61 == 0;
 }
@@ -57,20 +37,8 @@ bool may_push_out(ThreadState& thread) {
 void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   if (is_too_small(thread)) [[unlikely]]
     grow(thread);
-  Slot* slot = slot_of(thread.cache, context, call.tag, call.callee);
-  Slot* other = other_slot(slot);
-  if (other->tag == call.tag && other->callee == call.callee) {
-    // It moves. What was there before is lost, and found again by its next call: only the call that
-    // is being made may be written, because the code of another may be on the way out of memory.
-    other->tag = 0;
-  } else if (!is_spare(slot, context)) {
-    if (is_spare(other, context)) {
-      slot = other;
-    } else if (!may_push_out(thread)) {
-      return;
-    }
-  }
-  fill(slot, call);
+  const auto [slot, pushes_out] = choose_slot(thread.cache, context, call);
+  if (!pushes_out || may_push_out(thread)) fill_slot(slot, call);
 }
 
 void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,

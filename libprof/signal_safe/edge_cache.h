@@ -13,6 +13,9 @@ namespace fbleprof::signal_safe {
 // cache gets twice its size first: it is 1 MB then.
 void insert_slot(ThreadState& thread, Word context, const Slot& call);
 
+// Whether the cache has all of its slots.
+inline bool has_all_slots(const Cache& cache) { return cache.mask == arch::kMostCacheMask; }
+
 // The same for a call from `site`, if context and site can be looked up at all.
 void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::uint64_t callee,
                    std::uint64_t* calls, Word to);
@@ -21,6 +24,58 @@ void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::u
 // stands for both functions: the trampoline between them calls the hook there.
 void remember_tail_call(ThreadState& thread, Word context, Word caller, std::uint64_t hook_return,
                         std::uint64_t* calls, Word to);
+
+// Where a call goes, by the rules above.
+struct SlotChoice {
+  Slot* slot;
+  bool pushes_out;  // a call that is at home there
+};
+
+// Whether a slot may be given away: it is empty, or its call is one that looks into the other slot
+// first. (Calls from blocks and from functions can be taken for each other: that only makes the
+// choice worse.)
+inline bool is_spare(const Slot* slot, Word context) {
+  if (slot->tag == 0) return true;
+  const std::uint64_t place = arch::slot_offset(context, slot->tag, slot->callee, SLOT_BYTES);
+  return place != (reinterpret_cast<std::uint64_t>(slot) & SLOT_BYTES);
+}
+
+inline SlotChoice choose_slot(const Cache& cache, Word context, const Slot& call) {
+  Slot* slot = slot_of(cache, context, call.tag, call.callee);
+  Slot* other = other_slot(slot);
+  if (other->tag == call.tag && other->callee == call.callee) {
+    // It moves. What was there before is lost, and found again by its next call: only the call that
+    // is being made may be written, because the code of another may be on the way out of memory.
+    other->tag = 0;
+    return {slot, false};
+  }
+  if (is_spare(slot, context)) return {slot, false};
+  if (is_spare(other, context)) return {other, false};
+  return {slot, true};
+}
+
+inline void fill_slot(Slot* slot, const Slot& with) {
+  // A hook in a signal handler may see the slot half written: that hook must miss.
+  slot->tag = 0;
+  asm volatile("" ::: "memory");
+  slot->callee = with.callee;
+  slot->calls = with.calls;
+  slot->to = with.to;
+  asm volatile("" ::: "memory");
+  slot->tag = with.tag;
+}
+
+// As insert_slot(), in a cache that has all of its slots: there nearly all calls are at home.
+inline void insert_among_all(const Cache& cache, Word context, const Slot& call) {
+  Slot* slot = slot_of(cache, context, call.tag, call.callee);
+  Slot* other = other_slot(slot);
+  if (other->tag == call.tag && other->callee == call.callee) {
+    other->tag = 0;
+  } else if (slot->tag != 0 && other->tag == 0) {
+    slot = other;
+  }
+  fill_slot(slot, call);
+}
 
 // The C API's calls look up these instead of a callee's address. No code is there: all have their
 // top bit set. hooks.S forms the first.

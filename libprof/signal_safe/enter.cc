@@ -6,6 +6,7 @@
 // if the caller is the entry that the filter left on top.
 #include "signal_safe/enter.h"
 
+#include "arch/call_instruction.h"
 #include "arch/trampoline.h"
 #include "signal_safe/edge_cache.h"
 #include "signal_safe/entries.h"
@@ -115,14 +116,37 @@ bool enter_by_tail_call(const BusyGuard& guard, ThreadState& thread, const Call&
   return true;
 }
 
+// Counts a call on its way, whose first call it may be, and pushes the callee's entry. `top` is the
+// newest entry that the filter leaves. `is_tail_call` is asked only at the first call.
+template <typename IsTailCall>
+void take_way(ThreadState& thread, const Call& call, const Step& step, Entry* top, Entry* caller,
+              Ref function, IsTailCall is_tail_call) {
+  if (*step.calls == 0) {
+    // The first call by a hook on this edge; a sample, or a tail call, may have made it before.
+    constexpr int kOld = format::kEdgeSampled | format::kEdgeByTailCall;
+    *step.flags &= static_cast<std::uint8_t>(~kOld);
+    if (is_tail_call()) *step.flags |= format::kEdgeByTailCall;
+    thread.record->flags |= format::kThreadHooked;
+    if (call.is_of_leaf()) thread.session->code_map.mark_leaf(function);
+  }
+  *step.calls += 1;
+  // A left-out function has the context of its caller, which may be a block.
+  const Word word = word_of(step.to, arch::kNoBlock);
+  push(thread, caller, call, word);
+  // Below the root's gate there is no caller to prove, but the call may be on another stack.
+  const bool one_stack = thread.signal_stack.gate == nullptr;
+  const bool same_next_time =
+      caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
+  if (same_next_time && *step.calls > 1) remember(thread, caller->word, call, step.calls, word);
+}
+
 // Handles any call. The guard proves that we may change the tree.
 __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState& thread,
                                              const Call& call, int hook, const HookState* at) {
   const auto [frame, site, callee, key, rewritten] = call;
-  Session& session = *thread.session;
   Entry* top = filter(thread.hot->top, frame, hook == HOOK_CYG);
   top = without_left_behind(top);
-  const Ref function = session.code_map.hooked_function_at(callee);
+  const Ref function = thread.session->code_map.hooked_function_at(callee);
   Entry* caller = hook == HOOK_CYG ? find_host(thread, top, frame, function, at->pc) : nullptr;
   const bool has_own_frame = caller == nullptr;
   if (!caller) caller = prove_caller(thread, top, frame, site, {at->pc, at->sp, at->fp});
@@ -136,25 +160,24 @@ __attribute__((noinline)) void enter_new_way(const BusyGuard& guard, ThreadState
     thread.record->lost_calls += 1;
     return;
   }
-  if (*step.calls == 0) {
-    // The first call by a hook on this edge; a sample, or a tail call, may have made it before.
-    constexpr int kOld = format::kEdgeSampled | format::kEdgeByTailCall;
-    *step.flags &= static_cast<std::uint8_t>(~kOld);
-    if (has_own_frame && reached_by_tail_call(thread, site, function)) {
-      *step.flags |= format::kEdgeByTailCall;
-    }
-    thread.record->flags |= format::kThreadHooked;
-    if (call.is_of_leaf()) session.code_map.mark_leaf(function);
-  }
-  *step.calls += 1;
-  // A left-out function has the context of its caller, which may be a block.
-  const Word word = word_of(step.to, arch::kNoBlock);
-  push(thread, caller, call, word);
-  // Below the root's gate there is no caller to prove, but the call may be on another stack.
-  const bool one_stack = thread.signal_stack.gate == nullptr;
-  const bool same_next_time =
-      caller == top && (!is_gate(caller) || (caller->word == kRootGateWord && one_stack));
-  if (same_next_time && *step.calls > 1) remember(thread, caller->word, call, step.calls, word);
+  take_way(thread, call, step, top, caller, function, [&, site = site] {
+    return has_own_frame && reached_by_tail_call(thread, site, function);
+  });
+}
+
+// Handles the first call on a way from the function of the top entry, whose code is known to hold
+// the call.
+__attribute__((noinline)) void enter_first_time(const BusyGuard& guard, ThreadState& thread,
+                                                const Call& call, Entry* top, Ref function) {
+  const Ref caller = node_of_word(top->word);
+  const Step step = thread.tree.enter_new(guard, caller, function, call.site, 0);
+  take_way(thread, call, step, top, top, function, [&] {
+    // Mostly the call names the function that was entered.
+    const auto* code = thread.session->arena.at<format::Function>(thread.tree.function_of(caller));
+    return (code->address > call.site - arch::kDirectCallBytes ||
+            arch::direct_call_target(call.site) != call.callee) &&
+           reached_by_tail_call(thread, call.site, function);
+  });
 }
 
 // These take the guard themselves: an address of the guard in the hook's usual path would cost it
@@ -174,24 +197,42 @@ __attribute__((noinline, cold)) void settle(ThreadState& thread, Frame frame, st
   }
 }
 
-}  // namespace
-
-bool adopt_forked_child(ThreadState& thread) {
-  // The adoption may call rewritten functions, whose hooks come here again.
-  if (thread.adopting) return false;
-  thread.adopting = true;
-  auto adopt = [](void* state) -> long {
-    auto* thread = static_cast<ThreadState*>(state);
-    thread->session->adopt_forked_child(thread);
-    return 0;
-  };
-  fbleprof_preserving_vectors(adopt, &thread);
-  thread.adopting = false;
-  return fbleprof_hot.top != nullptr && fbleprof_hot.self->canary->alive;
+// Handles most calls that miss a cache of the full size: the caller's entry is on top, and the way
+// is a node that the caller's names, or a new one. False: it takes more to tell.
+template <int kHook>
+inline bool enter_from_top(const BusyGuard& guard, ThreadState& thread, Frame frame,
+                           std::uint64_t site, std::uint64_t key) {
+  const CodeMap& code = thread.session->code_map;
+  arch::RewrittenFunction* rewritten =
+      kHook == HOOK_EXACT ? arch::function_of_trampoline(key) : nullptr;
+  const Ref function =
+      kHook == HOOK_EXACT ? code.kept_hook(rewritten->known) : code.known_hook_at(key);
+  Entry* top = filter(fbleprof_hot.top, frame, false);
+  if (function == 0 || is_gate(top) || shares_frame_with_below(top) || top >= fbleprof_hot.limit ||
+      site >> arch::kUpperShift != 0) {
+    return false;
+  }
+  const Ref caller = node_of_word(top->word);
+  if (!code.is_surely_in(thread.tree.function_of(caller), site - 1)) return false;
+  const CallTree::Child child = thread.tree.find_child(caller, function);
+  if (child.is_new) {
+    const std::uint64_t callee = kHook == HOOK_EXACT ? rewritten->address : key;
+    enter_first_time(guard, thread, {frame, site, callee, key, rewritten}, top, function);
+    return true;
+  }
+  if (child.node == 0) return false;
+  std::uint64_t* calls = &thread.tree.node_at(child.node)->calls;
+  if (*calls == 0) return false;
+  *calls += 1;
+  const Word word = word_of(child.node, arch::kNoBlock);
+  insert_among_all(thread.cache, top->word, {top->word ^ site, key, calls, word});
+  if (kHook != HOOK_EXACT || rewritten->is_leaf == 0) signal_safe::push(thread, top, frame, word);
+  return true;
 }
 
-extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
-                                    int hook, const HookState* at) {
+// Handles any call by any hook.
+__attribute__((noinline)) void enter(Frame frame, std::uint64_t site, std::uint64_t callee,
+                                     int hook, const HookState* at) {
   if (!is_own(*fbleprof_hot.self)) return;
   ThreadState& thread = *fbleprof_hot.self;
   if (!thread.session->recording.load(std::memory_order_relaxed) && !begins_recording(thread)) {
@@ -219,6 +260,39 @@ extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std
   }
   if (hook != HOOK_CYG && enter_known_way(thread, call)) return;
   enter_new_way(guard, thread, call, hook, at);
+}
+
+}  // namespace
+
+bool adopt_forked_child(ThreadState& thread) {
+  // The adoption may call rewritten functions, whose hooks come here again.
+  if (thread.adopting) return false;
+  thread.adopting = true;
+  auto adopt = [](void* state) -> long {
+    auto* thread = static_cast<ThreadState*>(state);
+    thread->session->adopt_forked_child(thread);
+    return 0;
+  };
+  fbleprof_preserving_vectors(adopt, &thread);
+  thread.adopting = false;
+  return fbleprof_hot.top != nullptr && fbleprof_hot.self->canary->alive;
+}
+
+extern "C" void fbleprof_enter_slow(Entry*, Frame frame, std::uint64_t site, std::uint64_t callee,
+                                    int hook, const HookState* at) {
+  ThreadState& thread = *fbleprof_hot.self;
+  // What is not so mostly: enter() sees to it.
+  if (has_all_slots(thread.cache) && thread.canary->alive != 0 &&
+      thread.session->recording.load(std::memory_order_relaxed) && !needs_settling(thread) &&
+      thread.busy == 0) {
+    const BusyGuard guard(thread, BusyGuard::kIdle);
+    if (hook == HOOK_EXACT) {
+      if (enter_from_top<HOOK_EXACT>(guard, thread, frame, site, callee)) return;
+    } else if (hook == HOOK_NATIVE) {
+      if (enter_from_top<HOOK_NATIVE>(guard, thread, frame, site, callee)) return;
+    }
+  }
+  enter(frame, site, callee, hook, at);
 }
 
 // The exit hook of a function that has no entry at the hook's frame or below. Either it has no

@@ -161,6 +161,12 @@ class BusyGuard {
     if (held_) thread_.busy = own_frame();
     asm volatile("" ::: "memory");
   }
+  // Of a thread that nobody holds: the caller has seen busy = 0.
+  enum Idle { kIdle };
+  BusyGuard(ThreadState& thread, Idle) : thread_(thread), held_(true) {
+    thread_.busy = own_frame();
+    asm volatile("" ::: "memory");
+  }
   ~BusyGuard() {
     asm volatile("" ::: "memory");
     if (held_) thread_.busy = 0;
