@@ -109,7 +109,8 @@ Content content_of_profile(State state) {
   constexpr std::int64_t kMuch = 1 << 20;
   content.allocated = session.allocations.next_peak.load(std::memory_order_relaxed) > kMuch;
   const signal_safe::Arena& arena = session.arena;
-  content.lost = arena.header()->lost_threads + arena.header()->lost_children != 0;
+  content.lost =
+      arena.header()->lost_threads + arena.header()->lost_children != 0 || profile.tells_a_loss;
   const auto is_known = [&] {
     return content.hooked || (has_time() && !is_trivial(content, state));
   };

@@ -49,6 +49,7 @@ signal_safe::CodeSource code_source() {
 
 bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
   profile.pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
+  profile.tells_a_loss = false;
   OutputFile& output = profile.output;
   output = open_output(profile.settings, parent);
   if (!output.base) {

@@ -13,11 +13,12 @@ namespace fbleprof::capture {
 struct Profile {
   Settings settings;
   OutputFile output;
-  std::uint32_t pid = 0;     // of the profiled process
-  bool perf_allowed = true;  // perf_event_open may be tried
-  bool finished = false;     // its end is written; hooks may still count
-  bool is_in_exec = false;   // a thread calls exec; if that fails, the profile goes on
-  bool confined = false;     // the program has confined itself: no more system calls
+  std::uint32_t pid = 0;      // of the profiled process
+  bool perf_allowed = true;   // perf_event_open may be tried
+  bool finished = false;      // its end is written; hooks may still count
+  bool is_in_exec = false;    // a thread calls exec; if that fails, the profile goes on
+  bool confined = false;      // the program has confined itself: no more system calls
+  bool tells_a_loss = false;  // a note says what could not be recorded
 };
 extern Profile profile;
 

@@ -116,6 +116,7 @@ void note_unknown_room(const Path& path) {
     add_note(Text<600>{"if it has room for hooks, it is only sampled: cannot read "}
                  .add(path.c_str())
                  .c_str());
+    profile.tells_a_loss = true;
   }
   is_told = true;
 }
