@@ -237,7 +237,7 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
   return true;
 }
 
-// Such an instruction cannot be moved, as little else is known of it.
+// Such instructions neither jump nor change the stack pointer.
 bool Decoder::decode_shape(Address address, Address end, Instruction& instruction) {
   const std::uint8_t* code = image_.at(address, end - address);
   const Shape shape = shape_of(code, code + (end - address));
@@ -245,14 +245,15 @@ bool Decoder::decode_shape(Address address, Address end, Instruction& instructio
   instruction = {};
   instruction.address = address;
   instruction.length = static_cast<std::uint8_t>(shape.length);
-  instruction.kind = Kind::kUnmovable;
   mentioned_.clear();
   below_stack_.clear();
   const std::uint8_t* modrm = code + shape.modrm_at;
   if ((*modrm & 0xc7) == 5) {  // relative to rip
     std::int32_t distance;
     std::memcpy(&distance, modrm + 1, sizeof distance);
-    mentioned_.push_back(instruction.end() + static_cast<Address>(std::int64_t{distance}));
+    instruction.distance_at = static_cast<std::uint8_t>(modrm + 1 - code);
+    instruction.target = instruction.end() + static_cast<Address>(std::int64_t{distance});
+    mentioned_.push_back(instruction.target);
   }
   return true;
 }

@@ -61,6 +61,12 @@ FUNCTION entry_vector
         ret
 END entry_vector
 
+        /* Such instructions can be moved. */
+FUNCTION entry_vector_first
+        vpternlogd $3, entry_word(%rip), %zmm18, %zmm19
+        ret
+END entry_vector_first
+
         /* Only jumps lead there: one, to an odd place, or conditional ones. A symbol names them. Nothing leads to the
            function that jumps, either. */
 FUNCTION jumps_to_named
@@ -490,7 +496,7 @@ entry_pointers:
         .quad   entry_own_carry, refused_zeros, framed_distances, 0, framed_table, 0, unframed_distances, 0
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0
-        .quad   entry_vector, 0, target_behind_bytes, 0, target_hidden, 0, named_pointed_part.cold, 0
+        .quad   entry_vector, 0, entry_vector_first, 0, target_behind_bytes, 0, target_hidden, 0, named_pointed_part.cold, 0
 known_place:
         .quad   .Lby_data_end, 0
 addresses_to_start:

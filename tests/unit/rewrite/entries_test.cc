@@ -25,8 +25,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
     known_elsewhere[], unlisted[], unknown_frame[], known_by_data[], jumps_by_return[],
-    jumps_by_thunk[], entry_vector[], jumps_to_named[], named_by_jump[], named_by_branch[],
-    named_jump_by_pointer[], target_behind_bytes[], target_hidden[];
+    jumps_by_thunk[], entry_vector[], entry_vector_first[], jumps_to_named[], named_by_jump[],
+    named_by_branch[], named_jump_by_pointer[], target_behind_bytes[], target_hidden[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
 }
@@ -140,6 +140,9 @@ TEST(Entries, EndbrStaysWhereIndirectBranchesArrive) {
 TEST(Entries, InstructionsThatTheLibraryDoesNotKnowAreReadByTheirShape) {
   const ReadPlan& plan = ReadPlan::own();
   EXPECT_TRUE(plan.is_entry(entry_vector)) << plan::explain(plan.reason(entry_vector));
+  ASSERT_TRUE(plan.is_entry(entry_vector_first)) << plan::explain(plan.reason(entry_vector_first));
+  const plan::Trampoline& moved = *plan.trampoline(entry_vector_first);
+  EXPECT_EQ(moved.fixups[0].kind, plan::FixupKind::kAddress);
 }
 
 TEST(Entries, CodeBehindBytesThatAreNoneIsRead) {
