@@ -40,6 +40,19 @@ class Hooks : public testing::Test {
                                      recording.code.site_in(caller, site),
                                      recording.code.hook_of(callee), HOOK_NATIVE, &at);
   }
+  // The same, for a callee that is rewritten.
+  void call_rewritten(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth,
+                      std::uint32_t site = 0) {
+    Trampoline& trampoline = trampolines[{kRoot, callee}];
+    trampoline.function.address = recording.code.hook_of(callee);
+    trampoline.first = &trampoline.function;
+    const auto hook_return =
+        reinterpret_cast<std::uint64_t>(&trampoline.first) + TRAMPOLINE_FUNCTION;
+    const signal_safe::HookState at{hook_return, frame_at(depth) + 8, 0};
+    signal_safe::fbleprof_enter_slow(fbleprof_hot.top, frame_at(depth),
+                                     recording.code.site_in(caller, site), hook_return, HOOK_EXACT,
+                                     &at);
+  }
   // A tail call of `callee` by `from`, which `caller` has called in this frame.
   void tail_call(std::uint32_t caller, std::uint32_t from, std::uint32_t callee,
                  std::uint64_t depth) {
@@ -170,7 +183,39 @@ TEST_F(Hooks, BlockZeroAndUnknownBlocksAreNothing) {
   EXPECT_EQ(fbleprof_hot.top, top);
 }
 
-TEST_F(Hooks, NativeCallsFindTheirCaller) {
+// Each hook, with a cache that may grow and with one that has its full size, as in large trees.
+struct HookAndCache {
+  int hook;
+  std::uint64_t mask;
+};
+class EachHook : public Hooks, public testing::WithParamInterface<HookAndCache> {
+ protected:
+  EachHook() {
+    recording.thread.cache.mask = GetParam().mask;
+    recording.attach();
+  }
+  void call(std::uint32_t caller, std::uint32_t callee, std::uint64_t depth,
+            std::uint32_t site = 0) {
+    if (GetParam().hook == HOOK_EXACT) {
+      call_rewritten(caller, callee, depth, site);
+    } else {
+      Hooks::call(caller, callee, depth, site);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Of, EachHook,
+                         testing::Values(HookAndCache{HOOK_NATIVE, arch::kFirstCacheMask},
+                                         HookAndCache{HOOK_NATIVE, arch::kMostCacheMask},
+                                         HookAndCache{HOOK_EXACT, arch::kFirstCacheMask},
+                                         HookAndCache{HOOK_EXACT, arch::kMostCacheMask}),
+                         [](const auto& info) {
+                           return std::string(info.param.hook == HOOK_EXACT ? "Rewritten"
+                                                                            : "Native") +
+                                  (info.param.mask == arch::kMostCacheMask ? "InALargeTree"
+                                                                           : "InASmallTree");
+                         });
+
+TEST_P(EachHook, CallsFindTheirCaller) {
   call(0, 1, 1);  // main has no entry: the root
   call(1, 2, 2), call(2, 3, 3);
   call(1, 4, 2);  // 2 and 3 have returned
@@ -178,7 +223,7 @@ TEST_F(Hooks, NativeCallsFindTheirCaller) {
                                    {{kRoot, 1}, 1}, {{1, 2}, 1}, {{2, 3}, 1}, {{1, 4}, 1}}));
 }
 
-TEST_F(Hooks, StaleEntryOfASiblingIsNotTakenForTheCaller) {
+TEST_P(EachHook, StaleEntryOfASiblingIsNotTakenForTheCaller) {
   call(0, 1, 1);
   call(1, 2, 2);
   // 1 pushes arguments and calls 3, whose frame lies below that of 2, which has returned.
@@ -227,7 +272,7 @@ TEST_F(Hooks, CallAfterATailCallIsNoTailCall) {
   EXPECT_EQ(recording.pairs(), (Pairs{{{kRoot, 1}, 1}, {{1, 2}, 1}, {{1, 3}, 1}, {{2, 3}, 1}}));
 }
 
-TEST_F(Hooks, RandomStacksAreFollowedThroughStaleEntries) {
+TEST_P(EachHook, RandomStacksAreFollowedThroughStaleEntries) {
   struct Live {
     std::uint32_t function;
     std::uint64_t depth;
@@ -254,7 +299,7 @@ TEST_F(Hooks, RandomStacksAreFollowedThroughStaleEntries) {
   EXPECT_EQ(recording.pairs(), expected);
 }
 
-TEST_F(Hooks, TailCallIsKnownByTheCallThatNamesAnother) {
+TEST_P(EachHook, TailCallIsKnownByTheCallThatNamesAnother) {
   call(0, 1, 1);
   recording.function(2);  // has a hook
   const std::uint64_t site = recording.code.site_in(1);
@@ -265,7 +310,50 @@ TEST_F(Hooks, TailCallIsKnownByTheCallThatNamesAnother) {
   }
 }
 
-TEST_F(Hooks, HooksInterruptedByHooksLoseOneCallAndNothingElse) {
+TEST_P(EachHook, FirstCallByAHookIsNoSample) {
+  call(0, 1, 1);
+  const format::Ref caller = signal_safe::node_of(recording.thread, fbleprof_hot.top);
+  recording.tree().enter(recording.guard, caller, recording.function(2), 0, format::kEdgeSampled);
+  const auto flags_of_2 = [&] {
+    for (const auto& node : recording.nodes()) {
+      if (node.function == 2) return node.flags;
+    }
+    return std::uint8_t{0};
+  };
+  EXPECT_EQ(flags_of_2(), format::kEdgeSampled);
+  call(1, 2, 2), call(1, 2, 2);
+  EXPECT_EQ(flags_of_2(), 0);
+  EXPECT_EQ(recording.pairs().at({1, 2}), 2u);
+}
+
+// More ways than a node's own line names, and recursion, whose ways lead to ancestors.
+TEST_P(EachHook, ManyCalleesAndRecursionAreCounted) {
+  constexpr std::uint32_t kCallees = 40;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> expected{{{kRoot, 1}, 1}};
+  call(0, 1, 1);
+  for (int round = 0; round < 4; ++round) {
+    for (std::uint32_t callee = 2; callee < kCallees; ++callee) {
+      call(1, callee, 2), call(callee, 1, 3), call(1, callee, 4), call(callee, 1, 5);
+      expected[{1, callee}] += 2, expected[{callee, 1}] += 2;
+      EXPECT_EQ(function_on_top(), 1u);
+    }
+  }
+  EXPECT_EQ(recording.pairs(), expected);
+}
+
+TEST_P(EachHook, LeftOutFunctionsHaveTheContextOfTheirCaller) {
+  recording.session.arena.at<format::Function>(recording.function(2))->flags |=
+      format::kFunctionLeftOut;
+  call(0, 1, 1);
+  for (int i = 0; i < 3; ++i) {
+    call(1, 2, 2), call(2, 3, 3);
+    EXPECT_EQ(function_on_top(), 3u);
+  }
+  EXPECT_EQ(recording.pairs().at({1, 3}), 3u);
+  EXPECT_EQ(recording.pairs().count({1, 2}), 0u);
+}
+
+TEST_P(EachHook, HooksInterruptedByHooksLoseOneCallAndNothingElse) {
   call(0, 1, 1);
   format::Thread& record = *recording.thread.record;
   {
@@ -277,7 +365,7 @@ TEST_F(Hooks, HooksInterruptedByHooksLoseOneCallAndNothingElse) {
   EXPECT_EQ(recording.pairs().at({1, 2}), 1u);
 }
 
-TEST_F(Hooks, SignalStackHasItsOwnShadow) {
+TEST_P(EachHook, SignalStackHasItsOwnShadow) {
   std::vector<Entry> shadow(1000);
   shadow[0] = {signal_safe::kNoFrame, signal_safe::kGateWord};
   const std::uint64_t low = 1 << 20;
@@ -298,7 +386,7 @@ TEST_F(Hooks, SignalStackHasItsOwnShadow) {
 
 int adopted = 0;
 
-TEST_F(Hooks, ForkedChildAsksForItsOwnProfileBeforeItWrites) {
+TEST_P(EachHook, ForkedChildAsksForItsOwnProfileBeforeItWrites) {
   call(0, 1, 1);
   adopted = 0;
   recording.session.adopt_forked_child = [](signal_safe::ThreadState*) {
