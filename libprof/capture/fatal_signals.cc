@@ -64,10 +64,14 @@ bool replace_lost_file(const siginfo_t* info) {
 // Faults that the program must not see.
 bool may_be_our_fault(int number) { return number == SIGBUS || (peeking && number == SIGSEGV); }
 
-// Faults that displaced instructions can cause.
+// Signals that displaced instructions can cause: faults, and SIGSYS by a system call that a filter
+// does not let through.
+bool is_of_instruction(int number, int code) {
+  return is_fault(number, code) || (number == SIGSYS && code > 0);
+}
 bool may_be_in_trampoline(int number) {
   constexpr int kAnyCode = 1;
-  return !profile.settings.exact.empty() && is_fault(number, kAnyCode);
+  return !profile.settings.exact.empty() && is_of_instruction(number, kAnyCode);
 }
 
 // Whether the fault was ours: a read of memory that does not exist, or of our own lost file.
@@ -164,9 +168,14 @@ void on_handled(int number, siginfo_t* info, void* context) {
   auto* registers =
       reinterpret_cast<std::uint64_t*>(static_cast<char*>(context) + arch::kGeneralRegisters);
   const CodePlace place{registers[arch::kGregPc], registers[arch::kGregSp]};
-  const CodePlace origin = is_fault(number, info->si_code) ? origin_of(place) : place;
+  const CodePlace origin = is_of_instruction(number, info->si_code) ? origin_of(place) : place;
   registers[arch::kGregPc] = origin.pc;
   registers[arch::kGregSp] = origin.sp;
+  // The address of the instruction, or of the memory.
+  void*& told = number == SIGSYS ? info->si_call_addr : info->si_addr;
+  if (origin.pc != place.pc && reinterpret_cast<std::uint64_t>(told) == place.pc) {
+    told = reinterpret_cast<void*>(origin.pc);
+  }
   call_program(action, number, info, context);
   // Nothing to undo if the handler throws or jumps away.
   if (origin.pc == place.pc) return;

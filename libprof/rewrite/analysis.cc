@@ -28,7 +28,7 @@ Analysis analyse(const std::string& path, void (*progress)(double)) {
   }
   std::vector<Function> functions = read_functions(image);
   if (functions.empty()) {
-    const std::string error = "its unwind table lists no functions";
+    const std::string error = "it has no unwind table for its functions";
     return {empty_plan(error), error};
   }
   const References references(image, functions, progress);

@@ -160,6 +160,25 @@ bool is_prefix(std::uint8_t byte) {
   return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
 }
 
+// Instructions without a vector prefix, of the map behind 0f, that the library does not know: of
+// protection keys, user interrupts, shadow stacks, processor traces, prefetches.
+bool is_known_shape(const std::uint8_t* at) {
+  const bool has_registers = at[1] >> 6 == 3;
+  const int operation = at[1] >> 3 & 7;
+  switch (at[0]) {
+    case 0x01:
+      return has_registers;
+    case 0x0d:
+      return true;
+    case 0x1e:
+      return has_registers && operation == 1;
+    case 0xae:
+      return (has_registers && operation == 5) || operation == 4;
+    default:
+      return false;
+  }
+}
+
 // Instructions that the library does not know, most of AVX-512 among them, but whose length the
 // encoding tells. None of them branches. `modrm_at`: the offset of the byte behind the opcode.
 struct Shape {
@@ -184,9 +203,16 @@ Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
     at += 2;
   } else {
     if ((*at & 0xf0) == 0x40) ++at;  // REX
-    if (end - at < 3 || at[0] != 0x0f || (at[1] != 0x38 && at[1] != 0x3a)) return {};
-    map = at[1] == 0x38 ? kMap0f38 : kMap0f3a;
-    at += 2;
+    if (end - at < 3 || at[0] != 0x0f) return {};
+    if (at[1] == 0x38 || at[1] == 0x3a) {
+      map = at[1] == 0x38 ? kMap0f38 : kMap0f3a;
+      at += 2;
+    } else if (is_known_shape(at + 1)) {
+      map = kMap0f;
+      at += 1;
+    } else {
+      return {};
+    }
   }
   if (end - at < 2 || map == 0) return {};
   const std::uint8_t opcode = *at++;
@@ -198,6 +224,25 @@ Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
   const auto length = static_cast<int>(at - code) + operands + has_constant;
   if (operands == 0 || length > 15 || length > end - code) return {};
   return {length, static_cast<int>(at - code)};
+}
+
+// `ud1` and `ud0`, which compilers put where control must not come. The library reads them as
+// shorter ones. 0: it is none.
+int bytes_of_trap(const std::uint8_t* code, const std::uint8_t* end) {
+  const std::uint8_t* at = code;
+  while (at != end && is_prefix(*at)) ++at;
+  if (at != end && (*at & 0xf0) == 0x40) ++at;  // REX
+  if (end - at < 3 || at[0] != 0x0f || (at[1] != 0xb9 && at[1] != 0xff)) return 0;
+  const int operands = bytes_of_operands(at + 2, end);
+  const auto bytes = static_cast<int>(at - code) + 2 + operands;
+  return operands != 0 && bytes <= end - code ? bytes : 0;
+}
+
+// Whether the operand is memory from rsp, or r12, downward.
+bool is_below_stack(const std::uint8_t* modrm) {
+  const int mode = *modrm >> 6;
+  if ((mode != 1 && mode != 2) || (*modrm & 7) != 4 || (modrm[1] & 7) != 4) return false;
+  return (modrm[mode == 1 ? 2 : 5] & 0x80) != 0;
 }
 
 }  // namespace
@@ -219,6 +264,15 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
   const std::uint8_t* code = image_.at(address, size);
   std::uint64_t at = address;
   if (!code) return false;
+  if (const int bytes = bytes_of_trap(code, code + size)) {
+    *instruction = {};
+    instruction->address = address;
+    instruction->length = static_cast<std::uint8_t>(bytes);
+    instruction->kind = Kind::kStop;
+    mentioned_.clear();
+    below_stack_.clear();
+    return true;
+  }
   if (!cs_disasm_iter(handle_, &code, &size, &at, decoded_)) {
     return decode_shape(address, end, *instruction);
   }
@@ -229,6 +283,9 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
   const bool is_direct = x86.op_count == 1 && x86.operands[0].type == X86_OP_IMM;
   instruction->kind = kind_of(*decoded_, is_direct);
   read_flags(*decoded_, *instruction);
+  if (instruction->kind == Kind::kBranch) {
+    instruction->condition = (x86.opcode[0] == 0x0f ? x86.opcode[1] : x86.opcode[0]) & 15;
+  }
   instruction->is_nop = decoded_->id == X86_INS_NOP;
   if (is_direct && instruction->kind != Kind::kPlain) {
     instruction->target = static_cast<Address>(x86.operands[0].imm);
@@ -255,6 +312,7 @@ bool Decoder::decode_shape(Address address, Address end, Instruction& instructio
     instruction.target = instruction.end() + static_cast<Address>(std::int64_t{distance});
     mentioned_.push_back(instruction.target);
   }
+  instruction.uses_red_zone = is_below_stack(modrm);
   return true;
 }
 
@@ -282,14 +340,20 @@ void Decoder::read_operands(Instruction& instruction) {
       instruction.distance_at = x86.encoding.disp_offset;
       instruction.target = instruction.end() + static_cast<Address>(offset);
       mentioned_.push_back(instruction.target);
+    } else if (operand.mem.base == X86_REG_EIP) {
+      instruction.kind = Kind::kUnmovable;
+      mentioned_.push_back(
+          static_cast<std::uint32_t>(instruction.end() + static_cast<Address>(offset)));
     } else if (offset > kLeastAddress) {
       mentioned_.push_back(static_cast<std::uint32_t>(offset));
     }
     if (operand.mem.base == X86_REG_RSP && offset == 0 && is_written) {
       instruction.writes_return = true;
     }
-    if (operand.mem.base == X86_REG_RSP && operand.mem.index == X86_REG_INVALID && offset < 0 &&
-        decoded_->id != X86_INS_LEA && decoded_->id != X86_INS_NOP) {
+    if (operand.mem.base != X86_REG_RSP || offset >= 0 || instruction.is_nop) continue;
+    const bool makes_frame = decoded_->id == X86_INS_LEA && instruction.moves_stack;
+    instruction.uses_red_zone = !makes_frame;
+    if (operand.mem.index == X86_REG_INVALID && decoded_->id != X86_INS_LEA) {
       below_stack_.push_back({offset, operand.size, (operand.access & CS_AC_READ) != 0,
                               (operand.access & CS_AC_WRITE) != 0});
     }

@@ -33,6 +33,8 @@ struct Instruction {
   bool reads_table = false;    // an indirect jump to an address in a table at a fixed place
   bool writes_return = false;  // puts something where a return finds its address
   bool moves_stack = false;    // changes the stack pointer, but not by a push
+  bool uses_red_zone = false;  // names memory below the stack pointer
+  std::uint8_t condition = 0;  // of a conditional jump: the lower half of its opcode
 
   Address end() const { return address + length; }
   // Whether control never continues at the next instruction.

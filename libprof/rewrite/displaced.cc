@@ -34,15 +34,10 @@ void Displaced::write(const Instruction& instruction) {
     case Kind::kJump:
       write_byte(0xe9);
       return write_target(instruction);
-    case Kind::kBranch: {
-      // In its long form: 0f 8x. There may be prefixes (hints) before it.
-      const std::uint8_t* code = bytes;
-      while (*code == 0x2e || *code == 0x3e) ++code;
-      const std::uint8_t condition = (*code & 0xf0) == 0x70 ? *code & 15 : code[1] & 15;
+    case Kind::kBranch:  // in its long form
       write_byte(0x0f);
-      write_byte(static_cast<std::uint8_t>(0x80 | condition));
+      write_byte(static_cast<std::uint8_t>(0x80 | instruction.condition));
       return write_distance(FixupKind::kAddress, instruction.target);
-    }
     case Kind::kCall:
       // A push of the true return address, and a jump: code that looks at the stack sees no
       // difference.

@@ -39,15 +39,20 @@ Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
     const Address next = i + 1 < functions_.size() ? functions_[i + 1].begin : image_.text_end();
     choose(functions_[i], std::max(next, functions_[i].end));
   }
-  for (Function& function : functions_) choose_calls(function);
+  const std::vector<Address> named = references_.named_by_distances();
+  for (Function& function : functions_) {
+    choose_calls(function, std::binary_search(named.begin(), named.end(), function.begin));
+  }
   for (const Function& function : functions_) find_tail_calls(function);
   std::sort(tail_calls_.begin(), tail_calls_.end());
 }
 
 // Ranges that the unwind table lists but that nobody calls as a function.
 bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
-  const bool is_only_jumped_to =
-      !function.is_called && !function.is_pointed_at && !function.is_named;
+  // Whether it may be a part of another function, to which that one jumps.
+  const bool may_be_part = !function.is_called && !function.is_named &&
+                           (!function.is_pointed_at || function.is_only_in_tables);
+  const bool is_only_jumped_to = may_be_part && !function.is_pointed_at;
   if (!function.starts_like_a_call) {
     function.reason = Reason::kNotAnEntry;
   } else if (!function.decodes) {
@@ -56,6 +61,8 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kStub;
   } else if (function.is_named_part && !function.is_called) {
     function.reason = Reason::kPart;  // also if a table leads to it
+  } else if (may_be_part && (function.is_only_in_tables || function.may_find_red_zone)) {
+    function.reason = Reason::kPart;
   } else if (is_only_jumped_to && function.branches_from_others != 0) {
     function.reason = Reason::kPart;
   } else if (is_only_jumped_to && function.jumps_from_others == 0) {
@@ -147,9 +154,9 @@ bool Entries::is_site(const Branch& branch, const Function& function) const {
 }
 
 // If the start must stay as it is, the calls can be changed: all of them, or the count is too low.
-void Entries::choose_calls(Function& function) {
+void Entries::choose_calls(Function& function, bool is_named_by_distances) {
   if (function.way != Function::Way::kCalls) return;
-  bool has_site = false, has_other = function.is_pointed_at;
+  bool has_site = false, has_other = function.is_pointed_at || is_named_by_distances;
   for (const Branch& branch : references_.to(function.begin)) {
     if (is_site(branch, function)) {
       has_site = true;

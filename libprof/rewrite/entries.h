@@ -38,7 +38,7 @@ class Entries {
   bool is_no_function(Function& function, const std::uint8_t* code);
   void choose(Function& function, Address limit);
   plan::Reason read_window(const Function& function, Address limit, Window& window) const;
-  void choose_calls(Function& function);
+  void choose_calls(Function& function, bool is_named_by_distances);
   void find_tail_calls(const Function& function);
   bool is_site(const Branch& branch, const Function& function) const;
   bool is_displaced(Address address) const;

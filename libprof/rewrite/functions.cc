@@ -84,9 +84,7 @@ struct Row {
   bool saves_registers = false;  // other than the return address
   bool is_odd = false;           // there is more to it
 
-  bool is_of_a_call() const {
-    return !is_odd && !saves_registers && frame.base == 7 && frame.offset == 8;
-  }
+  bool is_of_a_call() const { return !is_odd && !saves_registers && frame.is_of_a_call(); }
 };
 
 // The part that functions share: a CIE.
@@ -97,67 +95,84 @@ struct Common {
   Row row;
 };
 
-// Runs the instructions for `location`, where they begin, up to those for the first address behind
-// `until`.
-void run(Reader& reader, const Common& common, Address location, Address until, Row& row) {
-  std::vector<Row> remembered;
-  const auto advance = [&](std::uint64_t units) { location += units * common.code_alignment; };
-  while (!reader.at_end() && location <= until) {
-    const auto code = reader.value<std::uint8_t>();
-    const bool is_of_return = (code & 0x3f) == 16;
-    switch (code & 0xc0) {
-      case 0x40:  // the next address
-        advance(code & 0x3f);
-        continue;
-      case 0x80:  // a register is saved; the return address always is
-        reader.uleb();
-        row.saves_registers = row.saves_registers || !is_of_return;
-        continue;
-      case 0xc0:  // a register is as it was
-        continue;
-      default:
-        break;
-    }
-    switch (code) {
-      case 0x00:
-        break;
-      case 0x01:  // the next address, in longer forms
-        location = reader.pointer(common.encoding);
-        break;
-      case 0x02:
-        advance(reader.value<std::uint8_t>());
-        break;
-      case 0x03:
-        advance(reader.value<std::uint16_t>());
-        break;
-      case 0x04:
-        advance(reader.value<std::uint32_t>());
-        break;
-      case 0x0a:
-        remembered.push_back(row);
-        break;
-      case 0x0b:
-        if (remembered.empty()) return reader.fail();
-        row = remembered.back();
-        remembered.pop_back();
-        break;
-      case 0x0c:
-        row.frame.base = reader.uleb();
-        row.frame.offset = reader.uleb();
-        break;
-      case 0x0d:
-        row.frame.base = reader.uleb();
-        break;
-      case 0x0e:
-        row.frame.offset = reader.uleb();
-        break;
-      case 0x2e:  // the size of arguments
-        reader.uleb();
-        break;
-      default:
-        row.is_odd = true;
-        return;
-    }
+// Runs the instructions of a record. Those for one address are run together, when the first address
+// behind it is asked for.
+class Program {
+ public:
+  Program(Reader reader, const Common& common, Address location)
+      : reader_(reader), common_(common), location_(location), row_(common.row) {}
+
+  // The row for an address, which is not below the one before.
+  const Row& row_at(Address until) {
+    while (!reader_.at_end() && location_ <= until && !row_.is_odd) step();
+    if (reader_.failed()) row_.is_odd = true;
+    return row_;
+  }
+
+ private:
+  void advance(std::uint64_t units) { location_ += units * common_.code_alignment; }
+  void step();
+
+  Reader reader_;
+  const Common& common_;
+  Address location_;
+  Row row_;
+  std::vector<Row> remembered_;
+};
+
+void Program::step() {
+  const auto code = reader_.value<std::uint8_t>();
+  const bool is_of_return = (code & 0x3f) == 16;
+  switch (code & 0xc0) {
+    case 0x40:  // the next address
+      return advance(code & 0x3f);
+    case 0x80:  // a register is saved; the return address always is
+      reader_.uleb();
+      row_.saves_registers = row_.saves_registers || !is_of_return;
+      return;
+    case 0xc0:  // a register is as it was
+      return;
+    default:
+      break;
+  }
+  switch (code) {
+    case 0x00:
+      break;
+    case 0x01:  // the next address, in longer forms
+      location_ = reader_.pointer(common_.encoding);
+      break;
+    case 0x02:
+      advance(reader_.value<std::uint8_t>());
+      break;
+    case 0x03:
+      advance(reader_.value<std::uint16_t>());
+      break;
+    case 0x04:
+      advance(reader_.value<std::uint32_t>());
+      break;
+    case 0x0a:
+      remembered_.push_back(row_);
+      break;
+    case 0x0b:
+      if (remembered_.empty()) return reader_.fail();
+      row_ = remembered_.back();
+      remembered_.pop_back();
+      break;
+    case 0x0c:
+      row_.frame.base = reader_.uleb();
+      row_.frame.offset = reader_.uleb();
+      break;
+    case 0x0d:
+      row_.frame.base = reader_.uleb();
+      break;
+    case 0x0e:
+      row_.frame.offset = reader_.uleb();
+      break;
+    case 0x2e:  // the size of arguments
+      reader_.uleb();
+      break;
+    default:
+      row_.is_odd = true;
   }
 }
 
@@ -183,8 +198,8 @@ Common read_common(Reader reader) {
     }
     if (*letter == 'S') common.row.is_odd = true;  // a signal's frame
   }
-  run(reader, common, 0, 0, common.row);
   if (reader.failed()) common.row.is_odd = true;
+  common.row = Row(Program(reader, common, 0).row_at(0));
   return common;
 }
 
@@ -240,9 +255,9 @@ std::vector<Function> read_functions(const ElfImage& image) {
     Function function;
     function.unwind_record = begin;
     read_range(reader, common, function);
-    Row row = common.row;
-    run(reader, common, function.begin, function.begin, row);
-    function.starts_like_a_call = !reader.failed() && row.is_of_a_call();
+    const bool has_range = !reader.failed();
+    function.starts_like_a_call =
+        has_range && Program(reader, common, function.begin).row_at(function.begin).is_of_a_call();
     if (function.begin < function.end && image.in_text(function.begin) &&
         function.end <= image.text_end()) {
       functions.push_back(function);
@@ -258,22 +273,32 @@ std::vector<Function> read_functions(const ElfImage& image) {
   return apart;
 }
 
-std::optional<FramePlace> frame_at(const ElfImage& image, const Function& function,
-                                   Address address) {
+std::vector<FrameAt> frames_at(const ElfImage& image, const Function& function,
+                               const std::vector<Address>& addresses) {
+  std::vector<FrameAt> frames(addresses.size());
+  if (addresses.empty()) return frames;
   const Record record = record_at(image, function.unwind_record);
-  if (!record.bytes) return std::nullopt;
+  if (!record.bytes) return frames;
   Reader reader = record.reader();
   const Record common_record = record_at(image, record.body - reader.value<std::uint32_t>());
-  if (!common_record.bytes) return std::nullopt;
+  if (!common_record.bytes) return frames;
   Reader common_reader = common_record.reader();
   common_reader.value<std::uint32_t>();
   const Common common = read_common(common_reader);
   Function same;
   read_range(reader, common, same);
-  Row row = common.row;
-  run(reader, common, same.begin, address, row);
-  if (reader.failed() || row.is_odd || !same.contains(address)) return std::nullopt;
-  return row.frame;
+  if (reader.failed()) return frames;
+  Program program(reader, common, same.begin);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (!same.contains(addresses[i])) continue;
+    const Row& row = program.row_at(addresses[i]);
+    if (!row.is_odd) frames[i] = row.frame;
+  }
+  return frames;
+}
+
+FrameAt frame_at(const ElfImage& image, const Function& function, Address address) {
+  return frames_at(image, function, {address}).front();
 }
 
 Function* function_at(std::vector<Function>& functions, Address address) {

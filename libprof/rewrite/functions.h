@@ -19,14 +19,19 @@ struct Function {
   // Facts from the code; see references.h.
   bool decodes = true;
   bool jumps_indirectly = false;
-  bool jumps_oddly = false;        // by a return to an address that it wrote, or by a thunk
-  bool mentions_start = false;     // an instruction holds the address of the function's start
-  bool is_leaf = true;             // never leaves its code but by returning
-  bool relies_on_caller = false;   // on flags, or on memory below the stack pointer
+  bool jumps_oddly = false;       // by a return to an address that it wrote, or by a thunk
+  bool mentions_start = false;    // an instruction holds the address of the function's start
+  bool is_leaf = true;            // never leaves its code but by returning
+  bool relies_on_caller = false;  // on flags, or on memory below the stack pointer
+  bool uses_red_zone = false;     // memory below the stack pointer
+  // Jumps from code that uses the red zone may come to its start: if it is a part of that code, a
+  // hook there destroys what the code keeps.
+  bool may_find_red_zone = false;
   bool is_named = false;           // by a symbol of a function
   bool is_named_part = false;      // by a symbol of a part of a function
   bool is_called = false;          // by name
-  bool is_pointed_at = false;      // something holds its address
+  bool is_pointed_at = false;      // something holds its address, or the distance to it
+  bool is_only_in_tables = false;  // all of that is tables of jumps
   bool is_resolver = false;        // of an IFUNC
   bool jumps_into_others = false;  // to places other than their starts
   int jumps_from_others = 0, branches_from_others = 0;  // to its start
@@ -47,14 +52,20 @@ std::vector<Function> read_functions(const ElfImage& image);
 struct FramePlace {
   std::uint64_t base, offset;
 
+  // rsp + 8: nothing was pushed.
+  bool is_of_a_call() const { return base == 7 && offset == 8; }
+
   bool operator==(const FramePlace& other) const {
     return base == other.base && offset == other.offset;
   }
 };
 
-// Where the frame is at an instruction of the function. None: the table does not say it so simply.
-std::optional<FramePlace> frame_at(const ElfImage& image, const Function& function,
-                                   Address address);
+// Where the frame is at instructions of the function, in order of address; the same for one. None:
+// the table does not say it so simply.
+using FrameAt = std::optional<FramePlace>;
+std::vector<FrameAt> frames_at(const ElfImage& image, const Function& function,
+                               const std::vector<Address>& addresses);
+FrameAt frame_at(const ElfImage& image, const Function& function, Address address);
 
 // The function that contains the address, or null.
 Function* function_at(std::vector<Function>& functions, Address address);

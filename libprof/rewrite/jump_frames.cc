@@ -4,7 +4,7 @@
 
 namespace fbleprof::rewrite {
 
-void JumpFrames::Frames::add(const std::optional<FramePlace>& frame) {
+void JumpFrames::Frames::add(const FrameAt& frame) {
   if (!frame) {
     has_unknown = true;
   } else if (std::find(known.begin(), known.end(), *frame) == known.end()) {
@@ -29,27 +29,29 @@ JumpFrames::JumpFrames(const ElfImage& image, const References& references,
   }
   for (const Function* from : jumping) {
     jumps_oddly_ = jumps_oddly_ || from->jumps_oddly;
-    for (const IndirectJump& jump : references.indirect_jumps_of(*from)) {
-      const std::optional<FramePlace> frame = frame_at(image, *from, jump.at);
-      jumps_.add(frame);
-      if (!jump.reads_table) jumps_without_table_.add(frame);
+    const std::vector<IndirectJump> jumps = references.indirect_jumps_of(*from);
+    std::vector<Address> places;
+    for (const IndirectJump& jump : jumps) places.push_back(jump.at);
+    const std::vector<FrameAt> frames = frames_at(image, *from, places);
+    for (std::size_t i = 0; i < jumps.size(); ++i) {
+      jumps_.add(frames[i]);
+      if (!jumps[i].reads_table) jumps_without_table_.add(frames[i]);
     }
   }
-  for (const Address place : references.known_places_in(function)) {
-    has_known_places_ = true;
-    known_places_.add(frame_at(image, function, place));
-  }
+  const std::vector<Address> places = references.known_places_in(function);
+  has_known_places_ = !places.empty();
+  for (const FrameAt& frame : frames_at(image, function, places)) known_places_.add(frame);
 }
 
 bool JumpFrames::may_lead_by_table(Address place) const {
   if (!has_jumps_) return false;
-  const std::optional<FramePlace> frame = frame_at(image_, function_, place);
+  const FrameAt frame = frame_at(image_, function_, place);
   return jumps_oddly_ || !frame || jumps_.may_be(*frame);
 }
 
 bool JumpFrames::may_lead_by_distance(Address place) const {
   if (!has_jumps_ || !has_known_places_) return false;
-  const std::optional<FramePlace> frame = frame_at(image_, function_, place);
+  const FrameAt frame = frame_at(image_, function_, place);
   if (jumps_oddly_ || !frame || known_places_.has_unknown) return true;
   return known_places_.may_be(*frame) && jumps_without_table_.may_be(*frame);
 }

@@ -27,7 +27,7 @@ class JumpFrames {
     std::vector<FramePlace> known;
     bool has_unknown = false;
 
-    void add(const std::optional<FramePlace>& frame);
+    void add(const FrameAt& frame);
     bool may_be(const FramePlace& frame) const;
   };
 

@@ -123,6 +123,7 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   pointed_.resize(image.text_end() - image.text_begin());
   known_.resize(pointed_.size());
   in_own_table_.resize(pointed_.size());
+  pointed_plainly_.resize(pointed_.size());
   starts_.resize(pointed_.size());
   sweep_all(progress);
   std::sort(branches_.begin(), branches_.end());
@@ -134,15 +135,17 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   read_tables();
   read_relocations();
   read_symbols();
-  // Without relocations, or with relocations stored in the words themselves, any word may be one.
-  constexpr std::int64_t kPackedRelocations = 36;  // DT_RELR
-  if (!image.is_relocatable() || image.dynamic(kPackedRelocations) != 0) read_words();
+  read_packed_relocations();
+  if (!image.is_relocatable()) read_words();  // any may be an address
+  std::sort(words_.begin(), words_.end());
+  find_plain_pointers();
   read_address_tables();
   for (const std::int64_t tag : {DT_INIT, DT_FINI}) {
     if (const Address address = image.dynamic(tag)) note_address(address);
   }
   note_address(image.entry());
   describe_functions();
+  find_red_zones();
 }
 
 References::Range References::into(Address begin, Address end) const {
@@ -258,6 +261,7 @@ void References::sweep_all(void (*progress)(double)) {
 
 void References::sweep(Address begin, Address end, Function* function) {
   const std::size_t first_branch = branches_.size();
+  red_zone_uses_.clear();
   Reliance reliance;
   const Instruction last = sweep_straight(begin, end, function, reliance);
   // Constants between instructions can look like the begin of one. So what follows where a branch
@@ -270,6 +274,10 @@ void References::sweep(Address begin, Address end, Function* function) {
   }
   if (!function) return;
   function->relies_on_caller = reliance.relies();
+  std::sort(red_zone_uses_.begin(), red_zone_uses_.end());
+  for (const FrameAt& frame : frames_at(image_, *function, red_zone_uses_)) {
+    if (!frame || frame->is_of_a_call()) function->uses_red_zone = true;
+  }
   if (!last.ends_flow()) function->is_leaf = false;  // control falls into the next function
 }
 
@@ -298,6 +306,7 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
     }
     if (function) {
       reliance.see(instruction, decoder_.below_stack());
+      if (instruction.uses_red_zone) red_zone_uses_.push_back(at);
       if (instruction.kind == Kind::kIndirectJump) {
         function->jumps_indirectly = true;
         indirect_jumps_.push_back({at, instruction.reads_table});
@@ -356,6 +365,7 @@ void References::read_table(const Table& table, Address base) {
       (target == in->begin ? leads_to_start : leads_inside) = true;
     } else {
       point(target);
+      ways_by_tables_.push_back({table.user, target});
     }
   }
   if (leads_to_start && leads_inside) table.user->has_table_with_start = true;
@@ -369,7 +379,7 @@ void References::read_relocations() {
     if (!image_.read(table + at, &relocation)) break;
     const Address value =
         static_cast<Address>(relocation.r_addend) + value_of_symbol(ELF64_R_SYM(relocation.r_info));
-    note_address(value);
+    note_word(value);
     words_.push_back({relocation.r_offset, value});
     if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_IRELATIVE) continue;
     if (Function* function = function_at(functions_, value)) function->is_resolver = true;
@@ -400,8 +410,13 @@ void References::read_symbols() {
       unlisted_[symbol.address] = symbol.size;
     }
     if (symbol.type == STT_GNU_IFUNC && function) function->is_resolver = true;
-    if (symbol.type == STT_FUNC && function && symbol.address == function->begin) {
-      (symbol.is_part ? function->is_named_part : function->is_named) = true;
+    // Clang's parts have no type.
+    if (function && symbol.address == function->begin) {
+      if (symbol.is_part) {
+        function->is_named_part = true;
+      } else if (symbol.type == STT_FUNC) {
+        function->is_named = true;
+      }
     }
     // A name alone does not prove that a function is called; a name inside a function is another
     // entry.
@@ -410,25 +425,74 @@ void References::read_symbols() {
   }
 }
 
-// Words of code, too: some linkers put constants there. Without relocations, members of packed
-// structures are words at odd addresses; a small number there would look like an address of other
-// files.
+// Addresses in the words themselves, of which the file only tells the places (DT_RELR): an even
+// number is a place, an odd one a bit for each of the 63 words behind the last place.
+void References::read_packed_relocations() {
+  constexpr std::int64_t kBytes = 35, kTable = 36;  // DT_RELRSZ, DT_RELR
+  constexpr Address kWord = sizeof(Address), kBits = 8 * kWord - 1;
+  const Address table = image_.dynamic(kTable), bytes = image_.dynamic(kBytes);
+  Address entry, next = 0;
+  for (Address at = 0; table != 0 && at + kWord <= bytes && image_.read(table + at, &entry);
+       at += kWord) {
+    if (entry % 2 == 0) {
+      note_packed_word(entry);
+      next = entry + kWord;
+      continue;
+    }
+    for (Address i = 0; i < kBits; ++i) {
+      if (entry >> (i + 1) & 1) note_packed_word(next + i * kWord);
+    }
+    next += kBits * kWord;
+  }
+}
+
+void References::note_packed_word(Address at) {
+  Address value;
+  if (!image_.read(at, &value)) return;
+  note_word(value);
+  words_.push_back({at, value});
+}
+
+// Words of code, too: some linkers put constants there. Members of packed structures are words at
+// odd addresses.
 void References::read_words() {
-  const Address step = image_.is_relocatable() ? 8 : 1;
   for (const Elf64_Phdr& part : image_.segments()) {
     Address word;
     for (Address at = (part.p_vaddr + 7) & ~Address{7};
-         at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); at += step) {
+         at + 8 <= part.p_vaddr + part.p_filesz && image_.read(at, &word); ++at) {
       if (!image_.in_text(word)) continue;
-      note_address(word);
-      if (at % 8 == 0) words_.push_back({at, word});
+      if (at % 8 == 0) {
+        note_word(word);
+        words_.push_back({at, word});
+      } else {
+        note_address(word);
+      }
+    }
+  }
+}
+
+// A word stands in a table of jumps if the one before or behind it leads into the middle of a
+// function that jumps indirectly.
+void References::find_plain_pointers() {
+  const auto leads_inside = [&](std::size_t i) {
+    const Address value = words_[i].value;
+    const Function* function = function_at(functions_, value);
+    return function && function->jumps_indirectly && function->begin != value &&
+           starts_[value - image_.text_begin()];
+  };
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    if (!image_.in_text(words_[i].value)) continue;
+    const bool is_behind = i > 0 && words_[i - 1].at + 8 == words_[i].at && leads_inside(i - 1);
+    const bool is_before =
+        i + 1 < words_.size() && words_[i].at + 8 == words_[i + 1].at && leads_inside(i + 1);
+    if (!is_behind && !is_before) {
+      pointed_plainly_[words_[i].value - image_.text_begin()] = true;
     }
   }
 }
 
 // Tables of addresses: if one leads into a function and to its start, the function may jump there.
 void References::read_address_tables() {
-  std::sort(words_.begin(), words_.end());
   for (std::size_t i = 0, end; i < words_.size(); i = end) {
     Function* function = function_at(functions_, words_[i].value);
     bool leads_to_start = false, leads_inside = false;
@@ -442,9 +506,31 @@ void References::read_address_tables() {
   }
 }
 
+// A table ends where a distance leads out of the code; a 0 is an entry that is not used.
+std::vector<Address> References::named_by_distances() const {
+  constexpr Address kMostEntries = 4096;
+  std::vector<Address> named;
+  Address last = 0;
+  for (const Table& table : tables_) {
+    if (table.address == last) continue;
+    last = table.address;
+    std::int32_t distance;
+    for (Address i = 0; i < kMostEntries && image_.read(last + i * 4, &distance); ++i) {
+      const Address target = last + static_cast<Address>(std::int64_t{distance});
+      if (distance == 0) continue;
+      if (!image_.in_text(target)) break;
+      named.push_back(target);
+    }
+  }
+  std::sort(named.begin(), named.end());
+  return named;
+}
+
 void References::describe_functions() {
   for (Function& function : functions_) {
     function.is_pointed_at = is_pointed_at(function.begin) || is_in_own_table(function.begin);
+    function.is_only_in_tables =
+        function.is_pointed_at && !pointed_plainly_[function.begin - image_.text_begin()];
     for (const Branch& branch : to(function.begin)) {
       if (branch.kind == Kind::kCall) {
         function.is_called = true;
@@ -466,6 +552,51 @@ void References::describe_functions() {
     const std::uint8_t* stub = image_.at(branch.target, 2);
     const bool is_stub = stub && stub[0] == 0xff && stub[1] == 0x25;
     if (!is_stub) from->jumps_into_others = true;
+  }
+}
+
+// Follows the jumps from code that uses the red zone: into the middle of another range, which is
+// then of the same function, and to the start of a range that may be a part of it.
+void References::find_red_zones() {
+  const auto finds = [](const Function& from) {
+    return from.uses_red_zone || from.may_find_red_zone;
+  };
+  std::vector<Function*> reached;
+  const auto reach = [&](Function* into, Address target) {
+    const bool may_be_part = into && !into->is_called && !into->is_named;
+    if (!into || into->may_find_red_zone || (into->begin == target && !may_be_part)) return;
+    into->may_find_red_zone = true;
+    reached.push_back(into);
+  };
+  std::vector<Branch> jumps;
+  for (const Branch& branch : branches_) {
+    if (branch.kind != Kind::kCall && image_.in_text(branch.target)) jumps.push_back(branch);
+  }
+  std::sort(jumps.begin(), jumps.end(),
+            [](const Branch& a, const Branch& b) { return a.from < b.from; });
+  std::sort(ways_by_tables_.begin(), ways_by_tables_.end(),
+            [](const Way& a, const Way& b) { return a.from < b.from; });
+  const auto follow = [&](Function* from) {
+    const auto first = std::lower_bound(
+        jumps.begin(), jumps.end(), from->begin,
+        [](const Branch& branch, Address address) { return branch.from < address; });
+    for (auto jump = first; jump != jumps.end() && jump->from < from->end; ++jump) {
+      if (!from->contains(jump->target)) reach(function_at(functions_, jump->target), jump->target);
+    }
+    const auto way =
+        std::lower_bound(ways_by_tables_.begin(), ways_by_tables_.end(), from,
+                         [](const Way& way, const Function* user) { return way.from < user; });
+    for (auto each = way; each != ways_by_tables_.end() && each->from == from; ++each) {
+      reach(function_at(functions_, each->to), each->to);
+    }
+  };
+  for (Function& function : functions_) {
+    if (finds(function)) follow(&function);
+  }
+  while (!reached.empty()) {
+    Function* next = reached.back();
+    reached.pop_back();
+    follow(next);
   }
 }
 

@@ -70,6 +70,10 @@ class References {
   enum class Zeros { kArePadding, kAreData };
   bool is_padding(Address begin, Address end, Zeros zeros) const;
 
+  // The starts of code that tables of distances name whose address code holds, in order: relative
+  // vtables, for instance.
+  std::vector<Address> named_by_distances() const;
+
   // Functions by their symbols that the unwind table does not list: address and size, in order.
   const std::map<Address, std::uint64_t>& unlisted() const { return unlisted_; }
 
@@ -85,10 +89,20 @@ class References {
     Address at, value;
     bool operator<(const Word& other) const { return at < other.at; }
   };
+  // From a function to the start of another range that is listed as one.
+  struct Way {
+    Function* from;
+    Address to;
+  };
   void point(Address address) {
     if (image_.in_text(address)) pointed_[address - image_.text_begin()] = true;
   }
   void note_address(Address address) {
+    note_word(address);
+    if (image_.in_text(address)) pointed_plainly_[address - image_.text_begin()] = true;
+  }
+  // The same for a word that may be in a table of jumps.
+  void note_word(Address address) {
     point(address);
     if (image_.in_text(address)) known_[address - image_.text_begin()] = true;
   }
@@ -105,19 +119,27 @@ class References {
   void read_relocations();
   void read_symbols();
   void read_words();
+  void read_packed_relocations();
+  void note_packed_word(Address at);
+  void find_plain_pointers();
   void read_address_tables();
   void describe_functions();
+  void find_red_zones();
 
   const ElfImage& image_;
   std::vector<Function>& functions_;
   mutable Decoder decoder_;
   std::vector<Branch> branches_;
   std::vector<IndirectJump> indirect_jumps_;  // of functions, in order
+  std::vector<Address> red_zone_uses_;        // of the function that is being read
   std::vector<bool> pointed_;
   std::vector<bool> known_;  // addresses that code or data hold, not only distances
   std::vector<bool> in_own_table_;
-  std::vector<bool> starts_;   // where instructions begin
-  std::vector<Table> tables_;  // in order of the address
+  // Addresses that code or data hold, but for words that stand in tables of jumps.
+  std::vector<bool> pointed_plainly_;
+  std::vector<Way> ways_by_tables_;  // by tables of distances, out of their users
+  std::vector<bool> starts_;         // where instructions begin
+  std::vector<Table> tables_;        // in order of the address
   std::vector<Word> words_;
   std::map<Address, std::uint64_t> unlisted_;
   std::uint32_t instructions_ = 0;

@@ -67,6 +67,117 @@ FUNCTION entry_vector_first
         ret
 END entry_vector_first
 
+        /* The library reads these wrongly, or does not know them. They never run here. */
+FUNCTION entry_trap
+        mov     %rdi, %rax
+        add     $1, %rax
+        rdsspq  %rcx
+        incsspq %rcx
+        rdpkru
+        ptwriteq %rcx
+        prefetchwt1 (%rcx)
+        ret
+        ud1     64(%eax), %eax
+END entry_trap
+FUNCTION entry_prefixed
+        test    %rdi, %rdi
+        .byte   0xf2            /* bnd */
+        je      1f
+        mov     %rdi, %rax
+1:      ret
+END entry_prefixed
+FUNCTION refused_short_address
+        mov     entry_word(%eip), %eax
+        ret
+END refused_short_address
+
+        /* Ranges without a symbol, by what leads there. Their distance from the function before is in the data. */
+FUNCTION table_leads_to_part
+        mov     %rdi, -8(%rsp)
+        lea     .Lpart_table(%rip), %rdx
+        movslq  (%rdx,%rdi,4), %rax
+        add     %rdx, %rax
+        jmp     *%rax
+.Lback_from_part:
+        mov     -8(%rsp), %rax
+        ret
+END table_leads_to_part
+.Lpart_by_table:
+        .cfi_startproc
+        add     $3, %edi
+        jmp     .Lback_from_part
+        .cfi_endproc
+        .p2align 4
+FUNCTION words_lead_to_part
+        lea     .Lpart_words(%rip), %rdx
+        jmp     *(%rdx,%rdi,8)
+.Lback_by_words:
+        mov     %rdi, %rax
+        ret
+END words_lead_to_part
+        .p2align 4
+.Lpart_by_words:
+        .cfi_startproc
+        add     $3, %edi
+        ret
+        .cfi_endproc
+        .p2align 4
+FUNCTION jumps_with_red_zone
+        mov     %rdi, -8(%rsp)
+        {disp32} jmp .Lpart_with_red_zone
+END jumps_with_red_zone
+FUNCTION jumps_there_too
+        mov     %rsi, -16(%rsp,%rdi,8)
+        {disp32} jmp .Lpart_with_red_zone
+END jumps_there_too
+        .p2align 4
+.Lpart_with_red_zone:
+        .cfi_startproc
+        add     $3, %edi
+        ret
+        .cfi_endproc
+FUNCTION jumps_behind_frame
+        SAVE    %rbx
+        mov     %rdi, -8(%rsp)
+        RESTORE %rbx
+        {disp32} jmp .Lnameless
+END jumps_behind_frame
+FUNCTION jumps_without_red_zone
+        mov     %rdi, %rsi
+        {disp32} jmp .Lnameless
+END jumps_without_red_zone
+        .p2align 4
+.Lnameless:
+        .cfi_startproc
+        lea     3(%rdi), %rax
+        add     %rsi, %rax
+        ret
+        .cfi_endproc
+
+        /* Shorter than a jump; called by name, and through a table of distances. */
+        .globl  named_by_distance
+        .type   named_by_distance, @function
+named_by_distance:
+        .cfi_startproc
+        mov     %edi, %eax
+        ret
+END named_by_distance
+.Lbehind_named_by_distance:
+        .cfi_startproc
+        lea     1(%rdi), %eax
+        ret
+        .cfi_endproc
+FUNCTION calls_named_by_distance
+        SAVE    %rbx
+        call    named_by_distance
+        RESTORE %rbx
+        ret
+END calls_named_by_distance
+FUNCTION holds_distances
+        lea     .Ldistances_of_functions(%rip), %rax
+        ret
+END holds_distances
+
         /* Only jumps lead there: one, to an odd place, or conditional ones. A symbol names them. Nothing leads to the
            function that jumps, either. */
 FUNCTION jumps_to_named
@@ -497,6 +608,20 @@ entry_pointers:
         .quad   unframed_elsewhere, 0, known_elsewhere, 0, unknown_frame, 0, known_by_data, 0
         .quad   jumps_by_return, 0, jumps_by_thunk, 0
         .quad   entry_vector, 0, entry_vector_first, 0, target_behind_bytes, 0, target_hidden, 0, named_pointed_part.cold, 0
+        .quad   entry_trap, 0, entry_prefixed, 0, refused_short_address, 0, table_leads_to_part, 0
+        .quad   words_lead_to_part, 0, jumps_with_red_zone, 0, jumps_there_too, 0, jumps_behind_frame, 0
+        .quad   jumps_without_red_zone, 0, calls_named_by_distance, 0, holds_distances, 0
+.Lpart_words:
+        .quad   .Lback_by_words, .Lpart_by_words, 0
+        .globl  nameless_ranges
+nameless_ranges:
+        .quad   .Lpart_by_table - table_leads_to_part, .Lpart_by_words - words_lead_to_part
+        .quad   .Lpart_with_red_zone - jumps_with_red_zone, .Lnameless - jumps_behind_frame
+        .quad   named_by_distance - holds_distances, 0
+.Lpart_table:
+        .long   .Lback_from_part - .Lpart_table, .Lpart_by_table - .Lpart_table, 0, 0
+.Ldistances_of_functions:
+        .long   entry_ordinary - .Ldistances_of_functions, named_by_distance - .Ldistances_of_functions, 0, 0
 known_place:
         .quad   .Lby_data_end, 0
 addresses_to_start:

@@ -26,7 +26,10 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
     known_elsewhere[], unlisted[], unknown_frame[], known_by_data[], jumps_by_return[],
     jumps_by_thunk[], entry_vector[], entry_vector_first[], jumps_to_named[], named_by_jump[],
-    named_by_branch[], named_jump_by_pointer[], target_behind_bytes[], target_hidden[];
+    named_by_branch[], named_jump_by_pointer[], target_behind_bytes[], target_hidden[],
+    entry_trap[], entry_prefixed[], refused_short_address[], table_leads_to_part[],
+    words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[], holds_distances[];
+extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
 }
@@ -102,8 +105,9 @@ class ReadPlan {
     const auto found = trampolines_.find(address);
     return found != trampolines_.end() && found->second.window != 0;
   }
-  Reason reason(const char* function) const {
-    const auto found = reasons_.find(address(function));
+  Reason reason(const char* function) const { return reason(address(function)); }
+  Reason reason(std::uint64_t address) const {
+    const auto found = reasons_.find(address);
     return found == reasons_.end() ? Reason::kNone : found->second;
   }
   // Out of line: an address computed in the code would be one that the code names.
@@ -143,6 +147,35 @@ TEST(Entries, InstructionsThatTheLibraryDoesNotKnowAreReadByTheirShape) {
   ASSERT_TRUE(plan.is_entry(entry_vector_first)) << plan::explain(plan.reason(entry_vector_first));
   const plan::Trampoline& moved = *plan.trampoline(entry_vector_first);
   EXPECT_EQ(moved.fixups[0].kind, plan::FixupKind::kAddress);
+}
+
+TEST(Entries, InstructionsThatTheLibraryReadsWronglyAreRead) {
+  const ReadPlan& plan = ReadPlan::own();
+  EXPECT_TRUE(plan.is_entry(entry_trap)) << plan::explain(plan.reason(entry_trap));
+  ASSERT_TRUE(plan.is_entry(entry_prefixed)) << plan::explain(plan.reason(entry_prefixed));
+  const plan::Trampoline& moved = *plan.trampoline(entry_prefixed);
+  EXPECT_EQ(moved.code[3], 0x0f);
+  EXPECT_EQ(moved.code[4], 0x84);  // je, in its long form
+  EXPECT_FALSE(plan.is_entry(refused_short_address));
+}
+
+// A hook at the start of a part would destroy what the function keeps below its stack pointer.
+TEST(Entries, RangesWithoutASymbolAreFunctionsOnlyIfTheyCannotBePartsWithARedZone) {
+  const ReadPlan& plan = ReadPlan::own();
+  const auto reason_of = [&](const char* function, int which) {
+    const std::uint64_t address = ReadPlan::address(function) + nameless_ranges[which];
+    EXPECT_EQ(plan.is_entry(address), plan.reason(address) == Reason::kNone);
+    return plan.reason(address);
+  };
+  EXPECT_EQ(reason_of(table_leads_to_part, 0), Reason::kPart);
+  EXPECT_EQ(reason_of(words_lead_to_part, 1), Reason::kPart);
+  EXPECT_EQ(reason_of(jumps_with_red_zone, 2), Reason::kPart);
+  EXPECT_EQ(reason_of(jumps_behind_frame, 3), Reason::kNone);
+}
+
+TEST(Entries, FunctionsInTablesOfDistancesAreCountedPartly) {
+  const ReadPlan& plan = ReadPlan::own();
+  EXPECT_EQ(plan.reason(ReadPlan::address(holds_distances) + nameless_ranges[4]), Reason::kPartly);
 }
 
 TEST(Entries, CodeBehindBytesThatAreNoneIsRead) {
