@@ -15,7 +15,8 @@
 extern "C" {
 int load(const int* from);
 int load_behind_branch(int loads, const int* from);
-extern const char load_at[], load_behind_branch_at[];
+int divide(int zero);
+extern const char load_at[], load_behind_branch_at[], divide_at[];
 }
 
 asm(R"(
@@ -39,6 +40,14 @@ load_behind_branch_at:
 1:      xor     %eax, %eax
         ret
 END load_behind_branch
+FUNCTION divide
+        xor     %edx, %edx
+        .globl  divide_at
+divide_at:
+        div     %edi
+        mov     $7, %eax
+        ret
+END divide
 )");
 
 namespace {
@@ -75,6 +84,13 @@ void on_fault(int number, siginfo_t* info, void* context) {
       throw Fault();
     }
   }
+}
+
+void on_division(int, siginfo_t* info, void* context) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  ++faults;
+  if (info->si_addr != divide_at) ++elsewhere;
+  registers[REG_RIP] += 2;
 }
 
 __attribute__((noinline)) int caught(bool is_behind_branch) {
@@ -117,6 +133,8 @@ int main(int count, char** arguments) {
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigaction(SIGSEGV, &action, nullptr);
+  action.sa_sigaction = on_division;
+  sigaction(SIGFPE, &action, nullptr);
   if (count > 2) {
     std::puts("ready");
     std::fflush(stdout);
@@ -125,7 +143,8 @@ int main(int count, char** arguments) {
   std::int64_t sum = 0;
   for (int i = 0; i < 300; ++i) {
     way = static_cast<Way>(i % 3);
-    sum = (sum * 3 + caught(false) + caught(true) + load_behind_branch(0, page)) % 1000003;
+    sum = (sum * 3 + caught(false) + caught(true) + load_behind_branch(0, page) + divide(0)) %
+          1000003;
   }
   way = Way::kThrow;
   for (int i = 0; i < 20; ++i) {
