@@ -247,9 +247,10 @@ void start(lua_State* main) {
 Text first_text;
 bool has_given;
 
-// With lua -E, only the script could read LUA_INIT.
+// With lua -E, only the script could read LUA_INIT. A program that loads this library later may have
+// taken words away.
 bool forbids_environment(int count, char** words) {
-  for (int i = 1; i < count && words[i][0] == '-' && words[i][1]; ++i) {
+  for (int i = 1; i < count && words[i] && words[i][0] == '-' && words[i][1]; ++i) {
     if (strcmp(words[i], "-E") == 0) return true;
     if (strcmp(words[i], "--") == 0) return false;
     // The value is the next word.

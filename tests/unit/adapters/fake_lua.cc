@@ -76,6 +76,23 @@ int next_field(lua_State*, int index) {
   return 1;
 }
 
+void get_field(lua_State*, int index, const char* name) {
+  if (index == lua.registry) return now->stack.push_back(now->loaded);
+  for (const auto& [key, value] : *at(index).fields) {
+    if (key.text == name) return now->stack.push_back(LuaValue(value));
+  }
+  now->stack.emplace_back();
+}
+
+void set_field(lua_State*, int index, const char* name) {
+  LuaValue::Fields& fields = *at(index).fields;
+  const LuaValue value = now->stack.back();
+  now->stack.pop_back();
+  for (auto& field : fields) {
+    if (field.first.text == name) field.second = value;
+  }
+}
+
 // Calls the C function on top of the stack.
 int call(lua_State* state, int) {
   if (now->calls_that_work-- <= 0) return 2;
@@ -102,11 +119,15 @@ FakeLua::FakeLua(int version) {
   if (version == 502) lua.layout = {104, 72, 84, 88, 16, 24};
   if (version == 503) lua.layout = {40, 104, 20, 24, 48, 56};
   if (version == 504) lua.layout = {44, 112, 20, 24, 56, 64};
-  lua.sethook = [](lua_State*, LuaHook set, int, int) {
+  lua.sethook = [](lua_State*, LuaHook set, int mask, int count) {
     now->hook = set;
+    now->hook_mask = mask;
+    now->hook_count = count;
     ++now->hooks_set;
   };
   lua.gethook = [](lua_State*) { return now->hook; };
+  lua.gethookmask = [](lua_State*) { return now->hook_mask; };
+  lua.gethookcount = [](lua_State*) { return now->hook_count; };
   lua.getinfo = [](lua_State* state, const char* what, void* debug) {
     if (lua.version == 501) return get_info_of_jit(state, what, debug);
     return lua.version == 504 ? get_info<DebugOf54>(what, debug) : get_info<DebugOf52>(what, debug);
@@ -119,7 +140,22 @@ FakeLua::FakeLua(int version) {
   lua.tolstring = [](lua_State*, int index, std::size_t*) { return at(index).text.c_str(); };
   lua.type = [](lua_State*, int index) { return at(index).type; };
   lua.rawequal = [](lua_State*, int one, int other) { return is_same(at(one), at(other)) ? 1 : 0; };
-  lua.getfield = [](lua_State*, int, const char*) { now->stack.push_back(now->loaded); };
+  lua.getfield = get_field;
+  lua.setfield = set_field;
+  lua.getglobal = [](lua_State*, const char*) { now->stack.push_back(now->debug); };
+  lua.tothread = [](lua_State*, int index) {
+    return static_cast<lua_State*>(const_cast<void*>(at(index).object));
+  };
+  lua.createtable = [](lua_State*, int, int) { now->stack.push_back(LuaValue::table()); };
+  lua.newuserdata = [](lua_State*, std::size_t, int) -> void* {
+    now->stack.push_back(LuaValue::number());
+    return now;
+  };
+  lua.setmetatable = [](lua_State*, int) {
+    now->stack.pop_back();
+    return 1;
+  };
+  lua.rawsetp = [](lua_State*, int, const void*) { now->stack.pop_back(); };
   lua.pushnil = [](lua_State*) { now->stack.emplace_back(); };
   lua.pushcclosure = [](lua_State*, LuaFunction code, int) {
     now->stack.push_back(LuaValue::function(nullptr, code));

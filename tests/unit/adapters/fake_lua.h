@@ -52,7 +52,9 @@ class FakeLua {
   std::vector<LuaValue> stack;
   LuaValue loaded = LuaValue::table();  // the registry's _LOADED
   std::vector<LuaLevel> levels;         // of every thread
+  LuaValue debug = LuaValue::table();   // the library
   LuaHook hook = nullptr;
+  int hook_mask = 0, hook_count = 0;
   int hooks_set = 0;
   std::string dumped = "code";
   int load_result = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 #include "memory.h"
 
@@ -96,20 +97,27 @@ fbleprof_api make_api() {
     recorder->blocks[block - 1].name = name;
     return 0;
   };
-  api.read_stack = [](const void*, int (*)(void*, fbleprof_frame*)) { return 0; };
+  api.read_stack = [](const void*, int (*reader)(void*, fbleprof_frame*)) {
+    recorder->reader = reader;
+    return 0;
+  };
   api.peek = peek;
   return api;
 }
 
-const fbleprof_api api = make_api();
-
 }  // namespace
+
+// Libraries find it by this name.
+extern "C" {
+extern const fbleprof_api fbleprof_api_table;
+const fbleprof_api fbleprof_api_table = make_api();
+}
 
 FakeRecorder::FakeRecorder() {
   EXPECT_EQ(pipe(pipe_ends), 0);
   recorder = this;
   last_context = 0;
-  fbleprof_api_ = &api;
+  fbleprof_api_ = &fbleprof_api_table;
 }
 
 FakeRecorder::~FakeRecorder() {
@@ -137,7 +145,11 @@ void in_child(const std::function<void()>& part) {
   fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    part();
+    try {
+      part();
+    } catch (const std::exception& thrown) {
+      ADD_FAILURE() << thrown.what();
+    }
     fflush(nullptr);
     std::exit(testing::Test::HasFailure() ? 1 : 0);
   }

@@ -35,7 +35,8 @@ class FakeRecorder {
   bool has_space = true;            // for blocks
   bool has_contexts = true;
   bool resets_contexts = true;
-  std::set<int> contexts;  // those that were not freed
+  int (*reader)(void* state, fbleprof_frame* frame) = nullptr;  // that an adapter has given
+  std::set<int> contexts;                                       // those that were not freed
   const std::uint64_t* registers = nullptr;
   std::vector<std::vector<const void*>> callers;  // what fbleprof_callers answers, call by call
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fake_recorder.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::adapters {
 namespace {
@@ -136,6 +137,46 @@ TEST_F(LuaCoroutines, ThousandsAreFoundAgain) {
   for (std::uintptr_t i = 2; i < 3000; ++i) all.push_back(coroutines_.of(state(i)));
   for (std::uintptr_t i = 2; i < 3000; ++i) EXPECT_EQ(coroutines_.of(state(i)), all[i - 2]);
   EXPECT_EQ(coroutines_.of(state(1)), main_);
+}
+
+TEST_F(LuaCoroutines, WithoutMemoryTheKnownOnesStayKnown) {
+  in_child([this] {
+    for (std::uintptr_t i = 2; i < 400; ++i) coroutines_.of(state(i));
+    Coroutines& none = *static_cast<Coroutines*>(calloc(1, sizeof(Coroutines)));
+    Coroutine *made, *switched, *first, *known;
+    {
+      const test::NoMemoryLeft shortage;
+      made = coroutines_.of(state(1000));
+      switched = coroutines_.switch_to(state(1000), true);
+      first = none.of(state(1));
+      known = coroutines_.of(state(1));
+    }
+    EXPECT_EQ(made, nullptr);
+    EXPECT_EQ(switched, nullptr);
+    EXPECT_EQ(first, nullptr) << "there is no table";
+    EXPECT_EQ(known, main_);
+    EXPECT_EQ(coroutines_.current(), main_);
+    // As many as there are places, so that the next one makes the table grow.
+    for (std::uintptr_t i = 400; i <= 512; ++i) coroutines_.of(state(i));
+    {
+      const test::NoMemoryLeft shortage;
+      known = coroutines_.of(state(2));
+    }
+    EXPECT_NE(known, nullptr);
+  });
+}
+
+TEST_F(LuaCoroutines, WithoutMemoryDeeperCallsAreNotEntered) {
+  in_child([this] {
+    for (std::uintptr_t i = 1; i <= 32; ++i) main_->enter(call(i), 1);
+    recorder_.take_events();
+    {
+      const test::NoMemoryLeft shortage;
+      main_->enter(call(33), 1);
+    }
+    EXPECT_EQ(recorder_.take_events(), "");
+    EXPECT_EQ(main_->count, 32u);
+  });
 }
 
 }  // namespace

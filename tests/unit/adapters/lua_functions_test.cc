@@ -9,6 +9,7 @@
 #include "fake_lua.h"
 #include "fake_recorder.h"
 #include "memory.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::adapters {
 namespace {
@@ -171,6 +172,37 @@ TEST_P(LuaFunctionsOfHooks, ThousandsAreKnown) {
       EXPECT_EQ(recorder_.blocks.size(), round == 0 ? before + 1 : before);
     }
   }
+}
+
+TEST_P(LuaFunctionsOfHooks, WithoutMemoryTheFunctionsThatFitAreKnown) {
+  in_child([this] {
+    const auto slot = lua_slot(closure_);
+    {
+      StackSlot at = slot;
+      CallInfo call{&at, nullptr, nullptr};
+      const test::NoMemoryLeft shortage;
+      EXPECT_EQ(ask(&call), 0u) << "there is no table";
+    }
+    // A full table that cannot grow still finds what is in it.
+    std::vector<Raw> closures(1100, Raw(32)), prototypes(1100, Raw(128));
+    std::size_t count = 0;
+    const auto add = [&] {
+      const int line = static_cast<int>(count) + 1;
+      make_lua_function(closures[count], prototypes[count], line);
+      LuaLevel level = lua_level("f", closures[count]);
+      level.line = line;
+      return block_of(level, lua_slot(closures[count++]));
+    };
+    while (count < 683) EXPECT_EQ(add(), "f");
+    std::uint32_t known = 0;
+    StackSlot at = lua_slot(closures[0]);
+    CallInfo call{&at, nullptr, nullptr};
+    {
+      const test::NoMemoryLeft shortage;
+      known = ask(&call);
+    }
+    EXPECT_EQ(known, 1u);
+  });
 }
 
 }  // namespace
