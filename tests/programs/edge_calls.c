@@ -407,6 +407,29 @@ static void descriptors(void) {
     SAY(close(5000));
     SAY(close(5000));
     SAY(close(5001));
+    // Numbers beyond those of which the recorder knows the ends.
+    static char is_ours[4097];
+    for (int i = 0; i < 4097; ++i) {
+      is_ours[i] = (char)(i != 4095 && fcntl(i, F_GETFD) < 0);
+      if (is_ours[i]) dup2(counter, i);
+    }
+    int far[2], late[2];
+    SAY(pipe(far));
+    SAY(far[0] >= 4095 && far[1] > 4095);
+    SAY(socketpair(AF_UNIX, SOCK_STREAM, 0, late));
+    const int watcher = epoll_create1(0);
+    SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, far[0], &event));
+    SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, ends[0], &event));
+    SAY(write(far[1], &byte, 1));
+    SAY(epoll_wait(watcher, &event, 1, 0));
+    SAY(read(far[0], &byte, 1));
+    SAY(write(late[1], &byte, 1));
+    SAY(read(late[0], &byte, 1));
+    close(watcher);
+    for (int i = 0; i < 2; ++i) close(far[i]), close(late[i]);
+    for (int i = 0; i < 4097; ++i) {
+      if (is_ours[i]) close(i);
+    }
   }
   SAY(close(watch));
   SAY(write(ends[1], &byte, 1));
