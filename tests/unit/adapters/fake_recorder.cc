@@ -98,6 +98,7 @@ fbleprof_api make_api() {
     return 0;
   };
   api.read_stack = [](const void*, int (*reader)(void*, fbleprof_frame*)) {
+    if (!recorder->knows_loops) return -1;
     recorder->reader = reader;
     return 0;
   };

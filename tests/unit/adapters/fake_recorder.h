@@ -35,6 +35,7 @@ class FakeRecorder {
   bool has_space = true;            // for blocks
   bool has_contexts = true;
   bool resets_contexts = true;
+  bool knows_loops = true;
   int (*reader)(void* state, fbleprof_frame* frame) = nullptr;  // that an adapter has given
   std::set<int> contexts;                                       // those that were not freed
   const std::uint64_t* registers = nullptr;

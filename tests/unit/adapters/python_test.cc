@@ -1,5 +1,6 @@
 // The structures of CPython 3.9 to 3.13, laid out in a test's memory: code objects, strings, frames
 // and threads, whole and damaged; and interpreters that lack what the adapter needs.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -157,6 +158,44 @@ TEST_F(PythonLibrary, ABuildWithOtherStructuresIsRefused) {
 TEST_F(PythonLibrary, AnInterpreterThatIsNoLibraryIsNotFound) {
   EXPECT_STREQ(find_interpreter(this), "Python: its library is not known");
   EXPECT_STREQ(find_interpreter(&made_codes), "Python: its functions are not exported");
+}
+
+// libfbleprof_python.so, as the recorder starts it. "ready": nothing is wrong.
+std::string started(const Library& library, bool is_exact) {
+  find_interpreter(library.runtime());  // what the test makes is as this version has it
+  void* adapter = dlopen(PYTHON_ADAPTER, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(adapter, nullptr) << dlerror();
+  using Start = const char*(void* runtime, int exact);
+  const char* obstacle = reinterpret_cast<Start*>(dlsym(adapter, "fbleprof_python_start"))(
+      library.runtime(), is_exact ? 1 : 0);
+  return obstacle ? obstacle : "ready";
+}
+
+TEST_F(PythonLibrary, TheAdapterSaysWhatDoesNotWork) {
+  in_child([this] {
+    library_.python.version = "2.7.18";
+    EXPECT_EQ(started(library_, false), "Python: only the scripts of 3.9 to 3.13 are shown");
+    EXPECT_EQ(recorder_.reader, nullptr);
+  });
+  in_child([this] {
+    recorder_.knows_loops = false;
+    EXPECT_EQ(started(library_, false), "Python: its loop is not known");
+  });
+  in_child([this] {
+    EXPECT_EQ(started(library_, false), "ready");
+    EXPECT_NE(recorder_.reader, nullptr);
+  });
+  in_child([this] {
+    library_.python.extra_index = -1;
+    EXPECT_EQ(started(library_, true), "Python: its calls are not counted, only sampled");
+    EXPECT_NE(recorder_.reader, nullptr);
+  });
+  in_child([this] {
+    Raw thread(1024), cframe;
+    thread.put(56, cframe.at());
+    library_.python.thread = thread.at();
+    EXPECT_EQ(started(library_, true), "ready");
+  });
 }
 
 class PythonWithoutFunction : public testing::TestWithParam<const char*> {};
