@@ -1,6 +1,6 @@
 // Calls that the recorder stands in front of, with arguments at the edge of what they take and
 // beyond it. Prints what each returns, and its errno: edge_calls
-// [signals|processes|threads|descriptors|system]...
+// [signals|processes|threads|descriptors|system|refused]...
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -269,6 +269,10 @@ static void processes(void) {
   SAY(syscall(SYS_clone, CLONE_VM | CLONE_THREAD, 0, 0, 0, 0));
   SAY(syscall(SYS_clone3, nowhere(), 64));
   SAY(syscall(SYS_clone3, NULL, 0));
+  uint64_t wrong_clone[8] = {CLONE_THREAD};
+  SAY(syscall(SYS_clone3, wrong_clone, sizeof wrong_clone));
+  wrong_clone[0] |= CLONE_VM;
+  SAY(syscall(SYS_clone3, wrong_clone, sizeof wrong_clone));
   pid_t child = _Fork();
   if (child == 0) _exit(5);
   wait_for_child("_Fork", child);
@@ -313,7 +317,9 @@ static void processes(void) {
   SAY(syscall(12345));
   // From here on the recorder takes the program for confined.
   SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nowhere()));
+  SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL));
   SAY(prctl(PR_SET_SECCOMP, 99, 0, 0, 0));
+  SAY(syscall(SYS_clone3, nowhere(), 64));
   SAY(execve("/bin/true", arguments, nowhere()));
 }
 
@@ -519,6 +525,24 @@ static void system_calls(void) {
   SAY(jumps);
 }
 
+// With a kernel that refuses actions, masks and waits (refusing.c).
+static void refused(void) {
+  const int number = SIGTERM;
+  HANDLER(signal(number, on_signal));
+  HANDLER(sysv_signal(number, on_signal));
+  SAY(sigignore(number));
+  SAY(siginterrupt(number, 1));
+  SAY(sigblock(1));
+  SAY(sighold(number));
+  SAY(mask_bits());
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGPROF);
+  int got = 0;
+  SAY(sigwait(&set, &got));
+  SAY(got);
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 1; i < argc; ++i) {
@@ -527,6 +551,7 @@ int main(int argc, char** argv) {
     if (!strcmp(argv[i], "threads")) threads();
     if (!strcmp(argv[i], "descriptors")) descriptors();
     if (!strcmp(argv[i], "system")) system_calls();
+    if (!strcmp(argv[i], "refused")) refused();
   }
   puts("done");
   return 0;
