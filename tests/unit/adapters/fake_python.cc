@@ -14,15 +14,20 @@ void* PyCode_NewEmpty(const char* file, const char* name, int line) {
 void Py_DecRef(void*) { ++fake_python->released; }
 void* _PyEval_EvalFrameDefault(void*, void*, int) { return nullptr; }
 
-long _PyEval_RequestCodeExtraIndex(void (*)(void*)) { return fake_python->extra_index; }
-int _PyCode_GetExtra(void* code, long, void** extra) {
-  *extra = fake_python->extras[code];
-  return 0;
-}
-int _PyCode_SetExtra(void* code, long, void* extra) {
-  fake_python->extras[code] = extra;
-  return 0;
-}
+// These have other names since 3.12, and the older ones are still there.
+#define FUNCTIONS_FOR_EXTRAS(index, get, set)                      \
+  long index(void (*)(void*)) { return fake_python->extra_index; } \
+  int get(void* code, long, void** extra) {                        \
+    *extra = fake_python->extras[code];                            \
+    return 0;                                                      \
+  }                                                                \
+  int set(void* code, long, void* extra) {                         \
+    fake_python->extras[code] = extra;                             \
+    return 0;                                                      \
+  }
+FUNCTIONS_FOR_EXTRAS(_PyEval_RequestCodeExtraIndex, _PyCode_GetExtra, _PyCode_SetExtra)
+FUNCTIONS_FOR_EXTRAS(PyUnstable_Eval_RequestCodeExtraIndex, PyUnstable_Code_GetExtra,
+                     PyUnstable_Code_SetExtra)
 void* PyInterpreterState_Main() { return fake_python; }
 void* PyInterpreterState_ThreadHead(void*) { return fake_python->first_thread; }
 void* PySys_GetObject(const char*) { return fake_python->setprofile; }

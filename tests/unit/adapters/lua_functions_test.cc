@@ -98,6 +98,14 @@ TEST_P(LuaFunctionsOfHooks, TwoFunctionsOfOneNameAndLineAreNumbered) {
   EXPECT_EQ(block_of(lua_level("f", closure), lua_slot(closure)), "f (2)");
 }
 
+TEST_P(LuaFunctionsOfHooks, ASourceThatWasCompiledTwiceIsOneFunction) {
+  Raw closure, prototype;
+  make_lua_function(closure, prototype, 1);
+  EXPECT_EQ(block_of(lua_level("f", closure_), lua_slot(closure_)), "f");
+  EXPECT_EQ(block_of(lua_level("g", closure), lua_slot(closure)), "f");
+  EXPECT_EQ(recorder_.blocks.size(), 1u);
+}
+
 TEST_P(LuaFunctionsOfHooks, AChunkIsTheMainChunkWhateverItsName) {
   prototype_.put(lua.layout.line_defined, 0);
   LuaLevel level = lua_level("f", closure_);

@@ -203,6 +203,10 @@ TEST_P(LuaStacks, TheLoopIsNotKnownIfMemoryIsOtherwise) {
     set(call, kPrevious, edge.unreadable());
     lua_.levels[1].call_info = edge.unreadable();
   }));
+  EXPECT_FALSE(is_known_with([&](Thread&, char* call, char*) {
+    set(call, kPrevious, nullptr);
+    lua_.levels[1].call_info = nullptr;
+  }));
   EXPECT_FALSE(is_known_with([&](Thread&, char*, char* chunk) { set(chunk, kNext, nullptr); }));
   // Its function cannot be read, or is none of C.
   EXPECT_FALSE(
@@ -312,6 +316,39 @@ TEST_P(LuaStacks, AListOfCallsThatBreaksOffEndsThere) {
   EXPECT_EQ(read(), g_name_ + " " + f_name_ + " ");
   main_.raw().put(kCall, edge.unreadable());
   EXPECT_EQ(read(), "");
+}
+
+TEST_P(LuaStacks, ACallThatEndsWithItsPageCannotBeRead) {
+  const Edge edge;
+  main_.call(chunk_);
+  char* const cut = edge.first_bytes_of(main_.call(f_).at(), 40);
+  main_.call(g_).put(kPrevious, cut);
+  EXPECT_EQ(read(), g_name_ + " ?");
+}
+
+TEST_P(LuaStacks, ANewestCallWithoutAFunctionCannotBeRead) {
+  const Edge edge;
+  main_.call(chunk_);
+  Raw& newest = main_.call(f_);
+  for (char* function : {edge.unreadable(), static_cast<char*>(nullptr)}) {
+    newest.put(kFunction, function);
+    EXPECT_EQ(read(), "?");
+  }
+}
+
+TEST_P(LuaStacks, AMainThreadThatWasFreedIsNotRead) {
+  const Edge edge;
+  main_.call(f_);
+  stack_.add(reinterpret_cast<lua_State*>(edge.unreadable()));
+  EXPECT_EQ(read(), f_name_ + " ");
+}
+
+TEST_P(LuaStacks, ASourceThatWasCompiledTwiceIsOneFunction) {
+  Script again(1);
+  main_.call(f_);
+  main_.call(again);
+  EXPECT_EQ(read(), f_name_ + " " + f_name_ + " ");
+  EXPECT_EQ(recorder_.blocks.size(), 1u);
 }
 
 TEST_P(LuaStacks, AListOfCallsThatLeadsBackToItselfEnds) {
@@ -532,6 +569,21 @@ TEST_P(LuaStacks, OfADeepStackTheNewestAndTheOldestFunctionsAreNamed) {
   EXPECT_TRUE(is_named(1599) && is_named(1344)) << "the newest 256";
   EXPECT_FALSE(is_named(1343) || is_named(1255));
   EXPECT_TRUE(is_named(1254) && is_named(1000)) << "the oldest 256, with the chunk";
+}
+
+TEST_P(LuaStacks, OldestFunctionsThatCannotBeReadStayUnnamed) {
+  const Edge edge;
+  std::vector<LuaLevel> levels;
+  for (int i = 0; i < 300; ++i) {
+    main_.call(f_);
+    levels.insert(levels.begin(), level_of("named", main_.newest(), f_.closure.at()));
+  }
+  char* const nothing = edge.unreadable();
+  std::memcpy(main_.base() + kNext, &nothing, sizeof nothing);
+  read();
+  lua_.levels = levels;
+  stack_.learn_names(main_.state());
+  EXPECT_EQ(recorder_.blocks[0].name, "named");
 }
 
 TEST_P(LuaStacks, OfAStackThatIsJustTooDeepEachFunctionIsAskedForOnce) {

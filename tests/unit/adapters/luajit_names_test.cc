@@ -339,6 +339,24 @@ TEST_F(LuaJitFunctions, ASecondPrototypeOfTheSameSourceIsTheSameFunction) {
   EXPECT_EQ(recorder_.blocks.size(), 1u);
 }
 
+TEST_F(LuaJitFunctions, ASecondPrototypeKeepsTheFirstOnesName) {
+  Script again(5);
+  EXPECT_EQ(block_of(callee_.address()), "work");
+  set_environment("other", value_of(again.closure()));
+  EXPECT_EQ(block_of(again.address()), "work");
+}
+
+TEST_F(LuaJitFunctions, APrototypeAtAnOldAddressIsAnotherFunction) {
+  EXPECT_EQ(block_of(callee_.address(), false), "function </j.lua:5>");
+  callee_.prototype().line = 6;
+  EXPECT_EQ(block_of(callee_.address(), false), "function </j.lua:6>");
+  callee_.prototype().header.more = 2;
+  EXPECT_EQ(block_of(callee_.address(), false), "function </j.lua:6> (2)");
+  Raw source = string_of("@/k.lua");
+  callee_.prototype().source = source.address();
+  EXPECT_EQ(block_of(callee_.address(), false), "function </k.lua:6>");
+}
+
 TEST_F(LuaJitFunctions, WhatLuaJitReplacesInCodeDoesNotCount) {
   Script one(5, {op_ad(kOpFunction, 1, 0), op_ad(1, 2, 3), op_ad(kOpReturn, 0, 0)});
   Script two(5, {op_ad(kOpFunction + 1, 1, 7), op_ad(1, 2, 3), op_ad(kOpReturn, 0, 0)});
@@ -376,7 +394,7 @@ TEST_F(LuaJitFunctions, DamagedOnesAreNotShown) {
   callee_.prototype().source = unreadable;
   EXPECT_EQ(block_of(callee_.address()), "none");
   callee_.prototype().source = source;
-  callee_.function().code = unreadable;
+  callee_.function().code = unreadable + sizeof(RawPrototype);
   EXPECT_EQ(block_of(callee_.address()), "none");
 }
 

@@ -18,6 +18,7 @@
 #include "fake_recorder.h"
 #include "library_copy.h"
 #include "memory.h"
+#include "tests/support/no_resources.h"
 
 namespace fbleprof::adapters::python {
 namespace {
@@ -65,8 +66,7 @@ void* make_code(const char* file, const char* name, int line) {
 // The interpreter as a library of its own, which may lack a function.
 class Library {
  public:
-  explicit Library(const std::string& without = "")
-      : copy_(FAKE_PYTHON, without.empty() ? std::vector<std::string>{} : std::vector{without}) {
+  explicit Library(const std::vector<std::string>& without = {}) : copy_(FAKE_PYTHON, without) {
     *static_cast<FakePython**>(copy_.find("fake_python")) = &python;
   }
   void* runtime() const { return copy_.find("_PyRuntime"); }
@@ -205,9 +205,13 @@ INSTANTIATE_TEST_SUITE_P(Missing, PythonWithoutFunction,
                                          "PyCode_Type", "PyUnicode_Type", "PyModule_Type"));
 TEST_P(PythonWithoutFunction, IsRefused) {
   FakeRecorder recorder;
-  const Library library(GetParam());
+  const Library library({GetParam()});
   EXPECT_EQ(found(library), "Python: its functions are not exported");
 }
+
+const std::vector<std::string> kNewerNames = {"PyUnstable_Eval_RequestCodeExtraIndex",
+                                              "PyUnstable_Code_GetExtra",
+                                              "PyUnstable_Code_SetExtra"};
 
 class PythonWithoutExactFunction : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Missing, PythonWithoutExactFunction,
@@ -216,7 +220,9 @@ INSTANTIATE_TEST_SUITE_P(Missing, PythonWithoutExactFunction,
                                          "PyInterpreterState_ThreadHead", "PySys_GetObject"));
 TEST_P(PythonWithoutExactFunction, IsSampledButNotCounted) {
   FakeRecorder recorder;
-  Library library(GetParam());
+  std::vector<std::string> without = kNewerNames;
+  without.push_back(GetParam());
+  Library library(without);
   library.python.thread = this;
   library.python.new_empty_code = make_code;
   EXPECT_EQ(found(library), kFound);
@@ -224,10 +230,18 @@ TEST_P(PythonWithoutExactFunction, IsSampledButNotCounted) {
   EXPECT_FALSE(is_exact());
 }
 
+TEST_F(PythonLibrary, TheOlderNamesOfFunctionsAreKnown) {
+  Library older(kNewerNames);
+  older.python.thread = this;
+  older.python.new_empty_code = make_code;
+  EXPECT_EQ(found(older), kFound);
+  EXPECT_TRUE(find_exact_functions());
+}
+
 TEST(PythonSince12, NeedsToProfileAllThreads) {
   FakeRecorder recorder;
   for (const int minor : {11, 12}) {
-    Library library("PyEval_SetProfileAllThreads");
+    Library library({"PyEval_SetProfileAllThreads"});
     const std::string version = version_of(minor);
     library.python.version = version.c_str();
     library.python.thread = &library;
@@ -598,6 +612,9 @@ TEST_P(PythonExact, FunctionsOfCHaveTheirOwnersName) {
     EXPECT_EQ(name_of(of_builtins), "len");
     EXPECT_EQ(name_of(alone), "alone");
     EXPECT_EQ(name_of(odd), "odd");
+    Raw unfinished = string_of("math", 1, true, false);
+    CFunction of_unfinished("early", nullptr, unfinished.at());
+    EXPECT_EQ(name_of(of_unfinished), "early");
     EXPECT_EQ(name_of(unknown), "Sub.other");
     EXPECT_EQ(name_of(of_instance), "list.append");
     EXPECT_EQ(name_of(of_type), "list.append");
@@ -622,6 +639,27 @@ TEST_P(PythonExact, ThousandsOfFunctionsOfCAreKnown) {
       for (auto& function : functions) event(kCCall, nullptr, function->object.at());
     }
     EXPECT_EQ(recorder_.blocks.size(), 1000u);
+  });
+}
+
+TEST_P(PythonExact, WithoutMemoryFurtherFunctionsOfCAreNotShown) {
+  in_child([this] {
+    ASSERT_TRUE(begin());
+    std::vector<std::unique_ptr<CFunction>> functions;
+    for (int i = 0; i < 200; ++i) {
+      functions.push_back(std::make_unique<CFunction>("f", nullptr, nullptr));
+    }
+    for (int i = 0; i < 127; ++i) event(kCCall, nullptr, functions[i]->object.at());
+    recorder_.events.reserve(1000);
+    recorder_.take_events();
+    {
+      const test::NoMemoryLeft shortage;
+      event(kCCall, nullptr, functions[127]->object.at());
+      event(kCCall, nullptr, functions[0]->object.at());
+    }
+    EXPECT_EQ(recorder_.take_events(), "enter none\nenter f\n");
+    event(kCCall, nullptr, functions[127]->object.at());
+    EXPECT_EQ(recorder_.take_events(), "enter f\n") << "with memory again";
   });
 }
 
