@@ -106,6 +106,8 @@ static NOT_INLINED void rare() {
   void* reserved = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   say("mremap", mremap(reserved, 4096, 0, 0) == MAP_FAILED);
   say("munmap", munmap(reserved, 4096) == 0);
+  void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  say("mapped", mapped != MAP_FAILED && munmap(mapped, 4096) == 0);
 }
 
 // Under DHAT this ends the program.

@@ -283,6 +283,20 @@ static void processes(void) {
   if (child == 0) _Exit(7);
   wait_for_child("fork", child);
 
+  // A child in the parent's memory unloads the parent's library.
+  void* library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+  SAY(library != NULL);
+  volatile int unloaded = -1;
+  child = vfork();
+  if (child == 0) {
+    unloaded = dlclose(library);
+    _exit(8);
+  }
+  wait_for_child("vfork", child);
+  SAY(unloaded);
+  SAY(dlopen("libBrokenLocale.so.1", RTLD_NOW | RTLD_NOLOAD) == NULL);
+  SAY(dlclose(dlopen("libBrokenLocale.so.1", RTLD_NOW)));
+
   SAY(mlockall(0));
   SAY(mlockall(64));
   SAY(mlockall(MCL_CURRENT | 64));
@@ -414,6 +428,8 @@ static void descriptors(void) {
     SAY(close(5000));
     SAY(close(5001));
     // Numbers beyond those of which the recorder knows the ends.
+    int known[2];
+    SAY(pipe(known));
     static char is_ours[4097];
     for (int i = 0; i < 4097; ++i) {
       is_ours[i] = (char)(i != 4095 && fcntl(i, F_GETFD) < 0);
@@ -425,14 +441,17 @@ static void descriptors(void) {
     SAY(socketpair(AF_UNIX, SOCK_STREAM, 0, late));
     const int watcher = epoll_create1(0);
     SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, far[0], &event));
-    SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, ends[0], &event));
+    SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, known[0], &event));
+    SAY(write(known[1], &byte, 1));
+    SAY(epoll_wait(watcher, &event, 1, 0));
+    SAY(read(known[0], &byte, 1));
     SAY(write(far[1], &byte, 1));
     SAY(epoll_wait(watcher, &event, 1, 0));
     SAY(read(far[0], &byte, 1));
     SAY(write(late[1], &byte, 1));
     SAY(read(late[0], &byte, 1));
     close(watcher);
-    for (int i = 0; i < 2; ++i) close(far[i]), close(late[i]);
+    for (int i = 0; i < 2; ++i) close(far[i]), close(late[i]), close(known[i]);
     for (int i = 0; i < 4097; ++i) {
       if (is_ours[i]) close(i);
     }

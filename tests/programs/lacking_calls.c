@@ -53,6 +53,7 @@ int main(void) {
   SAY(fprintf(stream, "%d", 1));
   SAY(dprintf(1, "%d", 1));
   SAY(__dprintf_chk(1, 1, "%d", 1));
+  SAY(scanf("%d", ends));
   // A jump that comes back.
   long (*jump)(jmp_buf, int) = (long (*)(jmp_buf, int))(void*)longjmp;
   jmp_buf place;

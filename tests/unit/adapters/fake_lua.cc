@@ -112,6 +112,7 @@ int load(lua_State* state, const char* (*reader)(lua_State*, void*, std::size_t*
 }  // namespace
 
 FakeLua::FakeLua(int version) {
+  closures.reserve(100);  // some tests have no memory later
   now = this;
   lua = {};
   lua.version = version;
@@ -158,6 +159,7 @@ FakeLua::FakeLua(int version) {
   lua.rawsetp = [](lua_State*, int, const void*) { now->stack.pop_back(); };
   lua.pushnil = [](lua_State*) { now->stack.emplace_back(); };
   lua.pushcclosure = [](lua_State*, LuaFunction code, int) {
+    now->closures.push_back(code);
     now->stack.push_back(LuaValue::function(nullptr, code));
   };
   lua.next = next_field;

@@ -53,6 +53,7 @@ class FakeLua {
   LuaValue loaded = LuaValue::table();  // the registry's _LOADED
   std::vector<LuaLevel> levels;         // of every thread
   LuaValue debug = LuaValue::table();   // the library
+  std::vector<LuaFunction> closures;    // that were made
   LuaHook hook = nullptr;
   int hook_mask = 0, hook_count = 0;
   int hooks_set = 0;

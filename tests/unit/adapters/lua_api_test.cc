@@ -1,7 +1,9 @@
 // Which Lua the adapter finds in a process, by the functions that each version has.
 #include "adapters/lua_api.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <string>
 #include <vector>
@@ -10,7 +12,9 @@
 #include "library_copy.h"
 
 // As the adapter does, this program has a function of this name itself.
-extern "C" __attribute__((visibility("default"))) void lua_sethook() {}
+extern "C" __attribute__((visibility("default"))) void lua_sethook();
+static int own_calls = 0;
+void lua_sethook() { ++own_calls; }
 
 namespace fbleprof::adapters {
 namespace {
@@ -67,6 +71,33 @@ TEST(LuaVersion, WithoutALuaThereIsNone) {
     EXPECT_EQ(function_of_lua("lua_sethook", &lua), nullptr);
     EXPECT_FALSE(find_lua(nullptr));
     EXPECT_EQ(lua.version, 0);
+  });
+}
+
+// libfbleprof_lua.so is loaded into programs of which it is only thought that they have a Lua.
+TEST(LuaVersion, WithoutAKnownLuaTheLibraryDoesNothing) {
+  in_child([] {
+    const FakeRecorder recorder;
+    void* library = dlopen(LUA_ADAPTER, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    const auto call = [library](const char* name, auto function, auto... arguments) {
+      void* found = dlsym(library, name);
+      EXPECT_NE(found, nullptr) << name;
+      return reinterpret_cast<decltype(function)>(found)(arguments...);
+    };
+    using GetEnv = char* (*)(const char*);
+    using OfState = void* (*)(void*);
+    using Number = int (*)(void*);
+    using SetHook = void (*)(void*, void*, int, int);
+    setenv("LUA_INIT", "x = 1", 1);
+    EXPECT_STREQ(call("getenv", GetEnv(), "LUA_INIT"), "x = 1");
+    EXPECT_EQ(call("fbleprof_lua_start", Number(), &library), 0);
+    EXPECT_EQ(call("lua_newstate", OfState(), &library), nullptr);
+    EXPECT_EQ(call("lua_gethook", OfState(), &library), nullptr);
+    EXPECT_EQ(call("lua_gethookmask", Number(), &library), 0);
+    EXPECT_EQ(call("lua_gethookcount", Number(), &library), 0);
+    call("lua_sethook", SetHook(), &library, nullptr, 0, 0);
+    EXPECT_EQ(own_calls, 1) << "the next definition, which is not that of a known Lua";
   });
 }
 

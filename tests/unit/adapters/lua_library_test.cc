@@ -240,6 +240,87 @@ TEST_F(LuaLibrary, ALuaThatIsNotAsExpectedIsNotSampled) {
   });
 }
 
+// The calls of the check that the adapter makes first, and then of a script.
+class LuaSampling : public LuaLibrary {
+ protected:
+  static constexpr std::size_t kKind = 8, kCall = 32, kBase = 96, kStatusOfCall = 62;
+  static constexpr std::uint8_t kFresh = 4;
+
+  LuaSampling() {
+    prototype_.put(44, 1).put(112, source_.at()).put(64, source_.at());
+    closure_.put(kPrototypeOfClosure, prototype_.at());
+    slot_ = {closure_.at(), kLuaFunction};
+    c_slot_ = {reinterpret_cast<const char*>(of_c), kCFunction};
+    std::memcpy(source_.at(24), "@/s.lua", 8);
+    script_.put(0, &slot_)
+        .put(16, state_.at(kBase))
+        .put(24, newest_.at())
+        .put(kStatusOfCall, kFresh);
+    newest_.put(0, &c_slot_).put(16, script_.at());
+    state_.put(kKind, std::uint8_t{8}).put(kCall, newest_.at());
+    LuaLevel ours, line;
+    ours.call_info = newest_.at();
+    line.call_info = script_.at();
+    lua_.levels = {ours, line};
+    recorder_.callers = {{this, &lua_}, {this, &recorder_}};
+  }
+  int read() {
+    alignas(8) char reading[128] = {};
+    fbleprof_frame frame;
+    return recorder_.reader(reading, &frame);
+  }
+
+  Raw script_, newest_, closure_, prototype_, source_;
+  StackSlot slot_, c_slot_;
+};
+
+TEST_F(LuaSampling, AStateIsReadOnlyByTheThreadThatRunsIt) {
+  in_child([this] {
+    load(false);
+    start();
+    ASSERT_NE(recorder_.reader, nullptr);
+    EXPECT_EQ(read(), 1);
+    std::thread([this] { EXPECT_EQ(read(), 0); }).join();
+    // Lua is asked for names, and answers in the thread that has it.
+    const LuaHook ask = lua_.hook;
+    ASSERT_NE(ask, nullptr);
+    std::thread([&] { ask(state(), nullptr); }).join();
+    EXPECT_EQ(lua_.hook, ask);
+    ask(state(), nullptr);
+    EXPECT_EQ(lua_.hook, nullptr);
+    // Its end is noted there, too.
+    const LuaFunction forget = lua_.closures.back();
+    std::thread([&] { EXPECT_EQ(forget(state()), 0); }).join();
+    EXPECT_EQ(read(), 1);
+    EXPECT_EQ(forget(state()), 0);
+    EXPECT_EQ(read(), 0);
+  });
+}
+
+TEST_F(LuaSampling, AScriptThatLooksForAHookDoesNotFindOurs) {
+  in_child([this] {
+    load(false);
+    start();
+    read();
+    ASSERT_NE(lua_.hook, nullptr);
+    lua_.stack = {LuaValue::number()};
+    EXPECT_EQ(of_debug("gethook")(state()), 3);
+    EXPECT_EQ(lua_.hook, nullptr);
+  });
+}
+
+TEST_F(LuaSampling, ASecondStateNeedsNoSecondCheck) {
+  in_child([this] {
+    load(false);
+    start();
+    recorder_.reader = nullptr;
+    lua_.load_result = 3;
+    start();
+    EXPECT_EQ(recorder_.reader, nullptr);
+    EXPECT_TRUE(lua_.stack.empty());
+  });
+}
+
 // -- The program's own hooks --
 
 TEST_F(LuaLibrary, AScriptWithoutDebugIsLeftAlone) {
