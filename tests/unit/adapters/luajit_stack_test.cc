@@ -221,6 +221,25 @@ TEST_F(LuaJitStacks, TheLoopIsNotKnownIfTheLineHasAnotherSource) {
   EXPECT_TRUE(is_loop_known());
 }
 
+TEST_F(LuaJitStacks, ALineWithVariableArgumentsIsUnderstood) {
+  const auto is_known_with = [this](Raw& of_real_frame, std::size_t distance) {
+    prepare_check();
+    checked_ = std::make_unique<Thread>(global_, machine_.frame(0));
+    checked_->push(of_real_frame, kFromC);
+    checked_->push(line_.closure(), kVarArgs, distance);
+    checked_->slots().put(8 * (checked_->link() + 1), value_of(look_.closure()));
+    checked_->push_from_lua(look_.closure(), line_.code(3), 1);
+    global_.put(kRunningInGlobal, checked_->address());
+    lua_.new_thread = checked_->state();
+    return is_loop_known();
+  };
+  EXPECT_TRUE(is_known_with(line_.closure(), 3));
+  EXPECT_FALSE(is_known_with(callee_.closure(), 3)) << "the real frame is another function's";
+  prepare_check();
+  checked_->slots().put(8 * (checked_->link() - 3), 16 | kVarArgs);
+  EXPECT_FALSE(is_loop_known()) << "there is no real frame";
+}
+
 // -- Samples --
 
 TEST_F(LuaJitStacks, WithoutAFrameThereIsNothing) {
@@ -273,6 +292,27 @@ TEST_F(LuaJitStacks, ALinkThatCannotBeReadEndsTheStack) {
   EXPECT_EQ(read(), "?") << "a distance of 0";
   main_.raw().base = reinterpret_cast<Address>(edge.unreadable()) + 4096;
   EXPECT_EQ(read(), "?");
+}
+
+TEST_F(LuaJitStacks, AFunctionThatCannotBeReadEndsTheStack) {
+  const Edge edge;
+  // The slot of the link is the first one of a page.
+  main_.raw().base = reinterpret_cast<Address>(edge.behind_unreadable()) + 8;
+  EXPECT_EQ(read(), "?");
+}
+
+TEST_F(LuaJitStacks, ACallerThatIsNoFunctionNamesNothing) {
+  main_.push(script_.closure(), kFromC);
+  main_.push_from_lua(callee_.closure(), script_.code(4), 1);
+  main_.slots().put(8 * 2, value_of(global_));
+  EXPECT_EQ(read(), "5 none");
+}
+
+TEST_F(LuaJitStacks, AMachineFrameThatCannotBeReadHasNoOlderOne) {
+  const Edge edge;
+  main_.push(script_.closure(), kFromC);
+  main_.raw().machine_frame = reinterpret_cast<Address>(edge.unreadable());
+  EXPECT_EQ(read(), "1");
 }
 
 TEST_F(LuaJitStacks, AThreadThatWasFreedMeanwhileHasNoFrames) {

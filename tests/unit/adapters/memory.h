@@ -37,20 +37,21 @@ class Raw {
 
 inline unsigned edges_made;  // what was known to be readable may have changed
 
-// A page that can be read, before one that cannot.
+// A page that can be read, before one that cannot, before one that can.
 class Edge {
  public:
   Edge() {
     ++edges_made;
     pages_ = static_cast<char*>(
-        mmap(nullptr, 2 * size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mmap(nullptr, 3 * size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(pages_ + size_, size_, PROT_NONE);
   }
-  ~Edge() { munmap(pages_, 2 * size_); }
+  ~Edge() { munmap(pages_, 3 * size_); }
   Edge(const Edge&) = delete;
   Edge& operator=(const Edge&) = delete;
 
   char* unreadable() const { return pages_ + size_; }
+  char* behind_unreadable() const { return pages_ + 2 * size_; }
   // The address from which only so many bytes can be read.
   char* last(std::size_t bytes) const { return pages_ + size_ - bytes; }
   // A copy of the first bytes of a structure, whose rest cannot be read.
