@@ -209,6 +209,31 @@ TEST_F(LuaLibrary, WithoutMemoryNothingIsCounted) {
       hook(state(), &debug);
     }).join();
     EXPECT_EQ(recorder_.take_events(), "");
+    // In a coroutine that is not known yet.
+    Raw other(512);
+    {
+      const test::NoMemoryLeft none;
+      event(kCall, f, reinterpret_cast<lua_State*>(other.at()));
+    }
+    EXPECT_EQ(recorder_.take_events(), "");
+    event(kCall, f);
+    EXPECT_EQ(recorder_.take_events(), "enter f\n");
+  });
+}
+
+TEST_F(LuaLibrary, WithoutMemoryASecondStateIsNotBegun) {
+  in_child([this] {
+    load(true);
+    lua_.stack.reserve(100);
+    auto* begin = find<int(lua_State*)>("fbleprof_lua_start");
+    begin(state());
+    lua_.hook = nullptr;
+    Raw other(512);
+    {
+      const test::NoMemoryLeft none;
+      begin(reinterpret_cast<lua_State*>(other.at()));
+    }
+    EXPECT_EQ(lua_.hook, nullptr);
   });
 }
 
@@ -496,6 +521,17 @@ TEST_F(LuaLibrary, WithoutMemoryTheProgramsHookIsLuasOwn) {
       set(reinterpret_cast<lua_State*>(other.at()), programs_hook, 4, 5);
     }
     EXPECT_EQ(lua_.hook, programs_hook);
+    // In a thread that has never called Lua.
+    lua_.hook = nullptr;
+    auto* get = find<LuaHook(lua_State*)>("lua_gethook");
+    LuaHook got = nullptr;
+    std::thread([&] {
+      const test::NoMemoryLeft none;
+      set(state(), programs_hook, 4, 5);
+      got = get(state());
+    }).join();
+    EXPECT_EQ(lua_.hook, programs_hook);
+    EXPECT_EQ(got, programs_hook);
   });
 }
 
