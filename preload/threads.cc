@@ -34,7 +34,7 @@ void at_thread_end(void* round) {
 }
 
 std::uint64_t stack_bytes_of(const pthread_attr_t* attributes) {
-  std::size_t bytes = 0;
+  std::size_t bytes = std::size_t{8} << 20;  // if it is not known
   if (attributes) {
     original::pthread_attr_getstacksize(attributes, &bytes);
   } else {
@@ -44,7 +44,7 @@ std::uint64_t stack_bytes_of(const pthread_attr_t* attributes) {
       original::pthread_attr_destroy(&defaults);
     }
   }
-  return bytes ? bytes : std::uint64_t{8} << 20;
+  return bytes;
 }
 
 using Start = capture::ThreadStart;

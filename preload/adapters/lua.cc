@@ -247,9 +247,10 @@ void start(lua_State* main) {
 Text first_text;
 bool has_given;
 
-// With lua -E, only the script could read LUA_INIT.
+// With lua -E, only the script could read LUA_INIT. A program that loads this library later may
+// have taken words away.
 bool forbids_environment(int count, char** words) {
-  for (int i = 1; i < count && words[i][0] == '-' && words[i][1]; ++i) {
+  for (int i = 1; i < count && words[i] && words[i][0] == '-' && words[i][1]; ++i) {
     if (strcmp(words[i], "-E") == 0) return true;
     if (strcmp(words[i], "--") == 0) return false;
     // The value is the next word.
@@ -291,8 +292,8 @@ char* text_for_interpreter(const char* name, const char* own) {
   // The user's text must run under the name of its variable, which messages show.
   if (!own && name[8] != 0 && libc_getenv()("LUA_INIT")) return nullptr;
   has_given = true;
-  Dl_info info;
-  if (dladdr(&first_text, &info) == 0) return nullptr;
+  Dl_info info{};
+  dladdr(&first_text, &info);
   first_text.add("package.loadlib(");
   add_quoted(first_text, info.dli_fname);
   first_text.add(",\"fbleprof_lua_start\")() ");

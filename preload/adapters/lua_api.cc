@@ -11,9 +11,10 @@ constinit LuaApi lua{};
 namespace {
 
 bool is_ours(void* function) {
-  Dl_info ours, found;
-  return dladdr(&lua, &ours) != 0 && dladdr(function, &found) != 0 &&
-         ours.dli_fbase == found.dli_fbase;
+  Dl_info ours{}, found{};
+  dladdr(&lua, &ours);
+  dladdr(function, &found);
+  return ours.dli_fbase == found.dli_fbase;
 }
 
 constexpr Layout kLayoutOf52{104, 72, 84, 88, 16, 24}, kLayoutOf53{40, 104, 20, 24, 48, 56},
@@ -40,7 +41,7 @@ void* function_of_lua(const char* name, const void* near) {
   if (found) return found;
   // liblua may have been loaded for one module alone.
   Dl_info info;
-  if (!near || dladdr(near, &info) == 0 || !info.dli_fname) return nullptr;
+  if (!near || dladdr(near, &info) == 0) return nullptr;
   void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (!handle) return nullptr;
   found = dlsym(handle, name);

@@ -2,16 +2,23 @@
 
 #include <string.h>
 
+#include <bit>
+
 namespace fbleprof::adapters {
 
 using namespace luajit;  // NOLINT: all of this file is about its memory
 
 namespace {
 
-// Where the global state has the main thread, before it the number of the running trace or what
-// else LuaJIT does, and the running coroutine, behind it the stack of compiled code.
+// Two places of the global state: what LuaJIT does and its main thread, and the running coroutine.
+struct MainInGlobal {
+  std::int32_t state, unused;  // the number of the running trace, or one of those below
+  Address main;
+};
+struct RunningInGlobal {
+  Address running, compiled_base;  // the stack of compiled code, while it runs
+};
 std::size_t main_in_global, running_in_global;
-constexpr std::size_t kStateBeforeMain = 8, kStackAfterRunning = 8;
 constexpr std::int32_t kInInterpreter = -1, kInFunctionOfC = -2;
 
 // How far the interpreter's own helpers extend its frame.
@@ -49,15 +56,19 @@ Address base_in_registers(const RawThread& thread, const std::uint64_t* register
 bool find_fields(Address global, Address main, Address running) {
   constexpr std::size_t kMostBytes = 1024;
   main_in_global = running_in_global = 0;
-  for (std::size_t at = kStateBeforeMain; at < kMostBytes; at += 8) {
-    Address word = 0, next = 0;
-    std::int32_t state = 0;
-    if (!peek(global + at, &word) || !peek(global + at + kStackAfterRunning, &next) ||
-        !peek(global + at - kStateBeforeMain, &state)) {
-      return false;
+  for (std::size_t at = 0; at < kMostBytes; at += 8) {
+    struct {
+      std::uint64_t words[2];
+    } here;
+    if (!peek(global + at, &here)) return false;
+    const auto of_main = std::bit_cast<MainInGlobal>(here);
+    const auto of_running = std::bit_cast<RunningInGlobal>(here);
+    if (main_in_global == 0 && of_main.main == main && of_main.state == kInFunctionOfC) {
+      main_in_global = at;
     }
-    if (main_in_global == 0 && word == main && state == kInFunctionOfC) main_in_global = at;
-    if (main_in_global != 0 && word == running && next == 0) running_in_global = at;
+    if (main_in_global != 0 && of_running.running == running && of_running.compiled_base == 0) {
+      running_in_global = at;
+    }
   }
   return main_in_global != 0 && running_in_global != 0;
 }
@@ -129,32 +140,30 @@ const void* find_loop(lua_State* main, LuaJitStack* stack) {
 
 bool LuaJitStack::begin_in(Address main, Reading& reading) {
   RawThread thread;
-  Address word = 0, running = 0, compiled_base = 0;
-  std::int32_t state = 0;
+  MainInGlobal of_main;
+  RunningInGlobal now;
   if (!read_thread(main, &thread)) return false;
   const Address global = thread.global;
-  if (!peek(global + main_in_global, &word) || word != main ||
-      !peek(global + main_in_global - kStateBeforeMain, &state) ||
-      !peek(global + running_in_global, &running) ||
-      !peek(global + running_in_global + kStackAfterRunning, &compiled_base) ||
-      !read_thread(running, &thread) || thread.global != global || machine_frame_of(thread) == 0) {
+  if (!peek(global + main_in_global, &of_main) || of_main.main != main ||
+      !peek(global + running_in_global, &now) || !read_thread(now.running, &thread) ||
+      thread.global != global || machine_frame_of(thread) == 0) {
     return false;
   }
   const std::uint64_t* registers = interrupted_registers();
   const Address sp = registers ? registers[kRsp] : address(__builtin_frame_address(0));
   Address base = thread.base;
-  reading.thread = running;
+  reading.thread = now.running;
   reading.machine_frame = machine_frame_of(thread);
-  if (compiled_base != 0) {
-    base = compiled_base;
+  if (now.compiled_base != 0) {
+    base = now.compiled_base;
     // The collector of garbage, called by compiled code, hides the number.
-    if (state > 0) {
+    if (of_main.state > 0) {
       const Address pc = registers ? registers[kRip] : 0;
-      traces_.read(global, static_cast<std::uint32_t>(state), pc, sp, reading.machine_frame,
+      traces_.read(global, static_cast<std::uint32_t>(of_main.state), pc, sp, reading.machine_frame,
                    &inlined_);
     }
   } else if (registers) {
-    base = base_in_registers(thread, registers, state);
+    base = base_in_registers(thread, registers, of_main.state);
   }
   reading.link = base - 8;
   return true;
@@ -202,7 +211,7 @@ bool LuaJitStack::next_frame(Reading& reading, Frame* frame) const {
     if (!peek(reading.link, &link) || !peek(reading.link - 8, &function)) return false;
     const std::uint64_t distance = distance_to_caller(link);
     if (distance == 0) return false;
-    *frame = {object_of(function), reading.link, link, reading.machine_frame};
+    *frame = {object_of(function), function, reading.link, link, reading.machine_frame};
     reading.link -= distance;
     if (type_of(link) == Link::kFromC &&
         peek(reading.machine_frame + kPreviousInFrame, &previous) &&
@@ -270,7 +279,7 @@ int LuaJitStack::read(void* state, fbleprof_frame* to) {
   to->place[0] = frame.at;
   to->value[0] = frame.link;
   to->place[1] = frame.at - 8;
-  if (!peek(frame.at - 8, &to->value[1])) to->place[0] = 0;
+  to->value[1] = frame.value;
   return 1;
 }
 

@@ -43,7 +43,9 @@ class LuaJitStack {
 
   // One function on Lua's stack.
   struct Frame {
-    luajit::Address function, at;  // `at`: where its link is
+    luajit::Address function;
+    std::uint64_t value;  // the slot that has it
+    luajit::Address at;   // where its link is, behind that slot
     std::uint64_t link;
     luajit::Address machine_frame;
   };

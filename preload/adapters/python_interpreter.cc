@@ -20,7 +20,7 @@ constexpr Layout kLayouts[] = {
     {13, 72, false, 0, 0, 0, 8, 70, 3, true, 68, 112, 128, 40, 56, 80, -1},
 };
 
-void* handle = RTLD_DEFAULT;
+void* handle;
 
 template <typename T>
 bool find(void* handle, const char* name, T& to) {
@@ -75,6 +75,7 @@ const Layout* layout_of(const char* version) {
 
 const char* find_interpreter(void* runtime) {
   Dl_info info;
+  handle = RTLD_DEFAULT;
   if (!find_functions()) {
     if (!dladdr(runtime, &info)) return "Python: its library is not known";
     handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

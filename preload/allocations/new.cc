@@ -53,20 +53,14 @@ class NextOperator {
 
 bool is_in_libstdcxx(void* function) {
   Dl_info info;
-  return function != nullptr && dladdr(function, &info) != 0 && info.dli_fname != nullptr &&
-         strstr(info.dli_fname, "libstdc++.so") != nullptr;
+  return dladdr(function, &info) != 0 && strstr(info.dli_fname, "libstdc++.so") != nullptr;
 }
 
 // Whether operator new is malloc and operator delete is free, for all callers.
 enum class Shortcut : std::uint8_t { kUnknown, kNo, kYes };
 constinit Shortcut shortcut = Shortcut::kUnknown;
 
-bool is_ours(const char* name) {
-  Dl_info found, own;
-  void* function = dlsym(RTLD_DEFAULT, name);
-  return function != nullptr && dladdr(function, &found) != 0 && dladdr(&shortcut, &own) != 0 &&
-         found.dli_fbase == own.dli_fbase;
-}
+bool is_ours(const char* name) { return base_of(dlsym(RTLD_DEFAULT, name)) == base_of(&shortcut); }
 
 [[gnu::noinline]] bool find_shortcut() {
   if (!has_next()) return false;

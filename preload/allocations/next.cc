@@ -47,6 +47,11 @@ void find_next_allocator() {
   is_looking = false;
 }
 
+const void* base_of(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
 void* no_memory() {
   errno = ENOMEM;
   return nullptr;
@@ -70,14 +75,11 @@ std::size_t bytes_of_early(const void* block) { return static_cast<const std::si
 
 FBLEPROF_INTERPOSE void fbleprof_describe_allocator(fbleprof_allocator* allocator) {
   using namespace fbleprof::preload;
-  Dl_info ours, libc, first, behind;
-  if (!has_next() || dladdr(&next, &ours) == 0) return;
-  allocator->is_libcs = dladdr(reinterpret_cast<void*>(next.malloc), &behind) != 0 &&
-                        dladdr(reinterpret_cast<void*>(&abort), &libc) != 0 &&
-                        behind.dli_fbase == libc.dli_fbase;
-  void* malloc_of_program = dlsym(RTLD_DEFAULT, "malloc");
-  if (malloc_of_program != nullptr && dladdr(malloc_of_program, &first) != 0 &&
-      first.dli_fbase != ours.dli_fbase) {
-    allocator->unseen = first.dli_fname != nullptr ? first.dli_fname : "the program";
+  if (!has_next()) return;
+  allocator->is_libcs =
+      base_of(reinterpret_cast<void*>(next.malloc)) == base_of(reinterpret_cast<void*>(&abort));
+  Dl_info first;
+  if (dladdr(dlsym(RTLD_DEFAULT, "malloc"), &first) != 0 && first.dli_fbase != base_of(&next)) {
+    allocator->unseen = first.dli_fname;
   }
 }

@@ -34,6 +34,9 @@ inline bool has_next() {
   return next.malloc != nullptr;
 }
 
+// Where the library or program that holds an address begins in memory; null: none does.
+const void* base_of(const void* address);
+
 // What a function of the allocator returns if it has none.
 void* no_memory();
 

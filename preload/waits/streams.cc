@@ -101,14 +101,14 @@ FBLEPROF_LISTED(__isoc99_vfscanf)
 FBLEPROF_LISTED(__isoc23_vscanf)
 FBLEPROF_LISTED(__isoc23_vfscanf)
 
-#define FBLEPROF_PASS_LIST(name, listed, last, type, ...) \
-  va_list list;                                           \
-  va_start(list, last);                                   \
-  auto* function = next::listed.as<type>();               \
-  if (function == nullptr) return -1;                     \
-  const Waiting waiting(next::name, FBLEPROF_CALLER);     \
-  const int result = function(__VA_ARGS__, list);         \
-  va_end(list);                                           \
+#define FBLEPROF_PASS_LIST(name, listed, last, type, ...)      \
+  va_list list;                                                \
+  va_start(list, last);                                        \
+  auto* function = next::listed.as<type>();                    \
+  if (function == nullptr) return static_cast<int>(missing()); \
+  const Waiting waiting(next::name, FBLEPROF_CALLER);          \
+  const int result = function(__VA_ARGS__, list);              \
+  va_end(list);                                                \
   return result
 
 #define FBLEPROF_VARIADIC_1(name, listed)                       \

@@ -15,10 +15,10 @@ inline bool is_wanted(const void* object) {
              0;
 }
 
-// Call it before the object is released, if it is wanted.
+// Call it before the object is released, if it is wanted: then there is a recorder.
 [[gnu::noinline]] inline void let_go(std::uint64_t caller, const void* object) {
   const int saved_errno = errno;
-  if (fbleprof_letting_go != nullptr) fbleprof_letting_go(caller, object);
+  fbleprof_letting_go(caller, object);
   errno = saved_errno;
 }
 

@@ -72,6 +72,33 @@ verified "$profile"
 check "the plugin's blocks" "$(self allocations 'operator new(unsigned long)')" = $((7500 * 5))
 check "and aligned ones" "$(self allocations 'operator new(unsigned long, std::align_val_t)')" = $((7500 * 4))
 
+begin "a C program that loads a C++ plugin of another C++ library"
+libcxx=$(echo /usr/lib/*/libc++.so.1)
+if [ -e "$libcxx" ] && g++ -O2 -fPIC -shared -nodefaultlibs "$here/../programs/new_plugin.cc" \
+  -o "$dir/plugin.so" "$libcxx" -lc 2>"$dir/plugin.err"; then
+  recording exact
+  same "$PROGRAMS/plugin_host.plain" "$dir/plugin.so" "$dir/plugin.so"
+  verified "$profile"
+  check "the plugin's blocks" "$(self allocations 'operator new(unsigned long)')" -ge $((7500 * 5))
+else
+  skip "there is no libc++"
+fi
+
+begin "an allocator that calls the program's malloc"
+recording exact
+same "$PROGRAMS/allocates.plain" forms
+all=$(total allocations)
+recording exact
+settings[0]+=:$PROGRAMS/calling_allocator.plain
+same "$PROGRAMS/allocates.plain" forms
+check "each block counts once" "$(total allocations)" = "$all"
+
+begin "a program with a malloc of its own"
+recording exact
+same "$PROGRAMS/own_malloc.plain"
+"$REPORT" --summary "$profile" >"$dir/summary"
+has_text own_malloc "$dir/summary" || fail "no remark"
+
 begin "a program with an operator delete of its own"
 recording exact
 same "$PROGRAMS/own_delete.plain"
@@ -166,8 +193,8 @@ for allocator in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0; d
   begin "blocks of $allocator count, too"
   [ -e "$library" ] || { skip "it is not installed"; continue; }
   settings=("LD_PRELOAD=$LIB:$wrappers:$library" FBLEPROF_ALLOCS=exact)
-  plain "$PROGRAMS/allocates.fentry" containers leaks
-  profiled "$PROGRAMS/allocates.fentry" containers leaks
+  plain "$PROGRAMS/allocates.fentry" containers leaks forms
+  profiled "$PROGRAMS/allocates.fentry" containers leaks forms
   same_as_plain
   check "lost" "$(self allocations 'leak()') $(self allocated 'leak()')" = "1000 100000"
   check "new" "$(self allocations 'lists(int)')" -gt 21000

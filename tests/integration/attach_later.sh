@@ -91,6 +91,20 @@ for option in --callsites --exact; do
   check "the rate is not the threads'" "$(fact rate_reached_hz)" -lt 1100
 done
 
+# glibc has room for the values of 32 keys in each thread, and 1024 keys.
+for keys in 40 2000; do
+  begin "a program that uses $keys keys of thread-specific values"
+  started "$PROGRAMS/attached_threads.plain" keys "$dir/go" $keys
+  if "$FBLE_PROF" attach --exact -o "$profile" "$pid" 2>"$dir/attach.err"; then fail "its calls are counted"; fi
+  has_text "so many thread-specific values" "$dir/attach.err" || fail "the reason is not told"
+  attach -o "$profile" "$pid"
+  sleep 0.3
+  touch "$dir/go"
+  ended
+  verified "$profile"
+  check "its time was recorded" "$(($(fact cpu_ns) / 1000000))" -gt 400
+done
+
 begin "all signals are blocked"
 started "$PROGRAMS/attached_signals.plain" blocked "$dir/go"
 touch "$dir/go"

@@ -11,6 +11,11 @@ for mode in plain fentry; do
   done
 done
 
+# Calls by number (x86-64): see refusing.c. 13: rt_sigaction, 14: rt_sigprocmask, 128: rt_sigtimedwait.
+begin "the kernel refuses signal actions, masks and waits"
+same "$PROGRAMS/refusing.plain" 13=1 14=1 128=1 -- "$PROGRAMS/edge_calls.plain" refused
+check "it ran to its end" "$(tail -n 1 "$dir/plain.out")" = "done"
+
 # Our handler must not wait for a lock of the thread that it interrupted.
 begin "a fatal signal while libraries are unloaded"
 plugin=$PROGRAMS/first.fentry

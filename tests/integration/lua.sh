@@ -56,6 +56,19 @@ for setting in LUA_INIT="$text" LUA_INIT_5_4="$text" LUA_INIT='error("bad")' LUA
   with_adapter
   same lua5.4 "$scripts/exits.lua"
 done
+# The words before the script's name.
+for words in "--" "-W" "-e x=1" "-l os -i" "-e x=1 -- "; do
+  begin "lua $words"
+  with_adapter
+  # shellcheck disable=SC2086  # several words
+  same lua5.4 $words "$scripts/exits.lua" </dev/null
+  verified "$profile"
+done
+begin "lua - <script"
+with_adapter
+# shellcheck disable=SC2016  # for the inner shell
+same sh -c 'exec lua5.4 - <"$1"' sh "$scripts/exits.lua"
+verified "$profile"
 begin "lua -E"
 with_adapter
 same lua5.4 -E -e 'print(os.getenv("LUA_INIT_5_4"), os.getenv("LUA_INIT"))'

@@ -46,6 +46,14 @@ for part in signals processes threads descriptors system; do
   verified "$profile"
 done
 
+begin "calls that an older libc lacks fail as unknown system calls do"
+lacking="read pread write pwrite pipe fcntl syscall nanosleep epoll_wait sem_wait pthread_mutex_unlock"
+lacking+=" fputc fputs vfprintf vdprintf __vdprintf_chk __isoc99_vscanf longjmp pthread_mutex_trylock pthread_rwlock_tryrdlock"
+env LD_PRELOAD="$wrappers:$PROGRAMS/lacking.plain" LACKS="$lacking" "$PROGRAMS/lacking_calls.plain" >"$dir/lacking"
+check "each of them" "$(grep -c -e '-1 ENOSYS$' "$dir/lacking")" = 20
+check "locks need no try" "$(tail -n 2 "$dir/lacking" | grep -c ': 0 $')" = 2
+check "no other line" "$(wc -l <"$dir/lacking")" = 22
+
 begin "with the wall clock, the default is CPU time and waits"
 profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain" workers
 check "its name" "$("$REPORT" --metrics --format csv "$profile" | awk -F, '$5 == 1 { print $1 }')" = time

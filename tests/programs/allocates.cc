@@ -1,19 +1,23 @@
 // Allocates in every possible way, always the same. Its parts, chosen by arguments:
 //   containers  maps, strings, vectors
 //   forms       each function of the allocator and each form of new
-//   fails       operator new throws
+//   fails       operator new throws; other calls that fail, and some that are rare
 //   leaks       1000 blocks of 100 bytes that nothing points to, and 50 of 1000 that stay known
 //   peak        holds 8 MiB for a while, then 1 MiB
 //   threads     blocks that other threads free
 //   fork        a child that allocates, too
+#include <dlfcn.h>
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <new>
 #include <string>
 #include <vector>
@@ -74,8 +78,41 @@ static NOT_INLINED void forms() {
   void* none = realloc(block, static_cast<size_t>(-1) / 4);
   if (none == nullptr) free(block);
 }
+// The compiler knows what these do, and would leave them out.
+template <typename Function>
+static Function* hidden(Function* function) {
+  asm volatile("" : "+r"(function));
+  return function;
+}
+static void say(const char* what, bool holds) { printf("%s: %s\n", what, holds ? "yes" : "no"); }
+
+static NOT_INLINED void rare() {
+  constexpr size_t kHalf = size_t{1} << 33;  // its square is 2^66
+  errno = 0;
+  say("reallocarray", hidden(reallocarray)(nullptr, kHalf, kHalf) == nullptr && errno == ENOMEM);
+  errno = 0;
+  say("calloc", hidden(calloc)(kHalf, kHalf) == nullptr && errno == ENOMEM);
+  void* block = nullptr;
+  say("posix_memalign", hidden(posix_memalign)(&block, 3, 10) == EINVAL && block == nullptr);
+  block = hidden(pvalloc)(10);
+  say("pvalloc", reinterpret_cast<uintptr_t>(block) % static_cast<uintptr_t>(getpagesize()) == 0);
+  // Old programs have this name; libc has it for them only.
+  auto* old_free = reinterpret_cast<decltype(&free)>(dlsym(RTLD_DEFAULT, "cfree"));
+  (old_free != nullptr ? old_free : free)(block);
+  errno = 0;
+  say("mmap", mmap(nullptr, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED &&
+                  errno == EINVAL);
+  say("mmap64", mmap64(nullptr, 4096, PROT_READ, MAP_PRIVATE, -1, 0) == MAP_FAILED);
+  void* reserved = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  say("mremap", mremap(reserved, 4096, 0, 0) == MAP_FAILED);
+  say("munmap", munmap(reserved, 4096) == 0);
+  void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  say("mapped", mapped != MAP_FAILED && munmap(mapped, 4096) == 0);
+}
+
 // Under DHAT this ends the program.
 static NOT_INLINED void fails() {
+  rare();
   try {
     use(operator new(static_cast<size_t>(-1) / 4));
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,8 @@
 /* Usage: attached_threads WAY GO: sleeps until the file GO exists. Then threads compute while the
  * main thread sleeps: "one", or one after the other, "short" (each a tenth of a millisecond;
- * argv[3] is their number). Prints the CPU time of the process since then, in ms. */
+ * argv[3] is their number), or "keys": as "one", in a program that uses argv[3] keys of
+ * thread-specific values, or as many as there are. Prints the CPU time of the process since then,
+ * in ms. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -33,9 +35,12 @@ static int run(double seconds) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
+  const int has_keys = strcmp(argv[1], "keys") == 0;
+  pthread_key_t key;
+  for (int i = 0; has_keys && i < atoi(argv[3]); ++i) pthread_key_create(&key, NULL);
   while (access(argv[2], F_OK) != 0) usleep(20000);
   const double begin = clock_of(CLOCK_PROCESS_CPUTIME_ID);
-  if (strcmp(argv[1], "one") == 0 && !run(0.5)) return 1;
+  if ((has_keys || strcmp(argv[1], "one") == 0) && !run(0.5)) return 1;
   if (strcmp(argv[1], "short") == 0) {
     for (int i = 0; i < atoi(argv[3]); ++i) {
       if (!run(0.0001)) return 1;

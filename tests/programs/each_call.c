@@ -66,6 +66,17 @@ static void streams(void) {
   read_list(stream, "%d", &a);
   SAY(a + b);
   SAY(fread(buffer, 1, 4, stream));
+  // More than the buffer holds.
+  static char large[20000];
+  memset(large, 'c', sizeof large - 1);
+  rewind(stream);
+  SAY(fputs("short", stream) >= 0);
+  SAY(fputs(large, stream) >= 0);
+  SAY(fwrite(large, 1, sizeof large, stream));
+  rewind(stream);
+  SAY(fgetc(stream));
+  SAY(fread(large, 1, sizeof large, stream));
+  SAY(fgets(large, sizeof large, stream) == large);
   free(line);
   SAY(fclose(stream));
   SAY(putchar('x'));

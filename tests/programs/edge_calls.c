@@ -1,6 +1,6 @@
 // Calls that the recorder stands in front of, with arguments at the edge of what they take and
 // beyond it. Prints what each returns, and its errno: edge_calls
-// [signals|processes|threads|descriptors|system]...
+// [signals|processes|threads|descriptors|system|refused]...
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -269,6 +269,10 @@ static void processes(void) {
   SAY(syscall(SYS_clone, CLONE_VM | CLONE_THREAD, 0, 0, 0, 0));
   SAY(syscall(SYS_clone3, nowhere(), 64));
   SAY(syscall(SYS_clone3, NULL, 0));
+  uint64_t wrong_clone[8] = {CLONE_THREAD};
+  SAY(syscall(SYS_clone3, wrong_clone, sizeof wrong_clone));
+  wrong_clone[0] |= CLONE_VM;
+  SAY(syscall(SYS_clone3, wrong_clone, sizeof wrong_clone));
   pid_t child = _Fork();
   if (child == 0) _exit(5);
   wait_for_child("_Fork", child);
@@ -278,6 +282,20 @@ static void processes(void) {
   child = fork();
   if (child == 0) _Exit(7);
   wait_for_child("fork", child);
+
+  // A child in the parent's memory unloads the parent's library.
+  void* library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+  SAY(library != NULL);
+  volatile int unloaded = -1;
+  child = vfork();
+  if (child == 0) {
+    unloaded = dlclose(library);
+    _exit(8);
+  }
+  wait_for_child("vfork", child);
+  SAY(unloaded);
+  SAY(dlopen("libBrokenLocale.so.1", RTLD_NOW | RTLD_NOLOAD) == NULL);
+  SAY(dlclose(dlopen("libBrokenLocale.so.1", RTLD_NOW)));
 
   SAY(mlockall(0));
   SAY(mlockall(64));
@@ -313,7 +331,9 @@ static void processes(void) {
   SAY(syscall(12345));
   // From here on the recorder takes the program for confined.
   SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nowhere()));
+  SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL));
   SAY(prctl(PR_SET_SECCOMP, 99, 0, 0, 0));
+  SAY(syscall(SYS_clone3, nowhere(), 64));
   SAY(execve("/bin/true", arguments, nowhere()));
 }
 
@@ -407,6 +427,34 @@ static void descriptors(void) {
     SAY(close(5000));
     SAY(close(5000));
     SAY(close(5001));
+    // Numbers beyond those of which the recorder knows the ends.
+    int known[2];
+    SAY(pipe(known));
+    static char is_ours[4097];
+    for (int i = 0; i < 4097; ++i) {
+      is_ours[i] = (char)(i != 4095 && fcntl(i, F_GETFD) < 0);
+      if (is_ours[i]) dup2(counter, i);
+    }
+    int far[2], late[2];
+    SAY(pipe(far));
+    SAY(far[0] >= 4095 && far[1] > 4095);
+    SAY(socketpair(AF_UNIX, SOCK_STREAM, 0, late));
+    const int watcher = epoll_create1(0);
+    SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, far[0], &event));
+    SAY(epoll_ctl(watcher, EPOLL_CTL_ADD, known[0], &event));
+    SAY(write(known[1], &byte, 1));
+    SAY(epoll_wait(watcher, &event, 1, 0));
+    SAY(read(known[0], &byte, 1));
+    SAY(write(far[1], &byte, 1));
+    SAY(epoll_wait(watcher, &event, 1, 0));
+    SAY(read(far[0], &byte, 1));
+    SAY(write(late[1], &byte, 1));
+    SAY(read(late[0], &byte, 1));
+    close(watcher);
+    for (int i = 0; i < 2; ++i) close(far[i]), close(late[i]), close(known[i]);
+    for (int i = 0; i < 4097; ++i) {
+      if (is_ours[i]) close(i);
+    }
   }
   SAY(close(watch));
   SAY(write(ends[1], &byte, 1));
@@ -496,6 +544,24 @@ static void system_calls(void) {
   SAY(jumps);
 }
 
+// With a kernel that refuses actions, masks and waits (refusing.c).
+static void refused(void) {
+  const int number = SIGTERM;
+  HANDLER(signal(number, on_signal));
+  HANDLER(sysv_signal(number, on_signal));
+  SAY(sigignore(number));
+  SAY(siginterrupt(number, 1));
+  SAY(sigblock(1));
+  SAY(sighold(number));
+  SAY(mask_bits());
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGPROF);
+  int got = 0;
+  SAY(sigwait(&set, &got));
+  SAY(got);
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 1; i < argc; ++i) {
@@ -504,6 +570,7 @@ int main(int argc, char** argv) {
     if (!strcmp(argv[i], "threads")) threads();
     if (!strcmp(argv[i], "descriptors")) descriptors();
     if (!strcmp(argv[i], "system")) system_calls();
+    if (!strcmp(argv[i], "refused")) refused();
   }
   puts("done");
   return 0;

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,8 +30,48 @@ static void wait_for_end(void) {
   while (sem_wait(&ended) != 0 && errno == EINTR) continue;
 }
 
+BLOCK void of_another(union sigval value) { of_timer(value); }
+
+// Timers for many functions and values, of which only the last one runs out.
+static void make_many(int first, int can_map) {
+  enum { kMany = 400 };
+  timer_t timers[kMany];
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD};
+  int made = 0;
+  sums[0] = 0;
+  struct rlimit before, none;
+  getrlimit(RLIMIT_AS, &before);
+  none = before;
+  none.rlim_cur = 1;
+  if (!can_map) setrlimit(RLIMIT_AS, &none);
+  for (int i = 0; i < kMany; ++i) {
+    event.sigev_notify_function = i % 2 ? of_timer : of_another;
+    event.sigev_value.sival_ptr = NULL;
+    event.sigev_value.sival_int = first + i / 2;
+    made += timer_create(CLOCK_MONOTONIC, &event, &timers[i]) == 0;
+  }
+  setrlimit(RLIMIT_AS, &before);
+  if (made == kMany) {
+    const struct itimerspec once = {.it_value = {0, 1000000}};
+    timer_settime(timers[kMany - 1], 0, &once, NULL);
+    wait_for_end();
+    for (int i = 0; i < kMany; ++i) timer_delete(timers[i]);
+  }
+  printf("many: %d %ld\n", made, sums[0]);
+}
+
+// Calls that make no thread.
+static void make_none(void) {
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_NONE};
+  printf("by a signal: %d\n", timer_create(CLOCK_MONOTONIC, NULL, &timer));
+  printf("not at all: %d\n", timer_create(CLOCK_MONOTONIC, &event, &timer));
+  printf("no queue: %d\n", mq_notify(-1, NULL));
+}
+
 int main(void) {
   sem_init(&ended, 0, 0);
+  make_none();
   struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = of_timer};
   // The last one is like the first one.
   for (int i = 0; i < 5; ++i) {
@@ -43,6 +84,8 @@ int main(void) {
     timer_delete(timer);
   }
   printf("timers: %ld\n", sums[0]);
+  make_many(1000, 1);
+  make_many(5000, 0);  // with memory that the first ones have given back
   struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 8};
   char name[32];
   snprintf(name, sizeof name, "/fbleprof.%d", (int)getpid());

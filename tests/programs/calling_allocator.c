@@ -1,0 +1,33 @@
+// An allocator that makes all blocks by the malloc that the program calls, as some that check
+// memory do. Its blocks are aligned to 16 bytes. With -DWITH_MALLOC it is a program's own
+// allocator.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#ifdef WITH_MALLOC
+void* __libc_malloc(size_t bytes);
+void* malloc(size_t bytes) { return __libc_malloc(bytes); }
+
+int main(void) {
+  void* volatile block = malloc(100);
+  return block == NULL;
+}
+#else
+// The compiler would make a call of this function itself.
+static void* (*volatile make)(size_t) = malloc;
+
+int posix_memalign(void** block, size_t alignment, size_t bytes) {
+  if (alignment % sizeof(void*) != 0) return EINVAL;
+  *block = make(bytes);
+  return *block != NULL ? 0 : ENOMEM;
+}
+void* memalign(size_t alignment, size_t bytes) {
+  (void)alignment;
+  return make(bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+void* valloc(size_t bytes) { return make(bytes); }
+void* pvalloc(size_t bytes) { return make(bytes); }
+#endif
