@@ -49,9 +49,7 @@ Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
 
 // Ranges that the unwind table lists but that nobody calls as a function.
 bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
-  // Whether it may be a part of another function, to which that one jumps.
-  const bool may_be_part = !function.is_called && !function.is_named &&
-                           (!function.is_pointed_at || function.is_only_in_tables);
+  const bool may_be_part = function.may_be_part();
   const bool is_only_jumped_to = may_be_part && !function.is_pointed_at;
   if (!function.starts_like_a_call) {
     function.reason = Reason::kNotAnEntry;

@@ -43,6 +43,10 @@ struct Function {
   enum class Way : std::uint8_t { kNone, kEntry, kCalls } way = Way::kNone;
 
   bool contains(Address address) const { return address >= begin && address < end; }
+  // Whether it may be a part of another function, to which that one jumps.
+  bool may_be_part() const {
+    return !is_called && !is_named && (!is_pointed_at || is_only_in_tables);
+  }
 };
 
 // In order of address, without overlaps.

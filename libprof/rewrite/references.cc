@@ -563,8 +563,7 @@ void References::find_red_zones() {
   };
   std::vector<Function*> reached;
   const auto reach = [&](Function* into, Address target) {
-    const bool may_be_part = into && !into->is_called && !into->is_named;
-    if (!into || into->may_find_red_zone || (into->begin == target && !may_be_part)) return;
+    if (!into || into->may_find_red_zone || (into->begin == target && !into->may_be_part())) return;
     into->may_find_red_zone = true;
     reached.push_back(into);
   };
