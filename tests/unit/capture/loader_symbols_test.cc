@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/loader_list.h"
+
 namespace fbleprof::capture {
 namespace {
 
@@ -88,27 +90,8 @@ class Object {
   std::vector<Elf64_Dyn> dynamic_;
 };
 
-// The list consists of these objects meanwhile.
-class Listed {
- public:
-  explicit Listed(const std::vector<Object*>& objects) : before_(_r_debug.r_map) {
-    link_map** next = &_r_debug.r_map;
-    for (Object* object : objects) {
-      *next = &object->map;
-      next = &object->map.l_next;
-    }
-    *next = nullptr;
-  }
-  ~Listed() { _r_debug.r_map = before_; }
-  Listed(const Listed&) = delete;
-  Listed& operator=(const Listed&) = delete;
-
- private:
-  link_map* before_;
-};
-
 std::uint64_t found(Object& object, const char* name) {
-  const Listed list({&object});
+  const test::LoaderList list({&object.map});
   return address_of(any_definition(name));
 }
 
@@ -164,7 +147,7 @@ TEST(OddObjects, VersionsForOldProgramsOnlyAreNotFound) {
 
 TEST(OddLists, WithoutLibcHaveNoDefinitionOfLibcs) {
   Object program(""), other("/lib/other.so");
-  const Listed list({&program, &other});
+  const test::LoaderList list({&program.map, &other.map});
   EXPECT_EQ(definition_of_libc("getpid"), nullptr);
   EXPECT_STREQ(own_file(), "") << "this file is not in the list";
   EXPECT_EQ(next_definition("getpid"), nullptr);
@@ -175,7 +158,7 @@ TEST(OddLists, AnObjectWithoutANameIsNoFile) {
   extern const char own_dynamic[] asm("_DYNAMIC");
   program.map.l_ld = reinterpret_cast<Elf64_Dyn*>(const_cast<char*>(own_dynamic));
   program.map.l_name = nullptr;
-  const Listed list({&program});
+  const test::LoaderList list({&program.map});
   EXPECT_STREQ(own_file(), "");
 }
 
@@ -188,7 +171,7 @@ TEST(OddLists, APreloadedLibraryIsOneThatTheProgramDoesNotName) {
     object->put_strings(), object->put_symbols(), object->put_hash();
   }
   const auto of_libc = [&] {
-    const Listed list({&program, &own, &library, &libc});
+    const test::LoaderList list({&program.map, &own.map, &library.map, &libc.map});
     const Definition definition = next_definition_of_libc("getpid", own.map.l_ld);
     EXPECT_EQ(address_of(definition.next), 0x1000u);
     return address_of(definition.of_libc);
@@ -206,7 +189,7 @@ TEST(OddLists, APreloadedLibraryIsOneThatTheProgramDoesNotName) {
   relocatable.map.l_addr = relocatable.strings() - 16;
   relocatable.put(DT_STRTAB, 16);
   for (Object* other : {&by_name, &relocatable}) {
-    const Listed list({other, &own, &library, &libc});
+    const test::LoaderList list({&other->map, &own.map, &library.map, &libc.map});
     EXPECT_EQ(address_of(next_definition_of_libc("getpid", own.map.l_ld).of_libc), 0x2000u);
   }
 }
@@ -218,7 +201,7 @@ TEST(OddListsDeathTest, ALibraryThatWasLoadedLastLooksAtAllOthers) {
       object->add(object == &program ? "of_the_program" : "of_others", 0x1000);
       object->put_strings(), object->put_symbols(), object->put_hash();
     }
-    const Listed list({&program, &vdso, &own});
+    const test::LoaderList list({&program.map, &vdso.map, &own.map});
     if (next_definition("of_the_program", own.map.l_ld) != nullptr) return 1;
     look_at_all_objects();
     if (address_of(next_definition("of_the_program", own.map.l_ld)) != 0x1000) return 2;
