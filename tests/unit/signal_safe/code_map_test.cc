@@ -195,23 +195,26 @@ class InterruptedMap : public testing::Test {
     other_module = code.add_module(loaded);
   }
 
-  // The function's answer if the other one runs before, or in the middle of, the source's answer.
+  // The function's answer if the other one runs in the middle of it, after so many answers of the
+  // source.
   template <typename Function>
-  Ref interrupted(const std::function<void()>& other, Function function) {
+  Ref interrupted(const std::function<void()>& other, Function function, int after = 0) {
     is_armed = true;
+    answers_before = after;
     during = other;
     const Ref answer = function();
     EXPECT_FALSE(is_armed) << "nothing was asked";
     return answer;
   }
   static void interrupt() {
-    if (!is_armed) return;
+    if (!is_armed || answers_before-- > 0) return;
     is_armed = false;
     during();
   }
   void unload() { code.retire(other_module, 1); }
 
   static inline bool is_armed;
+  static inline int answers_before = 0;
   static inline std::function<void()> during;
   Recording recording;
   signal_safe::CodeMap code;
@@ -227,11 +230,12 @@ TEST_F(InterruptedMap, AnswersAreTheSameForWhoeverIsFirst) {
   met = 0;
   // In the middle of making the record.
   answer = interrupted([&] { met = code.place_at(kGenerated + 64); },
-                       [&] { return code.place_at(kGenerated + 64); });
+                       [&] { return code.place_at(kGenerated + 64); }, 2);
   EXPECT_EQ(answer, met);
   const std::uint32_t generated = code.generated_count();
   code.place_at(kGenerated);
   is_armed = true;
+  answers_before = 0;
   during = [] {};
   EXPECT_EQ(code.place_at(kGenerated + 4), code.place_at(kGenerated)) << "one stretch";
   is_armed = false;
@@ -245,12 +249,13 @@ TEST_F(InterruptedMap, WhatIsFoundWhileCodeIsUnloadedIsNotKept) {
   EXPECT_EQ(code.known_function_at(site), 0u) << "the next one asks again";
   EXPECT_EQ(code.function_at(site), function);
   EXPECT_EQ(code.known_function_at(site), function);
-  const Ref place = interrupted([&] { unload(); }, [&] { return code.place_at(kGenerated); });
+  const Ref place = interrupted([&] { unload(); }, [&] { return code.place_at(kGenerated); }, 2);
   EXPECT_EQ(code.place_at(kGenerated), place);
   int asked = 0;
   const Ref part = code.function_at(recording.code.site_in(8));
   for (int i = 0; i < 3; ++i) {
     is_armed = true;
+    answers_before = 0;
     during = [&] {
       if (i == 0) unload();
     };
