@@ -62,8 +62,7 @@ class SectionNames {
     if (name >= section_.sh_size || length > section_.sh_size - name) return false;
     if (name + length <= known_) return __builtin_memcmp(text_ + name, wanted, length) == 0;
     char text[arch::HookSection::kMostNameBytes];
-    return length <= sizeof text &&
-           file_.read(section_.sh_offset + name, text, length) == static_cast<long>(length) &&
+    return file_.read(section_.sh_offset + name, text, length) == static_cast<long>(length) &&
            __builtin_memcmp(text, wanted, length) == 0;
   }
 

@@ -44,7 +44,7 @@ std::int64_t read_sleb(const std::uint8_t** at) {
     value |= static_cast<std::int64_t>(byte & 0x7f) << shift;
     shift += 7;
   } while (byte & 0x80 && shift < 63);
-  if (byte & 0x40 && shift < 64) value |= -(std::int64_t{1} << shift);
+  if (byte & 0x40) value |= static_cast<std::int64_t>(~std::uint64_t{0} << shift);
   return value;
 }
 

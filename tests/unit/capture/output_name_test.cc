@@ -6,13 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 
 #include "capture/process_facts.h"
 #include "tests/support/no_resources.h"
+#include "tests/support/refused_calls.h"
 
 namespace fbleprof::capture {
 namespace {
@@ -33,6 +37,12 @@ std::string expanded(const std::string& out, const std::string& rank = "") {
 TEST(Template, ARelativeNameIsInTheWorkingDirectory) {
   EXPECT_EQ(expanded("some.out"), fs::current_path().string() + "/some.out");
   EXPECT_EQ(expanded("/some.out"), "/some.out");
+}
+
+TEST(Template, ARelativeNameStaysRelativeWhereTheWorkingDirectoryIsGone) {
+  const bool has_run = test::without_calls({{SYS_getcwd, ENOENT}},
+                                           [] { EXPECT_EQ(expanded("some.out"), "some.out"); });
+  if (!has_run) GTEST_SKIP() << "no filters of system calls";
 }
 
 TEST(Template, PlaceholdersAreFilledIn) {
@@ -91,6 +101,10 @@ class SettledName : public testing::Test {
     if (!done) drop(draft);
     const std::string result = done ? output.path.c_str() : output.failure.c_str();
     return result.rfind(directory_ + "/", 0) == 0 ? result.substr(directory_.size() + 1) : result;
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
   }
   std::string with_pid(const std::string& name) const {
     return name + "." + std::to_string(getpid());
@@ -278,6 +292,116 @@ TEST_F(SettledName, AnotherProcessThatMovesTheProfileIsNotWaitedForLong) {
   EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
   EXPECT_TRUE(fs::exists(path_of("mlmon.out.old")));
   close(other);
+}
+
+TEST_F(SettledName, AnotherUsersFileIsLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  write("mlmon.out", ended());
+  ASSERT_EQ(chown(path_of("mlmon.out").c_str(), 12345, 12345), 0);
+  EXPECT_NE(settled("mlmon.out").find("not a plain file of this user's alone"), std::string::npos);
+}
+
+TEST_F(SettledName, OfChildrenThatTheTemplateTellsApartStays) {
+  OutputName output;
+  output.path = Path{path_of("mlmon.7").c_str()};
+  output.names_process = true;
+  Draft draft = make_draft(output.path);
+  EXPECT_TRUE(settle_name(output, draft, 0, true));
+  EXPECT_EQ(output.path.c_str(), path_of("mlmon.7"));
+  EXPECT_EQ(output.base_header, nullptr) << "nobody counts these children";
+}
+
+// File systems that make no files without a name (overlayfs of old kernels, nfs), and no kernel's
+// rename that replaces nothing.
+constexpr test::RefusedCall kNoNameless{SYS_open, EOPNOTSUPP, 1, O_TMPFILE & ~O_DIRECTORY},
+    kNoCarefulRename{SYS_renameat2, EINVAL}, kOldKernel{SYS_renameat2, ENOSYS};
+
+TEST_F(SettledName, IsTakenOnAnyFileSystem) {
+  const auto takes = [this](std::initializer_list<test::RefusedCall> calls) {
+    const bool has_run = test::without_calls(calls, [this] {
+      EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+      write("mlmon.out", live());
+      EXPECT_EQ(settled("mlmon.out"), with_pid("mlmon.out"));
+      EXPECT_EQ(files(), 2u) << "no other file is left behind";
+    });
+    for (const std::string& name : {std::string("mlmon.out"), with_pid("mlmon.out")}) {
+      fs::remove(path_of(name));
+    }
+    return has_run;
+  };
+  if (!takes({kNoNameless})) GTEST_SKIP() << "no filters of system calls";
+  EXPECT_TRUE(takes({kNoNameless, kNoCarefulRename}));
+  EXPECT_TRUE(takes({kNoNameless, kOldKernel}));
+  EXPECT_TRUE(takes({{SYS_access, EACCES}})) << "without /proc";
+}
+
+TEST_F(SettledName, WhatAKilledProcessLeftIsReplacedIfItIsAProfile) {
+  const std::string draft = with_pid("mlmon.out") + ".new";
+  const bool has_run = test::without_calls({kNoNameless}, [&] {
+    write(draft, ended());
+    EXPECT_EQ(settled("mlmon.out"), "mlmon.out");
+    fs::remove(path_of("mlmon.out"));
+    write(draft, "a text of some length\n");
+    EXPECT_NE(settled("mlmon.out").find("too many profiles"), std::string::npos);
+    std::string now;
+    std::getline(std::ifstream(path_of(draft)), now);
+    EXPECT_EQ(now, "a text of some length");
+    fs::remove(path_of(draft));
+  });
+  if (!has_run) GTEST_SKIP() << "no filters of system calls";
+  const bool has_none = test::without_calls({kNoNameless, kOldKernel, {SYS_link, EPERM}}, [&] {
+    EXPECT_NE(settled("mlmon.out").find("cannot write the directory"), std::string::npos);
+    EXPECT_EQ(files(), 0u) << "the draft is dropped";
+  });
+  EXPECT_TRUE(has_none);
+}
+
+TEST_F(SettledName, TheSystemsLimitOfFilesIsToldAsTheProcesss) {
+  const bool has_run = test::without_calls({kNoNameless, {SYS_open, ENFILE, 1, O_CREAT}}, [&] {
+    EXPECT_NE(settled("mlmon.out").find("no descriptor is free"), std::string::npos);
+  });
+  if (!has_run) GTEST_SKIP() << "no filters of system calls";
+}
+
+TEST_F(SettledName, AProfileThatCannotBeMovedStays) {
+  write("mlmon.out", ended());
+  const bool has_run = test::without_calls({{SYS_rename, EACCES}}, [&] {
+    EXPECT_EQ(settled("mlmon.out"), "mlmon.out: cannot be renamed to .old");
+  });
+  if (!has_run) GTEST_SKIP() << "no filters of system calls";
+  EXPECT_EQ(fs::file_size(path_of("mlmon.out")), format::kHeaderBytes);
+  // As if another process moved it, again and again, between our looks.
+  const bool is_raced = test::without_calls({{SYS_lstat, ENOENT}}, [&] {
+    EXPECT_EQ(settled("mlmon.out"), "mlmon.out: too many profiles of this name: remove some");
+  });
+  EXPECT_TRUE(is_raced);
+  EXPECT_FALSE(fs::exists(path_of("mlmon.out.old")));
+}
+
+TEST_F(SettledName, AProfileThatAnotherProcessReplacedMeanwhileStays) {
+  write("mlmon.out", ended());
+  const int other = open(path_of("mlmon.out").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  // The other process ends its move while we wait for the lock.
+  std::thread mover([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    fs::rename(path_of("mlmon.out"), path_of("mlmon.out.old"));
+    write("new", live());
+    fs::rename(path_of("new"), path_of("mlmon.out"));
+    close(other);
+  });
+  const std::string name = settled("mlmon.out");
+  mover.join();
+  EXPECT_TRUE(name == with_pid("mlmon.out") || name == "mlmon.out") << name;
+  EXPECT_TRUE(fs::exists(path_of("mlmon.out.old")));
+}
+
+TEST(Drafts, MayBeInTheWorkingDirectory) {
+  Draft draft = make_draft(Path{"fbleprof-draft"});
+  EXPECT_TRUE(draft.file);
+  drop(draft);
+  EXPECT_FALSE(draft.file);
+  EXPECT_FALSE(fs::exists("fbleprof-draft"));
 }
 
 TEST_F(SettledName, TooManyProfilesAreSaid) {

@@ -25,6 +25,7 @@
 #include "capture/stack_bounds.h"
 #include "signal_safe/session.h"
 #include "tests/support/no_resources.h"
+#include "tests/unit/capture/started_session.h"
 
 namespace fbleprof::capture {
 namespace {
@@ -38,19 +39,8 @@ std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint
 
 // -- Plans --
 
-class Plans : public testing::Test {
+class Plans : public test::StartedSession {
  protected:
-  Plans() {
-    constexpr std::uint64_t kBytes = 1 << 20;
-    static bool is_started = false;
-    if (!is_started) {
-      void* file =
-          mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      static_cast<format::Header*>(file)->used_bytes = format::kHeaderBytes;
-      is_started = session.start(static_cast<char*>(file), kBytes, kBytes, {});
-    }
-    EXPECT_TRUE(is_started);
-  }
   ~Plans() override { fs::remove_all(directory_); }
 
   static plan::Header good_header() {
@@ -67,9 +57,6 @@ class Plans : public testing::Test {
     chmod(path_.c_str(), 0600);
     Plan plan;
     return plan.open(path_.c_str()) && static_cast<bool>(plan);
-  }
-  static format::Ref string(const std::string& text) {
-    return session.arena.add_string(text.data(), static_cast<std::uint32_t>(text.size()));
   }
 
   std::string directory_ = [] {

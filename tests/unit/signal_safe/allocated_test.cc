@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "signal_safe/allocation_calls.h"
 #include "signal_safe/allocations.h"
 #include "signal_safe/enter.h"
 #include "signal_safe/memory_words.h"
+#include "tests/support/no_resources.h"
 #include "tests/unit/signal_safe/recording.h"
 
 namespace fbleprof {
@@ -198,6 +200,103 @@ TEST_F(Allocated, OnAnotherStackItsEntriesAreNotRead) {
   EXPECT_EQ(charged(kAll, signal_safe::kAllocatedBytes), 200u);
 }
 
+TEST_F(Allocated, OutsideOfTheStacksBoundsNoReturnAddressIsRead) {
+  call(0, 1, 1);
+  static std::uint64_t below[16];  // code on a stack that nobody told of
+  below[1] = recording.code.site_in(1);
+  fbleprof_allocated(reinterpret_cast<std::uint64_t>(below), block(0), 100);
+  recording.thread.main_stack.high = frame_at(1);
+  fbleprof_allocated(in(1, 1), block(1), 100);
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocatedBytes), 200u);
+  for (const auto& known : own->known) EXPECT_EQ(known.word, 0u) << "nothing is remembered";
+}
+
+TEST_F(Allocated, WhatAnotherCallLeftInItsPlaceIsNotTaken) {
+  call(0, 1, 1), call(1, 2, 2);
+  fbleprof_allocated(in(2, 2), block(0), 100);
+  signal_safe::KnownAllocation* known = nullptr;
+  for (auto& one : own->known) {
+    if (one.word != 0) known = &one;
+  }
+  ASSERT_NE(known, nullptr);
+  const auto before = *known;
+  std::uint64_t number = 1;
+  const auto is_found_again = [&](auto change) {
+    *known = before;
+    known->node = 0;
+    change(*known);
+    fbleprof_allocated(in(2, 2), block(number++), 100);
+    return known->node == before.node;
+  };
+  using Known = signal_safe::KnownAllocation;
+  EXPECT_TRUE(is_found_again([](Known& one) { one.word ^= 1; }));
+  EXPECT_TRUE(is_found_again([](Known& one) { one.site += 1; }));
+  EXPECT_TRUE(is_found_again([](Known& one) { one.return_site += 1; }));
+  EXPECT_TRUE(is_found_again([](Known& one) { one.distance += 8; }));
+  EXPECT_TRUE(is_found_again([](Known& one) { one.below = ~one.word; }));
+  EXPECT_EQ(charged(2, signal_safe::kAllocations), number);
+}
+
+// A callee with hooks that was left without its end: its entry is still the newest.
+TEST_F(Allocated, InAFunctionWhoseEntryIsOlderIsTheFunctions) {
+  call(0, 1, 1), call(1, 2, 2);
+  fbleprof_allocated(in(1, 2), block(0), 100);
+  EXPECT_EQ(charged(1, signal_safe::kAllocatedBytes), 100u);
+  EXPECT_EQ(charged(2, signal_safe::kAllocatedBytes), 0u);
+  recording.function(5);  // it has hooks, but no entry
+  fbleprof_allocated(in(5, 2), block(1), 30);
+  EXPECT_EQ(charged(2, signal_safe::kAllocatedBytes), 30u);
+}
+
+TEST_F(Allocated, ByAForkedChildIsItsOwn) {
+  call(0, 1, 1);
+  static signal_safe::AllocationThread* allocations;
+  for (auto* each : {own.get(), static_cast<signal_safe::AllocationThread*>(nullptr)}) {
+    allocations = each;
+    recording.session.adopt_forked_child = [](signal_safe::ThreadState* thread) {
+      thread->canary->alive = 1;
+      thread->allocations = allocations;
+    };
+    recording.thread.canary->alive = 0;
+    recording.thread.allocations = own.get();
+    for (auto& one : own->known) one = {};
+    fbleprof_allocated(in(1, 1), block(0), 100);
+    EXPECT_EQ(charged(1, signal_safe::kAllocatedBytes), 100u) << "if the child records them";
+  }
+}
+
+TEST_F(Allocated, WithoutSpaceInTheFileIsTheRoots) {
+  call(0, 1, 1), call(1, 2, 2), call(2, 3, 3);
+  auto& arena = recording.session.arena;
+  for (const std::uint32_t bytes : {1u << 20, 4096u, 64u, 1u}) {
+    const std::vector<char> filler(bytes, 'f');
+    while (arena.add_string(filler.data(), bytes) != 0) continue;
+  }
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    fbleprof_allocated(in(static_cast<std::uint32_t>(3 - i), 3 - i), block(i), 5'000'000);
+  }
+  fbleprof_allocated(in(70, 1), block(4), 5'000'000);  // code that was never met
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocations), 4u);
+  for (std::uint64_t i = 0; i < 5; ++i) fbleprof_freeing(block(i));
+  EXPECT_EQ(charged(kAll, signal_safe::kFreesHere), 4u);
+  EXPECT_EQ(level(), 0);
+}
+
+TEST(AllocationsWithoutMemory, DoNotStart) {
+  signal_safe::Pages pages;
+  signal_safe::Allocations each, by_chance, none;
+  bool starts[3];
+  {
+    const test::NoMemory no_memory;
+    starts[0] = each.start(&pages, true, false, 32);
+    starts[1] = by_chance.start(&pages, false, true, 32);
+    starts[2] = none.start(&pages, false, false, 32);
+  }
+  EXPECT_FALSE(starts[0]);
+  EXPECT_FALSE(starts[1]);
+  EXPECT_TRUE(starts[2]) << "it needs none";
+}
+
 int adopted = 0;
 
 TEST_F(Allocated, AForkedChildAsksForItsOwnProfile) {
@@ -253,6 +352,15 @@ TEST_F(SampledAllocations, StandForTheOthers) {
   }
   for (std::uint64_t i = kBlocks / 2; i < kBlocks; ++i) fbleprof_freeing(block(i));
   EXPECT_EQ(charged(kAll, signal_safe::kFreesHere), charged(kAll, signal_safe::kAllocations));
+  EXPECT_EQ(level(), 0);
+}
+
+TEST_F(SampledAllocations, OfMappingsEndWithTheirFirstPart) {
+  call(0, 1, 1);
+  fbleprof_mapped(in(1, 1), block(0), 100 << 20);
+  ASSERT_EQ(charged(1, signal_safe::kAllocationSamples), 1u);
+  fbleprof_unmapping(block(0), 4096);
+  EXPECT_EQ(charged(1, signal_safe::kFreesHere), charged(1, signal_safe::kAllocations));
   EXPECT_EQ(level(), 0);
 }
 

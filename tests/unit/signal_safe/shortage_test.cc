@@ -160,17 +160,20 @@ TEST(Blocks, ThatAreNotThereAreNotReplaced) {
   EXPECT_EQ(recording.ways().size(), 3u);
 }
 
+void fill(signal_safe::Arena& arena) {
+  for (const std::uint32_t bytes : {4096u, 64u, 1u}) {
+    const std::vector<char> filler(bytes, 'f');
+    while (arena.add_string(filler.data(), bytes) != 0) continue;
+  }
+}
+
 // A recorder whose file is full.
 class FullFile : public testing::Test {
  protected:
   FullFile() {
     name_blocks(recording);
     recording.attach();
-    auto& arena = recording.session.arena;
-    for (const std::uint32_t bytes : {4096u, 64u, 1u}) {
-      const std::vector<char> filler(bytes, 'f');
-      while (arena.add_string(filler.data(), bytes) != 0) continue;
-    }
+    fill(recording.session.arena);
   }
   Recording recording{{}, 2 << 20};
 };
@@ -216,6 +219,78 @@ TEST(WithoutSpace, ARecorderDoesNotStart) {
     signal_safe::CallTree tree;
     EXPECT_FALSE(starts && tree.start(session->trees, 0, 0, links)) << "a tree needs more";
     munmap(file, kBytes);
+  }
+}
+
+TEST(WithoutSpace, ATreeStartsWithAllThatItNeedsOrNotAtAll) {
+  constexpr std::uint64_t kBytes = 1 << 20;
+  int starts = 0;
+  for (std::uint64_t cap = format::kHeaderBytes + 512; cap < format::kHeaderBytes + 16'384;
+       cap += 64) {
+    auto session = std::make_unique<signal_safe::Session>();
+    void* file = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(file, MAP_FAILED);
+    static_cast<format::Header*>(file)->used_bytes = format::kHeaderBytes;
+    signal_safe::LinkTable::Item links[signal_safe::LinkTable::kFirstItems] = {};
+    signal_safe::CallTree tree;
+    if (session->start(static_cast<char*>(file), cap, cap, {}) &&
+        tree.start(session->trees, 0, 0, links)) {
+      ++starts;
+      EXPECT_NE(tree.node_at(tree.root())->values, 0u) << "time goes there";
+    } else {
+      EXPECT_EQ(starts, 0) << "less space was enough";
+    }
+    munmap(file, kBytes);
+  }
+  EXPECT_GT(starts, 0);
+}
+
+TEST(WithoutSpace, WhatIsChargedToContextsGoesToTheRoot) {
+  Recording recording({}, 2 << 20);
+  auto& tree = recording.tree();
+  std::vector<Ref> nodes;
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    nodes.push_back(tree.enter(recording.guard, tree.root(), recording.function(i), 0, 0).to);
+  }
+  fill(recording.session.arena);
+  std::uint64_t* row = nullptr;
+  for (const Ref node : nodes) {
+    row = tree.values(recording.guard, node);
+    ASSERT_NE(row, nullptr);
+  }
+  EXPECT_EQ(row, tree.values_or_root(tree.root()));
+  EXPECT_EQ(tree.node_at(nodes.back())->values, 0u);
+  const Ref caller = nodes[0];
+  const auto into = tree.replace(recording.guard, caller, nodes[1], recording.function(2));
+  ASSERT_TRUE(into) << "the call is counted where there is room";
+  EXPECT_EQ(recording.session.arena.header()->edge_count, 0u);
+}
+
+// No more links: ways beyond those that are known are counted on [overflow].
+TEST(WithoutMemory, NewWaysOverflow) {
+  for (const std::uint32_t depth_limit : {0u, 1u}) {
+    signal_safe::Options options;
+    options.depth_limit = depth_limit;
+    Recording recording(options);
+    auto& tree = recording.tree();
+    std::vector<Ref> functions;
+    for (std::uint32_t i = 0; i < 200; ++i) functions.push_back(recording.function(i));
+    const auto top = tree.enter(recording.guard, tree.root(), functions[0], 0, 0);
+    std::uint64_t calls = 0;
+    signal_safe::Step replaced;
+    {
+      const NoMemory none;
+      for (const Ref function : functions) {
+        const auto step = tree.enter(recording.guard, top.to, function, 0, 0);
+        if (step) ++*step.calls, ++calls;
+      }
+      replaced = tree.replace(recording.guard, tree.root(), top.to, functions[1]);
+    }
+    EXPECT_EQ(calls, functions.size()) << "none is lost";
+    EXPECT_TRUE(replaced);
+    std::uint64_t counted = 0;
+    for (const auto& each : recording.ways()) counted += each.second;
+    EXPECT_EQ(counted, calls);
   }
 }
 

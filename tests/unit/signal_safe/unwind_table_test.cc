@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "arch/landing_pad.h"
 #include "arch/registers.h"
 
 namespace fbleprof::signal_safe {
@@ -26,7 +27,7 @@ class Object {
     std::string augmentation = "zR";
     Bytes augmentation_data = {0x1b};  // of pointers: relative, 4 bytes, signed
     int pointer_bytes = 4;
-    std::uint8_t version = 1;
+    std::uint8_t version = 1, data_alignment = 0x78;  // -8
     // The call frame begins at sp + 8, where the return address is.
     Bytes initial = {0x0c, kSp, 8, 0x80 | kReturn, 1};
   };
@@ -35,7 +36,8 @@ class Object {
   Object(const Bytes& instructions, const How& how) : bytes_(4096) {
     Bytes cie = {how.version};
     cie.insert(cie.end(), how.augmentation.begin(), how.augmentation.end());
-    for (const int byte : {0, 1, 0x78, 16}) cie.push_back(static_cast<std::uint8_t>(byte));
+    for (const int byte : {0, 1, int{how.data_alignment}, 16})
+      cie.push_back(static_cast<std::uint8_t>(byte));
     if (how.augmentation[0] == 'z') {
       cie.push_back(static_cast<std::uint8_t>(how.augmentation_data.size()));
       append(cie, how.augmentation_data);
@@ -118,6 +120,24 @@ TEST(UnwindTable, OffsetsMayBeSigned) {
   EXPECT_EQ(Object({0x11, kFp, 0x02}).rule().fp_offset, -16);
 }
 
+TEST(UnwindTable, NumbersMayBeLongerThanTheyNeedToBe) {
+  EXPECT_EQ(Object({0x13, 0xfd, 0x7f}).rule().cfa_offset, 24);
+  // As long as a number of 64 bits can be, and longer: its rest is taken for instructions.
+  const Bytes many(7, 0x80);
+  Bytes number = {0x0e, 0x90};
+  number.insert(number.end(), many.begin(), many.end());
+  number.insert(number.end(), {0x00, 0x41});
+  EXPECT_EQ(Object(number).rule().cfa_offset, 16);
+  number[9] = 0x80;
+  EXPECT_EQ(Object(number).rule().cfa_offset, 16);
+  Bytes negative = {0x13, 0xfd};
+  negative.insert(negative.end(), 7, 0xff);
+  negative.push_back(0x7f);
+  EXPECT_EQ(Object(negative).rule().cfa_offset, 24);
+  negative[9] = 0xff;
+  EXPECT_EQ(Object(negative).rule().cfa_offset, 24);
+}
+
 TEST(UnwindTable, TheFramePointerIsSavedRestoredAndForgotten) {
   const auto saved = [](const Bytes& instructions) { return Object(instructions).rule(); };
   EXPECT_EQ(saved({0x80 | kFp, 2}).saved_fp, SavedFp::kAtCfa);
@@ -148,6 +168,42 @@ TEST(UnwindTable, TheBaseRegisterIsAtAWordOfTheFrameOrLost) {
   EXPECT_EQ(saved({0x14, kOther, 1}), FrameRule::kBaseLost);
   EXPECT_EQ(saved({0x15, kOther, 1}), FrameRule::kBaseLost);
   EXPECT_EQ(saved({0x16, kOther, 1, 0x30}), FrameRule::kBaseLost);
+  Object::How halves;
+  halves.data_alignment = 0x7c;  // -4
+  halves.initial.back() = 2;
+  EXPECT_EQ(Object({0x80 | kOther, 3}, halves).rule().saved_base, FrameRule::kBaseLost)
+      << "between two words";
+  EXPECT_EQ(Object({0x80 | kOther, 6}, halves).rule().saved_base, -3);
+}
+
+TEST(UnwindTable, WhatIsSaidOfOtherRegistersDoesNotMatter) {
+  for (const Bytes& instructions :
+       {Bytes{0x14, 12, 1}, Bytes{0x15, 12, 1}, Bytes{0x16, 12, 1, 0x30}, Bytes{0x80 | 12, 2},
+        Bytes{0x09, 12, 13}}) {
+    const FrameRule rule = Object(instructions).rule();
+    EXPECT_EQ(rule.base, Base::kSp) << int{instructions[0]};
+    EXPECT_EQ(rule.cfa_offset, 8);
+    EXPECT_EQ(rule.saved_base, FrameRule::kBaseUnchanged);
+  }
+}
+
+TEST(UnwindTable, AFunctionThatLeavesForALandingPadMayHideItsReturnAddress) {
+  constexpr std::uint8_t kArgument = arch::kDwarfLandingArgument;
+  EXPECT_EQ(Object({0x80 | kArgument, 2}).rule(8).base, Base::kSp) << "it has not left yet";
+  EXPECT_EQ(Object({0x80 | kArgument, 2, 0x80 | kReturn, 3}).rule(8).base, Base::kUnknown);
+}
+
+TEST(UnwindTable, ExpressionsThatOnlyBeginLikeKnownOnesAreUnknown) {
+  const Bytes stub = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+  for (const std::size_t at : {0u, 1u, 2u, 4u}) {
+    Bytes instructions = {0x0f, 11};
+    instructions.insert(instructions.end(), stub.begin(), stub.end());
+    instructions[2 + at] ^= 1;
+    EXPECT_EQ(Object(instructions).rule().base, Base::kUnknown) << at;
+  }
+  EXPECT_EQ(Object({0x0f, 5, 0x75, 0x10, 0x06, 0x23, 8}).rule().base, Base::kUnknown);
+  EXPECT_EQ(Object({0x0f, 6, 0x77, 0x10, 0x06, 0x23, 8, 0x22}).rule().base, Base::kUnknown);
+  EXPECT_EQ(Object({0x10, kFp, 1, 0x76}).rule().base, Base::kUnknown) << "without its offset";
 }
 
 TEST(UnwindTable, AReturnAddressElsewhereIsNotFollowed) {
@@ -211,6 +267,9 @@ TEST(UnwindTable, EntriesMayDescribeThemselvesInOtherWays) {
   Object::How signal;
   signal.augmentation = "zRS";
   EXPECT_EQ(Object({}, signal).rule().base, Base::kSignalFrame);
+  Object::How later;  // a letter that says nothing of its own data
+  later.augmentation = "zRB";
+  EXPECT_EQ(Object({0x0e, 16}, later).rule().cfa_offset, 16);
   Object::How odd;
   odd.augmentation = "eh";
   odd.pointer_bytes = 8;
@@ -235,6 +294,10 @@ TEST(UnwindTable, CodeWithoutAnEntryIsAGap) {
   EXPECT_EQ(before.size, Object::kCode);
   const CodeRange behind = code_range_in(object.loaded(), object.address(Object::kCode + 64));
   EXPECT_EQ(behind.start, object.address(Object::kCode + 64));
+  // Code before the object's first byte is another object's, which lies in a hole.
+  object.loaded().begin = object.address(Object::kCode + 200);
+  const CodeRange in_hole = code_range_in(object.loaded(), object.address(Object::kCode + 300));
+  EXPECT_EQ(in_hole.start, object.loaded().begin);
   EXPECT_EQ(object.rule(64).base, Base::kUnknown);
 }
 

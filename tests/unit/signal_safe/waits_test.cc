@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 
+#include "signal_safe/blocks.h"
 #include "signal_safe/enter.h"
 #include "signal_safe/preemption.h"
 #include "signal_safe/sample.h"
@@ -278,6 +279,242 @@ TEST_F(Waits, UnloadedCodeIsNoLongerKnown) {
   recording.session.code_map.retire(recording.session.arena.header()->newest_module, 1);
   wait(1, 1, 30'000);
   EXPECT_NE(known->epoch, before) << "looked up again";
+}
+
+TEST_F(Waits, WhatAnotherCallLeftInItsPlaceIsNotTaken) {
+  know_the_stack();
+  call(0, 1, 1);
+  wait(1, 1, 30'000);
+  signal_safe::KnownWait* known = nullptr;
+  for (auto& one : own.known) {
+    if (one.frame != 0) known = &one;
+  }
+  ASSERT_NE(known, nullptr);
+  const format::Ref node = known->node;
+  const auto found_again = [&](auto change) {
+    change();
+    known->node = 0;
+    wait(1, 1, 30'000);
+    return known->node == node;
+  };
+  EXPECT_TRUE(found_again([&] { known->site += 1; })) << "another call of the same frame";
+  EXPECT_TRUE(found_again([&] { known->callee = &known; }));
+  EXPECT_TRUE(found_again([&] { known->entry_frame -= 8; }));
+  EXPECT_TRUE(found_again([&] { known->word ^= 1; }));
+  EXPECT_TRUE(found_again([&] { known->root ^= 1; })) << "of another profile";
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 6u * 30'000);
+}
+
+TEST_F(Waits, WithoutCodeBelowCountedFunctionsTheyAreTheFunctionsOwn) {
+  recording.session.options.native_below = false;
+  call(0, 1, 1);
+  const format::Ref node = signal_safe::node_of(recording.thread, fbleprof_hot.top);
+  const void* lock = &cpu_now;
+  std::uint64_t* frame = words_at(1);
+  frame[0] = 0;
+  frame[1] = recording.code.site_in(1);
+  fbleprof_wait waiting{};
+  waiting.frame = reinterpret_cast<std::uint64_t>(frame);
+  waiting.callee = reinterpret_cast<const void*>(recording.code.start_of(kCallee));
+  waiting.kind = format::WaitKind::kForOther;
+  waiting.object = lock;
+  fbleprof_wait_begins(&waiting);
+  wall_now += 300'000;
+  fbleprof_letting_go(waiting.frame, lock);
+  fbleprof_wait_ends(&waiting, 0, 0);
+  const auto* row =
+      recording.session.arena.at<std::uint64_t>(recording.tree().node_at(node)->values);
+  EXPECT_EQ(row[signal_safe::kValueWords + std::uint32_t{signal_safe::kWaitNs}], 300'000u);
+  for (const auto& each : recording.nodes()) EXPECT_NE(each.function, kCallee);
+}
+
+TEST_F(Waits, WithoutCodeBelowCountedFunctionsThoseOfUncountedOnesHaveTheirCall) {
+  recording.session.options.native_below = false;
+  wait(1, 1, 300'000);  // nothing was counted yet
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 300'000u);
+  expect_identity();
+}
+
+// Waits of a block of the C API are the block's.
+TEST_F(Waits, OfABlockAreTheBlocks) {
+  recording.session.options.native_below = false;
+  recording.session.code_map.name_block(
+      1, recording.session.code_map.function_with_key(1, format::FunctionKind::kBlock));
+  call(0, 2, 1);
+  fbleprof_enter(1);
+  wait(2, 1, 300'000);
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 300'000u);
+}
+
+TEST_F(Waits, ASampleBetweenTwoLooksAtTheClocksIsNoticed) {
+  call(0, 1, 1);
+  static signal_safe::ThreadState* thread;
+  static int samples;
+  thread = &recording.thread;
+  recording.session.clocks.cpu_ns = [] {
+    // The sample charges 10 us of the wait.
+    if (samples > 0) --samples, thread->last_wall_ns += 10'000;
+    return cpu_now;
+  };
+  samples = 0;
+  wait(1, 1, 100'000, 0, [] { samples = 1; });
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 90'000u);
+  samples = 0;
+  wait(1, 1, 1'000'000, 0, [] { samples = 1000; });
+  EXPECT_LT(samples, 1000);
+  EXPECT_GT(samples, 900) << "it does not try for ever";
+}
+
+TEST_F(Waits, WhatChangesMeanwhileDecidesAtTheirEnd) {
+  call(0, 1, 1);
+  wait(1, 1, 100'000, 0, [&] { recording.session.options.waits = false; });
+  recording.session.options.waits = true;
+  EXPECT_EQ(charged(0, signal_safe::kWaits), 0u) << "the program has confined itself";
+  wait(1, 1, 100'000, 0, [&] { recording.thread.canary->alive = 0; });
+  EXPECT_EQ(charged(0, signal_safe::kWaits), 0u) << "a forked child";
+  fbleprof_letting_go(reinterpret_cast<std::uint64_t>(words_at(1)), this);
+  begin(1, words_at(1));
+  fbleprof_jumps(frame_at(0));
+  recording.thread.canary->alive = 1;
+  recording.thread.tid += 1;  // a vfork child in our memory
+  fbleprof_letting_go(reinterpret_cast<std::uint64_t>(words_at(1)), this);
+  fbleprof_jumps(frame_at(0));
+  recording.thread.tid -= 1;
+  EXPECT_EQ(charged(0, signal_safe::kWaits), 0u);
+  const void* lock = &cpu_now;
+  const std::uint16_t& wanted = fbleprof_wanted[signal_safe::wanted_place(lock)];
+  const std::uint16_t before = wanted;
+  fbleprof_wait waiting{};
+  waiting.frame = reinterpret_cast<std::uint64_t>(words_at(1));
+  waiting.object = lock;
+  fbleprof_wait_begins(&waiting);
+  EXPECT_EQ(wanted, before + 1);
+  recording.thread.waits = nullptr;
+  fbleprof_wait_ends(&waiting, 0, 0);
+  EXPECT_EQ(wanted, before) << "whatever happens";
+}
+
+TEST_F(Waits, BytesOfACallWhoseContextIsNotKnownAreTheRoots) {
+  call(0, 1, 1);
+  {
+    const signal_safe::BusyGuard guard(recording.thread);
+    wait(
+        1, 1, 100, 100, [] {}, 4096);
+  }
+  EXPECT_EQ(charged(0, signal_safe::kBytesRead), 4096u);
+  EXPECT_EQ(charged(1, signal_safe::kBytesRead), 0u);
+  // A handler's wait takes the place of the interrupted one.
+  wait(
+      1, 1, 100, 100,
+      [&] {
+        for (auto& one : own.known) one.callee = &own;
+      },
+      1000);
+  wait(
+      1, 1, 100, 100,
+      [&] {
+        for (auto& one : own.known) one.frame = 8;
+      },
+      1000);
+  EXPECT_EQ(charged(0, signal_safe::kBytesRead), 6096u);
+  EXPECT_EQ(charged(1, signal_safe::kBytesRead), 0u);
+}
+
+TEST_F(Waits, OneJumpEndsAllThatItLeaves) {
+  know_the_stack();
+  call(0, 1, 1);
+  begin(1, words_at(1));
+  call(1, 2, 8);  // a handler
+  begin(2, words_at(8));
+  call(2, 3, 16);  // and another one
+  begin(3, words_at(16));
+  EXPECT_EQ(own.open_count, 3u);
+  wall_now += 40'000;
+  fbleprof_jumps(frame_at(12));
+  EXPECT_EQ(own.open_count, 2u);
+  fbleprof_jumps(frame_at(1) - 16);
+  EXPECT_EQ(own.open_count, 0u);
+  fbleprof_jumps(frame_at(1) - 16);
+  signal_safe::settle_wait_at_sample(recording.thread, frame_at(1));
+  EXPECT_EQ(charged(3, signal_safe::kWaitNs), 40'000u);
+  EXPECT_EQ(recording.thread.record->wait_since_ns, 0u);
+}
+
+TEST_F(Waits, AFrameThatHoldsAnotherReturnAddressWasLeft) {
+  know_the_stack();
+  call(0, 1, 1);
+  std::uint64_t* frame = words_at(1);
+  begin(1, frame);
+  wall_now += 40'000;
+  fbleprof_jumps(frame_at(8));
+  EXPECT_EQ(own.open_count, 1u) << "a jump in a handler";
+  frame[1] += 8;  // the program's own, by now
+  fbleprof_jumps(frame_at(8));
+  EXPECT_EQ(own.open_count, 0u);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 40'000u);
+}
+
+TEST_F(Waits, OnAnotherStackAreLeftByJumpsUpThatStackOnly) {
+  know_the_stack();
+  call(0, 1, 1);
+  static std::uint64_t other[100];
+  begin(1, other + 50);
+  fbleprof_jumps(reinterpret_cast<std::uint64_t>(other + 20));
+  EXPECT_EQ(own.open_count, 1u);
+  fbleprof_jumps(reinterpret_cast<std::uint64_t>(other + 60));
+  EXPECT_EQ(own.open_count, 0u);
+}
+
+TEST_F(Waits, TheEndOfOneThatWasTakenForLeftIsNoSecondEnd) {
+  know_the_stack();
+  call(0, 1, 1);
+  wait(1, 1, 40'000, 0, [&] {
+    // A handler on another stack jumps about on it.
+    own.open_count = 0;
+    recording.thread.record->wait_since_ns = 0;
+  });
+  EXPECT_EQ(own.open_count, 0u);
+  wait(1, 1, 40'000, 0, [&] {
+    own.open_count = 0;
+    call(1, 2, 8);
+    begin(2, words_at(8));  // in the place of the first
+  });
+  EXPECT_EQ(own.open_count, 0u);
+  EXPECT_EQ(charged(1, signal_safe::kWaitNs), 80'000u);
+  EXPECT_EQ(recording.thread.record->wait_since_ns, 0u);
+}
+
+TEST_F(Waits, AnOpenOneWithoutAContextIsNotCharged) {
+  call(0, 1, 1);
+  auto* record = recording.thread.record;
+  record->wait_since_ns = wall_now;
+  record->wait_context = 0;
+  wall_now += 50'000;
+  signal_safe::charge_open_wait(recording.thread, cpu_now, wall_now);
+  signal_safe::settle_wait_at_sample(recording.thread, frame_at(1));
+  record->wait_context = recording.tree().root();
+  recording.thread.waits = nullptr;
+  signal_safe::charge_open_wait(recording.thread, cpu_now, wall_now);
+  signal_safe::charge_switches(recording.thread, nullptr, rusage{});
+  EXPECT_EQ(charged(0, signal_safe::kWaitNs), 0u);
+  EXPECT_EQ(record->wait_since_ns, wall_now - 50'000);
+}
+
+TEST_F(Waits, AForkedChildGoesOnInItsOwnProfile) {
+  call(0, 1, 1);
+  static signal_safe::WaitThread* waits;
+  for (signal_safe::WaitThread* each : {&own, static_cast<signal_safe::WaitThread*>(nullptr)}) {
+    waits = each;
+    recording.session.adopt_forked_child = [](signal_safe::ThreadState* thread) {
+      thread->canary->alive = 1;
+      thread->waits = waits;
+    };
+    recording.thread.canary->alive = 0;
+    recording.thread.waits = &own;
+    for (auto& one : own.known) one = {};
+    wait(1, 1, 40'000);
+    EXPECT_EQ(charged(1, signal_safe::kWaitNs), 40'000u) << "if the child records waits";
+  }
 }
 
 TEST_F(Waits, AForeignThreadsClockIsNotRead) {
