@@ -50,7 +50,7 @@ Result<bool> prepare(pid_t pid, const std::string& library, const ExactChoice& c
   for (std::uint32_t i = 0; i < order.count; ++i) {
     const Mapping* mapping = mapping_from(mappings, order.modules[i].begin);
     const std::string file = mapping ? mapped_file_from_outside(pid, *mapping) : std::string();
-    plans.push_back(file.empty() ? file : choice.plan_of(order.modules[i].plan_path, file));
+    plans.push_back(file.empty() ? file : choice.plan_of(order.modules[i].plan_stem, file));
   }
   const auto thread = BorrowedThread::take(pid);
   if (!thread) return thread.error();

@@ -110,9 +110,9 @@ void choose_modules(RecorderOrder& order) {
     }
     OrderModule& chosen = order.modules[order.count];
     chosen.begin = module.begin;
-    const Path plan = plan_path(order.plan_folder, module);
-    if (plan.empty() || !put_text(chosen.path, path.c_str()) ||
-        !put_text(chosen.plan_path, plan.c_str())) {
+    const Path stem = plan_stem(order.plan_folder, module);
+    if (stem.empty() || !put_text(chosen.path, path.c_str()) ||
+        !put_text(chosen.plan_stem, stem.c_str())) {
       return remark_once(module, path.c_str(), "its path is too long, or not known");
     }
     ++order.count;

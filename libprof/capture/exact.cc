@@ -111,8 +111,9 @@ void rewrite_new_modules(const char* (*rewrite)(const Work&)) {
     if (code_is_fixed || !is_wanted(module, path_of(module, path))) return;
     Plan plan;
     const Work work{module, plan};
-    const char* reason = "no plan could be made";
-    if (plan.open(plan_path(profile.settings.exact_plans.c_str(), module).c_str())) {
+    const Path kept = plan_path(profile.settings.exact_plans.c_str(), module);
+    const char* reason = kept.empty() ? "its file is gone" : "no plan could be made";
+    if (plan.open(kept.c_str())) {
       reason = rewrite(work);
     }
     if (reason == kCodeIsFixed) {

@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 
 #include "capture/kernel_file.h"
+#include "capture/modules.h"
 #include "capture/own_memory.h"
 #include "capture/signals.h"
+#include "plan/file_stamp.h"
 #include "signal_safe/session.h"
 
 extern "C" long fbleprof_start_child(long flags, void* stack, void (*function)(void*),
@@ -104,38 +106,32 @@ bool Plan::is_whole() const {
 
 namespace {
 
-void add_hex(Path& path, std::uint64_t value, int digits) {
-  for (int i = digits - 1; i >= 0; --i) path.add("0123456789abcdef"[value >> (4 * i) & 15]);
+void add_hex(Path& path, unsigned char byte) {
+  path.add("0123456789abcdef"[byte >> 4]).add("0123456789abcdef"[byte & 15]);
 }
 
 }  // namespace
 
-Path plan_path(const char* directory, const format::Module& module, const char* suffix) {
-  Path path;
-  if (module.path == 0) return path;
-  path.add(directory).add('/');
-  if (module.build_id != 0) {
-    const auto* id = session.arena.at<format::String>(module.build_id);
-    for (std::uint32_t i = 0; i < id->length; ++i) {
-      add_hex(path, static_cast<unsigned char>(id->bytes[i]), 2);
-    }
-  } else {
-    // Without a build-id, the file's identity and its time of change name the plan.
-    Path name;
-    const auto* text = session.arena.at<format::String>(module.path);
-    for (std::uint32_t i = 0; i < text->length; ++i) name.add(text->bytes[i]);
-    struct stat status;
-    if (kernel_path_call(SYS_stat, name.c_str(), reinterpret_cast<long>(&status)) != 0) return {};
-    for (const std::uint64_t part :
-         {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
-          static_cast<std::uint64_t>(status.st_size),
-          static_cast<std::uint64_t>(status.st_mtim.tv_sec),
-          static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
-      path.add('-');
-      add_hex(path, part, 16);
-    }
+Path plan_stem(const char* directory, const format::Module& module) {
+  Path stem;
+  if (module.path == 0) return stem;
+  stem.add(directory).add('/');
+  if (module.build_id == 0) return stem;
+  const auto* id = session.arena.at<format::String>(module.build_id);
+  for (std::uint32_t i = 0; i < id->length; ++i) {
+    add_hex(stem, static_cast<unsigned char>(id->bytes[i]));
   }
-  return path.add(suffix);
+  return stem;
+}
+
+Path plan_path(const char* directory, const format::Module& module, const char* suffix) {
+  Path path = plan_stem(directory, module), file;
+  struct stat status;
+  if (path.empty() ||
+      kernel_path_call(SYS_stat, path_of(module, file), reinterpret_cast<long>(&status)) != 0) {
+    return {};
+  }
+  return path.add(plan::FileMark(status, module.build_id != 0).text).add(suffix);
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // Finds the plans by which modules are rewritten (plan/plan.h), and has missing ones made.
 //
 // Making a plan takes a second for each three megabytes of code, so plans are made once and kept,
-// under the build-id. Another process makes them, so that none of that code is loaded into the
-// program.
+// under the file's build-id, length and time. Another process makes them, so that none of that code
+// is loaded into the program.
 #pragma once
 
 #include <sys/stat.h>
@@ -61,6 +61,8 @@ struct KeptPlan {
 // Keeps it in place of another plan for that address. False: there are too many.
 bool keep_plan(const KeptPlan& plan);
 
+// The beginning of a plan's path: the folder and the module's build-id. Empty: it has no file.
+Path plan_stem(const char* directory, const format::Module& module);
 // The path of a module's plan, which may not exist yet. Empty: the module cannot have one.
 Path plan_path(const char* directory, const format::Module& module, const char* suffix = ".plan");
 

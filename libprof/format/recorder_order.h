@@ -33,7 +33,7 @@
 namespace fbleprof::format {
 
 inline constexpr char kOrderMagic[16] = "FBLEPROF ORDER";
-inline constexpr std::uint32_t kOrderVersion = 5;
+inline constexpr std::uint32_t kOrderVersion = 6;
 
 enum class OrderStep : std::uint32_t {
   kChooseModules,
@@ -66,7 +66,7 @@ struct OrderModule {
                               // of a filter; 0: nowhere
   std::uint64_t given_bytes;  // its length
   char path[2048];            // as the process sees it
-  char plan_path[1024];       // where fble-prof keeps the plan
+  char plan_stem[1024];       // where fble-prof keeps the plan: its folder and the build-id
 };
 inline constexpr std::uint32_t kMostOrderModules = 128;
 

@@ -185,7 +185,7 @@ for program in "perl -e 'print sort { \$a <=> \$b } map { \$_ * 7 % 1000 } 1..50
   same sh -c "$program"
 done
 
-begin "code that is not that of its plan"
+begin "a patched copy has the build-id of the original"
 exactly
 mkdir -p "$dir/changed"
 changed=$dir/changed/exact_entries.plain
@@ -197,6 +197,15 @@ assert code.count(number) == 1
 open(sys.argv[2], "wb").write(code.replace(number, b"\x41\xbb" + (54321).to_bytes(4, "little")))
 os.chmod(sys.argv[2], 0o755)
 END
+same "$changed"
+verified "$profile"
+check "calls" "$(entered displaced)" = 1000
+
+begin "code that is not that of its plan"
+exactly
+rm -f "$plans"/*
+touch -r "$PROGRAMS/exact_entries.plain" "$changed"
+same "$PROGRAMS/exact_entries.plain"
 same "$changed"
 verified "$profile"
 check "nothing is counted there" "$(entered displaced)" = 0

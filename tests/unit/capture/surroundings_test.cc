@@ -23,6 +23,7 @@
 #include "capture/plans.h"
 #include "capture/profile.h"
 #include "capture/stack_bounds.h"
+#include "plan/file_stamp.h"
 #include "signal_safe/session.h"
 #include "tests/support/no_resources.h"
 
@@ -125,7 +126,7 @@ TEST_F(Plans, OthersFilesAreRefused) {
   }
 }
 
-TEST_F(Plans, AreNamedByTheBuildIdElseByTheFile) {
+TEST_F(Plans, AreNamedByTheBuildIdAndTheFile) {
   format::Module module{};
   EXPECT_TRUE(plan_path("/plans", module).empty()) << "it has no file";
   module.path = string("/nowhere/library.so");
@@ -139,20 +140,37 @@ TEST_F(Plans, AreNamedByTheBuildIdElseByTheFile) {
   std::ofstream(path_, std::ios::app) << "more";
   EXPECT_NE(first, plan_path("/plans", module).c_str()) << "another file now";
   module.build_id = string(std::string("\x01\xfe\x80", 3));
-  EXPECT_STREQ(plan_path("/plans", module).c_str(), "/plans/01fe80.plan");
-  EXPECT_STREQ(plan_path("/plans", module, ".left").c_str(), "/plans/01fe80.left");
+  const auto name = [&](const char* suffix) {
+    EXPECT_EQ(stat(path_.c_str(), &status), 0);
+    return std::string("/plans/01fe80") + plan::FileMark(status, true).text + suffix;
+  };
+  EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan"));
+  EXPECT_EQ(plan_path("/plans", module, ".left").c_str(), name(".left"));
+  const std::string second = plan_path("/plans", module).c_str();
+  std::ofstream(path_, std::ios::app) << "and more";
+  EXPECT_NE(second, plan_path("/plans", module).c_str()) << "strip keeps the build-id";
+  EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan"));
+  const fs::path copy = directory_ + "/copy";
+  fs::copy_file(path_, copy);
+  fs::last_write_time(copy, fs::last_write_time(path_));
+  module.path = string(copy);
+  EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan")) << "a copy with its time";
+  module.path = string("/nowhere/library.so");
+  EXPECT_TRUE(plan_path("/plans", module).empty()) << "the file is gone";
 }
 
 TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
   static plan::Header kept[2] = {good_header(), good_header()};
   format::Module module{};
   module.begin = 0x10000;
-  module.path = string("/nowhere/library.so");
+  module.path = string(path_);
+  std::ofstream(path_) << "some bytes";
   module.build_id = string("ab");
   Plan plan;
   EXPECT_FALSE(plan.open_of(module, directory_.c_str()));
-  std::ofstream(directory_ + "/6162.plan", std::ios::binary) << bytes_of(good_header());
-  chmod((directory_ + "/6162.plan").c_str(), 0600);
+  const std::string in_folder = plan_path(directory_.c_str(), module).c_str();
+  std::ofstream(in_folder, std::ios::binary) << bytes_of(good_header());
+  chmod(in_folder.c_str(), 0600);
   EXPECT_TRUE(plan.open_of(module, directory_.c_str()));
   const auto keep = [](std::uint64_t begin, const plan::Header& header) {
     return keep_plan({begin, reinterpret_cast<const char*>(&header), sizeof header});
