@@ -116,10 +116,9 @@ Status unwatch_signals(pid_t pid, const std::string& library) {
 }
 
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice) {
-  const Status bad = insist(pid, [&]() -> Result<bool> {
-    const OrderPointer order = order_for(OrderStep::kChooseModules);
-    const auto chosen = choose_modules(pid, library, choice, *order);
-    return chosen && *chosen ? prepare(pid, library, choice, *order) : chosen;
+  const Status bad = insist_in_rounds(pid, OrderStep::kChooseModules, [&](RecorderOrder& order) {
+    auto chosen = choose_modules(pid, library, choice, order);
+    return chosen && *chosen ? prepare(pid, library, choice, order) : chosen;
   });
   if (bad) return bad;
   const std::vector<ModuleChanges> modules = read_changes(pid, library);

@@ -3,6 +3,7 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 
 #include "capture/kernel_file.h"
@@ -23,7 +24,7 @@ using signal_safe::session;
 
 namespace {
 
-KeptPlan kept_plans[kMostPlans];
+KeptPlan kept_plans[kMostKeptPlans];
 
 const KeptPlan* kept_plan_of(const format::Module& module) {
   for (const KeptPlan& each : kept_plans) {
@@ -106,6 +107,8 @@ bool Plan::is_whole() const {
 
 namespace {
 
+bool is_vdso(const format::Module& module) { return module.begin == getauxval(AT_SYSINFO_EHDR); }
+
 void add_hex(Path& path, unsigned char byte) {
   path.add("0123456789abcdef"[byte >> 4]).add("0123456789abcdef"[byte & 15]);
 }
@@ -126,6 +129,8 @@ Path plan_stem(const char* directory, const format::Module& module) {
 
 Path plan_path(const char* directory, const format::Module& module, const char* suffix) {
   Path path = plan_stem(directory, module), file;
+  // It has no file, and nobody but the kernel changes it.
+  if (module.build_id != 0 && is_vdso(module)) return path.add(suffix);
   struct stat status;
   if (path.empty() ||
       kernel_path_call(SYS_stat, path_of(module, file), reinterpret_cast<long>(&status)) != 0) {
@@ -152,17 +157,14 @@ void become_tool(void* argument) {
               reinterpret_cast<long>(environment));
 }
 
-}  // namespace
+// Of the order that is being written. A megabyte, of which only the used part is touched.
+Path files[PlanOrder::kMost], modules[PlanOrder::kMost];
 
-void make_plans(const char* tool, const PlanOrder& order) {
+void run_tool(const char* tool, const char* const* arguments) {
   constexpr std::uint64_t kStackBytes = 64 << 10;
   static void* stack = nullptr;
   if (!stack) stack = take_memory(kStackBytes, InChild::kCopied);
-  if (!stack || order.count == 0) return;
-  const char* arguments[2 * kMostPlans + 4] = {tool, order.option};
-  int at = 2;
-  if (order.value) arguments[at++] = order.value;
-  for (int i = 0; i < 2 * order.count; ++i) arguments[at++] = order.paths[i];
+  if (!stack) return;
   Job job{tool, arguments};
   AllSignalsBlocked guard;
   // Without an exit signal: no handler sees the child's end, and none of the program's waits finds
@@ -173,6 +175,27 @@ void make_plans(const char* tool, const PlanOrder& order) {
   int status;
   while (kernel_call(SYS_wait4, child, reinterpret_cast<long>(&status), __WALL, 0) == -EINTR) {
   }
+}
+
+}  // namespace
+
+void PlanOrder::add(const Path& file, const Path& module) {
+  files[count_] = file;
+  modules[count_] = module;
+  if (++count_ == kMost) carry_out();
+}
+
+void PlanOrder::carry_out() {
+  if (count_ == 0) return;
+  const char* arguments[2 * kMost + 4] = {tool_, option_};
+  int at = 2;
+  if (value_) arguments[at++] = value_;
+  for (int i = 0; i < count_; ++i) {
+    arguments[at++] = files[i].c_str();
+    arguments[at++] = modules[i].c_str();
+  }
+  count_ = 0;
+  run_tool(tool_, arguments);
 }
 
 }  // namespace fbleprof::capture

@@ -211,6 +211,20 @@ verified "$profile"
 check "nothing is counted there" "$(entered displaced)" = 0
 check "the report says why" "$("$REPORT" --summary "$profile" | grep -c 'its code is not what its plan was made for')" = 1
 
+begin "many libraries"
+exactly
+libraries=$(many_libraries 300)
+settings+=(LD_PRELOAD="$LIB:$libraries")
+same "$PROGRAMS/notes.plain"
+verified "$profile"
+"$REPORT" --coverage "$profile" >"$dir/coverage"
+check "libraries that are counted" "$(grep -c '^[0-9]*\.so: counted exactly' "$dir/coverage")" = 300
+has_text "^notes.plain: counted exactly" "$dir/coverage" || fail "the program is not counted"
+settings=(FBLEPROF_FILTER='!many' FBLEPROF_FILTER_TOOL="$REPORT" FBLEPROF_FILTER_TABLES="$plans"
+  LD_PRELOAD="$LIB:$libraries" FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/notes.plain"
+lacks_text "not filtered" "$dir/profiled.err" || fail "a library is not filtered"
+
 begin "damaged plans"
 exactly
 for plan in "$plans"/*.plan; do head -c 100 "$plan" >"$plan.short" && mv "$plan.short" "$plan"; done

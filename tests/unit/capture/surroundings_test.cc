@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -157,6 +158,8 @@ TEST_F(Plans, AreNamedByTheBuildIdAndTheFile) {
   EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan")) << "a copy with its time";
   module.path = string("/nowhere/library.so");
   EXPECT_TRUE(plan_path("/plans", module).empty()) << "the file is gone";
+  module.begin = getauxval(AT_SYSINFO_EHDR);
+  EXPECT_STREQ(plan_path("/plans", module, ".left").c_str(), "/plans/01fe80.left") << "the vdso";
 }
 
 TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
@@ -185,7 +188,7 @@ TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
   kept[1].version += 1;
   EXPECT_FALSE(of_memory.open_of(module, directory_.c_str()));
   kept[1].version -= 1;
-  for (int i = 1; i < kMostPlans; ++i) {
+  for (int i = 1; i < kMostKeptPlans; ++i) {
     EXPECT_TRUE(keep(module.begin + 4096u * static_cast<unsigned>(i), kept[0]));
   }
   EXPECT_FALSE(keep(1, kept[0])) << "there are too many";
@@ -194,29 +197,31 @@ TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
 
 TEST_F(Plans, AToolMakesThem) {
   const std::string tool = directory_ + "/tool", out = directory_ + "/out";
-  std::ofstream(tool) << "#!/bin/sh\n{ echo \"$#:$*:$FOO\"; ls -d /proc/$$/fd/50; } > " << out
+  std::ofstream(tool) << "#!/bin/sh\n{ echo \"$#:$*:$FOO\"; ls -d /proc/$$/fd/50; } >> " << out
                       << " 2> /dev/null\n";
   chmod(tool.c_str(), 0700);
   setenv("FOO", "of the program", 1);
-  const auto made = [&](const PlanOrder& order) {
+  const auto made = [&](const char* option, const char* value, int count) {
     fs::remove(out);
-    make_plans(tool.c_str(), order);
+    {
+      PlanOrder order(tool.c_str(), option, value);
+      for (int i = 0; i < count; ++i) order.add("a.file", "/lib/a");
+    }
     std::ifstream stream(out);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   };
-  PlanOrder order;
-  EXPECT_EQ(made(order), "") << "there is nothing to do";
-  order.paths[0] = "a.plan";
-  order.paths[1] = "/lib/a";
-  order.count = 1;
+  EXPECT_EQ(made("--plan", nullptr, 0), "") << "there is nothing to do";
   const int file = open(directory_.c_str(), O_RDONLY);
   ASSERT_EQ(fcntl(file, F_DUPFD, 50), 50);
-  EXPECT_EQ(made(order), "3:--plan a.plan /lib/a:\n") << "it gets no variable, and no file of ours";
-  order = {"--left-out", "value", {"b.left", "/lib/b"}, 1};
-  EXPECT_EQ(made(order), "4:--left-out value b.left /lib/b:\n");
+  EXPECT_EQ(made("--plan", nullptr, 1), "3:--plan a.file /lib/a:\n")
+      << "it gets no variable, and no file of ours";
+  EXPECT_EQ(made("--left-out", "value", 1), "4:--left-out value a.file /lib/a:\n");
   close(50);
   close(file);
-  make_plans("/nowhere/tool", order);
+  const std::string many = made("--plan", nullptr, PlanOrder::kMost + 2);
+  EXPECT_EQ(many.substr(0, 4), "257:");
+  EXPECT_EQ(many.substr(many.find('\n') + 1), "5:--plan a.file /lib/a a.file /lib/a:\n");
+  PlanOrder("/nowhere/tool", "--plan", nullptr).add("a.file", "/lib/a");
   EXPECT_EQ(waitpid(-1, nullptr, 0), -1) << "no child is left";
 }
 
