@@ -136,6 +136,11 @@ verified "$profile"
 check "calls of libraries" "$(calls main run_plugin)" = 7500
 check "calls within the first" "$(calls run_plugin first_leaf)" = 5000
 check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
+check "what is not counted is named once, however often it was loaded" "$("$REPORT" --coverage --format json \
+  "$profile" | python3 -c '
+import json, sys
+places = [(row["module"], row["address"]) for row in json.load(sys.stdin)["not_counted"]]
+print(len(places) - len(set(places)), len(places) > 0)')" = "0 True"
 # Its `ret` is the last byte before the next section.
 check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
   grep -c 'called only through pointers')" = 1
