@@ -24,6 +24,7 @@
 #include "capture/plans.h"
 #include "capture/profile.h"
 #include "capture/stack_bounds.h"
+#include "capture/text_memory.h"
 #include "plan/file_stamp.h"
 #include "signal_safe/session.h"
 #include "tests/support/no_resources.h"
@@ -38,11 +39,10 @@ using test::NoMemory;
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
 
-// -- Plans --
-
-class Plans : public testing::Test {
+// With a profile in memory.
+class Started : public testing::Test {
  protected:
-  Plans() {
+  Started() {
     constexpr std::uint64_t kBytes = 1 << 20;
     static bool is_started = false;
     if (!is_started) {
@@ -53,6 +53,12 @@ class Plans : public testing::Test {
     }
     EXPECT_TRUE(is_started);
   }
+};
+
+// -- Plans --
+
+class Plans : public Started {
+ protected:
   ~Plans() override { fs::remove_all(directory_); }
 
   static plan::Header good_header() {
@@ -223,6 +229,29 @@ TEST_F(Plans, AToolMakesThem) {
   EXPECT_EQ(many.substr(many.find('\n') + 1), "5:--plan a.file /lib/a a.file /lib/a:\n");
   PlanOrder("/nowhere/tool", "--plan", nullptr).add("a.file", "/lib/a");
   EXPECT_EQ(waitpid(-1, nullptr, 0), -1) << "no child is left";
+}
+
+// -- Memory near modules --
+
+using TextMemory = Started;
+TEST_F(TextMemory, SaysWhyThereIsNoMore) {
+  static char text[4096];
+  format::Module module{};
+  module.begin = address_of(text);
+  module.end = module.begin + sizeof text;
+  // Regions of other sizes are not used again.
+  const auto take = [&](std::uint32_t slots) {
+    return take_region(module, RegionUse::kTrampolines, {0, slots}, 0);
+  };
+  {
+    const NoMemory none;
+    EXPECT_EQ(take(1), nullptr);
+    EXPECT_STREQ(why_no_region(), "there is no memory near it");
+  }
+  for (std::uint32_t i = 1; i <= signal_safe::Trampolines::kMost; ++i) ASSERT_NE(take(i), nullptr);
+  EXPECT_EQ(take(1000), nullptr);
+  EXPECT_STREQ(why_no_region(), "there is no room for more modules");
+  EXPECT_NE(take(1), nullptr) << "that of a module that is gone";
 }
 
 // -- The environment of the next program --
