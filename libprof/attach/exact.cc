@@ -50,7 +50,7 @@ Result<bool> prepare(pid_t pid, const std::string& library, const ExactChoice& c
   for (std::uint32_t i = 0; i < order.count; ++i) {
     const Mapping* mapping = mapping_from(mappings, order.modules[i].begin);
     const std::string file = mapping ? mapped_file_from_outside(pid, *mapping) : std::string();
-    plans.push_back(file.empty() ? file : choice.plan_of(order.modules[i].plan_path, file));
+    plans.push_back(file.empty() ? file : choice.plan_of(order.modules[i].plan_stem, file));
   }
   const auto thread = BorrowedThread::take(pid);
   if (!thread) return thread.error();
@@ -116,10 +116,9 @@ Status unwatch_signals(pid_t pid, const std::string& library) {
 }
 
 Status prepare_to_count_calls(pid_t pid, const std::string& library, const ExactChoice& choice) {
-  const Status bad = insist(pid, [&]() -> Result<bool> {
-    const OrderPointer order = order_for(OrderStep::kChooseModules);
-    const auto chosen = choose_modules(pid, library, choice, *order);
-    return chosen && *chosen ? prepare(pid, library, choice, *order) : chosen;
+  const Status bad = insist_in_rounds(pid, OrderStep::kChooseModules, [&](RecorderOrder& order) {
+    auto chosen = choose_modules(pid, library, choice, order);
+    return chosen && *chosen ? prepare(pid, library, choice, order) : chosen;
   });
   if (bad) return bad;
   const std::vector<ModuleChanges> modules = read_changes(pid, library);

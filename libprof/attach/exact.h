@@ -22,9 +22,9 @@ struct ExactChoice {
   std::string modules;      // the value of --exact
   std::string plan_folder;  // where plans are kept
   std::string tool;         // the program that makes plans; the process may have to call it
-  // Makes the plan of the file `module` at `path`, unless it is there. Returns it; empty: it is not
-  // possible.
-  std::function<std::string(const std::string& path, const std::string& module)> plan_of;
+  // Makes the plan of the file `module`, unless it is there; `stem` is its folder, and the build-id
+  // that begins its name. Returns it; empty: it is not possible.
+  std::function<std::string(const std::string& stem, const std::string& module)> plan_of;
 };
 
 // Why no process can be told of this choice; empty: each can.

@@ -42,23 +42,17 @@ Result<bool> give_tables(pid_t pid, const std::string& library, const MakeTables
 
 Status leave_functions_out(pid_t pid, const std::string& library, const std::string& filter,
                            const MakeTables& make_tables) {
-  constexpr int kMostRounds = 8;  // the recorder holds 1024 tables
-  std::uint32_t named = format::kMostOrderModules;
-  for (int i = 0; i < kMostRounds && named == format::kMostOrderModules; ++i) {
-    const Status bad = insist(pid, [&]() -> Result<bool> {
-      const OrderPointer order = order_for(OrderStep::kNameUnfiltered);
-      const auto done = obey_in_any_thread(pid, library, *order);
-      if (!done || !*done) return done;
-      if (order->filter != filter) {
-        return error_of(pid, "it keeps the --only and --not of its first attach, which were others",
-                        "restart the program");
-      }
-      named = order->count;
-      return named == 0 ? done : give_tables(pid, library, make_tables, *order);
-    });
-    if (bad) return bad;
-  }
-  return std::nullopt;
+  return insist_in_rounds(
+      pid, OrderStep::kNameUnfiltered, [&](RecorderOrder& order) -> Result<bool> {
+        const auto done = obey_in_any_thread(pid, library, order);
+        if (!done || !*done) return done;
+        if (order.filter != filter) {
+          return error_of(pid,
+                          "it keeps the --only and --not of its first attach, which were others",
+                          "restart the program");
+        }
+        return order.count == 0 ? done : give_tables(pid, library, make_tables, order);
+      });
 }
 
 }  // namespace fbleprof::attach

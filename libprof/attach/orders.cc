@@ -79,4 +79,25 @@ Status insist(pid_t pid, const std::function<Result<bool>()>& attempt) {
   return error_of(pid, "it loads or unloads libraries all the time", "try again");
 }
 
+Status insist_in_rounds(pid_t pid, OrderStep step,
+                        const std::function<Result<bool>(RecorderOrder& order)>& attempt) {
+  constexpr int kMostRounds = 64;  // what the recorder says need not be true
+  std::uint64_t after = 0;
+  for (int i = 0; i < kMostRounds; ++i) {
+    bool is_last = true;
+    const Status bad = insist(pid, [&] {
+      const OrderPointer order = order_for(step);
+      order->after = after;
+      auto done = attempt(*order);
+      if (!done || !*done) return done;
+      is_last = order->count < format::kMostOrderModules;
+      after = order->modules[format::kMostOrderModules - 1].begin;
+      return done;
+    });
+    if (bad || is_last) return bad;
+  }
+  return error_of(pid, "it has more than " +
+                           std::to_string(kMostRounds * format::kMostOrderModules) + " libraries");
+}
+
 }  // namespace fbleprof::attach

@@ -31,4 +31,8 @@ void hand_over(BorrowedThread& thread, const std::string& bytes, format::OrderMo
 // Tries until it is done, or fails.
 Status insist(pid_t pid, const std::function<Result<bool>()>& attempt);
 
+// The same with an order for each round, until its modules are not as many as an order holds.
+Status insist_in_rounds(pid_t pid, format::OrderStep step,
+                        const std::function<Result<bool>(format::RecorderOrder& order)>& attempt);
+
 }  // namespace fbleprof::attach

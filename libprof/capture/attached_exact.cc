@@ -52,6 +52,20 @@ const char* write_trampolines_in_turn(const Work& work, Region** region) {
   return write_trampolines(work, region);
 }
 
+// Adds the module to the order if its calls are to be counted.
+void choose(const Module& module, RecorderOrder& order) {
+  static Path path;
+  if (is_rewritten(&module) || !is_wanted(module, path_of(module, path))) return;
+  OrderModule& chosen = order.modules[order.count];
+  chosen.begin = module.begin;
+  const Path stem = plan_stem(order.plan_folder, module);
+  if (stem.empty() || !put_text(chosen.path, path.c_str()) ||
+      !put_text(chosen.plan_stem, stem.c_str())) {
+    return remark_once(module, path.c_str(), "its path is too long, or not known");
+  }
+  ++order.count;
+}
+
 // Returns why the module cannot be counted; null if it is prepared.
 const char* prepare_module(Module& module, const OrderModule& with) {
   Plan plan;
@@ -102,21 +116,11 @@ void choose_modules(RecorderOrder& order) {
   profile.settings.exact_plans = Path{order.plan_folder};
   profile.settings.exact_tool = Path{order.tool};
   order.count = 0;
-  for_each_loaded_module([&](Module& module) {
-    static Path path;
-    if (is_rewritten(&module) || order.count == format::kMostOrderModules ||
-        !is_wanted(module, path_of(module, path))) {
-      return;
-    }
-    OrderModule& chosen = order.modules[order.count];
-    chosen.begin = module.begin;
-    const Path plan = plan_path(order.plan_folder, module);
-    if (plan.empty() || !put_text(chosen.path, path.c_str()) ||
-        !put_text(chosen.plan_path, plan.c_str())) {
-      return remark_once(module, path.c_str(), "its path is too long, or not known");
-    }
-    ++order.count;
-  });
+  for (Module* module = next_loaded_module(order.after);
+       module && order.count < format::kMostOrderModules;
+       module = next_loaded_module(module->begin)) {
+    choose(*module, order);
+  }
   remark_unknown_names();
 }
 

@@ -16,14 +16,20 @@ void name_unfiltered(RecorderOrder& order) {
   add_mapped_modules();
   put_text(order.filter, profile.settings.filter.c_str());
   order.count = 0;
-  for_each_loaded_module([&](const Module& module) {
+  for (const Module* module = next_loaded_module(order.after);
+       module && order.count < format::kMostOrderModules;
+       module = next_loaded_module(module->begin)) {
     static Path path;
-    if (order.count == format::kMostOrderModules || !lacks_table(module)) return;
+    if (!lacks_table(*module)) continue;
     OrderModule& named = order.modules[order.count];
     named = {};
-    named.begin = module.begin;
-    if (put_text(named.path, path_of(module, path))) ++order.count;
-  });
+    named.begin = module->begin;
+    if (!put_text(named.path, path_of(*module, path))) {
+      remark_not_filtered(*module);
+      continue;
+    }
+    ++order.count;
+  }
 }
 
 void filter(RecorderOrder& order) {

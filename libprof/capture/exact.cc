@@ -40,28 +40,37 @@ void change(const TextPlace& place) {
 
 const char* apply(const Work& work) { return rewrite_module(work, nullptr); }
 
-struct Orders {
-  PlanOrder order;
-  Path modules[kMostPlans], plans[kMostPlans];
-};
-
 void order_missing_plans() {
-  static Orders orders;  // a megabyte, of which only the used part is touched
-  orders.order.count = 0;
   const Settings& settings = profile.settings;
-  for_each_new_module([&](Module& module) {
-    int& count = orders.order.count;
-    if (count == kMostPlans) return;
-    path_of(module, orders.modules[count]);
-    if (!is_wanted(module, orders.modules[count].c_str())) return;
-    orders.plans[count] = plan_path(settings.exact_plans.c_str(), module);
+  PlanOrder order(settings.exact_tool.c_str(), "--plan", nullptr);
+  for_each_new_module([&](const Module& module) {
+    static Path path, kept;
+    if (!is_wanted(module, path_of(module, path))) return;
+    kept = plan_path(settings.exact_plans.c_str(), module);
     Plan plan;
-    if (orders.plans[count].empty() || plan.open(orders.plans[count].c_str())) return;
-    orders.order.paths[2 * count] = orders.plans[count].c_str();
-    orders.order.paths[2 * count + 1] = orders.modules[count].c_str();
-    ++count;
+    if (!kept.empty() && !plan.open(kept.c_str())) order.add(kept, path);
   });
-  make_plans(settings.exact_tool.c_str(), orders.order);
+}
+
+void rewrite_new_module(Module& module, const char* (*rewrite)(const Work&)) {
+  static Path path, kept;
+  if (code_is_fixed || !is_wanted(module, path_of(module, path))) return;
+  Plan plan;
+  const Work work{module, plan};
+  kept = plan_path(profile.settings.exact_plans.c_str(), module);
+  const char* reason = kept.empty() ? "its file is gone" : "no plan could be made";
+  if (plan.open(kept.c_str())) reason = rewrite(work);
+  if (reason == kCodeIsFixed) {
+    code_is_fixed = true;
+    remark(Text<200>{"--exact: only sampled: "}.add(kCodeIsFixed).c_str());
+    return;
+  }
+  if (reason) {
+    remark_not_counted(path.c_str(), reason);
+    return;
+  }
+  __atomic_fetch_or(&module.flags, format::kModuleIsExact, __ATOMIC_RELAXED);
+  note_refusals(work);
 }
 
 // Scripts' calls are counted, and the calls that they make. The interpreter's own functions are
@@ -106,27 +115,14 @@ void rewrite_new_modules() {
 
 void rewrite_new_modules(const char* (*rewrite)(const Work&)) {
   order_missing_plans();
-  for_each_new_module([&](Module& module) {
-    static Path path;
-    if (code_is_fixed || !is_wanted(module, path_of(module, path))) return;
-    Plan plan;
-    const Work work{module, plan};
-    const char* reason = "no plan could be made";
-    if (plan.open(plan_path(profile.settings.exact_plans.c_str(), module).c_str())) {
-      reason = rewrite(work);
-    }
-    if (reason == kCodeIsFixed) {
-      code_is_fixed = true;
-      remark(Text<200>{"--exact: only sampled: "}.add(kCodeIsFixed).c_str());
-      return;
-    }
-    if (reason) {
-      remark_not_counted(path.c_str(), reason);
-      return;
-    }
-    __atomic_fetch_or(&module.flags, format::kModuleIsExact, __ATOMIC_RELAXED);
-    note_refusals(work);
-  });
+  // The program first: the number of modules that can be rewritten has a limit.
+  for (const bool is_program : {true, false}) {
+    for_each_new_module([&](Module& module) {
+      if (((module.flags & format::kModuleIsMain) != 0) == is_program) {
+        rewrite_new_module(module, rewrite);
+      }
+    });
+  }
 }
 
 void recognize_rewritten() {

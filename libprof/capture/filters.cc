@@ -110,27 +110,16 @@ bool has_file(const Module& module) {
   return module.path != 0 && (module.flags & format::kModuleIsVdso) == 0 && !is_recorder(module);
 }
 
-struct Orders {
-  PlanOrder order;
-  Path modules[kMostPlans], tables[kMostPlans];
-};
-
 void order_missing_tables() {
-  static Orders orders;  // a megabyte, of which only the used part is touched
   const Settings& settings = profile.settings;
-  PlanOrder& order = orders.order;
-  order = {"--left-out", settings.filter.c_str(), {}, 0};
-  for_each_new_module([&](Module& module) {
-    if (order.count == kMostPlans || !has_file(module)) return;
-    path_of(module, orders.modules[order.count]);
-    Path& table = orders.tables[order.count];
+  PlanOrder order(settings.filter_tool.c_str(), "--left-out", settings.filter.c_str());
+  for_each_new_module([&](const Module& module) {
+    static Path path, table;
+    if (!has_file(module)) return;
+    path_of(module, path);
     table = table_path(module);
-    if (table.empty() || is_up_to_date(table.c_str())) return;
-    order.paths[2 * order.count] = table.c_str();
-    order.paths[2 * order.count + 1] = orders.modules[order.count].c_str();
-    ++order.count;
+    if (!table.empty() && !is_up_to_date(table.c_str())) order.add(table, path);
   });
-  make_plans(settings.filter_tool.c_str(), order);
 }
 
 // Whether one pattern of the filter names the function.

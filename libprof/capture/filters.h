@@ -2,7 +2,7 @@
 //
 // Patterns name functions, and the recorder knows only addresses. So fble-prof-report, started
 // outside of the program, writes a table of addresses for each module (plan/left_out_table.h), as
-// fble-prof writes plans. Tables are kept under the filter and the module's build-id.
+// fble-prof writes plans. Tables are kept under the filter, and are named as plans are.
 #pragma once
 
 #include "format/format.h"

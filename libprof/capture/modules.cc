@@ -135,6 +135,14 @@ format::Module* loaded_module_at(std::uint64_t begin) {
   return nullptr;
 }
 
+format::Module* next_loaded_module(std::uint64_t above) {
+  format::Module* next = nullptr;
+  for_each_loaded_module([&](format::Module& module) {
+    if (module.begin > above && (!next || module.begin < next->begin)) next = &module;
+  });
+  return next;
+}
+
 const char* path_of(const format::Module& module, Path& path) {
   path.clear();
   if (module.path == 0) return path.c_str();

@@ -23,6 +23,9 @@ void note_unloading();
 // The loaded module that begins there, or null.
 format::Module* loaded_module_at(std::uint64_t begin);
 
+// The loaded module that begins next above the address, or null.
+format::Module* next_loaded_module(std::uint64_t above);
+
 // Whether memory is mapped there. It is not if the loader unloaded the module without dlclose.
 bool is_mapped(std::uint64_t begin);
 

@@ -3,11 +3,14 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 
 #include "capture/kernel_file.h"
+#include "capture/modules.h"
 #include "capture/own_memory.h"
 #include "capture/signals.h"
+#include "plan/file_stamp.h"
 #include "signal_safe/session.h"
 
 extern "C" long fbleprof_start_child(long flags, void* stack, void (*function)(void*),
@@ -21,7 +24,7 @@ using signal_safe::session;
 
 namespace {
 
-KeptPlan kept_plans[kMostPlans];
+KeptPlan kept_plans[kMostKeptPlans];
 
 const KeptPlan* kept_plan_of(const format::Module& module) {
   for (const KeptPlan& each : kept_plans) {
@@ -104,38 +107,36 @@ bool Plan::is_whole() const {
 
 namespace {
 
-void add_hex(Path& path, std::uint64_t value, int digits) {
-  for (int i = digits - 1; i >= 0; --i) path.add("0123456789abcdef"[value >> (4 * i) & 15]);
+bool is_vdso(const format::Module& module) { return module.begin == getauxval(AT_SYSINFO_EHDR); }
+
+void add_hex(Path& path, unsigned char byte) {
+  path.add("0123456789abcdef"[byte >> 4]).add("0123456789abcdef"[byte & 15]);
 }
 
 }  // namespace
 
-Path plan_path(const char* directory, const format::Module& module, const char* suffix) {
-  Path path;
-  if (module.path == 0) return path;
-  path.add(directory).add('/');
-  if (module.build_id != 0) {
-    const auto* id = session.arena.at<format::String>(module.build_id);
-    for (std::uint32_t i = 0; i < id->length; ++i) {
-      add_hex(path, static_cast<unsigned char>(id->bytes[i]), 2);
-    }
-  } else {
-    // Without a build-id, the file's identity and its time of change name the plan.
-    Path name;
-    const auto* text = session.arena.at<format::String>(module.path);
-    for (std::uint32_t i = 0; i < text->length; ++i) name.add(text->bytes[i]);
-    struct stat status;
-    if (kernel_path_call(SYS_stat, name.c_str(), reinterpret_cast<long>(&status)) != 0) return {};
-    for (const std::uint64_t part :
-         {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
-          static_cast<std::uint64_t>(status.st_size),
-          static_cast<std::uint64_t>(status.st_mtim.tv_sec),
-          static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
-      path.add('-');
-      add_hex(path, part, 16);
-    }
+Path plan_stem(const char* directory, const format::Module& module) {
+  Path stem;
+  if (module.path == 0) return stem;
+  stem.add(directory).add('/');
+  if (module.build_id == 0) return stem;
+  const auto* id = session.arena.at<format::String>(module.build_id);
+  for (std::uint32_t i = 0; i < id->length; ++i) {
+    add_hex(stem, static_cast<unsigned char>(id->bytes[i]));
   }
-  return path.add(suffix);
+  return stem;
+}
+
+Path plan_path(const char* directory, const format::Module& module, const char* suffix) {
+  Path path = plan_stem(directory, module), file;
+  // It has no file, and nobody but the kernel changes it.
+  if (module.build_id != 0 && is_vdso(module)) return path.add(suffix);
+  struct stat status;
+  if (path.empty() ||
+      kernel_path_call(SYS_stat, path_of(module, file), reinterpret_cast<long>(&status)) != 0) {
+    return {};
+  }
+  return path.add(plan::FileMark(status, module.build_id != 0).text).add(suffix);
 }
 
 namespace {
@@ -156,17 +157,14 @@ void become_tool(void* argument) {
               reinterpret_cast<long>(environment));
 }
 
-}  // namespace
+// Of the order that is being written. A megabyte, of which only the used part is touched.
+Path files[PlanOrder::kMost], modules[PlanOrder::kMost];
 
-void make_plans(const char* tool, const PlanOrder& order) {
+void run_tool(const char* tool, const char* const* arguments) {
   constexpr std::uint64_t kStackBytes = 64 << 10;
   static void* stack = nullptr;
   if (!stack) stack = take_memory(kStackBytes, InChild::kCopied);
-  if (!stack || order.count == 0) return;
-  const char* arguments[2 * kMostPlans + 4] = {tool, order.option};
-  int at = 2;
-  if (order.value) arguments[at++] = order.value;
-  for (int i = 0; i < 2 * order.count; ++i) arguments[at++] = order.paths[i];
+  if (!stack) return;
   Job job{tool, arguments};
   AllSignalsBlocked guard;
   // Without an exit signal: no handler sees the child's end, and none of the program's waits finds
@@ -177,6 +175,27 @@ void make_plans(const char* tool, const PlanOrder& order) {
   int status;
   while (kernel_call(SYS_wait4, child, reinterpret_cast<long>(&status), __WALL, 0) == -EINTR) {
   }
+}
+
+}  // namespace
+
+void PlanOrder::add(const Path& file, const Path& module) {
+  files[count_] = file;
+  modules[count_] = module;
+  if (++count_ == kMost) carry_out();
+}
+
+void PlanOrder::carry_out() {
+  if (count_ == 0) return;
+  const char* arguments[2 * kMost + 4] = {tool_, option_};
+  int at = 2;
+  if (value_) arguments[at++] = value_;
+  for (int i = 0; i < count_; ++i) {
+    arguments[at++] = files[i].c_str();
+    arguments[at++] = modules[i].c_str();
+  }
+  count_ = 0;
+  run_tool(tool_, arguments);
 }
 
 }  // namespace fbleprof::capture

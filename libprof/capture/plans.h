@@ -1,8 +1,8 @@
 // Finds the plans by which modules are rewritten (plan/plan.h), and has missing ones made.
 //
 // Making a plan takes a second for each three megabytes of code, so plans are made once and kept,
-// under the build-id. Another process makes them, so that none of that code is loaded into the
-// program.
+// under the file's build-id, length and time. Another process makes them, so that none of that code
+// is loaded into the program.
 #pragma once
 
 #include <sys/stat.h>
@@ -53,6 +53,7 @@ class Plan {
 
 // A plan that fble-prof has put into our memory (format/recorder_order.h). Forked children need it,
 // too.
+inline constexpr int kMostKeptPlans = 1024;
 struct KeptPlan {
   std::uint64_t module_begin = 0;
   const char* bytes = nullptr;
@@ -61,19 +62,33 @@ struct KeptPlan {
 // Keeps it in place of another plan for that address. False: there are too many.
 bool keep_plan(const KeptPlan& plan);
 
+// The beginning of a plan's path: the folder and the module's build-id. Empty: it has no file.
+Path plan_stem(const char* directory, const format::Module& module);
 // The path of a module's plan, which may not exist yet. Empty: the module cannot have one.
 Path plan_path(const char* directory, const format::Module& module, const char* suffix = ".plan");
 
-// Makes `tool` write files about these modules, and waits for it: `tool OPTION [VALUE] FILE MODULE
-// [FILE MODULE ...]`. The program does not notice.
-constexpr int kMostPlans = 128;
-struct PlanOrder {
-  const char* option = "--plan";
-  const char* value = nullptr;        // null: the option has none
-  const char* paths[2 * kMostPlans];  // plan, module, ...
-  int count = 0;                      // of pairs
+// Makes a tool write files about modules, and waits for it: `TOOL OPTION [VALUE] FILE MODULE
+// [FILE MODULE ...]`. The program does not notice. There is no limit: when an order is full, it is
+// carried out.
+class PlanOrder {
+ public:
+  static constexpr int kMost = 128;
+
+  // `value` may be null: the option has none.
+  PlanOrder(const char* tool, const char* option, const char* value)
+      : tool_(tool), option_(option), value_(value) {}
+  ~PlanOrder() { carry_out(); }
+  PlanOrder(const PlanOrder&) = delete;
+  PlanOrder& operator=(const PlanOrder&) = delete;
+
+  void add(const Path& file, const Path& module);
+
+ private:
+  void carry_out();
+
+  const char *tool_, *option_, *value_;
+  int count_ = 0;
 };
-void make_plans(const char* tool, const PlanOrder& order);
 
 // Whether a file that says what to do with the program's code belongs to this user, or root, and
 // nobody else may write to it.

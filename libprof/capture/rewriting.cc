@@ -163,7 +163,7 @@ const char* write_trampolines(const Work& work, Region** written) {
   Region* region =
       take_region(work.module, RegionUse::kTrampolines, {hook_copy_slots(), header.trampolines},
                   header.trampolines * sizeof(arch::RewrittenFunction));
-  if (!region) return "there is no memory near it";
+  if (!region) return why_no_region();
   write_hook_copy(*region, {fbleprof_exact_hook, fbleprof_exact_hook_missed, fbleprof_tail_hook,
                             fbleprof_tail_hook_missed});
   for (std::uint32_t i = 0; i < header.trampolines; ++i) {

@@ -136,7 +136,9 @@ void make_sites_of(const Module& module) {
   const std::uint64_t most = sections.most_sites();
   if (most == 0) return;
   Region* region = take_sites(module, RegionUse::kSites, most);
-  if (!region) return remark_of(module, "only sampled: there is no memory near ", "");
+  if (!region) {
+    return remark_of(module, "only sampled: ", Text<80>{": "}.add(why_no_region()).c_str());
+  }
   Sites& sites = sites_of(*region);
   SiteList list(module.begin, sites.offsets, most);
   // Libraries of some distributions have less room, for live patching.

@@ -105,9 +105,15 @@ Region* find_unused(const Module& module, const Region& wanted) {
   return nullptr;
 }
 
+bool is_full() {
+  std::uint32_t with_slots = 0;
+  for_each_code_region([&](const Region& region) { with_slots += region.slots.all() != 0; });
+  return region_count() == kMostRegions || with_slots == signal_safe::Trampolines::kMost;
+}
+
 Region* map_region(const Module& module, const Region& wanted) {
+  if (is_full()) return nullptr;
   const std::uint32_t place = count.load(std::memory_order_relaxed);
-  if (place == kMostRegions) return nullptr;
   char* base = map_near(module, wanted.bytes);
   if (!base) return nullptr;
   const auto first = reinterpret_cast<std::uint64_t>(base) + kRegionHeadBytes;
@@ -139,6 +145,10 @@ Region* take_region(const Module& module, RegionUse use, SlotCounts slots,
   if (!taken) taken = map_region(module, wanted);
   if (taken) taken->module_begin = module.begin;
   return taken;
+}
+
+const char* why_no_region() {
+  return is_full() ? "there is no room for more modules" : "there is no memory near it";
 }
 
 char* end_of_slots(const Region& region) { return region.base + slot_bytes(region); }

@@ -40,6 +40,8 @@ inline constexpr std::uint64_t kRegionHeadBytes = arch::kTrampolineBytes;
 // there is none. One thread at a time.
 Region* take_region(const format::Module& module, RegionUse use, SlotCounts slots,
                     std::uint64_t other_bytes);
+// Why take_region has just given none.
+const char* why_no_region();
 
 // Where the slots' pages end and the other bytes begin.
 char* end_of_slots(const Region& region);

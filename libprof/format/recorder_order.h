@@ -6,6 +6,9 @@
 //      table for it (plan/left_out_table.h). fble-prof puts tables into the program's memory.
 //   2. kFilter: the recorder uses these tables from then on.
 //
+// If there are more modules than an order holds, kNameUnfiltered and kChooseModules come in rounds,
+// in order of addresses, each with the step that follows.
+//
 // kWatch, at each attach: the recorder lists places where libc or the loader are to call it: at
 // some system calls and, if the filter needs it, when libraries are loaded (text_changes.h).
 // fble-prof changes these places while all threads are stopped, and takes that back at a detach.
@@ -33,7 +36,7 @@
 namespace fbleprof::format {
 
 inline constexpr char kOrderMagic[16] = "FBLEPROF ORDER";
-inline constexpr std::uint32_t kOrderVersion = 5;
+inline constexpr std::uint32_t kOrderVersion = 6;
 
 enum class OrderStep : std::uint32_t {
   kChooseModules,
@@ -66,7 +69,7 @@ struct OrderModule {
                               // of a filter; 0: nowhere
   std::uint64_t given_bytes;  // its length
   char path[2048];            // as the process sees it
-  char plan_path[1024];       // where fble-prof keeps the plan
+  char plan_stem[1024];       // where fble-prof keeps the plan: its folder and the build-id
 };
 inline constexpr std::uint32_t kMostOrderModules = 128;
 
@@ -77,6 +80,7 @@ struct RecorderOrder {
   OrderAnswer answer;
   std::uint32_t tracer;  // fble-prof's process id: only one at a time
   std::uint32_t count;   // of modules
+  std::uint64_t after;   // where the last module of the round before begins; 0: this is the first
   char reason[512];      // one line
   char choice[1024];     // the value of --exact
   char plan_folder[1024];

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "plan/file_stamp.h"
+
 namespace fbleprof::plan {
 
 inline constexpr char kLeftOutMagic[8] = {'F', 'B', 'L', 'E', 'L', 'E', 'F', 'T'};
@@ -26,10 +28,7 @@ struct LeftOutHeader {
 
 // The stamp of a list of files. Start with 0 and add each; null: there is no such file.
 inline std::uint64_t add_to_stamp(std::uint64_t stamp, const struct stat* file) {
-  const auto add = [&stamp](auto part) {
-    stamp = (stamp ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15u;
-    stamp ^= stamp >> 32;
-  };
+  const auto add = [&stamp](auto part) { stamp = mixed(stamp, static_cast<std::uint64_t>(part)); };
   add(file != nullptr);
   if (file == nullptr) return stamp;
   add(file->st_ino);

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "launch/say.h"
+#include "plan/file_stamp.h"
 #include "plan/plan.h"
 #include "rewrite/analysis.h"
 
@@ -64,6 +65,8 @@ void show_progress(double share) {
 void clear_progress() { std::fputs("\r\033[K", stderr); }
 
 bool make_plan(const std::string& path, const std::string& module) {
+  // A plan that says so would stay when it can be read.
+  if (faccessat(AT_FDCWD, module.c_str(), R_OK, AT_EACCESS) != 0) return false;
   const bool is_terminal = isatty(2) == 1;
   shown_module = printable(std::filesystem::path(module).filename().string());
   if (is_terminal) show_progress(0);
@@ -121,7 +124,10 @@ int make_plans(int count, char** words) {
   return status;
 }
 
-std::string plan_of(const std::string& path, const std::string& module) {
+std::string plan_of(const std::string& stem, const std::string& module) {
+  struct stat status {};
+  if (stat(module.c_str(), &status) != 0) return {};
+  const std::string path = stem + plan::FileMark(status, !stem.ends_with('/')).text + ".plan";
   std::string plan = read_plan(path);
   if (plan.empty() && make_plan(path, module)) plan = read_plan(path);
   return plan;

@@ -14,9 +14,10 @@ std::string plan_folder(const std::string& part = "");
 // on a terminal. Returns the exit status.
 int make_plans(int count, char** words);
 
-// The bytes of the plan of one module, which is kept at `path`; makes it if there is none. "" if it
-// cannot be kept.
-std::string plan_of(const std::string& path, const std::string& module);
+// The bytes of the plan of one module; makes it if there is none. `stem` begins its path: the
+// folder,
+// "/", and the build-id if it has one. "" if the plan cannot be made, or kept.
+std::string plan_of(const std::string& stem, const std::string& module);
 
 // The path of this program's file, which the recorder calls.
 std::string own_path();

@@ -132,12 +132,17 @@ struct Uncounted {
   }
 };
 
+// Each function once, also if its module was loaded several times.
 std::vector<Uncounted> uncounted_of(const Profile& profile,
                                     const std::vector<std::uint8_t>& wanted) {
   const Functions& functions = profile.functions();
+  std::set<std::pair<ModuleId, std::uint64_t>> known;
   std::vector<Uncounted> found;
   for (std::size_t f = 0; f < functions.count(); ++f) {
     if (!(functions.flags[f] & format::kFunctionNotCounted) || wanted[f] == 0) continue;
+    if (functions.module[f] && !known.emplace(functions.module[f], functions.address[f]).second) {
+      continue;
+    }
     const bool is_left_out = (functions.flags[f] & format::kFunctionLeftOut) != 0;
     const auto reason =
         static_cast<plan::Reason>(functions.flags[f] >> format::kFunctionReasonShift);

@@ -407,6 +407,18 @@ for wanted in all perl none other; do
   esac
 done
 
+begin "many libraries"
+started env LD_PRELOAD="$(many_libraries 300)" "$PROGRAMS/attached_calls.plain" 4
+attach --exact --not many -o "$profile" "$pid"
+sleep 0.3
+detach "$pid"
+kill "$pid"
+verified "$profile"
+"$REPORT" --coverage "$profile" >"$dir/coverage"
+check "libraries that are counted" "$(grep -c '^[0-9]*\.so: counted exactly' "$dir/coverage")" = 300
+has_text "^attached_calls.plain: counted exactly" "$dir/coverage" || fail "the program is not counted"
+"$REPORT" --summary "$profile" | lacks_text "not filtered" || fail "a library is not filtered"
+
 begin "programs that were started with the recorder"
 settings=(FBLEPROF_OUT="$profile" LD_PRELOAD="$LIB")
 started env "${settings[@]}" "$PROGRAMS/phases.plain" 60

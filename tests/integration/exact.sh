@@ -136,6 +136,11 @@ verified "$profile"
 check "calls of libraries" "$(calls main run_plugin)" = 7500
 check "calls within the first" "$(calls run_plugin first_leaf)" = 5000
 check "calls within the second" "$(calls run_plugin second_leaf)" = 2500
+check "what is not counted is named once, however often it was loaded" "$("$REPORT" --coverage --format json \
+  "$profile" | python3 -c '
+import json, sys
+places = [(row["module"], row["address"]) for row in json.load(sys.stdin)["not_counted"]]
+print(len(places) - len(set(places)), len(places) > 0)')" = "0 True"
 # Its `ret` is the last byte before the next section.
 check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
   grep -c 'called only through pointers')" = 1
@@ -185,7 +190,7 @@ for program in "perl -e 'print sort { \$a <=> \$b } map { \$_ * 7 % 1000 } 1..50
   same sh -c "$program"
 done
 
-begin "code that is not that of its plan"
+begin "a patched copy has the build-id of the original"
 exactly
 mkdir -p "$dir/changed"
 changed=$dir/changed/exact_entries.plain
@@ -199,8 +204,31 @@ os.chmod(sys.argv[2], 0o755)
 END
 same "$changed"
 verified "$profile"
+check "calls" "$(entered displaced)" = 1000
+
+begin "code that is not that of its plan"
+exactly
+rm -f "$plans"/*
+touch -r "$PROGRAMS/exact_entries.plain" "$changed"
+same "$PROGRAMS/exact_entries.plain"
+same "$changed"
+verified "$profile"
 check "nothing is counted there" "$(entered displaced)" = 0
 check "the report says why" "$("$REPORT" --summary "$profile" | grep -c 'its code is not what its plan was made for')" = 1
+
+begin "many libraries"
+exactly
+libraries=$(many_libraries 300)
+settings+=(LD_PRELOAD="$LIB:$libraries")
+same "$PROGRAMS/notes.plain"
+verified "$profile"
+"$REPORT" --coverage "$profile" >"$dir/coverage"
+check "libraries that are counted" "$(grep -c '^[0-9]*\.so: counted exactly' "$dir/coverage")" = 300
+has_text "^notes.plain: counted exactly" "$dir/coverage" || fail "the program is not counted"
+settings=(FBLEPROF_FILTER='!many' FBLEPROF_FILTER_TOOL="$REPORT" FBLEPROF_FILTER_TABLES="$plans"
+  LD_PRELOAD="$LIB:$libraries" FBLEPROF_VERBOSE=1)
+profiled "$PROGRAMS/notes.plain"
+lacks_text "not filtered" "$dir/profiled.err" || fail "a library is not filtered"
 
 begin "damaged plans"
 exactly

@@ -58,8 +58,7 @@ program=$dir/program
 cp "$PROGRAMS/filtered.fentry" "$program"
 objcopy --only-keep-debug "$program" "$program.debug"
 strip "$program" && objcopy --add-gnu-debuglink="$program.debug" "$program"
-# middle_calls: runs the stripped program; the report needs the names in any case. No other case has this filter: its
-# table would serve all programs of this build-id.
+# middle_calls: runs the stripped program; the report needs the names in any case.
 middle_calls() {
   run profiled -- "$FBLE_PROF" -o "$profile" --not 'middl*' "$program"
   [ -e "$program.debug" ] || mv "$program.away" "$program.debug"

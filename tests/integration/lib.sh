@@ -191,6 +191,15 @@ started() {
   done
   fail "it did not start: $(cat "$dir/err")"
 }
+# many_libraries N: the paths of N libraries in $dir/many, of one build; for LD_PRELOAD.
+many_libraries() {
+  local i
+  mkdir -p "$dir/many"
+  echo 'int many(int n) { return n ? 3 * n : 1; }' |
+    gcc -xc -O1 -shared -fPIC -o "$dir/many/1.so" - || fail "cannot build a library"
+  for i in $(seq 2 "$1"); do cp "$dir/many/1.so" "$dir/many/$i.so"; done
+  seq -f "$dir/many/%g.so" -s : "$1"
+}
 # said TEXT: waits until the program that was `started` has printed it.
 said() {
   for _ in $(seq 600); do

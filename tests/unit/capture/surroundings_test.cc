@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +24,8 @@
 #include "capture/plans.h"
 #include "capture/profile.h"
 #include "capture/stack_bounds.h"
+#include "capture/text_memory.h"
+#include "plan/file_stamp.h"
 #include "signal_safe/session.h"
 #include "tests/support/no_resources.h"
 #include "tests/unit/capture/started_session.h"
@@ -112,7 +115,7 @@ TEST_F(Plans, OthersFilesAreRefused) {
   }
 }
 
-TEST_F(Plans, AreNamedByTheBuildIdElseByTheFile) {
+TEST_F(Plans, AreNamedByTheBuildIdAndTheFile) {
   format::Module module{};
   EXPECT_TRUE(plan_path("/plans", module).empty()) << "it has no file";
   module.path = string("/nowhere/library.so");
@@ -126,20 +129,39 @@ TEST_F(Plans, AreNamedByTheBuildIdElseByTheFile) {
   std::ofstream(path_, std::ios::app) << "more";
   EXPECT_NE(first, plan_path("/plans", module).c_str()) << "another file now";
   module.build_id = string(std::string("\x01\xfe\x80", 3));
-  EXPECT_STREQ(plan_path("/plans", module).c_str(), "/plans/01fe80.plan");
-  EXPECT_STREQ(plan_path("/plans", module, ".left").c_str(), "/plans/01fe80.left");
+  const auto name = [&](const char* suffix) {
+    EXPECT_EQ(stat(path_.c_str(), &status), 0);
+    return std::string("/plans/01fe80") + plan::FileMark(status, true).text + suffix;
+  };
+  EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan"));
+  EXPECT_EQ(plan_path("/plans", module, ".left").c_str(), name(".left"));
+  const std::string second = plan_path("/plans", module).c_str();
+  std::ofstream(path_, std::ios::app) << "and more";
+  EXPECT_NE(second, plan_path("/plans", module).c_str()) << "strip keeps the build-id";
+  EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan"));
+  const fs::path copy = directory_ + "/copy";
+  fs::copy_file(path_, copy);
+  fs::last_write_time(copy, fs::last_write_time(path_));
+  module.path = string(copy);
+  EXPECT_EQ(plan_path("/plans", module).c_str(), name(".plan")) << "a copy with its time";
+  module.path = string("/nowhere/library.so");
+  EXPECT_TRUE(plan_path("/plans", module).empty()) << "the file is gone";
+  module.begin = getauxval(AT_SYSINFO_EHDR);
+  EXPECT_STREQ(plan_path("/plans", module, ".left").c_str(), "/plans/01fe80.left") << "the vdso";
 }
 
 TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
   static plan::Header kept[2] = {good_header(), good_header()};
   format::Module module{};
   module.begin = 0x10000;
-  module.path = string("/nowhere/library.so");
+  module.path = string(path_);
+  std::ofstream(path_) << "some bytes";
   module.build_id = string("ab");
   Plan plan;
   EXPECT_FALSE(plan.open_of(module, directory_.c_str()));
-  std::ofstream(directory_ + "/6162.plan", std::ios::binary) << bytes_of(good_header());
-  chmod((directory_ + "/6162.plan").c_str(), 0600);
+  const std::string in_folder = plan_path(directory_.c_str(), module).c_str();
+  std::ofstream(in_folder, std::ios::binary) << bytes_of(good_header());
+  chmod(in_folder.c_str(), 0600);
   EXPECT_TRUE(plan.open_of(module, directory_.c_str()));
   const auto keep = [](std::uint64_t begin, const plan::Header& header) {
     return keep_plan({begin, reinterpret_cast<const char*>(&header), sizeof header});
@@ -154,7 +176,7 @@ TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
   kept[1].version += 1;
   EXPECT_FALSE(of_memory.open_of(module, directory_.c_str()));
   kept[1].version -= 1;
-  for (int i = 1; i < kMostPlans; ++i) {
+  for (int i = 1; i < kMostKeptPlans; ++i) {
     EXPECT_TRUE(keep(module.begin + 4096u * static_cast<unsigned>(i), kept[0]));
   }
   EXPECT_FALSE(keep(1, kept[0])) << "there are too many";
@@ -163,30 +185,55 @@ TEST_F(Plans, OneThatIsKeptComesBeforeItsFile) {
 
 TEST_F(Plans, AToolMakesThem) {
   const std::string tool = directory_ + "/tool", out = directory_ + "/out";
-  std::ofstream(tool) << "#!/bin/sh\n{ echo \"$#:$*:$FOO\"; ls -d /proc/$$/fd/50; } > " << out
+  std::ofstream(tool) << "#!/bin/sh\n{ echo \"$#:$*:$FOO\"; ls -d /proc/$$/fd/50; } >> " << out
                       << " 2> /dev/null\n";
   chmod(tool.c_str(), 0700);
   setenv("FOO", "of the program", 1);
-  const auto made = [&](const PlanOrder& order) {
+  const auto made = [&](const char* option, const char* value, int count) {
     fs::remove(out);
-    make_plans(tool.c_str(), order);
+    {
+      PlanOrder order(tool.c_str(), option, value);
+      for (int i = 0; i < count; ++i) order.add("a.file", "/lib/a");
+    }
     std::ifstream stream(out);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   };
-  PlanOrder order;
-  EXPECT_EQ(made(order), "") << "there is nothing to do";
-  order.paths[0] = "a.plan";
-  order.paths[1] = "/lib/a";
-  order.count = 1;
+  EXPECT_EQ(made("--plan", nullptr, 0), "") << "there is nothing to do";
   const int file = open(directory_.c_str(), O_RDONLY);
   ASSERT_EQ(fcntl(file, F_DUPFD, 50), 50);
-  EXPECT_EQ(made(order), "3:--plan a.plan /lib/a:\n") << "it gets no variable, and no file of ours";
-  order = {"--left-out", "value", {"b.left", "/lib/b"}, 1};
-  EXPECT_EQ(made(order), "4:--left-out value b.left /lib/b:\n");
+  EXPECT_EQ(made("--plan", nullptr, 1), "3:--plan a.file /lib/a:\n")
+      << "it gets no variable, and no file of ours";
+  EXPECT_EQ(made("--left-out", "value", 1), "4:--left-out value a.file /lib/a:\n");
   close(50);
   close(file);
-  make_plans("/nowhere/tool", order);
+  const std::string many = made("--plan", nullptr, PlanOrder::kMost + 2);
+  EXPECT_EQ(many.substr(0, 4), "257:");
+  EXPECT_EQ(many.substr(many.find('\n') + 1), "5:--plan a.file /lib/a a.file /lib/a:\n");
+  PlanOrder("/nowhere/tool", "--plan", nullptr).add("a.file", "/lib/a");
   EXPECT_EQ(waitpid(-1, nullptr, 0), -1) << "no child is left";
+}
+
+// -- Memory near modules --
+
+using TextMemory = test::StartedSession;
+TEST_F(TextMemory, SaysWhyThereIsNoMore) {
+  static char text[4096];
+  format::Module module{};
+  module.begin = address_of(text);
+  module.end = module.begin + sizeof text;
+  // Regions of other sizes are not used again.
+  const auto take = [&](std::uint32_t slots) {
+    return take_region(module, RegionUse::kTrampolines, {0, slots}, 0);
+  };
+  {
+    const NoMemory none;
+    EXPECT_EQ(take(1), nullptr);
+    EXPECT_STREQ(why_no_region(), "there is no memory near it");
+  }
+  for (std::uint32_t i = 1; i <= signal_safe::Trampolines::kMost; ++i) ASSERT_NE(take(i), nullptr);
+  EXPECT_EQ(take(1000), nullptr);
+  EXPECT_STREQ(why_no_region(), "there is no room for more modules");
+  EXPECT_NE(take(1), nullptr) << "that of a module that is gone";
 }
 
 // -- The environment of the next program --

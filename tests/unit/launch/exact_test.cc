@@ -9,11 +9,14 @@
 #include <fstream>
 
 #include "launch/say.h"
+#include "plan/file_stamp.h"
 
 namespace fbleprof::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kModule[] = "/proc/self/exe";
 
 class PlansTest : public testing::Test {
  protected:
@@ -24,6 +27,11 @@ class PlansTest : public testing::Test {
   }
 
   std::string path_of(const char* name) const { return directory_ + "/" + name; }
+  static std::string path_of_plan(const std::string& stem) {
+    struct stat status {};
+    EXPECT_EQ(stat(kModule, &status), 0);
+    return stem + plan::FileMark(status, true).text + ".plan";
+  }
   static mode_t mode_of(const std::string& path) {
     struct stat status {};
     return lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
@@ -34,8 +42,6 @@ class PlansTest : public testing::Test {
     return std::string(mkdtemp(name.data()));
   }();
 };
-
-constexpr char kModule[] = "/proc/self/exe";
 
 TEST_F(PlansTest, AFolderForPlansIsTheUsersAlone) {
   EXPECT_EQ(plan_folder(), path_of("fbleprof"));
@@ -78,8 +84,8 @@ TEST_F(PlansTest, AFolderIsNotLookedForInARelativePath) {
 }
 
 TEST_F(PlansTest, APlanThatOthersMayHaveWrittenIsMadeAnew) {
-  const std::string path = path_of("plan"), other = path_of("other");
-  const std::string plan = plan_of(path, kModule);
+  const std::string stem = path_of("plan"), path = path_of_plan(stem), other = path_of("other");
+  const std::string plan = plan_of(stem, kModule);
   ASSERT_FALSE(plan.empty());
   EXPECT_EQ(mode_of(path), 0600u);
   const auto spoil = [&](const std::string& file) {
@@ -88,34 +94,57 @@ TEST_F(PlansTest, APlanThatOthersMayHaveWrittenIsMadeAnew) {
     std::ofstream(file, std::ios::binary) << bytes;
   };
   spoil(path);
-  EXPECT_NE(plan_of(path, kModule), plan) << "the user's own is used as it is";
+  EXPECT_NE(plan_of(stem, kModule), plan) << "the user's own is used as it is";
   for (const mode_t mode : {0602u, 0620u}) {
     spoil(path);
     chmod(path.c_str(), mode);
-    EXPECT_EQ(plan_of(path, kModule), plan) << std::oct << mode;
+    EXPECT_EQ(plan_of(stem, kModule), plan) << std::oct << mode;
     EXPECT_EQ(mode_of(path), 0600u);
   }
   spoil(other);
   fs::remove(path);
   fs::create_symlink(other, path);
-  EXPECT_EQ(plan_of(path, kModule), plan) << "a link";
+  EXPECT_EQ(plan_of(stem, kModule), plan) << "a link";
   fs::remove(path);
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(plan_of(path, kModule), plan) << "a FIFO";
+  EXPECT_EQ(plan_of(stem, kModule), plan) << "a FIFO";
   if (geteuid() == 0) {
     spoil(path);
     ASSERT_EQ(chown(path.c_str(), 1, 1), 0);
-    EXPECT_EQ(plan_of(path, kModule), plan) << "another user's";
+    EXPECT_EQ(plan_of(stem, kModule), plan) << "another user's";
   }
 }
 
 TEST_F(PlansTest, AnotherVersionsPlanIsMadeAnew) {
-  const std::string path = path_of("plan");
-  const std::string plan = plan_of(path, kModule);
+  const std::string stem = path_of("plan"), path = path_of_plan(stem);
+  const std::string plan = plan_of(stem, kModule);
   for (const std::string& bytes : {std::string("short"), std::string(plan.size(), 'x')}) {
     std::ofstream(path, std::ios::binary) << bytes;
-    EXPECT_EQ(plan_of(path, kModule), plan);
+    EXPECT_EQ(plan_of(stem, kModule), plan);
   }
+}
+
+TEST_F(PlansTest, FilesWithOneBuildIdHavePlansOfTheirOwn) {
+  const std::string file = path_of("file");
+  fs::copy_file(fs::canonical(kModule), file);
+  const std::string plan = plan_of(path_of("plan"), file);
+  ASSERT_FALSE(plan.empty());
+  fs::resize_file(file, 100);  // a copy that nothing can be made of
+  const std::string short_plan = plan_of(path_of("plan"), file);
+  ASSERT_FALSE(short_plan.empty());
+  EXPECT_NE(short_plan, plan);
+  fs::copy_file(fs::canonical(kModule), file, fs::copy_options::overwrite_existing);
+  EXPECT_EQ(plan_of(path_of("plan"), file), plan);
+}
+
+TEST_F(PlansTest, AFileThatCannotBeReadIsTriedAgain) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads all files";
+  const std::string file = path_of("file");
+  fs::copy_file(fs::canonical(kModule), file);
+  chmod(file.c_str(), 0100);
+  EXPECT_EQ(plan_of(path_of("plan"), file), "");
+  chmod(file.c_str(), 0500);
+  EXPECT_FALSE(plan_of(path_of("plan"), file).empty());
 }
 
 TEST_F(PlansTest, WhereNoPlanCanBeMadeThereIsNone) {
