@@ -5,6 +5,7 @@
 #include "capture/fork_child.h"
 #include "capture/found_threads.h"
 #include "capture/modules.h"
+#include "capture/namespaces.h"
 #include "capture/profile.h"
 #include "capture/rewriting.h"
 #include "capture/signals.h"
@@ -121,6 +122,7 @@ void choose_modules(RecorderOrder& order) {
        module = next_loaded_module(module->begin)) {
     choose(*module, order);
   }
+  remark_other_namespaces();
   remark_unknown_names();
 }
 

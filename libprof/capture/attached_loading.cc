@@ -7,6 +7,7 @@
 #include "capture/filters.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
+#include "capture/namespaces.h"
 #include "capture/profile.h"
 #include "capture/switching.h"
 #include "capture/text_changes.h"
@@ -78,6 +79,7 @@ void modules_changed() {
   } else if (!take_own_turn()) {
     are_others_settled = false;
   } else {
+    if (are_new_counted) remark_other_namespaces();
     is_adding ? prepare_mapped_modules() : forget_unmapped_modules();
     end_turn();
   }

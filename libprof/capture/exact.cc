@@ -86,7 +86,8 @@ void leave_python_out() {
 bool is_wanted(const Module& module, const char* path) {
   const Settings& settings = profile.settings;
   return !is_recorder(module) &&
-         is_chosen({settings.exact.c_str(), settings.exact_except.c_str()}, module, path);
+         is_chosen({settings.exact.c_str(), settings.exact_except.c_str()}, module, path) &&
+         is_listed(module);
 }
 
 void remark_not_counted(const char* path, const char* reason) {

@@ -7,6 +7,7 @@
 #include "capture/filters.h"
 #include "capture/kernel_file.h"
 #include "capture/modules.h"
+#include "capture/namespaces.h"
 #include "capture/profile.h"
 #include "capture/switching.h"
 #include "capture/text_memory.h"
@@ -36,6 +37,7 @@ void prepare_new_modules() {
   pass_over_unmapped();
   filter_new_modules();
   rewrite_new_modules();
+  remark_other_namespaces();
   make_sites_of_new_modules();
   settle_new_modules();
 }

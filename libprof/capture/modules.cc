@@ -62,6 +62,14 @@ bool is_mapped(std::uint64_t begin) {
       kernel_call(SYS_mincore, static_cast<long>(begin), 1, reinterpret_cast<long>(&in_core)));
 }
 
+bool is_listed(const format::Module& module) {
+  if ((module.flags & format::kModuleIsMain) != 0) return true;
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+    if (map->l_addr == module.load_bias) return true;
+  }
+  return false;
+}
+
 void add_loaded_modules() {
   bool is_main = true;
   for (const link_map* map = _r_debug.r_map; map; map = map->l_next, is_main = false) {

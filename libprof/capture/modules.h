@@ -13,6 +13,10 @@ namespace fbleprof::capture {
 // child may have inherited it from a thread that does not exist in the child.
 void add_loaded_modules();
 
+// Whether the loader lists the module with the program. Samples also register modules of other
+// link namespaces. Call it while the loader's list is consistent.
+bool is_listed(const format::Module& module);
+
 // Registers modules that the loader has mapped since, but not yet relocated. Call it while the
 // loader's list is consistent.
 void add_mapped_modules();

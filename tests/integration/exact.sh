@@ -145,6 +145,16 @@ print(len(places) - len(set(places)), len(places) > 0)')" = "0 True"
 check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
   grep -c 'called only through pointers')" = 1
 
+begin "libraries in link namespaces of their own"
+exactly
+same "$PROGRAMS/loads_apart.plain" "$PROGRAMS/first.plain"
+verified "$profile"
+expected
+"$REPORT" --coverage "$profile" >"$dir/coverage"
+lacks_text "^first.plain: counted" "$dir/coverage" || fail "a library is changed that runs already"
+[[ $(getconf GNU_LIBC_VERSION) < "glibc 2.35" ]] || # it does not tell of them
+  check "the report names it once" "$(grep -c 'first.plain: it is in a link namespace' "$dir/coverage")" = 1
+
 begin "a system that refuses new code"
 exactly
 same "$PROGRAMS/refusing.plain" 10/2/5=1 10/2/7=1 -- "$PROGRAMS/exact_entries.plain"
