@@ -384,14 +384,10 @@ TEST_F(OrdersDeathTest, ToCountNeedPlans) {
     const std::string long_path = "/" + std::string(3000, 'p');
     std::strcpy(order->choice, "all");
     std::strcpy(order->plan_folder, "/nowhere");
-    for (std::uint64_t i = 0; i < 80; ++i) {
-      add_known(0x3000'0000'0000 + 4096 * i, "/nowhere/one.so");  // without a build-id
-    }
     add_known(0x3100'0000'0000, long_path.c_str(), "id");
     for (int i = 0; i < 2; ++i) {  // what cannot be counted is said once
       EXPECT_EQ(answer(OrderStep::kChooseModules), OrderAnswer::kDone);
       for (std::uint32_t k = 0; k < order->count; ++k) {
-        EXPECT_NE(order->modules[k].begin >> 40, 0x30u) << "nobody knows their plan's name";
         EXPECT_NE(order->modules[k].begin, 0x3100'0000'0000u) << "no room for its path";
       }
     }
