@@ -47,6 +47,29 @@ settings+=(FBLEPROF_VERBOSE=1)
 profiled "$PROGRAMS/split_stacks.plain"
 has_text "not counted exactly.*split stacks" "$dir/profiled.err" || fail "nothing says why"
 
+# What is compiled with a profile of a run has parts elsewhere that tables of jumps lead to.
+begin "parts of a function that keeps values below its stack pointer, without symbols"
+exactly
+(
+  cd "$dir" || exit
+  gcc -O2 -fprofile-generate -c "$here/../programs/parts.c" -o parts.o && gcc -fprofile-generate parts.o -o parts &&
+    ./parts train >/dev/null && gcc -O2 -fprofile-use -c "$here/../programs/parts.c" -o parts.o &&
+    gcc parts.o -o parts && nm parts | has_text 'run\.cold' && strip parts
+) || fail "parts was not built"
+same "$dir/parts"
+verified "$profile"
+
+begin "pointers in packed structures, whose relocations are packed too"
+exactly
+for level in -O1 -Os; do
+  gcc $level -Wl,-z,pack-relative-relocs "$here/../programs/parts.c" -o "$dir/packed$level" || fail "packed was not built"
+  same "$dir/packed$level"
+  verified "$profile"
+done
+check "calls of less" "$(entered less)" = 1
+check "what is called through a pointer has a lower bound" "$("$REPORT" --coverage "$profile" |
+  grep -c 'calls through pointers are not counted.* less$')" = 1
+
 begin "a forked child knows what is not counted"
 exactly
 same "$PROGRAMS/exact_entries.plain" fork
