@@ -154,7 +154,9 @@ void note_refusals(const Work& work) {
 
 const char* obstacle_to_trampolines(const Work& work) {
   const plan::Header& header = work.plan.header();
-  if (header.trampolines == 0) return header.error[0] ? header.error : "no function that its unwind table lists can be counted";
+  if (header.trampolines == 0)
+    return header.error[0] ? header.error
+                           : "no function that its unwind table lists can be counted";
   return matches(work) ? nullptr : "its code is not what its plan was made for";
 }
 
