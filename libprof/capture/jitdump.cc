@@ -27,12 +27,13 @@ class Dump {
     return true;
   }
 
-  // Calls visit(record's offset, head) for each record before `end`, until it returns false.
+  // Calls visit(record's offset, head) for each record before `end`.
   template <typename Visit>
   void for_each(std::uint64_t end, Visit visit) const {
     jitdump::RecordHead head;
     for (std::uint64_t at = begin_; at < end && read_at(at, &head); at += head.bytes) {
-      if (head.bytes < sizeof head || !visit(at, head)) return;
+      if (head.bytes < sizeof head) return;
+      visit(at, head);
     }
   }
 
@@ -106,7 +107,6 @@ class Dump {
           moved_from = move.from;
           is_load = false;
         }
-        return true;
       });
       if (is_load || moved_at == 0) return is_load;
       end = moved_at;
@@ -134,7 +134,6 @@ bool take_names(const char* path, GeneratedFunctions& functions) {
       functions.offer(item);
     if (head.kind == jitdump::kMove && dump.read_move(at, head, functions, &item))
       functions.offer(item);
-    return true;
   });
   functions.take_names([&](std::uint64_t at, char* name, std::uint32_t bytes) {
     return dump.read_text(at, name, bytes);

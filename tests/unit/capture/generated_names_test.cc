@@ -481,6 +481,98 @@ TEST_F(Dumps, DamagedOnesAreReadUpToTheDamage) {
   name_from_dump();
 }
 
+TEST_F(Dumps, RecordsThatTheEndCutsAreLeftOut) {
+  const auto cut_by = [&](std::size_t bytes) {
+    records_.resize(records_.size() - bytes);
+    read();
+    records_.clear();
+  };
+  Function* moved = sampled(0x2000);
+  load(0x1000, 1, "moved");
+  move(0x1000, 0x2000, 2);
+  cut_by(4);
+  EXPECT_EQ(name(moved), "");
+  Function* loaded = sampled(0x3000);
+  load(0x3000, 1, "a name without its end");
+  cut_by(1);
+  EXPECT_EQ(name(loaded), "a name without its end");
+  Function* without_lines = sampled(0x4000);
+  load(0x4000, 1, "one");
+  lines(0x4000, 1, 17, "");
+  cut_by(8);
+  EXPECT_EQ(name(without_lines), "one");
+  EXPECT_EQ(without_lines->line, 0u);
+}
+
+TEST_F(Dumps, CodeThatWasMovedAtATimeOfTheProcessorKeepsItsName) {
+  Function* function = sampled(0x2000);
+  function->first_met_ns = 1;
+  load(0x1000, 10, "moved");
+  move(0x1000, 0x2000, 60);
+  head_.flags = jitdump::kTimesOfProcessor;
+  read();
+  EXPECT_EQ(name(function), "moved");
+}
+
+TEST_F(Dumps, OfAnotherUserAreNotRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  Function* function = sampled(0x1000);
+  load(0x1000, 1, "another's");
+  write(dump_);
+  ASSERT_EQ(chown(dump_.c_str(), 12345, 12345), 0);
+  name_from_dump();
+  EXPECT_EQ(name(function), "");
+}
+
+TEST_F(Dumps, ADamagedOneThatIsMappedHidesNoOther) {
+  Function* function = sampled(0x1000);
+  fs::create_directory(home_ / "mapped");
+  const fs::path path = home_ / "mapped" / dump_;
+  std::ofstream(path) << std::string(4096, 'x');
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  load(0x1000, 1, "beside it");
+  read();
+  EXPECT_EQ(name(function), "beside it");
+  munmap(mapped, 4096);
+  close(file);
+}
+
+TEST_F(Dumps, WithoutDescriptorsThereAreNone) {
+  Function* function = sampled(0x1000);
+  load(0x1000, 1, "one");
+  write(dump_);
+  {
+    const test::NoDescriptors none;
+    name_from_dump();
+  }
+  EXPECT_EQ(name(function), "");
+  name_from_dump();
+  EXPECT_EQ(name(function), "one");
+}
+
+TEST_F(Dumps, VariablesThatOnlyBeginLikeTheOnesThatCountDoNot) {
+  Function* function = sampled(0x1000);
+  load(0x1000, 1, "one");
+  fs::create_directories(home_ / ".debug/jit/one");
+  write(home_ / ".debug/jit/one" / dump_);
+  char longer[] = "JITDUMPDIRS=/nowhere", home[] = "HOME=";
+  const std::string ours = std::string(home) + home_.string();
+  char* const variables[] = {longer, const_cast<char*>(ours.c_str()), nullptr};
+  char* const none[] = {nullptr};
+  char** const before = environ;
+  environ = const_cast<char**>(none);
+  name_from_dump();
+  EXPECT_EQ(name(function), "") << "nobody has a home";
+  environ = nullptr;
+  name_from_dump();
+  environ = const_cast<char**>(variables);
+  name_from_dump();
+  environ = before;
+  EXPECT_EQ(name(function), "one");
+}
+
 TEST_F(Dumps, AreFoundWhereTheyAreMapped) {
   Function* function = sampled(0x1000);
   load(0x1000, 1, "mapped");

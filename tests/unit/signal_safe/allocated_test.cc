@@ -266,19 +266,23 @@ TEST_F(Allocated, ByAForkedChildIsItsOwn) {
 }
 
 TEST_F(Allocated, WithoutSpaceInTheFileIsTheRoots) {
-  call(0, 1, 1), call(1, 2, 2), call(2, 3, 3);
+  constexpr std::uint32_t kFunctions = 300;
+  for (std::uint32_t i = 1; i <= kFunctions; ++i) call(0, i, 1);
   auto& arena = recording.session.arena;
   for (const std::uint32_t bytes : {1u << 20, 4096u, 64u, 1u}) {
     const std::vector<char> filler(bytes, 'f');
     while (arena.add_string(filler.data(), bytes) != 0) continue;
   }
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    fbleprof_allocated(in(static_cast<std::uint32_t>(3 - i), 3 - i), block(i), 5'000'000);
+  for (std::uint32_t i = 1; i <= kFunctions; ++i) {
+    call(0, i, 1);
+    fbleprof_allocated(in(i, 1), block(i), 5'000'000);
   }
-  fbleprof_allocated(in(70, 1), block(4), 5'000'000);  // code that was never met
-  EXPECT_EQ(charged(kAll, signal_safe::kAllocations), 4u);
-  for (std::uint64_t i = 0; i < 5; ++i) fbleprof_freeing(block(i));
-  EXPECT_EQ(charged(kAll, signal_safe::kFreesHere), 4u);
+  fbleprof_allocated(in(kFunctions + 70, 1), block(0), 5'000'000);  // code that was never met
+  EXPECT_EQ(charged(kAll, signal_safe::kAllocations), kFunctions + 1);
+  EXPECT_GT(charged(recording.nodes().front().function, signal_safe::kAllocations), 0u)
+      << "the root has those of contexts without a row";
+  for (std::uint64_t i = 0; i <= kFunctions; ++i) fbleprof_freeing(block(i));
+  EXPECT_EQ(charged(kAll, signal_safe::kFreesHere), kFunctions + 1);
   EXPECT_EQ(level(), 0);
 }
 

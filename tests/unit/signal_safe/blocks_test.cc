@@ -64,7 +64,8 @@ class BlocksInOrder : public testing::Test {
     return found == ways.end() ? 0 : found->second;
   }
   void empty_cache() {
-    std::memset(recording.thread.cache.slots, 0, 4096 * sizeof(signal_safe::Slot));
+    std::memset(recording.thread.cache.slots, 0,
+                signal_safe::kMostCacheSlots * sizeof(signal_safe::Slot));
   }
   // As --only and --not mark a block.
   void leave_out(std::uint32_t block) {
@@ -126,24 +127,34 @@ TEST_F(BlocksInOrder, ThatErrorsSkippedAreLeftWithTheNext) {
 
 TEST_F(BlocksInOrder, KnownCallsStopAtTheEndOfTheShadowStack) {
   const std::uint32_t all[] = {1, 2};
-  for (int i = 0; i < 3; ++i) {
+  // The calls must come from the same places, or else they are not known.
+  for (int i = 0; i < 6; ++i) {
+    if (i == 4) fbleprof_hot.limit = recording.thread.main_stack.limit = fbleprof_hot.top;
     fbleprof_enter_from(1, 0);
     fbleprof_leave(1);
     fbleprof_enter_all(all, 2);
     fbleprof_leave(2);
     fbleprof_leave(1);
+    EXPECT_EQ(depth(), 0u);
   }
-  fbleprof_hot.limit = recording.thread.main_stack.limit = fbleprof_hot.top;
+  EXPECT_EQ(recording.thread.record->deep_calls, 2u * 3);
+}
+
+// In a handler on its own stack, the bottom's context differs from signal to signal.
+TEST_F(BlocksInOrder, AtTheBottomOfAHandlersStackAreReplacedWithoutTheCache) {
+  recording.thread.main_stack.gate->word = signal_safe::kGateWord;
   for (int i = 0; i < 3; ++i) {
-    fbleprof_enter_from(1, 0);
-    fbleprof_leave(1);
+    fbleprof_enter(1);
+    fbleprof_replace(2);
+    fbleprof_replace_below(3);
+    fbleprof_leave(3);
   }
-  EXPECT_EQ(recording.thread.record->deep_calls, 3u);
-  fbleprof_enter_all(all, 2);
-  EXPECT_EQ(recording.thread.record->deep_calls, 5u);
-  fbleprof_leave(2);
-  fbleprof_leave(1);
-  EXPECT_EQ(depth(), 0u);
+  std::uint64_t tails = 0;
+  for (const auto& edge : recording.edges()) {
+    if (edge.kind == format::EdgeKind::kTail) tails += edge.calls;
+  }
+  EXPECT_EQ(tails, 3u);
+  EXPECT_EQ((recording.pairs()[{2, 3}]), 3u);
 }
 
 TEST_F(BlocksInOrder, ReplacementsAreCountedWithoutTheCacheAsWithIt) {

@@ -315,5 +315,27 @@ TEST(CallTree, ChargesWithoutMemoryGoToTheRoot) {
   EXPECT_EQ(sum, charged);
 }
 
+TEST(CallTree, ARecursiveTailCallLeadsBackToItsCaller) {
+  Recording recording;
+  auto& tree = recording.tree();
+  const auto enter = [&](Ref from, std::uint32_t function) {
+    const Step step = tree.enter(recording.guard, from, recording.function(function), 0, 0);
+    *step.calls += 1;
+    return step.to;
+  };
+  const Ref outer = enter(tree.root(), 1);
+  const Ref inner = enter(outer, 1);
+  EXPECT_EQ(enter(inner, 1), inner) << "recursion is folded";
+  const Ref replaced = enter(inner, 2);
+  const Step step = tree.replace(recording.guard, inner, replaced, recording.function(1));
+  *step.calls += 1;
+  EXPECT_EQ(step.to, inner);
+  std::uint64_t tails = 0;
+  for (const auto& edge : recording.edges()) {
+    tails += edge.kind == format::EdgeKind::kTail && edge.from == replaced ? edge.calls : 0;
+  }
+  EXPECT_EQ(tails, 1u);
+}
+
 }  // namespace
 }  // namespace fbleprof

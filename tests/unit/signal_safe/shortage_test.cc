@@ -284,7 +284,7 @@ TEST(WithoutMemory, NewWaysOverflow) {
         const auto step = tree.enter(recording.guard, top.to, function, 0, 0);
         if (step) ++*step.calls, ++calls;
       }
-      replaced = tree.replace(recording.guard, tree.root(), top.to, functions[1]);
+      replaced = tree.replace(recording.guard, top.to, top.to, functions[199]);
     }
     EXPECT_EQ(calls, functions.size()) << "none is lost";
     EXPECT_TRUE(replaced);
