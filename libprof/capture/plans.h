@@ -12,6 +12,7 @@
 #include "capture/text.h"
 #include "format/format.h"
 #include "plan/plan.h"
+#include "signal_safe/trampolines.h"
 
 namespace fbleprof::capture {
 
@@ -53,7 +54,7 @@ class Plan {
 
 // A plan that fble-prof has put into our memory (format/recorder_order.h). Forked children need it,
 // too.
-inline constexpr int kMostKeptPlans = 1024;
+inline constexpr int kMostKeptPlans = 2 * signal_safe::Trampolines::kMost;
 struct KeptPlan {
   std::uint64_t module_begin = 0;
   const char* bytes = nullptr;
