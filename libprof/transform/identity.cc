@@ -54,7 +54,7 @@ std::string plain_name(std::string_view name) {
         continue;
       }
       if (kind == 'u' && digits >= i + 6) {
-        i = std::min(digits, i + 7) - 1;
+        i = digits - 1;
         continue;
       }
     }

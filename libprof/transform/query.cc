@@ -41,9 +41,9 @@ bool holds(double a, Query::Sign sign, double b) {
     case Query::Sign::kEqual:
       return a == b;
     case Query::Sign::kNotEqual:
-      return a != b;
+      break;
   }
-  return false;
+  return a != b;
 }
 
 class Evaluator {
@@ -93,9 +93,9 @@ class Evaluator {
       case Query::Kind::kPath:
         return path_set(query, at);
       case Query::Kind::kCompare:
-        return compare_set(query);
+        break;
     }
-    return Set(nodes_.count());
+    return compare_set(query);
   }
 
  private:

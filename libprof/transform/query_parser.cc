@@ -190,7 +190,7 @@ class Parser {
       close(opened);
       return query;
     }
-    if (word == "and" || word == "or" || word == "not") {
+    if (word == "and" || word == "or") {
       fail(at_, fmt::format("\"{}\" where a name or \"(\" belongs", word),
            "quote a function that is called so");
     }

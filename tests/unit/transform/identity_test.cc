@@ -72,6 +72,78 @@ TEST_F(Identity, NamesThatAnExportChangedStillMatch) {
   EXPECT_EQ(same[place.index()], nameless);
 }
 
+TEST_F(Identity, EscapesOfAnExportMeanTheCharactersThatTheyReplace) {
+  const std::pair<const char*, const char*> names[] = {
+      {"tab\tbed", "tab\\tbed"},
+      {"bell\arun", "bell\\x07run"},
+      {"caf\xc3\xa9s", "caf\\xe9s"},
+      {"left\xe2\x80\xaeover", "left\\u202eover"},
+      {"tag\xf3\xa0\x80\x81 one", "tag\\ue0001 one"},
+      // These are no escapes.
+      {"short\\x1", "short\\x1"},
+      {"short\\u20zz", "short\\u20zz"},
+      {"other\\q", "other\\q"},
+      {"end\\", "end\\"},
+      {"digits\\u202", "digits\\u202"},
+  };
+  const ModuleId app = module("/a/app", "aa");
+  std::vector<std::pair<FunctionId, FunctionId>> pairs;
+  std::uint64_t address = 0x10;
+  for (const auto& [name, exported] : names) {
+    const FunctionId f = recorded(app, address += 0x10, name);
+    pairs.emplace_back(f, imported({}, exported));
+  }
+  const auto same = this->same();
+  for (const auto& [f, of_import] : pairs) EXPECT_EQ(same[of_import.index()], f);
+}
+
+TEST_F(Identity, ClonesOfRustFunctionsKeepTheDoubleDotsOfTheirNames) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId f = recorded(app, 0x10, "f", "_ZN1a8$u7b$..1fE");
+  const FunctionId part = recorded(app, 0x90, "f", "_ZN1a8$u7b$..1fE.cold");
+  const FunctionId other = recorded(app, 0x80, "f", "_ZN1a8$u7b$..1gE.part.0");
+  const auto same = this->same();
+  EXPECT_EQ(same[part.index()], f);
+  EXPECT_NE(same[other.index()], f);
+}
+
+TEST_F(Identity, AnImportedFunctionIsFoundByAMarkOfItsPlace) {
+  const ModuleId one = module("/a/one", "aa"), two = module("/a/two", "bb");
+  const FunctionId at_3 = recorded(one, 0x10, "helper", nullptr, "/src/a.c", 3);
+  const FunctionId at_9 = recorded(one, 0x20, "helper", nullptr, "/src/a.c", 9);
+  const FunctionId of_two = recorded(two, 0x30, "helper");
+  const FunctionId line_3 = imported({}, "helper [a.c:3]"), line_9 = imported({}, "helper [a.c:9]");
+  const FunctionId place = imported({}, "helper [two+0x30]");
+  const FunctionId nobody = imported({}, "helper [three]"), none = imported({}, "helper]");
+  const auto same = this->same();
+  EXPECT_EQ(same[line_3.index()], at_3);
+  EXPECT_EQ(same[line_9.index()], at_9);
+  EXPECT_EQ(same[place.index()], of_two);
+  EXPECT_EQ(same[nobody.index()], nobody);
+  EXPECT_EQ(same[none.index()], none);
+}
+
+TEST_F(Identity, ImportedNamesakesAtDifferentLinesOrInDifferentFilesDiffer) {
+  const FunctionId a = imported({}, "f", nullptr, "a.py", 1);
+  const FunctionId again = imported({}, "f", "lib.f", "a.py", 1);
+  const FunctionId line = imported({}, "f", nullptr, "a.py", 2);
+  const FunctionId file = imported({}, "f", nullptr, "b.py", 1);
+  const auto same = this->same();
+  EXPECT_EQ(same[again.index()], same[a.index()]);
+  EXPECT_NE(same[line.index()], same[a.index()]);
+  EXPECT_NE(same[file.index()], same[a.index()]);
+}
+
+// Both halves are of one function's name; an export writes them in the order of their addresses.
+TEST_F(Identity, ImportedNamesakesOfOneModuleAreTakenInOrder) {
+  const ModuleId app = module("/a/app", "aa");
+  const FunctionId first = recorded(app, 0x10, "helper"), second = recorded(app, 0x20, "helper");
+  const FunctionId one = imported(app, "helper");
+  const auto same = this->same();
+  EXPECT_EQ(same[one.index()], first);
+  EXPECT_NE(same[second.index()], first);
+}
+
 TEST_F(Identity, FunctionsOfDifferentModulesDiffer) {
   const ModuleId app = module("/a/app", "aa"), other = module("/a/other", "bb");
   const FunctionId f = recorded(app, 0x10, "f");

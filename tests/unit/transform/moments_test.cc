@@ -101,10 +101,41 @@ TEST(Mark, ShowsCostsSinceAnEarlierReading) {
   EXPECT_EQ(text.find(": 7"), std::string::npos) << text;
 }
 
+// A file may be replaced between two readings of a directory. What only the earlier one has is left
+// out, and the order of siblings does not matter.
+TEST(Mark, TakesOnlyWhatBothReadingsHave) {
+  FileBuilder before, after;
+  for (FileBuilder* file : {&before, &after}) {
+    file->block("a", "", 0);
+    file->block("b", "", 0);
+  }
+  before.charge("b", {.cpu_ns = 1});
+  before.charge("gone", {.cpu_ns = 100});
+  before.charge("gone b", {.cpu_ns = 100});
+  before.charge("a", {.cpu_ns = 2});
+  before.back("a", "a", 3);
+  before.thread("worker", 7);
+  before.charge("a", {.cpu_ns = 100});
+  after.charge("a", {.cpu_ns = 12});
+  after.charge("b", {.cpu_ns = 11});
+  after.metric("faults", "count", format::Role::kAmount, format::MetricPlace::kValues,
+               test::kFirstFreeWord);
+  after.value("b", test::kFirstFreeWord) = 9;
+  const auto marked = with_mark(read(after), read(before), "mark");
+  ASSERT_TRUE(marked.has_value());
+  const profile::Profile since = window(*marked, {.from = 0, .to = std::nullopt});
+  EXPECT_EQ(test::text_of(since), "[root]\n.b cpu=10\n.a cpu=10\n");
+  EXPECT_EQ(since.find_metric("faults")->value(profile::NodeId(1)), 9u);
+}
+
 TEST(Mark, ProfilesOfAnotherRunAreRefused) {
-  FileBuilder other = half();
+  FileBuilder other = half(), later = half();
   other.header().pid += 1;
+  later.header().start_realtime_ns += 1;
   EXPECT_FALSE(with_mark(read(half()), read(other), "mark").has_value());
+  EXPECT_FALSE(with_mark(read(half()), read(later), "mark").has_value());
+  EXPECT_FALSE(with_mark(read(half()), profile::Profile(), "mark").has_value());
+  EXPECT_FALSE(with_mark(profile::Profile(), read(half()), "mark").has_value());
 }
 
 }  // namespace

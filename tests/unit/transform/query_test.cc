@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/profile_builder.h"
 #include "tests/support/text.h"
 #include "transform/filter.h"
@@ -44,6 +46,12 @@ std::string kept(const std::string& query, std::string_view text = kTree) {
     if ((*set)[n] != 0) found += (found.empty() ? "" : " ") + paths[n];
   }
   return found;
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
 }
 
 TEST(Query, NameKeepsPathsThatContainIt) {
@@ -145,12 +153,111 @@ TEST(Query, ErrorsSayWhereWhatAndWhatToDo) {
        "plain number, or another --metric"},
   };
   for (const auto& [query, line] : mistakes) EXPECT_EQ(kept(query), line) << query;
+  const std::string number = ": as in self > 1%, dominated >= 10ms, calls > 1000";
+  const std::pair<std::string, std::string> more[] = {
+      {"(main(int))",
+       "at character 6: \"(\" after a name: quote a name that holds parentheses: \"f(int)\""},
+      {"(main parse)",
+       "at character 7: \"parse)\" where \")\" or and/or belongs: quote a name that holds blanks "
+       "or commas"},
+      {"path(.. lex)", "at character 6: \"..\" before the first name: begin with a name"},
+      {"path(a" + repeated(",a", 60) + ")",
+       "at character 1: the path is too long: name at most 60 functions"},
+      {"main, idle",
+       "at character 5: \",\" after the end of an expression: join expressions by and or or"},
+      {"main and ,",
+       "at character 10: \",\" where a name belongs: a name, a glob, re:..., module:... or "
+       "file:..."},
+      {"main and or",
+       "at character 10: \"or\" where a name or \"(\" belongs: quote a function that is called "
+       "so"},
+      {"self >", "at character 7: a number is missing" + number},
+      {"self > 1.2.3", "at character 8: not a number" + number},
+      {"self > " + repeated("9", 400), "at character 8: not a number" + number},
+      {"depth < 2%", "at character 10: depth has no unit: as in depth < 10"},
+      {"calls > 1 ms",
+       "at character 11: calls are not counted in ms: as in calls > 1000, calls > 5k or calls > "
+       "1%"},
+  };
+  for (const auto& [query, line] : more) EXPECT_EQ(kept(query), "query: " + line) << query;
 }
 
 TEST(Query, NegatedPatternWithoutMatchIsAccepted) {
   EXPECT_EQ(kept("not module:libc.so*"), kept("*"));
   EXPECT_EQ(kept("lex and not (nosuch or path(nosuch, lex))"), kept("lex"));
   EXPECT_TRUE(test::holds(kept("not lex and nosuch"), "names no function"));
+}
+
+TEST(Query, EverySignAndUnitMeansWhatItSays) {
+  const std::string both = "main/parse/lex main/eval/get/lex";
+  const std::pair<const char*, std::string> queries[] = {
+      {"depth < 2", "main idle"},
+      {"depth <= 1", "main idle"},
+      {"depth == 1", "main idle"},
+      {"depth != 1 and parse", "main/parse main/parse/lex"},
+      {"depth >= 4", "main/eval/get/lex"},
+      {"depth > 3", "main/eval/get/lex"},
+      {"self >= 4_0 ns", both + " idle"},
+      {"self >= 0.04us", both + " idle"},
+      {"self >= 0.00004 ms", both + " idle"},
+      {"self >= 0.00000004 s", both + " idle"},
+      {"self >= 0.0000000006 min", both + " idle"},
+      {"calls > 1k and calls < 1M and calls < 1G", both},
+      {"calls > 90%", both},
+      {"calls > 1000 or idle", both + " idle"},
+      {"self > 45 and lex", both},
+      {"self > 45 or idle", both + " idle"},
+  };
+  for (const auto& [query, contexts] : queries) EXPECT_EQ(kept(query), contexts) << query;
+  // A function that calls itself is counted once a path.
+  EXPECT_EQ(kept("dominated > 60%", "a b a = 5\nc = 5\n"), "");
+  EXPECT_EQ(kept("dominated >= 50% and a", "a b a = 5\nc = 5\n"), "a a/b a/b/a");
+}
+
+TEST(Query, BlanksListsAndRepeatedOperatorsAreRead) {
+  const std::string below = "main/parse main/parse/lex main/eval main/eval/get main/eval/get/lex";
+  EXPECT_EQ(kept("\tlex\nand\rnot parse "), "main/eval/get/lex");
+  EXPECT_EQ(kept("main && eval && get && lex"), "main/eval/get/lex");
+  EXPECT_EQ(kept("idle || get or at(main)"), "main main/eval/get main/eval/get/lex idle");
+  EXPECT_EQ(kept("from(parse, get)"), below);
+  EXPECT_EQ(kept("from (parse, get, idle)"), below + " idle");
+  EXPECT_EQ(kept("path(main, .., lex)"), "main/parse/lex main/eval/get/lex");
+  EXPECT_EQ(kept("path(main, ..lex)"), "main/parse/lex main/eval/get/lex");
+  EXPECT_EQ(kept("at(path(main, parse))"), "main/parse");
+}
+
+TEST(Query, WordsOfTheLanguageAreNamesWhereNoOperationFollows) {
+  EXPECT_EQ(kept("at and not path", "at = 1\nat path = 1\n"), "at");
+  EXPECT_EQ(kept("depth", "depth = 1\nb = 1\n"), "depth");
+  EXPECT_EQ(kept("!=", "!= = 1\nb = 1\n"), "!=");
+  EXPECT_EQ(kept("idle.", "idle. = 1\nidle.. = 1\n"), "idle.");
+}
+
+TEST(Query, ThresholdsWithoutAMetricHoldForNothing) {
+  const auto profile = merge(profile_of(kTree));
+  const auto outcome = [&](const char* query) -> std::string {
+    const auto set = evaluate(profile, *parse_query(query), nullptr);
+    if (!set) return set.error().line();
+    return std::all_of(set->begin(), set->end(), [](int in) { return in == 0; }) ? "nothing"
+                                                                                 : "something";
+  };
+  EXPECT_EQ(outcome("self > 0"), "nothing");
+  EXPECT_EQ(outcome("total > 0"), "nothing");
+  EXPECT_EQ(outcome("self > 1ms"),
+            "query: at character 1: the metric is not measured in ms: give a share (1%), a plain "
+            "number, or another --metric");
+}
+
+TEST(Query, AMistakeInsideAnOperationIsReported) {
+  for (const char* query :
+       {"at(nosuch)", "from(nosuch)", "to(nosuch)", "pred(nosuch)", "succ(nosuch)",
+        "path(main, nosuch)", "nosuch or main", "main and nosuch and lex", "nosuch and lex"}) {
+    EXPECT_TRUE(test::holds(kept(query), "\"nosuch\" names no function")) << query;
+  }
+  for (const char* query : {"re:'['", "not re:'['", "path(main, re:'[')", "not path(re:'[')"}) {
+    EXPECT_TRUE(test::holds(kept(query), "query: at character ")) << query;
+    EXPECT_TRUE(test::holds(kept(query), "[")) << query;
+  }
 }
 
 TEST(Query, NestingIsLimited) {
