@@ -76,6 +76,13 @@ TEST(FileImage, FilesOfOtherFormatsAreRefusedByName) {
                           "program or library"));
   EXPECT_TRUE(test::holds(error_of(bytes("gmon")), "gprof"));
   EXPECT_TRUE(test::holds(error_of(bytes("PERFILE2")), "perf.data"));
+  EXPECT_TRUE(test::holds(error_of(bytes("\x1f\x8b")), "gzip"));
+  for (const std::size_t length : {1, 2, 3, 4, 7}) {
+    const auto whole = bytes("PERFILE2");
+    EXPECT_TRUE(
+        test::holds(error_of({whole.begin(), whole.begin() + length}), "give the mlmon.out"))
+        << length;
+  }
 }
 
 TEST(FileImage, NewerVersionAsksForANewerTool) {
@@ -114,6 +121,49 @@ TEST(FileImage, ReservedSpaceIsNotRead) {
   ASSERT_TRUE(image.ok());
   EXPECT_EQ(image->size(), file.bytes().size());
   EXPECT_FALSE(image->truncated());
+}
+
+TEST(FileImage, HeaderThatUsesNothingIsRefused) {
+  test::FileBuilder file;
+  file.header().used_bytes = 8;
+  EXPECT_TRUE(test::holds(error_of(file.bytes()), "damaged header: 8 bytes in use"));
+}
+
+TEST(FileImage, FileThatCannotBeReadIsRefused) {
+  const auto image = FileImage::load("/proc/self/mem");
+  ASSERT_FALSE(image.ok());
+  EXPECT_TRUE(test::holds(image.error().line(), "cannot read"));
+}
+
+TEST(FileImage, AssignmentTakesTheOtherFile) {
+  const TempDir dir;
+  test::FileBuilder file;
+  file.write(dir / "one");
+  file.header().pid = 99;
+  file.write(dir / "two");
+  auto one = FileImage::load(dir / "one"), two = FileImage::load(dir / "two");
+  ASSERT_TRUE(one.ok() && two.ok());
+  *one = std::move(*two);
+  EXPECT_EQ(one->header().pid, 99u);
+  format::Header again;
+  ASSERT_EQ(one->read(reinterpret_cast<std::byte*>(&again), sizeof again, 0), sizeof again);
+  EXPECT_EQ(again.pid, 99u);
+}
+
+TEST(FileImage, NothingLiesBehindItsEnd) {
+  const TempDir dir;
+  test::FileBuilder file;
+  file.write(dir / "one");
+  const auto image = FileImage::load(dir / "one");
+  ASSERT_TRUE(image.ok());
+  FileWindow window(*image);
+  EXPECT_EQ(window.at(0, 8).size(), file.bytes().size());
+  EXPECT_TRUE(window.at(1 << 20, 8).empty());
+  EXPECT_EQ(image->size_now(), image->size());
+  const auto in_memory = FileImage::from_bytes(file.bytes(), "f");
+  std::byte out[8];
+  EXPECT_EQ(in_memory->read(out, sizeof out, 1 << 20), 0u);
+  EXPECT_EQ(in_memory->size_now(), in_memory->size());
 }
 
 }  // namespace

@@ -261,5 +261,58 @@ TEST(Records, FileThatGrewAfterOpeningIsReadToItsNewEnd) {
   EXPECT_EQ(result.profile.nodes().count(), 7u);
 }
 
+TEST(Records, EveryKindHasAName) {
+  const std::pair<Kind, std::string_view> names[] = {
+      {Kind::kUnfinished, "unfinished"},
+      {Kind::kPrivate, "private"},
+      {Kind::kString, "string"},
+      {Kind::kModule, "module"},
+      {Kind::kFunction, "function"},
+      {Kind::kMetric, "metric"},
+      {Kind::kNote, "note"},
+      {Kind::kLabelSet, "labelset"},
+      {Kind::kLabel, "label"},
+      {Kind::kThread, "thread"},
+      {Kind::kTree, "tree"},
+      {Kind::kNodes, "nodes"},
+      {Kind::kEdges, "edges"},
+      {Kind::kValues, "values"},
+      {Kind::kSnapshot, "snapshot"},
+      {Kind::kSnapshotNodes, "snapshotnodes"},
+      {Kind::kSnapshotEdges, "snapshotedges"},
+      {static_cast<Kind>(99), "record"},
+  };
+  for (const auto& [kind, name] : names) EXPECT_EQ(kind_name(kind), name);
+}
+
+// A length that a stray write made longer swallows the records behind it.
+TEST(Records, ARecordThatHoldsAnotherOneEndsThere) {
+  FileBuilder file;
+  file.charge("a", {.cpu_ns = 1});
+  const auto space = file.add(Kind::kPrivate, 64);
+  file.block("b", "b.c", 1);
+  file.charge("b", {.cpu_ns = 2});
+  file.note("after");
+  // Up to the middle of the function's record: no head follows.
+  file.record<format::Head>(space)->units += 3;
+  const ReadResult result = read(file);
+  EXPECT_TRUE(result.damage.any());
+  EXPECT_EQ(result.damage.first_what, "a record holds another one");
+  EXPECT_EQ(result.profile.processes()[0].notes.size(), 1u);
+}
+
+TEST(Records, TextsThatDoNotFitTheirRecordAreDamage) {
+  FileBuilder file;
+  file.header().minor_version = format::kMinorVersion + 1;  // a newer one may have longer records
+  file.note("first");
+  const auto text = file.string("second");
+  file.charge("a", {.cpu_ns = 1});
+  file.record<format::String>(text)->length = 5000;
+  const ReadResult result = read(file);
+  EXPECT_TRUE(result.damage.any());
+  EXPECT_TRUE(result.damage.first_what.ends_with("is too long")) << result.damage.first_what;
+  EXPECT_EQ(result.profile.nodes().count(), 2u);
+}
+
 }  // namespace
 }  // namespace fbleprof::profile

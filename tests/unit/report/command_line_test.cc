@@ -1,0 +1,448 @@
+// What odd command lines and odd files get: an answer, or one line that says what is wrong.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "profile/plain_run.h"
+#include "report/cli/left_out.h"
+#include "report/cli/report.h"
+#include "tests/support/file_builder.h"
+#include "tests/support/text.h"
+
+namespace fbleprof::report {
+namespace {
+
+using test::FileBuilder;
+using Words = std::vector<std::string>;
+
+class Silent : public Progress {
+  void update(std::string_view, std::uint64_t, std::uint64_t) override {}
+};
+
+FileBuilder simple() {
+  FileBuilder file;
+  file.charge("main work", {.cpu_ns = 3000, .wall_ns = 5000, .samples = 3});
+  file.calls("main work", 12);
+  file.charge("main", {.cpu_ns = 1000});
+  return file;
+}
+
+class CommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "fbleprof-XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+    FileBuilder file = simple();
+    file.write(path("one"));
+    file.header().pid = 99;
+    file.charge("main other", {.cpu_ns = 4000});
+    file.write(path("two"));
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string write(const std::string& name, std::string_view text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+  static std::string read(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  // $NAME stands for a file of the directory.
+  Result<Report> run(Words arguments) {
+    arguments.insert(arguments.begin(), "fble-prof-report");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) {
+      for (std::size_t at; (at = argument.find('$')) != std::string::npos;) {
+        argument.replace(at, 1, directory_.string() + "/");
+      }
+      argv.push_back(argument.data());
+    }
+    argv.push_back(nullptr);
+    auto options = parse_options(static_cast<int>(argv.size() - 1), argv.data());
+    if (!options) return options.error();
+    Silent progress;
+    return make_report(*options, progress);
+  }
+  // With the warnings, without the directory's name.
+  std::string text(const Words& arguments) {
+    auto report = run(arguments);
+    std::string all = report ? report->text : report.error().line();
+    if (report) {
+      for (const std::string& warning : report->warnings) all += "\n" + warning;
+    }
+    const std::string directory = directory_.string() + "/";
+    for (std::size_t at; (at = all.find(directory)) != std::string::npos;) {
+      all.replace(at, directory.size(), "$");
+    }
+    return all;
+  }
+
+  struct Case {
+    Words arguments;
+    std::string_view part;
+  };
+  void expect(const std::vector<Case>& cases) {
+    for (const Case& each : cases) {
+      std::string line;
+      for (const std::string& argument : each.arguments) line += argument + " ";
+      EXPECT_TRUE(test::holds(text(each.arguments), each.part)) << line;
+    }
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(CommandLine, OptionsThatDoNotGoTogetherAreRefused) {
+  expect({
+      {{"--serve", "--self", "$one"}, "--serve has all views: not with --self"},
+      {{"--serve=:0", "--select", "main", "$one"}, "--serve takes files and --diff BASE"},
+      {{"--serve", "--keep", "main", "$one"}, "--serve takes files and --diff BASE"},
+      {{"--serve", "--times-from", "$two", "$one"}, "--serve takes files and --diff BASE"},
+      {{"--serve", "--fail-if", "5% cpu", "$one"}, "--serve takes files and --diff BASE"},
+      {{"--serve", "--window", "a..b", "$one"}, "--serve takes files and --diff BASE"},
+      {{"--serve", "--diff", "@a..b", "$one"}, "--serve takes files and --diff BASE"},
+      {{"--export", "folded", "--self", "$one"}, "--self and --export are two views"},
+      {{"--export", "nosuch", "$one"}, "nosuch"},
+      {{"--export", "folded", "--diff", "$two", "$one"},
+       "--diff compares in a view: not with --export"},
+      {{"--raw", "--format", "json", "$one"}, "--raw is text, one record per line"},
+      {{"--coverage", "--no-symbols", "$one"}, "--coverage knows functions by their symbols"},
+      {{"--summary", "--window", "a..b", "$one"}, "--summary shows whole runs"},
+      {{"--threads", "--select", "main", "$one"}, "--threads shows whole runs"},
+      {{"--times-from", "$two", "--diff", "$two", "$one"}, "--times-from is for views"},
+      {{"--times-from", "$two", "--summary", "$one"}, "--times-from is for views"},
+      {{"--hot", "--diff", "$two", "$one"}, "--diff shows one of --"},
+      {{"--metrics", "--sort", "self", "$one"}, "--sort self: --metrics takes no order"},
+      {{"--edges", "--sort", "self", "$one"}, "--sort self: --edges takes"},
+      {{"--by", "thread", "--split-by", "thread", "$one"}, "--by is a table, --split-by splits"},
+      {{"--pack", "--trim", "$one"}, "--pack and --trim"},
+      {{"--normalize", "$one"}, "--normalize and --fail-if compare"},
+      {{"--fail-if", "5% cpu", "$one"}, "--normalize and --fail-if compare"},
+      {{"--window", "a..b", "--since", "a", "$one"}, "--window or --since: take one"},
+  });
+}
+
+TEST_F(CommandLine, ValuesThatAreNoneAreRefused) {
+  expect({
+      {{"--depth", "-3", "$one"}, "--depth -3: 0 or more"},
+      {{"--depth=-3", "$one"}, "--depth -3: 0 or more"},
+      {{"--width", "-1", "$one"}, "--width -1: 0 or more"},
+      {{"--top=-1", "--self", "$one"}, "--top -1: 1 or more"},
+      {{"--top", "0", "--self", "$one"}, "--top 0: 1 or more"},
+      {{"--top", "many", "$one"}, "fble-prof-report: "},
+      {{"--depth"}, "fble-prof-report: "},
+      {{"--min", "-1", "$one"}, "--min is a share: 0 to 100"},
+      {{"--min", "nan", "$one"}, "--min is a share: 0 to 100"},
+      {{"--colour", "blue", "$one"}, "--colour blue: auto, always or never"},
+      {{"--color", "blue", "$one"}, "--colour blue: auto, always or never"},
+      {{"--format", "xml", "$one"}, "--format xml: text, json or csv"},
+      {{"--unit", "ell", "$one"}, "--unit ell: no such unit"},
+      {{"--fail-if", "much", "--diff", "$two", "$one"}, "does not begin with a number"},
+      {{"--split-by", "colour", "$one"}, "colour"},
+      {{"--window", "a", "$one"}, "--window: "},
+      {{"--since", "nosuch", "$one"}, "nosuch"},
+      {{"--since", "-1s", "$one"}, "no snapshot \"-1s\": it has no snapshots"},
+      {{"--window", "-1s..", "$one"}, "no snapshot \"-1s\": it has no snapshots"},
+      {{"--window", "x..", "$one"}, "x"},
+      {{"--diff", "$two@a..", "$one"}, "no snapshot \"a\""},
+      {{"--diff", "@a", "$one"}, "--diff @a: "},
+      {{"--diff", "@a..", "$one"}, "no snapshot \"a\""},
+      {{"--diff", "$nosuch@x", "$one"}, "cannot open"},
+      {{"--", "--depth", "-3"}, "cannot open"},
+  });
+}
+
+TEST_F(CommandLine, LooksAreTakenFromOptionsAndTheEnvironment) {
+  const auto wide = [&](const char* columns) {
+    setenv("COLUMNS", columns, 1);
+    const std::string all = text({"--self", "$one"});
+    unsetenv("COLUMNS");
+    return all;
+  };
+  const std::string usual = wide("120");
+  EXPECT_EQ(wide("7"), usual);
+  EXPECT_EQ(wide("99999"), usual);
+  EXPECT_NE(text({"--colour", "always", "--self", "$one"}).find("\x1b["), std::string::npos);
+  EXPECT_EQ(text({"--color=never", "--self", "$one"}).find("\x1b["), std::string::npos);
+  expect({
+      {{"--width", "5", "$one"}, "Hidden: 1 further\ndown (--depth)"},
+      {{"--width", "0", "$one"}, "work"},
+      {{"--min", "0", "--depth", "1", "$one"}, "main"},
+      {{"--min", "100", "--all", "--lines", "--unit", "ns", "$one"}, "work"},
+      {{"--self", "--format", "text", "--top", "1", "--sort", "name", "$one"}, "main"},
+      {{"--by", "process", "--sort", "self", "$one", "$two"}, "(99)"},
+      {{"--split-by", "process", "$one", "$two"}, "(99)"},
+      {{"--self", "--export-nothing", "$one"}, "fble-prof-report: "},
+  });
+}
+
+TEST_F(CommandLine, FilesOfOtherKindsAreReadOrNamed) {
+  write("folded", "main;work 3\nmain 1");
+  write("empty", "");
+  write("perf.data", "PERFILE2 and more");
+  write("gmon.out", std::string("gmon\1\0\0\0", 8) + std::string(12, '\0'));
+  write("program",
+        "\x7f"
+        "ELF and more");
+  write("graph", "digraph x {}\n");
+  write("noise", std::string("\x01\x02\x03\x04", 4));
+  write("text", "hello world\n");
+  write("damaged.gz", "\x1f\x8b\x08 nothing");
+  write("damaged.json", "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\", ");
+  write("damaged.pb", "\x0a\x04\x08\x01\x10\x02\x12\x7f");
+  std::filesystem::create_directory(path("folder"));
+  mkfifo(path("fifo").c_str(), 0600);
+  ASSERT_EQ(std::system(("gzip -c " + path("folded") + " > " + path("folded.gz") + "; gzip -c " +
+                         path("folded.gz") + " > " + path("twice.gz") + "; gzip -c " + path("one") +
+                         " > " + path("one.gz"))
+                            .c_str()),
+            0);
+  expect({
+      {{"--self", "$folded"}, "work"},
+      {{"--self", "$folded.gz"}, "work"},
+      {{"--self", "$one.gz"}, "work"},
+      {{"$twice.gz"}, "not a profile in any known format"},
+      {{"$empty"}, "empty file"},
+      {{"$perf.data"}, "this is perf.data"},
+      {{"$program"}, "this is a program or library"},
+      {{"$gmon.out"}, "gmon.out has addresses only"},
+      {{"$gmon.out", "$fifo", "$program"}, "$fifo: empty file"},
+      {{"$graph"}, "a graph in DOT, which is written but not read"},
+      {{"$noise"}, "not a profile in any known format"},
+      {{"$text"}, "not a profile in any known format"},
+      {{"$damaged.gz"}, "$damaged.gz"},
+      {{"$damaged.json"}, "$damaged.json"},
+      {{"$damaged.pb"}, "$damaged.pb"},
+      {{"$folder"}, "is a directory without profiles"},
+      {{"--diff", "$folder", "$one"}, "is a directory without profiles"},
+      {{"--diff", "$", "$one"}, "name the mlmon.out in it"},
+      {{"$fifo"}, "empty file"},
+      {{"/dev/null"}, "is neither a file nor a pipe"},
+      {{"$nosuch"}, "run the program first"},
+      {{"--tolerant", "--self", "$nosuch", "$one", "$two"}, "(skipped)"},
+      {{"--tolerant", "$nosuch", "$empty"}, "none of these files could be read: $empty"},
+      {{"--verify", "$nosuch"}, "cannot open"},
+      {{"--verify", "--tolerant", "$nosuch", "$one"}, "(skipped)"},
+      {{"--verify", "--tolerant", "$nosuch"}, "none of these files could be read: $nosuch"},
+      {{"--raw", "-o", "$none/out", "$one"}, "cannot write"},
+      {{"--raw", "-o", "/dev/full", "$one"}, "cannot write: No space left on device"},
+  });
+  // A native file that ends before its first context, as a file and through a pipe's reader.
+  FileBuilder().write(path("cut"));
+  std::filesystem::resize_file(path("cut"), std::filesystem::file_size(path("cut")) - 64);
+  ASSERT_EQ(std::system(("gzip -kf " + path("cut")).c_str()), 0);
+  expect({{{"$cut"}, "the file ends before its first context"},
+          {{"$cut.gz"}, "the file ends before its first context"}});
+  std::string other = read(path("one"));
+  other[8] = '\x7f';  // the version, or the byte order
+  write("other", other);
+  ASSERT_EQ(std::system(("gzip -kf " + path("other")).c_str()), 0);
+  expect({{{"$other"}, "$other"}, {{"$other.gz"}, "$other.gz"}});
+}
+
+TEST_F(CommandLine, LinesOfTextWithAMistakeAreNamedWithTheirPlace) {
+  write("lines", "main;work 3\nmain;work x\n");
+  write("last", "main;work 3\nmain;work x");
+  write("perf", "prog 1 1.0: 1 cpu-clock:\n\tabc\n");
+  for (const char* name : {"$lines", "$last", "$perf"}) {
+    EXPECT_TRUE(test::holds(text({name}), name)) << name;
+  }
+}
+
+TEST_F(CommandLine, ComparisonsNeedTheSameMetricInBothProfiles) {
+  FileBuilder ticks;
+  ticks.header().clock = format::Clock::kTicks;
+  ticks.charge("main work", {.samples = 0, .ticks = 5});
+  ticks.calls("main work", 2);
+  ticks.write(path("ticks"));
+  FileBuilder faults = simple();
+  faults.metric("faults", "count", format::Role::kAmount, format::MetricPlace::kValues,
+                test::kFirstFreeWord);
+  faults.value("main work", test::kFirstFreeWord) = 9;
+  faults.write(path("faults"));
+  write("folded", "main;work 3\nmain 1\n");
+  write("again", "main;work 5\nmain 1\n");
+  FileBuilder more = simple();
+  more.calls("main work", 6);
+  more.write(path("more"));
+  FileBuilder shallow = simple(), deep = simple();
+  shallow.header().depth_limit = 2;
+  shallow.write(path("shallow"));
+  deep.header().depth_limit = 9;
+  deep.charge("main work a b c", {.cpu_ns = 10});
+  deep.write(path("deep"));
+  expect({
+      {{"--metric", "faults", "--diff", "$one", "$faults"}, "no metric \"faults\" in it"},
+      {{"--metric", "beer", "--diff", "$one", "$two"}, "no metric \"beer\""},
+      {{"--self", "--diff", "$folded", "$again"}, "samples 4 → 6"},
+      {{"--self", "--diff", "$folded", "$one"}, "$folded: does not say what it counts"},
+      {{"--self", "--diff", "$one", "$folded"}, "$folded: does not say what it counts"},
+      {{"--self", "--metric", "beer", "--diff", "$one", "$folded"}, "no metric \"beer\""},
+      {{"--metric", "faults", "--self", "$faults", "$one"}, "holds no faults but"},
+      {{"--diff", "$shallow", "$deep"}, "one side was recorded with --depth 2"},
+      {{"--diff", "$deep", "$shallow"}, "one side was recorded with --depth 2"},
+      {{"--diff", "$one", "$shallow"}, "one side was recorded with --depth 2"},
+      {{"--diff", "$shallow", "$one"}, "one side was recorded with --depth 2"},
+      {{"--diff", "$one,$two", "$one,$two"}, "means of 2 and 2 runs"},
+      {{"--diff", "$one,$nosuch", "$one"}, "cannot open"},
+      {{"--diff", "$one", "--fail-if", "+5% calls", "$more"}, "failed: +5% calls: calls 12 -> 18"},
+      {{"--diff", "$one", "--fail-if", "-5% calls", "$more"}, "chance alone makes"},
+      {{"--diff", "$one", "--fail-if", "+5% cpu", "$two"}, "chance alone makes"},
+      {{"--diff", "$one", "--fail-if", "5% beer", "$two"}, "no metric \"beer\" in the profile"},
+      {{"--diff", "$one", "--fail-if", "5% faults", "$faults"},
+       "no metric \"faults\" in the baseline"},
+      {{"--diff", "$one", "--fail-if", "5% ticks", "$two"}, "ticks was not measured in either"},
+      {{"--diff", "$one", "--fail-if", "5% ticks", "$ticks"}, "failed: 5% ticks"},
+      {{"--diff", "$one", "--fail-if", "5% cpu", "$ticks"}, "cpu was not measured in the profile"},
+      {{"--diff", "$ticks", "--fail-if", "5% cpu", "$one"}, "cpu was not measured in the baseline"},
+      {{"--diff", "$one", "--self", "--normalize", "--select", "work", "$two"}, "kept"},
+  });
+}
+
+TEST_F(CommandLine, TimesAreTakenOnlyFromProfilesOfTime) {
+  FileBuilder wall = simple(), calls;
+  wall.header().clock = format::Clock::kWall;
+  wall.write(path("wall"));
+  calls.header().clock = format::Clock::kTicks;
+  calls.charge("main work", {.samples = 0, .ticks = 5});
+  calls.write(path("ticks"));
+  FileBuilder other;  // another program
+  other.charge("start elsewhere", {.cpu_ns = 7000});
+  other.charge("main work nowhere", {.cpu_ns = 9000});
+  other.charge("main work", {.cpu_ns = 500});
+  other.write(path("other"));
+  write("folded", "main;work 3\nmain 1\n");
+  expect({
+      {{"--self", "--times-from", "$two", "$one"}, "work"},
+      {{"--self", "--times-from", "$other", "$one"},
+       "of the time of $other is in functions that were not called here: it is the root's"},
+      {{"--self", "--times-from", "$other", "$one"},
+       "of the time of $other is in functions that did not run here: it is their callers'"},
+      {{"--self", "--times-from", "$folded", "$one"}, "--times-from takes what is measured in"},
+      {{"--self", "--times-from", "$ticks", "$one"}, "holds "},
+      {{"--self", "--times-from", "$nosuch", "$one"}, "cannot open"},
+      {{"--self", "--times-from", "$one", "$ticks"}, "holds cpu time, the run with hooks ticks"},
+  });
+}
+
+TEST_F(CommandLine, PatternsOfFilesAreLookedForInEveryOption) {
+  for (const char* option : {"--select", "--fold", "--keep"}) {
+    expect({{{"--self", option, "file:*.c", "$one"}, "\"file:*.c\" names no function"}});
+  }
+  expect({{{"--self", "--exclude", "file:*.c", "$one"}, "work"}});
+  expect({{{"--block", "file:*.c", "$one"}, "file:*.c"},
+          {{"--self", "--leaves", "$one"}, "work"},
+          {{"--self", "--leaves", "--inlines", "$one"}, "work"},
+          {{"--self", "--no-symbols", "$one"}, "work"},
+          {{"--busy", "$one"}, "no thread was idle"},
+          {{"--metric", "samples", "$one"}, "samples fall on the program's own code only"}});
+}
+
+TEST_F(CommandLine, PackWritesACopyAndTrimCuts) {
+  FileBuilder live = simple();
+  const auto module = live.module("/no/such/library", 0x1000, 0x9000, 0);
+  live.native("nameless", 0x1230, 64, module);
+  live.charge("main nameless", {.cpu_ns = 1});
+  live.write(path("native"));
+  write("noise", "noise");
+  std::filesystem::create_directory(path("folder"));
+  expect({
+      {{"--pack", "$one"}, "$one: 0 functions named"},
+      {{"--pack", "-o", "$copy", "$native"}, "1 has no name"},
+      {{"--pack", "-o", "$copy", "$one", "$two"}, "several profiles do not fit into one file"},
+      {{"--pack", "$noise"}, "not a profile of fbleprof"},
+      {{"--pack", "--tolerant", "$noise", "$one"}, "(skipped)"},
+      {{"--pack", "$nosuch"}, "cannot open"},
+      {{"--pack", "-o", "$none/copy", "$one"}, "cannot write"},
+      {{"--pack", "-o", "$folder", "$one"}, "cannot write"},
+      {{"--trim", "$one"}, "$one: nothing to cut off"},
+      {{"--trim", "$noise"}, "$noise"},
+      {{"--trim", "--tolerant", "$noise", "$one"}, "(skipped)"},
+  });
+  EXPECT_TRUE(test::holds(text({"--self", "$copy"}), "work"));
+  // Without any of the last file's space.
+  EXPECT_FALSE(std::filesystem::exists(path("copy.packing")));
+  EXPECT_FALSE(std::filesystem::exists(path("folder.packing")));
+}
+
+TEST_F(CommandLine, AProgramThatRunsIsPackedOnlyIntoACopy) {
+  FileBuilder live = simple();
+  live.header().state = format::State::kLive;
+  live.header().pid = static_cast<std::uint32_t>(getpid());
+  live.write(path("live"));
+  // Whether this process is the one that wrote it is not known, or it is gone.
+  const std::string line = text({"--pack", "$live"});
+  EXPECT_TRUE(line.starts_with("$live: ")) << line;
+  EXPECT_TRUE(test::holds(text({"--pack", "-o", "$copy", "$live"}), "$copy: 0 functions named"));
+}
+
+TEST_F(CommandLine, RecordsAreWrittenToAFile) {
+  FileBuilder file = simple();
+  file.note("a remark");
+  const auto set = file.label_set();
+  file.label("request", "slow", set);
+  file.add(format::Kind::kPrivate, 64);
+  file.add(format::Kind::kUnfinished, 64);
+  file.header().minor_version = format::kMinorVersion + 1;
+  file.add(static_cast<format::Kind>(40), 64);
+  file.snapshot("loaded", 10);
+  file.string("left");
+  file.write(path("all"));
+  EXPECT_EQ(text({"--raw", "-o", "$out", "$all"}), "");
+  const std::string out = read(path("out"));
+  for (const char* part :
+       {"header version=", "string 0x", "note 0x", "text=\"a remark\"", "labelset 0x",
+        "key=\"request\" value=\"slow\"", "private 0x", "unfinished 0x", "kind=40 bytes=64",
+        "snapshot 0x", "snapshotnodes 0x", "nodes 0x", "values 0x", "node 0x", "row 0x"}) {
+    EXPECT_TRUE(test::holds(out, part));
+  }
+  // Damaged: items of no size, a text that is longer than its record, a reference to nothing.
+  FileBuilder damaged = simple();
+  const auto bad = damaged.add(format::Kind::kNodes, 128);
+  damaged.record<format::Nodes>(bad)->item_bytes = 3;
+  const auto items = damaged.add(format::Kind::kSnapshotNodes, 128);
+  damaged.record<format::SnapshotItems>(items)->item_bytes = 5;
+  const auto note = damaged.add(format::Kind::kNote, sizeof(format::Note));
+  damaged.record<format::Note>(note)->text = 0x77777;
+  damaged.add(format::Kind::kNote, sizeof(format::Note));
+  const auto zero = damaged.add(format::Kind::kNote, sizeof(format::Note));
+  damaged.record<format::Head>(zero)->mark = 0;
+  damaged.write(path("damaged"));
+  EXPECT_EQ(text({"--raw", "-o", "$out", "$damaged"}), "");
+  const std::string found = read(path("out"));
+  for (const char* part : {"text=0x77777", "text=\"\"", "damage beyond_end=", "item_bytes=3"}) {
+    EXPECT_TRUE(test::holds(found, part));
+  }
+}
+
+TEST_F(CommandLine, FiltersOfLeftOutFunctionsAreChecked) {
+  const auto outcome = [&](const Words& words) {
+    const Status bad = write_left_out_tables(words);
+    return bad ? bad->line() : "written";
+  };
+  EXPECT_TRUE(test::holds(outcome({}), "needs a filter"));
+  EXPECT_TRUE(test::holds(outcome({";;!"}), "the filter is empty"));
+  EXPECT_TRUE(test::holds(outcome({"id:00"}), "bad pattern \"id:00\""));
+  EXPECT_TRUE(test::holds(outcome({"re:["}), "["));
+  EXPECT_EQ(outcome({"main"}), "written");
+  EXPECT_EQ(outcome({"!main;;file:*.c", path("table"), "/no/such/module"}), "written");
+  EXPECT_TRUE(std::filesystem::exists(path("table")));
+  EXPECT_EQ(outcome({"main;!m*", path("table"), "/proc/self/exe", "alone"}), "written");
+  EXPECT_GT(std::filesystem::file_size(path("table")), 40U);
+  EXPECT_TRUE(
+      test::holds(outcome({"main", path("none/table"), "/no/such/module"}), "cannot write"));
+  std::filesystem::create_directory(path("folder"));
+  EXPECT_TRUE(test::holds(outcome({"main", path("folder"), "/no/such/module"}), "directory"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 4);
+}
+
+}  // namespace
+}  // namespace fbleprof::report
