@@ -40,6 +40,11 @@ class Targets {
 
   // By range: a function with its name.
   const std::map<CodeRange, FunctionId>& ranges() const { return ranges_; }
+  // The name of the range's code. A sampled address is called after what was inlined there.
+  std::string name_of(const Profile& profile, const CodeRange& range) const {
+    const auto symbol = symbol_of_.find(range);
+    return symbol != symbol_of_.end() ? symbol->second : display_name(profile, ranges_.at(range));
+  }
 
   // By FunctionId: whether its code is the range.
   std::vector<std::uint8_t> functions_of(const CodeRange& range) const {
@@ -81,13 +86,16 @@ class Targets {
       if (is_known(module, addresses[i])) continue;
       const symbolize::FunctionSymbol& symbol = symbols.functions[symbols.addresses[i].function];
       const std::uint64_t size = std::max(symbol.size, addresses[i] - symbol.begin + 1);
-      add({module, symbol.begin, symbol.begin + size}, name_at_[{module, addresses[i]}]);
+      const CodeRange range{module, symbol.begin, symbol.begin + size};
+      add(range, name_at_[{module, addresses[i]}]);
+      if (!symbol.name.empty()) symbol_of_[range] = symbol.name;
     }
   }
 
   const Functions& functions_;
   std::vector<std::uint8_t> stands_;  // by function: whether it is in the tree
   std::map<CodeRange, FunctionId> ranges_;
+  std::map<CodeRange, std::string> symbol_of_;  // of ranges that only samples saw
   std::map<std::pair<ModuleId, std::uint64_t>, FunctionId> name_at_;
 };
 
@@ -277,7 +285,7 @@ Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size
     }
     for (const auto& [range, function] : targets.ranges()) {
       Annotated& next = result.functions.emplace_back();
-      next.name = display_name(profile, function);
+      next.name = targets.name_of(profile, range);
       next.range = range;
       next.costs = analysis::annotate(request.costs, charges, range, targets.functions_of(range));
     }

@@ -357,6 +357,28 @@ TEST_F(RecordsTest, AFileOfHolesIsRefused) {
   }
 }
 
+TEST_F(RunningProfileTest, ARecorderThatKnowsNoNamespaceIsFoundByItsNumber) {
+  Header header = own_header();
+  header.pid_namespace = 0;
+  EXPECT_EQ(fault_of(header), "none");
+  header.process_start_ticks += 1;
+  EXPECT_EQ(fault_of(header), "its program was killed");
+}
+
+TEST_F(RunningProfileTest, RecordsThatAreDamagedMeanwhileGetNoSnapshot) {
+  Header header = own_header();
+  header.start_monotonic_ns = ~std::uint64_t{0};  // a clock that went back
+  const std::string path = file_with(header);
+  auto profile = RunningProfile::open(path);
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile->elapsed_ns(), 0u);
+  const Program program(path);
+  program->used_bytes = kBytes + 8;
+  const Status snapshot = profile->snapshot("now");
+  ASSERT_TRUE(snapshot.has_value());
+  EXPECT_EQ(snapshot->what, "is damaged, or no recorder's");
+}
+
 TEST_F(RunningProfileTest, AMovedOneClosesItsFileOnce) {
   auto first = RunningProfile::open(file_with(own_header()));
   ASSERT_TRUE(first.ok());

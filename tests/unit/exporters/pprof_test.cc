@@ -1,10 +1,13 @@
 // The content as readers of profile.proto see it.
 #include <zlib.h>
 
+#include <algorithm>
 #include <map>
 #include <protozero/pbf_reader.hpp>
 
 #include "profile/builder.h"
+#include "profile/reader.h"
+#include "tests/support/file_builder.h"
 #include "tests/support/text.h"
 #include "tests/unit/exporters/export_of.h"
 
@@ -292,6 +295,52 @@ TEST(Pprof, MainProgramIsTheFirstMapping) {
   EXPECT_FALSE(message.mappings[1].has_inlines);
   EXPECT_EQ(message.locations.at(message.samples[0].locations[0]).mapping, 1u);
   EXPECT_EQ(message.locations.at(message.samples[2].locations[0]).mapping, 2u);
+}
+
+TEST(Pprof, GroupsOfEveryAxisAreLabels) {
+  test::FileBuilder file;
+  const auto module = file.module("/lib/libshop.so", 0x1000, 0x9000, 0, "\x01\xab");
+  file.native("f", 0x1230, 64, module);
+  file.charge("f", {.cpu_ns = 5});
+  const auto set = file.label_set();
+  file.label("request", "slow", set);
+  file.tree(set);
+  file.charge("g", {.cpu_ns = 6});
+  const auto whole = read_bytes(file.bytes(), "shop.out");
+  ASSERT_TRUE(whole.ok());
+  const std::pair<Axis, std::string_view> axes[] = {{Axis::kProcess, "process"},
+                                                    {Axis::kThread, "thread"},
+                                                    {Axis::kHost, "host"},
+                                                    {Axis::kFile, "profile"}};
+  for (const auto& [axis, key] : axes) {
+    const Message message(export_of("pprof", whole->profile, {{axis, {}}}));
+    ASSERT_EQ(message.samples.size(), 2u) << key;
+    EXPECT_EQ(message.samples[0].labels.count(std::string(key)), 1u) << key;
+  }
+  const Message message(export_of("pprof", whole->profile, {{Axis::kLabel, "request"}}));
+  EXPECT_EQ(message.mappings.back().build_id, "01ab");
+  std::string values;
+  for (const Sample& sample : message.samples) values += sample.labels.at("request") + ";";
+  EXPECT_NE(values.find("slow;"), std::string::npos) << values;
+}
+
+TEST(Pprof, MetricsOfMemoryHaveTheNamesThatViewersOfHeapsKnow) {
+  test::FileBuilder file;
+  file.header().row_bytes = 128;
+  std::uint16_t word = test::kFirstFreeWord;
+  for (const char* name : {"allocations", "allocated", "live-blocks", "live"}) {
+    file.metric(name, "bytes", Role::kAmount, format::MetricPlace::kValues, word);
+    file.value("f", word++) = 7;
+  }
+  auto bytes = file.bytes();
+  const auto whole = read_bytes(bytes, "shop.out");
+  ASSERT_TRUE(whole.ok());
+  const Message message(export_of("pprof", whole->profile, {}, "live"));
+  for (const char* type : {"alloc_objects/bytes", "alloc_space/bytes", "inuse_objects/bytes"}) {
+    EXPECT_NE(std::find(message.types.begin(), message.types.end(), type), message.types.end())
+        << type;
+  }
+  EXPECT_EQ(message.default_type, "inuse_space");
 }
 
 TEST(Callgrind, SampledAddressesAreLinesOfTheirFunction) {

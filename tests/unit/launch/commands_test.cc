@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -47,6 +48,19 @@ void expect_refused(int (*command)(const Words&), const Words& words, int status
   EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << said.err;
   EXPECT_NE(said.err.find(text), std::string::npos) << said.err;
   EXPECT_EQ(said.out, "");
+}
+
+TEST(Attach, HelpThatCannotBePrintedIsAnError) {
+  const int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  fflush(stdout);
+  setvbuf(stdout, nullptr, _IONBF, 0);
+  dup2(full, STDOUT_FILENO);
+  for (int (*command)(const Words&) : {attach, detach}) EXPECT_NE(command({"--help"}), 0);
+  dup2(kept, STDOUT_FILENO);
+  clearerr(stdout);
+  close(kept);
+  close(full);
 }
 
 TEST(Attach, HelpIsPrinted) {

@@ -1,6 +1,9 @@
 #include "launch/exact.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,6 +162,51 @@ TEST_F(PlansTest, WhereNoPlanCanBeMadeThereIsNone) {
   std::string path = path_of("no folder/plan"), module = kModule;
   char* words[] = {path.data(), module.data()};
   EXPECT_EQ(make_plans(2, words), 1);
+}
+
+TEST_F(PlansTest, APlanThatCannotBeKeptLeavesNothingBehind) {
+  const std::string folder = path_of("plan");
+  fs::create_directory(folder);
+  EXPECT_EQ(plan_of(folder, kModule), "");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  rlimit little = before;
+  little.rlim_cur = 16;
+  setrlimit(RLIMIT_FSIZE, &little);
+  EXPECT_EQ(plan_of(path_of("full"), kModule), "");
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_), {}), 1);
+}
+
+TEST_F(PlansTest, WithoutAHomeThereIsAFolderNevertheless) {
+  const char* home = getenv("HOME");
+  const std::string before = home ? home : "";
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(plan_folder(), "/tmp/fbleprof-" + std::to_string(geteuid()));
+  if (home) setenv("HOME", before.c_str(), 1);
+}
+
+TEST_F(PlansTest, ATerminalSeesHowFarTheReadingIs) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal), 0);
+  ASSERT_EQ(unlockpt(terminal), 0);
+  const int other = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(other, 0);
+  const int kept = dup(2);
+  dup2(other, 2);
+  const std::string plan = plan_of(path_of("plan"), kModule);
+  dup2(kept, 2);
+  EXPECT_FALSE(plan.empty());
+  char bytes[4096];
+  const ssize_t got = read(terminal, bytes, sizeof bytes);
+  ASSERT_GT(got, 0);
+  const std::string seen(bytes, static_cast<std::size_t>(got));
+  EXPECT_TRUE(seen.starts_with("\rfble-prof: reading exe: 0 % ")) << seen;
+  for (const int fd : {kept, other, terminal}) close(fd);
 }
 
 TEST(Printable, ATerminalGetsNoStrangersControls) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -421,6 +422,149 @@ TEST_F(CommandLine, RecordsAreWrittenToAFile) {
   for (const char* part : {"text=0x77777", "text=\"\"", "damage beyond_end=", "item_bytes=3"}) {
     EXPECT_TRUE(test::holds(found, part));
   }
+}
+
+TEST_F(CommandLine, SequencesAreSplitAtTheCommasOutsideOfNames) {
+  FileBuilder file;
+  file.charge("main f<int,long>(char) inner", {.cpu_ns = 3000});
+  file.calls("main f<int,long>(char) inner", 3);
+  file.charge("main operator< it's", {.cpu_ns = 1000});
+  file.charge("main a->b", {.cpu_ns = 500});
+  file.tail("main operator<", "main a->b", 2);
+  file.write(path("names"));
+  std::string long_path = "main";
+  for (int i = 0; i < 60; ++i) long_path += ",main";
+  expect({
+      {{"--path", "main,f<int,long>(char)", "$names"}, "→ f<int,long>(char)"},
+      {{"--path", "main , 'f<int,long>(char)' ,inner", "$names"}, "→ inner"},
+      {{"--path", "main,\"f<int,long>(char)\"", "$names"}, "→ f<int,long>(char)"},
+      {{"--path", "main,operator<", "$names"}, "→ operator<"},
+      {{"--path", "operator<,\"it's\"", "$names"}, "→ it's"},
+      {{"--path", "main,a->b", "$names"}, "main → a->b"},
+      {{"--path", "operator<,a->b", "$names"}, "a tail call: its cost is charged to the caller"},
+      {{"--path", "main,nosuch", "$names"}, "--path: \"nosuch\" names no function"},
+      {{"--path", long_path, "$names"}, "--path: too long: 60 at most"},
+      {{"--path", "main,re:[", "$names"}, "["},
+      {{"--path", "main)", "$names"}, "names no function"},
+  });
+}
+
+TEST_F(CommandLine, RollUpsAreSortedByEachColumn) {
+  FileBuilder file;
+  const auto a = file.module("/lib/a.so", 0x1000, 0x2000, 0);
+  const auto b = file.module("/lib/b.so", 0x3000, 0x4000, 0);
+  const auto c = file.module("/lib/c.so", 0x5000, 0x6000, 0);
+  file.native("f", 0x1100, 64, a);
+  file.native("g", 0x3100, 64, b);
+  file.native("h", 0x5100, 64, c);
+  file.charge("f", {.cpu_ns = 500});
+  file.charge("f g", {.cpu_ns = 900});
+  file.charge("h", {.cpu_ns = 700});
+  file.calls("f", 10);
+  file.calls("f g", 1);
+  file.calls("h", 100);
+  file.write(path("modules"));
+  const auto order = [&](const char* key) {
+    const std::string csv = text({"--by", "module", "--sort", key, "--format", "csv", "$modules"});
+    std::vector<std::pair<std::size_t, char>> places;
+    for (const char* name : {"a.so", "b.so", "c.so"}) places.emplace_back(csv.find(name), *name);
+    std::sort(places.begin(), places.end());
+    return std::string{places[0].second, places[1].second, places[2].second};
+  };
+  EXPECT_EQ(order("name"), "abc");
+  EXPECT_EQ(order("self"), "bca");
+  EXPECT_EQ(order("dominated"), "abc");
+  EXPECT_EQ(order("calls"), "cab");
+  EXPECT_EQ(order("per-call"), "bac");
+  expect({{{"--by", "nothing", "$modules"}, "--by nothing: module, file, namespace"},
+          {{"--by", "label:", "$modules"}, "label:"},
+          {{"--by", "rank", "$modules"}, "mpi_rank"}});
+}
+
+TEST_F(CommandLine, WindowsNameTheReasonOfEachSnapshot) {
+  FileBuilder file = simple();
+  using format::SnapshotReason;
+  file.snapshot("loaded", 10, SnapshotReason::kAsked);
+  file.charge("main work", {.cpu_ns = 100});
+  file.snapshot("", 20, SnapshotReason::kPeriod);
+  file.snapshot("", 30, SnapshotReason::kPeak);
+  file.snapshot("", 40, SnapshotReason::kReset);
+  file.snapshot("", 50, static_cast<SnapshotReason>(9));
+  file.write(path("windows"));
+  file.header().pid = 5;
+  file.write(path("again"));
+  const std::string csv = text({"--windows", "--format", "csv", "$windows"});
+  for (const char* part : {",asked,loaded", ",period,", ",peak,", "100,"}) {
+    EXPECT_TRUE(test::holds(csv, part));
+  }
+  expect({{{"--windows", "$windows", "$again"}, "$again"},
+          {{"--windows", "--metric", "wall", "$windows"}, "loaded"},
+          {{"--windows", "$one"}, "no snapshots: nothing was taken down"},
+          {{"--self", "--since", "loaded", "$windows"}, "cpu 100 ns in all"},
+          {{"--self", "--window", "..#1", "$windows"}, "cpu 4.00 us in all"}});
+}
+
+TEST_F(CommandLine, EachKindOfRecursionIsNamed) {
+  FileBuilder file = simple();
+  file.calls("main self", 1);
+  file.back("main self", "main self", 1);
+  file.calls("main many", 1);
+  file.back("main many", "main many", 50);
+  file.charge("main many", {.cpu_ns = 10});
+  std::string circle = "main";
+  for (int i = 0; i < 12; ++i) {
+    circle += " member" + std::to_string(i);
+    file.calls(circle, 1);
+    file.charge(circle, {.cpu_ns = 100});
+  }
+  file.back(circle, "main member0", 900);
+  file.write(path("recursion"));
+  expect({
+      {{"--cliques", "$recursion"}, "mutual: 12 functions"},
+      {{"--cliques", "$recursion"}, "… 4 more members (--all)"},
+      {{"--cliques", "--all", "$recursion"}, "member11"},
+      {{"--cliques=context", "$recursion"}, "member0"},
+      {{"--cliques=nothing", "$recursion"}, "--cliques=nothing: expected context, or no value"},
+      {{"--cliques", "--format", "csv", "$recursion"}, "member0"},
+      {{"--cliques", "--format", "json", "$recursion"}, "\"rows\""},
+      {{"--cliques", "$one"}, "no recursion: no function calls itself"},
+      {{"--sort", "self", "$recursion"}, "work"},
+      {{"--sort", "calls", "$recursion"}, "work"},
+      {{"--all", "$recursion"}, "↻ member0  (11 up)"},
+      {{"--depth", "3", "--min", "0", "$recursion"}, "further down (--depth)"},
+      {{"--width", "40", "--all", "$recursion"}, "member11"},
+      {{"--width", "40", "--hot", "$recursion"}, "main"},
+      {{"--block", "member11", "--width", "40", "$recursion"}, "member11"},
+      {{"--block", "member*", "--width", "0", "$recursion"}, "member11"},
+      {{"--block", "many", "$recursion"}, "many"},
+  });
+}
+
+TEST_F(CommandLine, ALowRateOfSamplesSaysWhy) {
+  const auto heading = [&](format::SampleSource source, std::uint64_t samples) {
+    FileBuilder file;
+    file.header().rate_hz = 1000;
+    file.header().source = source;
+    file.charge("main", {.cpu_ns = 1'000'000'000, .wall_ns = 1'000'000'000, .samples = samples});
+    file.write(path("slow"));
+    return text({"$slow"});
+  };
+  using format::SampleSource;
+  EXPECT_TRUE(test::holds(heading(SampleSource::kCpuTimer, 200),
+                          "(1000 requested; the kernel's timer gives no more)"));
+  EXPECT_TRUE(test::holds(heading(SampleSource::kTaskClock, 200), "(1000 requested; "));
+  EXPECT_FALSE(test::holds(heading(SampleSource::kTaskClock, 950), "requested"));
+  EXPECT_FALSE(test::holds(heading(SampleSource::kTaskClock, 50), "requested"));
+  std::vector<std::string> many;
+  for (int i = 0; i < 30; ++i) {
+    FileBuilder file = simple();
+    file.header().pid = 1000 + static_cast<std::uint32_t>(i);
+    file.write(path("run" + std::to_string(i)));
+    many.push_back("$run" + std::to_string(i));
+  }
+  EXPECT_TRUE(test::holds(text(many), "more profiles (--all)"));
+  many.push_back("--all");
+  EXPECT_FALSE(test::holds(text(many), "more profiles (--all)"));
 }
 
 TEST_F(CommandLine, FiltersOfLeftOutFunctionsAreChecked) {
