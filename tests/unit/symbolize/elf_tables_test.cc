@@ -145,7 +145,8 @@ TEST(SymbolReader, MarksLabelsAndSymbolsOutsideCodeAreLeftOut) {
       // One that ends behind the last address.
       {.name = ".last", .flags = kCode, .address = ~0UL - 3, .bytes = std::string(16, '\0')}};
   std::string found;
-  for (const RawSymbol& each : read_symbols(made(EM_AARCH64, sections))) {
+  const ElfObject object = made(EM_AARCH64, sections);  // the names point into it
+  for (const RawSymbol& each : read_symbols(object)) {
     found += std::string(each.name) + " ";
   }
   EXPECT_EQ(found, "$ $xyz f ifunc other ");
