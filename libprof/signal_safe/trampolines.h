@@ -14,7 +14,7 @@ namespace fbleprof::signal_safe {
 
 class Trampolines {
  public:
-  static constexpr std::uint32_t kMost = 2048;  // modules
+  static constexpr std::uint32_t kMost = 1024;  // modules
 
   struct Region {
     std::uint64_t begin, functions, end;  // its slots; those of functions

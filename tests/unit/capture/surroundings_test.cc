@@ -232,7 +232,7 @@ TEST_F(MemoryNearModules, IsNotToBeHadWithoutAReason) {
     EXPECT_STREQ(why_no_region(), "there is no memory near it");
   }
   for (std::uint32_t i = 1; i < signal_safe::Trampolines::kMost; ++i) ASSERT_NE(take(i), nullptr);
-  EXPECT_EQ(take(1000), nullptr);
+  EXPECT_EQ(take(5000), nullptr);
   EXPECT_STREQ(why_no_region(), "there is no room for more modules");
   EXPECT_NE(take(1), nullptr) << "that of a module that is gone";
 }
