@@ -27,7 +27,7 @@ struct JitDescriptor {
   std::uint32_t version, action;
   std::uint64_t relevant_entry, first_entry;
 };
-extern "C" __attribute__((used, visibility("default"))) JitDescriptor __jit_debug_descriptor;
+extern "C" __attribute__((visibility("default"))) JitDescriptor __jit_debug_descriptor;
 JitDescriptor __jit_debug_descriptor = {1, 0, 0, 0};
 
 namespace fbleprof::capture {
@@ -483,7 +483,7 @@ TEST_F(Dumps, DamagedOnesAreReadUpToTheDamage) {
 
 TEST_F(Dumps, RecordsThatTheEndCutsAreLeftOut) {
   const auto cut_by = [&](std::size_t bytes) {
-    records_.resize(records_.size() - bytes);
+    records_ = records_.substr(0, records_.size() - bytes);
     read();
     records_.clear();
   };
