@@ -52,17 +52,17 @@ begin "parts of a function that keeps values below its stack pointer, without sy
 exactly
 (
   cd "$dir" || exit
-  gcc -O2 -fprofile-generate -c "$here/../programs/parts.c" -o parts.o && gcc -fprofile-generate parts.o -o parts &&
-    ./parts train >/dev/null && gcc -O2 -fprofile-use -c "$here/../programs/parts.c" -o parts.o &&
-    gcc parts.o -o parts && nm parts | has_text 'run\.cold' && strip parts
-) || fail "parts was not built"
-same "$dir/parts"
+  gcc -O2 -fprofile-generate -c "$here/../programs/with_part.c" -o with_part.o && gcc -fprofile-generate with_part.o -o with_part &&
+    ./with_part train >/dev/null && gcc -O2 -fprofile-use -c "$here/../programs/with_part.c" -o with_part.o &&
+    gcc with_part.o -o with_part && nm with_part | has_text 'run\.cold' && strip with_part
+) || fail "with_part was not built"
+same "$dir/with_part"
 verified "$profile"
 
 begin "pointers in packed structures, whose relocations are packed too"
 exactly
 for level in -O1 -Os; do
-  gcc $level -Wl,-z,pack-relative-relocs "$here/../programs/parts.c" -o "$dir/packed$level" || fail "packed was not built"
+  gcc $level -Wl,-z,pack-relative-relocs "$here/../programs/with_part.c" -o "$dir/packed$level" || fail "packed was not built"
   same "$dir/packed$level"
   verified "$profile"
 done

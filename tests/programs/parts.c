@@ -1,97 +1,76 @@
-// An interpreter's loop that keeps its registers below its stack pointer. Compiled with a profile
-// of a run with TRAIN, in which operation 7 never comes, that operation is a part elsewhere
-// (run.cold), to which the table of jumps leads. And a computed goto, and calls, by packed
-// structures of pointers.
-//
-// Usage: parts [TRAIN]
-#include <stdint.h>
-#include <stdio.h>
+// Functions that the compiler splits, under -finstrument-functions: the head, with the hook at its
+// entry, is inlined; the rest, with the hook at its exit, is called. Written by hand, as compilers
+// do not always do so. And functions inlined into one that they leave by longjmp.
+#include <setjmp.h>
 
-enum { kEnd = 255, kOperations = 9, kBytes = 64, kRuns = 1000 };
+#include "block.h"
 
-__attribute__((noinline, noclone)) uint32_t run(uint32_t sum, const uint8_t* code) {
-  uint32_t registers[16] = {1, 2, 3};
-  do {
-    switch (*code++ % kOperations) {
-      case 0:
-        sum ^= registers[sum >> 3 & 15] * 3;
-        break;
-      case 1:
-        sum -= *code;
-        break;
-      case 2:
-        sum ^= sum >> 2;
-        break;
-      case 3:
-        sum ^= registers[sum >> 5 & 15] * 3;
-        break;
-      case 4:
-        sum += *code * 7u;
-        break;
-      case 5:
-        sum ^= sum << 3;
-        break;
-      case 6:
-        sum += registers[sum & 15];
-        break;
-      case 7:
-        sum += 3;
-        break;
-      case 8:
-        sum = sum * 5 + 1;
-        registers[sum & 15] = sum;
-        break;
-    }
-  } while (*code != kEnd);
-  return sum;
+#define BY_HAND __attribute__((no_instrument_function, noinline))
+
+void __cyg_profile_func_enter(void* function, void* site);
+void __cyg_profile_func_exit(void* function, void* site);
+
+static volatile long sink;
+static jmp_buf out;
+
+BLOCK void leaf(long units) {
+  work(units);
+  KEEP;
 }
 
-typedef struct __attribute__((packed, aligned(4))) {
-  int number;
-  void* place;
-  int unused;
-} Place;
+BLOCK void split(void) { KEEP; }
+BLOCK void split_again(void) { KEEP; }
 
-__attribute__((noinline)) uint32_t jump(uint32_t sum, const uint8_t* code) {
-  static const Place places[] = {{0, &&first, 0}, {1, &&second, 0}, {2, &&third, 0}};
-first:
-  sum = sum * 5 + 1;
-  goto* places[*code++ % 3].place;
-second:
-  sum ^= 0x55;
-  goto* places[*code++ % 3].place;
-third:
-  return sum;
+BY_HAND void rest(long units) {
+  leaf(units);
+  // Its last action is a tail call.
+  __cyg_profile_func_exit((void*)split, __builtin_return_address(0));
 }
 
-// So short that its calls are changed, not its start.
-__attribute__((noinline)) int less(int number) {
-  do number -= 3;
-  while (number > 100);
-  return number;
+BY_HAND void rest_again(long units) {
+  volatile long room[20] = {units};
+  leaf(units);
+  __cyg_profile_func_exit((void*)split_again, __builtin_return_address(0));
+  sink = room[0];
 }
-typedef struct __attribute__((packed, aligned(4))) {
-  int number;
-  int (*function)(int);
-  int unused;
-} Function;
-Function functions[] = {{1, less, 0}, {2, less, 0}};
 
-int main(int count, char** arguments) {
-  (void)arguments;
-  uint8_t code[kBytes];
-  uint32_t random = 1, sum = 0;
-  for (int i = 0; i < kRuns; ++i) {
-    for (int k = 0; k < kBytes - 1; ++k) {
-      random = random * 1103515245 + 12345;
-      code[k] = (random >> 16) % kOperations;
-      if (count > 1 && code[k] == 7) code[k] = 6;
-    }
-    code[kBytes - 1] = kEnd;
-    sum = sum * 31 + run(sum, code);
-    code[kBytes - 1] = 2;
-    sum = jump(sum, code) + (uint32_t)functions[i & 1].function(i);
+BLOCK void host(long rounds) {
+  for (long i = 0; i < rounds; ++i) {
+    __cyg_profile_func_enter((void*)split, __builtin_return_address(0));
+    rest(1);
+    __cyg_profile_func_enter((void*)split_again, __builtin_return_address(0));
+    rest_again(1);
+    leaf(1);
   }
-  printf("%u\n", sum + (uint32_t)less(5));
+  KEEP;
+}
+
+BLOCK void jumper(void) { longjmp(out, 1); }
+
+static inline __attribute__((always_inline)) void left_by_jump(void) {
+  jumper();
+  sink = sink + 1;
+}
+
+BLOCK void stays(long rounds) {
+  volatile long i = 0;
+  setjmp(out);
+  if (i++ < rounds) left_by_jump();
+  KEEP;
+}
+
+int main(void) {
+  host(20000);
+  stays(300000);
+  leaf(1);
+  expect("main", "host", 1);
+  expect("host", "split", 20000);
+  expect("host", "split_again", 20000);
+  expect("host", "leaf", 20000);
+  expect("split", "leaf", 20000);
+  expect("split_again", "leaf", 20000);
+  expect("*", "left_by_jump", 300000);
+  expect("*", "jumper", 300000);
+  expect("main", "leaf", 1);
   return 0;
 }
