@@ -259,6 +259,28 @@ TEST(CallTree, ATailCallIsNotACallWithTheSameTag) {
   EXPECT_EQ(tree.node_at(call.to)->parent, replaced);
 }
 
+TEST(CallTree, FunctionsWithTheSameTagAreDifferentWays) {
+  Recording recording;
+  auto& tree = recording.tree();
+  const auto tag = [](Ref ref) { return static_cast<std::uint16_t>(ref ^ ref >> 16); };
+  const Ref root = tree.root();
+  const Ref first = recording.function(1);
+  recording.function(2);  // its module has a record, too
+  // The next function begins where the tag is that of the first.
+  auto& arena = recording.session.arena;
+  const auto used = static_cast<Ref>(arena.used_bytes() / format::kUnitBytes);
+  const Ref wanted = Ref{2} << 16 | (first ^ 2);
+  ASSERT_NE(arena.allocate(std::uint64_t{wanted - used} * format::kUnitBytes), 0u);
+  const Ref same = recording.function(3);
+  ASSERT_EQ(tag(same), tag(first));
+  const Step step = tree.enter(recording.guard, root, first, 0, 0);
+  EXPECT_EQ(tree.find_child(root, first).node, step.to);
+  const auto other = tree.find_child(root, same);
+  EXPECT_EQ(other.node, 0u);
+  EXPECT_FALSE(other.is_new) << "the tag does not tell";
+  EXPECT_NE(tree.enter(recording.guard, root, same, 0, 0).to, step.to);
+}
+
 TEST(CallTree, TailCallsHangBelowTheCaller) {
   Recording recording;
   const Ref root = recording.tree().root();

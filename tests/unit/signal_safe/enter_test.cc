@@ -329,6 +329,7 @@ TEST_P(EachHook, FirstCallByAHookIsNoSample) {
 // More ways than a node's own line names, and recursion, whose ways lead to ancestors.
 TEST_P(EachHook, ManyCalleesAndRecursionAreCounted) {
   constexpr std::uint32_t kCallees = 40;
+  std::uint32_t contexts = 0;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> expected{{{kRoot, 1}, 1}};
   call(0, 1, 1);
   for (int round = 0; round < 4; ++round) {
@@ -337,8 +338,10 @@ TEST_P(EachHook, ManyCalleesAndRecursionAreCounted) {
       expected[{1, callee}] += 2, expected[{callee, 1}] += 2;
       EXPECT_EQ(function_on_top(), 1u);
     }
+    if (round == 0) contexts = recording.tree().size();
   }
   EXPECT_EQ(recording.pairs(), expected);
+  EXPECT_EQ(recording.tree().size(), contexts) << "all were made in the first round";
 }
 
 TEST_P(EachHook, LeftOutFunctionsHaveTheContextOfTheirCaller) {
@@ -387,7 +390,7 @@ TEST_P(EachHook, SignalStackHasItsOwnShadow) {
 int adopted = 0;
 
 TEST_P(EachHook, ForkedChildAsksForItsOwnProfileBeforeItWrites) {
-  call(0, 1, 1);
+  call(0, 1, 1), call(1, 2, 2);
   adopted = 0;
   recording.session.adopt_forked_child = [](signal_safe::ThreadState*) {
     ++adopted;
