@@ -22,6 +22,15 @@ __attribute__((noinline, cold)) void grow(ThreadState& thread) {
   __atomic_store_n(&thread.hot->cache_mask, arch::kMostCacheMask, __ATOMIC_RELEASE);
 }
 
+// Whether a slot may be given away: it is empty, or its call is one that looks into the other slot
+// first. (Calls from blocks and from functions can be taken for each other: that only makes the
+// choice worse.)
+bool is_spare(const Slot* slot, Word context) {
+  if (slot->tag == 0) return true;
+  const std::uint64_t place = arch::slot_offset(context, slot->tag, slot->callee, SLOT_BYTES);
+  return place != (reinterpret_cast<std::uint64_t>(slot) & SLOT_BYTES);
+}
+
 // Whether a new call may push out one that is at home. In a large tree always: there the calls that
 // miss mostly come again soon. In a small one, three frequent calls of one pair would push out each
 // other again and again, so it is one time in eight. By chance: a rule by count would never choose
@@ -37,7 +46,8 @@ bool may_push_out(ThreadState& thread) {
 void insert_slot(ThreadState& thread, Word context, const Slot& call) {
   if (is_too_small(thread)) [[unlikely]]
     grow(thread);
-  const auto [slot, pushes_out] = choose_slot(thread.cache, context, call);
+  const auto [slot, pushes_out] = choose_slot(
+      thread.cache, context, call, [&](const Slot* each) { return is_spare(each, context); });
   if (!pushes_out || may_push_out(thread)) fill_slot(slot, call);
 }
 

@@ -25,22 +25,14 @@ void remember_call(ThreadState& thread, Word context, std::uint64_t site, std::u
 void remember_tail_call(ThreadState& thread, Word context, Word caller, std::uint64_t hook_return,
                         std::uint64_t* calls, Word to);
 
-// Where a call goes, by the rules above.
+// Where a call goes, by the rules above. `is_spare`: whether a slot may be given away.
 struct SlotChoice {
   Slot* slot;
   bool pushes_out;  // a call that is at home there
 };
 
-// Whether a slot may be given away: it is empty, or its call is one that looks into the other slot
-// first. (Calls from blocks and from functions can be taken for each other: that only makes the
-// choice worse.)
-inline bool is_spare(const Slot* slot, Word context) {
-  if (slot->tag == 0) return true;
-  const std::uint64_t place = arch::slot_offset(context, slot->tag, slot->callee, SLOT_BYTES);
-  return place != (reinterpret_cast<std::uint64_t>(slot) & SLOT_BYTES);
-}
-
-inline SlotChoice choose_slot(const Cache& cache, Word context, const Slot& call) {
+template <typename IsSpare>
+SlotChoice choose_slot(const Cache& cache, Word context, const Slot& call, IsSpare is_spare) {
   Slot* slot = slot_of(cache, context, call.tag, call.callee);
   Slot* other = other_slot(slot);
   if (other->tag == call.tag && other->callee == call.callee) {
@@ -49,8 +41,8 @@ inline SlotChoice choose_slot(const Cache& cache, Word context, const Slot& call
     other->tag = 0;
     return {slot, false};
   }
-  if (is_spare(slot, context)) return {slot, false};
-  if (is_spare(other, context)) return {other, false};
+  if (is_spare(slot)) return {slot, false};
+  if (is_spare(other)) return {other, false};
   return {slot, true};
 }
 
@@ -65,16 +57,11 @@ inline void fill_slot(Slot* slot, const Slot& with) {
   slot->tag = with.tag;
 }
 
-// As insert_slot(), in a cache that has all of its slots: there nearly all calls are at home.
+// As insert_slot(), in a cache that has all of its slots: there nearly all calls are at home, so
+// only an empty slot is spare.
 inline void insert_among_all(const Cache& cache, Word context, const Slot& call) {
-  Slot* slot = slot_of(cache, context, call.tag, call.callee);
-  Slot* other = other_slot(slot);
-  if (other->tag == call.tag && other->callee == call.callee) {
-    other->tag = 0;
-  } else if (slot->tag != 0 && other->tag == 0) {
-    slot = other;
-  }
-  fill_slot(slot, call);
+  const auto is_empty = [](const Slot* slot) { return slot->tag == 0; };
+  fill_slot(choose_slot(cache, context, call, is_empty).slot, call);
 }
 
 // The C API's calls look up these instead of a callee's address. No code is there: all have their
