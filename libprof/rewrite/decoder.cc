@@ -154,11 +154,16 @@ int bytes_of_operands(const std::uint8_t* at, const std::uint8_t* end) {
   return bytes;
 }
 
-bool is_prefix(std::uint8_t byte) {
+// Behind the prefixes that may stand before REX, VEX and EVEX.
+const std::uint8_t* skip_prefixes(const std::uint8_t* at, const std::uint8_t* end) {
   constexpr std::uint8_t kPrefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
                                         0x66, 0x67, 0xf0, 0xf2, 0xf3};
-  return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
+  return std::find_if(at, end, [&](std::uint8_t byte) {
+    return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) == std::end(kPrefixes);
+  });
 }
+
+bool is_rex(std::uint8_t byte) { return (byte & 0xf0) == 0x40; }
 
 // Instructions without a vector prefix, of the map behind 0f, that the library does not know: of
 // protection keys, user interrupts, shadow stacks, processor traces, prefetches.
@@ -185,8 +190,7 @@ struct Shape {
   int length = 0, modrm_at = 0;  // 0: not of a known shape
 };
 Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
-  const std::uint8_t* at = code;
-  while (at != end && is_prefix(*at)) ++at;
+  const std::uint8_t* at = skip_prefixes(code, end);
   // Longest: EVEX (4), opcode, ModRM, SIB, distance (4), constant.
   if (end - at < 3) return {};
   int map = 0;
@@ -202,7 +206,7 @@ Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
     map = kMap0f;
     at += 2;
   } else {
-    if ((*at & 0xf0) == 0x40) ++at;  // REX
+    if (is_rex(*at)) ++at;
     if (end - at < 3 || at[0] != 0x0f) return {};
     if (at[1] == 0x38 || at[1] == 0x3a) {
       map = at[1] == 0x38 ? kMap0f38 : kMap0f3a;
@@ -229,9 +233,8 @@ Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
 // `ud1` and `ud0`, which compilers put where control must not come. The library reads them as
 // shorter ones. 0: it is none.
 int bytes_of_trap(const std::uint8_t* code, const std::uint8_t* end) {
-  const std::uint8_t* at = code;
-  while (at != end && is_prefix(*at)) ++at;
-  if (at != end && (*at & 0xf0) == 0x40) ++at;  // REX
+  const std::uint8_t* at = skip_prefixes(code, end);
+  if (at != end && is_rex(*at)) ++at;
   if (end - at < 3 || at[0] != 0x0f || (at[1] != 0xb9 && at[1] != 0xff)) return 0;
   const int operands = bytes_of_operands(at + 2, end);
   const auto bytes = static_cast<int>(at - code) + 2 + operands;
