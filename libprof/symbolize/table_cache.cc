@@ -5,12 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <vector>
 
+#include "base/bounded_folder.h"
 #include "base/fd.h"
 
 namespace fbleprof::symbolize {
@@ -19,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::chrono::hours kLongestWrite(1);
+constexpr char kExtension[] = ".symbols";
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -45,7 +43,7 @@ std::string TableCache::default_directory() {
 std::string TableCache::path_of(const std::string& key) const {
   std::string name;
   for (const char c : key) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return directory_ + "/" + name + ".symbols";
+  return directory_ + "/" + name + kExtension;
 }
 
 template <class Parsed>
@@ -115,40 +113,7 @@ void TableCache::write(const std::string& key, const std::string& bytes) const {
     }
   }
   if (rename(aside.c_str(), path.c_str()) != 0) unlink(aside.c_str());
-  make_room();
-}
-
-void TableCache::make_room() const {
-  struct Kept {
-    fs::path path;
-    fs::file_time_type used;
-    std::uint64_t size;
-  };
-  std::vector<Kept> all;
-  std::uint64_t sum = 0;
-  std::error_code bad;
-  for (fs::directory_iterator it(directory_, bad), end; !bad && it != end; it.increment(bad)) {
-    std::error_code gone;
-    const fs::path& path = it->path();
-    const auto used = fs::last_write_time(path, gone);
-    const std::uint64_t size = gone ? 0 : fs::file_size(path, gone);
-    if (gone) continue;
-    if (path.extension() != ".symbols") {
-      // Temporary files of a report that was killed.
-      const bool is_ours = path.stem().extension() == ".symbols";
-      if (is_ours && used < fs::file_time_type::clock::now() - kLongestWrite)
-        fs::remove(path, gone);
-      continue;
-    }
-    all.push_back({path, used, size});
-    sum += size;
-  }
-  std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
-  for (const Kept& oldest : all) {
-    if (sum <= most_bytes_) break;
-    fs::remove(oldest.path, bad);
-    sum -= oldest.size;
-  }
+  drop_oldest_files(directory_, kExtension, most_bytes_);
 }
 
 }  // namespace fbleprof::symbolize

@@ -52,7 +52,6 @@ class TableCache {
   std::optional<Parsed> read(const std::string& key,
                              std::optional<Parsed> (*parse)(std::string_view)) const;
   void write(const std::string& key, const std::string& bytes) const;
-  void make_room() const;
 
   std::string directory_;
   std::uint64_t most_bytes_;

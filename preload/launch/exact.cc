@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/bounded_folder.h"
 #include "base/fd.h"
 #include "launch/say.h"
 #include "plan/file_stamp.h"
@@ -21,6 +22,9 @@ namespace fbleprof::launch {
 namespace {
 
 constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
+constexpr char kPlanExtension[] = ".plan";
+// A hundred plans of programs as large as gcc's cc1. Each build of a program has one of its own.
+constexpr std::uint64_t kMostPlanBytes = std::uint64_t{512} << 20;
 
 // Its files change programs' code: no other user may write to it.
 bool is_own_folder(const std::string& path) {
@@ -73,7 +77,9 @@ bool make_plan(const std::string& path, const std::string& module) {
   const rewrite::Analysis analysis =
       rewrite::analyse(module, is_terminal ? show_progress : nullptr);
   if (is_terminal) clear_progress();
-  return write_whole(path, analysis.plan);
+  if (!write_whole(path, analysis.plan)) return false;
+  drop_oldest_files(std::filesystem::path(path).parent_path(), kPlanExtension, kMostPlanBytes);
+  return true;
 }
 
 // Like the recorder, which reads plans by itself in programs that fble-prof starts.
@@ -127,7 +133,8 @@ int make_plans(int count, char** words) {
 std::string plan_of(const std::string& stem, const std::string& module) {
   struct stat status {};
   if (stat(module.c_str(), &status) != 0) return {};
-  const std::string path = stem + plan::FileMark(status, !stem.ends_with('/')).text + ".plan";
+  const std::string path =
+      stem + plan::FileMark(status, !stem.ends_with('/')).text + kPlanExtension;
   std::string plan = read_plan(path);
   if (plan.empty() && make_plan(path, module)) plan = read_plan(path);
   return plan;

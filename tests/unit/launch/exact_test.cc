@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -84,6 +85,29 @@ TEST_F(PlansTest, AFolderIsNotLookedForInARelativePath) {
   setenv("HOME", "nor here", 1);
   EXPECT_EQ(plan_folder(), "/tmp/fbleprof-" + std::to_string(geteuid()));
   home ? setenv("HOME", before.c_str(), 1) : unsetenv("HOME");
+}
+
+TEST_F(PlansTest, OldPlansAreRemovedWhenThereAreTooMany) {
+  const auto now = fs::file_time_type::clock::now();
+  const auto add = [&](const char* name, std::uintmax_t bytes, int hours) {
+    std::ofstream(path_of(name)) << "";
+    fs::resize_file(path_of(name), bytes);
+    fs::last_write_time(path_of(name), now - std::chrono::hours(hours));
+  };
+  add("oldest.plan", 1, 3);
+  add("old.plan", std::uintmax_t{511} << 20, 2);
+  add("young.plan", std::uintmax_t{100} << 20, 1);
+  add("half.plan.x2Ab3f", 1, 2);
+  add("being-written.plan.x2Ab3f", 1, 0);
+  add("another.symbols", std::uintmax_t{600} << 20, 3);
+  ASSERT_FALSE(plan_of(path_of("new"), kModule).empty());
+  EXPECT_TRUE(fs::exists(path_of_plan(path_of("new"))));
+  EXPECT_FALSE(fs::exists(path_of("oldest.plan")));
+  EXPECT_FALSE(fs::exists(path_of("old.plan")));
+  EXPECT_TRUE(fs::exists(path_of("young.plan")));
+  EXPECT_FALSE(fs::exists(path_of("half.plan.x2Ab3f")));
+  EXPECT_TRUE(fs::exists(path_of("being-written.plan.x2Ab3f")));
+  EXPECT_TRUE(fs::exists(path_of("another.symbols"))) << "not a plan";
 }
 
 TEST_F(PlansTest, APlanThatOthersMayHaveWrittenIsMadeAnew) {
