@@ -92,8 +92,10 @@ def uftrace(cwd):
 def one_run(context, command, env=None, prefix=None, pinned=True, profile=False):
     """One run in a directory of its own, and what the report knows of the profile that it left."""
     with measure.scratch(context.cache) as cwd:
-        run = measure.run([*(PINNED if pinned else []), *(prefix(cwd) if prefix else []), *command], cwd,
-                          env(cwd) if env else None, capture=True)
+        # Not for taskset: its profile would take the file's name when a sample hits it.
+        variables = [f"{name}={value}" for name, value in (env(cwd) if env else {}).items()]
+        run = measure.run([*(PINNED if pinned else []), *(["env", *variables] if variables else []),
+                           *(prefix(cwd) if prefix else []), *command], cwd, capture=True)
         file = cwd / "mlmon.out"
         facts = {**our_report.summary(context, file), "bytes": measure.bytes_under(file)} if profile else None
     return run, facts
