@@ -40,14 +40,18 @@ int give_up(int status, const std::string& line) {
   return status;
 }
 
-// The missing directory of --out, or "". Only the recorder can expand names with %e and the like.
-std::string missing_directory(const Request& request) {
+// Why no profile can come to where --out says, or "". Only the recorder can expand names with %e
+// and the like, and it says what else is wrong: it may run as another user.
+std::string obstacle_to_output(const Request& request) {
+  namespace fs = std::filesystem;
   for (const auto& [variable, value] : request.environment) {
-    if (variable != "FBLEPROF_OUT") continue;
-    const std::filesystem::path directory = std::filesystem::path(value).parent_path();
+    if (variable != "FBLEPROF_OUT" || value.find('%') != std::string::npos) continue;
+    const fs::path file(value), directory = file.parent_path();
     std::error_code failure;
-    const bool known = directory.string().find('%') == std::string::npos && !directory.empty();
-    if (known && !std::filesystem::is_directory(directory, failure)) return directory.string();
+    if (!directory.empty() && !fs::is_directory(directory, failure)) {
+      return directory.string() + ": no such directory";
+    }
+    if (fs::is_directory(file, failure)) return value + ": is a directory; name a file in it";
   }
   return {};
 }
@@ -131,8 +135,8 @@ int main(int argc, char** argv) {
     const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
     return written ? 0 : give_up(kWrongUse, std::string("stdout: ") + std::strerror(errno));
   }
-  if (const std::string directory = missing_directory(request); !directory.empty()) {
-    return give_up(kWrongUse, "--out: " + directory + ": no such directory");
+  if (const std::string obstacle = obstacle_to_output(request); !obstacle.empty()) {
+    return give_up(kWrongUse, "--out: " + obstacle);
   }
 
   const std::string library = find_library();

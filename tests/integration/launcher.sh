@@ -103,14 +103,13 @@ fi
 # --- files that cannot be written cause one line, and the program runs
 echo text >text
 ln -s text link
-mkdir folder
-for out in text link folder; do
+for out in text link; do
   status 0 -o "$out" true
   lines 1
   grep -q "$out" err || expect 'the reason' "$out" "$(cat err)"
 done
 [ "$(cat text)" = text ] || expect 'the file' text "$(cat text)"
-rm -rf text link folder
+rm -f text link
 status 0 -o /proc/profile true
 lines 1
 grep -q /proc err || expect 'the reason' /proc "$(cat err)"
@@ -178,6 +177,12 @@ expect 'plans' "$work/cache/fbleprof" "$(XDG_CACHE_HOME=$work/cache variable FBL
 # --- a directory that is known when the program runs
 "$FBLE_PROF" -o "$work/%p/a.out" true 2>err
 expect 'a name with %: status' 0 $?
+for place in none/a.out:'none: no such directory' small:'small: is a directory; name a file in it'; do
+  status 2 -o "${place%%:*}" touch ran
+  lines 1
+  expect "-o ${place%%:*}" "fble-prof: --out: ${place#*:}" "$(cat err)"
+done
+[ -e ran ] && expect 'a program without a place for its profile' 'not run' run
 
 # --- events that the kernel refuses
 for rule in '298=13 perf_event_paranoid cycles' '298=1 perf_event_paranoid page-faults' \
