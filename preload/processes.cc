@@ -196,15 +196,26 @@ bool is_like_fork(const clone_args* arguments) {
          fbleprof::signal_safe::peek(&arguments->flags, &flags, sizeof flags) &&
          (flags & CLONE_VM) == 0;
 }
-void before_prctl(unsigned long option, unsigned long argument) {
-  if (option == PR_SET_SECCOMP) capture::before_confinement();
+// The kernel refuses a filter at address 0, and strict mode with flags or a filter. Libraries make
+// such calls long before they confine the program, to learn what the kernel supports.
+void before_seccomp(unsigned operation, unsigned flags, unsigned long filter) {
+  if (operation == SECCOMP_SET_MODE_STRICT ? flags == 0 && filter == 0
+                                           : operation == SECCOMP_SET_MODE_FILTER && filter != 0) {
+    capture::before_confinement();
+  }
+}
+void before_prctl(unsigned long option, unsigned long argument, unsigned long filter) {
+  if (option == PR_SET_SECCOMP) {
+    if (argument == SECCOMP_MODE_STRICT) before_seccomp(SECCOMP_SET_MODE_STRICT, 0, 0);
+    if (argument == SECCOMP_MODE_FILTER) before_seccomp(SECCOMP_SET_MODE_FILTER, 0, filter);
+  }
   if (option == PR_SET_TSC && argument != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
 }
 }  // namespace
 
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
-  before_prctl(static_cast<unsigned>(option), a);
+  before_prctl(static_cast<unsigned>(option), a, b);
   const int result = original::prctl(option, a, b, c, d);
   if (option == PR_SET_NAME && result == 0) capture::note_own_name();
   return result;
@@ -213,12 +224,12 @@ int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long
 long syscall_of_program(long number, long a, long b, long c, long d, long e, long f) {
   switch (number) {
     case SYS_seccomp:
-      if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER) {
-        capture::before_confinement();
-      }
+      before_seccomp(static_cast<unsigned>(a), static_cast<unsigned>(b),
+                     static_cast<unsigned long>(c));
       break;
     case SYS_prctl:
-      before_prctl(static_cast<unsigned>(a), static_cast<unsigned long>(b));
+      before_prctl(static_cast<unsigned>(a), static_cast<unsigned long>(b),
+                   static_cast<unsigned long>(c));
       break;
     case SYS_rt_sigaction:
       if (d == sizeof(std::uint64_t) && capture::is_ours_to_set(static_cast<int>(a))) {

@@ -199,13 +199,24 @@ Check check_back_edges(const Profile& profile, bool pair_rule) {
 Check check_tail_edges(const Profile& profile, bool pair_rule) {
   const Nodes& nodes = profile.nodes();
   const Edges& edges = profile.edges();
+  const auto kind_of = [&](NodeId node) {
+    return profile.functions().kind[nodes.function[node.index()].index()];
+  };
+  // Whether the parent of `node` is a copy of a caller, in the pairs of [overflow] or [deeper].
+  const auto is_in_pair = [&](NodeId node) {
+    const NodeId caller = nodes.parent[node.index()];
+    const NodeId base = caller ? nodes.parent[caller.index()] : NodeId{};
+    return base &&
+           (kind_of(base) == FunctionKind::kOverflow || kind_of(base) == FunctionKind::kDeeper);
+  };
   std::size_t count = 0, wrong = 0;
   for (std::size_t e = 0; e < edges.count(); ++e) {
     if (edges.kind[e] != EdgeKind::kTail) continue;
     ++count;
     // The replaced function and its replacement have the same caller. Recursion may have been
     // folded for one of them, or for both: then they are on one path, and with the pair rule the
-    // callers are two nodes of one function.
+    // callers are two nodes of one function. So they are if only one of the two found room; what
+    // finds no room for a pair either is counted on [overflow] itself.
     const NodeId from = edges.from[e], to = edges.to[e];
     const NodeId caller = nodes.parent[from.index()], parent = nodes.parent[to.index()];
     const bool on_one_path =
@@ -214,7 +225,12 @@ Check check_tail_edges(const Profile& profile, bool pair_rule) {
       return on_one_path &&
              (!pair_rule || nodes.function[caller.index()] == nodes.function[parent.index()]);
     };
-    wrong += !caller || !parent || (caller != parent && !is_folded());
+    const auto is_without_room = [&] {
+      return kind_of(to) == FunctionKind::kOverflow ||
+             ((is_in_pair(from) || is_in_pair(to)) &&
+              nodes.function[caller.index()] == nodes.function[parent.index()]);
+    };
+    wrong += !caller || !parent || (caller != parent && !is_folded() && !is_without_room());
   }
   return {"every tail edge leads to what the same caller called", wrong == 0,
           fmt::format("{} tail edges, {} wrong", count, wrong)};

@@ -254,7 +254,7 @@ RunOverview run_overview(const Profile& as_read, const Metric& metric, const Loo
   };
   const Loss losses[] = {
       {overflow, "context", "folded into [overflow]: the memory limit was reached"},
-      {no_room, "context", "folded into [overflow]: the disk was full, or the file had ended"},
+      {no_room, "context", "folded into [overflow]: disk full, file ended or program confined"},
       {facts.lost_calls, "call", "that could not be counted in context"},
       {facts.deep_calls, "call", "beyond the end of the shadow stack"},
       {threads, "thread", "not profiled"},

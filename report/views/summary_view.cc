@@ -134,7 +134,7 @@ std::vector<Fact> facts_of(const Profile& profile, const Process& process, const
                      counted(process.overflow_contexts, "context"),
                      process.reached_memory_limit()
                          ? "past the memory limit (--memory)"
-                         : "that found no room: the disk was full, or the file had ended"),
+                         : "that found no room: disk full, file ended or program confined"),
          true);
   number(
       "depth_limit", "depth limit", run.trees == 0 ? 0 : process.depth_limit,

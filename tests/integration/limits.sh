@@ -54,6 +54,7 @@ for mode in fentry cyg plain; do
     # shellcheck disable=SC2086  # words
     same "$PROGRAMS/sandbox.$mode" $how
     verified "$profile"
+    check "time before it" "$(fact samples)" -ge 5
     [ $mode = plain ] || expected
   done
 done

@@ -329,10 +329,14 @@ static void processes(void) {
   SAY(syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &available));
   SAY(syscall(SYS_seccomp, 99, 0, NULL));
   SAY(syscall(12345));
+  // These ask what the kernel supports.
+  SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL));
+  SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL));
+  SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, nowhere()));
+  SAY(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0));
+  SAY(prctl(PR_SET_SECCOMP, 99, 0, 0, 0));
   // From here on the recorder takes the program for confined.
   SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nowhere()));
-  SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL));
-  SAY(prctl(PR_SET_SECCOMP, 99, 0, 0, 0));
   SAY(syscall(SYS_clone3, nowhere(), 64));
   SAY(execve("/bin/true", arguments, nowhere()));
 }

@@ -82,6 +82,23 @@ TEST(Verify, MisplacedTailEdgeIsFound) {
   EXPECT_TRUE(contains(broken(file), "tail edge"));
 }
 
+// A call that found no room is in a pair of caller and callee, and so is only one end of its edge.
+TEST(Verify, TailEdgesFromAndToContextsWithoutRoomAreRight) {
+  for (const std::string limit : {"[overflow]", "[deeper]"}) {
+    FileBuilder file = good_file();
+    file.calls("a b d", 2);
+    file.calls(limit + " b e", 1);
+    file.tail(limit + " b e", "a b d", 1);
+    file.tail("a b d", limit + " b e", 1);
+    EXPECT_EQ(broken(file), std::vector<std::string>{}) << limit;
+    file.tail("a c", limit + " b e", 1);
+    EXPECT_TRUE(contains(broken(file), "tail edge")) << limit;
+  }
+  FileBuilder file = good_file();
+  file.tail("a b", "[overflow]", 1);
+  EXPECT_EQ(broken(file), std::vector<std::string>{});
+}
+
 TEST(Verify, WrongDepthAndCountsAreFound) {
   FileBuilder file = good_file();
   file.record<format::Node>(file.node("a c"))->depth = 7;
