@@ -98,6 +98,16 @@ bool read_special_flags(unsigned id, Instruction& instruction) {
     case X86_INS_LOOPNE:
       instruction.reads_flags = kZero;
       return true;
+    case X86_INS_FCMOVB:
+    case X86_INS_FCMOVBE:
+    case X86_INS_FCMOVE:
+    case X86_INS_FCMOVNB:
+    case X86_INS_FCMOVNBE:
+    case X86_INS_FCMOVNE:
+    case X86_INS_FCMOVNU:
+    case X86_INS_FCMOVU:
+      instruction.reads_flags = kAllFlags;
+      return true;
     case X86_INS_LZCNT:
     case X86_INS_VCOMISD:
     case X86_INS_VCOMISS:
