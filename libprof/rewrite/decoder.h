@@ -88,6 +88,7 @@ class Decoder {
   bool decode_shape(Address address, Address end, Instruction& instruction);
 
   const ElfImage& image_;
+  Address offset_table_;  // the global one; 0: there is none
   csh handle_ = 0;
   cs_insn* decoded_ = nullptr;
   std::vector<Address> mentioned_;

@@ -590,6 +590,17 @@ FUNCTION reads_flags_behind_calls
 2:      sete    %al
         ret
 END reads_flags_behind_calls
+        /* A distance from the global offset table leads into the second. */
+FUNCTION holds_distance_from_table
+        movabs  $target_offset@GOTOFF + 2, %rax
+        ret
+END holds_distance_from_table
+FUNCTION target_offset
+        xor     %eax, %eax
+        mov     %edi, %ecx
+        inc     %eax
+        ret
+END target_offset
 FUNCTION entry_own_carry
         add     %edi, %esi
         inc     %edi
