@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules for refusing functions.
-inline constexpr std::uint32_t kVersion = 13;
+inline constexpr std::uint32_t kVersion = 14;
 
 // How the recorder's remark begins on a file of code for which there is no plan. Its path and the
 // reason follow.
@@ -109,6 +109,7 @@ enum class Reason : std::uint16_t {
   kThrottled,     // --throttle took its hook back; set by the recorder, never in a plan
   kOccupied,      // a thread was in its first instructions; set by the recorder, never in a plan
   kUnlisted,      // it has a symbol, but the unwind table does not list it
+  kKeepsFlags,    // callers rely on flags that it leaves as they are
   kReasons,
 };
 
@@ -134,6 +135,7 @@ constexpr const char* explain(Reason reason) {
       "called more often than --throttle allows",
       "a thread was in its first instructions when the recorder was attached",
       "the unwind table does not list it",
+      "callers rely on flags that it leaves as they are",
   };
   static_assert(sizeof kTexts / sizeof *kTexts == static_cast<int>(Reason::kReasons));
   const auto index = static_cast<std::uint16_t>(reason);

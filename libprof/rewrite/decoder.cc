@@ -98,6 +98,16 @@ bool read_special_flags(unsigned id, Instruction& instruction) {
     case X86_INS_LOOPNE:
       instruction.reads_flags = kZero;
       return true;
+    case X86_INS_FCMOVB:
+    case X86_INS_FCMOVBE:
+    case X86_INS_FCMOVE:
+    case X86_INS_FCMOVNB:
+    case X86_INS_FCMOVNBE:
+    case X86_INS_FCMOVNE:
+    case X86_INS_FCMOVNU:
+    case X86_INS_FCMOVU:
+      instruction.reads_flags = kAllFlags;
+      return true;
     case X86_INS_LZCNT:
     case X86_INS_VCOMISD:
     case X86_INS_VCOMISS:
@@ -250,7 +260,7 @@ bool is_below_stack(const std::uint8_t* modrm) {
 
 }  // namespace
 
-Decoder::Decoder(const ElfImage& image) : image_(image) {
+Decoder::Decoder(const ElfImage& image) : image_(image), offset_table_(image.dynamic(DT_PLTGOT)) {
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) return;
   cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
   decoded_ = cs_malloc(handle_);
@@ -334,6 +344,10 @@ void Decoder::read_operands(Instruction& instruction) {
     }
     if (operand.type == X86_OP_IMM && instruction.kind == Kind::kPlain) {
       mentioned_.push_back(static_cast<Address>(operand.imm));
+      // In large code models, distances from the global offset table.
+      if (decoded_->id == X86_INS_MOVABS && offset_table_ != 0) {
+        mentioned_.push_back(offset_table_ + static_cast<Address>(operand.imm));
+      }
     }
     if (operand.type != X86_OP_MEM) continue;
     const std::int64_t offset = operand.mem.disp;

@@ -50,6 +50,14 @@ inline bool begins_with_endbr(const std::uint8_t* code) {
   return std::memcmp(code, kEndbr, sizeof kEndbr) == 0;
 }
 
+// Whether code is `jmp *slot(%rip)`, with or without endbr64 and bnd before it.
+inline constexpr std::size_t kStubBytes = sizeof kEndbr + 3;  // that the answer depends on
+inline bool is_stub(const std::uint8_t* code) {
+  if (begins_with_endbr(code)) code += sizeof kEndbr;
+  if (*code == 0xf2) ++code;
+  return code[0] == 0xff && code[1] == 0x25;
+}
+
 // The arithmetic flags but AF, which no instruction that compilers emit reads. The direction flag
 // is not one of them: the hook does not change it.
 inline constexpr std::uint8_t kAllFlags = 0x1f;
@@ -80,6 +88,7 @@ class Decoder {
   bool decode_shape(Address address, Address end, Instruction& instruction);
 
   const ElfImage& image_;
+  Address offset_table_;  // the global one; 0: there is none
   csh handle_ = 0;
   cs_insn* decoded_ = nullptr;
   std::vector<Address> mentioned_;

@@ -13,13 +13,6 @@ namespace {
 using plan::Reason;
 using Kind = Instruction::Kind;
 
-// `jmp *slot(%rip)`, with or without endbr64 and bnd before it.
-bool is_stub(const std::uint8_t* code) {
-  if (begins_with_endbr(code)) code += sizeof kEndbr;
-  if (*code == 0xf2) ++code;
-  return code[0] == 0xff && code[1] == 0x25;
-}
-
 // The first bytes of a function; zeros behind the end of the code.
 using Head = std::array<std::uint8_t, 16>;
 Head head_at(const ElfImage& image, Address address) {
@@ -72,6 +65,8 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kResolver;
   } else if (function.relies_on_caller) {
     function.reason = Reason::kOddEntry;
+  } else if (function.may_keep_flags && function.leaves_flags) {
+    function.reason = Reason::kKeepsFlags;
   }
   return function.reason != Reason::kNone;
 }

@@ -24,6 +24,8 @@ struct Function {
   bool is_leaf = true;            // never leaves its code but by returning
   bool relies_on_caller = false;  // on flags, or on memory below the stack pointer
   bool uses_red_zone = false;     // memory below the stack pointer
+  bool may_keep_flags = false;  // may return, or jump elsewhere, with a flag as it was at its start
+  bool leaves_flags = false;    // a caller may read the flags that it leaves
   // Jumps from code that uses the red zone may come to its start: if it is a part of that code, a
   // hook there destroys what the code keeps.
   bool may_find_red_zone = false;

@@ -71,8 +71,9 @@ bool compares_with_stack_end(const ElfImage& image, Address at) {
 // runs in order of address, which errs on the safe side.
 class References::Reliance {
  public:
-  void see(const Instruction& instruction, const std::vector<BelowStack>& accesses) {
-    see_flags(instruction);
+  // `may_end`: the function may end with the instruction.
+  void see(const Instruction& instruction, const std::vector<BelowStack>& accesses, bool may_end) {
+    see_flags(instruction, may_end);
     for (const BelowStack& access : accesses) {
       for (int i = 0; i < access.bytes; ++i) {
         const std::int64_t byte = access.offset + i + kRedZone;
@@ -83,38 +84,81 @@ class References::Reliance {
     }
   }
   bool relies() const { return relies_; }
+  bool may_keep_flags() const { return may_keep_flags_; }
 
  private:
   // Jumps forward, over which some flags are the caller's. Code that is reached by a jump back was
   // seen before, with the flags that it had then.
   struct Jump {
     Address target;
-    std::uint8_t known;
+    std::uint8_t known, written;
   };
 
-  void see_flags(const Instruction& instruction) {
+  void see_flags(const Instruction& instruction, bool may_end) {
     for (const Jump& jump : jumps_) {
-      if (jump.target == instruction.address) known_flags_ &= jump.known;
+      if (jump.target != instruction.address) continue;
+      known_flags_ &= jump.known;
+      written_flags_ &= jump.written;
     }
     if ((instruction.reads_flags & ~known_flags_) != 0) relies_ = true;
     known_flags_ |= instruction.writes_flags;
+    written_flags_ |= instruction.writes_flags;
+    if (may_end && written_flags_ != kAllFlags) may_keep_flags_ = true;
     const bool is_jump = instruction.kind == Kind::kJump || instruction.kind == Kind::kBranch ||
                          instruction.kind == Kind::kUnmovable;
-    if (is_jump && known_flags_ != kAllFlags && instruction.target > instruction.address) {
-      jumps_.push_back({instruction.target, known_flags_});
+    if (is_jump && written_flags_ != kAllFlags && instruction.target > instruction.address) {
+      jumps_.push_back({instruction.target, known_flags_, written_flags_});
     }
     // A callee leaves its own flags, and only jumps lead behind the end of a flow.
-    if (instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall ||
-        (instruction.ends_flow() && instruction.kind != Kind::kIndirectJump)) {
+    const bool ends_flow = instruction.ends_flow() && instruction.kind != Kind::kIndirectJump;
+    if (ends_flow || instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall) {
       known_flags_ = kAllFlags;
     }
+    if (ends_flow) written_flags_ = kAllFlags;
   }
 
   static constexpr std::int64_t kRedZone = 128;
-  bool relies_ = false;
+  bool relies_ = false, may_keep_flags_ = false;
   std::uint8_t known_flags_ = 0;
+  std::uint8_t written_flags_ = 0;  // without those that callees may have written
   std::vector<Jump> jumps_;
   std::bitset<kRedZone> written_;
+};
+
+// Tells which functions' flags code may read: those that it called since it last wrote them. Most
+// leave flags of their own, which nothing reads. But a compiler that moves what many functions have
+// in common into one of its own (LLVM's machine outliner) may do so between two instructions of
+// which the second reads the flags that the first wrote.
+class References::FlagsOfCalls {
+ public:
+  explicit FlagsOfCalls(References& references) : references_(references) {}
+
+  // Decodes other instructions.
+  void see(const Instruction& instruction) {
+    const bool is_call = instruction.kind == Kind::kCall;
+    if (!called_.empty()) {
+      const bool leads_to_reader = (is_call || instruction.kind == Kind::kJump) &&
+                                   references_.reads_flags_at(instruction.target);
+      if ((instruction.reads_flags & ~written_) != 0 || leads_to_reader) {
+        references_.calls_before_readers_.push_back(called_);
+      }
+      written_ |= instruction.writes_flags;
+      if (written_ == kAllFlags || instruction.ends_flow() ||
+          instruction.kind == Kind::kIndirectCall) {
+        called_.clear();
+      }
+    }
+    if (!is_call) return;
+    if (called_.size() == kMostCalls) called_.erase(called_.begin());
+    called_.push_back(instruction.target);
+    written_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kMostCalls = 8;
+  References& references_;
+  std::vector<Address> called_;
+  std::uint8_t written_ = 0;  // since the last call
 };
 
 References::References(const ElfImage& image, std::vector<Function>& functions,
@@ -146,6 +190,7 @@ References::References(const ElfImage& image, std::vector<Function>& functions,
   note_address(image.entry());
   describe_functions();
   find_red_zones();
+  find_kept_flags();
 }
 
 References::Range References::into(Address begin, Address end) const {
@@ -271,9 +316,14 @@ void References::sweep(Address begin, Address end, Function* function) {
     if (target < begin || target >= end || starts_[target - image_.text_begin()]) continue;
     Reliance of_others;
     sweep_straight(target, end, function, of_others);
+    if (function && of_others.may_keep_flags()) function->may_keep_flags = true;
   }
   if (!function) return;
   function->relies_on_caller = reliance.relies();
+  const bool ends_by_call = last.kind == Kind::kCall || last.kind == Kind::kIndirectCall;
+  if (reliance.may_keep_flags() || !(last.ends_flow() || ends_by_call)) {
+    function->may_keep_flags = true;
+  }
   std::sort(red_zone_uses_.begin(), red_zone_uses_.end());
   for (const FrameAt& frame : frames_at(image_, *function, red_zone_uses_)) {
     if (!frame || frame->is_of_a_call()) function->uses_red_zone = true;
@@ -288,6 +338,7 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
                                        Reliance& reliance) {
   Instruction instruction;
   WrittenReturn written_return;
+  FlagsOfCalls flags_of_calls(*this);
   Address at = begin;
   while (at < end && !starts_[at - image_.text_begin()]) {
     if (!decoder_.decode(at, end, &instruction)) {
@@ -305,7 +356,11 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
       branches_.push_back({instruction.target, at, instruction.kind, instruction.length});
     }
     if (function) {
-      reliance.see(instruction, decoder_.below_stack());
+      const bool is_leaving = leaves(instruction, *function);
+      const bool is_call =
+          instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall;
+      reliance.see(instruction, decoder_.below_stack(),
+                   instruction.kind == Kind::kReturn || (is_leaving && !is_call));
       if (instruction.uses_red_zone) red_zone_uses_.push_back(at);
       if (instruction.kind == Kind::kIndirectJump) {
         function->jumps_indirectly = true;
@@ -314,7 +369,7 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
       if (written_return.is_used_by(instruction)) {
         function->jumps_indirectly = function->jumps_oddly = true;
       }
-      if (leaves(instruction, *function)) function->is_leaf = false;
+      if (is_leaving) function->is_leaf = false;
     }
     for (const Address mentioned : decoder_.mentioned()) {
       if (!image_.at(mentioned)) continue;
@@ -324,6 +379,7 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
       // Tables are data, which may be in the text.
       tables_.push_back({mentioned, function});
     }
+    flags_of_calls.see(instruction);
     at = instruction.end();
   }
   return instruction;
@@ -596,6 +652,57 @@ void References::find_red_zones() {
     Function* next = reached.back();
     reached.pop_back();
     follow(next);
+  }
+}
+
+// Whether code reads flags before it writes them. Follows jumps, but not calls.
+bool References::reads_flags_at(Address address) {
+  constexpr int kMostInstructions = 16;
+  const auto [place, is_new] = flag_readers_.try_emplace(address, false);
+  if (!is_new) return place->second;
+  Address at = address;
+  std::uint8_t written = 0;
+  for (int i = 0; i < kMostInstructions; ++i) {
+    Instruction instruction;
+    if (!decoder_.decode(at, image_.text_end(), &instruction)) return false;
+    if ((instruction.reads_flags & ~written) != 0) return place->second = true;
+    written |= instruction.writes_flags;
+    const bool is_jump = instruction.kind == Kind::kJump;
+    if (written == kAllFlags || (instruction.ends_flow() && !is_jump) ||
+        instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall) {
+      return false;
+    }
+    at = is_jump ? instruction.target : instruction.end();
+  }
+  return false;
+}
+
+// What must leave its caller's flags alone may have called other functions for a part of its work.
+void References::find_kept_flags() {
+  bool is_done = true;
+  const auto mark = [&](Function* function, Address address) {
+    if (!function || function->begin != address || function->leaves_flags) return;
+    function->leaves_flags = true;
+    is_done = false;
+  };
+  for (const std::vector<Address>& calls : calls_before_readers_) {
+    // From the last: a call that never returns may stand there, and jumps lead behind it.
+    for (auto address = calls.rbegin(); address != calls.rend(); ++address) {
+      Function* function = function_at(functions_, *address);
+      mark(function, *address);
+      const bool is_whole = function && function->begin == *address;
+      const std::uint8_t* code = image_.at(*address, kStubBytes);
+      if ((code && is_stub(code)) || (is_whole && !function->may_keep_flags)) break;
+    }
+  }
+  while (!is_done) {
+    is_done = true;
+    for (const Branch& branch : branches_) {
+      const Function* from = function_at(functions_, branch.from);
+      if (from && from->leaves_flags && from->may_keep_flags) {
+        mark(function_at(functions_, branch.target), branch.target);
+      }
+    }
   }
 }
 

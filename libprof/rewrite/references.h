@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "rewrite/decoder.h"
@@ -110,6 +111,7 @@ class References {
   void find_jumps_by_thunks();
   void sweep_all(void (*progress)(double));
   class Reliance;
+  class FlagsOfCalls;
   void sweep(Address begin, Address end, Function* function);
   Instruction sweep_straight(Address begin, Address end, Function* function, Reliance& reliance);
   void read_tables();
@@ -125,6 +127,8 @@ class References {
   void read_address_tables();
   void describe_functions();
   void find_red_zones();
+  bool reads_flags_at(Address address);
+  void find_kept_flags();
 
   const ElfImage& image_;
   std::vector<Function>& functions_;
@@ -142,6 +146,9 @@ class References {
   std::vector<Table> tables_;        // in order of the address
   std::vector<Word> words_;
   std::map<Address, std::uint64_t> unlisted_;
+  // Calls since the last instruction that writes flags, in order, before one that reads them.
+  std::vector<std::vector<Address>> calls_before_readers_;
+  std::unordered_map<Address, bool> flag_readers_;  // what reads_flags_at found
   std::uint32_t instructions_ = 0;
   bool splits_stacks_ = false;
 };

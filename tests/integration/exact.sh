@@ -33,6 +33,8 @@ check "recursion" "$(entered recursive)" = 14497
 check "what relies on its caller is left alone" "$(entered flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" |
   grep -c 'relies on flags or memory .* flags$')" = 1
+check "so is what flags outlive" "$(entered keeps_flags)" = 0
+check "the report says why" "$("$REPORT" --coverage "$profile" | grep -c 'callers rely on flags .* keeps_flags$')" = 1
 
 # Without samples: on some processors the kernel's part of a signal leaves so little of such a stack that any handler
 # with 200 bytes of its own ends the program, also without us.

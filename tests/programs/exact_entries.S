@@ -53,6 +53,19 @@ FUNCTION call_flags
         ret
 END call_flags
 
+        /* Stands between what writes a flag and what reads it. */
+FUNCTION keeps_flags
+        lea     1(%rdi), %eax
+        mov     %eax, %ecx
+        ret
+END keeps_flags
+FUNCTION reads_kept_flags
+        cmp     $5, %edi
+        call    keeps_flags
+        cmovb   %edi, %eax
+        ret
+END reads_kept_flags
+
         /* One byte long, with padding behind; and without, another function follows. */
 FUNCTION one_byte
         ret

@@ -9,6 +9,7 @@ asm(".include \"exact_entries.S\"");
 int table(int);
 long start_zone(long);
 int call_flags(int);
+int reads_kept_flags(int);
 void one_byte(void);
 void crowded(void);
 int close_by(int);
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
     sum += table(i % 50);
     sum += start_zone(i % 9);
     sum += call_flags(i % 11);
+    sum += reads_kept_flags(i % 11);
     one_byte();
     crowded();
     sum += close_by(i);

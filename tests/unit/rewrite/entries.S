@@ -527,6 +527,80 @@ FUNCTION refused_carry_behind_jump
 2:      sbb     %ecx, %ecx
         jmp     1b
 END refused_carry_behind_jump
+        /* Stand between what writes flags and what reads them, and leave them alone: the last call before the
+         * reader, the call before that, and one that stands in another; the reader is behind a jump, and in a
+         * function. */
+FUNCTION keeps_flags
+        mov     %rsi, (%rdi)
+        mov     %rsi, 8(%rdi)
+        ret
+END keeps_flags
+FUNCTION keeps_flags_first
+        mov     %rsi, 16(%rdi)
+        movl    $1, 24(%rdi)
+        ret
+END keeps_flags_first
+FUNCTION keeps_flags_inside
+        mov     %rsi, 32(%rdi)
+        call    kept_by_its_caller
+        ret
+END keeps_flags_inside
+FUNCTION kept_by_its_caller
+        mov     %rsi, 40(%rdi)
+        movl    $1, 48(%rdi)
+        ret
+END kept_by_its_caller
+FUNCTION keeps_flags_for_jump
+        mov     %rsi, 56(%rdi)
+        movl    $1, 64(%rdi)
+        ret
+END keeps_flags_for_jump
+        /* Writes the flags that its caller reads. */
+FUNCTION entry_writes_flags
+        mov     %rsi, 72(%rdi)
+        cmp     %rsi, %rdi
+        ret
+END entry_writes_flags
+        /* Jumps lead behind a call that never returns. */
+FUNCTION entry_before_abort
+        mov     %rsi, 80(%rdi)
+        movl    $1, 88(%rdi)
+        ret
+END entry_before_abort
+FUNCTION never_returns
+        mov     $1, %edi
+        call    abort@plt
+END never_returns
+FUNCTION reads_flags_behind_calls
+        cmp     %rsi, %rdi
+        call    keeps_flags_first
+        call    keeps_flags
+        jb      1f
+        cmp     %rsi, %rdi
+        call    keeps_flags_inside
+        call    refused_flags
+        cmp     %rsi, %rdi
+        call    keeps_flags_for_jump
+        jmp     2f
+1:      call    entry_writes_flags
+        jne     3f
+        call    entry_before_abort
+        call    never_returns
+3:      jb      1b
+2:      sete    %al
+        ret
+END reads_flags_behind_calls
+        /* A distance from the global offset table leads into the second. */
+FUNCTION holds_distance_from_table
+        movabs  $target_offset@GOTOFF + 2, %rax
+        ret
+END holds_distance_from_table
+FUNCTION target_offset
+        xor     %eax, %eax
+        mov     %edi, %ecx
+        inc     %eax
+        ret
+END target_offset
 FUNCTION entry_own_carry
         add     %edi, %esi
         inc     %edi

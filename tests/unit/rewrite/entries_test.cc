@@ -28,7 +28,9 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     jumps_by_thunk[], entry_vector[], entry_vector_first[], jumps_to_named[], named_by_jump[],
     named_by_branch[], named_jump_by_pointer[], target_behind_bytes[], target_hidden[],
     entry_trap[], entry_prefixed[], refused_short_address[], table_leads_to_part[],
-    words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[], holds_distances[];
+    words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[], holds_distances[],
+    keeps_flags[], keeps_flags_first[], keeps_flags_inside[], kept_by_its_caller[],
+    keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[], target_offset[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -220,7 +222,7 @@ TEST(Entries, WindowThatSomethingLeadsIntoStays) {
   const ReadPlan& plan = ReadPlan::own();
   for (const char* function :
        {target_branch, target_table, target_lea, target_relocation, target_distances,
-        target_distances_from_start, target_table_in_text}) {
+        target_distances_from_start, target_table_in_text, target_offset}) {
     EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
     EXPECT_NE(plan.reason(function), Reason::kNone);
   }
@@ -274,6 +276,19 @@ TEST(Entries, EachFlagIsTheCallersUntilItIsWritten) {
   const ReadPlan& plan = ReadPlan::own();
   for (const char* function : {refused_adc, refused_carry, refused_carry_behind_jump}) {
     EXPECT_EQ(plan.reason(function), Reason::kOddEntry);
+  }
+}
+
+// As outliners make them.
+TEST(Entries, FunctionsBehindWhichFlagsAreReadMustWriteThem) {
+  const ReadPlan& plan = ReadPlan::own();
+  for (const char* function : {keeps_flags, keeps_flags_first, keeps_flags_inside,
+                               kept_by_its_caller, keeps_flags_for_jump}) {
+    EXPECT_EQ(plan.reason(function), Reason::kKeepsFlags);
+    EXPECT_FALSE(plan.trampoline(function));
+  }
+  for (const char* function : {entry_writes_flags, entry_before_abort}) {
+    EXPECT_TRUE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
 }
 
