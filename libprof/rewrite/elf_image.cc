@@ -54,6 +54,8 @@ std::string ElfImage::open(const std::string& path) {
     segments_.push_back(part);
     if (!(part.p_flags & PF_X)) continue;
     if (part.p_flags & PF_W) return "its code is writable";
+    // With protection keys, the kernel lets nobody read it, neither us nor the recorder.
+    if (!(part.p_flags & PF_R)) return "its code may only be run, not read";
     if (!code_.empty() && (part.p_vaddr < text_end_ ||
                            segments_[segments_.size() - 2].p_vaddr != code_.back().p_vaddr)) {
       return "its segments of code are apart";

@@ -178,9 +178,10 @@ int main(int argc, char** argv) {
   setenv("FBLEPROF_RUN", std::to_string(start_ns).c_str(), 1);
   const Obstacle obstacle = obstacle_of(program.path);
   if (obstacle != Obstacle::kNone) say(explain(obstacle, name));
-  // In a program of another class, the dynamic linker would complain about the recorder. In other
-  // programs that cannot be profiled the recorder does no harm, and their children may be profiled.
-  if (obstacle != Obstacle::kForeignElf) {
+  // In a program of another class, the dynamic linker would complain about the recorder; musl's
+  // would end the program. In other programs that cannot be profiled the recorder does no harm, and
+  // their children may be profiled.
+  if (obstacle != Obstacle::kForeignElf && obstacle != Obstacle::kMusl) {
     const char* before = std::getenv("LD_PRELOAD");
     std::string preload = before != nullptr ? before : "";
     if (records_allocations()) {

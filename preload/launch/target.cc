@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -145,6 +146,19 @@ bool is_static(const Fd& file, const ElfW(Ehdr) & header) {
   return !dynamic || is_marked_as_program(file, *dynamic);
 }
 
+bool needs_musl(const Fd& file, const ElfW(Ehdr) & header) {
+  constexpr std::string_view kLinker = "/ld-musl-";
+  for (unsigned i = 0; i < header.e_phnum && header.e_phentsize == sizeof(ElfW(Phdr)); ++i) {
+    ElfW(Phdr) segment;
+    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+    if (segment.p_type != PT_INTERP || segment.p_filesz > PATH_MAX) continue;
+    std::string path(segment.p_filesz, '\0');
+    return file.read_at(segment.p_offset, path.data(), path.size()) &&
+           path.find(kLinker) != std::string::npos;
+  }
+  return false;
+}
+
 // "#! /bin/sh -e" names "/bin/sh".
 std::string interpreter_of(std::string_view script) {
   if (!script.starts_with("#!")) return {};
@@ -188,6 +202,7 @@ Obstacle obstacle_of_file(const std::string& path, int scripts_left) {
   if (header.e_ident[EI_CLASS] != ours.e_ident[EI_CLASS] || header.e_machine != ours.e_machine) {
     return Obstacle::kForeignElf;
   }
+  if (needs_musl(file, header)) return Obstacle::kMusl;
   return is_static(file, header) ? Obstacle::kStatic : Obstacle::kNone;
 }
 
@@ -332,6 +347,8 @@ std::string explain(Obstacle obstacle, const std::string& program) {
       return program +
              ": is built for another word size or processor than libfbleprof.so: it runs "
              "unprofiled";
+    case Obstacle::kMusl:
+      return program + ": is linked with musl, not glibc: it runs unprofiled";
   }
   return {};
 }

@@ -21,6 +21,7 @@ enum class Obstacle {
   kStatic,      // no dynamic linker, so nothing is preloaded
   kSetuid,      // runs with more rights than ours, so the dynamic linker ignores LD_PRELOAD
   kForeignElf,  // another word size or processor: the recorder cannot be loaded
+  kMusl,        // musl's dynamic linker ends the program if it cannot load the recorder
 };
 
 // Why the recorder could not work in the program at `path`. For a script, checks its interpreter. A

@@ -102,6 +102,13 @@ TEST_F(Target, ThatIsStaticCannot) {
   }
 }
 
+// musl's dynamic linker would end it.
+TEST_F(Target, ThatNeedsMuslCannot) {
+  const std::string linker = "-Wl,--dynamic-linker=/lib/ld-";
+  EXPECT_EQ(obstacle_of(compile(linker + "musl-x86_64.so.1")), Obstacle::kMusl);
+  EXPECT_EQ(obstacle_of(compile(linker + "linux-x86-64.so.2")), Obstacle::kNone);
+}
+
 TEST_F(Target, ThatGainsRightsCannot) {
   const std::string program = compile("");
   // Our own file with the bit set changes nothing.
@@ -300,7 +307,8 @@ TEST_F(Target, AnOutputThatCannotBeWrittenSaysWhy) {
 
 TEST(Explain, EachObstacleIsOneLine) {
   EXPECT_EQ(explain(Obstacle::kNone, "prog"), "");
-  for (const Obstacle obstacle : {Obstacle::kStatic, Obstacle::kSetuid, Obstacle::kForeignElf}) {
+  for (const Obstacle obstacle :
+       {Obstacle::kStatic, Obstacle::kSetuid, Obstacle::kForeignElf, Obstacle::kMusl}) {
     const std::string line = explain(obstacle, "prog");
     EXPECT_TRUE(line.starts_with("prog: "));
     EXPECT_EQ(line.find('\n'), std::string::npos);

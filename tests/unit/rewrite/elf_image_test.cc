@@ -151,6 +151,8 @@ TEST_F(ElfImageTest, SegmentsThatCannotBeRewrittenAreNamed) {
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_vaddr = 1ull << 32; })), kDamaged);
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_flags |= PF_W; })),
             "its code is writable");
+  EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_flags = PF_X; })),
+            "its code may only be run, not read");
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts[0].p_flags = PF_R; })),
             "it has no unwind table");
   EXPECT_EQ(fault_of(with([](Library& one) { one.parts.pop_back(); })), "it has no unwind table");
