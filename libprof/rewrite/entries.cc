@@ -54,7 +54,7 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kPart;  // also if a table leads to it
   } else if (may_be_part && (function.is_only_in_tables || function.may_find_red_zone)) {
     function.reason = Reason::kPart;
-  } else if (is_only_jumped_to && function.branches_from_others != 0) {
+  } else if (is_only_jumped_to && (function.branches_from_others != 0 || function.is_fallen_into)) {
     function.reason = Reason::kPart;
   } else if (is_only_jumped_to && function.jumps_from_others == 0) {
     function.reason = Reason::kUnreferenced;
@@ -149,7 +149,8 @@ bool Entries::is_site(const Branch& branch, const Function& function) const {
 // If the start must stay as it is, the calls can be changed: all of them, or the count is too low.
 void Entries::choose_calls(Function& function, bool is_named_by_distances) {
   if (function.way != Function::Way::kCalls) return;
-  bool has_site = false, has_other = function.is_pointed_at || is_named_by_distances;
+  bool has_site = false;
+  bool has_other = function.is_pointed_at || is_named_by_distances || function.is_fallen_into;
   for (const Branch& branch : references_.to(function.begin)) {
     if (is_site(branch, function)) {
       has_site = true;

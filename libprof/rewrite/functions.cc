@@ -268,7 +268,10 @@ std::vector<Function> read_functions(const ElfImage& image) {
   });
   std::vector<Function> apart;
   for (const Function& each : functions) {
-    if (apart.empty() || each.begin >= apart.back().end) apart.push_back(each);
+    if (!apart.empty() && each.begin == apart.back().begin) continue;
+    // Linkers that remove the jump at the end of a part do not shorten what is listed.
+    if (!apart.empty()) apart.back().end = std::min(apart.back().end, each.begin);
+    apart.push_back(each);
   }
   return apart;
 }

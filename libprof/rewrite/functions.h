@@ -36,6 +36,8 @@ struct Function {
   bool is_only_in_tables = false;  // all of that is tables of jumps
   bool is_resolver = false;        // of an IFUNC
   bool jumps_into_others = false;  // to places other than their starts
+  bool falls_through = false;      // its end does not stop control; a call there may not return
+  bool is_fallen_into = false;     // control comes to its start from the code before it
   int jumps_from_others = 0, branches_from_others = 0;  // to its start
   int jumps_to_itself = 0;                              // to its start
   bool has_table_with_start = false;  // a table leads to its start, and to other places in it

@@ -321,9 +321,8 @@ void References::sweep(Address begin, Address end, Function* function) {
   if (!function) return;
   function->relies_on_caller = reliance.relies();
   const bool ends_by_call = last.kind == Kind::kCall || last.kind == Kind::kIndirectCall;
-  if (reliance.may_keep_flags() || !(last.ends_flow() || ends_by_call)) {
-    function->may_keep_flags = true;
-  }
+  function->falls_through = !last.ends_flow() && !ends_by_call;
+  if (reliance.may_keep_flags() || function->falls_through) function->may_keep_flags = true;
   std::sort(red_zone_uses_.begin(), red_zone_uses_.end());
   for (const FrameAt& frame : frames_at(image_, *function, red_zone_uses_)) {
     if (!frame || frame->is_of_a_call()) function->uses_red_zone = true;
@@ -331,12 +330,13 @@ void References::sweep(Address begin, Address end, Function* function) {
   if (!last.ends_flow()) function->is_leaf = false;  // control falls into the next function
 }
 
-// Reads one instruction after the other, up to one that was read before. Returns the last one.
+// Reads one instruction after the other, up to one that was read before. Returns the last one that
+// does something.
 // Behind bytes that are none, there may be others, whose targets matter also if the function cannot
 // be counted.
 Instruction References::sweep_straight(Address begin, Address end, Function* function,
                                        Reliance& reliance) {
-  Instruction instruction;
+  Instruction instruction, last;
   WrittenReturn written_return;
   FlagsOfCalls flags_of_calls(*this);
   Address at = begin;
@@ -380,9 +380,10 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
       tables_.push_back({mentioned, function});
     }
     flags_of_calls.see(instruction);
+    if (!instruction.is_nop) last = instruction;
     at = instruction.end();
   }
-  return instruction;
+  return last;
 }
 
 // Jump tables: distances from the table's start, or from the function's; without PIE also
@@ -599,6 +600,11 @@ void References::describe_functions() {
       }
     }
   }
+  for (std::size_t i = 1; i < functions_.size(); ++i) {
+    const Function& before = functions_[i - 1];
+    functions_[i].is_fallen_into =
+        before.falls_through && is_padding(before.end, functions_[i].begin, Zeros::kAreData);
+  }
   // A part of a function jumps back into it.
   for (const Branch& branch : branches_) {
     if (branch.kind == Kind::kCall || !image_.in_text(branch.target)) continue;
@@ -637,6 +643,10 @@ void References::find_red_zones() {
         [](const Branch& branch, Address address) { return branch.from < address; });
     for (auto jump = first; jump != jumps.end() && jump->from < from->end; ++jump) {
       if (!from->contains(jump->target)) reach(function_at(functions_, jump->target), jump->target);
+    }
+    Function* const next = from + 1;
+    if (next != functions_.data() + functions_.size() && next->is_fallen_into) {
+      reach(next, next->begin);
     }
     const auto way =
         std::lower_bound(ways_by_tables_.begin(), ways_by_tables_.end(), from,

@@ -153,6 +153,34 @@ END jumps_without_red_zone
         add     %rsi, %rax
         ret
         .cfi_endproc
+        /* A function falls into its part, as where a linker removed the jump between them. Two jumps lead there,
+         * too, from a part that does not use the red zone itself. */
+FUNCTION falls_into_part
+        mov     %rdi, -8(%rsp)
+        xor     %eax, %eax
+        nop
+END falls_into_part
+        .p2align 4
+.Lfallen_into:
+        .cfi_startproc
+        dec     %edi
+        jns     .Lbehind_fallen_into
+        {disp32} jmp .Lreads_red_zone
+        .cfi_endproc
+        .p2align 4
+.Lreads_red_zone:
+        .cfi_startproc
+        mov     -8(%rsp), %rax
+        ret
+        .cfi_endproc
+        .p2align 4
+.Lbehind_fallen_into:
+        .cfi_startproc
+        dec     %edi
+        jz      1f
+        {disp32} jmp .Lfallen_into
+1:      {disp32} jmp .Lfallen_into
+        .cfi_endproc
 
         /* Shorter than a jump; called by name, and through a table of distances. */
         .globl  named_by_distance
@@ -691,7 +719,7 @@ entry_pointers:
 nameless_ranges:
         .quad   .Lpart_by_table - table_leads_to_part, .Lpart_by_words - words_lead_to_part
         .quad   .Lpart_with_red_zone - jumps_with_red_zone, .Lnameless - jumps_behind_frame
-        .quad   named_by_distance - holds_distances, 0
+        .quad   named_by_distance - holds_distances, .Lfallen_into - falls_into_part
 .Lpart_table:
         .long   .Lback_from_part - .Lpart_table, .Lpart_by_table - .Lpart_table, 0, 0
 .Ldistances_of_functions:

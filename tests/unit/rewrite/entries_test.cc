@@ -30,7 +30,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     entry_trap[], entry_prefixed[], refused_short_address[], table_leads_to_part[],
     words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[], holds_distances[],
     keeps_flags[], keeps_flags_first[], keeps_flags_inside[], kept_by_its_caller[],
-    keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[], target_offset[];
+    keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[], target_offset[],
+    falls_into_part[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -173,6 +174,7 @@ TEST(Entries, RangesWithoutASymbolAreFunctionsOnlyIfTheyCannotBePartsWithARedZon
   EXPECT_EQ(reason_of(words_lead_to_part, 1), Reason::kPart);
   EXPECT_EQ(reason_of(jumps_with_red_zone, 2), Reason::kPart);
   EXPECT_EQ(reason_of(jumps_behind_frame, 3), Reason::kNone);
+  EXPECT_EQ(reason_of(falls_into_part, 5), Reason::kPart);
 }
 
 TEST(Entries, FunctionsInTablesOfDistancesAreCountedPartly) {
