@@ -81,6 +81,7 @@ struct Process {
   std::uint64_t process_cpu_ns = 0;     // 0 = unknown
   std::uint64_t unrecorded_cpu_ns = 0;  // that no sample has charged
   std::uint64_t off_ns = 0;             // of duration_ns: recording was off
+  std::uint64_t off_at_end_ns = 0;      // of off_ns: since recording last ended
   // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   // Contexts also go to [overflow] where the disk is full or the file has ended. The recorder

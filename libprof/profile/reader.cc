@@ -193,9 +193,9 @@ class Reader {
     return id;
   }
 
-  std::uint64_t off_ns() const {
+  std::uint64_t off_at_end_ns() const {
     const std::uint64_t since = header_.off_since_ns, end = header_.end_monotonic_ns;
-    return capped_sum(header_.off_ns, since != 0 && since < end ? end - since : 0);
+    return since != 0 && since < end ? end - since : 0;
   }
 
   void read_process() {
@@ -211,7 +211,9 @@ class Reader {
     process.start_realtime_ns = header_.start_realtime_ns;
     if (header_.end_monotonic_ns > header_.start_monotonic_ns) {
       process.duration_ns = header_.end_monotonic_ns - header_.start_monotonic_ns;
-      process.off_ns = std::min(off_ns(), process.duration_ns);
+      process.off_at_end_ns = std::min(off_at_end_ns(), process.duration_ns);
+      process.off_ns =
+          std::min(capped_sum(header_.off_ns, process.off_at_end_ns), process.duration_ns);
     }
     process.state = process_state(header_, strings_.get(process.host), options_.look_for_process);
     process.end_code = header_.end_code;

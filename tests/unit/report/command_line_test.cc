@@ -496,6 +496,18 @@ TEST_F(CommandLine, RollUpsAreSortedByEachColumn) {
           {{"--by", "rank", "$modules"}, "mpi_rank"}});
 }
 
+TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
+  FileBuilder file = simple();
+  file.header().start_monotonic_ns = 100'000;
+  file.header().end_monotonic_ns = 1'100'000;
+  file.snapshot("", 200'000, format::SnapshotReason::kReset);
+  file.charge("main work", {.cpu_ns = 7000});
+  file.header().off_since_ns = 600'000;
+  file.write(path("detached"));
+  expect({{{"--summary", "$detached"}, "elapsed         800 us\nrecorded for    300 us"},
+          {{"$detached"}, "recorded for 300 us of 800 us"}});
+}
+
 TEST_F(CommandLine, WindowsNameTheReasonOfEachSnapshot) {
   FileBuilder file = simple();
   using format::SnapshotReason;
