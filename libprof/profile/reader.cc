@@ -546,6 +546,27 @@ class Reader {
         .line();
   }
 
+  std::uint64_t calls_without_callee(const Nodes& nodes, const Edges& edges) const {
+    std::uint64_t calls = 0;
+    if (header_.overflow_contexts == 0) return calls;
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      const FunctionId callee = nodes.function[edges.to[e].index()];
+      if (functions_table_.kind[callee.index()] == FunctionKind::kOverflow) calls += edges.calls[e];
+    }
+    return calls;
+  }
+
+  std::string lacking_callees() const {
+    if (process_.calls_without_callee == 0) return {};
+    return Error{image_.name(), std::nullopt,
+                 fmt::format("{} calls found no space and are counted as calls of [overflow]: "
+                             "the other counts are lower bounds (≥)",
+                             process_.calls_without_callee),
+                 process_.reached_memory_limit() ? "record with a larger --memory"
+                                                 : "record where the disk has more space"}
+        .line();
+  }
+
   std::string skipped() const {
     if (skipped_.empty()) return {};
     std::string what;
@@ -572,6 +593,8 @@ class Reader {
         [this](Ref ref, std::uint64_t from) { return string(ref, from); });
     warn(warning(parts.nodes->count()));
     warn(skipped());
+    process_.calls_without_callee = calls_without_callee(*parts.nodes, *parts.edges);
+    warn(lacking_callees());
     parts.processes = std::make_shared<std::vector<Process>>(std::vector{std::move(process_)});
     parts.threads = std::make_shared<std::vector<Thread>>(std::move(profile_threads_));
     parts.sites = std::make_shared<Sites>(

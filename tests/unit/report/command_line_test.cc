@@ -496,6 +496,21 @@ TEST_F(CommandLine, RollUpsAreSortedByEachColumn) {
           {{"--by", "rank", "$modules"}, "mpi_rank"}});
 }
 
+TEST_F(CommandLine, CallsThatFoundNoSpaceMakeTheOtherCountsLowerBounds) {
+  FileBuilder file = simple();
+  file.calls("[overflow]", 5);
+  file.header().overflow_contexts = 3;
+  file.write(path("full"));
+  file.header().overflow_contexts = 0;
+  expect({{{"--self", "$full"}, "≥12"},
+          {{"$full"}, "≥12  └─ work"},
+          {{"--edges", "$full"}, "≥ calls: at least; some were not counted"},
+          {{"--self", "$full"}, "5 calls found no space and are counted as calls of [overflow]"},
+          {{"--self", "$full", "$one"}, "≥24"}});
+  EXPECT_FALSE(test::holds(text({"--self", "$full"}), "≥5"));
+  EXPECT_FALSE(test::holds(text({"--self", "$one"}), "≥"));
+}
+
 TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
   FileBuilder file = simple();
   file.header().start_monotonic_ns = 100'000;
