@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "arch/restart.h"
 #include "capture/children.h"
@@ -21,6 +22,7 @@
 #include "capture/text_changes.h"
 #include "capture/threads.h"
 #include "capture/unrecorded.h"
+#include "signal_safe/pages.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -189,6 +191,18 @@ bool must_wait(ThreadState* inherited) {
   return signal_safe::is_busy(*inherited, here) && detach_from_parents_file();
 }
 
+// Calls `work` on a stack of its own. Making a profile takes some 45 kB of stack, for paths most of
+// all, and the thread or coroutine that forked may have 16.
+template <class Work>
+void on_large_stack(Work work) {
+  constexpr std::uint64_t kBytes = 256 << 10;
+  char* const stack = signal_safe::map_memory(kBytes);
+  if (!stack) return work();
+  fbleprof_call_on(
+      stack + kBytes, [](void* it) { (*static_cast<Work*>(it))(); }, &work);
+  kernel_call(SYS_munmap, reinterpret_cast<long>(stack), static_cast<long>(kBytes));
+}
+
 // Where the kernel does not wipe our memory, only forks through libc are noticed, here.
 bool is_unnoticed_child() {
   return can_wipe_in_children() ? was_thread_memory_wiped()
@@ -217,15 +231,20 @@ void become_own_process(ThreadState* inherited) {
   // The code below may call rewritten functions of libc: their hooks must not attach this thread.
   fbleprof_hot.self = reinterpret_cast<ThreadState*>(1);
   profile.finished = profile.is_in_exec = false;
-  const OutputFile parent = profile.output;
-  const bool is_left_out = !is_wanted(profile.settings);
-  if (is_left_out || !open_profile(&parent, signal_safe::monotonic_ns())) {
-    go_on_without_profile(inheritance.file(), is_left_out || profile.output.name.loss_is_counted);
-    return;
-  }
-  add_loaded_modules();
-  recognize_prepared();
-  inheritance.take_blocks();
+  bool is_open = false;
+  on_large_stack([&] {
+    const OutputFile parent = profile.output;
+    const bool is_left_out = !is_wanted(profile.settings);
+    is_open = !is_left_out && open_profile(&parent, signal_safe::monotonic_ns());
+    if (!is_open) {
+      go_on_without_profile(inheritance.file(), is_left_out || profile.output.name.loss_is_counted);
+      return;
+    }
+    add_loaded_modules();
+    recognize_prepared();
+    inheritance.take_blocks();
+  });
+  if (!is_open) return;
   fbleprof_hot.self = nullptr;
   if (are_threads_found()) {
     install_handler();  // nothing watched what the child set before

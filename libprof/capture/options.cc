@@ -11,9 +11,12 @@ namespace fbleprof::capture {
 namespace {
 
 void complain(Settings& settings, const char* name, const char* value, const char* expected) {
+  constexpr std::size_t kMostShown = 100;
+  Text<kMostShown + 1> shown{value};
   settings.complaints.add(name)
       .add('=')
-      .add(value)
+      .add(shown.c_str())
+      .add(shown.was_cut() ? "..." : "")
       .add(": expected ")
       .add(expected)
       .add("; the default is used\n");
@@ -83,6 +86,15 @@ bool read_switch(const char* text, bool* value) {
   for (const char* off : {"0", "off", "no", "false", ""}) {
     if (equal(text, off)) return *value = false, true;
   }
+  return false;
+}
+
+// A part of a list would mean something else than the list.
+template <std::size_t kCapacity>
+bool read_list(const char* text, Text<kCapacity>* list) {
+  *list = Text<kCapacity>{text};
+  if (!list->was_cut()) return true;
+  list->clear();
   return false;
 }
 
@@ -228,7 +240,7 @@ Settings read_settings(char** environment) {
       check(read_tick_period(value, &settings.recording.tick_period), "FBLEPROF_TICK_PERIOD",
             "1 to 1000000000 (ticks)");
     } else if (is("FBLEPROF_EXACT")) {
-      settings.exact = Text<1024>{value};
+      check(read_list(value, &settings.exact), "FBLEPROF_EXACT", "less than 1024 bytes");
     } else if (is("FBLEPROF_THROTTLE")) {
       check(read_throttle(value, &settings.recording.throttle), "FBLEPROF_THROTTLE",
             "1 or more (calls a second)");
@@ -239,11 +251,9 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_EXACT_TOOL")) {
       settings.exact_tool = Path{value};
     } else if (is("FBLEPROF_FILTER")) {
-      settings.filter = Text<4096>{value};
-      check(!settings.filter.was_cut(), "FBLEPROF_FILTER", "less than 4096 bytes");
+      check(read_list(value, &settings.filter), "FBLEPROF_FILTER", "less than 4096 bytes");
     } else if (is("FBLEPROF_THREADS")) {
-      settings.threads = Text<1024>{value};
-      check(!settings.threads.was_cut(), "FBLEPROF_THREADS", "less than 1024 bytes");
+      check(read_list(value, &settings.threads), "FBLEPROF_THREADS", "less than 1024 bytes");
     } else if (is("FBLEPROF_FILTER_TABLES")) {
       settings.filter_tables = Path{value};
     } else if (is("FBLEPROF_FILTER_TOOL")) {
@@ -254,7 +264,7 @@ Settings read_settings(char** environment) {
     } else if (is("FBLEPROF_START")) {
       check(read_switch(value, &settings.start), "FBLEPROF_START", "on or off");
     } else if (is("FBLEPROF_CHILDREN")) {
-      settings.children = Text<256>{value};
+      check(read_list(value, &settings.children), "FBLEPROF_CHILDREN", "less than 1024 bytes");
     } else if (is("FBLEPROF_PROGRAM")) {
       std::uint64_t pid = 0;
       const char* rest;

@@ -21,7 +21,7 @@ struct Settings {
   bool start = true;                          // FBLEPROF_START
   std::uint64_t delay_ns = 0;                 // FBLEPROF_DELAY: time before recording begins
   std::uint64_t duration_ns = 0;              // FBLEPROF_DURATION: then recording ends; 0: no limit
-  Text<256> children;                         // FBLEPROF_CHILDREN: all, none, or patterns
+  Text<1024> children;                        // FBLEPROF_CHILDREN: all, none, or patterns
   std::uint32_t program_pid = 0;              // FBLEPROF_PROGRAM: their parent
   int control_signal = 0;                     // FBLEPROF_CONTROL_SIGNAL; 0: none
   Text<1024> exact;                           // FBLEPROF_EXACT; empty: nothing is rewritten

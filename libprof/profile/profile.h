@@ -81,6 +81,10 @@ struct Process {
   std::uint64_t process_cpu_ns = 0;     // 0 = unknown
   std::uint64_t unrecorded_cpu_ns = 0;  // that no sample has charged
   std::uint64_t off_ns = 0;             // of duration_ns: recording was off
+  std::uint64_t off_at_end_ns = 0;      // of off_ns: since recording last ended
+  // Calls that found no space, not even as a pair of caller and callee: they are calls of
+  // [overflow], and the counts of what they called are too low.
+  std::uint64_t calls_without_callee = 0;
   // Counts of what was lost or folded away.
   std::uint64_t overflow_contexts = 0, lost_threads = 0, lost_children = 0, foreign_signals = 0;
   // Contexts also go to [overflow] where the disk is full or the file has ended. The recorder
@@ -289,6 +293,8 @@ class Profile {
   const std::vector<Snapshot>& snapshots() const { return parts_.snapshots->all; }
   const std::vector<std::string>& warnings() const { return parts_.warnings; }
   bool sites_apart() const { return parts_.sites_apart; }
+  // Whether a process has calls without a callee.
+  bool lacks_callees() const { return lacks_callees_; }
   const Parts& parts() const { return parts_; }
 
   // The metric called `name`, or null.
@@ -302,6 +308,7 @@ class Profile {
 
  private:
   Parts parts_;
+  bool lacks_callees_ = false;
 };
 
 // The display name of a function: its name, or `module+0xoffset`, or `0xaddress`. Not escaped.

@@ -193,9 +193,9 @@ class Reader {
     return id;
   }
 
-  std::uint64_t off_ns() const {
+  std::uint64_t off_at_end_ns() const {
     const std::uint64_t since = header_.off_since_ns, end = header_.end_monotonic_ns;
-    return capped_sum(header_.off_ns, since != 0 && since < end ? end - since : 0);
+    return since != 0 && since < end ? end - since : 0;
   }
 
   void read_process() {
@@ -211,7 +211,9 @@ class Reader {
     process.start_realtime_ns = header_.start_realtime_ns;
     if (header_.end_monotonic_ns > header_.start_monotonic_ns) {
       process.duration_ns = header_.end_monotonic_ns - header_.start_monotonic_ns;
-      process.off_ns = std::min(off_ns(), process.duration_ns);
+      process.off_at_end_ns = std::min(off_at_end_ns(), process.duration_ns);
+      process.off_ns =
+          std::min(capped_sum(header_.off_ns, process.off_at_end_ns), process.duration_ns);
     }
     process.state = process_state(header_, strings_.get(process.host), options_.look_for_process);
     process.end_code = header_.end_code;
@@ -544,6 +546,27 @@ class Reader {
         .line();
   }
 
+  std::uint64_t calls_without_callee(const Nodes& nodes, const Edges& edges) const {
+    std::uint64_t calls = 0;
+    if (header_.overflow_contexts == 0) return calls;
+    for (std::size_t e = 0; e < edges.count(); ++e) {
+      const FunctionId callee = nodes.function[edges.to[e].index()];
+      if (functions_table_.kind[callee.index()] == FunctionKind::kOverflow) calls += edges.calls[e];
+    }
+    return calls;
+  }
+
+  std::string lacking_callees() const {
+    if (process_.calls_without_callee == 0) return {};
+    return Error{image_.name(), std::nullopt,
+                 fmt::format("{} calls found no space and are counted as calls of [overflow]: "
+                             "the other counts are lower bounds (≥)",
+                             process_.calls_without_callee),
+                 process_.reached_memory_limit() ? "record with a larger --memory"
+                                                 : "record where the disk has more space"}
+        .line();
+  }
+
   std::string skipped() const {
     if (skipped_.empty()) return {};
     std::string what;
@@ -570,6 +593,8 @@ class Reader {
         [this](Ref ref, std::uint64_t from) { return string(ref, from); });
     warn(warning(parts.nodes->count()));
     warn(skipped());
+    process_.calls_without_callee = calls_without_callee(*parts.nodes, *parts.edges);
+    warn(lacking_callees());
     parts.processes = std::make_shared<std::vector<Process>>(std::vector{std::move(process_)});
     parts.threads = std::make_shared<std::vector<Thread>>(std::move(profile_threads_));
     parts.sites = std::make_shared<Sites>(

@@ -53,10 +53,7 @@ bool CallTree::is_call_edge(Ref ref, Ref function) const {
 }
 
 bool CallTree::is_from_site(std::uint32_t target, std::uint64_t site) const {
-  if (target & kToEdge) return at<Edge>(target & ~kToEdge)->site == site;
-  const Node* node = node_at(target);
-  // Below a limit, ways differ by function only.
-  return node->site == site || node->recorder_flags & kIsFolded;
+  return site == (target & kToEdge ? at<Edge>(target & ~kToEdge)->site : node_at(target)->site);
 }
 
 CallTree::Child CallTree::search_child(Ref from, Ref function) const {

@@ -6,9 +6,33 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace fbleprof::symbolize {
+namespace {
+
+// The build-id among a section's notes; "" = none. libdwelf does not read the last note of a
+// section unless its length is a multiple of four, and linkers write build-ids of any length.
+std::string_view build_id_among(const Section& section) {
+  const std::string_view notes = section.bytes();
+  const std::size_t align = section.header.sh_addralign == 8 ? 8 : 4;
+  const auto padded = [&](std::size_t size) { return (size + align - 1) / align * align; };
+  GElf_Nhdr note;
+  for (std::size_t at = 0; at <= notes.size() && notes.size() - at >= sizeof note;) {
+    std::memcpy(&note, notes.data() + at, sizeof note);
+    const std::size_t name = at + sizeof note, id = name + padded(note.n_namesz);
+    if (id > notes.size() || note.n_descsz > notes.size() - id) return {};
+    if (note.n_type == NT_GNU_BUILD_ID &&
+        notes.substr(name, note.n_namesz) == std::string_view(ELF_NOTE_GNU, sizeof ELF_NOTE_GNU)) {
+      return notes.substr(id, note.n_descsz);
+    }
+    at = id + padded(note.n_descsz);
+  }
+  return {};
+}
+
+}  // namespace
 
 std::optional<ElfObject> ElfObject::open(const std::string& path, OpenError* error) {
   ElfObject object;
@@ -63,6 +87,10 @@ bool ElfObject::load() {
   const void* id = nullptr;
   const ssize_t length = dwelf_elf_gnu_build_id(elf_, &id);
   if (length > 0) build_id_.assign(static_cast<const char*>(id), static_cast<std::size_t>(length));
+  for (const Section& section : sections_) {
+    if (build_id_.empty() && section.header.sh_type == SHT_NOTE)
+      build_id_ = build_id_among(section);
+  }
   return true;
 }
 

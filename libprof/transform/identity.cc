@@ -37,24 +37,22 @@ ModuleKeys module_keys(const Profile& profile, const ModuleAliases& aliases) {
 std::string plain_name(std::string_view name) {
   std::string out;
   out.reserve(name.size());
-  const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+  // Whether the escape that begins at `at` has that many digits.
+  const auto has_digits = [&](std::size_t at, std::size_t count) {
+    const std::string_view digits = name.substr(std::min(at + 2, name.size()), count);
+    return digits.size() == count && std::all_of(digits.begin(), digits.end(), [](char c) {
+             return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+           });
+  };
   for (std::size_t i = 0; i < name.size(); ++i) {
     const auto c = static_cast<unsigned char>(name[i]);
     if (c < 0x20 || c >= 0x7f) continue;
     if (c == '\\' && i + 1 < name.size()) {
       const char kind = name[i + 1];
-      std::size_t digits = i + 2;
-      while (digits < name.size() && digits < i + 7 && is_hex(name[digits])) ++digits;
-      if (kind == 'n' || kind == 't') {
-        ++i;
-        continue;
-      }
-      if (kind == 'x' && digits >= i + 4) {
-        i += 3;
-        continue;
-      }
-      if (kind == 'u' && digits >= i + 6) {
-        i = digits - 1;
+      const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+      const bool is_escape = digits != 0 || kind == 'n' || kind == 't';
+      if (is_escape && has_digits(i, digits)) {
+        i += 1 + digits;
         continue;
       }
     }

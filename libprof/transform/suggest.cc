@@ -64,7 +64,8 @@ std::string likely_meant(const Profile& profile, std::span<const FunctionId> can
   std::set<std::tuple<int, std::size_t, std::string>> found;  // the best first
   std::vector<std::uint8_t> seen(profile.functions().count());
   for (const FunctionId function : candidates) {
-    if (seen[function.index()]++ != 0) continue;
+    if (seen[function.index()] != 0) continue;
+    seen[function.index()] = 1;
     const std::string_view name = profile.text(profile.functions().name[function.index()]);
     if (name.empty()) continue;
     const std::string whole = lower(without_parameters(name)), last = lower(unqualified(name));

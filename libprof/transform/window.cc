@@ -70,7 +70,9 @@ class Cutter {
     const std::uint64_t begin = from_ != nullptr ? from_->time_ns : 0;
     const std::uint64_t end = to_ != nullptr ? to_->time_ns : process.duration_ns;
     process.duration_ns = end > begin ? end - begin : 0;
-    process.process_cpu_ns = process.off_ns = 0;
+    process.process_cpu_ns = 0;
+    // Of the times when recording was off, only the last one has a place in time.
+    process.off_ns = to_ == nullptr ? std::min(process.off_at_end_ns, process.duration_ns) : 0;
     // It counts from when recording was turned on, as an attach does together with a reset.
     const bool is_since_reset = from_ != nullptr && from_->reason == SnapshotReason::kReset;
     if (!is_since_reset || to_ != nullptr) process.unrecorded_cpu_ns = 0;

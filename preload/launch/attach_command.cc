@@ -193,7 +193,7 @@ Result<Recorder> load(const Request& request, pid_t pid, const std::string& libr
     return *bad;
   }
   auto recorder = attach::find_recorder(pid, library);
-  if (recorder) {
+  if (recorder && !recorder->profile.empty()) {
     say("process " + std::to_string(pid) + " is recorded in " +
         from_outside(pid, recorder->profile) + end_of(request));
   }
@@ -236,7 +236,7 @@ std::string kept_options(const Request& request, pid_t pid, const std::string& p
 int go_on(const Request& request, pid_t pid, const std::string& profile) {
   const std::string kept = kept_options(request, pid, from_outside(pid, profile));
   if (const int status = turn(pid, profile, !starts_off(request))) return status;
-  say("process " + std::to_string(pid) + " goes on in " + profile +
+  say("process " + std::to_string(pid) + " goes on in " + from_outside(pid, profile) +
       (kept.empty() ? "" : "; as in its first attach, whatever is asked for now: " + kept));
   return 0;
 }
@@ -254,11 +254,25 @@ void say_who_is_blocked(pid_t pid) {
       std::to_string(threads.size()) + " threads block SIGPROF now, and are not sampled meanwhile");
 }
 
+// Whether the process ends. Its memory is the first to go, which takes a while if it is large.
+bool ends_now(pid_t pid) {
+  constexpr int kLooks = 20;
+  constexpr std::chrono::milliseconds kBetween(10);
+  for (int i = 0; i < kLooks; ++i) {
+    if (attach::has_ended(pid)) return true;
+    std::this_thread::sleep_for(kBetween);
+  }
+  return false;
+}
+
 int start(const Request& request, pid_t pid, const std::string& library) {
   auto recorder = attach::find_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
   const bool was_loaded = recorder && recorder->is_loaded && !recorder->profile.empty();
   if (recorder && !was_loaded) recorder = load(request, pid, library);
+  if ((!recorder || recorder->profile.empty()) && ends_now(pid)) {
+    return give_up(kRefused, "process " + std::to_string(pid) + ": it has ended");
+  }
   if (!recorder) return give_up(kRefused, recorder.error().line());
   if (recorder->profile.empty()) {
     return give_up(kRefused, "process " + std::to_string(pid) +

@@ -7,6 +7,7 @@
 
 #include "attach/borrowed_thread.h"
 #include "attach/exact.h"
+#include "attach/refusal.h"
 #include "launch/exact.h"
 #include "launch/say.h"
 
@@ -43,7 +44,8 @@ sigset_t ending_signals() {
 }
 
 void watch_process(pid_t pid, const std::string& library) {
-  if (const Status bad = attach::watch_program(pid, library)) {
+  const Status bad = attach::watch_program(pid, library);
+  if (bad && !attach::has_ended(pid)) {
     say("detach before the program calls exec or sigaction: " + bad->line());
   }
 }

@@ -278,6 +278,8 @@ bool is_allocations(const std::string& text) {
          (is_one_of(mode, {"hooks", "sample", "exact", "off"}) || is_bytes(mode, 2));
 }
 bool is_name(const std::string& text) { return !text.empty(); }
+// The recorder keeps as much of a list.
+bool is_list(const std::string& text) { return !text.empty() && text.size() < 1024; }
 bool is_time(const std::string& text) { return read_time(text).has_value(); }
 bool is_signal(const std::string& text) {
   const std::string name = text.starts_with("SIG") ? text.substr(3) : text;
@@ -301,9 +303,10 @@ constexpr Valued kValued[] = {
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
-    {"exact", "FBLEPROF_EXACT", is_name, "on, all, or names of modules"},
+    {"exact", "FBLEPROF_EXACT", is_list, "on, all, or names of modules, less than 1024 bytes"},
     {"throttle", "FBLEPROF_THROTTLE", is_throttle, "1 or more (calls a second)"},
-    {"children", "FBLEPROF_CHILDREN", is_name, "all, none, or patterns of names"},
+    {"children", "FBLEPROF_CHILDREN", is_list,
+     "all, none, or patterns of names, less than 1024 bytes"},
     {"delay", "FBLEPROF_DELAY", is_time, "a time such as 500ms, 10s, 5m or 1h"},
     {"duration", "FBLEPROF_DURATION", is_time, "a time such as 500ms, 10s, 5m or 1h"},
     {"control-signal", "FBLEPROF_CONTROL_SIGNAL", is_signal, "USR1, USR2 or RTMIN+N"},
@@ -375,6 +378,14 @@ void read_settings(const po::variables_map& given, Request* request) {
       given.count("clock") != 0 ? event_of(given["clock"].as<std::string>()) : nullptr;
   if (event != nullptr) request->error = fault_of_event(*event);
   if (!request->error.empty()) return;
+  const bool has_time = given.count("clock") == 0 || given["clock"].as<std::string>() != "ticks";
+  for (const char* option : {"delay", "duration"}) {
+    if (has_time || given.count(option) == 0) continue;
+    request->error = std::string("--") + option +
+                     " needs a clock of time, not of ticks: turn recording on and off with "
+                     "fble-prof ctl";
+    return;
+  }
   if (given.count("waits") != 0 && given.count("no-waits") != 0) {
     request->error = "--waits and --no-waits: only one of them";
     return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdlib>
+#include <initializer_list>
 #include <iomanip>
 #include <sstream>
 
@@ -253,6 +254,36 @@ std::string choose_view(const po::variables_map& given, Options& options) {
   return {};
 }
 
+// The first of the options that was given, with dashes; "" if none was.
+std::string first_given(const po::variables_map& given,
+                        std::initializer_list<const char*> options) {
+  for (const char* option : options) {
+    if (given.count(option) != 0) return fmt::format("--{}", option);
+  }
+  return {};
+}
+
+// Why what is done instead of showing a view does not go with the options; "" if it does.
+std::string check_other_action(const Options& options, const po::variables_map& given) {
+  if (options.action == Options::Action::kExport) {
+    const std::string order = first_given(given, {"sort", "top", "depth", "format", "unit"});
+    if (order.empty()) return {};
+    return fmt::format("{} is for views: --export {} has one form", order, options.exporter->name);
+  }
+  std::string other;
+  for (const View& view : views()) {
+    if (given.count(std::string(view.name)) != 0) other = fmt::format("--{}", view.name);
+  }
+  if (other.empty()) {
+    other = first_given(given, {"export", "serve", "select", "exclude", "keep", "fold", "busy",
+                                "metric", "split-by", "diff", "window", "since", "times-from",
+                                "sort", "top", "depth", "format"});
+  }
+  if (other.empty()) return {};
+  return fmt::format("{} changes whole files: not with {}",
+                     options.action == Options::Action::kPack ? "--pack" : "--trim", other);
+}
+
 // The requested options that the view does not take; "" if it takes all.
 std::string check_view(const Options& options, const po::variables_map& given) {
   const View& view = *options.view;
@@ -261,6 +292,10 @@ std::string check_view(const Options& options, const po::variables_map& given) {
     return fmt::format(
         "--select, --exclude, --fold and --keep choose contexts; {} shows whole runs{}", name,
         view.value.empty() ? "" : fmt::format(": {}=NAME for some of it", name));
+  }
+  if (!view.is_of_contexts() && view.subject != View::Subject::kWholeTree &&
+      given.count("metric") != 0) {
+    return fmt::format("--metric chooses what contexts cost; {} shows whole runs", name);
   }
   if (view.print != nullptr && options.look.format != Format::kText) {
     return name + " is text, one record per line: it has no --format";
@@ -283,9 +318,15 @@ std::string check_view(const Options& options, const po::variables_map& given) {
     return "--diff shows one of" + comparing;
   }
   const std::string& sort = options.look.sort;
-  if (!sort.empty() && !has_word(view.sort_keys, sort)) {
-    return fmt::format("--sort {}: {} takes {}", sort, name,
-                       view.sort_keys.empty() ? "no order" : view.sort_keys);
+  const bool compares = !options.baselines.empty();
+  const std::string_view orders = view.sort_keys_if(compares);
+  if (!sort.empty() && orders.empty()) {
+    return fmt::format("--sort {}: {}{} has one order only: leave --sort out", sort, name,
+                       compares ? " with --diff" : "");
+  }
+  if (!sort.empty() && !has_word(orders, sort)) {
+    return fmt::format("--sort {}: {}{} takes {}", sort, name, compares ? " with --diff" : "",
+                       orders);
   }
   if (view.name == "by" && !options.splits.empty()) {
     return "--by is a table, --split-by splits the tree: take one";
@@ -517,12 +558,21 @@ Result<Options> parse_options(int argc, char** argv) {
   if (given.count("pack") + given.count("trim") > 1) {
     return usage("--pack and --trim: a packed profile is trimmed, too");
   }
+  if (options.action != Options::Action::kShow && options.action != Options::Action::kServe) {
+    if (std::string bad = check_other_action(options, given); !bad.empty()) return usage(bad);
+  }
   if (options.view != nullptr) {
     if (std::string bad = check_view(options, given); !bad.empty()) return usage(bad);
   } else if (options.action == Options::Action::kServe) {
     if (!options.filter.empty() || !options.times_from.empty() || !options.limits.empty() ||
         !options.window.is_whole() || !options.base_window.is_whole()) {
       return usage("--serve takes files and --diff BASE: pages have the rest");
+    }
+    const std::string look = first_given(
+        given, {"metric", "split-by", "sort", "top", "depth", "format", "unit", "output"});
+    if (!look.empty()) {
+      return usage(
+          fmt::format("{}: --serve takes files and --diff BASE: pages have the rest", look));
     }
     return options;
   } else if (!options.baselines.empty()) {

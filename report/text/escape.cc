@@ -20,7 +20,9 @@ std::string escape(std::string_view text) {
     } else if (c.code == '\t') {
       out += "\\t";
     } else if (is_unsafe(c.code)) {
-      out += c.code < 0x100 ? fmt::format("\\x{:02x}", c.code) : fmt::format("\\u{:04x}", c.code);
+      out += c.code < 0x100     ? fmt::format("\\x{:02x}", c.code)
+             : c.code < 0x10000 ? fmt::format("\\u{:04x}", c.code)
+                                : fmt::format("\\U{:08x}", c.code);
     } else {
       out += text.substr(i, c.bytes);
     }

@@ -11,7 +11,8 @@
 namespace fbleprof::report {
 
 // Valid UTF-8 without control, bidirectional or invisible characters: those become \n, \x1b,
-// \u202e. Bytes that are not UTF-8 become \xff. Everything else stays.
+// \u202e, \U000e0001. Bytes that are not UTF-8 become \xff. Everything else stays. Each kind has
+// its own number of digits, so what follows may be a digit, too.
 std::string escape(std::string_view text);
 
 // The number of columns that escaped text takes.

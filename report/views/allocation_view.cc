@@ -188,7 +188,6 @@ const Register kAllocations({
         "by that figure. Other views show contexts with \\fB\\-\\-metric allocated\\fR,\n"
         "\\fBlive\\fR, \\fBpeak\\fR or \\fBleaked\\fR.",
     .topic = View::Topic::kFunctions,
-    .sort_keys = "",
     .show = allocations,
 });
 

@@ -181,7 +181,6 @@ const Register kAnnotate({
         ".B \\-\\-asm\n"
         "only instructions.",
     .topic = View::Topic::kCode,
-    .sort_keys = "",
     .options = {{"source", "with --annotate: lines only"},
                 {"asm", "with --annotate: instructions only"}},
     .needs = [](const std::string&) { return Needs{.splits = {}, .leaves = true, .sites = true}; },

@@ -198,7 +198,8 @@ Result<Document> block_view(const Request& request) {
   auto all = std::make_shared<std::vector<Shown>>();
   std::vector<FunctionId> named;  // in preorder
   for (const FunctionId function : request.profile().nodes().function) {
-    if ((*matches)[function.index()] == 0 || seen[function.index()]++ != 0) continue;
+    if ((*matches)[function.index()] == 0 || seen[function.index()] != 0) continue;
+    seen[function.index()] = 1;
     named.push_back(function);
     all->push_back(one_function(request, analysis::in_and_out(functions, pairs, function),
                                 contexts[function.index()]));

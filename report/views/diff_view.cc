@@ -328,8 +328,9 @@ Result<Document> diff_tree(const Request& request) {
 Result<Document> diff_table(const Request& request, bool by_self) {
   Diff diff = compare(request);
   const auto key = [&](const FunctionChange& row) -> const Change& {
-    if (request.look.sort == "calls") return row.calls;
-    return by_self ? row.self : row.dominated;
+    const std::string& sort = request.look.sort;
+    if (sort == "calls") return row.calls;
+    return sort == "self" || (by_self && sort != "dominated") ? row.self : row.dominated;
   };
   std::vector<FunctionChange>& rows = diff.functions;
   std::stable_sort(rows.begin(), rows.end(), [&](const FunctionChange& a, const FunctionChange& b) {

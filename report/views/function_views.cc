@@ -93,9 +93,14 @@ Result<Document> function_view(const Request& request, const char* name) {
   return document;
 }
 
+constexpr std::string_view kSortKeys = "self dominated calls per-call name";
+constexpr std::string_view kComparedSortKeys = "self dominated calls name";
+
 const Register kSelf({
     .name = "self",
     .help = "functions by self cost",
+    .sort_keys = kSortKeys,
+    .compared_sort_keys = kComparedSortKeys,
     .show = [](const Request& request) { return function_view(request, "self"); },
     .compare = [](const Request& request) { return diff_table(request, true); },
 });
@@ -105,6 +110,8 @@ const Register kDominated({
     .help = "functions by the cost of all paths that contain them; a path counts once",
     .manual = "Functions by the cost of all paths that contain them.\n"
               "A path counts once, however often the function appears on it.",
+    .sort_keys = kSortKeys,
+    .compared_sort_keys = kComparedSortKeys,
     .show = [](const Request& request) { return function_view(request, "dominated"); },
     .compare = [](const Request& request) { return diff_table(request, false); },
 });

@@ -73,7 +73,6 @@ const Register kMetrics({
     .name = "metrics",
     .help = "what was measured, with totals: the names that --metric takes",
     .topic = View::Topic::kOverview,
-    .sort_keys = "",
     .show = metrics,
 });
 

@@ -39,6 +39,10 @@ std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile) {
 
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function) {
   if (!function) return false;
+  if (profile.lacks_callees() &&
+      profile.functions().kind[function.index()] != profile::FunctionKind::kOverflow) {
+    return true;
+  }
   const std::uint16_t flags = profile.functions().flags[function.index()];
   return (flags & format::kFunctionNotCounted) != 0 &&
          plan::counts_some(static_cast<plan::Reason>(flags >> format::kFunctionReasonShift));

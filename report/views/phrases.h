@@ -21,7 +21,7 @@ inline constexpr char kSampledNote[] = "·  no hook: sampled, calls not counted"
 
 // The meaning of "≥" among calls.
 inline constexpr char kSomeCallsNote[] =
-    "≥ calls: at least; some were not counted (--coverage tells why)";
+    "≥ calls: at least; some were not counted (--coverage tells why), or found no space";
 
 // Whether the counts of a function's calls are lower bounds. The function may be unknown.
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function);

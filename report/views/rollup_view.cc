@@ -203,6 +203,7 @@ const Register kBy({
         "see\n"
         ".BR LABELS .",
     .topic = View::Topic::kGroups,
+    .sort_keys = "self dominated calls per-call name",
     .check = check,
     .needs = needs,
     .show = rollup_view,

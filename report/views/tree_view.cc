@@ -596,6 +596,7 @@ const Register kTree({
     .help = "the tree of calling contexts (default)",
     .manual = "The tree of calling contexts. It is the default view.",
     .topic = View::Topic::kOverview,
+    .sort_keys = "self dominated calls name",
     .show = tree,
     .compare = diff_tree,
 });

@@ -88,11 +88,12 @@ struct View {
   std::string_view manual = {};   // paragraphs of the manual page, in roff; "" = help says it all
   Topic topic = Topic::kFunctions;
   Subject subject = Subject::kContexts;
-  // Orders that --sort accepts in addition to the view's default, separated by blanks.
-  std::string_view sort_keys = "self dominated calls per-call name";
-  std::vector<ViewOption> options = {};  // of its own
-  bool wants_symbols = false;            // useless without names
-  bool shows_warnings = false;           // else they go to stderr
+  // Orders that --sort accepts, separated by blanks; "" = the view has one order only.
+  std::string_view sort_keys = {};
+  std::string_view compared_sort_keys = {};  // beside a baseline
+  std::vector<ViewOption> options = {};      // of its own
+  bool wants_symbols = false;                // useless without names
+  bool shows_warnings = false;               // else they go to stderr
 
   // Why `value` is invalid; "" = it is valid.
   std::string (*check)(const std::string& value) = nullptr;
@@ -104,6 +105,9 @@ struct View {
   void (*print)(const profile::FileImage&, std::FILE* out) = nullptr;
 
   bool is_of_contexts() const { return subject == Subject::kContexts; }
+  std::string_view sort_keys_if(bool compares) const {
+    return compares ? compared_sort_keys : sort_keys;
+  }
 };
 
 // All views, by topic and name.

@@ -87,7 +87,6 @@ const Register kWindows({
         "take names and numbers.",
     .topic = View::Topic::kRuns,
     .subject = View::Subject::kWholeTree,
-    .sort_keys = "",
     .needs = needs_of_moments,
     .show = windows,
 });

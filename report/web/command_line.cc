@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "report/text/escape.h"
+#include "report/text/words.h"
 #include "report/views/view.h"
 #include "report/web/pages.h"
 
@@ -74,19 +75,28 @@ std::string command_line(const Page& page) {
     }
     add(option);
   }
+  // A view of whole runs refuses what chooses a part of the costs; its page ignores it.
+  using Subject = report::View::Subject;
+  const bool has_contexts = view == nullptr || view->is_of_contexts();
+  const bool has_costs = has_contexts || view->subject == Subject::kWholeTree;
   for (const Listed& entry : query.lists) {
+    if (!has_contexts) break;
     add(std::string(option_of(entry.list)));
     add(pattern_text(page, entry.pattern));
   }
-  if (!query.metric.empty()) out += " --metric " + quoted(query.metric);
-  if (!query.sort.empty() && view != nullptr) out += " --sort " + quoted(query.sort);
+  if (has_costs && !query.metric.empty()) out += " --metric " + quoted(query.metric);
+  const bool compares = page.data.base_metric() != nullptr;
+  if (view != nullptr && report::has_word(view->sort_keys_if(compares), query.sort)) {
+    out += " --sort " + quoted(query.sort);
+  }
   const bool is_marked = is_mark(page, query.from) || is_mark(page, query.to);
-  if (!is_marked && !(query.from.empty() && query.to.empty())) {
+  if (has_costs && !is_marked && !(query.from.empty() && query.to.empty())) {
     add("--window");
     add(transform::span_text({query.from, query.to}));
   }
   const Base* base = page.site.find_base(query.base);
-  if (base != nullptr || query.base.starts_with('@')) {
+  const bool can_compare = view == nullptr || view->compare != nullptr;
+  if (can_compare && (base != nullptr || query.base.starts_with('@'))) {
     for (const std::string& file : base == nullptr ? std::vector{query.base} : base->files) {
       out += " --diff " + quoted(file);
     }
@@ -94,7 +104,7 @@ std::string command_line(const Page& page) {
   }
   for (const std::string& file : page.site.files) add(file);
   // Marks exist only in the server: a terminal cannot use them.
-  if (is_marked) out += "  # without its marks";
+  if (has_costs && is_marked) out += "  # without its marks";
   return out;
 }
 

@@ -108,7 +108,8 @@ Result<std::string> registered_body(const Page& page) {
   auto made = view_document(page, *view, value, report::Format::kText);
   if (!made) return made.error();
   TableLook look;
-  look.sort_keys = view->sort_keys;
+  look.sort_keys =
+      view->sort_keys_if(page.data.base_metric() != nullptr && view->compare != nullptr);
   look.sorted_by = page.query.sort.empty() ? view->name : std::string_view(page.query.sort);
   if (page.query.sort.empty() && (view->name == "edges" || view->name == "call-sites")) {
     look.sorted_by = "cost";

@@ -38,7 +38,6 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   request->look.top = query.rows;
   if (format == Format::kText && query.rows == 0) request->look.top = kRows;
   request->look.all = query.all;
-  if (has_word(view.sort_keys, query.sort)) request->look.sort = query.sort;
   if (query.min_percent >= 0) request->look.min_percent = query.min_percent;
   request->value = value;
   request->options = query.options;
@@ -50,6 +49,7 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   }
   if (view.subject == View::Subject::kFiles) request->files = data.source().checks(page.site.files);
   const bool compares = data.base_metric() != nullptr && view.compare != nullptr;
+  if (has_word(view.sort_keys_if(compares), query.sort)) request->look.sort = query.sort;
   auto document = (compares ? view.compare : view.show)(*request);
   if (!document) return document.error();
   return ViewDocument{std::move(code), std::move(request), std::move(*document)};

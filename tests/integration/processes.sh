@@ -17,6 +17,15 @@ all_verified() {
   while read -r file; do verified "$file"; done < <(profiles_in "$dir")
 }
 
+for mode in plain fentry; do
+  for how in thread coroutine; do
+    begin "a fork on the smallest stack, $how $mode"
+    same "$PROGRAMS/small_stacks.$mode" "$how"
+    all_verified
+    check "one profile a process" "$(profiles_in "$dir" | wc -l)" = 2
+  done
+done
+
 for mode in fentry cyg; do
   begin "fork $mode"
   same "$PROGRAMS/processes.$mode" fork

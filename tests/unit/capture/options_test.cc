@@ -174,8 +174,15 @@ TEST(Options, TimesNeedAClockOfTime) {
 }
 
 TEST(Options, ListsThatAreTooLongAreRefusedWhole) {
-  EXPECT_NE(complaint("FBLEPROF_FILTER=" + std::string(5000, 'f')), "");
-  EXPECT_NE(complaint("FBLEPROF_THREADS=" + std::string(1500, 't')), "");
+  for (const char* name :
+       {"FBLEPROF_FILTER=", "FBLEPROF_THREADS=", "FBLEPROF_CHILDREN=", "FBLEPROF_EXACT="}) {
+    EXPECT_EQ(complaint(name + std::string(1000, 'f')), "") << name;
+    const std::string line = complaint(name + std::string(5000, 'f'));
+    EXPECT_TRUE(line.starts_with(name)) << line;
+    EXPECT_NE(line.find("...: expected less than"), std::string::npos) << line;
+  }
+  EXPECT_TRUE(settings_of({"FBLEPROF_FILTER=" + std::string(5000, 'f')}).filter.empty());
+  EXPECT_TRUE(settings_of({"FBLEPROF_CHILDREN=" + std::string(5000, 'f')}).children.empty());
 }
 
 TEST(Options, TheRankIsThatOfAnyMpi) {

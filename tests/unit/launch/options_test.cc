@@ -121,8 +121,8 @@ TEST(Request, EachValueIsChecked) {
            {"--control-signal",
             {"USR1", "SIGUSR2", "RTMIN", "SIGRTMIN+30"},
             {"TERM", "RTMIN+31", "RTMIN+x", "RTMIN-1", "SIG"}},
-           {"--children", {"all", "cc1*,as"}, {""}},
-           {"--exact", {"on", "all"}, {""}},
+           {"--children", {"all", "cc1*,as"}, {"", std::string(1024, 'c')}},
+           {"--exact", {"on", "all", "libz"}, {"", std::string(1024, 'c')}},
            {"--runs", {"1"}, {"0", "3", "2"}},
            {"--window",
             {"1s", "500ms,1", "5m,1000"},
@@ -160,6 +160,14 @@ TEST(Request, TwoRunsNeedACountedOne) {
   for (const char* other : {"--start-off", "--window=1s"}) {
     const std::string error = read_request({"--exact", "--runs", "2", other, "p"}).error;
     EXPECT_NE(error.find("cannot be used with --runs=2"), std::string::npos) << error;
+  }
+}
+
+TEST(Request, TimesNeedAClockOfTime) {
+  for (const char* option : {"--delay", "--duration"}) {
+    const std::string error = read_request({"--clock", "ticks", option, "1s", "p"}).error;
+    EXPECT_TRUE(error.starts_with(std::string(option) + " needs a clock of time")) << error;
+    EXPECT_EQ(read_request({"--clock", "wall", option, "1s", "p"}).error, "");
   }
 }
 

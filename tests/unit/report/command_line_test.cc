@@ -121,10 +121,25 @@ TEST_F(CommandLine, OptionsThatDoNotGoTogetherAreRefused) {
       {{"--times-from", "$two", "--diff", "$two", "$one"}, "--times-from is for views"},
       {{"--times-from", "$two", "--summary", "$one"}, "--times-from is for views"},
       {{"--hot", "--diff", "$two", "$one"}, "--diff shows one of --"},
-      {{"--metrics", "--sort", "self", "$one"}, "--sort self: --metrics takes no order"},
+      {{"--metrics", "--sort", "self", "$one"}, "--sort self: --metrics has one order only"},
+      {{"--summary", "--sort", "self", "$one"}, "--summary has one order only: leave --sort out"},
+      {{"--hot", "--sort", "name", "$one"}, "--sort name: --hot has one order only"},
+      {{"--verify", "--sort", "self", "$one"}, "--sort self: --verify has one order only"},
+      {{"--sort", "per-call", "$one"}, "--sort per-call: --tree takes self dominated calls name"},
       {{"--edges", "--sort", "self", "$one"}, "--sort self: --edges takes"},
+      {{"--sort", "self", "--diff", "$two", "$one"}, "--sort self: --tree with --diff has one"},
+      {{"--self", "--sort", "per-call", "--diff", "$two", "$one"},
+       "--sort per-call: --self with --diff takes self dominated calls name"},
       {{"--by", "thread", "--split-by", "thread", "$one"}, "--by is a table, --split-by splits"},
       {{"--pack", "--trim", "$one"}, "--pack and --trim"},
+      {{"--pack", "--self", "$one"}, "--pack changes whole files: not with --self"},
+      {{"--trim", "--select", "main", "$one"}, "--trim changes whole files: not with --select"},
+      {{"--pack", "--export", "folded", "$one"}, "--pack changes whole files: not with --export"},
+      {{"--pack", "--serve", "$one"}, "--pack changes whole files: not with --serve"},
+      {{"--export", "folded", "--sort", "name", "$one"}, "--sort is for views: --export folded"},
+      {{"--export", "folded", "--format", "json", "$one"}, "--format is for views"},
+      {{"--serve", "--metric", "cpu", "$one"}, "--metric: --serve takes files"},
+      {{"--summary", "--metric", "cpu", "$one"}, "--metric chooses what contexts cost; --summary"},
       {{"--normalize", "$one"}, "--normalize and --fail-if compare"},
       {{"--fail-if", "5% cpu", "$one"}, "--normalize and --fail-if compare"},
       {{"--window", "a..b", "--since", "a", "$one"}, "--window or --since: take one"},
@@ -479,6 +494,33 @@ TEST_F(CommandLine, RollUpsAreSortedByEachColumn) {
   expect({{{"--by", "nothing", "$modules"}, "--by nothing: module, file, namespace"},
           {{"--by", "label:", "$modules"}, "label:"},
           {{"--by", "rank", "$modules"}, "mpi_rank"}});
+}
+
+TEST_F(CommandLine, CallsThatFoundNoSpaceMakeTheOtherCountsLowerBounds) {
+  FileBuilder file = simple();
+  file.calls("[overflow]", 5);
+  file.header().overflow_contexts = 3;
+  file.write(path("full"));
+  file.header().overflow_contexts = 0;
+  expect({{{"--self", "$full"}, "≥12"},
+          {{"$full"}, "≥12  └─ work"},
+          {{"--edges", "$full"}, "≥ calls: at least; some were not counted"},
+          {{"--self", "$full"}, "5 calls found no space and are counted as calls of [overflow]"},
+          {{"--self", "$full", "$one"}, "≥24"}});
+  EXPECT_FALSE(test::holds(text({"--self", "$full"}), "≥5"));
+  EXPECT_FALSE(test::holds(text({"--self", "$one"}), "≥"));
+}
+
+TEST_F(CommandLine, TheTimeAfterAResetIsRecordedUntilRecordingEnds) {
+  FileBuilder file = simple();
+  file.header().start_monotonic_ns = 100'000;
+  file.header().end_monotonic_ns = 1'100'000;
+  file.snapshot("", 200'000, format::SnapshotReason::kReset);
+  file.charge("main work", {.cpu_ns = 7000});
+  file.header().off_since_ns = 600'000;
+  file.write(path("detached"));
+  expect({{{"--summary", "$detached"}, "elapsed         800 us\nrecorded for    300 us"},
+          {{"$detached"}, "recorded for 300 us of 800 us"}});
 }
 
 TEST_F(CommandLine, WindowsNameTheReasonOfEachSnapshot) {

@@ -22,6 +22,7 @@ TEST(Escape, ControlAndAnsiSequencesAreEscaped) {
 TEST(Escape, BidirectionalAndInvisibleCharactersAreEscaped) {
   EXPECT_EQ(escape("a\u202eb"), "a\\u202eb");
   EXPECT_EQ(escape("a\u2066b\u200bc\ufeff"), "a\\u2066b\\u200bc\\ufeff");
+  EXPECT_EQ(escape("a\U000e0001b"), "a\\U000e0001b");
 }
 
 TEST(Escape, InvalidUtf8IsEscaped) {

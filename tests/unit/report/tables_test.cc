@@ -101,6 +101,15 @@ TEST(BlockView, ShowsCallersCalleesAndSelf) {
             "a,path,main → a,3,400,context,0,0\n");
 }
 
+TEST(BlockView, ShowsAFunctionOnceHoweverManyContextsItHas) {
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += "g" + std::to_string(i) + " f = 1\n";
+  const std::string page = test::shown("block", text, {}, "f");
+  const std::size_t first = page.find("\ngoing in\n");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(page.find("\ngoing in\n", first + 1), std::string::npos);
+}
+
 TEST(BlockView, UnknownNameIsAnError) {
   EXPECT_TRUE(test::holds(shown("block", Look(), "nope"), "names no function"));
 }

@@ -202,22 +202,27 @@ TEST(CallTree, DepthLimitFoldsIntoTheAncestorThere) {
 TEST(CallTree, CallSitesAreContextsOfTheirOwn) {
   // So many that tags, which are hints, agree by chance.
   constexpr std::uint64_t kSites = 100'000;
-  Recording recording({.call_sites = true});
-  const Ref f = recording.function(1);
-  const Ref root = recording.tree().root();
-  for (std::uint64_t site = 1; site <= kSites; ++site) {
-    for (std::uint64_t n = 0; n < site % 5; ++n)
-      *recording.tree().enter(recording.guard, root, f, site, 0).calls += 1;
-  }
-  std::map<std::uint64_t, std::uint64_t> counts;
-  for (const auto& node : recording.nodes()) {
-    if (node.function != 1) continue;
-    const auto* record = recording.tree().node_at(node.ref);
-    EXPECT_EQ(counts.count(record->site), 0u);
-    counts[record->site] = node.calls;
-  }
-  for (std::uint64_t site = 1; site <= kSites; ++site) {
-    EXPECT_TRUE(site % 5 == 0 || counts[site] == site % 5);
+  for (const std::uint32_t depth_limit : {0u, 1u}) {  // also below a limit
+    Recording recording({.call_sites = true, .depth_limit = depth_limit});
+    const Ref f = recording.function(1);
+    const Ref caller =
+        recording.tree()
+            .enter(recording.guard, recording.tree().root(), recording.function(2), 0, 0)
+            .to;
+    for (std::uint64_t site = 1; site <= kSites; ++site) {
+      for (std::uint64_t n = 0; n < site % 5; ++n)
+        *recording.tree().enter(recording.guard, caller, f, site, 0).calls += 1;
+    }
+    std::map<std::uint64_t, std::uint64_t> counts;
+    for (const auto& node : recording.nodes()) {
+      if (node.function != 1) continue;
+      const auto* record = recording.tree().node_at(node.ref);
+      EXPECT_EQ(counts.count(record->site), 0u);
+      counts[record->site] = node.calls;
+    }
+    for (std::uint64_t site = 1; site <= kSites; ++site) {
+      EXPECT_TRUE(site % 5 == 0 || counts[site] == site % 5);
+    }
   }
 }
 

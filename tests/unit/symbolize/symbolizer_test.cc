@@ -237,6 +237,15 @@ TEST(Symbolizer, AFileWithoutBuildIdThatIsNewerThanTheProfileIsNotTrusted) {
   EXPECT_EQ(symbolize_module({file, ""}, addresses, options).warning, "");
 }
 
+TEST(Symbolizer, BuildIdsOfAnyLengthAreRead) {
+  Workshop workshop;
+  for (const char* id : {"ab", "abcd", "abcdef", "abcdef01", "abcdef0102"}) {
+    const std::string file =
+        workshop.compile("g++", std::string("-Wl,--build-id=0x") + id, std::string("of_") + id);
+    EXPECT_EQ(hex(build_id_of(file)), id);
+  }
+}
+
 class SeparateDebugFile : public testing::Test {
  protected:
   void SetUp() override {

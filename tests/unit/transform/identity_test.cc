@@ -78,7 +78,23 @@ TEST_F(Identity, EscapesOfAnExportMeanTheCharactersThatTheyReplace) {
       {"bell\arun", "bell\\x07run"},
       {"caf\xc3\xa9s", "caf\\xe9s"},
       {"left\xe2\x80\xaeover", "left\\u202eover"},
-      {"tag\xf3\xa0\x80\x81 one", "tag\\ue0001 one"},
+      {"tag\xf3\xa0\x80\x81 one", "tag\\U000e0001 one"},
+      // A digit after an escape is the name's.
+      {"up\xe2\x80\xae"
+       "add",
+       "up\\u202eadd"},
+      {"up\xe2\x80\xae"
+       "bdd",
+       "up\\u202ebdd"},
+      {"tag\xf3\xa0\x80\x81"
+       "1",
+       "tag\\U000e00011"},
+      {"esc\x1b"
+       "[31m",
+       "esc\\x1b[31m"},
+      {"esc\x1b"
+       "31m",
+       "esc\\x1b31m"},
       // These are no escapes.
       {"short\\x1", "short\\x1"},
       {"short\\u20zz", "short\\u20zz"},
