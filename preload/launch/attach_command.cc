@@ -266,11 +266,12 @@ bool ends_now(pid_t pid) {
 }
 
 int start(const Request& request, pid_t pid, const std::string& library) {
+  const bool was_there = !attach::has_ended(pid);
   auto recorder = attach::find_recorder(pid, library);
   // An earlier attach may have failed after it loaded the recorder.
   const bool was_loaded = recorder && recorder->is_loaded && !recorder->profile.empty();
   if (recorder && !was_loaded) recorder = load(request, pid, library);
-  if ((!recorder || recorder->profile.empty()) && ends_now(pid)) {
+  if (was_there && (!recorder || recorder->profile.empty()) && ends_now(pid)) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it has ended");
   }
   if (!recorder) return give_up(kRefused, recorder.error().line());

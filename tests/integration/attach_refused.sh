@@ -113,7 +113,7 @@ kill "$pid"
 wait "$timer" 2>/dev/null
 started "$PROGRAMS/phases.plain" 300
 # What can be told without the process is refused before it is touched.
-launcher_refuses 2 'more than 1000 bytes of names' attach \
+launcher_refuses 2 'less than 1024 bytes' attach \
   --exact="$(printf 'name,%.0s' $(seq 300))" -o "$profile" "$pid"
 # A name of a file has 255 bytes at most.
 long=$dir$(printf "/$(printf 'f%.0s' $(seq 250))%.0s" 1 2 3 4)
