@@ -20,6 +20,7 @@ class Case:
 
 
 CASES = [Case("cc1 -O2, Lua's lvm.c", builds.LUA, "src/lvm.c", "-O2"),
+         Case("cc1 -O2, Lua's lstrlib.c", builds.LUA, "src/lstrlib.c", "-O2"),
          Case("cc1 -O0, SQLite in one file", builds.SQLITE, "sqlite3.c", "-O0"),
          Case("clang -O0, SQLite in one file", builds.SQLITE, "sqlite3.c", "-O0", by_clang=True)]
 
