@@ -23,7 +23,7 @@ for mode in fentry mcountc cyg; do
   settings=(FBLEPROF_LEAVES=1)
   same "$PROGRAMS/natives.$mode" 400
   expected
-  near_share "libc's share" "$(libc)" "$libc_alone" 2
+  near_share "libc's share" "$(libc)" "$libc_alone" 3
   near_share "malloc's share" "$(dominated malloc)" "$malloc_alone" 2
   near_share "free's share" "$(dominated free)" "$free_alone" 2
   near_share "copy's share" "$(dominated copy)" "$copy_alone" 2
