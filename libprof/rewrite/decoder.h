@@ -37,6 +37,7 @@ struct Instruction {
   std::uint8_t condition = 0;  // of a conditional jump: the lower half of its opcode
 
   Address end() const { return address + length; }
+  bool is_call() const { return kind == Kind::kCall || kind == Kind::kIndirectCall; }
   // Whether control never continues at the next instruction.
   bool ends_flow() const {
     return kind == Kind::kJump || kind == Kind::kIndirectJump || kind == Kind::kReturn ||

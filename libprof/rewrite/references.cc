@@ -111,9 +111,7 @@ class References::Reliance {
     }
     // A callee leaves its own flags, and only jumps lead behind the end of a flow.
     const bool ends_flow = instruction.ends_flow() && instruction.kind != Kind::kIndirectJump;
-    if (ends_flow || instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall) {
-      known_flags_ = kAllFlags;
-    }
+    if (ends_flow || instruction.is_call()) known_flags_ = kAllFlags;
     if (ends_flow) written_flags_ = kAllFlags;
   }
 
@@ -320,8 +318,7 @@ void References::sweep(Address begin, Address end, Function* function) {
   }
   if (!function) return;
   function->relies_on_caller = reliance.relies();
-  const bool ends_by_call = last.kind == Kind::kCall || last.kind == Kind::kIndirectCall;
-  function->falls_through = !last.ends_flow() && !ends_by_call;
+  function->falls_through = !last.ends_flow() && !last.is_call();
   if (reliance.may_keep_flags() || function->falls_through) function->may_keep_flags = true;
   std::sort(red_zone_uses_.begin(), red_zone_uses_.end());
   for (const FrameAt& frame : frames_at(image_, *function, red_zone_uses_)) {
@@ -331,9 +328,8 @@ void References::sweep(Address begin, Address end, Function* function) {
 }
 
 // Reads one instruction after the other, up to one that was read before. Returns the last one that
-// does something.
-// Behind bytes that are none, there may be others, whose targets matter also if the function cannot
-// be counted.
+// does something. Behind bytes that are none, there may be others, whose targets matter also if the
+// function cannot be counted.
 Instruction References::sweep_straight(Address begin, Address end, Function* function,
                                        Reliance& reliance) {
   Instruction instruction, last;
@@ -357,10 +353,8 @@ Instruction References::sweep_straight(Address begin, Address end, Function* fun
     }
     if (function) {
       const bool is_leaving = leaves(instruction, *function);
-      const bool is_call =
-          instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall;
       reliance.see(instruction, decoder_.below_stack(),
-                   instruction.kind == Kind::kReturn || (is_leaving && !is_call));
+                   instruction.kind == Kind::kReturn || (is_leaving && !instruction.is_call()));
       if (instruction.uses_red_zone) red_zone_uses_.push_back(at);
       if (instruction.kind == Kind::kIndirectJump) {
         function->jumps_indirectly = true;
@@ -678,8 +672,7 @@ bool References::reads_flags_at(Address address) {
     if ((instruction.reads_flags & ~written) != 0) return place->second = true;
     written |= instruction.writes_flags;
     const bool is_jump = instruction.kind == Kind::kJump;
-    if (written == kAllFlags || (instruction.ends_flow() && !is_jump) ||
-        instruction.kind == Kind::kCall || instruction.kind == Kind::kIndirectCall) {
+    if (written == kAllFlags || (instruction.ends_flow() && !is_jump) || instruction.is_call()) {
       return false;
     }
     at = is_jump ? instruction.target : instruction.end();
