@@ -77,6 +77,18 @@ bool gains_rights(const std::string& path) {
   return geteuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
+// None if they cannot be read.
+std::optional<std::vector<ElfW(Phdr)>> segments_of(const Fd& file, const ElfW(Ehdr) & header) {
+  if (header.e_phentsize != sizeof(ElfW(Phdr))) return {};
+  std::vector<ElfW(Phdr)> segments;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment;
+    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return {};
+    segments.push_back(segment);
+  }
+  return segments;
+}
+
 // What the dynamic section of a program tells about names.
 struct DynamicNames {
   std::vector<std::uint64_t> libraries;  // places in the string table
@@ -89,16 +101,13 @@ std::optional<DynamicNames> dynamic_names_of(const Fd& file) {
   constexpr std::size_t kMaxTable = std::size_t{1} << 28;
   ElfW(Ehdr) header;
   if (!file.read_at(0, &header, sizeof header) ||
-      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_phentsize != sizeof(ElfW(Phdr))) {
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return {};
   }
-  std::vector<ElfW(Phdr)> loaded;
+  const auto segments = segments_of(file, header);
+  if (!segments) return {};
   ElfW(Phdr) dynamic{};
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    ElfW(Phdr) segment;
-    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return {};
-    if (segment.p_type == PT_LOAD) loaded.push_back(segment);
+  for (const ElfW(Phdr) & segment : *segments) {
     if (segment.p_type == PT_DYNAMIC) dynamic = segment;
   }
   DynamicNames names;
@@ -111,7 +120,8 @@ std::optional<DynamicNames> dynamic_names_of(const Fd& file) {
     if (entry.d_tag == DT_STRTAB) address = entry.d_un.d_ptr;
     if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
   }
-  for (const ElfW(Phdr) & segment : loaded) {
+  for (const ElfW(Phdr) & segment : *segments) {
+    if (segment.p_type != PT_LOAD) continue;
     if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
     const std::uint64_t place = address - segment.p_vaddr;
     names.table.resize(std::min({size, segment.p_filesz - place, kMaxTable}));
@@ -134,23 +144,18 @@ bool is_marked_as_program(const Fd& file, const ElfW(Phdr) & dynamic) {
   return false;
 }
 
-bool is_static(const Fd& file, const ElfW(Ehdr) & header) {
-  if (header.e_phentsize != sizeof(ElfW(Phdr))) return false;
-  std::optional<ElfW(Phdr)> dynamic;
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    ElfW(Phdr) segment;
-    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+bool is_static(const Fd& file, const std::vector<ElfW(Phdr)>& segments) {
+  const ElfW(Phdr)* dynamic = nullptr;
+  for (const ElfW(Phdr) & segment : segments) {
     if (segment.p_type == PT_INTERP) return false;
-    if (segment.p_type == PT_DYNAMIC) dynamic = segment;
+    if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
   }
-  return !dynamic || is_marked_as_program(file, *dynamic);
+  return dynamic == nullptr || is_marked_as_program(file, *dynamic);
 }
 
-bool needs_musl(const Fd& file, const ElfW(Ehdr) & header) {
+bool needs_musl(const Fd& file, const std::vector<ElfW(Phdr)>& segments) {
   constexpr std::string_view kLinker = "/ld-musl-";
-  for (unsigned i = 0; i < header.e_phnum && header.e_phentsize == sizeof(ElfW(Phdr)); ++i) {
-    ElfW(Phdr) segment;
-    if (!file.read_at(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+  for (const ElfW(Phdr) & segment : segments) {
     if (segment.p_type != PT_INTERP || segment.p_filesz > PATH_MAX) continue;
     std::string path(segment.p_filesz, '\0');
     return file.read_at(segment.p_offset, path.data(), path.size()) &&
@@ -202,8 +207,10 @@ Obstacle obstacle_of_file(const std::string& path, int scripts_left) {
   if (header.e_ident[EI_CLASS] != ours.e_ident[EI_CLASS] || header.e_machine != ours.e_machine) {
     return Obstacle::kForeignElf;
   }
-  if (needs_musl(file, header)) return Obstacle::kMusl;
-  return is_static(file, header) ? Obstacle::kStatic : Obstacle::kNone;
+  const auto segments = segments_of(file, header);
+  if (!segments) return Obstacle::kNone;
+  if (needs_musl(file, *segments)) return Obstacle::kMusl;
+  return is_static(file, *segments) ? Obstacle::kStatic : Obstacle::kNone;
 }
 
 }  // namespace
