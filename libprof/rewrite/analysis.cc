@@ -32,7 +32,7 @@ Analysis analyse(const std::string& path, void (*progress)(double)) {
     return {empty_plan(error), error};
   }
   const References references(image, functions, progress);
-  if (references.splits_stacks()) {
+  if (references.code().splits_stacks()) {
     const std::string error = "its split stacks have no room for hooks";
     return {empty_plan(error), error};
   }

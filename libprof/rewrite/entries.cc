@@ -32,7 +32,7 @@ Entries::Entries(const ElfImage& image, std::vector<Function>& functions,
     const Address next = i + 1 < functions_.size() ? functions_[i + 1].begin : image_.text_end();
     choose(functions_[i], std::max(next, functions_[i].end));
   }
-  const std::vector<Address> named = references_.named_by_distances();
+  const std::vector<Address> named = references_.tables().named_by_distances();
   for (Function& function : functions_) {
     choose_calls(function, std::binary_search(named.begin(), named.end(), function.begin));
   }
@@ -110,8 +110,7 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
       // use for the next function, or for a loop in this one.
       const auto is_gap_to = [&](Address alignment) {
         return references_.is_padding(
-            at, std::min(limit, (end + alignment - 1) / alignment * alignment),
-            References::Zeros::kAreData);
+            at, std::min(limit, (end + alignment - 1) / alignment * alignment), Zeros::kAreData);
       };
       if (!has_ended || end > limit || !(is_gap_to(16) || is_gap_to(8))) return Reason::kTooShort;
       at = end;
@@ -130,7 +129,8 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
   window.resume = at;
   for (const Instruction& each : window.instructions) {
     if (each.address == function.begin) continue;
-    if ((references_.is_in_own_table(each.address) && jumps.may_lead_by_table(each.address)) ||
+    if ((references_.tables().is_in_own_table(each.address) &&
+         jumps.may_lead_by_table(each.address)) ||
         jumps.may_lead_by_distance(each.address)) {
       return Reason::kTarget;
     }
@@ -287,7 +287,7 @@ std::string Entries::plan() const {
                         static_cast<std::uint32_t>(function.end - function.begin), function.reason,
                         0});
   }
-  for (const auto& [address, size] : references_.unlisted()) {
+  for (const auto& [address, size] : references_.held().unlisted()) {
     refusals.push_back({static_cast<plan::Address>(address), static_cast<std::uint32_t>(size),
                         Reason::kUnlisted, 0});
   }
@@ -302,7 +302,7 @@ std::string Entries::plan() const {
         static_cast<plan::Address>(part.p_vaddr),
         static_cast<plan::Address>(part.p_vaddr + part.p_filesz)};
   }
-  header.instructions = references_.instructions();
+  header.instructions = references_.code().instructions();
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
   const auto add = [&bytes](const auto& items) {
     bytes.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof items[0]);

@@ -16,7 +16,7 @@ struct Function {
   // 8, nothing saved.
   bool starts_like_a_call = false;
 
-  // Facts from the code; see references.h.
+  // Facts from the file; see references.h.
   bool decodes = true;
   bool jumps_indirectly = false;
   bool jumps_oddly = false;       // by a return to an address that it wrote, or by a thunk

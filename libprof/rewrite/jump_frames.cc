@@ -19,7 +19,7 @@ bool JumpFrames::Frames::may_be(const FramePlace& frame) const {
 JumpFrames::JumpFrames(const ElfImage& image, const References& references,
                        std::vector<Function>& functions, const Function& function)
     : image_(image), function_(function) {
-  std::vector<const Function*> jumping = references.users_of_places_in(function);
+  std::vector<const Function*> jumping = references.tables().users_of_places_in(function);
   has_jumps_ = function.jumps_indirectly || !jumping.empty();
   if (!has_jumps_) return;
   jumping.push_back(&function);
