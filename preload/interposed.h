@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/types.h>
@@ -17,6 +18,8 @@ namespace fbleprof::preload {
 
 using Handler = void (*)(int);
 using Strings = char* const*;  // argv, envp
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
+                  Strings, Strings);
 // Takes and returns words, as a function of another type does that may have the same name.
 using Words = long(long, long, long, long, long, long);
 

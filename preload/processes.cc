@@ -1,5 +1,6 @@
 // fork, exec, and the calls that confine a process.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -17,7 +18,9 @@
 #include "capture/fork_child.h"
 #include "capture/locked_memory.h"
 #include "capture/next_environment.h"
+#include "capture/next_program.h"
 #include "capture/program_actions.h"
+#include "capture/text.h"
 #include "capture/threads.h"
 #include "interposed.h"
 #include "signal_safe/peek.h"
@@ -92,24 +95,34 @@ int clone_of_program(int (*function)(void*), void* stack, int flags, void* argum
 }
 
 namespace {
-// Calls exec(environment), with the environment that the next program is to get.
+using capture::NextProgram;
+
+// Calls start(environment), with the environment that the next program is to get.
 template <typename Call>
-auto become_program(const char* program, Arguments environment, Call exec) {
+auto start_program(const NextProgram& program, Arguments environment, Call start) {
   const capture::NextEnvironment next(program, environment);
   void* const memory = __builtin_alloca(next.bytes());
-  const Arguments handed_on = next.bytes() != 0 ? next.write(memory) : environment;
-  const capture::Exec around;
-  return exec(handed_on);
+  return start(next.bytes() != 0 ? next.write(memory) : environment);
 }
+template <typename Call>
+auto become_program(const NextProgram& program, Arguments environment, Call exec) {
+  return start_program(program, environment, [&](Arguments handed_on) {
+    const capture::Exec around;
+    return exec(handed_on);
+  });
+}
+
+NextProgram at(const char* path) { return {path, path}; }
+NextProgram in_path(const char* file) { return {file, file, NextProgram::Search::kInPath}; }
 
 // With the program's own environment, which is rarely changed.
 int exec_at_path(const char* path, Arguments argv) {
-  return become_program(path, environ, [&](Arguments envp) {
+  return become_program(at(path), environ, [&](Arguments envp) {
     return envp == environ ? original::execv(path, argv) : original::execve(path, argv, envp);
   });
 }
 int exec_by_name(const char* file, Arguments argv) {
-  return become_program(file, environ, [&](Arguments envp) {
+  return become_program(in_path(file), environ, [&](Arguments envp) {
     return envp == environ ? original::execvp(file, argv) : original::execvpe(file, argv, envp);
   });
 }
@@ -118,11 +131,35 @@ const char* first_argument(Arguments argv) {
   const char* first = nullptr;
   return fbleprof::signal_safe::peek(argv, &first, sizeof first) ? first : nullptr;
 }
+
+// A program by its descriptor, or by a path from the directory that a descriptor is. Lives as long
+// as the call.
+class ProgramOfDescriptor {
+ public:
+  ProgramOfDescriptor(int fd, const char* path, Arguments argv)
+      : program_{first_argument(argv), file_.c_str()} {
+    char first = 0;
+    if (!fbleprof::signal_safe::peek(path, &first, sizeof first)) {
+      program_.file = nullptr;
+    } else if (first == '/' || fd == AT_FDCWD) {
+      program_.file = path;
+    } else if (first == 0) {
+      file_.add("/proc/self/fd/").add_number(static_cast<unsigned>(fd));
+    } else {
+      program_.file = nullptr;
+    }
+  }
+  const NextProgram& program() const { return program_; }
+
+ private:
+  capture::Text<32> file_;
+  NextProgram program_;
+};
 }  // namespace
 
 FBLEPROF_INTERPOSE int execve(const char* path, Arguments argv, Arguments envp) noexcept {
   return become_program(
-      path, envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
+      at(path), envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
 }
 FBLEPROF_INTERPOSE int execv(const char* path, Arguments argv) noexcept {
   return exec_at_path(path, argv);
@@ -131,17 +168,20 @@ FBLEPROF_INTERPOSE int execvp(const char* file, Arguments argv) noexcept {
   return exec_by_name(file, argv);
 }
 FBLEPROF_INTERPOSE int execvpe(const char* file, Arguments argv, Arguments envp) noexcept {
-  return become_program(
-      file, envp, [&](Arguments handed_on) { return original::execvpe(file, argv, handed_on); });
+  return become_program(in_path(file), envp, [&](Arguments handed_on) {
+    return original::execvpe(file, argv, handed_on);
+  });
 }
 FBLEPROF_INTERPOSE int fexecve(int fd, Arguments argv, Arguments envp) noexcept {
-  return become_program(first_argument(argv), envp, [&](Arguments handed_on) {
+  const ProgramOfDescriptor of(fd, "", argv);
+  return become_program(of.program(), envp, [&](Arguments handed_on) {
     return original::fexecve(fd, argv, handed_on);
   });
 }
 FBLEPROF_INTERPOSE int execveat(int fd, const char* path, Arguments argv, Arguments envp,
                                 int flags) noexcept {
-  return become_program(first_argument(argv), envp, [&](Arguments handed_on) {
+  const ProgramOfDescriptor of(fd, path, argv);
+  return become_program(of.program(), envp, [&](Arguments handed_on) {
     return original::execveat ? original::execveat(fd, path, argv, handed_on, flags)
                               : static_cast<int>(original::syscall(SYS_execveat, fd, path, argv,
                                                                    handed_on, flags));
@@ -174,7 +214,24 @@ FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept
   char** envp = va_arg(list, char**);
   va_end(list);
   return become_program(
-      path, envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
+      at(path), envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
+}
+
+FBLEPROF_INTERPOSE int posix_spawn(pid_t* pid, const char* path,
+                                   const posix_spawn_file_actions_t* actions,
+                                   const posix_spawnattr_t* attributes, Arguments argv,
+                                   Arguments envp) {
+  return start_program(at(path), envp, [&](Arguments handed_on) {
+    return original::posix_spawn(pid, path, actions, attributes, argv, handed_on);
+  });
+}
+FBLEPROF_INTERPOSE int posix_spawnp(pid_t* pid, const char* file,
+                                    const posix_spawn_file_actions_t* actions,
+                                    const posix_spawnattr_t* attributes, Arguments argv,
+                                    Arguments envp) {
+  return start_program(in_path(file), envp, [&](Arguments handed_on) {
+    return original::posix_spawnp(pid, file, actions, attributes, argv, handed_on);
+  });
 }
 
 FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {
@@ -254,12 +311,15 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
       if (!is_like_fork(reinterpret_cast<const clone_args*>(a))) break;
       return forked([=] { return original::syscall(number, a, b, c, d, e, f); });
     case SYS_execve:
-      return become_program(reinterpret_cast<const char*>(a), reinterpret_cast<Arguments>(c),
+      return become_program(at(reinterpret_cast<const char*>(a)), reinterpret_cast<Arguments>(c),
                             [&](Arguments envp) { return original::syscall(number, a, b, envp); });
-    case SYS_execveat:
-      return become_program(
-          first_argument(reinterpret_cast<Arguments>(c)), reinterpret_cast<Arguments>(d),
-          [&](Arguments envp) { return original::syscall(number, a, b, c, envp, e); });
+    case SYS_execveat: {
+      const ProgramOfDescriptor of(static_cast<int>(a), reinterpret_cast<const char*>(b),
+                                   reinterpret_cast<Arguments>(c));
+      return become_program(of.program(), reinterpret_cast<Arguments>(d), [&](Arguments envp) {
+        return original::syscall(number, a, b, c, envp, e);
+      });
+    }
     default:
       break;
   }

@@ -32,12 +32,13 @@ void for_each_entry(const char* list, Visit visit) {
   }
 }
 
-// Whether the entry is a library of ours that the next program cannot read.
-bool is_out_of_reach(const char* begin, const char* end) {
+enum class Own { kNo, kReadable, kOutOfReach };
+// Whether the entry is a library of ours, and whether the next program can read it.
+Own own_library_at(const char* begin, const char* end) {
   Text<512> path;  // not Path: children of vfork may have small stacks
   for (const char* at = begin; at != end; ++at) path.add(*at);
-  return *begin == '/' && !path.was_cut() && is_own_library(path.c_str()) &&
-         !can(path.c_str(), R_OK);
+  if (*begin != '/' || path.was_cut() || !is_own_library(path.c_str())) return Own::kNo;
+  return can(path.c_str(), R_OK) ? Own::kReadable : Own::kOutOfReach;
 }
 
 // Asks the kernel once a page: there may be thousands of variables, which mostly lie side by side.
@@ -62,13 +63,20 @@ bool will_fail(const char* program) {
 }
 
 // Counts the program in the first profile of the run, which all its processes share. The first one
-// that is counted there is said on stderr.
-void note_loss(const char* program, const char* begin, const char* end) {
+// that is counted there is said on stderr. `foreign_linker`: null if the program cannot read the
+// library at [begin, end).
+void note_loss(const char* program, const char* foreign_linker, const char* begin,
+               const char* end) {
   if (!is_profiling()) return;
   Text<1200> line{program};
-  line.add(" is not recorded: it cannot read ");
-  while (begin != end) line.add(*begin++);
-  line.add("; in another root (chroot, container), put the library at the same path");
+  line.add(" is not recorded: ");
+  if (foreign_linker) {
+    line.add(foreign_linker);
+  } else {
+    line.add("it cannot read ");
+    while (begin != end) line.add(*begin++);
+    line.add("; in another root (chroot, container), put the library at the same path");
+  }
   format::Header* first = profile.output.name.base_header;
   std::uint64_t lost_before = 0;
   // Somebody may have cut that file.
@@ -81,7 +89,7 @@ void note_loss(const char* program, const char* begin, const char* end) {
 
 }  // namespace
 
-NextEnvironment::NextEnvironment(const char* program, char* const* environment)
+NextEnvironment::NextEnvironment(const NextProgram& program, char* const* environment)
     : environment_(environment) {
   if (!environment || profile.confined) return;
   Readable pointers, text;
@@ -96,12 +104,23 @@ NextEnvironment::NextEnvironment(const char* program, char* const* environment)
   }
   if (!preload_) return;
   const char *lost = nullptr, *lost_end = nullptr;
+  bool has_own = false;
   for_each_entry(preload_, [&](const char* begin, const char* end) {
-    if (!lost && is_out_of_reach(begin, end)) lost = begin, lost_end = end;
+    const Own own = own_library_at(begin, end);
+    if (own != Own::kNo) has_own = true;
+    if (!lost && own == Own::kOutOfReach) lost = begin, lost_end = end;
   });
-  if (!lost) return;
+  if (has_own && !lost) foreign_linker_ = foreign_linker_of(program);
+  if (!lost && !foreign_linker_) return;
   bytes_ = (count_ + 1) * sizeof(char*) + sizeof kVariable + __builtin_strlen(preload_) + 1;
-  if (program && !will_fail(program)) note_loss(program, lost, lost_end);
+  if (program.name && !will_fail(program.name)) {
+    note_loss(program.name, foreign_linker_, lost, lost_end);
+  }
+}
+
+bool NextEnvironment::is_taken_out(const char* begin, const char* end) const {
+  const Own own = own_library_at(begin, end);
+  return own == Own::kOutOfReach || (own == Own::kReadable && foreign_linker_ != nullptr);
 }
 
 char* const* NextEnvironment::write(void* memory) const {
@@ -111,7 +130,7 @@ char* const* NextEnvironment::write(void* memory) const {
   for (const char* at = kVariable; *at; ++at) *to++ = *at;
   char separator = '=';
   for_each_entry(preload_, [&](const char* begin, const char* end) {
-    if (is_out_of_reach(begin, end)) return;
+    if (is_taken_out(begin, end)) return;
     *to++ = separator;
     separator = ':';
     while (begin != end) *to++ = *begin++;

@@ -242,10 +242,11 @@ TEST_F(MemoryNearModules, IsNotToBeHadWithoutAReason) {
 class Environment : public testing::Test {
  protected:
   // What the next program gets; "unchanged" if it gets what it was given.
-  static std::vector<std::string> handed_on(std::vector<const char*> variables) {
+  static std::vector<std::string> handed_on(std::vector<const char*> variables,
+                                            const char* program = "/bin/true") {
     variables.push_back(nullptr);
     auto* environment = const_cast<char* const*>(variables.data());
-    const NextEnvironment next("/bin/true", environment);
+    const NextEnvironment next({program, program}, environment);
     if (next.bytes() == 0) return {"unchanged"};
     std::vector<std::uint64_t> memory(next.bytes() / 8 + 1);
     std::vector<std::string> result;
@@ -281,12 +282,72 @@ TEST_F(Environment, StaysIfNothingOfOursIsOutOfReach) {
       << "a path of that length is not looked at";
 }
 
+// A program of this class, with a dynamic linker of this name.
+std::string make_program(const std::string& name, unsigned char elf_class,
+                         const std::string& linker) {
+  struct {
+    Elf64_Ehdr header{};
+    Elf64_Phdr segments[2]{};
+  } file;
+  std::memcpy(file.header.e_ident, ELFMAG, SELFMAG);
+  file.header.e_ident[EI_CLASS] = elf_class;
+  file.header.e_machine = elf_class == ELFCLASS64 ? EM_X86_64 : EM_386;
+  file.header.e_phoff = sizeof file.header;
+  file.header.e_phnum = 2;
+  file.segments[0].p_type = PT_PHDR;
+  file.segments[1].p_type = PT_INTERP;
+  file.segments[1].p_offset = sizeof file;
+  file.segments[1].p_filesz = linker.size() + 1;
+  std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path).write(reinterpret_cast<const char*>(&file), sizeof file) << linker << '\0';
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+TEST_F(Environment, OfAProgramThatCannotLoadOursLosesThem) {
+  const std::string own = testing::TempDir() + "/libfbleprof_test.so";
+  std::ofstream{own};
+  const std::string preload = "LD_PRELOAD=" + own + ":/lib/other.so";
+  const auto of = [&](const std::string& program) {
+    return handed_on({preload.c_str()}, program.c_str());
+  };
+  const Variables without = {"LD_PRELOAD=/lib/other.so"};
+  const std::string musl = make_program("musl", ELFCLASS64, "/lib/ld-musl-x86_64.so.1");
+  EXPECT_EQ(of(musl), without);
+  EXPECT_EQ(of(make_program("narrow", ELFCLASS32, "/lib/ld-linux.so.2")), without);
+  EXPECT_EQ(of(make_program("wide", ELFCLASS64, "/lib64/ld-linux-x86-64.so.2")), kUnchanged);
+  EXPECT_EQ(of("/nowhere"), kUnchanged);
+  EXPECT_EQ(of("/"), kUnchanged);
+
+  const std::string script = testing::TempDir() + "/script", second = script + "2";
+  std::ofstream(script) << "#! \t" << musl << " -x\n";
+  std::ofstream(second) << "#!" << script << "\n";
+  EXPECT_EQ(of(script), without);
+  EXPECT_EQ(of(second), without);
+  std::ofstream(script) << "#!" << script << "\n";
+  EXPECT_EQ(of(script), kUnchanged) << "names itself";
+
+  const auto* old_path = getenv("PATH");
+  const std::string saved = old_path ? old_path : "";
+  setenv("PATH", ("/nowhere::" + testing::TempDir()).c_str(), 1);
+  EXPECT_NE(foreign_linker_of({"musl", "musl", NextProgram::Search::kInPath}), nullptr);
+  EXPECT_EQ(foreign_linker_of({"wide", "wide", NextProgram::Search::kInPath}), nullptr);
+  EXPECT_EQ(foreign_linker_of({"musl", "musl"}), nullptr) << "not in this folder";
+  unsetenv("PATH");
+  EXPECT_EQ(foreign_linker_of({"true", "true", NextProgram::Search::kInPath}), nullptr);
+  setenv("PATH", saved.c_str(), 1);
+  EXPECT_EQ(foreign_linker_of({"musl", nullptr}), nullptr);
+  EXPECT_EQ(foreign_linker_of({"musl", reinterpret_cast<const char*>(8)}), nullptr);
+  for (const std::string& file : {own, script, second}) fs::remove(file);
+}
+
 TEST_F(Environment, OfBadPointersTheKernelTells) {
-  EXPECT_EQ(NextEnvironment("/bin/true", nullptr).bytes(), 0u);
-  EXPECT_EQ(NextEnvironment("/bin/true", reinterpret_cast<char* const*>(8)).bytes(), 0u);
+  EXPECT_EQ(NextEnvironment({"/bin/true", "/bin/true"}, nullptr).bytes(), 0u);
+  EXPECT_EQ(NextEnvironment({"/bin/true", "/bin/true"}, reinterpret_cast<char* const*>(8)).bytes(),
+            0u);
   char lost[] = "LD_PRELOAD=/nowhere/libfbleprof.so";
   char* broken[] = {lost, reinterpret_cast<char*>(8), nullptr};
-  EXPECT_EQ(NextEnvironment("/bin/true", broken).bytes(), 0u);
+  EXPECT_EQ(NextEnvironment({"/bin/true", "/bin/true"}, broken).bytes(), 0u);
   // The array runs into memory that is not there.
   char* pages = static_cast<char*>(
       mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -294,7 +355,7 @@ TEST_F(Environment, OfBadPointersTheKernelTells) {
   mprotect(pages + 4096, 4096, PROT_NONE);
   auto** last = reinterpret_cast<char**>(pages + 4096) - 1;
   *last = lost;
-  EXPECT_EQ(NextEnvironment("/bin/true", last).bytes(), 0u);
+  EXPECT_EQ(NextEnvironment({"/bin/true", "/bin/true"}, last).bytes(), 0u);
   munmap(pages, 8192);
 }
 
