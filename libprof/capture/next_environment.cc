@@ -15,7 +15,9 @@ namespace fbleprof::capture {
 
 namespace {
 
-constexpr char kVariable[] = "LD_PRELOAD";
+constexpr char kPreload[] = "LD_PRELOAD";
+constexpr char kAsanOptions[] = "ASAN_OPTIONS";
+constexpr char kAsanOption[] = "verify_asan_link_order=0";
 
 bool can(const char* path, int mode) { return kernel_path_call(SYS_access, path, mode) == 0; }
 
@@ -100,7 +102,8 @@ NextEnvironment::NextEnvironment(const NextProgram& program, char* const* enviro
     const char* variable = environment[count_];
     if (variable == nullptr) break;
     if (!text.is(variable)) return;
-    if (!preload_) preload_ = value_of(variable, kVariable);
+    if (!preload_) preload_ = value_of(variable, kPreload);
+    if (!asan_options_) asan_options_ = value_of(variable, kAsanOptions);
   }
   if (!preload_) return;
   const char *lost = nullptr, *lost_end = nullptr;
@@ -110,24 +113,34 @@ NextEnvironment::NextEnvironment(const NextProgram& program, char* const* enviro
     if (own != Own::kNo) has_own = true;
     if (!lost && own == Own::kOutOfReach) lost = begin, lost_end = end;
   });
-  if (has_own && !lost) foreign_linker_ = foreign_linker_of(program);
-  if (!lost && !foreign_linker_) return;
-  bytes_ = (count_ + 1) * sizeof(char*) + sizeof kVariable + __builtin_strlen(preload_) + 1;
+  has_lost_ = lost != nullptr;
+  if (has_own && !has_lost_) next_ = look_at(program);
+  if (!has_lost_ && !next_.foreign_linker && !next_.begins_with_asan) return;
+  bytes_ = (count_ + 2) * sizeof(char*) + sizeof kPreload + __builtin_strlen(preload_) + 1 +
+           sizeof kAsanOptions + (asan_options_ ? __builtin_strlen(asan_options_) : 0) + 1 +
+           sizeof kAsanOption;
+  if (next_.begins_with_asan) return;
   if (program.name && !will_fail(program.name)) {
-    note_loss(program.name, foreign_linker_, lost, lost_end);
+    note_loss(program.name, next_.foreign_linker, lost, lost_end);
   }
 }
 
 bool NextEnvironment::is_taken_out(const char* begin, const char* end) const {
   const Own own = own_library_at(begin, end);
-  return own == Own::kOutOfReach || (own == Own::kReadable && foreign_linker_ != nullptr);
+  return own == Own::kOutOfReach || (own == Own::kReadable && next_.foreign_linker != nullptr);
 }
 
-char* const* NextEnvironment::write(void* memory) const {
-  auto** variables = static_cast<char**>(memory);
-  char* const text = static_cast<char*>(memory) + (count_ + 1) * sizeof(char*);
-  char* to = text;
-  for (const char* at = kVariable; *at; ++at) *to++ = *at;
+namespace {
+char* add(char* to, const char* text) {
+  while (*text) *to++ = *text++;
+  return to;
+}
+}  // namespace
+
+// Without the libraries that are taken out. Returns `to` if none is left.
+char* NextEnvironment::write_preload(char* to) const {
+  char* const begin_of_variable = to;
+  to = add(to, kPreload);
   char separator = '=';
   for_each_entry(preload_, [&](const char* begin, const char* end) {
     if (is_taken_out(begin, end)) return;
@@ -135,15 +148,36 @@ char* const* NextEnvironment::write(void* memory) const {
     separator = ':';
     while (begin != end) *to++ = *begin++;
   });
-  *to = 0;
+  if (separator == '=') return begin_of_variable;
+  *to++ = 0;
+  return to;
+}
+
+char* NextEnvironment::write_asan_options(char* to) const {
+  to = add(to, kAsanOptions);
+  *to++ = '=';
+  if (asan_options_ && *asan_options_) {
+    to = add(to, asan_options_);
+    *to++ = ':';
+  }
+  to = add(to, kAsanOption);
+  *to++ = 0;
+  return to;
+}
+
+char* const* NextEnvironment::write(void* memory) const {
+  auto** variables = static_cast<char**>(memory);
+  char* const preload = static_cast<char*>(memory) + (count_ + 2) * sizeof(char*);
+  char* const asan_options = write_preload(preload);
+  if (next_.begins_with_asan) write_asan_options(asan_options);
   for (std::size_t i = 0; i < count_; ++i) {
-    const bool is_changed = value_of(environment_[i], kVariable) == preload_;
-    if (!is_changed) {
+    if (value_of(environment_[i], kPreload) == preload_) {
+      if (asan_options != preload) *variables++ = preload;
+    } else if (!next_.begins_with_asan || !value_of(environment_[i], kAsanOptions)) {
       *variables++ = environment_[i];
-    } else if (separator != '=') {
-      *variables++ = text;
     }
   }
+  if (next_.begins_with_asan) *variables++ = asan_options;
   *variables = nullptr;
   return static_cast<char* const*>(memory);
 }

@@ -4,6 +4,9 @@
 // read the libraries that LD_PRELOAD names, and the dynamic linker complains on the stderr of each
 // such program. That of a 32-bit program does the same, and musl's ends the program. So our
 // libraries are taken out of its LD_PRELOAD: it is not recorded, and the user is told once.
+//
+// A program with gcc's shared AddressSanitizer gets an option that lets it start behind our
+// libraries. The two work together: a call that both intercept goes through both.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +23,21 @@ class NextEnvironment {
 
   // What write() needs; 0: the environment can be handed on as it is.
   std::size_t bytes() const { return bytes_; }
-  // A copy of the environment in `memory`, aligned as a pointer, whose LD_PRELOAD lacks the
-  // libraries that the next program cannot load.
+  // A copy of the environment in `memory`, aligned as a pointer.
   char* const* write(void* memory) const;
 
  private:
   bool is_taken_out(const char* begin, const char* end) const;
+  char* write_preload(char* to) const;
+  char* write_asan_options(char* to) const;
 
   char* const* environment_;
-  std::size_t count_ = 0;          // of variables
-  const char* preload_ = nullptr;  // the value of LD_PRELOAD
+  std::size_t count_ = 0;               // of variables
+  const char* preload_ = nullptr;       // the value of LD_PRELOAD
+  const char* asan_options_ = nullptr;  // the value of ASAN_OPTIONS, if there is one
   std::size_t bytes_ = 0;
-  const char* foreign_linker_ = nullptr;  // why no library of ours can be loaded
+  bool has_lost_ = false;  // libraries of ours that the next program cannot read
+  ForPreloading next_;     // unless it has
 };
 
 }  // namespace fbleprof::capture

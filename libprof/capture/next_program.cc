@@ -44,26 +44,79 @@ ShortPath interpreter_of(const char* script) {
   return path;
 }
 
-bool needs_musl(const File& file, const Elf64_Ehdr& header) {
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
+// The parts of a program's file that the dynamic linker reads first.
+class Program {
+ public:
+  Program(const File& file, const Elf64_Ehdr& header) : file_(file), header_(header) {
     Elf64_Phdr segment;
-    const std::uint64_t at = header.e_phoff + i * sizeof segment;
-    if (file.read(at, &segment, sizeof segment) != sizeof segment) return false;
-    if (segment.p_type != PT_INTERP) continue;
-    char linker[64];
-    const long got = file.read(segment.p_offset, linker, sizeof linker - 1);
-    linker[got > 0 ? got : 0] = 0;
-    return contains(linker, "/ld-musl-");
+    for (unsigned i = 0; read_segment(i, segment); ++i) {
+      if (segment.p_type == PT_INTERP) linker_at_ = segment.p_offset;
+      if (segment.p_type == PT_DYNAMIC) dynamic_at_ = segment.p_offset;
+    }
   }
-  return false;
-}
 
-const char* foreign_linker_of_file(const char* path, int scripts_left) {
-  if (!is_regular(path)) return nullptr;
+  bool needs_musl() const {
+    Text<64> linker;
+    return linker_at_ != 0 && read_string(linker_at_, linker) &&
+           contains(linker.c_str(), "/ld-musl-");
+  }
+
+  bool begins_with_asan() const {
+    if (dynamic_at_ == 0) return false;
+    std::uint64_t first = 0, names = 0;
+    bool has_first = false;
+    Elf64_Dyn entry;
+    for (std::uint64_t at = dynamic_at_; read(at, entry) && entry.d_tag != DT_NULL;
+         at += sizeof entry) {
+      if (entry.d_tag == DT_NEEDED && !has_first) first = entry.d_un.d_val, has_first = true;
+      if (entry.d_tag == DT_STRTAB) names = entry.d_un.d_ptr;
+      if (has_first && names != 0) break;
+    }
+    Text<64> name;
+    return has_first && names != 0 && read_string(place_of(names) + first, name) &&
+           begins(name.c_str(), "libasan.so");
+  }
+
+ private:
+  template <typename T>
+  bool read(std::uint64_t at, T& to) const {
+    return file_.read(at, &to, sizeof to) == static_cast<long>(sizeof to);
+  }
+  bool read_segment(unsigned i, Elf64_Phdr& segment) const {
+    return i < header_.e_phnum && read(header_.e_phoff + i * sizeof segment, segment);
+  }
+  // A longer one is cut.
+  bool read_string(std::uint64_t at, Text<64>& to) const {
+    char bytes[64];
+    const long got = file_.read(at, bytes, sizeof bytes - 1);
+    if (got <= 0) return false;
+    bytes[got] = 0;
+    to.add(bytes);
+    return true;
+  }
+  // Where the byte of this address is in the file.
+  std::uint64_t place_of(std::uint64_t address) const {
+    Elf64_Phdr segment;
+    for (unsigned i = 0; read_segment(i, segment); ++i) {
+      if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+          address - segment.p_vaddr < segment.p_filesz) {
+        return address - segment.p_vaddr + segment.p_offset;
+      }
+    }
+    return ~std::uint64_t{0} >> 1;  // behind the end of any file
+  }
+
+  const File& file_;
+  const Elf64_Ehdr& header_;
+  std::uint64_t linker_at_ = 0, dynamic_at_ = 0;
+};
+
+ForPreloading look_at_file(const char* path, int scripts_left) {
+  if (!is_regular(path)) return {};
   ShortPath interpreter;
   {
     const File file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (!file) return nullptr;
+    if (!file) return {};
     constexpr int kShebangBytes = 256;
     union {
       char text[kShebangBytes + 1];
@@ -74,14 +127,16 @@ const char* foreign_linker_of_file(const char* path, int scripts_left) {
     if (begins(head.text, ELFMAG) && got >= static_cast<long>(sizeof head.header)) {
       if (head.header.e_ident[EI_CLASS] != ELFCLASS64 ||
           head.header.e_machine != arch::kElfMachine) {
-        return "it is a program for another processor, or a 32-bit one";
+        return {"it is a program for another processor, or a 32-bit one"};
       }
-      return needs_musl(file, head.header) ? "it is linked with musl, not glibc" : nullptr;
+      const Program program(file, head.header);
+      if (program.needs_musl()) return {"it is linked with musl, not glibc"};
+      return {nullptr, program.begins_with_asan()};
     }
-    if (!begins(head.text, "#!") || scripts_left == 0) return nullptr;
+    if (!begins(head.text, "#!") || scripts_left == 0) return {};
     interpreter = interpreter_of(head.text);
   }
-  return foreign_linker_of_file(interpreter.c_str(), scripts_left - 1);
+  return look_at_file(interpreter.c_str(), scripts_left - 1);
 }
 
 // As libc searches: the first directory that has a file that can be run.
@@ -108,14 +163,14 @@ bool has_slash(const char* name) {
 
 }  // namespace
 
-const char* foreign_linker_of(const NextProgram& program) {
+ForPreloading look_at(const NextProgram& program) {
   constexpr int kMostScripts = 4;
-  if (!program.file) return nullptr;
+  if (!program.file) return {};
   // libc reads a name that it searches for; of other bad pointers the kernel tells.
   if (program.search == NextProgram::Search::kInPath && !has_slash(program.file)) {
-    return foreign_linker_of_file(find_in_path(program.file).c_str(), kMostScripts);
+    return look_at_file(find_in_path(program.file).c_str(), kMostScripts);
   }
-  return foreign_linker_of_file(program.file, kMostScripts);
+  return look_at_file(program.file, kMostScripts);
 }
 
 }  // namespace fbleprof::capture

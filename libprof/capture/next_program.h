@@ -10,9 +10,17 @@ struct NextProgram {
   Search search = Search::kNone;
 };
 
-// Why the program's dynamic linker cannot load our libraries: it is musl's, or that of another
-// machine or class. Null: it can, or nobody knows. Opens the file. Works in vfork children too:
-// changes no memory of the program's, and takes none.
-const char* foreign_linker_of(const NextProgram& program);
+// What the program's file says about preloaded libraries.
+struct ForPreloading {
+  // Why its dynamic linker cannot load ours: it is musl's, or that of another machine or class.
+  // Null: it can, or nobody knows.
+  const char* foreign_linker = nullptr;
+  // Its first library is gcc's shared AddressSanitizer, which refuses to start behind another one
+  // if its options do not allow that.
+  bool begins_with_asan = false;
+};
+
+// Opens the file. Works in vfork children too: changes no memory of the program's, and takes none.
+ForPreloading look_at(const NextProgram& program);
 
 }  // namespace fbleprof::capture

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A program whose dynamic linker cannot load the recorder (musl's, that of a 32-bit program) runs as without
-# it, whoever starts it: it gets an LD_PRELOAD without the recorder, and the user is told once.
+# it, whoever starts it: it gets an LD_PRELOAD without the recorder, and the user is told once. One that
+# would not start behind the recorder (gcc's shared AddressSanitizer) is recorded.
 . "$(dirname "$0")/lib.sh"
 
 # musl is not installed here, so glibc's dynamic linker has its name.
@@ -50,3 +51,14 @@ begin "make starts it"
 printf 'all:\n\t%s\n\t%s -x\n' "$program" "$program" >"$work/Makefile"
 same make -s -f "$work/Makefile"
 check "each is noted" "$(noted)" = 2
+
+sanitized=$work/sanitized
+if echo 'int main(void) { return 5; }' | gcc -x c - -fsanitize=address -o "$sanitized" 2>/dev/null; then
+  begin "make starts a program with AddressSanitizer"
+  printf 'all:\n\t%s || echo $$?\n' "$sanitized" >"$work/Makefile"
+  same make -s -f "$work/Makefile"
+  check "its status" "$(cat "$dir/profiled.out")" = 5
+  check "it is recorded" "$(for file in $(profiles_in "$dir"); do "$REPORT" --summary "$file"; done | grep -c '^program .*/sanitized$')" = 1
+else
+  skip "no sanitizer"
+fi

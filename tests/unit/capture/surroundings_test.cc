@@ -330,15 +330,35 @@ TEST_F(Environment, OfAProgramThatCannotLoadOursLosesThem) {
   const auto* old_path = getenv("PATH");
   const std::string saved = old_path ? old_path : "";
   setenv("PATH", ("/nowhere::" + testing::TempDir()).c_str(), 1);
-  EXPECT_NE(foreign_linker_of({"musl", "musl", NextProgram::Search::kInPath}), nullptr);
-  EXPECT_EQ(foreign_linker_of({"wide", "wide", NextProgram::Search::kInPath}), nullptr);
-  EXPECT_EQ(foreign_linker_of({"musl", "musl"}), nullptr) << "not in this folder";
+  EXPECT_NE(look_at({"musl", "musl", NextProgram::Search::kInPath}).foreign_linker, nullptr);
+  EXPECT_EQ(look_at({"wide", "wide", NextProgram::Search::kInPath}).foreign_linker, nullptr);
+  EXPECT_EQ(look_at({"musl", "musl"}).foreign_linker, nullptr) << "not in this folder";
   unsetenv("PATH");
-  EXPECT_EQ(foreign_linker_of({"true", "true", NextProgram::Search::kInPath}), nullptr);
+  EXPECT_EQ(look_at({"true", "true", NextProgram::Search::kInPath}).foreign_linker, nullptr);
   setenv("PATH", saved.c_str(), 1);
-  EXPECT_EQ(foreign_linker_of({"musl", nullptr}), nullptr);
-  EXPECT_EQ(foreign_linker_of({"musl", reinterpret_cast<const char*>(8)}), nullptr);
+  EXPECT_EQ(look_at({"musl", nullptr}).foreign_linker, nullptr);
+  EXPECT_EQ(look_at({"musl", reinterpret_cast<const char*>(8)}).foreign_linker, nullptr);
   for (const std::string& file : {own, script, second}) fs::remove(file);
+}
+
+TEST_F(Environment, LetsAddressSanitizerStartBehindOurs) {
+  const std::string own = testing::TempDir() + "/libfbleprof_test.so";
+  const std::string program = testing::TempDir() + "/sanitized";
+  std::ofstream{own};
+  const std::string compile = "echo 'int main(void) {}' | gcc -x c - -fsanitize=address -o ";
+  if (system((compile + program + " 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "no sanitizer";
+  const std::string preload = "LD_PRELOAD=" + own;
+  const auto with = [&](std::vector<const char*> variables) {
+    variables.push_back(preload.c_str());
+    return handed_on(variables, program.c_str());
+  };
+  EXPECT_EQ(with({"A=1"}), Variables({"A=1", preload, "ASAN_OPTIONS=verify_asan_link_order=0"}));
+  EXPECT_EQ(with({"ASAN_OPTIONS=a=1:b=2"}),
+            Variables({preload, "ASAN_OPTIONS=a=1:b=2:verify_asan_link_order=0"}));
+  EXPECT_EQ(with({"ASAN_OPTIONS="}), Variables({preload, "ASAN_OPTIONS=verify_asan_link_order=0"}));
+  EXPECT_EQ(handed_on({"LD_PRELOAD=/lib/other.so"}, program.c_str()), kUnchanged) << "not ours";
+  fs::remove(own);
+  fs::remove(program);
 }
 
 TEST_F(Environment, OfBadPointersTheKernelTells) {
