@@ -142,6 +142,16 @@ FBLEPROF_CHANNEL(wait_for_events, epoll_wait)
 FBLEPROF_CHANNEL(wait_for_events, epoll_pwait)
 FBLEPROF_CHANNEL(wait_for_events, epoll_pwait2)
 
+// recvfrom, with the size of the buffer: one word more than the others.
+FBLEPROF_WRAPPER(Word, __recvfrom_chk, Word fd, Word b, Word c, Word d, Word e, Word f, Word g) {
+  auto* function = next::__recvfrom_chk.as<Word(Word, Word, Word, Word, Word, Word, Word)>();
+  if (function == nullptr) return missing();
+  Waiting waiting(next::__recvfrom_chk, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd));
+  const Word result = function(fd, b, c, d, e, f, g);
+  waiting.has_read(result);
+  return result;
+}
+
 // Their results are no numbers of bytes.
 FBLEPROF_WRAPPER(Word, eventfd_read, Word fd, Word value) {
   return wait_for(next::eventfd_read, FBLEPROF_CALLER, WaitKind::kForPeers, awaited(fd), fd, value);

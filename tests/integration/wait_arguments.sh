@@ -1,0 +1,12 @@
+#!/bin/bash
+# Calls that --waits wraps get all of their arguments, and streams are looked at only where libc
+# looks at them.
+. "$(dirname "$0")/lib.sh"
+wrappers=$(dirname "$LIB")/libfbleprof_wait.so
+recording=("LD_PRELOAD=$wrappers:$LIB" FBLEPROF_WAITS=1)
+
+begin "a checked recvfrom tells the sender's address"
+settings=("${recording[@]}")
+same "$PROGRAMS/wait_arguments.plain" address
+check "the address came" "$(grep -c 'from its sender, 24 bytes' "$dir/plain.out")" = 3
+verified "$profile"
