@@ -1,6 +1,8 @@
 // Streams. Most calls find their data in the stream's buffer, and cannot block: these are passed on
-// at once. The check takes no lock. Another thread may change the buffer meanwhile; then a wait is
-// missed, or a call that does not block is recorded.
+// at once. The check compares pointers without a lock. Another thread may change the buffer
+// meanwhile; then a wait is missed, or a call that does not block is recorded. Only who has the
+// stream's lock may look into the buffer: another thread may free it, or put a character back,
+// which moves the stream to another buffer.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,16 +24,41 @@ std::size_t room(const FILE* stream) {
   return at < end ? static_cast<std::size_t>(end - at) : 0;
 }
 
-bool has_buffered_line(const FILE* stream, std::size_t most, int end) {
+bool is_line_there(const FILE* stream, std::size_t most, int end) {
   const std::size_t there = buffered(stream);
-  if (there == 0) return false;
   return there >= most || memchr(stream->_IO_read_ptr, end, there) != nullptr;
 }
+bool has_buffered_line(FILE* stream, std::size_t most, int end) {
+  if (buffered(stream) == 0 || ftrylockfile(stream) != 0) return false;
+  const bool is_there = is_line_there(stream, most, end);
+  funlockfile(stream);
+  return is_there;
+}
+// `room`: that of the caller's buffer, with the 0 at the end. Where that is all there is room for,
+// libc does not look at the stream, which may be null.
+bool has_buffered_text(FILE* stream, int room) {
+  return room <= 1 || has_buffered_line(stream, static_cast<unsigned>(room), '\n');
+}
+bool has_buffered_text_unlocked(const FILE* stream, int room) {
+  return room <= 1 ||
+         (buffered(stream) != 0 && is_line_there(stream, static_cast<unsigned>(room), '\n'));
+}
 
-const FILE* stream_of(Word word) { return reinterpret_cast<const FILE*>(word); }
+FILE* stream_of(Word word) { return reinterpret_cast<FILE*>(word); }
 bool has_room_for(const char* text, const FILE* stream) {
   const std::size_t there = room(stream);
   return there != 0 && strnlen(text, there) < there;
+}
+
+// Nothing to transfer: libc does not look at the stream, which may be null. An overflowing product
+// is a call that fails or blocks.
+bool is_there(Word size, Word count, const FILE* stream) {
+  const auto bytes = static_cast<std::size_t>(size * count);
+  return bytes == 0 || bytes <= buffered(stream);
+}
+bool fits(Word size, Word count, const FILE* stream) {
+  const auto bytes = static_cast<std::size_t>(size * count);
+  return bytes == 0 || bytes <= room(stream);
 }
 
 Word pass_on(Next& callee, Word a, Word b, Word c, Word d, Word e) {
@@ -59,18 +86,18 @@ FBLEPROF_GETS(getc, stream_of(a))
 FBLEPROF_GETS(_IO_getc, stream_of(a))
 FBLEPROF_GETS(getchar, stdin)
 
-#define FBLEPROF_LINE(name, stream, most, end) \
-  FBLEPROF_STREAM(name, has_buffered_line(stream_of(stream), most, end))
-FBLEPROF_LINE(fgets, c, static_cast<unsigned>(b), '\n')
-FBLEPROF_LINE(fgets_unlocked, c, static_cast<unsigned>(b), '\n')
-FBLEPROF_LINE(__fgets_chk, d, static_cast<unsigned>(c), '\n')
-FBLEPROF_LINE(getline, c, ~std::size_t{0}, '\n')
-FBLEPROF_LINE(getdelim, d, ~std::size_t{0}, static_cast<int>(c))
-FBLEPROF_LINE(__getdelim, d, ~std::size_t{0}, static_cast<int>(c))
+FBLEPROF_STREAM(fgets, has_buffered_text(stream_of(c), static_cast<int>(b)))
+FBLEPROF_STREAM(fgets_unlocked, has_buffered_text_unlocked(stream_of(c), static_cast<int>(b)))
+FBLEPROF_STREAM(__fgets_chk, has_buffered_text(stream_of(d), static_cast<int>(c)))
 
-// An overflowing product is a call that fails or blocks.
+#define FBLEPROF_LINE(name, stream, end) \
+  FBLEPROF_STREAM(name, has_buffered_line(stream_of(stream), ~std::size_t{0}, end))
+FBLEPROF_LINE(getline, c, '\n')
+FBLEPROF_LINE(getdelim, d, static_cast<int>(c))
+FBLEPROF_LINE(__getdelim, d, static_cast<int>(c))
+
 #define FBLEPROF_READ(name, size, count, stream) \
-  FBLEPROF_STREAM(name, static_cast<std::size_t>((size) * (count)) <= buffered(stream_of(stream)))
+  FBLEPROF_STREAM(name, is_there(size, count, stream_of(stream)))
 FBLEPROF_READ(fread, b, c, d)
 FBLEPROF_READ(fread_unlocked, b, c, d)
 FBLEPROF_READ(__fread_chk, c, d, e)
@@ -83,8 +110,8 @@ FBLEPROF_STREAM(putchar, room(stdout) != 0)
 FBLEPROF_STREAM(fputs, has_room_for(reinterpret_cast<const char*>(a), stream_of(b)))
 FBLEPROF_STREAM(fputs_unlocked, has_room_for(reinterpret_cast<const char*>(a), stream_of(b)))
 FBLEPROF_STREAM(puts, has_room_for(reinterpret_cast<const char*>(a), stdout))
-FBLEPROF_STREAM(fwrite, static_cast<std::size_t>(b* c) <= room(stream_of(d)))
-FBLEPROF_STREAM(fwrite_unlocked, static_cast<std::size_t>(b* c) <= room(stream_of(d)))
+FBLEPROF_STREAM(fwrite, fits(b, c, stream_of(d)))
+FBLEPROF_STREAM(fwrite_unlocked, fits(b, c, stream_of(d)))
 
 // Functions with a list of arguments are wrapped as they are; those with `...` call them.
 #define FBLEPROF_LISTED(name) FBLEPROF_STREAM(name, false)

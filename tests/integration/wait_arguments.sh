@@ -10,3 +10,13 @@ settings=("${recording[@]}")
 same "$PROGRAMS/wait_arguments.plain" address
 check "the address came" "$(grep -c 'from its sender, 24 bytes' "$dir/plain.out")" = 3
 verified "$profile"
+
+begin "no stream is needed for nothing"
+settings=("${recording[@]}")
+same "$PROGRAMS/wait_arguments.plain" nothing
+check "nothing came" "$(cat "$dir/plain.out")" = "0 0 0 0 0 1 1 1 1 empty"
+
+begin "threads that read one stream"
+settings=("${recording[@]}")
+same "$PROGRAMS/wait_arguments.plain" shared
+verified "$profile"
