@@ -177,20 +177,12 @@ FBLEPROF_INTERPOSE int epoll_pwait(int fd, epoll_event* events, int most, int ti
   sigset_t own;
   return original::epoll_pwait(fd, events, most, timeout, without_sampling_signal(set, &own));
 }
-// Waiting for the sampling signal itself. The kernel must not deliver it here, because it might be
-// ours. The handler notes the program's signal and interrupts the wait.
 FBLEPROF_INTERPOSE int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   sigset_t own;
-  const sigset_t* others = without_sampling_signal(set, &own);
-  if (others == set) return original::sigtimedwait(set, info, timeout);
-  if (capture::take_pending_signal(info)) return capture::kSamplingSignal;
-  const int saved_errno = errno;
-  const int result = original::sigtimedwait(others, info, timeout);
-  if (result < 0 && errno == EINTR && capture::take_pending_signal(info)) {
-    errno = saved_errno;
-    return capture::kSamplingSignal;
-  }
-  return result;
+  const bool is_others = without_sampling_signal(set, &own) == set;
+  return is_others
+             ? original::sigtimedwait(set, info, timeout)
+             : capture::wait_for_program_signal(set, info, timeout, original::sigtimedwait.get());
 }
 FBLEPROF_INTERPOSE int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
   sigset_t own;

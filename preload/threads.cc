@@ -52,7 +52,7 @@ using Start = capture::ThreadStart;
 Start take(void* argument) {
   auto* prepared = static_cast<Start*>(argument);
   const Start start = *prepared;
-  if (capture::handler_is_installed()) capture::open_mask_of_thread(start.signal_blocked);
+  if (capture::handler_is_installed()) capture::open_mask_of_thread();
   {
     capture::SamplingBlocked guard;
     capture::attach_prepared_thread(prepared, capture::bounds_of_new_thread(start.stack_bytes));
@@ -75,32 +75,47 @@ int run_thrd(void* argument) {
 Start* prepare(const pthread_attr_t* attributes) {
   Start* start =
       capture::takes_threads() && capture::owns_profile() ? capture::prepare_thread() : nullptr;
-  if (start) {
-    start->stack_bytes = stack_bytes_of(attributes);
-    start->signal_blocked = capture::program_blocks_signal();
-  }
+  if (start) start->stack_bytes = stack_bytes_of(attributes);
   return start;
+}
+
+// A new thread inherits its creator's mask, unless its attributes have another. If the program
+// blocks the sampling signal, the kernel must do so, too: it may send one of the program's before
+// the thread's first instruction.
+template <typename Create>
+int with_mask_of_program(Create create) {
+  if (!capture::program_blocks_signal()) return create();
+  const capture::SamplingBlocked guard;
+  return create();
 }
 }  // namespace
 
 FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                       void* (*function)(void*), void* argument) {
   Start* start = prepare(attributes);
-  if (!start) return original::pthread_create(thread, attributes, function, argument);
-  start->pthread_function = function;
-  start->argument = argument;
-  const int result = original::pthread_create(thread, attributes, run_pthread, start);
-  if (result != 0) capture::cancel_thread(start);
+  if (start) {
+    start->pthread_function = function;
+    start->argument = argument;
+  }
+  const int result = with_mask_of_program([=] {
+    return start ? original::pthread_create(thread, attributes, run_pthread, start)
+                 : original::pthread_create(thread, attributes, function, argument);
+  });
+  if (result != 0 && start) capture::cancel_thread(start);
   return result;
 }
 
 FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
   Start* start = prepare(nullptr);
-  if (!start) return original::thrd_create(thread, function, argument);
-  start->thrd_function = function;
-  start->argument = argument;
-  const int result = original::thrd_create(thread, run_thrd, start);
-  if (result != thrd_success) capture::cancel_thread(start);
+  if (start) {
+    start->thrd_function = function;
+    start->argument = argument;
+  }
+  const int result = with_mask_of_program([=] {
+    return start ? original::thrd_create(thread, run_thrd, start)
+                 : original::thrd_create(thread, function, argument);
+  });
+  if (result != thrd_success && start) capture::cancel_thread(start);
   return result;
 }
 

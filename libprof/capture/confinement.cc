@@ -43,6 +43,7 @@ void before_confinement() {
   signal_safe::expect_forbidden_calls();
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
+  stop_asking_who_owns_signals();
   grow_all_memory();
   session.arena.reserve(kBytesUnderConfinement);
   session.pages.live_on_stock(kBytesUnderConfinement);

@@ -21,12 +21,20 @@ Exec::Exec()
     profile.is_in_exec = true;
     finish_process(format::State::kExeced, 0);
   }
-  if (is_own_) are_threads_found() ? hand_over_from_found_thread() : hand_over_to_next_program();
+  if (is_own_ && are_threads_found()) {
+    hand_over_from_found_thread();
+  } else if (!are_threads_found() && !profile.confined) {
+    hand_over_to_next_program();
+  }
 }
 
 Exec::~Exec() {
   const int saved_errno = errno;
-  if (is_own_) are_threads_found() ? take_back_in_found_thread() : take_back_from_next_program();
+  if (is_own_ && are_threads_found()) {
+    take_back_in_found_thread();
+  } else if (!are_threads_found() && !profile.confined) {
+    take_back_from_next_program();
+  }
   if (is_profiled_) {
     profile.finished = false;
     describe_going_on();

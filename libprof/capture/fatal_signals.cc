@@ -259,8 +259,6 @@ void catch_faults_of_peeks() {
 }
 
 bool is_watched(int number) {
-  // A vfork child sets its own actions, but in its parent's memory.
-  if (!is_own_process()) return false;
   if (!watching) return number >= 0 && number <= kLastRealTime && catching[number];
   for (const int fatal : kFatalSignals) {
     if (number == fatal) return true;
@@ -268,7 +266,18 @@ bool is_watched(int number) {
   return number >= kFirstRealTime && number <= kLastRealTime;
 }
 
+namespace {
+// A child of vfork sets its own actions, but runs in its parent's memory.
+int set_action_of_child(int number, const struct sigaction* action, struct sigaction* old) {
+  struct sigaction replaced {};
+  if (set_kernel_action(number, action, &replaced) != 0) return -1;
+  if (old) *old = is_ours(replaced) ? program_actions[number] : replaced;
+  return 0;
+}
+}  // namespace
+
 int set_watched_action(int number, const struct sigaction* action, struct sigaction* old) {
+  if (!is_own_process()) return set_action_of_child(number, action, old);
   const struct sigaction before = program_actions[number];
   if (is_control_signal(number)) {
     // The program's action is never called: all of these signals are ours.

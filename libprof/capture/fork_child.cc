@@ -220,7 +220,7 @@ void become_own_process(ThreadState* inherited) {
   }
   if (inherited) restart_interrupted_hooks(*inherited);
   if (must_wait(inherited)) return;
-  take_pending_signal(nullptr);  // a child starts without pending signals
+  own_signals_in_child();
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);

@@ -56,7 +56,7 @@ bool is_known_to_libc() {
 // Attaches a thread that we did not see start.
 void attach_unknown_thread() {
   if (!owns_profile()) return;
-  if (handler_is_installed()) open_mask_of_thread(program_blocks_signal());
+  if (handler_is_installed()) open_mask_of_thread();
   SamplingBlocked guard;
   attach_this_thread({0, 0}, 0);
   if (fbleprof_hot.top && tell_end_of_thread && is_known_to_libc()) tell_end_of_thread();
@@ -106,7 +106,7 @@ void start_process(char** environment, void (*tell_end)()) {
   remark_complaints();
   if (profile.settings.recording.clock != format::Clock::kTicks) {
     install_handler();
-    if (!are_threads_found()) open_mask_of_thread(false);
+    if (!are_threads_found()) open_mask_of_thread();
   }
   if (are_threads_found()) {
     on_samples_of_found_threads([](std::uint64_t sp) {

@@ -6,6 +6,7 @@
 
 #include "arch/call_on.h"
 #include "arch/kernel.h"
+#include "capture/clock.h"
 #include "capture/sampling_timer.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/sample.h"
@@ -26,6 +27,12 @@ constexpr long kKernelMaskBytes = 8;
 
 struct sigaction program_action;  // all zero: SIG_DFL
 volatile bool installed = false;
+// The process that the program's view of the signal belongs to. A child of vfork runs in the same
+// memory, but has an action and a mask of its own: those that the kernel has.
+constexpr long kAnyone = 0;  // do not ask
+long owner = kAnyone;
+// The last such child that changed its mask, in place of the calling thread.
+__thread long mask_set_by __attribute__((tls_model("initial-exec"))) = 0;
 // The program's view of the calling thread's mask, and the signal that came while it was blocked.
 __thread bool program_blocks __attribute__((tls_model("initial-exec"))) = false;
 __thread bool program_has_pending __attribute__((tls_model("initial-exec"))) = false;
@@ -36,6 +43,25 @@ std::uint64_t change_mask(int how, std::uint64_t bits) {
   kernel_call(SYS_rt_sigprocmask, how, reinterpret_cast<long>(&bits), reinterpret_cast<long>(&old),
               kKernelMaskBytes);
   return old;
+}
+
+bool is_owner() { return owner == kAnyone || kernel_call(SYS_getpid) == owner; }
+
+// In a child of vfork that sets an action or a mask: from here on the kernel's mask is what the
+// child sees. It begins with its parent's.
+void take_mask_of_child() {
+  const long pid = kernel_call(SYS_getpid);
+  if (mask_set_by == pid) return;
+  mask_set_by = pid;
+  if (program_blocks) change_mask(SIG_BLOCK, kSamplingBit);
+}
+
+// The signal came before the child changed its mask, and is pending from here on.
+void leave_to_child(const siginfo_t& info, sigset_t& interrupted) {
+  mask_set_by = kernel_call(SYS_getpid);
+  sigaddset(&interrupted, kSamplingSignal);
+  kernel_call(SYS_rt_tgsigqueueinfo, mask_set_by, kernel_call(SYS_gettid), kSamplingSignal,
+              reinterpret_cast<long>(&info));
 }
 
 KernelAction own_action;  // with our handler
@@ -54,10 +80,42 @@ void set_in_kernel(const struct sigaction& action) {
   set_in_kernel(&kernels);
 }
 
+bool is_ignored(const struct sigaction& action) {
+  return action.sa_handler == SIG_IGN && !(action.sa_flags & SA_SIGINFO);
+}
+bool is_handled(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) ||
+         (action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL);
+}
+
+// A handler of the program's runs where ours does, so it must be the stack that the program chose:
+// a signal stack may be too small for it.
+void follow_stack_of_program() {
+  const bool is_off = is_handled(program_action) && !(program_action.sa_flags & SA_ONSTACK);
+  const unsigned long flags =
+      is_off ? own_action.flags & ~std::uint64_t{SA_ONSTACK} : own_action.flags | SA_ONSTACK;
+  if (own_action.flags == flags) return;
+  own_action.flags = flags;
+  if (installed && is_own(set_in_kernel(nullptr))) set_in_kernel(&own_action);
+}
+
+// SA_RESETHAND, before the handler runs.
+void reset_program_action() {
+  if (is_owner()) {
+    program_action = {};
+    follow_stack_of_program();
+  } else {
+    const struct sigaction default_action {};
+    set_in_kernel(default_action);
+  }
+}
+
 void (*before_death)() = nullptr;
 void (*on_unattached_thread)(std::uint64_t sp) = nullptr;
 
 void die_of_signal() {
+  // The kernel does not send it to the first process of a namespace, which has no handler.
+  if (kernel_call(SYS_getpid) == 1) return;
   if (before_death) before_death();
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
@@ -69,9 +127,13 @@ void die_of_signal() {
 __attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, void* context) {
   auto* header = signal_safe::session.arena.base() ? signal_safe::session.arena.header() : nullptr;
   if (header) __atomic_fetch_add(&header->foreign_signals, 1, __ATOMIC_RELAXED);
-  if (program_blocks) {
+  if (program_blocks && is_owner()) {
     pending_info = *info;
     program_has_pending = true;
+    return;
+  }
+  if (program_blocks && mask_set_by != kernel_call(SYS_getpid)) {
+    leave_to_child(*info, static_cast<ucontext_t*>(context)->uc_sigmask);
     return;
   }
   const struct sigaction action = program_action;
@@ -82,12 +144,12 @@ __attribute__((noinline)) void deliver_to_program(int number, siginfo_t* info, v
   change_mask(SIG_SETMASK,
               *interrupted | *asked | (action.sa_flags & SA_NODEFER ? 0 : kSamplingBit));
   if (action.sa_flags & SA_SIGINFO) {
-    if (action.sa_flags & SA_RESETHAND) program_action = {};
+    if (action.sa_flags & SA_RESETHAND) reset_program_action();
     action.sa_sigaction(number, info, context);
   } else if (action.sa_handler == SIG_DFL) {
     die_of_signal();
   } else if (action.sa_handler != SIG_IGN) {
-    if (action.sa_flags & SA_RESETHAND) program_action = {};
+    if (action.sa_flags & SA_RESETHAND) reset_program_action();
     action.sa_handler(number);
   }
 }
@@ -188,10 +250,6 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
   errno = saved_errno;
 }
 
-bool is_ignored(const struct sigaction& action) {
-  return action.sa_handler == SIG_IGN && !(action.sa_flags & SA_SIGINFO);
-}
-
 bool holds(const sigset_t* set) { return set && sigismember(set, kSamplingSignal) == 1; }
 
 }  // namespace
@@ -235,18 +293,33 @@ KernelAction make_own_action() {
 }  // namespace
 
 void install_handler() {
+  owner = kernel_call(SYS_getpid);
   if (own_action.handler == nullptr) {
     own_action = make_own_action();
   } else if (const KernelAction before = set_in_kernel(&own_action); !is_own(before)) {
     program_action = from_kernel(before);
   }
   installed = true;
+  follow_stack_of_program();
 }
+
+void own_signals_in_child() {
+  if (!installed) return;
+  owner = kernel_call(SYS_getpid);
+  program_has_pending = false;  // a child starts without pending signals
+  // Set before the child was noticed.
+  if (mask_set_by != owner) return;
+  mask_set_by = 0;
+  program_blocks = (change_mask(SIG_UNBLOCK, kSamplingBit) & kSamplingBit) != 0;
+}
+
+void stop_asking_who_owns_signals() { owner = kAnyone; }
 
 void restore_cleared_handler() {
   if (!installed || is_own(set_in_kernel(nullptr))) return;
   // What is ignored stays so in such a child.
   if (!is_ignored(program_action)) program_action = {};
+  follow_stack_of_program();
   set_in_kernel(&own_action);
 }
 
@@ -290,17 +363,25 @@ void on_samples_of_found_threads(void (*function)(std::uint64_t sp)) {
 bool handler_is_installed() { return installed; }
 
 int set_program_action(const struct sigaction* action, struct sigaction* old) {
+  if (!is_owner()) {
+    take_mask_of_child();
+    struct sigaction replaced {};
+    if (set_kernel_action(kSamplingSignal, action, &replaced) != 0) return -1;
+    if (old) *old = is_own(to_kernel(replaced)) ? program_action : replaced;
+    return 0;
+  }
   const struct sigaction before = program_action;
   if (action) {
     SamplingBlocked guard;
     program_action = *action;
+    follow_stack_of_program();
   }
   if (old) *old = before;
   return 0;
 }
 
 const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
-  if (!installed || !holds(set)) return set;
+  if (!installed || !holds(set) || !is_owner()) return set;
   *own = *set;
   sigdelset(own, kSamplingSignal);
   return own;
@@ -308,10 +389,17 @@ const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
 
 int program_sigmask(int how, const sigset_t* set, sigset_t* old,
                     int (*real)(int, const sigset_t*, sigset_t*)) {
+  if (!installed || !(holds(set) || program_blocks)) return real(how, set, old);
+  if (!is_owner()) {
+    take_mask_of_child();
+    return real(how, set, old);
+  }
   const bool blocked_before = program_blocks;
   sigset_t own;
-  const int result = real(how, without_sampling_signal(set, &own), old);
-  if (result != 0 || !installed) return result;
+  // A thread that we did not see start may block it.
+  const bool opens = how == SIG_UNBLOCK;
+  const int result = real(how, opens ? set : without_sampling_signal(set, &own), old);
+  if (result != 0) return result;
   if (set) {
     if (how == SIG_SETMASK) {
       program_blocks = holds(set);
@@ -329,8 +417,64 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
   return result;
 }
 
+namespace {
+// What is left of a time limit.
+timespec rest_of(const timespec& limit, std::uint64_t passed_ns) {
+  constexpr long kSecond = 1'000'000'000;
+  const auto passed = static_cast<long>(passed_ns);
+  timespec left = limit;
+  left.tv_sec -= passed / kSecond;
+  left.tv_nsec -= passed % kSecond;
+  if (left.tv_nsec < 0) --left.tv_sec, left.tv_nsec += kSecond;
+  return left.tv_sec < 0 ? timespec{} : left;
+}
+
+// Where no more samples come, and a new kind of system call might end the program: the handler
+// notes the program's signal and interrupts the wait.
+int wait_confined(const sigset_t* set, siginfo_t* info, const timespec* timeout,
+                  int (*real)(const sigset_t*, siginfo_t*, const timespec*)) {
+  if (take_pending_signal(info)) return kSamplingSignal;
+  sigset_t own;
+  const int saved_errno = errno;
+  const int result = real(without_sampling_signal(set, &own), info, timeout);
+  if (result >= 0 || errno != EINTR || !take_pending_signal(info)) return result;
+  errno = saved_errno;
+  return kSamplingSignal;
+}
+}  // namespace
+
+int wait_for_program_signal(const sigset_t* set, siginfo_t* info, const timespec* timeout,
+                            int (*real)(const sigset_t*, siginfo_t*, const timespec*)) {
+  if (owner == kAnyone) return wait_confined(set, info, timeout, real);
+  // Blocked, the signal comes to nothing but the wait, also between the look and the wait.
+  SamplingBlocked guard;
+  if (take_pending_signal(info)) return kSamplingSignal;
+  std::uint64_t since_ns = timeout ? clock_ns(CLOCK_MONOTONIC) : 0;
+  timespec left;
+  siginfo_t own_info;
+  siginfo_t& came = info ? *info : own_info;
+  for (;;) {
+    const int result = real(set, &came, timeout);
+    if (result != kSamplingSignal || !is_timer_signal(came.si_code, came.si_value.sival_ptr)) {
+      return result;
+    }
+    // A sample that was due when the wait began. The next one charges its time.
+    if (timeout) {
+      const std::uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+      left = rest_of(*timeout, now_ns - since_ns);
+      timeout = &left;
+      since_ns = now_ns;
+    }
+  }
+}
+
 void hand_over_to_next_program() {
   if (!installed) return;
+  if (!is_owner()) {
+    take_mask_of_child();
+    if (is_ignored(program_action) && is_own(set_in_kernel(nullptr))) set_in_kernel(program_action);
+    return;
+  }
   if (is_ignored(program_action)) set_in_kernel(program_action);
   change_mask(program_blocks ? SIG_BLOCK : SIG_UNBLOCK, kSamplingBit);
   if (program_blocks && program_has_pending) {
@@ -340,7 +484,7 @@ void hand_over_to_next_program() {
 }
 
 void take_back_from_next_program() {
-  if (!installed) return;
+  if (!installed || !is_owner()) return;
   install_handler();
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
@@ -369,19 +513,19 @@ AllSignalsBlocked::AllSignalsBlocked() : old_mask_(change_mask(SIG_SETMASK, ~std
 
 AllSignalsBlocked::~AllSignalsBlocked() { change_mask(SIG_SETMASK, old_mask_); }
 
-void open_mask_of_thread(bool program_blocked) {
-  // A signal that was pending at exec is delivered when the mask is opened; by then the handler
-  // knows whether the program may have it.
-  program_blocks = (change_mask(SIG_BLOCK, 0) & kSamplingBit) || program_blocked;
+void open_mask_of_thread() {
+  // A signal that is pending is delivered when the mask is opened; by then the handler knows
+  // whether the program may have it.
+  if (change_mask(SIG_BLOCK, 0) & kSamplingBit) program_blocks = true;
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
 bool program_blocks_signal() { return program_blocks; }
 
-bool program_has_pending_signal() { return program_has_pending; }
+bool program_has_pending_signal() { return program_has_pending && is_owner(); }
 
 bool take_pending_signal(siginfo_t* info) {
-  if (!program_has_pending) return false;
+  if (!program_has_pending_signal()) return false;
   program_has_pending = false;
   if (info) *info = pending_info;
   return true;

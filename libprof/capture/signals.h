@@ -28,6 +28,11 @@ void on_death_by_sampling_signal(void (*function)());
 // Makes `function` run before each sample, with the interrupted stack pointer: the thread may be
 // one that is not attached yet. Async-signal-safe.
 void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
+// In a forked child: what the program sets is the child's from now on. Async-signal-safe.
+void own_signals_in_child();
+// Before the program confines itself: our code makes no system call any more, so a child of vfork
+// is taken for its parent.
+void stop_asking_who_owns_signals();
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();
 
@@ -45,7 +50,7 @@ struct sigaction from_kernel(const KernelAction& action);
 // Async-signal-safe.
 int set_kernel_action(int number, const struct sigaction* action, struct sigaction* before);
 
-// The program's sigaction for the sampling signal: 0.
+// The program's sigaction for the sampling signal: 0, or -1 with errno.
 int set_program_action(const struct sigaction* action, struct sigaction* old);
 
 // The set to pass to the kernel instead of a set that the program blocks or waits for. `set` (may
@@ -55,6 +60,10 @@ const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own);
 // pthread_sigmask as the program sees it.
 int program_sigmask(int how, const sigset_t* set, sigset_t* old,
                     int (*real)(int, const sigset_t*, sigset_t*));
+
+// sigtimedwait for a set with the sampling signal, as the program sees it.
+int wait_for_program_signal(const sigset_t* set, siginfo_t* info, const timespec* timeout,
+                            int (*real)(const sigset_t*, siginfo_t*, const timespec*));
 
 // Before exec: makes the next program start with the mask and action that this program left. The
 // second function undoes that if exec failed.
@@ -90,8 +99,8 @@ class AllSignalsBlocked {
 };
 
 // At a thread's start, before anything here blocks: unblocks the sampling signal. The program's
-// view is what the mask said, or `program_blocked` (its creator's mask).
-void open_mask_of_thread(bool program_blocked);
+// view is what the mask said.
+void open_mask_of_thread();
 // Whether, in its own view, the program blocks the signal in this thread.
 bool program_blocks_signal();
 

@@ -21,7 +21,6 @@ struct ThreadStart {
   thrd_start_t thrd_function;
   void* argument;
   std::uint64_t stack_bytes;
-  bool signal_blocked;  // whether the creator's mask blocks the sampling signal
 };
 
 struct ThreadMemory {
