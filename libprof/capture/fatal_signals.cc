@@ -228,6 +228,17 @@ void watch_cleared_signals() {
   watch_all();
 }
 
+void leave_signals_to_first_process() {
+  if (!watching || kernel_call(SYS_getpid) != 1) return;
+  watching = false;
+  for (int number = 1; number <= kLastRealTime; ++number) {
+    struct sigaction now {};
+    if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
+    catching[number] = may_be_our_fault(number) || may_be_in_trampoline(number);
+    if (!catching[number]) set_kernel_action(number, &program_actions[number], nullptr);
+  }
+}
+
 void catch_faults() {
   for (const int number : kFaultSignals) {
     if (!may_be_our_fault(number) && !may_be_in_trampoline(number)) continue;

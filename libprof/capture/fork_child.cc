@@ -221,6 +221,7 @@ void become_own_process(ThreadState* inherited) {
   if (inherited) restart_interrupted_hooks(*inherited);
   if (must_wait(inherited)) return;
   own_signals_in_child();
+  leave_signals_to_first_process();
   SamplingBlocked guard;
   const bool was_recording = session.recording.exchange(false);
   Inheritance inheritance(inherited);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The program's view of SIGPROF stays in its process, thread and stack: children of vfork, masks of
-# new threads, handlers without a signal stack.
+# new threads, handlers without a signal stack, the first process of a namespace.
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry plain; do
@@ -16,6 +16,15 @@ for how in vfork at-once stack; do
   profiled "$PROGRAMS/sigprof_borders.plain" "$how"
   check "there are samples" "$(fact samples)" -gt 10
 done
+
+begin "the first process of a namespace"
+if [ "$(id -u)" = 0 ] && unshare --pid --fork true 2>/dev/null; then
+  same "$PROGRAMS/sigprof_borders.plain" first-process
+  check "its sleep went on" "$(grep -c '^slept: 0' "$dir/plain.out")" = 1
+  verified "$profile"
+else
+  skip "needs root, and a kernel that makes namespaces"
+fi
 
 begin "Python's subprocess beside a profiling timer"
 cat >"$dir/program.py" <<'END'
