@@ -395,12 +395,13 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
     return real(how, set, old);
   }
   const bool blocked_before = program_blocks;
+  // In a handler that blocks the signal, and in a thread that we did not see start, the kernel's
+  // mask counts. The handler's ends with it, so the program's view after it is as before.
+  const bool is_kernels = (change_mask(SIG_BLOCK, 0) & kSamplingBit) != 0;
   sigset_t own;
-  // A thread that we did not see start may block it.
-  const bool opens = how == SIG_UNBLOCK;
-  const int result = real(how, opens ? set : without_sampling_signal(set, &own), old);
+  const int result = real(how, is_kernels ? set : without_sampling_signal(set, &own), old);
   if (result != 0) return result;
-  if (set) {
+  if (set && !(is_kernels && holds(set) && how != SIG_UNBLOCK)) {
     if (how == SIG_SETMASK) {
       program_blocks = holds(set);
     } else if (holds(set)) {

@@ -1,10 +1,10 @@
 #!/bin/bash
 # The program's view of SIGPROF stays in its process, thread and stack: children of vfork, masks of
-# new threads, handlers without a signal stack, the first process of a namespace.
+# new threads and of handlers, handlers without a signal stack, the first process of a namespace.
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry plain; do
-  for how in vfork exec masks at-once stack; do
+  for how in vfork exec masks at-once handler stack; do
     begin "SIGPROF $how $mode"
     same "$PROGRAMS/sigprof_borders.$mode" "$how"
     verified "$profile"

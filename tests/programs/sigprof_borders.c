@@ -1,5 +1,5 @@
 // SIGPROF where the program's view of it could leave its process, thread or stack. argv[1]: vfork |
-// exec | masks | at-once | stack | first-process.
+// exec | masks | at-once | handler | stack | first-process.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -257,6 +258,37 @@ BLOCK void stacks_of_handlers(void) {
   }
 }
 
+// A handler that blocks all signals for a moment, as libraries that walk stacks do.
+static volatile int depth, deepest;
+static void on_saved_mask(int number) {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigemptyset(&before);
+  if (++depth > deepest) deepest = depth;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  work(100);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (number == SIGUSR1) kill(getpid(), SIGPROF);  // it comes when this handler ends
+  if (sigismember(&before, SIGPROF) != 1) printf("not blocked in the handler\n");
+  ++ticks;
+  --depth;
+}
+BLOCK void masks_of_handlers(void) {
+  struct sigaction action = {.sa_handler = on_saved_mask};
+  sigaction(SIGPROF, &action, NULL);
+  sigaddset(&action.sa_mask, SIGPROF);
+  sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; i < 50; ++i) raise(i % 5 ? SIGPROF : SIGUSR1);
+  printf("ticks %d, deepest %d\n", ticks, deepest);
+  show("after handlers", 0);
+  struct itimerval timer = {{0, 2000}, {0, 2000}};
+  setitimer(ITIMER_PROF, &timer, NULL);
+  burn();
+  timer = (struct itimerval){{0, 0}, {0, 0}};
+  setitimer(ITIMER_PROF, &timer, NULL);
+  printf("the timer's came: %d, deepest %d\n", ticks > 62, deepest);
+}
+
 // The kernel does not send the first process of a namespace what it has no handler for.
 static void first_process(void) {
   if (unshare(CLONE_NEWPID) != 0) {
@@ -294,6 +326,7 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "exec")) programs_of_vfork();
   if (!strcmp(how, "masks")) masks_of_threads();
   if (!strcmp(how, "at-once")) signals_at_once();
+  if (!strcmp(how, "handler")) masks_of_handlers();
   if (!strcmp(how, "stack")) stacks_of_handlers();
   if (!strcmp(how, "first-process")) first_process();
   return 0;
