@@ -168,6 +168,7 @@ class TreeText {
                      [&](std::uint32_t a, std::uint32_t b) { return comes_first(a, b); });
     const Edges& edges = profile_.edges();
     for (auto e = edges_from_.begin(NodeId(node)); e != edges_from_.end(NodeId(node)); ++e) {
+      if (!look_.all && !was_taken(*e)) continue;
       if (edges.kind[e->index()] == EdgeKind::kBack) result.back.push_back(*e);
       if (edges.kind[e->index()] == EdgeKind::kTail) result.tail.push_back(*e);
     }
@@ -177,6 +178,13 @@ class TreeText {
     std::stable_sort(result.back.begin(), result.back.end(), more_calls);
     std::stable_sort(result.tail.begin(), result.tail.end(), more_calls);
     return result;
+  }
+
+  // A window has all edges of its profile, also those that no call took between its ends.
+  bool was_taken(EdgeId edge) const {
+    const Edges& edges = profile_.edges();
+    return edges.calls[edge.index()] != 0 ||
+           (edges.flags[edge.index()] & format::kEdgeSampled) != 0;
   }
 
   bool comes_first(std::uint32_t a, std::uint32_t b) const {

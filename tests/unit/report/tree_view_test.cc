@@ -64,6 +64,14 @@ TEST(TreeView, ContextsRecursionAndTailCalls) {
             "cpu 1.00 s in all\n");
 }
 
+TEST(TreeView, CallsThatNobodyMadeAreNotShown) {
+  const std::string text =
+      "main f = 100\nmain f -> 1\nmain f ~> main f : 0\nmain g = 10\nmain f => main g : 0\n";
+  EXPECT_FALSE(test::holds(tree(text), "↻"));
+  EXPECT_FALSE(test::holds(tree(text), "⇒"));
+  EXPECT_TRUE(test::holds(tree(text, {.all = true}), "⇒ g"));
+}
+
 TEST(TreeView, HiddenBranchesAndLongChainsAreReported) {
   const std::string text =
       "main a b c d e work = 9890\nmain a b x = 20\nmain t1 = 30\nmain t2 = 30\nmain t3 u = 30\n";
