@@ -65,6 +65,20 @@ struct Parts {
   std::vector<RollupRow> rows;
 };
 
+// The cost of [root] is no part's, but without it the shares would not add up.
+void add_root(const Request& request, Parts* parts) {
+  const NodeId root(0);
+  const Nodes& nodes = request.profile().nodes();
+  if (nodes.count() == 0 || request.costs.own(root) == 0) return;
+  RollupRow& row = parts->rows.emplace_back();
+  row.part = static_cast<std::uint32_t>(parts->names.size());
+  parts->names.push_back(display_name(request.profile(), nodes.function[root.index()]));
+  row.self = request.costs.own(root);
+  row.dominated = request.costs.inclusive()[root.index()];
+  row.dominated_is_bound = request.costs.is_bound()[root.index()] != 0;
+  row.functions = 1;
+}
+
 Parts of_functions(const Request& request, std::string_view what) {
   Parts parts;
   std::unordered_map<std::string, std::uint32_t> index;
@@ -81,6 +95,7 @@ Parts of_functions(const Request& request, std::string_view what) {
     part = at->second;
   }
   parts.rows = analysis::rollup(request.costs, part_of);
+  add_root(request, &parts);
   return parts;
 }
 
@@ -188,6 +203,9 @@ const Register kBy({
         "One row for each part of the program: its self cost, the cost of all paths that contain\n"
         "one of its functions (a path counts once), calls, calls from outside the part, and the\n"
         "cost of each such call.\n"
+        "A row\n"
+        ".B [root]\n"
+        "holds what no part can be charged with.\n"
         ".IR WHAT :\n"
         ".B module\n"
         "(shared library or program),\n"

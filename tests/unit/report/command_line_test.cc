@@ -496,6 +496,16 @@ TEST_F(CommandLine, RollUpsAreSortedByEachColumn) {
           {{"--by", "rank", "$modules"}, "mpi_rank"}});
 }
 
+TEST_F(CommandLine, PartsAndTheRootAddUpToTheTotal) {
+  FileBuilder file = simple();
+  file.charge("", {.cpu_ns = 300});
+  file.write(path("rooted"));
+  for (const char* what : {"module", "file", "namespace", "class"}) {
+    const std::string csv = text({"--by", what, "--format", "csv", "$rooted"});
+    EXPECT_TRUE(test::holds(csv, "[root],300,")) << what;
+  }
+}
+
 TEST_F(CommandLine, CallsThatFoundNoSpaceMakeTheOtherCountsLowerBounds) {
   FileBuilder file = simple();
   file.calls("[overflow]", 5);
