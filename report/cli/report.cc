@@ -435,6 +435,9 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   if (const auto notes = why_nothing_is_exact(profile); !notes.empty()) {
     remarks.push_back(notes[0] + (notes.size() > 1 ? " (--summary shows all such notes)" : ""));
   }
+  if (std::string note = filter_that_kept_nothing(profile); !note.empty()) {
+    remarks.push_back(std::move(note));
+  }
 
   // Merge: one tree by path, across threads and processes.
   profile = transform::merge(profile, how);

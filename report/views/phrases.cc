@@ -37,6 +37,27 @@ std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile) {
   return remarks_on_exact(profile);
 }
 
+std::string filter_that_kept_nothing(const profile::Profile& profile) {
+  const auto& functions = profile.nodes().function;
+  const bool keeps_some = std::any_of(functions.begin(), functions.end(), [&](auto function) {
+    using enum profile::FunctionKind;
+    const auto kind = profile.functions().kind[function.index()];
+    return kind != kRoot && kind != kOverflow && kind != kDeeper && kind != kTruncated &&
+           kind != kUnwound;
+  });
+  if (keeps_some) return {};
+  for (const profile::Process& process : profile.processes()) {
+    for (const profile::StringId note : process.notes) {
+      const std::string_view text = profile.text(note);
+      if (!text.starts_with("filter ")) continue;
+      return std::string(text.substr(0, text.rfind(": "))) +
+             ": no sample or call was in a function that it keeps, so [root] has everything; a run "
+             "without --only and --not shows the names";
+    }
+  }
+  return {};
+}
+
 bool counts_some_calls(const profile::Profile& profile, profile::FunctionId function) {
   if (!function) return false;
   if (profile.lacks_callees() &&

@@ -30,6 +30,8 @@ bool counts_some_calls(const profile::Profile& profile, profile::FunctionId func
 std::vector<std::string> remarks_on_exact(const profile::Profile& profile);
 // The same, if --exact counted nothing.
 std::vector<std::string> why_nothing_is_exact(const profile::Profile& profile);
+// A line if --only and --not kept none of the functions that were seen (a misspelt name); else "".
+std::string filter_that_kept_nothing(const profile::Profile& profile);
 
 // Suffix of a number of calls of fbleprof_leave for blocks that were not entered or had already
 // ended.

@@ -40,6 +40,13 @@ begin "sampled"
 filtered plain --not 'module:libc*' --only leaf
 "$REPORT" --summary "$profile" | grep -q 'module:libc' || fail "the report does not name the filter"
 
+begin "a name that no function has"
+filtered plain --only misspelt
+"$REPORT" "$profile" 2>&1 | grep -q 'filter misspelt: no sample or call was in a function' ||
+  fail "the report does not say why everything is in [root]"
+filtered fentry --only leaf
+"$REPORT" "$profile" 2>&1 | grep 'no sample or call was in a function' && fail "leaf was called"
+
 begin "what is left out is not counted"
 filtered plain --exact --not middle
 "$REPORT" --coverage "$profile" | grep -q 'left out by --only or --not .*middle' ||
