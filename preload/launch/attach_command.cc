@@ -237,7 +237,7 @@ int go_on(const Request& request, pid_t pid, const std::string& profile) {
   const std::string kept = kept_options(request, pid, from_outside(pid, profile));
   if (const int status = turn(pid, profile, !starts_off(request))) return status;
   say("process " + std::to_string(pid) + " goes on in " + from_outside(pid, profile) +
-      (kept.empty() ? "" : "; as in its first attach, whatever is asked for now: " + kept));
+      (kept.empty() ? "" : ", with the " + kept + " of its first attach"));
   return 0;
 }
 
