@@ -43,6 +43,8 @@ Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
   std::remove(made.c_str());
   const int fd = open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return failure(made, "cannot write");
+  struct stat old;
+  if (stat(file.c_str(), &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(fd, old.st_mode & 07777);
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t step = write(fd, bytes.data() + done, bytes.size() - done);
@@ -50,8 +52,6 @@ Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
     if (step <= 0) break;
     done += static_cast<std::size_t>(step);
   }
-  struct stat old;
-  if (stat(file.c_str(), &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(fd, old.st_mode & 07777);
   if (close(fd) == 0 && done == bytes.size() && rename(made.c_str(), file.c_str()) == 0) return {};
   const Error error = failure(file, "cannot write");
   std::remove(made.c_str());

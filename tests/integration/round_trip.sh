@@ -109,6 +109,9 @@ check 'a packed profile keeps its names' "$(cat after)" = "$(cat before)"
 check 'nothing is missed' ! -s err
 "$REPORT" --pack copy.ml >/dev/null || fail 'not packed again'
 check 'packing twice changes nothing' "$(self_of copy.ml)" = "$(cat before)"
+(trap '' XFSZ; ulimit -f 4; exec "$REPORT" --pack -o cut.ml mlmon.out) >out 2>err
+check 'a file that is too large: status' $? = 2
+has_text '^cut.ml: cannot write: File too large$' err || fail "it says: $(cat err)"
 check 'no file is left over' "$(find . -name '*.packing' | wc -l)" = 0
 cp ../our_exports_are_our_profiles/hooked prog
 "$FBLE_PROF" --names -o run.ml ./prog >out 2>err
