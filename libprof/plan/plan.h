@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules for refusing functions.
-inline constexpr std::uint32_t kVersion = 14;
+inline constexpr std::uint32_t kVersion = 15;
 
 // How the recorder's remark begins on a file of code for which there is no plan. Its path and the
 // reason follow.
@@ -108,7 +108,7 @@ enum class Reason : std::uint16_t {
   kLeftOut,       // the user's filter leaves it out; set by the recorder, never in a plan
   kThrottled,     // --throttle took its hook back; set by the recorder, never in a plan
   kOccupied,      // a thread was in its first instructions; set by the recorder, never in a plan
-  kUnlisted,      // it has a symbol, but the unwind table does not list it
+  kUnlisted,      // it has a symbol, or a call, but the unwind table does not list it
   kKeepsFlags,    // callers rely on flags that it leaves as they are
   kReasons,
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "rewrite/displaced.h"
 #include "rewrite/jump_frames.h"
@@ -262,6 +263,36 @@ plan::Trampoline Entries::for_tail_calls(const TailCall& call,
   return result;
 }
 
+// What the unwind table does not list: by symbols, and in files without them by calls. Code that is
+// not listed itself may be the C runtime's, which every program has, so its calls do not count.
+std::map<Address, std::uint64_t> Entries::unlisted() const {
+  std::map<Address, std::uint64_t> found = references_.held().unlisted();
+  const auto has_symbol = [&](Address address) {
+    const auto& named = references_.held().unlisted();
+    const auto next = named.upper_bound(address);
+    return next != named.begin() && address < std::prev(next)->first + std::prev(next)->second;
+  };
+  std::vector<Address> called;
+  for (const Branch& branch : references_.code().branches()) {
+    const Address target = branch.target;
+    if (branch.kind != Kind::kCall || !image_.in_text(target)) continue;
+    if ((!called.empty() && called.back() == target) || has_symbol(target)) continue;
+    if (function_at(functions_, target) || !function_at(functions_, branch.from)) continue;
+    if (!is_stub(head_at(image_, target).data())) called.push_back(target);
+  }
+  for (const Address address : called) found.emplace(address, 0);
+  for (const Address address : called) {
+    const auto next = found.upper_bound(address);
+    const Address end = next == found.end() ? image_.text_end() : next->first;
+    const auto function =
+        std::upper_bound(functions_.begin(), functions_.end(), address,
+                         [](Address a, const Function& b) { return a < b.begin; });
+    found[address] =
+        (function == functions_.end() ? end : std::min(end, function->begin)) - address;
+  }
+  return found;
+}
+
 std::string Entries::plan() const {
   std::vector<plan::Trampoline> trampolines;
   for (const Window& window : windows_) trampolines.push_back(with_window(window));
@@ -287,7 +318,7 @@ std::string Entries::plan() const {
                         static_cast<std::uint32_t>(function.end - function.begin), function.reason,
                         0});
   }
-  for (const auto& [address, size] : references_.held().unlisted()) {
+  for (const auto& [address, size] : unlisted()) {
     refusals.push_back({static_cast<plan::Address>(address), static_cast<std::uint32_t>(size),
                         Reason::kUnlisted, 0});
   }

@@ -4,6 +4,7 @@
 // ever runs there, and if the instructions work in another place. Any doubt is a reason to refuse.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "rewrite/references.h"
@@ -42,6 +43,7 @@ class Entries {
   void find_tail_calls(const Function& function);
   bool is_site(const Branch& branch, const Function& function) const;
   bool is_displaced(Address address) const;
+  std::map<Address, std::uint64_t> unlisted() const;
 
   plan::Trampoline with_window(const Window& window) const;
   plan::Trampoline without_window(const Function& function) const;

@@ -132,23 +132,32 @@ struct Uncounted {
   }
 };
 
-// Each function once, also if its module was loaded several times.
+// Each function once, also if its module was loaded several times, or if its start and its rest are
+// two entries, of which one tells more.
 std::vector<Uncounted> uncounted_of(const Profile& profile,
                                     const std::vector<std::uint8_t>& wanted) {
   const Functions& functions = profile.functions();
-  std::set<std::pair<ModuleId, std::uint64_t>> known;
+  std::map<std::pair<ModuleId, std::uint64_t>, std::size_t> known;
   std::vector<Uncounted> found;
   for (std::size_t f = 0; f < functions.count(); ++f) {
     if (!(functions.flags[f] & format::kFunctionNotCounted) || wanted[f] == 0) continue;
-    if (functions.module[f] && !known.emplace(functions.module[f], functions.address[f]).second) {
-      continue;
-    }
     const bool is_left_out = (functions.flags[f] & format::kFunctionLeftOut) != 0;
     const auto reason =
         static_cast<plan::Reason>(functions.flags[f] >> format::kFunctionReasonShift);
     std::optional<std::uint64_t> since_ns;
     if (reason == plan::Reason::kThrottled) since_ns = functions.unhooked_ns[f];
-    found.push_back({FunctionId(f), is_left_out ? plan::Reason::kLeftOut : reason, since_ns});
+    const Uncounted uncounted{FunctionId(f), is_left_out ? plan::Reason::kLeftOut : reason,
+                              since_ns};
+    if (functions.module[f]) {
+      const auto [place, is_new] =
+          known.try_emplace({functions.module[f], functions.address[f]}, found.size());
+      if (!is_new) {
+        Uncounted& same = found[place->second];
+        if (!same.is_function() && uncounted.is_function()) same = uncounted;
+        continue;
+      }
+    }
+    found.push_back(uncounted);
   }
   return found;
 }

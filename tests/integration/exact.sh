@@ -36,6 +36,30 @@ check "the report says why" "$("$REPORT" --coverage "$profile" |
 check "so is what flags outlive" "$(entered keeps_flags)" = 0
 check "the report says why" "$("$REPORT" --coverage "$profile" | grep -c 'callers rely on flags .* keeps_flags$')" = 1
 
+begin "functions that the unwind table does not list"
+exactly
+cat >"$dir/unlisted.c" <<'END'
+long part(long), whole(long);
+// The table begins behind the first instruction.
+__attribute__((ms_hook_prologue, noinline)) long hooked(long n) { return part(n) + part(n + 1); }
+__asm__(".text\n.globl part\npart:\n imul $3, %rdi, %rax\n ret\n");
+__attribute__((noinline)) long whole(long n) { return hooked(n) ^ 1; }
+int main(void) {
+  long sum = 0;
+  for (long i = 0; i < 1000; ++i) sum += whole(i);
+  return sum != 3003000;
+}
+END
+gcc -O1 "$dir/unlisted.c" -o "$dir/unlisted" || fail "unlisted was not built"
+strip "$dir/unlisted" -o "$dir/unlisted_stripped"
+for program in unlisted unlisted_stripped; do
+  same "$dir/$program"
+  verified "$profile"
+  "$REPORT" --coverage "$profile" >"$dir/coverage"
+  check "$program: they are named" "$(grep -c 'the unwind table does not list it' "$dir/coverage")" = 2
+  has_text "^$program: counted exactly, except 2 functions" "$dir/coverage" || fail "$program: they are not counted as lost"
+done
+
 # Without samples: on some processors the kernel's part of a signal leaves so little of such a stack that any handler
 # with 200 bytes of its own ends the program, also without us.
 begin "split stacks have no room for hooks"

@@ -493,6 +493,16 @@ unlisted:
         mov     %edi, %eax
         ret
         .size   unlisted, .-unlisted
+        /* The same, without a symbol that says what it is: only a call does. */
+        .globl  called_unlisted
+called_unlisted:
+        mov     %edi, %eax
+        ret
+        .p2align 4
+FUNCTION calls_unlisted
+        call    called_unlisted
+        ret
+END calls_unlisted
 FUNCTION refused_loop
         test    %edi, %edi
         jle     1f
