@@ -25,7 +25,7 @@ namespace fbleprof::plan {
 
 inline constexpr char kMagic[8] = {'F', 'B', 'L', 'E', 'P', 'L', 'A', 'N'};
 // Changes with the layout, and with the rules for refusing functions.
-inline constexpr std::uint32_t kVersion = 15;
+inline constexpr std::uint32_t kVersion = 16;
 
 // How the recorder's remark begins on a file of code for which there is no plan. Its path and the
 // reason follow.
@@ -93,7 +93,7 @@ enum class Reason : std::uint16_t {
   kPart,          // not a function, but a part of one that the compiler put elsewhere
   kNotAnEntry,    // the unwind table does not describe an ordinary call's frame at its start
   kUndecodable,   // contains bytes that are not instructions
-  kStub,          // a stub that only jumps elsewhere
+  kStub,          // a stub or a thunk that only jumps elsewhere
   kResolver,      // chooses an implementation while the loader runs
   kUnreferenced,  // no known reference to it
   kTooShort,      // shorter than a jump, and without padding behind it

@@ -59,6 +59,17 @@ inline bool is_stub(const std::uint8_t* code) {
   return code[0] == 0xff && code[1] == 0x25;
 }
 
+// Whether code, of so many bytes, first calls a place in itself. Thunks against speculation do, to
+// leave their return address, or to jump where a register tells.
+inline constexpr std::size_t kThunkBytes = sizeof kEndbr + 5;  // that the answer depends on
+inline bool is_thunk(const std::uint8_t* code, std::uint64_t bytes) {
+  const std::uint64_t call = begins_with_endbr(code) ? sizeof kEndbr : 0;
+  std::int32_t distance;
+  std::memcpy(&distance, code + call + 1, sizeof distance);
+  return code[call] == 0xe8 && distance > 0 &&
+         call + 5 + static_cast<std::uint64_t>(distance) < bytes;
+}
+
 // The arithmetic flags but AF, which no instruction that compilers emit reads. The direction flag
 // is not one of them: the hook does not change it.
 inline constexpr std::uint8_t kAllFlags = 0x1f;

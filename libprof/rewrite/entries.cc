@@ -51,6 +51,8 @@ bool Entries::is_no_function(Function& function, const std::uint8_t* code) {
     function.reason = Reason::kUndecodable;
   } else if (is_stub(code) && !function.is_named) {
     function.reason = Reason::kStub;
+  } else if (is_thunk(code, function.end - function.begin)) {
+    function.reason = Reason::kStub;  // it also runs in the middle of functions, which jump there
   } else if (function.is_named_part && !function.is_called) {
     function.reason = Reason::kPart;  // also if a table leads to it
   } else if (may_be_part && (function.is_only_in_tables || function.may_find_red_zone)) {
@@ -278,7 +280,9 @@ std::map<Address, std::uint64_t> Entries::unlisted() const {
     if (branch.kind != Kind::kCall || !image_.in_text(target)) continue;
     if ((!called.empty() && called.back() == target) || has_symbol(target)) continue;
     if (function_at(functions_, target) || !function_at(functions_, branch.from)) continue;
-    if (!is_stub(head_at(image_, target).data())) called.push_back(target);
+    constexpr std::uint64_t kMostOfThunk = 32;
+    const Head head = head_at(image_, target);
+    if (!is_stub(head.data()) && !is_thunk(head.data(), kMostOfThunk)) called.push_back(target);
   }
   for (const Address address : called) found.emplace(address, 0);
   for (const Address address : called) {

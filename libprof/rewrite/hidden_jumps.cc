@@ -21,7 +21,7 @@ bool jumps_by_register(const ElfImage& image, const Instruction& instruction) {
 }
 
 // Whether code only jumps to where a register tells: a compiler's thunk for indirect jumps.
-bool is_thunk(const ElfImage& image, Decoder& decoder, Address address) {
+bool is_thunk_of_jumps(const ElfImage& image, Decoder& decoder, Address address) {
   constexpr int kMostInstructions = 12;
   constexpr Address kNear = 64;
   WrittenReturn written_return;
@@ -54,7 +54,7 @@ void find_jumps_by_thunks(const ElfImage& image, const std::vector<Branch>& bran
     Function* from = function_at(functions, branch.from);
     if (!from || from->contains(branch.target) || !image.in_text(branch.target)) continue;
     const auto [place, is_new] = known.try_emplace(branch.target, false);
-    if (is_new) place->second = is_thunk(image, decoder, branch.target);
+    if (is_new) place->second = is_thunk_of_jumps(image, decoder, branch.target);
     if (place->second) from->jumps_indirectly = from->jumps_oddly = true;
   }
 }

@@ -60,6 +60,41 @@ for program in unlisted unlisted_stripped; do
   has_text "^$program: counted exactly, except 2 functions" "$dir/coverage" || fail "$program: they are not counted as lost"
 done
 
+begin "thunks against speculation"
+exactly
+cat >"$dir/thunks.c" <<'END'
+__attribute__((noipa)) static long step(long n) { return n * 3 + 1; }
+__attribute__((noipa)) static long follow(const unsigned char* way, long (*next)(long)) {
+  static const void* const places[] = {&&again, &&back, &&end};
+  long n = 0;
+  goto *places[*way++];
+again:
+  n += next(n);
+  goto *places[*way++];
+back:
+  n = step(n) % 1000;
+  goto *places[*way++];
+end:
+  return n;
+}
+int main(void) {
+  static const unsigned char way[] = {0, 1, 0, 0, 1, 2};
+  long sum = 0;
+  for (long i = 0; i < 1000; ++i) sum += follow(way, step);
+  return sum % 64;
+}
+END
+for options in '-mindirect-branch=thunk' '-mindirect-branch=thunk -mfunction-return=thunk' '-mfunction-return=thunk -Os'; do
+  # shellcheck disable=SC2086  # words
+  gcc -O1 $options "$dir/thunks.c" -o "$dir/thunks" || fail "thunks was not built"
+  same "$dir/thunks"
+  verified "$profile"
+  check "$options: follow" "$(calls main follow)" = 1000
+  check "$options: step" "$(calls follow step)" = 5000
+  check "$options: thunks are no functions" \
+    "$("$REPORT" --self --format csv "$profile" | grep -c '__x86')" = 0
+done
+
 # Without samples: on some processors the kernel's part of a signal leaves so little of such a stack that any handler
 # with 200 bytes of its own ends the program, also without us.
 begin "split stacks have no room for hooks"

@@ -25,13 +25,13 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     refused_carry[], refused_carry_behind_jump[], entry_own_carry[], refused_zeros[],
     framed_distances[], framed_table[], unframed_distances[], unframed_elsewhere[],
     known_elsewhere[], unlisted[], called_unlisted[], unknown_frame[], known_by_data[],
-    jumps_by_return[], jumps_by_thunk[], entry_vector[], entry_vector_first[], jumps_to_named[],
-    named_by_jump[], named_by_branch[], named_jump_by_pointer[], target_behind_bytes[],
-    target_hidden[], entry_trap[], entry_prefixed[], refused_short_address[], table_leads_to_part[],
-    words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[], holds_distances[],
-    keeps_flags[], keeps_flags_first[], keeps_flags_inside[], kept_by_its_caller[],
-    keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[], target_offset[],
-    falls_into_part[];
+    jumps_by_return[], jumps_by_thunk[], jump_thunk[], entry_vector[], entry_vector_first[],
+    jumps_to_named[], named_by_jump[], named_by_branch[], named_jump_by_pointer[],
+    target_behind_bytes[], target_hidden[], entry_trap[], entry_prefixed[], refused_short_address[],
+    table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[],
+    holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
+    kept_by_its_caller[], keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[],
+    target_offset[], falls_into_part[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -186,6 +186,10 @@ TEST(Entries, CodeBehindBytesThatAreNoneIsRead) {
   const ReadPlan& plan = ReadPlan::own();
   EXPECT_FALSE(plan.is_entry(target_behind_bytes));
   EXPECT_FALSE(plan.is_entry(target_hidden));
+}
+
+TEST(Entries, ThunksAgainstSpeculationAreNoFunctions) {
+  EXPECT_EQ(ReadPlan::own().reason(jump_thunk), Reason::kStub);
 }
 
 TEST(Entries, SymbolsTellFunctionsFromPartsAndStubs) {
