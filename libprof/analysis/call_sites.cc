@@ -127,7 +127,7 @@ std::vector<CallSiteRow> call_site_table(const Costs& costs) {
       if (n < until[index]) continue;
       until[index] = nodes.subtree_end[n];
       CallSiteRow& row = table.rows[index];
-      row.cost += cost[n];
+      costs.add(row.cost, cost[n]);
       row.cost_is_bound |= is_bound[n] != 0;
     }
     for (const std::uint32_t e : ways.others) {

@@ -218,7 +218,7 @@ CliqueContexts clique_contexts(const Costs& costs, const Cliques& cliques, const
         }
         Sum& sum = sum_of(pair, false);
         if (const EdgeId edge = entered.of_node[way]) sum.calls += edges.calls[edge.index()];
-        if (chain[way] != c) sum.cost += cost[way];
+        if (chain[way] != c) costs.add(sum.cost, cost[way]);
       }
       for (const Met& one : met) {
         const Sum& sum = known_sum(one.pair, one.is_tail);

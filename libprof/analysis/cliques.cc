@@ -51,11 +51,11 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> call_graph(const Profile& p
 class Finder {
  public:
   Finder(const Costs& costs, const PairIndex& pairs)
-      : profile_(costs.profile()),
+      : costs_(costs),
+        profile_(costs.profile()),
         pairs_(pairs),
         nodes_(profile_.nodes()),
         edges_(profile_.edges()),
-        metric_(costs.metric()),
         cost_(costs.inclusive()) {}
 
   Cliques run() {
@@ -108,7 +108,7 @@ class Finder {
       const std::size_t parent = nodes_.parent[n].index();
       const std::uint32_t outer = clique_at(parent);
       CliqueMember& member = member_at(n);
-      member.self += metric_.value(NodeId(n));
+      costs_.add(member.self, costs_.own(NodeId(n)));
       if (outer == own) {
         depth[n] = depth[parent] + 1;
       } else {
@@ -117,12 +117,12 @@ class Finder {
           // Entered again below a gap: the call above it has this cost, which counts once.
           std::size_t above = parent;
           while (clique_at(above) != own) above = nodes_.parent[above].index();
-          member_at(above).children -= cost_[n];
+          if (costs_.is_sum()) member_at(above).children -= cost_[n];
         } else {
           entered_until[own] = nodes_.subtree_end[n];
-          member.entry_cost += cost_[n];
+          costs_.add(member.entry_cost, cost_[n]);
         }
-        if (outer != kNoClique) member_at(parent).children += cost_[n];
+        if (outer != kNoClique) costs_.add(member_at(parent).children, cost_[n]);
       }
       deepest[own] = std::max(deepest[own], depth[n]);
     }
@@ -149,8 +149,8 @@ class Finder {
         const FunctionId function = member.function;
         member = member_[function.index()];
         member.function = function;
-        clique.self += member.self;
-        clique.cost += member.entry_cost;
+        costs_.add(clique.self, member.self);
+        costs_.add(clique.cost, member.entry_cost);
         clique.entries += member.entries;
         clique.inside_calls += member.inside_calls;
       }
@@ -213,11 +213,11 @@ class Finder {
     }
   }
 
+  const Costs& costs_;
   const Profile& profile_;
   const PairIndex& pairs_;
   const Nodes& nodes_;
   const Edges& edges_;
-  const Metric& metric_;
   const std::vector<std::uint64_t>& cost_;
   Cliques result_;
   std::vector<CliqueMember> member_;    // by function: in one array, as millions of steps read it

@@ -28,13 +28,13 @@ std::vector<FunctionRow> function_table(const Costs& costs) {
       rows.push_back({function});
     }
     FunctionRow& row = rows[index];
-    row.self += costs.own(NodeId(n));
+    costs.add(row.self, costs.own(NodeId(n)));
     row.calls += costs.calls(NodeId(n));
     row.is_sampled |= sampled[n] != 0;
     // Preorder: the cost inside the subtree of an outer node of this function is already counted.
     if (n >= until[function.index()]) {
       until[function.index()] = nodes.subtree_end[n];
-      row.dominated += cost[n];
+      costs.add(row.dominated, cost[n]);
       row.dominated_is_bound |= is_bound[n] != 0;
     }
   }

@@ -46,7 +46,7 @@ std::vector<PairRow> pair_table(const Costs& costs, const PairIndex& pairs) {
       held.is_there = true;
       if (n < held.until) continue;
       held.until = nodes.subtree_end[n];
-      held.cost += cost[n];
+      costs.add(held.cost, cost[n]);
       held.is_bound |= is_bound[n] != 0;
     }
   };

@@ -28,14 +28,14 @@ std::vector<RollupRow> rollup(const Costs& costs, const std::vector<std::uint32_
     if (!nodes.parent[n] || part == kNoPart) continue;
     RollupRow& row = rows[part];
     row.part = part;
-    row.self += costs.own(NodeId(n));
+    costs.add(row.self, costs.own(NodeId(n)));
     std::uint8_t& is_counted = counted[nodes.function[n].index()];
     if (is_counted == 0) ++row.functions;
     is_counted = 1;
     // Preorder: the cost inside the subtree of an outer node of this part is already counted.
     if (n < until[part]) continue;
     until[part] = nodes.subtree_end[n];
-    row.dominated += cost[n];
+    costs.add(row.dominated, cost[n]);
     row.dominated_is_bound |= is_bound[n] != 0;
   }
   for (std::size_t e = 0; e < edges.count(); ++e) {

@@ -80,7 +80,7 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
     for (std::size_t i = 0; i < length; ++i) {
       if ((ends[n] >> i & 1) == 0 || n < until[i]) continue;
       until[i] = nodes.subtree_end[n];
-      result.steps[i].cost += cost[n];
+      costs.add(result.steps[i].cost, cost[n]);
       result.steps[i].cost_is_bound |= is_bound[n] != 0;
     }
   }
@@ -99,18 +99,18 @@ Sequence sequence(const Costs& costs, const std::vector<std::vector<std::uint8_t
       PairRow& row = out.row(callee, false);
       row.callee = callee;
       if (out.is_outermost(callee, n, nodes.subtree_end[n])) {
-        row.cost += cost[n];
+        costs.add(row.cost, cost[n]);
         row.cost_is_bound |= is_bound[n] != 0;
       }
     }
     if ((ends[n] & last) == 0) continue;
-    result.self += costs.own(NodeId(n));
+    costs.add(result.self, costs.own(NodeId(n)));
     const FunctionId caller = origin(NodeId(n), length - 1);
     const bool outermost = in.is_outermost(caller, n, nodes.subtree_end[n]);
     PairRow& row = in.row(caller, false);
     row.caller = caller;
     if (outermost) {
-      row.cost += cost[n];
+      costs.add(row.cost, cost[n]);
       row.cost_is_bound |= is_bound[n] != 0;
     }
     if (result.contexts.empty() || n >= nodes.subtree_end[result.contexts.back().index()]) {

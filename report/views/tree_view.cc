@@ -159,7 +159,7 @@ class TreeText {
       if (!tiny(cost_[c])) {
         result.shown.push_back(c);
       } else {
-        result.hidden_cost += cost_[c];
+        request_.costs.add(result.hidden_cost, cost_[c]);
         result.hidden_contexts += nodes_.subtree_end[c] - c;
         ++result.hidden_children;
       }
@@ -229,7 +229,7 @@ class TreeText {
       }
       if (under.hidden_children != 0) {
         hidden_contexts_ += under.hidden_contexts;
-        hidden_cost_ += under.hidden_cost;
+        request_.costs.add(hidden_cost_, under.hidden_cost);
         // Together they may still be worth a line; if not, the footer counts them.
         if (!tiny(under.hidden_cost)) {
           lines.push_back({Pending::Kind::kHidden, node.index(), prefix, false, top, level,
@@ -373,11 +373,11 @@ class TreeText {
       return;
     }
     hidden_contexts_ += under.hidden_contexts;
-    hidden_cost_ += under.hidden_cost;
+    request_.costs.add(hidden_cost_, under.hidden_cost);
     for (std::size_t i = 0; i + 1 < run.size();
          ++i) {  // what the last one hides, open_below counts
       hidden_contexts_ += run[i].hidden_contexts;
-      hidden_cost_ += run[i].hidden_cost;
+      request_.costs.add(hidden_cost_, run[i].hidden_cost);
     }
     in_runs_ += run.size();
     // The chain is a level of its own, so that its callees are shown below it, not beside it.
