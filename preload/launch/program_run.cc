@@ -6,6 +6,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 namespace fbleprof::launch {
 namespace {
@@ -95,6 +98,18 @@ int leave_like(int status) {
   sigprocmask(SIG_UNBLOCK, &one, nullptr);
   raise(signal);
   return 128 + signal;
+}
+
+void write_profiles_to(const std::string& name) {
+  std::string absolute;
+  if (name.front() != '/') {
+    std::error_code failure;
+    // Without a directory, the recorder says what it cannot do.
+    const std::string here = std::filesystem::current_path(failure).string();
+    for (const char c : here) absolute += c == '%' ? std::string("%%") : std::string(1, c);
+    if (!absolute.empty() && absolute.back() != '/') absolute += '/';
+  }
+  setenv("FBLEPROF_OUT", (absolute + name).c_str(), 1);
 }
 
 }  // namespace fbleprof::launch

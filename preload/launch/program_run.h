@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
 
 namespace fbleprof::launch {
 
@@ -23,5 +24,9 @@ int wait_for(pid_t child);
 
 // The exit status after a run. If a signal ended the program, it ends this process, too.
 int leave_like(int status);
+
+// Makes the program, and child processes that have changed their directory, write their profiles to
+// this name, which may be relative and may hold %e and the like.
+void write_profiles_to(const std::string& name);
 
 }  // namespace fbleprof::launch
