@@ -35,7 +35,9 @@ bool is_born_confined() {
 }
 
 void before_confinement() {
-  if (!is_profiling() || !is_own_process() || profile.confined) return;
+  if (!is_own_process() || profile.confined) return;
+  stop_asking_who_owns_signals();
+  if (!is_profiling()) return;
   SamplingBlocked guard;
   charge_rest_of_this_thread();
   session.options.waits = false;
@@ -43,7 +45,6 @@ void before_confinement() {
   signal_safe::expect_forbidden_calls();
   for_each_attached([](ThreadState& thread, void*) { disarm_timer(thread); }, nullptr);
   drain_pending();
-  stop_asking_who_owns_signals();
   grow_all_memory();
   session.arena.reserve(kBytesUnderConfinement);
   session.pages.live_on_stock(kBytesUnderConfinement);

@@ -26,7 +26,7 @@ void watch_fatal_signals();
 // In a child: watches them again if the child was made without handlers (CLONE_CLEAR_SIGHAND).
 void watch_cleared_signals();
 // In a child that is the first process of its namespace: the kernel does not send it signals that
-// have no handler, so only faults keep ours.
+// have no handler, so only faults and the control signal keep ours.
 void leave_signals_to_first_process();
 // In a program to which fble-prof attached: only SIGBUS, and with --exact the other faults, while
 // the program's actions are watched (attached_calls.h).

@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kPreload[] = "LD_PRELOAD";
 constexpr char kAsanOptions[] = "ASAN_OPTIONS";
+constexpr char kAsanChoice[] = "verify_asan_link_order=";
 constexpr char kAsanOption[] = "verify_asan_link_order=0";
 
 bool can(const char* path, int mode) { return kernel_path_call(SYS_access, path, mode) == 0; }
@@ -58,6 +59,15 @@ class Readable {
  private:
   std::uintptr_t last_ = ~std::uintptr_t{0};  // no page
 };
+
+bool contains(const char* text, const char* part) {
+  for (; *text; ++text) {
+    const char *at = text, *with = part;
+    while (*with && *at == *with) ++at, ++with;
+    if (*with == 0) return true;
+  }
+  return false;
+}
 
 // A shell tries one directory of PATH after the other: most of these calls fail.
 bool will_fail(const char* program) {
@@ -115,6 +125,8 @@ NextEnvironment::NextEnvironment(const NextProgram& program, char* const* enviro
   });
   has_lost_ = lost != nullptr;
   if (has_own && !has_lost_) next_ = look_at(program);
+  // What the user set, or an exec before this one, stays.
+  if (asan_options_ && contains(asan_options_, kAsanChoice)) next_.begins_with_asan = false;
   if (!has_lost_ && !next_.foreign_linker && !next_.begins_with_asan) return;
   bytes_ = (count_ + 2) * sizeof(char*) + sizeof kPreload + __builtin_strlen(preload_) + 1 +
            sizeof kAsanOptions + (asan_options_ ? __builtin_strlen(asan_options_) : 0) + 1 +

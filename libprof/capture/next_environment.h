@@ -1,4 +1,4 @@
-// The environment that exec hands to the next program.
+// The environment that exec and posix_spawn hand to the next program.
 //
 // In another root (chroot, a container), or with fewer rights, the next program may be unable to
 // read the libraries that LD_PRELOAD names, and the dynamic linker complains on the stderr of each

@@ -34,14 +34,12 @@ bool contains(const char* text, const char* part) {
 }
 
 // "#! /bin/sh -e" names "/bin/sh".
-ShortPath interpreter_of(const char* script) {
-  ShortPath path;
+void interpreter_of(const char* script, ShortPath& path) {
   script += 2;
   while (*script == ' ' || *script == '\t') ++script;
   while (*script && *script != ' ' && *script != '\t' && *script != '\r' && *script != '\n') {
     path.add(*script++);
   }
-  return path;
 }
 
 // The parts of a program's file that the dynamic linker reads first.
@@ -111,32 +109,40 @@ class Program {
   std::uint64_t linker_at_ = 0, dynamic_at_ = 0;
 };
 
-ForPreloading look_at_file(const char* path, int scripts_left) {
+// Of a script, `interpreter` is what runs it; otherwise it is empty.
+ForPreloading look_at_file(const char* path, ShortPath& interpreter) {
+  interpreter.clear();
   if (!is_regular(path)) return {};
-  ShortPath interpreter;
-  {
-    const File file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (!file) return {};
-    constexpr int kShebangBytes = 256;
-    union {
-      char text[kShebangBytes + 1];
-      Elf64_Ehdr header;
-    } head;
-    const long got = file.read(0, &head, kShebangBytes);
-    head.text[got > 0 ? got : 0] = 0;
-    if (begins(head.text, ELFMAG) && got >= static_cast<long>(sizeof head.header)) {
-      if (head.header.e_ident[EI_CLASS] != ELFCLASS64 ||
-          head.header.e_machine != arch::kElfMachine) {
-        return {"it is a program for another processor, or a 32-bit one"};
-      }
-      const Program program(file, head.header);
-      if (program.needs_musl()) return {"it is linked with musl, not glibc"};
-      return {nullptr, program.begins_with_asan()};
+  const File file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file) return {};
+  constexpr int kShebangBytes = 256;
+  union {
+    char text[kShebangBytes + 1];
+    Elf64_Ehdr header;
+  } head;
+  const long got = file.read(0, &head, kShebangBytes);
+  head.text[got > 0 ? got : 0] = 0;
+  if (begins(head.text, ELFMAG) && got >= static_cast<long>(sizeof head.header)) {
+    if (head.header.e_ident[EI_CLASS] != ELFCLASS64 || head.header.e_machine != arch::kElfMachine) {
+      return {"it is a program for another processor, or a 32-bit one"};
     }
-    if (!begins(head.text, "#!") || scripts_left == 0) return {};
-    interpreter = interpreter_of(head.text);
+    const Program program(file, head.header);
+    if (program.needs_musl()) return {"it is linked with musl, not glibc"};
+    return {nullptr, program.begins_with_asan()};
   }
-  return look_at_file(interpreter.c_str(), scripts_left - 1);
+  if (begins(head.text, "#!")) interpreter_of(head.text, interpreter);
+  return {};
+}
+
+ForPreloading look_at_path(const char* path) {
+  constexpr int kMostScripts = 4;
+  ShortPath script, interpreter;
+  ForPreloading found = look_at_file(path, interpreter);
+  for (int i = 0; i < kMostScripts && !interpreter.empty(); ++i) {
+    script = interpreter;
+    found = look_at_file(script.c_str(), interpreter);
+  }
+  return found;
 }
 
 // As libc searches: the first directory that has a file that can be run.
@@ -164,13 +170,12 @@ bool has_slash(const char* name) {
 }  // namespace
 
 ForPreloading look_at(const NextProgram& program) {
-  constexpr int kMostScripts = 4;
   if (!program.file) return {};
   // libc reads a name that it searches for; of other bad pointers the kernel tells.
   if (program.search == NextProgram::Search::kInPath && !has_slash(program.file)) {
-    return look_at_file(find_in_path(program.file).c_str(), kMostScripts);
+    return look_at_path(find_in_path(program.file).c_str());
   }
-  return look_at_file(program.file, kMostScripts);
+  return look_at_path(program.file);
 }
 
 }  // namespace fbleprof::capture

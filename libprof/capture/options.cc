@@ -210,6 +210,8 @@ Settings read_settings(char** environment) {
     };
     if (is("FBLEPROF_OUT")) {
       if (*value) settings.out = Path{value};
+    } else if (is("FBLEPROF_DIRECTORY")) {
+      settings.directory = Path{value};
     } else if (is("FBLEPROF_RATE")) {
       check(read_rate(value, &settings.rate_hz), "FBLEPROF_RATE", "1 to 20000 (Hz)");
     } else if (is("FBLEPROF_CLOCK")) {

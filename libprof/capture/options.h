@@ -13,8 +13,9 @@ struct Settings {
   enum class Waits { kWithWallClock, kOff, kOn };
 
   signal_safe::Options recording;
-  Waits waits = Waits::kWithWallClock;        // FBLEPROF_WAITS
-  Path out{"mlmon.out"};                      // FBLEPROF_OUT
+  Waits waits = Waits::kWithWallClock;  // FBLEPROF_WAITS
+  Path out{"mlmon.out"};                // FBLEPROF_OUT
+  Path directory;  // FBLEPROF_DIRECTORY: of a relative `out`; empty, or not there: the process's
   std::uint32_t rate_hz = 1000;               // FBLEPROF_RATE, 1 to 20000
   std::uint64_t memory_bytes = 256ull << 20;  // FBLEPROF_MEMORY, 1M to 64G
   std::uint64_t run_start_ns = 0;             // FBLEPROF_RUN, realtime; 0: not known

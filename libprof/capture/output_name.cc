@@ -26,10 +26,19 @@ void add_program_name(Path& path) {
   path.add(*name ? name : "unknown");
 }
 
+// In another root, or with fewer rights, it may not be.
+bool is_writable(const Path& directory) {
+  return directory.c_str()[0] == '/' &&
+         kernel_path_call(SYS_access, directory.c_str(), W_OK | X_OK) == 0;
+}
+
 Path expand(const Settings& settings, bool* names_process) {
   Path path;
   *names_process = false;
-  if (settings.out.c_str()[0] != '/') {
+  const bool is_relative = settings.out.c_str()[0] != '/';
+  if (is_relative && is_writable(settings.directory)) {
+    path.add(settings.directory.c_str()).add('/');
+  } else if (is_relative) {
     char directory[4096];
     const long got =
         arch::kernel_call(SYS_getcwd, reinterpret_cast<long>(directory), sizeof directory);

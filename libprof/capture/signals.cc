@@ -307,10 +307,12 @@ void own_signals_in_child() {
   if (!installed) return;
   owner = kernel_call(SYS_getpid);
   program_has_pending = false;  // a child starts without pending signals
-  // Set before the child was noticed.
+  // What the child set before it was noticed, the kernel has.
   if (mask_set_by != owner) return;
   mask_set_by = 0;
-  program_blocks = (change_mask(SIG_UNBLOCK, kSamplingBit) & kSamplingBit) != 0;
+  if (!is_own(set_in_kernel(nullptr))) install_handler();
+  program_blocks = (change_mask(SIG_BLOCK, 0) & kSamplingBit) != 0;
+  change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
 void stop_asking_who_owns_signals() { owner = kAnyone; }
@@ -389,7 +391,9 @@ const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
 
 int program_sigmask(int how, const sigset_t* set, sigset_t* old,
                     int (*real)(int, const sigset_t*, sigset_t*)) {
-  if (!installed || !(holds(set) || program_blocks)) return real(how, set, old);
+  if (!installed || !(holds(set) || program_blocks || program_has_pending)) {
+    return real(how, set, old);
+  }
   if (!is_owner()) {
     take_mask_of_child();
     return real(how, set, old);

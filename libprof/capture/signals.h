@@ -30,8 +30,8 @@ void on_death_by_sampling_signal(void (*function)());
 void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
 // In a forked child: what the program sets is the child's from now on. Async-signal-safe.
 void own_signals_in_child();
-// Before the program confines itself: our code makes no system call any more, so a child of vfork
-// is taken for its parent.
+// Before the program confines itself: getpid may be forbidden from then on, so a child of vfork is
+// taken for its parent.
 void stop_asking_who_owns_signals();
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();

@@ -59,9 +59,8 @@ inline bool is_stub(const std::uint8_t* code) {
   return code[0] == 0xff && code[1] == 0x25;
 }
 
-// Whether code, of so many bytes, first calls a place in itself. Thunks against speculation do, to
-// leave their return address, or to jump where a register tells.
-inline constexpr std::size_t kThunkBytes = sizeof kEndbr + 5;  // that the answer depends on
+// Whether code, of so many bytes, first calls a place in itself: a retpoline or a return thunk.
+// They do so to leave their return address, or to jump where a register tells. Reads nine bytes.
 inline bool is_thunk(const std::uint8_t* code, std::uint64_t bytes) {
   const std::uint64_t call = begins_with_endbr(code) ? sizeof kEndbr : 0;
   std::int32_t distance;

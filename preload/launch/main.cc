@@ -223,7 +223,7 @@ int main(int argc, char** argv) {
   if (const std::string reason = obstacle_of_output(output); !reason.empty()) {
     say(reason + ": " + name + " runs unprofiled");
   }
-  write_profiles_to(output);
+  note_directory();
 
   // execvp, with the name as typed: like shells, it runs scripts that lack a "#!" line.
   char** const command = argv + (argc - static_cast<int>(request.command.size()));

@@ -100,16 +100,11 @@ int leave_like(int status) {
   return 128 + signal;
 }
 
-void write_profiles_to(const std::string& name) {
-  std::string absolute;
-  if (name.front() != '/') {
-    std::error_code failure;
-    // Without a directory, the recorder says what it cannot do.
-    const std::string here = std::filesystem::current_path(failure).string();
-    for (const char c : here) absolute += c == '%' ? std::string("%%") : std::string(1, c);
-    if (!absolute.empty() && absolute.back() != '/') absolute += '/';
-  }
-  setenv("FBLEPROF_OUT", (absolute + name).c_str(), 1);
+void note_directory() {
+  std::error_code failure;
+  const std::string here = std::filesystem::current_path(failure).string();
+  // Without a directory, the recorder says what it cannot do.
+  setenv("FBLEPROF_DIRECTORY", here.c_str(), 1);
 }
 
 }  // namespace fbleprof::launch

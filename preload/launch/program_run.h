@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <string>
 
 namespace fbleprof::launch {
 
@@ -25,8 +24,8 @@ int wait_for(pid_t child);
 // The exit status after a run. If a signal ended the program, it ends this process, too.
 int leave_like(int status);
 
-// Makes the program, and child processes that have changed their directory, write their profiles to
-// this name, which may be relative and may hold %e and the like.
-void write_profiles_to(const std::string& name);
+// Makes the program's child processes write their profiles to this directory, too, if the name of
+// the profile is relative, wherever they are.
+void note_directory();
 
 }  // namespace fbleprof::launch

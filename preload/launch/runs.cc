@@ -189,7 +189,7 @@ int run_twice(const TwoRuns& runs) {
     plain = run_program([&] {
       drain.take_stdout();
       unsetenv("FBLEPROF_EXACT");
-      write_profiles_to(plain_out);
+      setenv("FBLEPROF_OUT", plain_out.c_str(), 1);
       return runs.become_program();
     });
   }

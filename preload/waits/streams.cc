@@ -1,7 +1,7 @@
 // Streams. Most calls find their data in the stream's buffer, and cannot block: these are passed on
 // at once. The check compares pointers without a lock. Another thread may change the buffer
-// meanwhile; then a wait is missed, or a call that does not block is recorded. Only who has the
-// stream's lock may look into the buffer: another thread may free it, or put a character back,
+// meanwhile; then a wait is missed, or a call that does not block is recorded. Only the holder of
+// the stream's lock may look into the buffer: another thread may free it, or put a character back,
 // which moves the stream to another buffer.
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A relative name of the profile means the directory in which fble-prof was started, also for
-# processes that are elsewhere.
+# processes that are elsewhere, if they can write there.
 . "$(dirname "$0")/lib.sh"
 
 for name_given in "" other.out; do
@@ -17,3 +17,17 @@ for name_given in "" other.out; do
     for file in "$dir/at 100%p/"*out*; do verified "$file"; done
   done
 done
+
+begin "another fble-prof in another directory"
+mkdir -p "$dir/outer/inner"
+# shellcheck disable=SC2016  # for the inner shell
+(cd "$dir/outer" && "$FBLE_PROF" sh -c 'cd inner; "$1" "$2" start' sh "$FBLE_PROF" "$PROGRAMS/sigprof.fentry" \
+  >/dev/null 2>"$dir/err") || fail "it failed: $(cat "$dir/err")"
+check "it has a profile of its own there" "$(cd "$dir/outer/inner" && ls)" = mlmon.out
+
+begin "the directory is gone"
+mkdir -p "$dir/gone" "$dir/here"
+# shellcheck disable=SC2016  # for the inner shell
+(cd "$dir/gone" && "$FBLE_PROF" sh -c 'cd ../here; rm -r ../gone; "$1" start' sh "$PROGRAMS/sigprof.fentry" \
+  >/dev/null 2>"$dir/err") || fail "it failed: $(cat "$dir/err")"
+check "a child writes where it is" "$(find "$dir/here" -name 'mlmon.out*' | wc -l)" = 1
