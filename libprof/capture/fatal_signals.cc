@@ -84,13 +84,25 @@ bool repair_fault(int number, const siginfo_t* info, void* context) {
   return is_repaired;
 }
 
+struct Death {
+  int number;
+  const void* context;
+};
+void write_end(void* argument) {
+  const Death& death = *static_cast<const Death*>(argument);
+  if (fbleprof_hot.top && fbleprof_hot.self->canary->alive && is_profiling()) {
+    signal_safe::charge_fatal(*fbleprof_hot.self, arch::state_of(death.context));
+  }
+  finish_process(format::State::kFatal, static_cast<std::uint32_t>(death.number));
+}
+
 void on_fatal(int number, siginfo_t* info, void* context) {
   if (repair_fault(number, info, context)) return;
   const int saved_errno = errno;
-  if (fbleprof_hot.top && fbleprof_hot.self->canary->alive && is_profiling()) {
-    signal_safe::charge_fatal(*fbleprof_hot.self, arch::state_of(context));
-  }
-  finish_process(format::State::kFatal, static_cast<std::uint32_t>(number));
+  Death death{number, context};
+  // A filter of system calls may forbid to leave the signal stack.
+  const bool may_leave_stack = fbleprof_hot.self != nullptr && !profile.confined;
+  if (!may_leave_stack || !call_where_room_is(context, write_end, &death)) write_end(&death);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   set_kernel_action(number, &action, nullptr);

@@ -178,44 +178,23 @@ void take(void* argument) {
   }
 }
 
-struct SampleOnSignalStack {
-  Sample sample;
+struct OnOtherStack {
+  void (*work)(void*);
+  void* argument;
   const stack_t signal_stack;
+  bool is_done;
 };
 
 // While the signal stack is left, the kernel would take it for unused, and give it to the handler
 // of a fault. So there is none meanwhile.
 void take_off_signal_stack(void* argument) {
-  auto* on = static_cast<SampleOnSignalStack*>(argument);
+  auto* on = static_cast<OnOtherStack*>(argument);
   stack_t none{};
   none.ss_flags = SS_DISABLE;
   if (kernel_call(SYS_sigaltstack, reinterpret_cast<long>(&none), 0) != 0) return;
-  take(&on->sample);
+  on->work(on->argument);
   kernel_call(SYS_sigaltstack, reinterpret_cast<long>(&on->signal_stack), 0);
-}
-
-// Takes the sample in memory of the thread's own if it may be too much for the handler's stack:
-// that of a coroutine, or of a thread with a small stack, or a small signal stack. The memory is
-// free: only faults can interrupt a sample, and their handlers take none.
-void take_where_room_is(const Sample& sample, const void* context) {
-  constexpr std::uint64_t kRoomBytes = 32 << 10;
-  const auto& signal_stack = static_cast<const ucontext_t*>(context)->uc_stack;
-  SampleOnSignalStack on{sample, signal_stack};
-  const auto here = reinterpret_cast<std::uint64_t>(&on);
-  const std::uint64_t room = here - reinterpret_cast<std::uint64_t>(signal_stack.ss_sp);
-  const bool is_on_signal_stack = room < signal_stack.ss_size;
-  const signal_safe::Stack& stack = sample.thread.main_stack;
-  const bool has_room =
-      is_on_signal_stack ? room >= kRoomBytes
-                         : stack.low != 0 && stack.contains(here) && here - stack.low >= kRoomBytes;
-  char* other = sample.thread.sample_stack_end;
-  if (has_room || other == nullptr) {
-    take(&on.sample);
-  } else if (is_on_signal_stack) {
-    fbleprof_call_on(other, take_off_signal_stack, &on);
-  } else {
-    fbleprof_call_on(other, take, &on.sample);
-  }
+  on->is_done = true;
 }
 
 // Code that blocks all signals blocks these; only the sampling signal comes all the same.
@@ -223,6 +202,40 @@ bool blocks_faults(const void* context) {
   const sigset_t& mask = static_cast<const ucontext_t*>(context)->uc_sigmask;
   return sigismember(&mask, SIGSEGV) == 1 || sigismember(&mask, SIGBUS) == 1;
 }
+
+}  // namespace
+
+bool call_where_room_is(const void* context, void (*work)(void*), void* argument) {
+  constexpr std::uint64_t kRoomBytes = 32 << 10;
+  const signal_safe::ThreadState& thread = *fbleprof_hot.self;
+  const auto* interrupted = static_cast<const ucontext_t*>(context);
+  OnOtherStack on{work, argument, interrupted->uc_stack, false};
+  const auto here = reinterpret_cast<std::uint64_t>(&on);
+  const std::uint64_t room = here - reinterpret_cast<std::uint64_t>(on.signal_stack.ss_sp);
+  const bool is_on_signal_stack = room < on.signal_stack.ss_size;
+  const signal_safe::Stack& stack = thread.main_stack;
+  const bool has_room =
+      is_on_signal_stack ? room >= kRoomBytes
+                         : stack.low != 0 && stack.contains(here) && here - stack.low >= kRoomBytes;
+  char* other = thread.sample_stack_end;
+  // A fault in such work.
+  const auto is_in_other = [=](std::uint64_t at) {
+    return reinterpret_cast<std::uint64_t>(other) - at <= signal_safe::kSampleStackBytes;
+  };
+  if (has_room || other == nullptr || is_in_other(here) ||
+      is_in_other(arch::state_of(context).sp)) {
+    work(argument);
+    return true;
+  }
+  if (is_on_signal_stack) {
+    fbleprof_call_on(other, take_off_signal_stack, &on);
+    return on.is_done;
+  }
+  fbleprof_call_on(other, work, argument);
+  return true;
+}
+
+namespace {
 
 FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
@@ -242,9 +255,9 @@ FBLEPROF_ALIGNS_STACK void on_signal(int number, siginfo_t* info, void* context)
     const arch::MachineState at = arch::state_of(context);
     if (thread.canary->alive) {
       const signal_safe::FaultsOfSample faults(blocks_faults(context));
-      take_where_room_is(
-          {thread, at, what_it_tells(thread, *info, at), take_events(thread, info->si_code)},
-          context);
+      Sample sample{thread, at, what_it_tells(thread, *info, at),
+                    take_events(thread, info->si_code)};
+      call_where_room_is(context, take, &sample);
     }
   }
   errno = saved_errno;

@@ -28,6 +28,11 @@ void on_death_by_sampling_signal(void (*function)());
 // Makes `function` run before each sample, with the interrupted stack pointer: the thread may be
 // one that is not attached yet. Async-signal-safe.
 void on_samples_of_found_threads(void (*function)(std::uint64_t sp));
+// In a handler of ours, in an attached thread: calls work(argument), in memory of the thread's own
+// if the handler's stack may be too small (that of a coroutine, or of a thread with a small stack,
+// or a small signal stack). The memory is free: only faults can interrupt such work. False: it was
+// not called, because the signal stack cannot be left. `context`: the handler's. Async-signal-safe.
+bool call_where_room_is(const void* context, void (*work)(void*), void* argument);
 // In a forked child: what the program sets is the child's from now on. Async-signal-safe.
 void own_signals_in_child();
 // Before the program confines itself: getpid may be forbidden from then on, so a child of vfork is

@@ -20,7 +20,7 @@ using signal_safe::ThreadState;
 namespace {
 
 // A sample takes some 5 kB, with all that it may call and another signal frame below 24 kB.
-constexpr std::uint64_t kSampleStackBytes = 32 << 10;
+using signal_safe::kSampleStackBytes;
 // Its pages are not touched unless a sample needs them.
 constexpr std::uint64_t kMemoryBytes =
     (sizeof(ThreadMemory) + kPageBytes - 1) / kPageBytes * kPageBytes + kSampleStackBytes;

@@ -61,6 +61,9 @@ struct SwitchRing {
   std::uint64_t left_ns = 0;  // when the thread was made to leave, if it has not come back
 };
 
+// Of the memory at ThreadState::sample_stack_end.
+inline constexpr std::uint64_t kSampleStackBytes = 32 << 10;
+
 struct AllocationThread;
 class CallRates;
 struct WaitThread;
@@ -111,7 +114,8 @@ struct ThreadState {
   // are.
   std::uint64_t resting_until_ns = 0;
   format::Ref last_context = 0;  // the last one charged; 0 = none yet
-  // The end of memory in which a sample is taken where the machine stack may be too short; or null.
+  // The end of memory for samples, and for the end of the process, where the machine stack may be
+  // too short; or null.
   char* sample_stack_end = nullptr;
   bool is_left_out = false;  // by the user's filter: hooks and samples find no shadow stack
   std::uint32_t tid = 0;
