@@ -172,8 +172,8 @@ int main(void) {
   struct epoll_event event = {.events = EPOLLIN};
   use_numbers();
   if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
-  counter = eventfd(
-      0, EFD_CLOEXEC | EFD_SEMAPHORE);  // on a busy machine two signals come before one wait
+  // On a busy machine two signals come before one wait.
+  counter = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
   epoll = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, sockets[0], &event) != 0) return 1;
   sem_init(&semaphore, 0, 0);
