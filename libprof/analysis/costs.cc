@@ -15,8 +15,7 @@ std::vector<std::uint64_t> inclusive(const Profile& profile, const Metric& metri
   std::vector<std::uint64_t> cost = metric.values->wide();
   for (std::size_t n = nodes.count(); n-- > 0;) {
     if (!nodes.parent[n]) continue;
-    std::uint64_t& above = cost[nodes.parent[n].index()];
-    above = metric.aggregation == Aggregation::kMax ? std::max(above, cost[n]) : above + cost[n];
+    metric.add(cost[nodes.parent[n].index()], cost[n]);
   }
   return cost;
 }
@@ -44,8 +43,7 @@ std::vector<std::uint8_t> lower_bounds(const Profile& profile) {
 std::uint64_t total(const Profile& profile, const Metric& metric) {
   std::uint64_t sum = 0;
   for (const Tree& tree : profile.trees()) {
-    const std::uint64_t value = total(profile, metric, tree);
-    sum = metric.aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+    metric.add(sum, total(profile, metric, tree));
   }
   return sum;
 }
@@ -54,8 +52,7 @@ std::uint64_t total(const Profile&, const Metric& metric, const Tree& tree) {
   std::uint64_t sum = 0;
   if (!metric.values) return sum;
   for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
-    const std::uint64_t value = (*metric.values)[n];
-    sum = metric.aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+    metric.add(sum, (*metric.values)[n]);
   }
   return sum;
 }
@@ -67,8 +64,7 @@ std::uint64_t sum_of_trees(const Profile& profile, const Metric& metric,
   std::uint64_t sum = 0;
   for (const Tree& tree : profile.trees()) {
     if (tree.begin.index() >= tree.end.index()) continue;
-    const std::uint64_t value = inclusive[tree.begin.index()];
-    sum = metric.aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+    metric.add(sum, inclusive[tree.begin.index()]);
   }
   return sum;
 }

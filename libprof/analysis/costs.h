@@ -7,7 +7,6 @@
 // without hooks that calls back into counted code has bounds, too (callbacks.h).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,10 +47,8 @@ class Costs {
 
   std::uint64_t total() const { return total_; }
   bool is_sum() const { return metric_.aggregation != profile::Aggregation::kMax; }
-  // Adds costs of different paths, as the metric does: of maxima the greatest is their sum.
-  void add(std::uint64_t& sum, std::uint64_t cost) const {
-    sum = is_sum() ? sum + cost : std::max(sum, cost);
-  }
+  // Adds costs of different paths, as the metric does.
+  void add(std::uint64_t& sum, std::uint64_t cost) const { metric_.add(sum, cost); }
   std::uint64_t own(profile::NodeId node) const { return metric_.value(node); }
   // How often the context was entered; 0 where calls were not counted.
   std::uint64_t calls(profile::NodeId node) const { return calls_ ? calls_->value(node) : 0; }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -16,6 +17,11 @@ namespace fbleprof::capture {
 // Returns the kernel's result; below 0, it is -errno.
 inline long kernel_path_call(long number, const char* path, long a = 0, long b = 0) {
   return arch::kernel_call(number, reinterpret_cast<long>(path), a, b);
+}
+
+// access(2): `mode` is of F_OK, R_OK, W_OK and X_OK.
+inline bool can_access(const char* path, int mode) {
+  return kernel_path_call(SYS_access, path, mode) == 0;
 }
 
 // An open descriptor, closed by the destructor.

@@ -20,8 +20,6 @@ constexpr char kAsanOptions[] = "ASAN_OPTIONS";
 constexpr char kAsanChoice[] = "verify_asan_link_order=";
 constexpr char kAsanOption[] = "verify_asan_link_order=0";
 
-bool can(const char* path, int mode) { return kernel_path_call(SYS_access, path, mode) == 0; }
-
 // Calls visit(begin, end) for each entry of the list. Like the dynamic linker, it takes colons and
 // blanks for separators.
 template <typename Visit>
@@ -41,7 +39,7 @@ Own own_library_at(const char* begin, const char* end) {
   Text<512> path;  // not Path: children of vfork may have small stacks
   for (const char* at = begin; at != end; ++at) path.add(*at);
   if (*begin != '/' || path.was_cut() || !is_own_library(path.c_str())) return Own::kNo;
-  return can(path.c_str(), R_OK) ? Own::kReadable : Own::kOutOfReach;
+  return can_access(path.c_str(), R_OK) ? Own::kReadable : Own::kOutOfReach;
 }
 
 // Asks the kernel once a page: there may be thousands of variables, which mostly lie side by side.
@@ -60,18 +58,9 @@ class Readable {
   std::uintptr_t last_ = ~std::uintptr_t{0};  // no page
 };
 
-bool contains(const char* text, const char* part) {
-  for (; *text; ++text) {
-    const char *at = text, *with = part;
-    while (*with && *at == *with) ++at, ++with;
-    if (*with == 0) return true;
-  }
-  return false;
-}
-
 // A shell tries one directory of PATH after the other: most of these calls fail.
 bool will_fail(const char* program) {
-  return name_in_path(program) != program && !can(program, X_OK);
+  return name_in_path(program) != program && !can_access(program, X_OK);
 }
 
 // Counts the program in the first profile of the run, which all its processes share. The first one

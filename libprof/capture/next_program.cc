@@ -14,23 +14,11 @@ namespace {
 // Children of vfork may have small stacks: longer paths are not looked at.
 using ShortPath = Text<512>;
 
-bool can_run(const char* path) { return kernel_path_call(SYS_access, path, X_OK) == 0; }
-
 // Of anything else, opening may have effects.
 bool is_regular(const char* path) {
   struct stat status;
   return kernel_path_call(SYS_stat, path, reinterpret_cast<long>(&status)) == 0 &&
          S_ISREG(status.st_mode);
-}
-
-bool begins(const char* text, const char* with) {
-  while (*with && *text == *with) ++text, ++with;
-  return *with == 0;
-}
-
-bool contains(const char* text, const char* part) {
-  while (*text && !begins(text, part)) ++text;
-  return *text != 0;
 }
 
 // "#! /bin/sh -e" names "/bin/sh".
@@ -157,7 +145,7 @@ ShortPath find_in_path(const char* name) {
     while (*path && *path != ':') file.add(*path++);
     if (!file.empty()) file.add('/');
     file.add(name);
-    if (!file.was_cut() && is_regular(file.c_str()) && can_run(file.c_str())) return file;
+    if (!file.was_cut() && is_regular(file.c_str()) && can_access(file.c_str(), X_OK)) return file;
     if (*path++ == 0) return {};
   }
 }

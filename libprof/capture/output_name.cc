@@ -28,8 +28,7 @@ void add_program_name(Path& path) {
 
 // In another root, or with fewer rights, it may not be.
 bool is_writable(const Path& directory) {
-  return directory.c_str()[0] == '/' &&
-         kernel_path_call(SYS_access, directory.c_str(), W_OK | X_OK) == 0;
+  return directory.c_str()[0] == '/' && can_access(directory.c_str(), W_OK | X_OK);
 }
 
 Path expand(const Settings& settings, bool* names_process) {
@@ -289,7 +288,7 @@ Draft make_draft(const Path& path) {
   directory.cut_to(slash);
   Draft draft;
   // A file without a name must be found in /proc to get a name.
-  if (kernel_path_call(SYS_access, "/proc/self/fd", 0) == 0) {
+  if (can_access("/proc/self/fd", F_OK)) {
     draft.file = File(directory.empty() ? "." : directory.c_str(), O_TMPFILE | O_RDWR, 0600);
     if (draft.file) return draft;
   }

@@ -71,6 +71,15 @@ inline bool equal(const char* a, const char* b) {
   return *a == *b;
 }
 
+inline bool begins(const char* text, const char* with) {
+  while (*with && *text == *with) ++text, ++with;
+  return *with == 0;
+}
+inline bool contains(const char* text, const char* part) {
+  while (*text && !begins(text, part)) ++text;
+  return *text != 0;
+}
+
 // The value of NAME=value; null if `variable` has another name.
 inline const char* value_of(const char* variable, const char* name) {
   while (*name && *variable == *name) ++variable, ++name;

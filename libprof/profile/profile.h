@@ -15,6 +15,7 @@
 // name.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -247,6 +248,10 @@ struct Metric {
   std::string formula = {};   // of a derived one: "allocated - freed"
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
+  // Adds values of different nodes: of maxima the greatest is their sum.
+  void add(std::uint64_t& sum, std::uint64_t value) const {
+    sum = aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
+  }
 };
 
 // The parts of a Profile. To derive a profile: copy the parts (only pointers), replace some, and

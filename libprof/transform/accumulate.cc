@@ -24,9 +24,7 @@ std::shared_ptr<const std::vector<Process>> with_totals(const Profile& profile) 
                              [&](const MetricTotal& t) { return t.metric == metric.name; });
       if (it == totals.end()) it = totals.insert(it, {metric.name, 0});
       for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
-        const std::uint64_t value = metric.value(NodeId(n));
-        it->value = metric.aggregation == Aggregation::kMax ? std::max(it->value, value)
-                                                            : it->value + value;
+        metric.add(it->value, metric.value(NodeId(n)));
       }
     }
   }

@@ -118,7 +118,7 @@ std::vector<Moment> moments(const Profile& profile, bool totals) {
       const Metric& metric = profile.metrics()[m];
       std::uint64_t total = 0;
       profile.parts().snapshots->values(snapshot, m).each([&](std::size_t, std::uint64_t value) {
-        total = metric.aggregation == Aggregation::kMax ? std::max(total, value) : total + value;
+        metric.add(total, value);
       });
       moment.totals.push_back({metric.name, total});
     }

@@ -28,9 +28,7 @@ std::vector<std::uint64_t> edge_counts(const Profile& profile) {
 MetricTotal total_of(const Metric& metric, const Tree& tree) {
   MetricTotal total{metric.name, 0};
   for (std::size_t n = tree.begin.index(); n < tree.end.index(); ++n) {
-    const std::uint64_t value = metric.value(NodeId(n));
-    total.value = metric.aggregation == Aggregation::kMax ? std::max(total.value, value)
-                                                          : total.value + value;
+    metric.add(total.value, metric.value(NodeId(n)));
   }
   return total;
 }
