@@ -305,7 +305,7 @@ std::string make_program(const std::string& name, unsigned char elf_class,
 }
 
 TEST_F(Environment, OfAProgramThatCannotLoadOursLosesThem) {
-  const std::string own = testing::TempDir() + "/libfbleprof_test.so";
+  const std::string own = testing::TempDir() + "/libfbleprof_foreign.so";
   std::ofstream{own};
   const std::string preload = "LD_PRELOAD=" + own + ":/lib/other.so";
   const auto of = [&](const std::string& program) {
@@ -342,7 +342,7 @@ TEST_F(Environment, OfAProgramThatCannotLoadOursLosesThem) {
 }
 
 TEST_F(Environment, LetsAddressSanitizerStartBehindOurs) {
-  const std::string own = testing::TempDir() + "/libfbleprof_test.so";
+  const std::string own = testing::TempDir() + "/libfbleprof_sanitized.so";
   const std::string program = testing::TempDir() + "/sanitized";
   std::ofstream{own};
   const std::string compile = "echo 'int main(void) {}' | gcc -x c - -fsanitize=address -o ";
