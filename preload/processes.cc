@@ -7,6 +7,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -20,6 +22,7 @@
 #include "capture/next_environment.h"
 #include "capture/next_program.h"
 #include "capture/program_actions.h"
+#include "capture/signals.h"
 #include "capture/text.h"
 #include "capture/threads.h"
 #include "interposed.h"
@@ -96,6 +99,7 @@ int clone_of_program(int (*function)(void*), void* stack, int flags, void* argum
 
 namespace {
 using capture::NextProgram;
+using capture::SignalsOfProgram;
 
 // Calls start(environment), with the environment that the next program is to get.
 template <typename Call>
@@ -222,6 +226,7 @@ FBLEPROF_INTERPOSE int posix_spawn(pid_t* pid, const char* path,
                                    const posix_spawnattr_t* attributes, Arguments argv,
                                    Arguments envp) {
   return start_program(at(path), envp, [&](Arguments handed_on) {
+    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
     return original::posix_spawn(pid, path, actions, attributes, argv, handed_on);
   });
 }
@@ -230,8 +235,19 @@ FBLEPROF_INTERPOSE int posix_spawnp(pid_t* pid, const char* file,
                                     const posix_spawnattr_t* attributes, Arguments argv,
                                     Arguments envp) {
   return start_program(in_path(file), envp, [&](Arguments handed_on) {
+    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
     return original::posix_spawnp(pid, file, actions, attributes, argv, handed_on);
   });
+}
+// The shell's environment is the program's own, which is rarely changed.
+FBLEPROF_INTERPOSE FILE* popen(const char* command, const char* mode) {
+  const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+  return original::popen(command, mode);
+}
+// It waits for the shell, and meanwhile other threads are to be sampled.
+FBLEPROF_INTERPOSE int system(const char* command) {
+  const SignalsOfProgram around(SignalsOfProgram::What::kMask);
+  return original::system(command);
 }
 
 FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {

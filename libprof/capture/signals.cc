@@ -4,6 +4,8 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include <atomic>
+
 #include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "capture/clock.h"
@@ -519,6 +521,30 @@ void take_back_in_found_thread() {
   program_blocks = program_has_pending = false;
   // The program may have set another action, which is its own.
   if (is_ignored(program_action)) install_handler();
+}
+
+namespace {
+std::atomic<int> ignoring = 0;  // objects that live and ignore the signal
+}
+
+SignalsOfProgram::SignalsOfProgram(What what) {
+  if (!installed) return;
+  if (!is_owner()) {
+    hand_over_to_next_program();
+    return;
+  }
+  // What the kernel blocks already, a handler does.
+  blocks_ = program_blocks && (change_mask(SIG_BLOCK, kSamplingBit) & kSamplingBit) == 0;
+  ignores_ = what == What::kMaskAndIgnored && is_ignored(program_action);
+  if (ignores_) {
+    ++ignoring;
+    set_in_kernel(program_action);
+  }
+}
+
+SignalsOfProgram::~SignalsOfProgram() {
+  if (ignores_ && --ignoring == 0) set_in_kernel(&own_action);
+  if (blocks_) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
 SamplingBlocked::SamplingBlocked() : old_mask_(change_mask(SIG_BLOCK, kSamplingBit)) {}

@@ -79,6 +79,21 @@ void take_back_from_next_program();
 void hand_over_from_found_thread();
 void take_back_in_found_thread();
 
+// Lives around posix_spawn and the like: the program that they start finds the signal blocked or
+// ignored as this program left it. The mask is the calling thread's. With kMaskAndIgnored no
+// samples come to any thread meanwhile, if the program ignores the signal.
+class SignalsOfProgram {
+ public:
+  enum class What { kMask, kMaskAndIgnored };
+  explicit SignalsOfProgram(What what);
+  ~SignalsOfProgram();
+  SignalsOfProgram(const SignalsOfProgram&) = delete;
+  SignalsOfProgram& operator=(const SignalsOfProgram&) = delete;
+
+ private:
+  bool blocks_ = false, ignores_ = false;
+};
+
 // Blocks the sampling signal in the calling thread while it lives. Async-signal-safe.
 class SamplingBlocked {
  public:

@@ -4,14 +4,14 @@
 . "$(dirname "$0")/lib.sh"
 
 for mode in fentry plain; do
-  for how in vfork exec masks at-once handler stack; do
+  for how in vfork exec spawn masks at-once handler stack; do
     begin "SIGPROF $how $mode"
     same "$PROGRAMS/sigprof_borders.$mode" "$how"
     verified "$profile"
     check "it ran to its end" "$(head -n 1 "$dir/plain.status")" = "exit 0"
   done
 done
-for how in vfork at-once stack; do
+for how in vfork spawn at-once stack; do
   begin "samples in spite of it, $how"
   profiled "$PROGRAMS/sigprof_borders.plain" "$how"
   check "there are samples" "$(fact samples)" -gt 10

@@ -1,10 +1,11 @@
 // SIGPROF where the program's view of it could leave its process, thread or stack. argv[1]: vfork |
-// exec | masks | at-once | handler | stack | first-process.
+// exec | spawn | masks | at-once | handler | stack | first-process.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -156,6 +157,54 @@ BLOCK void programs_of_vfork(void) {
   executed("ignored");
   signal(SIGPROF, on_tick);
   executed("handled");
+}
+
+// The same of programs that libc starts.
+static void spawned(const char* what) {
+  char* arguments[] = {"grep", "-E", "Sig(Blk|Ign)", "/proc/self/status", NULL};
+  char* environment[] = {NULL};
+  const char* command = "exec env -i grep -E 'Sig(Blk|Ign)' /proc/self/status";
+  posix_spawnattr_t attributes;
+  const sigset_t set = only_prof();
+  pid_t child = 0;
+  int status = 0;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setsigdefault(&attributes, &set);
+  for (int how = 0; how < 3; ++how) {
+    printf("spawned %s %d\n", what, how);
+    fflush(stdout);
+    if (how == 0) posix_spawn(&child, "/bin/grep", NULL, NULL, arguments, environment);
+    if (how == 1) posix_spawnp(&child, "grep", NULL, &attributes, arguments, environment);
+    if (how == 2) posix_spawn(&child, "/none", NULL, NULL, arguments, environment);
+    if (how < 2) waitpid(child, &status, 0);
+    burn();
+    show("then", status);
+  }
+  char line[100];
+  FILE* shell = popen(command, "r");
+  while (shell && fgets(line, sizeof line, shell)) printf("popen: %s", line);
+  printf("ended %d\n", pclose(shell));
+  burn();
+  // `system` hands on the mask only.
+  printf("system\n");
+  fflush(stdout);
+  status = system("exec env -i grep SigBlk /proc/self/status");
+  burn();
+  show("then", status);
+}
+BLOCK void programs_of_libc(void) {
+  const sigset_t set = only_prof();
+  spawned("as it began");
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  spawned("blocked");
+  raise(SIGPROF);
+  spawned("pending");
+  signal(SIGPROF, SIG_IGN);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  spawned("ignored");
+  signal(SIGPROF, on_tick);
+  spawned("handled");
 }
 
 static void* show_own_mask(void* whose) {
@@ -324,6 +373,7 @@ int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   if (!strcmp(how, "vfork")) children_of_vfork();
   if (!strcmp(how, "exec")) programs_of_vfork();
+  if (!strcmp(how, "spawn")) programs_of_libc();
   if (!strcmp(how, "masks")) masks_of_threads();
   if (!strcmp(how, "at-once")) signals_at_once();
   if (!strcmp(how, "handler")) masks_of_handlers();
