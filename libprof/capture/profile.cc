@@ -12,6 +12,11 @@
 #include "signal_safe/generated_code.h"
 #include "signal_safe/peek.h"
 #include "signal_safe/session.h"
+#include "signal_safe/wait_calls.h"
+
+extern "C" __attribute__((visibility("default"))) bool fbleprof_is_own_process() {
+  return fbleprof::capture::is_own_process();
+}
 
 namespace fbleprof::capture {
 

@@ -1,6 +1,10 @@
 #include "channels.h"
 
+#include <linux/close_range.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+
+#include <algorithm>
 
 #include "waking.h"
 
@@ -33,23 +37,39 @@ void clear_if(std::uint16_t& field, std::uint16_t value) {
   if (get(field) == value) set(field, 0);
 }
 
+bool is_known(const Descriptor& one) {
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(&one), __ATOMIC_RELAXED) != 0;
+}
+
+void forget(Descriptor& gone) {
+  const std::uint16_t number = number_of(gone);
+  const std::uint16_t reaches = get(gone.reaches), written_at = get(gone.written_at);
+  if (reaches != 0) clear_if(descriptors[reaches - 1].written_at, number);
+  if (written_at != 0) clear_if(descriptors[written_at - 1].reaches, number);
+  if (get(gone.watches) != 0) {
+    for (Descriptor& one : descriptors) clear_if(one.watcher, number);
+  }
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(&gone), std::uint64_t{0}, __ATOMIC_RELAXED);
+}
+
+// A child of vfork closes descriptors of its own, in this memory.
+bool are_programs_own() { return fbleprof_is_own_process == nullptr || fbleprof_is_own_process(); }
+
 // The descriptor is closed, or about to become another.
 void forget(Word fd) {
   Descriptor* gone = at(fd);
-  std::uint64_t known = 0;
-  if (gone != nullptr) {
-    known = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(gone), __ATOMIC_RELAXED);
-  }
-  if (known == 0) [[likely]]
+  if (gone == nullptr || !is_known(*gone)) [[likely]]
     return;
-  const std::uint16_t number = number_of(*gone);
-  const std::uint16_t reaches = get(gone->reaches), written_at = get(gone->written_at);
-  if (reaches != 0) clear_if(descriptors[reaches - 1].written_at, number);
-  if (written_at != 0) clear_if(descriptors[written_at - 1].reaches, number);
-  if (get(gone->watches) != 0) {
-    for (Descriptor& one : descriptors) clear_if(one.watcher, number);
+  if (are_programs_own()) forget(*gone);
+}
+
+// The same of all from `first` to `last`.
+void forget_range(unsigned first, unsigned last) {
+  if (!are_programs_own()) return;
+  const auto end = std::min<std::uint64_t>(std::uint64_t{last} + 1, kDescriptors);
+  for (std::uint64_t number = first; number < end; ++number) {
+    if (is_known(descriptors[number])) forget(descriptors[number]);
   }
-  __atomic_store_n(reinterpret_cast<std::uint64_t*>(gone), std::uint64_t{0}, __ATOMIC_RELAXED);
 }
 
 // What is written to `from` can be read from `to`.
@@ -164,6 +184,28 @@ FBLEPROF_WRAPPER(Word, eventfd_write, Word fd, Word value) {
 FBLEPROF_WRAPPER(Word, close, Word fd) {
   forget(fd);
   return waited(next::close, FBLEPROF_CALLER, fd);
+}
+
+FBLEPROF_WRAPPER(Word, fclose, FILE* stream) {
+  const int saved_errno = errno;
+  forget(fileno_unlocked(stream));
+  errno = saved_errno;
+  return waited(next::fclose, FBLEPROF_CALLER, reinterpret_cast<Word>(stream));
+}
+
+// Linux closes a range without waiting, like a descriptor that is replaced.
+FBLEPROF_WRAPPER(Word, close_range, Word first, Word last, Word flags) {
+  const Word result = pass_on(next::close_range, first, last, flags, 0);
+  const bool is_later = (static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) != 0;
+  if (!has_failed(result) && !is_later) {
+    forget_range(static_cast<unsigned>(first), static_cast<unsigned>(last));
+  }
+  return result;
+}
+FBLEPROF_WRAPPER(void, closefrom, Word first) {
+  const int from = static_cast<int>(first);
+  forget_range(from < 0 ? 0 : static_cast<unsigned>(from), ~0u);
+  pass_on(next::closefrom, first, 0, 0, 0);
 }
 
 // Calls that make descriptors do not block.

@@ -27,6 +27,7 @@ extern "C" {
 extern decltype(fbleprof_letting_go) fbleprof_letting_go __attribute__((weak));
 extern std::uint16_t fbleprof_wanted[FBLEPROF_WANTED_PLACES] __attribute__((weak));
 extern decltype(fbleprof_find_definition) fbleprof_find_definition __attribute__((weak));
+extern decltype(fbleprof_is_own_process) fbleprof_is_own_process __attribute__((weak));
 extern decltype(fbleprof_jumps) fbleprof_jumps __attribute__((weak));
 extern decltype(fbleprof_wait_begins) fbleprof_wait_begins __attribute__((weak));
 extern decltype(fbleprof_wait_ends) fbleprof_wait_ends __attribute__((weak));

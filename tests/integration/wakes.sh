@@ -28,6 +28,9 @@ for mode in fentry plain; do
   check "a function that ends with a jump is known" "$(below waits_jump post)" = \
     "$(below waits_jump signals_jump)"
   check "through a duplicate nobody is known" "$(below waits_duplicate slow)" = 0
+  for closed in range from stream; do
+    check "nor after close_$closed" "$(below "waits_$closed" "signals_$closed")" = 0
+  done
   check "but the wait is" "$(below waits_duplicate)" -gt 10000
   "$REPORT" --waits --format json "$profile" >"$dir/view"
   check "a pair in the view" "$(python3 -c '

@@ -14,7 +14,7 @@
 
 #define KEEP __attribute__((noinline))
 
-enum { kRounds = 4, kKinds = 9 };
+enum { kRounds = 4, kKinds = 12 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -22,6 +22,7 @@ static int signals, futex_word;
 static sem_t semaphore, posted;
 static pthread_barrier_t barrier;
 static int ends[2], duplicate_ends[2], sockets[2], counter, epoll;
+static int after_range[2], after_from[2], after_stream[2];
 
 KEEP static void signals_cond(void) {
   pthread_mutex_lock(&mutex);
@@ -124,12 +125,27 @@ KEEP static void waits_duplicate(void) {
   __asm__ volatile("");
 }
 
+// Through a pipe that the recorder did not see, with the numbers of one that was closed: not known.
+#define AFTER(how)                       \
+  KEEP static void signals_##how(void) { \
+    send_byte(after_##how[1]);           \
+    __asm__ volatile("");                \
+  }                                      \
+  KEEP static void waits_##how(void) {   \
+    take_byte(after_##how[0]);           \
+    __asm__ volatile("");                \
+  }
+AFTER(range)
+AFTER(from)
+AFTER(stream)
+
 static void (*const kSignals[kKinds])(void) = {
-    signals_cond, signals_semaphore, signals_jump,  signals_futex,    signals_barrier,
-    signals_pipe, signals_eventfd,   signals_epoll, signals_duplicate};
-static void (*const kWaits[kKinds])(void) = {waits_cond,    waits_semaphore, waits_jump,
-                                             waits_futex,   waits_barrier,   waits_pipe,
-                                             waits_eventfd, waits_epoll,     waits_duplicate};
+    signals_cond,    signals_semaphore, signals_jump,    signals_futex,
+    signals_barrier, signals_pipe,      signals_eventfd, signals_epoll,
+    signals_range,   signals_from,      signals_stream,  signals_duplicate};
+static void (*const kWaits[kKinds])(void) = {
+    waits_cond,    waits_semaphore, waits_jump,  waits_futex, waits_barrier, waits_pipe,
+    waits_eventfd, waits_epoll,     waits_range, waits_from,  waits_stream,  waits_duplicate};
 
 static int woken;
 KEEP static void* waits(void* unused) {
@@ -167,9 +183,30 @@ static void use_numbers(void) {
   dup2(first[1], second[1]);
 }
 
+static void use_numbers_again(int again[2], const int closed[2]) {
+  if (syscall(SYS_pipe2, again, 0) != 0 || again[0] != closed[0] || again[1] != closed[1]) {
+    printf("other numbers: %d %d\n", again[0], again[1]);
+  }
+}
+static void use_numbers_after_other_calls(void) {
+  int closed[2];
+  closefrom(3);
+  if (pipe(closed) != 0) return;
+  closefrom(closed[0]);
+  use_numbers_again(after_from, closed);
+  if (pipe(closed) != 0) return;
+  close_range((unsigned)closed[0], (unsigned)closed[1], 0);
+  use_numbers_again(after_range, closed);
+  if (pipe(closed) != 0) return;
+  fclose(fdopen(closed[0], "r"));
+  fclose(fdopen(closed[1], "w"));
+  use_numbers_again(after_stream, closed);
+}
+
 int main(void) {
   pthread_t thread;
   struct epoll_event event = {.events = EPOLLIN};
+  use_numbers_after_other_calls();
   use_numbers();
   if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
   // On a busy machine two signals come before one wait.
