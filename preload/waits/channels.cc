@@ -80,9 +80,17 @@ void connect_ends(Word from, Word to) {
   set(reads->written_at, number_of(*writes));
 }
 
-void watch(Word epoll, Word fd) {
+// Whether what is written to a descriptor wakes an epoll that watches it for these events.
+bool are_of_writes(std::uint32_t events) {
+  return (events & (EPOLLIN | EPOLLRDNORM | EPOLLPRI | EPOLLRDBAND)) != 0;
+}
+
+// From now on, the epoll watches the descriptor for such events, or no longer.
+void watch(Word epoll, Word fd, bool are_events_of_writes) {
   Descriptor *watcher = at(epoll), *watched = at(fd);
-  if (watcher == nullptr || watched == nullptr || get(watched->written_at) == 0) return;
+  if (watcher == nullptr || watched == nullptr) return;
+  if (!are_events_of_writes) return clear_if(watched->watcher, number_of(*watcher));
+  if (get(watched->written_at) == 0) return;
   set(watched->watcher, number_of(*watcher));
   set(watcher->watches, 1);
 }
@@ -245,6 +253,9 @@ FBLEPROF_WRAPPER(Word, dup3, Word from, Word to, Word flags) {
 }
 FBLEPROF_WRAPPER(Word, epoll_ctl, Word epoll, Word what, Word fd, Word event) {
   const Word result = pass_on(next::epoll_ctl, epoll, what, fd, event);
-  if (!has_failed(result) && static_cast<int>(what) == EPOLL_CTL_ADD) watch(epoll, fd);
+  if (has_failed(result)) return result;
+  const bool is_watched = static_cast<int>(what) != EPOLL_CTL_DEL;
+  watch(epoll, fd,
+        is_watched && are_of_writes(reinterpret_cast<const epoll_event*>(event)->events));
   return result;
 }

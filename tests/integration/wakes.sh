@@ -31,6 +31,11 @@ for mode in fentry plain; do
   for closed in range from stream; do
     check "nor after close_$closed" "$(below "waits_$closed" "signals_$closed")" = 0
   done
+  for unwatched in deleted modified; do
+    check "nor by what is not watched, $unwatched" \
+      "$(below "waits_$unwatched" "signals_$unwatched")" = 0
+    check "but its wait is, $unwatched" "$(below "waits_$unwatched")" -gt 10000
+  done
   check "but the wait is" "$(below waits_duplicate)" -gt 10000
   "$REPORT" --waits --format json "$profile" >"$dir/view"
   check "a pair in the view" "$(python3 -c '

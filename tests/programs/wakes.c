@@ -14,7 +14,7 @@
 
 #define KEEP __attribute__((noinline))
 
-enum { kRounds = 4, kKinds = 12 };
+enum { kRounds = 4, kKinds = 14 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -115,6 +115,26 @@ KEEP static void waits_epoll(void) {
   take_byte(sockets[0]);
 }
 
+// An epoll no longer watches the descriptor that is written first, and wakes by one that the
+// recorder did not see: not known.
+struct Loop {
+  int epoll, unwatched[2], unseen[2];
+};
+static struct Loop deleted, modified;
+#define NOT_WATCHED(how)                  \
+  KEEP static void signals_##how(void) {  \
+    send_byte(how.unwatched[1]);          \
+    send_byte(how.unseen[1]);             \
+    __asm__ volatile("");                 \
+  }                                       \
+  KEEP static void waits_##how(void) {    \
+    struct epoll_event event;             \
+    epoll_wait(how.epoll, &event, 1, -1); \
+    take_byte(how.unseen[0]);             \
+  }
+NOT_WATCHED(deleted)
+NOT_WATCHED(modified)
+
 // Through a duplicate: who woke it is not known.
 KEEP static void signals_duplicate(void) {
   send_byte(duplicate_ends[1]);
@@ -140,12 +160,13 @@ AFTER(from)
 AFTER(stream)
 
 static void (*const kSignals[kKinds])(void) = {
-    signals_cond,    signals_semaphore, signals_jump,    signals_futex,
-    signals_barrier, signals_pipe,      signals_eventfd, signals_epoll,
-    signals_range,   signals_from,      signals_stream,  signals_duplicate};
+    signals_cond,   signals_semaphore, signals_jump,     signals_futex,    signals_barrier,
+    signals_pipe,   signals_eventfd,   signals_epoll,    signals_range,    signals_from,
+    signals_stream, signals_deleted,   signals_modified, signals_duplicate};
 static void (*const kWaits[kKinds])(void) = {
-    waits_cond,    waits_semaphore, waits_jump,  waits_futex, waits_barrier, waits_pipe,
-    waits_eventfd, waits_epoll,     waits_range, waits_from,  waits_stream,  waits_duplicate};
+    waits_cond,   waits_semaphore, waits_jump,     waits_futex,    waits_barrier,
+    waits_pipe,   waits_eventfd,   waits_epoll,    waits_range,    waits_from,
+    waits_stream, waits_deleted,   waits_modified, waits_duplicate};
 
 static int woken;
 KEEP static void* waits(void* unused) {
@@ -203,11 +224,27 @@ static void use_numbers_after_other_calls(void) {
   use_numbers_again(after_stream, closed);
 }
 
+static void watch(struct Loop* loop) {
+  struct epoll_event event = {.events = EPOLLIN};
+  loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (pipe(loop->unwatched) != 0 || syscall(SYS_pipe2, loop->unseen, 0) != 0) return;
+  epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->unwatched[0], &event);
+  epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->unseen[0], &event);
+}
+static void unwatch(void) {
+  struct epoll_event none = {.events = 0};
+  watch(&deleted);
+  epoll_ctl(deleted.epoll, EPOLL_CTL_DEL, deleted.unwatched[0], NULL);
+  watch(&modified);
+  epoll_ctl(modified.epoll, EPOLL_CTL_MOD, modified.unwatched[0], &none);
+}
+
 int main(void) {
   pthread_t thread;
   struct epoll_event event = {.events = EPOLLIN};
   use_numbers_after_other_calls();
   use_numbers();
+  unwatch();
   if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
   // On a busy machine two signals come before one wait.
   counter = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
