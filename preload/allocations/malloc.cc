@@ -20,6 +20,15 @@ void* moved_from_early(const void* old, void* block, std::size_t bytes) {
   return memcpy(block, old, before < bytes ? before : bytes);
 }
 
+// For a function that may call another wrapped one.
+template <typename Allocate>
+void* told_once(std::uint64_t caller, std::size_t bytes, Allocate allocate) {
+  const std::uint64_t before = told;
+  void* block = allocate();
+  if (told == before) tell(caller, block, bytes);
+  return block;
+}
+
 void* reallocate(std::uint64_t caller, void* old, std::size_t bytes) {
   if (!has_next()) return moved_from_early(old, early_memory(bytes), bytes);
   if (is_early(old)) [[unlikely]] {
@@ -30,21 +39,13 @@ void* reallocate(std::uint64_t caller, void* old, std::size_t bytes) {
   if (fbleprof_take_block == nullptr) return next.realloc(old, bytes);
   fbleprof_taken_block taken;
   fbleprof_take_block(old, &taken);
+  const std::uint64_t before = told;
   void* block = next.realloc(old, bytes);
   if (block == nullptr && bytes != 0) {
     fbleprof_put_block_back(old, &taken);
     return nullptr;
   }
   fbleprof_taken_was_freed(&taken);
-  tell(caller, block, bytes);
-  return block;
-}
-
-// For a function that may call another wrapped one.
-template <typename Allocate>
-void* told_once(std::uint64_t caller, std::size_t bytes, Allocate allocate) {
-  const std::uint64_t before = told;
-  void* block = allocate();
   if (told == before) tell(caller, block, bytes);
   return block;
 }
@@ -67,9 +68,7 @@ FBLEPROF_INTERPOSE void* calloc(std::size_t count, std::size_t bytes) noexcept {
     std::size_t all;
     return __builtin_mul_overflow(count, bytes, &all) ? no_memory() : early_memory(all);
   }
-  void* block = next.calloc(count, bytes);
-  tell(FBLEPROF_CALLER, block, count * bytes);
-  return block;
+  return told_once(FBLEPROF_CALLER, count * bytes, [=] { return next.calloc(count, bytes); });
 }
 
 FBLEPROF_INTERPOSE void free(void* block) noexcept {

@@ -87,11 +87,12 @@ fi
 begin "an allocator that calls the program's malloc"
 recording exact
 same "$PROGRAMS/allocates.plain" forms
-all=$(total allocations)
+all="$(total allocations) $(total allocated) $(total freed) $(total leaked-blocks)"
 recording exact
 settings[0]+=:$PROGRAMS/calling_allocator.plain
 same "$PROGRAMS/allocates.plain" forms
-check "each block counts once" "$(total allocations)" = "$all"
+check "each block counts once" \
+  "$(total allocations) $(total allocated) $(total freed) $(total leaked-blocks)" = "$all"
 
 begin "a program with a malloc of its own"
 recording exact

@@ -44,7 +44,9 @@ static NOT_INLINED void forms() {
   block = realloc(block, 111);
   use(block);
   free(reallocarray(block, 3, 333));
-  free(calloc(7, 77));
+  block = calloc(7, 77);
+  use(block);
+  free(block);
   free(strdup("seventeen letters"));
   if (posix_memalign(&block, 64, 640) == 0) free(block);
   free(aligned_alloc(128, 1280));

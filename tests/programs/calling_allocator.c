@@ -3,8 +3,10 @@
 // allocator.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef WITH_MALLOC
 void* __libc_malloc(size_t bytes);
@@ -30,4 +32,21 @@ void* memalign(size_t alignment, size_t bytes) {
 void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
 void* valloc(size_t bytes) { return make(bytes); }
 void* pvalloc(size_t bytes) { return make(bytes); }
+void* calloc(size_t count, size_t bytes) {
+  size_t all;
+  if (__builtin_mul_overflow(count, bytes, &all)) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  void* block = make(all);
+  return block != NULL ? memset(block, 0, all) : NULL;
+}
+void* realloc(void* old, size_t bytes) {
+  void* block = make(bytes);
+  if (old == NULL || block == NULL) return block;
+  const size_t before = malloc_usable_size(old);
+  memcpy(block, old, before < bytes ? before : bytes);
+  free(old);
+  return block;
+}
 #endif
