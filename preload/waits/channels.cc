@@ -3,6 +3,7 @@
 #include <linux/close_range.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 
@@ -52,8 +53,15 @@ void forget(Descriptor& gone) {
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(&gone), std::uint64_t{0}, __ATOMIC_RELAXED);
 }
 
-// A child of vfork closes descriptors of its own, in this memory.
-bool are_programs_own() { return fbleprof_is_own_process == nullptr || fbleprof_is_own_process(); }
+// A child of vfork makes and closes descriptors of its own, in this memory. A recorder that has not
+// begun knows no process.
+bool are_programs_own() {
+  static bool has_begun = false;
+  if (fbleprof_is_own_process == nullptr) return true;
+  const bool is_own = fbleprof_is_own_process();
+  if (is_own) __atomic_store_n(&has_begun, true, __ATOMIC_RELAXED);
+  return is_own || !__atomic_load_n(&has_begun, __ATOMIC_RELAXED);
+}
 
 // The descriptor is closed, or about to become another.
 void forget(Word fd) {
@@ -72,10 +80,17 @@ void forget_range(unsigned first, unsigned last) {
   }
 }
 
+// A stream is closed, or about to get another descriptor.
+void forget_stream(FILE* stream) {
+  const int saved_errno = errno;
+  forget(fileno_unlocked(stream));
+  errno = saved_errno;
+}
+
 // What is written to `from` can be read from `to`.
 void connect_ends(Word from, Word to) {
   Descriptor *writes = at(from), *reads = at(to);
-  if (writes == nullptr || reads == nullptr) return;
+  if (writes == nullptr || reads == nullptr || !are_programs_own()) return;
   set(writes->reaches, number_of(*reads));
   set(reads->written_at, number_of(*writes));
 }
@@ -89,10 +104,13 @@ bool are_of_writes(std::uint32_t events) {
 void watch(Word epoll, Word fd, bool are_events_of_writes) {
   Descriptor *watcher = at(epoll), *watched = at(fd);
   if (watcher == nullptr || watched == nullptr) return;
-  if (!are_events_of_writes) return clear_if(watched->watcher, number_of(*watcher));
-  if (get(watched->written_at) == 0) return;
-  set(watched->watcher, number_of(*watcher));
-  set(watcher->watches, 1);
+  const std::uint16_t number = number_of(*watcher);
+  const bool is_changed = are_events_of_writes
+                              ? get(watched->written_at) != 0 && get(watched->watcher) != number
+                              : get(watched->watcher) == number;
+  if (!is_changed || !are_programs_own()) return;
+  set(watched->watcher, are_events_of_writes ? number : std::uint16_t{0});
+  if (are_events_of_writes) set(watcher->watches, 1);
 }
 
 [[gnu::always_inline]] inline Word read_from(Next& callee, std::uint64_t caller, Word fd, Word b,
@@ -146,6 +164,24 @@ void note_write(Word fd, std::uint64_t caller) {
   if (watcher != 0) let_go_if_wanted(caller, &descriptors[watcher - 1]);
 }
 
+void forget_by_call(Word number, Word a, Word b, Word c) {
+  switch (number) {
+    case SYS_close:
+      return forget(a);
+    case SYS_close_range:
+      if ((static_cast<unsigned>(c) & CLOSE_RANGE_CLOEXEC) == 0) {
+        forget_range(static_cast<unsigned>(a), static_cast<unsigned>(b));
+      }
+      return;
+    case SYS_dup2:
+    case SYS_dup3:
+      if (static_cast<int>(a) != static_cast<int>(b)) forget(b);
+      return;
+    default:
+      return;
+  }
+}
+
 }  // namespace fbleprof::preload
 
 using namespace fbleprof::preload;
@@ -195,11 +231,18 @@ FBLEPROF_WRAPPER(Word, close, Word fd) {
 }
 
 FBLEPROF_WRAPPER(Word, fclose, FILE* stream) {
-  const int saved_errno = errno;
-  forget(fileno_unlocked(stream));
-  errno = saved_errno;
+  forget_stream(stream);
   return waited(next::fclose, FBLEPROF_CALLER, reinterpret_cast<Word>(stream));
 }
+
+// They may keep the number for what they open.
+#define FBLEPROF_REOPEN(name)                                                               \
+  FBLEPROF_WRAPPER(Word, name, Word path, Word mode, FILE* stream) {                        \
+    forget_stream(stream);                                                                  \
+    return waited(next::name, FBLEPROF_CALLER, path, mode, reinterpret_cast<Word>(stream)); \
+  }
+FBLEPROF_REOPEN(freopen)
+FBLEPROF_REOPEN(freopen64)
 
 // Linux closes a range without waiting, like a descriptor that is replaced.
 FBLEPROF_WRAPPER(Word, close_range, Word first, Word last, Word flags) {

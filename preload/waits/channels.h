@@ -21,4 +21,8 @@ const void* awaited(Word fd);
 // The caller is about to write to a descriptor. Reports it if a thread waits for that.
 void note_write(Word fd, std::uint64_t caller);
 
+// The caller is about to make a system call by its number. If it closes descriptors, the table
+// forgets them.
+void forget_by_call(Word number, Word a, Word b, Word c);
+
 }  // namespace fbleprof::preload

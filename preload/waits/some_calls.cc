@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include "arch/jump_target.h"
+#include "channels.h"
 #include "waking.h"
 
 using namespace fbleprof::preload;
@@ -96,6 +97,7 @@ FBLEPROF_WRAPPER(Word, syscall, Word number, Word a, Word b, Word c, Word d, Wor
     const void* object = number == SYS_futex ? awaited_futex(FBLEPROF_CALLER, a, b) : nullptr;
     return wait_in_seven(next::syscall, FBLEPROF_CALLER, number, a, b, c, d, e, f, object);
   }
+  forget_by_call(number, a, b, c);
   auto* function = next::syscall.as<OfSevenWords>();
   return function != nullptr ? function(number, a, b, c, d, e, f) : missing();
 }

@@ -28,8 +28,13 @@ for mode in fentry plain; do
   check "a function that ends with a jump is known" "$(below waits_jump post)" = \
     "$(below waits_jump signals_jump)"
   check "through a duplicate nobody is known" "$(below waits_duplicate slow)" = 0
-  for closed in range from stream; do
+  for closed in range from stream call; do
     check "nor after close_$closed" "$(below "waits_$closed" "signals_$closed")" = 0
+  done
+  check "nor by the numbers of a child" "$(below waits_child signals_child)" = 0
+  for replaced in by_dup2 by_dup3 by_stream; do
+    check "nor after one was replaced, $replaced" \
+      "$(below "waits_$replaced" "signals_$replaced")" = 0
   done
   for unwatched in deleted modified; do
     check "nor by what is not watched, $unwatched" \

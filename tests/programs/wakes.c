@@ -1,6 +1,7 @@
 // wakes: a thread that waits in each of several ways, and is woken by two functions in turn. Says
 // on stdout how often it was woken.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,7 +15,7 @@
 
 #define KEEP __attribute__((noinline))
 
-enum { kRounds = 4, kKinds = 14 };
+enum { kRounds = 4, kKinds = 19 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -22,7 +23,7 @@ static int signals, futex_word;
 static sem_t semaphore, posted;
 static pthread_barrier_t barrier;
 static int ends[2], duplicate_ends[2], sockets[2], counter, epoll;
-static int after_range[2], after_from[2], after_stream[2];
+static int after_range[2], after_from[2], after_stream[2], after_call[2], after_child[2];
 
 KEEP static void signals_cond(void) {
   pthread_mutex_lock(&mutex);
@@ -158,15 +159,39 @@ KEEP static void waits_duplicate(void) {
 AFTER(range)
 AFTER(from)
 AFTER(stream)
+AFTER(call)
+AFTER(child)
+
+// The number that is written first belongs to another file now, and another one of the pipe's wakes
+// the thread: not known.
+struct Replaced {
+  int ends[2], spare;
+};
+static struct Replaced by_dup2, by_dup3, by_stream;
+#define REPLACED(how)                    \
+  KEEP static void signals_##how(void) { \
+    send_byte(how.ends[1]);              \
+    send_byte(how.spare);                \
+    __asm__ volatile("");                \
+  }                                      \
+  KEEP static void waits_##how(void) {   \
+    take_byte(how.ends[0]);              \
+    __asm__ volatile("");                \
+  }
+REPLACED(by_dup2)
+REPLACED(by_dup3)
+REPLACED(by_stream)
 
 static void (*const kSignals[kKinds])(void) = {
-    signals_cond,   signals_semaphore, signals_jump,     signals_futex,    signals_barrier,
-    signals_pipe,   signals_eventfd,   signals_epoll,    signals_range,    signals_from,
-    signals_stream, signals_deleted,   signals_modified, signals_duplicate};
+    signals_cond,      signals_semaphore, signals_jump,     signals_futex,    signals_barrier,
+    signals_pipe,      signals_eventfd,   signals_epoll,    signals_range,    signals_from,
+    signals_stream,    signals_call,      signals_child,    signals_by_dup2,  signals_by_dup3,
+    signals_by_stream, signals_deleted,   signals_modified, signals_duplicate};
 static void (*const kWaits[kKinds])(void) = {
-    waits_cond,   waits_semaphore, waits_jump,     waits_futex,    waits_barrier,
-    waits_pipe,   waits_eventfd,   waits_epoll,    waits_range,    waits_from,
-    waits_stream, waits_deleted,   waits_modified, waits_duplicate};
+    waits_cond,      waits_semaphore, waits_jump,     waits_futex,    waits_barrier,
+    waits_pipe,      waits_eventfd,   waits_epoll,    waits_range,    waits_from,
+    waits_stream,    waits_call,      waits_child,    waits_by_dup2,  waits_by_dup3,
+    waits_by_stream, waits_deleted,   waits_modified, waits_duplicate};
 
 static int woken;
 KEEP static void* waits(void* unused) {
@@ -222,6 +247,25 @@ static void use_numbers_after_other_calls(void) {
   fclose(fdopen(closed[0], "r"));
   fclose(fdopen(closed[1], "w"));
   use_numbers_again(after_stream, closed);
+  if (pipe(closed) != 0) return;
+  syscall(SYS_close, closed[0]);
+  syscall(SYS_close_range, closed[1], closed[1], 0);
+  use_numbers_again(after_call, closed);
+  // In this memory, but with descriptors of its own.
+  if (vfork() == 0) _exit(pipe(after_child));
+  closed[0] = after_child[0], closed[1] = after_child[1];
+  use_numbers_again(after_child, closed);
+}
+
+static void replace_numbers(void) {
+  struct Replaced* const all[] = {&by_dup2, &by_dup3, &by_stream};
+  for (int i = 0; i < 3; ++i) {
+    if (pipe(all[i]->ends) == 0) all[i]->spare = dup(all[i]->ends[1]);
+  }
+  const int other = open("/dev/null", O_WRONLY);
+  syscall(SYS_dup2, other, by_dup2.ends[1]);
+  syscall(SYS_dup3, other, by_dup3.ends[1], 0);
+  if (freopen("/dev/null", "w", fdopen(by_stream.ends[1], "w")) == NULL) puts("not reopened");
 }
 
 static void watch(struct Loop* loop) {
@@ -244,6 +288,7 @@ int main(void) {
   struct epoll_event event = {.events = EPOLLIN};
   use_numbers_after_other_calls();
   use_numbers();
+  replace_numbers();
   unwatch();
   if (pipe(ends) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
   // On a busy machine two signals come before one wait.
