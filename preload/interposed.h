@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <threads.h>
 #include <ucontext.h>
+#include <wordexp.h>
 
 #define FBLEPROF_INTERPOSE extern "C" __attribute__((visibility("default")))
 
@@ -21,6 +22,8 @@ using Handler = void (*)(int);
 using Strings = char* const*;  // argv, envp
 using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
                   Strings, Strings);
+using PidfdSpawn = int(int*, const char*, const posix_spawn_file_actions_t*,
+                       const posix_spawnattr_t*, Strings, Strings);
 // Takes and returns words, as a function of another type does that may have the same name.
 using Words = long(long, long, long, long, long, long);
 

@@ -239,15 +239,40 @@ FBLEPROF_INTERPOSE int posix_spawnp(pid_t* pid, const char* file,
     return original::posix_spawnp(pid, file, actions, attributes, argv, handed_on);
   });
 }
+// An older libc lacks these, but finds ours.
+FBLEPROF_INTERPOSE int pidfd_spawn(int* pidfd, const char* path,
+                                   const posix_spawn_file_actions_t* actions,
+                                   const posix_spawnattr_t* attributes, Arguments argv,
+                                   Arguments envp) {
+  if (!original::pidfd_spawn) return ENOSYS;
+  return start_program(at(path), envp, [&](Arguments handed_on) {
+    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+    return original::pidfd_spawn(pidfd, path, actions, attributes, argv, handed_on);
+  });
+}
+FBLEPROF_INTERPOSE int pidfd_spawnp(int* pidfd, const char* file,
+                                    const posix_spawn_file_actions_t* actions,
+                                    const posix_spawnattr_t* attributes, Arguments argv,
+                                    Arguments envp) {
+  if (!original::pidfd_spawnp) return ENOSYS;
+  return start_program(in_path(file), envp, [&](Arguments handed_on) {
+    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+    return original::pidfd_spawnp(pidfd, file, actions, attributes, argv, handed_on);
+  });
+}
 // The shell's environment is the program's own, which is rarely changed.
 FBLEPROF_INTERPOSE FILE* popen(const char* command, const char* mode) {
   const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
   return original::popen(command, mode);
 }
-// It waits for the shell, and meanwhile other threads are to be sampled.
+// These wait for the shell, and meanwhile other threads are to be sampled.
 FBLEPROF_INTERPOSE int system(const char* command) {
   const SignalsOfProgram around(SignalsOfProgram::What::kMask);
   return original::system(command);
+}
+FBLEPROF_INTERPOSE int wordexp(const char* text, wordexp_t* words, int flags) {
+  const SignalsOfProgram around(SignalsOfProgram::What::kMask);
+  return original::wordexp(text, words, flags);
 }
 
 FBLEPROF_INTERPOSE int mlockall(int flags) noexcept {

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include "block.h"
 
@@ -186,10 +187,16 @@ static void spawned(const char* what) {
   while (shell && fgets(line, sizeof line, shell)) printf("popen: %s", line);
   printf("ended %d\n", pclose(shell));
   burn();
-  // `system` hands on the mask only.
+  // `system` and `wordexp` hand on the mask only.
   printf("system\n");
   fflush(stdout);
   status = system("exec env -i grep SigBlk /proc/self/status");
+  burn();
+  show("then", status);
+  wordexp_t words = {0};
+  status = wordexp("$(exec env -i grep SigBlk /proc/self/status)", &words, 0);
+  for (size_t i = 0; i < words.we_wordc; ++i) printf("wordexp: %s\n", words.we_wordv[i]);
+  wordfree(&words);
   burn();
   show("then", status);
 }
