@@ -404,10 +404,17 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_mapped(std::uint64_t frame, const void* memo
   fbleprof_allocated(frame, memory, bytes);
 }
 
-FBLEPROF_FOR_WRAPPERS void fbleprof_unmapping(const void* memory, std::uint64_t bytes) {
+FBLEPROF_FOR_WRAPPERS void fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken) {
+  *taken = {};
+  if (session_of_this_thread().options.mappings) fbleprof_take_block(memory, taken);
+}
+
+FBLEPROF_FOR_WRAPPERS void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,
+                                                       const fbleprof_taken_block* taken) {
   Session& session = session_of_this_thread();
   Freed freed;
-  if (!session.options.mappings || !take(session, memory, &freed)) return;
+  __builtin_memcpy(&freed, taken, sizeof freed);
+  if (freed.node == 0) return;
   if (!freed.is_sampled && bytes < freed.bytes) {
     const auto* rest = static_cast<const char*>(memory) + bytes;
     session.allocations.blocks.add(rest,
@@ -416,4 +423,10 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_unmapping(const void* memory, std::uint64_t 
     freed.count = 0;
   }
   count_freed(session, freed);
+}
+
+FBLEPROF_FOR_WRAPPERS void fbleprof_unmapping(const void* memory, std::uint64_t bytes) {
+  fbleprof_taken_block taken;
+  fbleprof_take_mapping(memory, &taken);
+  fbleprof_taken_was_unmapped(memory, bytes, &taken);
 }

@@ -1,4 +1,6 @@
 // Memory that the program maps itself; the recorder counts it on request.
+//
+// As a freed block, memory is taken out of the recorder's tables before it is unmapped.
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -60,12 +62,18 @@ FBLEPROF_INTERPOSE void* mremap(void* memory, std::size_t bytes, std::size_t wan
   va_start(rest, flags);
   void* at = va_arg(rest, void*);
   va_end(rest);
+  const bool is_recorded = fbleprof_take_mapping != nullptr;
+  fbleprof_taken_block taken;
+  if (is_recorded) fbleprof_take_mapping(memory, &taken);
   void* moved = has_next() ? next.mremap(memory, bytes, wanted, flags, at)
                            : reinterpret_cast<void*>(call_early(
                                  SYS_mremap, reinterpret_cast<long>(memory), bytes,
                                  static_cast<long>(wanted), flags, reinterpret_cast<long>(at)));
-  if (moved != MAP_FAILED && fbleprof_mapped != nullptr) {
-    fbleprof_unmapping(memory, bytes);
+  if (!is_recorded) return moved;
+  if (moved == MAP_FAILED) {
+    fbleprof_put_block_back(memory, &taken);
+  } else {
+    fbleprof_taken_was_unmapped(memory, bytes, &taken);
     fbleprof_mapped(FBLEPROF_CALLER, moved, wanted);
   }
   return moved;

@@ -17,6 +17,8 @@ extern decltype(fbleprof_freeing) fbleprof_freeing __attribute__((weak));
 extern decltype(fbleprof_take_block) fbleprof_take_block __attribute__((weak));
 extern decltype(fbleprof_taken_was_freed) fbleprof_taken_was_freed __attribute__((weak));
 extern decltype(fbleprof_put_block_back) fbleprof_put_block_back __attribute__((weak));
+extern decltype(fbleprof_take_mapping) fbleprof_take_mapping __attribute__((weak));
+extern decltype(fbleprof_taken_was_unmapped) fbleprof_taken_was_unmapped __attribute__((weak));
 extern decltype(fbleprof_mapped) fbleprof_mapped __attribute__((weak));
 extern decltype(fbleprof_unmapping) fbleprof_unmapping __attribute__((weak));
 }

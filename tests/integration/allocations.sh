@@ -118,6 +118,21 @@ for mode in fentry plain; do
   check "not without" "$(self allocated touches)" = 0
 done
 
+for mode in fentry plain; do
+  for others in 0 3; do
+    begin "what mremap moved is elsewhere, $mode, and in its old place are $others other pages"
+    recording exact,mmap
+    [ $others = 0 ] || settings[0]+=:$PROGRAMS/calling_allocator.plain
+    same "$PROGRAMS/allocates.$mode" remaps
+    verified "$profile"
+    # Of a library without hooks, the program's function has them.
+    check "what is mapped and moved" \
+      $(($(self allocated 'remaps()') + $(self allocated mremap))) = $(((5 + others) * 4096))
+    check "one page and what came to the old places are left" \
+      $(($(self leaked 'remaps()') + $(self leaked mremap))) = $(((1 + others) * 4096))
+  done
+done
+
 for mode in fentry cyg plain; do
   begin "each function has what it allocated, and leaks are told, $mode"
   recording exact

@@ -6,6 +6,7 @@
 //   peak        holds 8 MiB for a while, then 1 MiB
 //   threads     blocks that other threads free
 //   fork        a child that allocates, too
+//   remaps      moves two pages, then the first of them, and unmaps the second
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -197,6 +198,20 @@ static NOT_INLINED void forks() {
   free(mine);
 }
 
+static NOT_INLINED void remaps() {
+  constexpr size_t kPage = 4096;
+  constexpr int kMove = MREMAP_MAYMOVE | MREMAP_FIXED;
+  auto* places =
+      static_cast<char*>(mmap(nullptr, 8 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  void* pages =
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pages = mremap(pages, 2 * kPage, 2 * kPage, kMove, places);
+  say("moved", pages == places);
+  say("too much", mremap(pages, 2 * kPage, size_t{1} << 50, MREMAP_MAYMOVE) == MAP_FAILED);
+  say("the first", mremap(pages, kPage, kPage, kMove, places + 4 * kPage) != MAP_FAILED);
+  say("the second", munmap(places + kPage, kPage) == 0);
+}
+
 int main(int count, char** arguments) {
   setvbuf(stdout, nullptr, _IONBF, 0);
   for (int i = 1; i < count; ++i) {
@@ -208,5 +223,6 @@ int main(int count, char** arguments) {
     if (part == "peak") peak();
     if (part == "threads") threads();
     if (part == "fork") forks();
+    if (part == "remaps") remaps();
   }
 }

@@ -1,12 +1,17 @@
 // An allocator that makes all blocks by the malloc that the program calls, as some that check
-// memory do. Its blocks are aligned to 16 bytes. With -DWITH_MALLOC it is a program's own
+// memory do. Its blocks are aligned to 16 bytes. Where its mremap moves memory from, it maps other
+// memory before it returns, as another thread may. With -DWITH_MALLOC it is a program's own
 // allocator.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifdef WITH_MALLOC
 void* __libc_malloc(size_t bytes);
@@ -48,5 +53,18 @@ void* realloc(void* old, size_t bytes) {
   memcpy(block, old, before < bytes ? before : bytes);
   free(old);
   return block;
+}
+
+void* mremap(void* memory, size_t bytes, size_t wanted, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  void* at = va_arg(rest, void*);
+  va_end(rest);
+  void* moved = (void*)syscall(SYS_mremap, memory, bytes, wanted, flags, at);
+  if (moved != MAP_FAILED && moved != memory) {
+    mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+         -1, 0);
+  }
+  return moved;
 }
 #endif

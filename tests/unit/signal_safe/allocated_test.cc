@@ -172,6 +172,22 @@ TEST_F(Allocated, AMappingCanBeUnmappedInParts) {
   EXPECT_EQ(level(), 200);
 }
 
+TEST_F(Allocated, AMappingThatMovesIsTakenOutBefore) {
+  call(0, 1, 1);
+  fbleprof_mapped(in(1, 1), block(0), 8192);
+  fbleprof_taken_block taken;
+  fbleprof_take_mapping(block(0), &taken);
+  fbleprof_put_block_back(block(0), &taken);
+  EXPECT_EQ(charged(1, signal_safe::kFreedHereBytes), 0u) << "it did not move";
+  fbleprof_take_mapping(block(0), &taken);
+  fbleprof_mapped(in(1, 1), block(0), 300);  // another thread's, in the old place
+  fbleprof_taken_was_unmapped(block(0), 8192, &taken);
+  EXPECT_EQ(charged(1, signal_safe::kFreedHereBytes), 8192u);
+  EXPECT_EQ(level(), 300);
+  fbleprof_unmapping(block(0), 300);
+  EXPECT_EQ(level(), 0);
+}
+
 TEST_F(Allocated, InTheMiddleOfAChangeItIsUnrecorded) {
   call(0, 1, 1);
   {
