@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "close_from.h"
 #include "waking.h"
 
 namespace fbleprof::preload {
@@ -254,9 +255,11 @@ FBLEPROF_WRAPPER(Word, close_range, Word first, Word last, Word flags) {
   return result;
 }
 FBLEPROF_WRAPPER(void, closefrom, Word first) {
-  const int from = static_cast<int>(first);
-  forget_range(from < 0 ? 0 : static_cast<unsigned>(from), ~0u);
-  pass_on(next::closefrom, first, 0, 0, 0);
+  const int from = std::max(static_cast<int>(first), 0);
+  forget_range(static_cast<unsigned>(from), ~0u);
+  auto* function = next::closefrom.as<void(Word)>();
+  if (function == nullptr) return close_from(static_cast<unsigned>(from));
+  function(first);
 }
 
 // Calls that make descriptors do not block.

@@ -52,7 +52,16 @@ lacking+=" fputc fputs vfprintf vdprintf __vdprintf_chk __isoc99_vscanf longjmp 
 env LD_PRELOAD="$wrappers:$PROGRAMS/lacking.plain" LACKS="$lacking" "$PROGRAMS/lacking_calls.plain" >"$dir/lacking"
 check "each of them" "$(grep -c -e '-1 ENOSYS$' "$dir/lacking")" = 20
 check "locks need no try" "$(tail -n 2 "$dir/lacking" | grep -c ': 0 $')" = 2
-check "no other line" "$(wc -l <"$dir/lacking")" = 22
+check "no other line" "$(wc -l <"$dir/lacking")" = 25
+
+begin "closefrom closes, although an older libc or kernel lacks it"
+for refused in "" "436=38" "436=38 217=38"; do  # close_range, getdents64
+  # shellcheck disable=SC2086
+  env LD_PRELOAD="$wrappers:$PROGRAMS/lacking.plain" LACKS=closefrom \
+    "$PROGRAMS/refusing.plain" $refused -- "$PROGRAMS/lacking_calls.plain" >"$dir/closed"
+  check "from that number, refused: $refused" \
+    "$(sed -n 's/^close(\(.*\)): /\1 /p' "$dir/closed" | tr -s '\n' ' ')" = "50 0 70 -1 EBADF 700 -1 EBADF "
+done
 
 begin "with the wall clock, the default is CPU time and waits"
 profiled LD_PRELOAD="$wrappers:$LIB" FBLEPROF_CLOCK=wall "$PROGRAMS/waits.plain" workers

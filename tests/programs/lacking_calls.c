@@ -58,6 +58,14 @@ int main(void) {
   long (*jump)(jmp_buf, int) = (long (*)(jmp_buf, int))(void*)longjmp;
   jmp_buf place;
   if (setjmp(place) == 0) SAY(jump(place, 1));
+  // Closes them all the same.
+  dup2(1, 50);
+  dup2(1, 70);
+  dup2(1, 700);
+  closefrom(60);
+  SAY(close(50));
+  SAY(close(70));
+  SAY(close(700));
   SAY(pthread_mutex_lock(&mutex));
   SAY(pthread_rwlock_rdlock(&shared));
   return 0;
