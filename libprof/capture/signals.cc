@@ -406,7 +406,8 @@ const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
 
 int program_sigmask(int how, const sigset_t* set, sigset_t* old,
                     int (*real)(int, const sigset_t*, sigset_t*)) {
-  if (!installed || !(holds(set) || program_blocks || program_has_pending)) {
+  const bool is_held = holds(set);  // `old` may be `set`
+  if (!installed || !(is_held || program_blocks || program_has_pending)) {
     return real(how, set, old);
   }
   if (!is_owner()) {
@@ -420,10 +421,10 @@ int program_sigmask(int how, const sigset_t* set, sigset_t* old,
   sigset_t own;
   const int result = real(how, is_kernels ? set : without_sampling_signal(set, &own), old);
   if (result != 0) return result;
-  if (set && !(is_kernels && holds(set) && how != SIG_UNBLOCK)) {
+  if (set && !(is_kernels && is_held && how != SIG_UNBLOCK)) {
     if (how == SIG_SETMASK) {
-      program_blocks = holds(set);
-    } else if (holds(set)) {
+      program_blocks = is_held;
+    } else if (is_held) {
       program_blocks = how == SIG_BLOCK;
     }
   }

@@ -20,7 +20,7 @@ for mode in fentry mcountc cyg cygclang plain; do
 done
 
 for mode in fentry plain; do
-  for how in start ignored default blocked full sigwait signalfd timer sigset fork-pending reset exec exec-blocked \
+  for how in start ignored default blocked full sigwait signalfd timer sigset one-set fork-pending reset exec exec-blocked \
     exec-pending; do
     begin "SIGPROF $how $mode"
     same "$PROGRAMS/sigprof.$mode" "$how"

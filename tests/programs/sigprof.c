@@ -44,6 +44,19 @@ static void show_mask(void) {
   printf("\n");
 }
 
+// The same set for the new mask and the old one.
+BLOCK void one_set(void) {
+  sigset_t set;
+  sigfillset(&set);
+  sigprocmask(SIG_SETMASK, &set, &set);
+  printf("before: %d\n", sigismember(&set, SIGPROF));
+  show_mask();
+  sigfillset(&set);
+  pthread_sigmask(SIG_UNBLOCK, &set, &set);
+  printf("before: %d\n", sigismember(&set, SIGPROF));
+  show_mask();
+}
+
 // Its own profiling timer, as `node --cpu-prof` has.
 BLOCK void own_timer(void) {
   struct sigaction action, old;
@@ -216,6 +229,9 @@ int main(int argc, char** argv) {
       _exit(0);
     }
     wait(NULL);
+    burn();
+  } else if (!strcmp(how, "one-set")) {
+    one_set();
     burn();
   } else if (!strcmp(how, "sigset")) {  // System V's way
     sigset(SIGPROF, SIG_DFL);
