@@ -90,7 +90,8 @@ struct Death {
 };
 void write_end(void* argument) {
   const Death& death = *static_cast<const Death*>(argument);
-  if (fbleprof_hot.top && fbleprof_hot.self->canary->alive && is_profiling()) {
+  if (fbleprof_hot.top && fbleprof_hot.self->canary->alive && is_profiling() && !profile.confined &&
+      is_own_process()) {
     signal_safe::charge_fatal(*fbleprof_hot.self, arch::state_of(death.context));
   }
   finish_process(format::State::kFatal, static_cast<std::uint32_t>(death.number));

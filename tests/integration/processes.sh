@@ -40,6 +40,13 @@ for mode in fentry cyg; do
   expected
   all_verified
 
+  begin "children of vfork that a signal ends, $mode"
+  same "$PROGRAMS/processes.$mode" vfork-dies
+  expected
+  all_verified
+  # Each one made the next sample charge all that the process had used.
+  check "time is charged once" "$(fact cpu_ns)" -le $(($(fact process_cpu_ns) * 12 / 10))
+
   for how in spawn system; do
     begin "$how $mode"
     same "$PROGRAMS/processes.$mode" $how

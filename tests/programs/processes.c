@@ -1,5 +1,5 @@
-// Programs that start other processes. argv[1]: fork | vfork | spawn | system | popen | execs N |
-// thread-exec | failed-execs | daemon MARKER | children N | fork-refused.
+// Programs that start other processes. argv[1]: fork | vfork | vfork-dies | spawn | system | popen
+// | execs N | thread-exec | failed-execs | daemon MARKER | children N | fork-refused.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -79,6 +79,23 @@ BLOCK void vfork_many(void) {
     parent_work();
   }
   expect("vfork_many", "parent_work", 200);
+}
+
+// A child of vfork that a signal ends, in our memory.
+BLOCK void vfork_dies(void) {
+  for (int i = 0; i < 2000; ++i) parent_work();
+  for (int i = 0; i < 5; ++i) {
+    const pid_t pid = vfork();
+    if (pid == 0) {
+      raise(SIGTERM);
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (!WIFSIGNALED(status)) printf("child: %x\n", (unsigned)status);
+    for (int k = 0; k < 100; ++k) parent_work();
+  }
+  expect("vfork_dies", "parent_work", 2500);
 }
 
 BLOCK void spawn_many(void) {
@@ -251,6 +268,8 @@ int main(int argc, char** argv) {
     fork_many();
   else if (!strcmp(how, "vfork"))
     vfork_many();
+  else if (!strcmp(how, "vfork-dies"))
+    vfork_dies();
   else if (!strcmp(how, "spawn"))
     spawn_many();
   else if (!strcmp(how, "system"))
