@@ -99,7 +99,6 @@ int clone_of_program(int (*function)(void*), void* stack, int flags, void* argum
 
 namespace {
 using capture::NextProgram;
-using capture::SignalsOfProgram;
 
 // Calls start(environment), with the environment that the next program is to get.
 template <typename Call>
@@ -226,7 +225,7 @@ FBLEPROF_INTERPOSE int posix_spawn(pid_t* pid, const char* path,
                                    const posix_spawnattr_t* attributes, Arguments argv,
                                    Arguments envp) {
   return start_program(at(path), envp, [&](Arguments handed_on) {
-    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+    const capture::MaskOfProgram mask;
     return original::posix_spawn(pid, path, actions, attributes, argv, handed_on);
   });
 }
@@ -235,7 +234,7 @@ FBLEPROF_INTERPOSE int posix_spawnp(pid_t* pid, const char* file,
                                     const posix_spawnattr_t* attributes, Arguments argv,
                                     Arguments envp) {
   return start_program(in_path(file), envp, [&](Arguments handed_on) {
-    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+    const capture::MaskOfProgram mask;
     return original::posix_spawnp(pid, file, actions, attributes, argv, handed_on);
   });
 }
@@ -246,7 +245,7 @@ FBLEPROF_INTERPOSE int pidfd_spawn(int* pidfd, const char* path,
                                    Arguments envp) {
   if (!original::pidfd_spawn) return ENOSYS;
   return start_program(at(path), envp, [&](Arguments handed_on) {
-    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+    const capture::MaskOfProgram mask;
     return original::pidfd_spawn(pidfd, path, actions, attributes, argv, handed_on);
   });
 }
@@ -256,22 +255,21 @@ FBLEPROF_INTERPOSE int pidfd_spawnp(int* pidfd, const char* file,
                                     Arguments envp) {
   if (!original::pidfd_spawnp) return ENOSYS;
   return start_program(in_path(file), envp, [&](Arguments handed_on) {
-    const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
+    const capture::MaskOfProgram mask;
     return original::pidfd_spawnp(pidfd, file, actions, attributes, argv, handed_on);
   });
 }
 // The shell's environment is the program's own, which is rarely changed.
-FBLEPROF_INTERPOSE FILE* popen(const char* command, const char* mode) {
-  const SignalsOfProgram around(SignalsOfProgram::What::kMaskAndIgnored);
-  return original::popen(command, mode);
+FBLEPROF_INTERPOSE FILE* popen(const char* command, const char* type) {
+  const capture::MaskOfProgram mask;
+  return original::popen(command, type);
 }
-// These wait for the shell, and meanwhile other threads are to be sampled.
 FBLEPROF_INTERPOSE int system(const char* command) {
-  const SignalsOfProgram around(SignalsOfProgram::What::kMask);
+  const capture::MaskOfProgram mask;
   return original::system(command);
 }
 FBLEPROF_INTERPOSE int wordexp(const char* text, wordexp_t* words, int flags) {
-  const SignalsOfProgram around(SignalsOfProgram::What::kMask);
+  const capture::MaskOfProgram mask;
   return original::wordexp(text, words, flags);
 }
 

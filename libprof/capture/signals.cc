@@ -4,8 +4,6 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include <atomic>
-
 #include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "capture/clock.h"
@@ -524,27 +522,17 @@ void take_back_in_found_thread() {
   if (is_ignored(program_action)) install_handler();
 }
 
-namespace {
-std::atomic<int> ignoring = 0;  // objects that live and ignore the signal
-}
-
-SignalsOfProgram::SignalsOfProgram(What what) {
-  if (!installed) return;
+MaskOfProgram::MaskOfProgram() {
+  if (!installed || !program_blocks) return;
   if (!is_owner()) {
-    hand_over_to_next_program();
+    take_mask_of_child();
     return;
   }
   // What the kernel blocks already, a handler does.
-  blocks_ = program_blocks && (change_mask(SIG_BLOCK, kSamplingBit) & kSamplingBit) == 0;
-  ignores_ = what == What::kMaskAndIgnored && is_ignored(program_action);
-  if (ignores_) {
-    ++ignoring;
-    set_in_kernel(program_action);
-  }
+  blocks_ = (change_mask(SIG_BLOCK, kSamplingBit) & kSamplingBit) == 0;
 }
 
-SignalsOfProgram::~SignalsOfProgram() {
-  if (ignores_ && --ignoring == 0) set_in_kernel(&own_action);
+MaskOfProgram::~MaskOfProgram() {
   if (blocks_) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 

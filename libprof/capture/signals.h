@@ -79,19 +79,18 @@ void take_back_from_next_program();
 void hand_over_from_found_thread();
 void take_back_in_found_thread();
 
-// Lives around posix_spawn and the like: the program that they start finds the signal blocked or
-// ignored as this program left it. The mask is the calling thread's. With kMaskAndIgnored no
-// samples come to any thread meanwhile, if the program ignores the signal.
-class SignalsOfProgram {
+// Lives around posix_spawn and the like: the program that they start finds the signal blocked if
+// this thread of the program blocks it. (Whether the program ignores it cannot be handed on: while
+// the kernel ignored the signal, other threads would lose samples and, before Linux 6.13, timers.)
+class MaskOfProgram {
  public:
-  enum class What { kMask, kMaskAndIgnored };
-  explicit SignalsOfProgram(What what);
-  ~SignalsOfProgram();
-  SignalsOfProgram(const SignalsOfProgram&) = delete;
-  SignalsOfProgram& operator=(const SignalsOfProgram&) = delete;
+  MaskOfProgram();
+  ~MaskOfProgram();
+  MaskOfProgram(const MaskOfProgram&) = delete;
+  MaskOfProgram& operator=(const MaskOfProgram&) = delete;
 
  private:
-  bool blocks_ = false, ignores_ = false;
+  bool blocks_ = false;
 };
 
 // Blocks the sampling signal in the calling thread while it lives. Async-signal-safe.

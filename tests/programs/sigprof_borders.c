@@ -162,9 +162,9 @@ BLOCK void programs_of_vfork(void) {
 
 // The same of programs that libc starts.
 static void spawned(const char* what) {
-  char* arguments[] = {"grep", "-E", "Sig(Blk|Ign)", "/proc/self/status", NULL};
+  char* arguments[] = {"grep", "SigBlk", "/proc/self/status", NULL};
   char* environment[] = {NULL};
-  const char* command = "exec env -i grep -E 'Sig(Blk|Ign)' /proc/self/status";
+  const char* command = "exec env -i grep SigBlk /proc/self/status";
   posix_spawnattr_t attributes;
   const sigset_t set = only_prof();
   pid_t child = 0;
@@ -187,7 +187,6 @@ static void spawned(const char* what) {
   while (shell && fgets(line, sizeof line, shell)) printf("popen: %s", line);
   printf("ended %d\n", pclose(shell));
   burn();
-  // `system` and `wordexp` hand on the mask only.
   printf("system\n");
   fflush(stdout);
   status = system("exec env -i grep SigBlk /proc/self/status");
