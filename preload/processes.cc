@@ -305,6 +305,9 @@ void before_prctl(unsigned long option, unsigned long argument, unsigned long fi
     if (argument == SECCOMP_MODE_STRICT) before_seccomp(SECCOMP_SET_MODE_STRICT, 0, 0);
     if (argument == SECCOMP_MODE_FILTER) before_seccomp(SECCOMP_SET_MODE_FILTER, 0, filter);
   }
+  if (option == PR_SET_SYSCALL_USER_DISPATCH && argument == PR_SYS_DISPATCH_ON) {
+    capture::before_confinement();
+  }
   if (option == PR_SET_TSC && argument != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
 }
 }  // namespace

@@ -51,7 +51,8 @@ bool can_read_set(const sigset_t* set) {
 
 // For calls that hand the set to the kernel unread.
 const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
-  return set && can_read_set(set) ? capture::without_sampling_signal(set, own) : set;
+  const bool is_changed = set && capture::may_samples_come() && can_read_set(set);
+  return is_changed ? capture::without_sampling_signal(set, own) : set;
 }
 }  // namespace
 

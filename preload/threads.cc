@@ -73,8 +73,11 @@ int run_thrd(void* argument) {
 
 // Null: the thread is started unprofiled.
 Start* prepare(const pthread_attr_t* attributes) {
-  Start* start =
-      capture::takes_threads() && capture::owns_profile() ? capture::prepare_thread() : nullptr;
+  if (!capture::takes_threads()) {
+    if (capture::is_profiling()) capture::count_lost_thread();  // the program has confined itself
+    return nullptr;
+  }
+  Start* start = capture::owns_profile() ? capture::prepare_thread() : nullptr;
   if (start) start->stack_bytes = stack_bytes_of(attributes);
   return start;
 }

@@ -1,5 +1,6 @@
 #include "capture/confinement.h"
 
+#include "capture/fatal_signals.h"
 #include "capture/kernel_file.h"
 #include "capture/own_memory.h"
 #include "capture/profile.h"
@@ -34,10 +35,9 @@ bool is_born_confined() {
   return false;
 }
 
-void before_confinement() {
-  if (!is_own_process() || profile.confined) return;
-  stop_asking_who_owns_signals();
-  if (!is_profiling()) return;
+namespace {
+// Charges what passed, and takes what later contexts need.
+void stop_measuring() {
   SamplingBlocked guard;
   charge_rest_of_this_thread();
   session.options.waits = false;
@@ -51,8 +51,17 @@ void before_confinement() {
   session.arena.freeze();
   signal_safe::keep_known_objects();
   close_output(profile.output, session.arena.populated_bytes());
+  remark("the program confined itself: from then on calls are counted, time is not");
+}
+}  // namespace
+
+void before_confinement() {
+  if (profile.confined || !is_own_process()) return;
+  if (is_profiling()) stop_measuring();
+  stop_asking_who_owns_signals();
   profile.confined = true;
-  remark("the program confined itself with seccomp: from then on calls are counted, time is not");
+  fbleprof_attach_lazily = 0;
+  leave_signals_to_confined_program();
 }
 
 void before_counter_is_forbidden() { session.clocks_by_system_call.store(true); }

@@ -40,6 +40,7 @@ bool peeking = false;
 struct sigaction program_actions[kLastRealTime + 1];
 
 constexpr long kPage = 4096;
+constexpr long kStatusOfSignal = 128;  // as shells show it
 
 bool is_fault(int number, int code) {
   for (const int fault : kFaultSignals) {
@@ -106,7 +107,12 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   if (!may_leave_stack || !call_where_room_is(context, write_end, &death)) write_end(&death);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  set_kernel_action(number, &action, nullptr);
+  // A confined program's action was reset by the kernel, unless we read memory that may not exist.
+  const bool must_reset = !profile.confined || peeking;
+  if (must_reset && set_kernel_action(number, &action, nullptr) != 0) {
+    // The fault would come again and again.
+    kernel_call(SYS_exit_group, kStatusOfSignal + number);
+  }
   if (!is_fault(number, info->si_code)) {
     const long pid = kernel_call(SYS_getpid), tid = kernel_call(SYS_gettid);
     // If no more signals can be queued, the signal comes without its details.
@@ -158,10 +164,12 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    if (profile.confined && !peeking) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
   } else if (!is_ignored && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
                              (action.sa_flags & SA_RESETHAND))) {
     ours.sa_sigaction = on_handled;
-    ours.sa_flags = (action.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
+    ours.sa_flags |= SA_SIGINFO;
+    if (!profile.confined) ours.sa_flags &= ~static_cast<int>(SA_RESETHAND);
   }
   return ours;
 }
@@ -175,7 +183,11 @@ void on_handled(int number, siginfo_t* info, void* context) {
     struct sigaction reset = action;
     reset.sa_handler = SIG_DFL;
     reset.sa_flags &= ~SA_SIGINFO;
-    set_watched_action(number, &reset, nullptr);
+    if (profile.confined) {
+      program_actions[number] = reset;  // as the kernel has done
+    } else {
+      set_watched_action(number, &reset, nullptr);
+    }
   }
   errno = saved_errno;
   auto* registers =
@@ -249,6 +261,23 @@ void leave_signals_to_first_process() {
     if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
     catching[number] = may_be_our_fault(number) || may_be_in_trampoline(number);
     if (!catching[number]) set_kernel_action(number, &program_actions[number], nullptr);
+  }
+}
+
+void leave_signals_to_confined_program() {
+  if (!watching || !profile.confined) return;
+  watching = false;
+  for (int number = 1; number <= kLastRealTime; ++number) {
+    struct sigaction now {};
+    catching[number] = is_control_signal(number);
+    if (set_kernel_action(number, nullptr, &now) != 0 || !is_ours(now)) continue;
+    catching[number] |= may_be_our_fault(number) || may_be_in_trampoline(number);
+    const struct sigaction action = program_actions[number];
+    if (catching[number]) {
+      stand_in_front(number, action);
+    } else {
+      set_kernel_action(number, &action, nullptr);
+    }
   }
 }
 

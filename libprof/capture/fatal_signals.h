@@ -28,6 +28,9 @@ void watch_cleared_signals();
 // In a child that is the first process of its namespace: the kernel does not send it signals that
 // have no handler, so only faults and the control signal keep ours.
 void leave_signals_to_first_process();
+// In a program that has confined itself: the kernel gets the program's actions. Only faults, which
+// may be ours, and the control signal meet our handlers first.
+void leave_signals_to_confined_program();
 // In a program to which fble-prof attached: only SIGBUS, and with --exact the other faults, while
 // the program's actions are watched (attached_calls.h).
 void catch_faults();

@@ -15,6 +15,7 @@
 #include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
+#include "capture/process_facts.h"
 #include "capture/profile.h"
 #include "capture/sampling_timer.h"
 #include "capture/signals.h"
@@ -206,7 +207,7 @@ void on_large_stack(Work work) {
 // Where the kernel does not wipe our memory, only forks through libc are noticed, here.
 bool is_unnoticed_child() {
   return can_wipe_in_children() ? was_thread_memory_wiped()
-                                : newest_thread_memory() && !is_own_process();
+                                : newest_thread_memory() && profile.pid != own_pid();
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ bool may_lock_any_amount() {
 
 int lock_program(int flags, int (*real)(int)) {
   constexpr int kAll = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
-  if (!session.arena.base() || !is_own_process() || (flags & ~kAll) != 0 ||
+  if (!session.arena.base() || profile.confined || !is_own_process() || (flags & ~kAll) != 0 ||
       (flags & (MCL_CURRENT | MCL_FUTURE)) == 0) {
     return real(flags);
   }

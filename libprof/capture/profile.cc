@@ -8,6 +8,7 @@
 #include "capture/allocations.h"
 #include "capture/description.h"
 #include "capture/found_threads.h"
+#include "capture/process_facts.h"
 #include "capture/threads.h"
 #include "signal_safe/generated_code.h"
 #include "signal_safe/peek.h"
@@ -28,10 +29,11 @@ constinit Profile profile;
 bool is_profiling() { return session.arena.base() != nullptr && !profile.finished; }
 
 bool takes_threads() {
-  return session.arena.base() != nullptr && (!profile.finished || profile.is_in_exec);
+  return session.arena.base() != nullptr && !profile.confined &&
+         (!profile.finished || profile.is_in_exec);
 }
 
-bool is_own_process() { return profile.pid == static_cast<std::uint32_t>(kernel_call(SYS_getpid)); }
+bool is_own_process() { return profile.confined || profile.pid == own_pid(); }
 
 namespace {
 // A new kind of system call might end a program that was confined before it started. There, faults
@@ -53,7 +55,7 @@ signal_safe::CodeSource code_source() {
 }  // namespace
 
 bool open_profile(const OutputFile* parent, std::uint64_t start_ns) {
-  profile.pid = static_cast<std::uint32_t>(kernel_call(SYS_getpid));
+  profile.pid = own_pid();
   profile.tells_a_loss = false;
   OutputFile& output = profile.output;
   output = open_output(profile.settings, parent);

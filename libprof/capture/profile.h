@@ -28,7 +28,8 @@ bool is_profiling();
 // Whether threads that start now belong to the profile. Also true while another thread calls exec.
 bool takes_threads();
 
-// Whether the caller is the profiled process itself, not a vfork child that shares its memory.
+// Whether the caller is the profiled process itself, not a vfork child that shares its memory. In a
+// confined program, which may have forbidden to ask, a vfork child is taken for its parent.
 bool is_own_process();
 
 // Opens the file and makes an empty profile in it. False, after printing the reason, if that fails.

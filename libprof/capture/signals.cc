@@ -31,6 +31,7 @@ volatile bool installed = false;
 // memory, but has an action and a mask of its own: those that the kernel has.
 constexpr long kAnyone = 0;  // do not ask
 long owner = kAnyone;
+bool may_sample = true;
 // The last such child that changed its mask, in place of the calling thread.
 __thread long mask_set_by __attribute__((tls_model("initial-exec"))) = 0;
 // The program's view of the calling thread's mask, and the signal that came while it was blocked.
@@ -328,7 +329,12 @@ void own_signals_in_child() {
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
-void stop_asking_who_owns_signals() { owner = kAnyone; }
+void stop_asking_who_owns_signals() {
+  owner = kAnyone;
+  may_sample = false;
+}
+
+bool may_samples_come() { return may_sample; }
 
 void restore_cleared_handler() {
   if (!installed || is_own(set_in_kernel(nullptr))) return;

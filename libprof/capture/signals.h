@@ -38,6 +38,9 @@ void own_signals_in_child();
 // Before the program confines itself: getpid may be forbidden from then on, so a child of vfork is
 // taken for its parent.
 void stop_asking_who_owns_signals();
+// False from then on: no more samples come, and the program may have forbidden the calls that guard
+// against them.
+bool may_samples_come();
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();
 

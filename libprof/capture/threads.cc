@@ -2,6 +2,8 @@
 
 #include <sys/prctl.h>
 
+#include <optional>
+
 #include "arch/kernel.h"
 #include "capture/clock.h"
 #include "capture/kernel_file.h"
@@ -29,6 +31,10 @@ using signal_safe::Slot;
 using signal_safe::Stack;
 using signal_safe::ThreadState;
 using signal_safe::Word;
+
+void count_lost_thread() {
+  __atomic_fetch_add(&session.arena.header()->lost_threads, 1, __ATOMIC_RELAXED);
+}
 
 namespace {
 
@@ -164,10 +170,6 @@ void set_up_stack(Stack& stack, Word gate, Entry* shadow, std::uint64_t bytes,
   stack.memory = growing;
   stack.limit = shadow + bytes / sizeof(Entry) - kSlackEntries;
   stack.saved_top = shadow;
-}
-
-void count_lost_thread() {
-  __atomic_fetch_add(&session.arena.header()->lost_threads, 1, __ATOMIC_RELAXED);
 }
 
 // The thread ends inside a context of the C API. The entries stay there: another thread may
@@ -326,7 +328,10 @@ void follow_name(ThreadState& thread, const char* name) {
 }  // namespace
 
 void note_thread_name(unsigned long thread, const char* name) {
-  if (settings_copy.threads.empty() || !session.arena.base() || are_found_later) return;
+  if (settings_copy.threads.empty() || !session.arena.base() || are_found_later ||
+      !may_samples_come()) {
+    return;
+  }
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
   // The variables of all threads have one distance from their threads' pointers.
   const std::uint64_t hot = reinterpret_cast<std::uint64_t>(&fbleprof_hot) - here + thread;
@@ -337,7 +342,7 @@ void note_thread_name(unsigned long thread, const char* name) {
 }
 
 void note_own_name() {
-  if (settings_copy.threads.empty()) return;
+  if (settings_copy.threads.empty() || !may_samples_come()) return;
   char name[sizeof format::Thread{}.name];
   kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name));
   note_thread_name(reinterpret_cast<unsigned long>(__builtin_thread_pointer()), name);
@@ -373,10 +378,15 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
 void detach_this_thread(bool for_good) {
   if (!fbleprof_hot.top && !is_this_left_out()) return;
   ThreadState& state = *fbleprof_hot.self;
-  SamplingBlocked guard;
-  disarm_timer(state);
-  drain_pending();
-  if (state.canary->alive) {
+  std::optional<SamplingBlocked> guard;
+  if (may_samples_come()) {
+    guard.emplace();
+    disarm_timer(state);
+    drain_pending();
+  } else {
+    signal_safe::flush_level(state);
+  }
+  if (state.canary->alive && guard) {
     if (!state.is_left_out) signal_safe::charge_rest(state);
     while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
     signal_safe::flush_level(state);

@@ -21,6 +21,8 @@ void attach_this_thread(StackBounds bounds, std::uint64_t cpu_from_ns);
 // and returns it if no thread is created; the thread starts with it. Null: the thread is not
 // profiled.
 ThreadStart* prepare_thread();
+// One that is started unprofiled.
+void count_lost_thread();
 void cancel_thread(ThreadStart* start);
 void attach_prepared_thread(ThreadStart* start, StackBounds bounds);
 

@@ -59,6 +59,22 @@ for mode in fentry cyg plain; do
   done
 done
 
+for mode in fentry plain; do
+  for verdict in errno kill; do
+    for how in fault abort signal actions thread ends close; do
+      begin "confined, $verdict: $how $mode"
+      [ $how != close ] || settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
+      same timeout 20 "$PROGRAMS/confined.$mode" $verdict $how
+      check "it was confined" "$(head -n 1 "$dir/plain.out")" = confined
+      verified "$profile"
+    done
+  done
+done
+begin "confined, and counted: a fault in code that was moved"
+settings=(FBLEPROF_EXACT=on FBLEPROF_EXACT_TOOL="$FBLE_PROF")
+same timeout 20 "$PROGRAMS/confined.plain" errno fault
+verified "$profile"
+
 # A set-user-id program that is linked with the library itself: LD_PRELOAD has no effect on one.
 begin "set-user-id"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
