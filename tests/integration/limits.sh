@@ -59,6 +59,12 @@ for mode in fentry cyg plain; do
   done
 done
 
+begin "seccomp, with waits"
+settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
+same "$PROGRAMS/sandbox.fentry" kill pipes
+verified "$profile"
+expected
+
 for mode in fentry plain; do
   for verdict in errno kill; do
     for how in fault abort signal actions thread ends close; do

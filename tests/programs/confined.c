@@ -63,9 +63,10 @@ int main(int argc, char** argv) {
   static const char* const kSignals[] = {"signal", "actions", NULL};
   int allowed[32], count = 0;
   const int always[] = {SYS_write, SYS_rt_sigreturn, SYS_exit_group};
-  const int of_threads[] = {SYS_mmap,   SYS_munmap, SYS_mprotect,       SYS_madvise,
-                            SYS_clone3, SYS_clone,  SYS_futex,          SYS_set_robust_list,
-                            SYS_rseq,   SYS_exit,   SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_getrandom, SYS_brk};
+  const int of_threads[] = {SYS_mmap,      SYS_munmap, SYS_mprotect,       SYS_madvise,
+                            SYS_clone3,    SYS_clone,  SYS_futex,          SYS_set_robust_list,
+                            SYS_rseq,      SYS_exit,   SYS_rt_sigprocmask, SYS_rt_sigaction,
+                            SYS_getrandom, SYS_brk};
   const int of_signals[] = {SYS_kill, SYS_rt_sigaction};
   const int of_abort[] = {SYS_rt_sigprocmask, SYS_gettid, SYS_getpid, SYS_tgkill};
 #define ALLOW(list) \
