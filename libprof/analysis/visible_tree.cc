@@ -72,14 +72,14 @@ class Opener {
     node.contexts = static_cast<std::uint32_t>(members.size());
     node.by_tail_call = !members.empty() && !is_top;
     for (const Member& member : members) {
-      node.cost += member.weight;
+      costs_.add(node.cost, member.weight);
       if (is_top) continue;
       node.is_bound |= costs_.is_bound()[member.node] != 0;
       node.recurses |= (marks_[member.node] & kRecurses) != 0;
       node.by_tail_call &= (marks_[member.node] & kByTailCall) != 0;
       if (diff_ != nullptr) add_change(diff_->inclusive[member.node], node.change);
       if (!down_) continue;
-      node.own += costs_.own(NodeId(member.node));
+      costs_.add(node.own, costs_.own(NodeId(member.node)));
       node.calls += costs_.calls(NodeId(member.node));
     }
     if (diff_ != nullptr && members.size() > 1) {
@@ -124,7 +124,8 @@ class Opener {
         weights.push_back(0);
       }
       groups[it->second].push_back({to, member.weight});
-      weights[it->second] += member.weight + (diff_ != nullptr ? diff_->inclusive[to].base : 0);
+      costs_.add(weights[it->second],
+                 member.weight + (diff_ != nullptr ? diff_->inclusive[to].base : 0));
     }
     std::vector<std::uint32_t> order(groups.size());
     for (std::uint32_t g = 0; g < order.size(); ++g) order[g] = g;
@@ -133,7 +134,7 @@ class Opener {
     for (const std::uint32_t g : order) {
       if (shown_.size() >= limit_.nodes || weights[g] < limit_.least_cost) {
         ++shown_[at].hidden;
-        shown_[at].hidden_cost += weights[g];
+        costs_.add(shown_[at].hidden_cost, weights[g]);
         continue;
       }
       const FunctionId function = nodes_.function[groups[g].front().node];

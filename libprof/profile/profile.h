@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -249,7 +250,8 @@ struct Metric {
 
   std::uint64_t value(NodeId node) const { return values ? (*values)[node.index()] : 0; }
   // Adds values of different nodes: of maxima the greatest is their sum.
-  void add(std::uint64_t& sum, std::uint64_t value) const {
+  template <class Number>
+  void add(Number& sum, std::type_identity_t<Number> value) const {
     sum = aggregation == Aggregation::kMax ? std::max(sum, value) : sum + value;
   }
 };

@@ -253,30 +253,33 @@ class Evaluator {
     const auto value = [&](std::size_t n) -> double {
       return metric != nullptr ? static_cast<double>(metric->value(NodeId(n))) : 0;
     };
+    const auto add = [&](double& sum, double more) {
+      if (metric != nullptr) metric->add(sum, more);
+    };
     double all = 0;
-    for (std::size_t n = 0; n < set.size(); ++n) all += value(n);
+    for (std::size_t n = 0; n < set.size(); ++n) add(all, value(n));
     const double limit =
         query.unit == "%" ? query.value / 100 * all : query.value * factor_of(query.unit);
 
     if (query.figure == Query::Figure::kTotal) {
-      const std::vector<double> cost = below(value);
+      const std::vector<double> cost = below(value, add);
       for (std::size_t n = 0; n < set.size(); ++n) set[n] = holds(cost[n], query.sign, limit);
       return set;
     }
     // The others are figures of functions, as in the tables.
     std::vector<double> of_function(profile_.functions().count());
     if (query.figure == Query::Figure::kDominated) {
-      const std::vector<double> cost = below(value);
+      const std::vector<double> cost = below(value, add);
       std::vector<std::uint32_t> until(of_function.size());
       for (std::size_t n = 0; n < set.size(); ++n) {
         const std::size_t f = nodes_.function[n].index();
         if (n < until[f]) continue;
         until[f] = nodes_.subtree_end[n];
-        of_function[f] += cost[n];
+        add(of_function[f], cost[n]);
       }
     } else {
       for (std::size_t n = 0; n < set.size(); ++n) {
-        of_function[nodes_.function[n].index()] += value(n);
+        add(of_function[nodes_.function[n].index()], value(n));
       }
     }
     for (std::size_t n = 0; n < set.size(); ++n) {
@@ -285,12 +288,12 @@ class Evaluator {
     return set;
   }
 
-  template <class Value>
-  std::vector<double> below(Value value) const {
+  template <class Value, class Add>
+  std::vector<double> below(Value value, Add add) const {
     std::vector<double> cost(nodes_.count());
     for (std::size_t n = cost.size(); n-- > 0;) {
-      cost[n] += value(n);
-      if (nodes_.parent[n]) cost[nodes_.parent[n].index()] += cost[n];
+      add(cost[n], value(n));
+      if (nodes_.parent[n]) add(cost[nodes_.parent[n].index()], cost[n]);
     }
     return cost;
   }

@@ -104,7 +104,7 @@ Result<Document> hot(const Request& request) {
   if (request.look.format != Format::kText) return document;
   if (shown < ways.size()) {
     std::uint64_t rest = 0;
-    for (std::size_t i = shown; i < ways.size(); ++i) rest += costs.inclusive()[ways[i]];
+    for (std::size_t i = shown; i < ways.size(); ++i) costs.add(rest, costs.inclusive()[ways[i]]);
     std::vector<Cell> row(table.columns.size());
     row[2] = text_cell(branch(path.size(), true) + fmt::format("… {} more", ways.size() - shown));
     row[3] = row[4] = number_cell(rest);

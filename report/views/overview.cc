@@ -159,7 +159,7 @@ std::string overview_text(const Request& request, const RunOverview& run, const 
   }
   if (run.all_threads > 1) {
     std::uint64_t all = 0;
-    for (const auto& thread : run.threads) all += thread.cost;
+    for (const auto& thread : run.threads) request.costs.add(all, thread.cost);
     std::string text = count(run.all_threads) + ": ";
     for (std::size_t i = 0; i < run.threads.size() && i < kThreads; ++i) {
       text += fmt::format("{}{} {}", i == 0 ? "" : ", ", run.threads[i].name,

@@ -49,7 +49,9 @@ class FlameJson {
       const auto contexts = analysis::outermost_contexts(data.costs(), wanted)[pivot.index()];
       limit.nodes = std::min(most, kNodesOfTwo);
       std::uint64_t cost = 0;
-      for (const NodeId node : contexts) cost += data.costs().inclusive()[node.index()];
+      for (const NodeId node : contexts) {
+        data.costs().add(cost, data.costs().inclusive()[node.index()]);
+      }
       limit.least_cost = cost / kFinest;
       down = analysis::visible_callees(data.costs(), contexts, limit, diff_);
       up = analysis::visible_callers(data.costs(), contexts, limit);

@@ -124,7 +124,7 @@ std::string side_card(const Page& page, const report::Document& document) {
     const Rows rows = section(document, name);
     if (rows.empty()) return;
     std::uint64_t all = 0;
-    for (const auto& row : rows) all += row[kCost].number.value_or(0);
+    for (const auto& row : rows) page.data.costs().add(all, row[kCost].number.value_or(0));
     out += fmt::format("<section class=\"card {}\"><h2>{}</h2><ul class=plain>", name, title);
     constexpr std::size_t kMost = 6;
     for (std::size_t i = 0; i < rows.size() && i < kMost; ++i) {

@@ -29,11 +29,14 @@ constexpr std::string_view kTree =
     "idle = 40\n";
 
 // The contexts that a query matches, as "a/b c".
-std::string kept(const std::string& query, std::string_view text = kTree) {
+std::string kept(const std::string& query, std::string_view text = kTree,
+                 profile::Aggregation aggregation = profile::Aggregation::kSum) {
   const auto profile = merge(profile_of(text));
   const auto parsed = parse_query(query);
   if (!parsed) return parsed.error().line();
-  const auto set = evaluate(profile, *parsed, profile.find_metric("cpu"));
+  profile::Metric metric = *profile.find_metric("cpu");
+  metric.aggregation = aggregation;
+  const auto set = evaluate(profile, *parsed, &metric);
   if (!set) return set.error().line();
   std::string found;
   std::vector<std::string> paths(profile.nodes().count());
@@ -106,6 +109,16 @@ TEST(Query, ThresholdsApplyToFunctionsAndTotalToContexts) {
   EXPECT_EQ(kept("calls>5 and calls<100"), "main/parse main/eval");
   EXPECT_EQ(kept("total > 40%"), "main main/parse");
   EXPECT_EQ(kept("depth = 1"), "main idle");
+}
+
+TEST(Query, OfMaximaTheGreatestCounts) {
+  const auto kept_of_maxima = [](const char* query) {
+    return kept(query, kTree, profile::Aggregation::kMax);
+  };
+  EXPECT_EQ(kept_of_maxima("total > 40"), "");
+  EXPECT_EQ(kept_of_maxima("total >= 100%"), "main main/parse main/parse/lex idle");
+  EXPECT_EQ(kept_of_maxima("self > 40"), "");
+  EXPECT_EQ(kept_of_maxima("dominated = 40 and from(idle)"), "idle");
 }
 
 TEST(Query, QuotedNamesCanContainOperators) {

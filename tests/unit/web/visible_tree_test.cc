@@ -52,6 +52,17 @@ TEST_F(VisibleTree, UpsideDownCallersStandBelowTheirCallees) {
   EXPECT_EQ(costs.at("[root] d"), 90u);
 }
 
+TEST_F(VisibleTree, OfMaximaTheGreatestIsShown) {
+  Metric longest = *profile_.find_metric("cpu");
+  longest.aggregation = Aggregation::kMax;
+  const Costs greatest(profile_, longest);
+  const auto costs = costs_of(profile_, visible_inverted(greatest, {100, 0}));
+  EXPECT_EQ(costs.at("[root] x"), 5u);
+  EXPECT_EQ(costs.at("[root] x b"), 5u);
+  EXPECT_EQ(costs.at("[root] x a"), 2u);
+  EXPECT_EQ(visible_callees(greatest, {NodeId(0)}, {2, 0})[0].hidden_cost, 5u);
+}
+
 TEST_F(VisibleTree, AroundAFunctionContextsAreOne) {
   std::vector<NodeId> contexts;
   for (std::size_t n = 0; n < profile_.nodes().count(); ++n) {
