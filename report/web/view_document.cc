@@ -49,7 +49,15 @@ Result<ViewDocument> view_document(const Page& page, const View& view, const std
   }
   if (view.subject == View::Subject::kFiles) request->files = data.source().checks(page.site.files);
   const bool compares = data.base_metric() != nullptr && view.compare != nullptr;
-  if (has_word(view.sort_keys_if(compares), query.sort)) request->look.sort = query.sort;
+  const std::string_view orders = view.sort_keys_if(compares);
+  if (!query.sort.empty() && !orders.empty()) {
+    if (!has_word(orders, query.sort)) {
+      return Error{"", std::nullopt,
+                   fmt::format("sort={}: /{} has no such order", escape(query.sort), view.name),
+                   fmt::format("take one of: {}", orders)};
+    }
+    request->look.sort = query.sort;
+  }
   auto document = (compares ? view.compare : view.show)(*request);
   if (!document) return document.error();
   return ViewDocument{std::move(code), std::move(request), std::move(*document)};
