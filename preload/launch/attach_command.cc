@@ -113,6 +113,15 @@ std::string fault_of(const Request& request) {
 // only it knows when that is; the functions then call no hook.
 bool is_ended_by_us(const Request& request) { return is_exact(request) && !starts_off(request); }
 
+// The directory's name is no template.
+std::string in_current_directory(const std::string& out) {
+  if (std::filesystem::path(out).is_absolute()) return out;
+  std::string path;
+  for (const char c : std::filesystem::current_path().string())
+    path += c == '%' ? "%%" : std::string(1, c);
+  return path + "/" + out;
+}
+
 // The settings for the recorder, with the file's name as the process sees it.
 std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   std::vector<std::string> settings;
@@ -132,7 +141,7 @@ std::vector<std::string> settings_of(const Request& request, pid_t pid) {
   }
   // Until the recorder knows what is left out, and libc's calls lead to it, it must not record.
   if (!starts_off(request)) settings.push_back("FBLEPROF_START=off");
-  settings.push_back("FBLEPROF_OUT=" + std::filesystem::absolute(out).string());
+  settings.push_back("FBLEPROF_OUT=" + in_current_directory(out));
   return settings;
 }
 

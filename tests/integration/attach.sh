@@ -33,6 +33,15 @@ for how in work sleep; do
   [ $how = sleep ] || near_share "first" "$(share first)" 75 12  # the other has few samples
 done
 
+begin "a relative name, in a directory whose name looks like a template"
+mkdir "$dir/100%e"
+started "$PROGRAMS/phases.plain" 60 work
+(cd "$dir/100%e" && "$FBLE_PROF" attach --duration 300ms -o run.out "$pid" 2>>"$dir/fble-prof.err") ||
+  fail "it was refused"
+touch "$dir/stop"
+ended
+verified "$dir/100%e/run.out"
+
 for clock in cpu wall; do
   for way in execve execvp execl fexecve execveat thread; do
     begin "a program that becomes another one by $way, with the clock $clock"
