@@ -85,9 +85,12 @@ bool records_waits() {
 // AddressSanitizer refuses to run if another library, such as a preloaded one, is loaded before its
 // own. The two work together all the same: a call that both intercept goes through both.
 void allow_asan_behind_us() {
-  const char* options = std::getenv("ASAN_OPTIONS");
-  std::string value = options && *options ? std::string(options) + ":" : "";
-  setenv("ASAN_OPTIONS", (value + "verify_asan_link_order=0").c_str(), 1);
+  const std::string kOption = "verify_asan_link_order=";
+  const char* given = std::getenv("ASAN_OPTIONS");
+  std::string options = given != nullptr ? given : "";
+  if (options.find(kOption) != std::string::npos) return;
+  if (!options.empty()) options += ":";
+  setenv("ASAN_OPTIONS", (options + kOption + "0").c_str(), 1);
 }
 
 // `fble-prof push ...` is a separate program, installed beside this one, because this one must not

@@ -217,6 +217,8 @@ if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then
   gcc -fsanitize=address options.c -o options
   expect 'its options stay' detect_leaks=0:verify_asan_link_order=0 \
     "$(ASAN_OPTIONS=detect_leaks=0 "$FBLE_PROF" -o a.out ./options)"
+  expect 'once, in a run within a run' detect_leaks=0:verify_asan_link_order=0 \
+    "$(ASAN_OPTIONS=detect_leaks=0 "$FBLE_PROF" -o a.out "$FBLE_PROF" -o b.out ./options)"
 fi
 
 # --- it works from its installation directory
