@@ -27,9 +27,13 @@ Status check_output(const std::string& file, bool is_binary) {
 
 Status write_output(const std::string& file, const std::string& text) {
   if (is_stdout(file)) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    if (std::fflush(stdout) == 0 || errno == EPIPE) return std::nullopt;
-    return Error{"stdout", std::nullopt, "cannot write the report", std::strerror(errno)};
+    // A text longer than stdout's buffer is written, and lost, before fflush.
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    const int why = errno;
+    if (std::fflush(stdout) == 0 && written) return std::nullopt;
+    const int reason = written ? errno : why;
+    if (reason == EPIPE) return std::nullopt;
+    return Error{"stdout", std::nullopt, "cannot write the report", std::strerror(reason)};
   }
   std::FILE* out = std::fopen(file.c_str(), "wb");
   if (out == nullptr) return Error{file, std::nullopt, "cannot write", std::strerror(errno)};

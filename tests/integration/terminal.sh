@@ -87,4 +87,11 @@ printf 'main;f 10\n' >"$dir/folded"
 "$REPORT" --self "$dir/folded" >/dev/full 2>"$dir/err"
 check "a full disk: status" $? = 2
 has_text 'stdout: cannot write' "$dir/err" || fail "it does not say so"
+for i in $(seq 9999); do printf 'main;function_%d 1\n' "$i"; done >"$dir/many"
+"$REPORT" --export folded "$dir/many" >/dev/full 2>"$dir/err"
+check "a full disk, and more text than a buffer holds: status" $? = 2
+has_text 'stdout: cannot write.*No space' "$dir/err" || fail "it does not say so"
+"$REPORT" --export folded "$dir/many" 2>"$dir/err" | head -n 1 >"$dir/out"
+check "a reader that leaves early" "${PIPESTATUS[*]}" = "0 0"
+check "it is no error" ! -s "$dir/err"
 "$REPORT" --diff "$dir/folded,$dir/folded" "$dir/folded,$dir/folded" >"$dir/out" || fail "several runs fail"
