@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
@@ -64,18 +65,49 @@ bool is_of(const Options& options, View::Subject subject) {
   return options.view != nullptr && options.view->subject == subject;
 }
 
+// Where a view writes its text itself: stdout or the file of -o, which is opened when there is
+// something to write.
+class Printed {
+ public:
+  explicit Printed(const std::string& file) : file_(file.empty() || file == "-" ? "" : file) {}
+
+  bool any() const { return any_; }
+  // A reader that stops early (| head) is not an error: the rest is left out.
+  Status add(const View& view, const profile::FileImage& image) {
+    if (!any_ && !file_.empty()) {
+      mine_.reset(std::fopen(file_.c_str(), "wb"));
+      if (mine_ == nullptr) return failure(errno);
+    }
+    any_ = true;
+    if (is_closed_) return {};
+    std::FILE* out = mine_ != nullptr ? mine_.get() : stdout;
+    int reason = 0;
+    try {
+      view.print(image, out);
+      if (std::fflush(out) != 0) reason = errno;
+    } catch (const std::system_error& error) {  // fmt's
+      reason = error.code().value();
+    }
+    is_closed_ = reason == EPIPE;
+    return reason == 0 || is_closed_ ? Status() : failure(reason);
+  }
+
+ private:
+  Error failure(int reason) const {
+    return {file_.empty() ? "stdout" : file_, std::nullopt, "cannot write", std::strerror(reason)};
+  }
+
+  std::string file_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> mine_{nullptr, std::fclose};
+  bool any_ = false, is_closed_ = false;
+};
+
 // Views that read files directly, not profiles.
 Result<Report> report_files(const Options& options) {
   Report report;
   // Records are written while they are read: there may be millions.
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> mine(nullptr, std::fclose);
-  const auto print = options.view->print;
-  if (print != nullptr && !options.output.empty() && options.output != "-") {
-    mine.reset(std::fopen(options.output.c_str(), "wb"));
-    if (mine == nullptr) {
-      return Error{options.output, std::nullopt, "cannot write", std::strerror(errno)};
-    }
-  }
+  const bool prints = options.view->print != nullptr;
+  Printed printed(options.output);
   std::vector<FileChecks> all;
   for (const std::string& file : options.files) {
     auto image = profile::FileImage::load(file);
@@ -84,19 +116,14 @@ Result<Report> report_files(const Options& options) {
       report.warnings.push_back(image.error().line() + " (skipped)");
       continue;
     }
-    if (print != nullptr) {
-      std::FILE* out = mine != nullptr ? mine.get() : stdout;
-      print(*image, out);
-      if (std::fflush(out) != 0 && errno != EPIPE) {
-        return Error{mine != nullptr ? options.output : "stdout", std::nullopt, "cannot write",
-                     std::strerror(errno)};
-      }
+    if (prints) {
+      if (Status bad = printed.add(*options.view, *image)) return *bad;
       continue;
     }
     all.push_back({file, profile::verify(*image, profile::read_image(*image))});
     for (const profile::Check& check : all.back().checks) report.broken |= !check.ok;
   }
-  if (print != nullptr) {
+  if (printed.any()) {
     report.is_written = true;
     return report;
   }

@@ -439,6 +439,20 @@ TEST_F(CommandLine, RecordsAreWrittenToAFile) {
   }
 }
 
+TEST_F(CommandLine, AFileOfRecordsIsReplacedOnlyWhenThereIsAProfile) {
+  write("out", "precious");
+  write("noise", "noise");
+  expect({
+      {{"--raw", "-o", "$out", "$nosuch"}, "$nosuch: cannot open"},
+      {{"--raw", "-o", "$out", "$noise"}, "$noise: not a profile"},
+      {{"--raw", "-o", "$out", "--tolerant", "$nosuch", "$noise"},
+       "none of these files could be read: $noise"},
+  });
+  EXPECT_EQ(read(path("out")), "precious");
+  expect({{{"--raw", "-o", "$out", "--tolerant", "$nosuch", "$one"}, "(skipped)"}});
+  EXPECT_TRUE(test::holds(read(path("out")), "header version="));
+}
+
 TEST_F(CommandLine, SequencesAreSplitAtTheCommasOutsideOfNames) {
   FileBuilder file;
   file.charge("main f<int,long>(char) inner", {.cpu_ns = 3000});
