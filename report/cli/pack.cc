@@ -8,11 +8,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <span>
+#include <system_error>
 
 #include "profile/pack.h"
 #include "profile/plain_run.h"
 #include "profile/reader.h"
+#include "report/cli/output.h"
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "symbolize/name_generated_code.h"
@@ -37,14 +40,38 @@ Result<std::vector<std::byte>> read_used(const std::string& file) {
   return bytes;
 }
 
-// The new file replaces the old one in one step: a reader sees one of the two.
+// The file that links lead to: -o follows links, as a shell's > does, and a packed profile is
+// replaced where it is.
+std::string behind_links(std::string file) {
+  constexpr int kMostLinks = 40;  // as many as the kernel follows
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code no_link;
+    const auto target = std::filesystem::read_symlink(file, no_link);
+    if (no_link) break;
+    file = std::filesystem::path(file).replace_filename(target).string();
+  }
+  return file;
+}
+
+// "-", a pipe or a device: there is nothing to replace.
+bool is_stream(const std::string& file) {
+  struct stat status;
+  return file == "-" || (!file.empty() && stat(file.c_str(), &status) == 0 &&
+                         !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+}
+
+// The new file replaces the old one in one step: a reader sees one of the two. It has the old
+// one's mode and, if this user may give files away, its owner.
 Status replace(const std::string& file, const std::vector<std::byte>& bytes) {
   const std::string made = file + ".packing";
   std::remove(made.c_str());
   const int fd = open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return failure(made, "cannot write");
   struct stat old;
-  if (stat(file.c_str(), &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(fd, old.st_mode & 07777);
+  if (lstat(file.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
+    (void)!fchown(fd, old.st_uid, old.st_gid);
+    (void)fchmod(fd, old.st_mode & 0777);
+  }
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t step = write(fd, bytes.data() + done, bytes.size() - done);
@@ -97,27 +124,36 @@ Status pack_plain_run(const std::string& file, std::vector<std::byte>& bytes, Pr
   return {};
 }
 
-Result<std::string> pack_file(const std::string& file, const std::string& output,
-                              Progress& progress) {
-  auto bytes = read_used(file);
+// Returns what was done, a line each.
+Result<std::vector<std::string>> pack_file(const std::string& file, const std::string& output,
+                                           Progress& progress) {
+  // Where a link leads is asked once: what is replaced is what was read.
+  const bool is_in_place = output.empty();
+  const std::string from = is_in_place && !is_stream(file) ? behind_links(file) : file;
+  auto bytes = read_used(from);
   if (!bytes) return bytes.error();
-  auto read = profile::read_bytes(*bytes, file);
+  auto read = profile::read_bytes(*bytes, from);
   if (!read) return read.error();
-  if (read->profile.processes()[0].state == profile::ProcessState::kLive && output.empty()) {
+  if (read->profile.processes()[0].state == profile::ProcessState::kLive && is_in_place) {
     return Error{file, {}, "its program still runs", "pack it at the end, or into a copy: -o FILE"};
   }
-  auto made = packed(std::move(*bytes), read->profile, file, progress);
+  auto made = packed(std::move(*bytes), read->profile, from, progress);
   if (!made) return made.error();
-  if (Status bad = pack_plain_run(file, made->bytes, progress)) return *bad;
-  if (Status bad = replace(output.empty() ? file : output, made->bytes)) return *bad;
-  std::string line = fmt::format("{}: {} named", escape(output.empty() ? file : output),
-                                 counted(made->names, "function"));
+  if (Status bad = pack_plain_run(from, made->bytes, progress)) return *bad;
+  const Status bad = is_stream(output)
+                         ? write_output(output, {reinterpret_cast<const char*>(made->bytes.data()),
+                                                 made->bytes.size()})
+                         : replace(is_in_place ? from : behind_links(output), made->bytes);
+  if (bad) return *bad;
+  const std::string to = is_in_place ? file : output == "-" ? "stdout" : output;
+  std::vector<std::string> lines = {
+      fmt::format("{}: {} named", escape(to), counted(made->names, "function"))};
   if (made->nameless != 0) {
-    line +=
+    lines[0] +=
         fmt::format(", {} {} no name", count(made->nameless), made->nameless == 1 ? "has" : "have");
   }
-  for (const std::string& warning : made->warnings) line += "\n" + escape(warning);
-  return line;
+  for (const std::string& warning : made->warnings) lines.push_back(escape(warning));
+  return lines;
 }
 
 }  // namespace
@@ -126,15 +162,23 @@ Result<Report> pack_files(const Options& options, Progress& progress) {
   if (!options.output.empty() && options.files.size() != 1) {
     return Error{"--pack", {}, "several profiles do not fit into one file", "leave out -o"};
   }
+  if (!options.output.empty()) {
+    if (Status bad = check_output(options.output, true)) return *bad;
+  }
   Report report;
   for (const std::string& file : options.files) {
-    auto line = pack_file(file, options.output, progress);
-    if (!line) {
-      if (!options.tolerant) return line.error();
-      report.warnings.push_back(line.error().line() + " (skipped)");
+    auto lines = pack_file(file, options.output, progress);
+    if (!lines) {
+      if (!options.tolerant) return lines.error();
+      report.warnings.push_back(lines.error().line() + " (skipped)");
       continue;
     }
-    report.text += *line + "\n";
+    // What was done is said beside the profile, not in it.
+    if (is_stream(options.output)) {
+      report.warnings = std::move(*lines);
+    } else {
+      report.text += fmt::format("{}\n", fmt::join(*lines, "\n"));
+    }
   }
   return report;
 }

@@ -114,6 +114,30 @@ check 'a file that is too large: status' $? = 2
 has_text '^cut.ml: cannot write: File too large$' err || fail "it says: $(cat err)"
 check 'no file is left over' "$(find . -name '*.packing' | wc -l)" = 0
 cp ../our_exports_are_our_profiles/hooked prog
+"$REPORT" --pack -o fresh.ml mlmon.out >/dev/null || fail "not packed afresh"
+mkdir -p elsewhere
+cp mlmon.out elsewhere/real.ml
+chmod 640 elsewhere/real.ml
+[ "$(id -u)" != 0 ] || chown 12345:23456 elsewhere/real.ml
+owner=$(stat -c %u:%g:%a elsewhere/real.ml)
+ln -s real.ml elsewhere/again.ml
+ln -s elsewhere/again.ml link.ml
+"$REPORT" --pack link.ml >/dev/null || fail 'a link was not packed'
+cmp elsewhere/real.ml fresh.ml || fail 'packing a link does not pack its profile'
+check 'links stay' "$(readlink link.ml) $(readlink elsewhere/again.ml)" = 'elsewhere/again.ml real.ml'
+check 'owner and mode stay' "$(stat -c %u:%g:%a elsewhere/real.ml)" = "$owner"
+ln -s elsewhere/made.ml new.ml
+"$REPORT" --pack -o new.ml mlmon.out >/dev/null || fail 'not packed behind a link'
+cmp elsewhere/made.ml fresh.ml || fail '-o does not follow a link to a file that is to be made'
+"$REPORT" --pack -o - mlmon.out 2>err | cmp - fresh.ml || fail '-o - does not write the profile to stdout'
+has_text '^stdout: .*functions named' err || fail "it says: $(cat err)"
+check 'no file of that name' ! -e -
+mkfifo pipe
+timeout 20 cat pipe >piped.ml &
+timeout 20 "$REPORT" --pack -o pipe mlmon.out >/dev/null 2>&1 || fail 'not packed into a pipe'
+timeout 20 tail --pid=$! -f /dev/null
+check 'a pipe stays one' -p pipe
+cmp piped.ml fresh.ml || fail 'a pipe gets another profile'
 "$FBLE_PROF" --names -o run.ml ./prog >out 2>err
 check 'fble-prof --names: status' $? = 0
 check 'fble-prof --names: the output is the program'"'"'s' "$(cat out)" = 'done'
