@@ -327,4 +327,13 @@ Status read_inputs(const std::vector<std::string>& files, const InputOptions& op
   return {};
 }
 
+Result<profile::FileImage> load_image(const std::string& file) {
+  if (file != "-") return profile::FileImage::load(file);
+  auto source = Source::open(file);
+  if (!source) return source.error();
+  std::string bytes;
+  if (Status bad = source->read(std::string::npos, bytes)) return *bad;
+  return profile::FileImage::from_bytes(std::as_bytes(std::span(bytes)), source->name());
+}
+
 }  // namespace fbleprof::report

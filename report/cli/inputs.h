@@ -8,6 +8,7 @@
 
 #include "base/progress.h"
 #include "base/result.h"
+#include "profile/file_image.h"
 #include "profile/profile.h"
 
 namespace fbleprof::report {
@@ -24,5 +25,8 @@ struct InputOptions {
 Status read_inputs(const std::vector<std::string>& files, const InputOptions& options,
                    const std::function<void(profile::Profile)>& take,
                    std::vector<std::string>& warnings);
+
+// The mlmon.out of that name, as it is; "-" is stdin.
+Result<profile::FileImage> load_image(const std::string& file);
 
 }  // namespace fbleprof::report

@@ -124,6 +124,14 @@ Status pack_plain_run(const std::string& file, std::vector<std::byte>& bytes, Pr
   return {};
 }
 
+Status check_inputs(const Options& options, const char* change) {
+  for (const std::string& file : options.files) {
+    if (file != "-") continue;
+    return Error{"stdin", {}, fmt::format("only a file can be {}", change), "name the profile"};
+  }
+  return {};
+}
+
 // Returns what was done, a line each.
 Result<std::vector<std::string>> pack_file(const std::string& file, const std::string& output,
                                            Progress& progress) {
@@ -159,6 +167,7 @@ Result<std::vector<std::string>> pack_file(const std::string& file, const std::s
 }  // namespace
 
 Result<Report> pack_files(const Options& options, Progress& progress) {
+  if (Status bad = check_inputs(options, "packed")) return *bad;
   if (!options.output.empty() && options.files.size() != 1) {
     return Error{"--pack", {}, "several profiles do not fit into one file", "leave out -o"};
   }
@@ -184,6 +193,7 @@ Result<Report> pack_files(const Options& options, Progress& progress) {
 }
 
 Result<Report> trim_files(const Options& options) {
+  if (Status bad = check_inputs(options, "trimmed")) return *bad;
   Report report;
   for (const std::string& file : options.files) {
     const auto cut = profile::trim(file);

@@ -110,7 +110,7 @@ Result<Report> report_files(const Options& options) {
   Printed printed(options.output);
   std::vector<FileChecks> all;
   for (const std::string& file : options.files) {
-    auto image = profile::FileImage::load(file);
+    auto image = load_image(file);
     if (!image) {
       if (!options.tolerant) return image.error();
       report.warnings.push_back(image.error().line() + " (skipped)");
@@ -120,7 +120,7 @@ Result<Report> report_files(const Options& options) {
       if (Status bad = printed.add(*options.view, *image)) return *bad;
       continue;
     }
-    all.push_back({file, profile::verify(*image, profile::read_image(*image))});
+    all.push_back({image->name(), profile::verify(*image, profile::read_image(*image))});
     for (const profile::Check& check : all.back().checks) report.broken |= !check.ok;
   }
   if (printed.any()) {

@@ -74,6 +74,10 @@ refuses 'unrecognised' --no-such-option "$dir/folded"
 refuses 'cannot write' --self -o "$dir/none/out" "$dir/folded"
 LD_PRELOAD=$LIB FBLEPROF_OUT=$profile "$PROGRAMS/endings.fentry" return >"$dir/out"
 refuses 'cannot write' --raw -o "$dir/none/out" "$profile"
+refuses 'stdin: only a file can be packed' --pack -
+refuses 'stdin: only a file can be packed' --pack -o "$dir/out.ml" -
+refuses 'stdin: only a file can be trimmed' --trim -
+refuses 'stdin: empty file' --verify -
 refuses 'No such file' --self "$dir/none"
 refuses 'No such file' --diff "$dir/none,$dir/none.2" "$dir/folded"
 
@@ -99,6 +103,11 @@ LD_PRELOAD=$LIB FBLEPROF_OUT=$profile "$PROGRAMS/endings.fentry" return >"$dir/o
 "$REPORT" --raw "$profile" "$profile" "$profile" "$profile" 2>"$dir/err" | head -n 1 >"$dir/out"
 check "a reader of records that leaves early" "${PIPESTATUS[*]}" = "0 0"
 check "it is no error either" ! -s "$dir/err"
+"$REPORT" --raw "$profile" >"$dir/raw"
+"$REPORT" --raw - <"$profile" 2>&1 | cmp - "$dir/raw" || fail "--raw does not read stdin"
+"$REPORT" --verify - <"$profile" >"$dir/out" 2>&1
+check "--verify of stdin: status" $? = 0
+has_text 'stdin: all .* invariants hold' "$dir/out" || fail "--verify does not read stdin"
 "$REPORT" --raw "$profile" >/dev/full 2>"$dir/err"
 check "a full disk, and records: status" $? = 2
 has_text 'stdout: cannot write.*No space' "$dir/err" || fail "it does not say so"
