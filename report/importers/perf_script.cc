@@ -101,26 +101,35 @@ bool parse_rest(std::string_view text, bool with_time, Header& header) {
 }
 
 // The command may hold blanks and numbers: the task is the first number after which everything
-// fits. A time makes the match certain, so lines with a time are tried first.
-bool parse_header(std::string_view line, Header& header) {
+// fits.
+bool parse_header(std::string_view line, bool with_time, Header& header) {
   line = trim(line);
-  for (const bool with_time : {true, false}) {
-    std::size_t at = line.find_first_of(kBlanks);
-    while (at != std::string_view::npos) {
-      const std::size_t begin = line.find_first_not_of(kBlanks, at);
-      if (begin == std::string_view::npos) break;
-      const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
-      Header found;
-      if (is_task(line.substr(begin, end - begin), found) &&
-          parse_rest(line.substr(end), with_time, found)) {
-        found.comm = line.substr(0, at);
-        header = found;
-        return true;
-      }
-      at = end < line.size() ? end : std::string_view::npos;
+  std::size_t at = line.find_first_of(kBlanks);
+  while (at != std::string_view::npos) {
+    const std::size_t begin = line.find_first_not_of(kBlanks, at);
+    if (begin == std::string_view::npos) break;
+    const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    Header found;
+    if (is_task(line.substr(begin, end - begin), found) &&
+        parse_rest(line.substr(end), with_time, found)) {
+      found.comm = line.substr(0, at);
+      header = found;
+      return true;
     }
+    at = end < line.size() ? end : std::string_view::npos;
   }
   return false;
+}
+
+// A time makes the match certain, so lines with a time are tried first.
+bool parse_header(std::string_view line, Header& header) {
+  return parse_header(line, true, header) || parse_header(line, false, header);
+}
+
+// Whether the line is no frame, although its first word is a number in hexadecimal: "cc1", "dd".
+bool is_certain_header(std::string_view line) {
+  Header header;
+  return line.find(": ") != std::string_view::npos && parse_header(line, true, header);
 }
 
 struct Frame {
@@ -193,7 +202,7 @@ Status PerfScriptParser::parse(std::string_view text) {
   if (text.starts_with('#')) return {};
   const bool indented = text[0] == ' ' || text[0] == '\t';
   if (indented && sample_ && expects_stack_) {
-    if (add_frame(text)) return {};
+    if (!is_certain_header(text) && add_frame(text)) return {};
     // Source lines, from -F +srcline, follow their frame. They are not needed.
     if (!sample_->frames.empty() && !is_perf_script_header(text)) return {};
   }

@@ -94,6 +94,30 @@ TEST(PerfScript, WithoutStacksTheFunctionIsInTheHeader) {
   EXPECT_TRUE(test::function_called(*profile, "g").valid());
 }
 
+// Tracepoints have no function in their line, so a stack may follow.
+TEST(PerfScript, ProcessesWithHexadecimalNamesAreNotFrames) {
+  const auto profile = parse(
+      "              ed     1 [000]     5.000: sched:sched_switch: prev_comm=ed ==> next_comm=cc1\n"
+      "             cc1     2 [000]     5.100: sched:sched_switch: prev_comm=cc1 ==> next_comm=dd\n"
+      "              dd   3/4 [001]     5.200:        100 cycles:              e2bc f+0x3 "
+      "(/bin/dd)\n"
+      "              bc     5 [001]     5.300: sched:sched_switch:\n"
+      "\t            e2bc std::map<int, a: b>::at 1 2.5:+0x3 (/bin/bc)\n"
+      "\n"
+      "              bc     5 [001]     5.400: sched:sched_switch: \n"
+      "              bc     5 [001]     5.500: PERF_RECORD_EXIT(5:5):(1:1)\n");
+  ASSERT_TRUE(profile.ok()) << profile.error().line();
+  EXPECT_EQ(total(*profile, "samples"), 5u);
+  EXPECT_EQ(total(*profile, "sched:sched_switch"), 4u);
+  EXPECT_EQ(total(*profile, "cycles"), 100u);
+  std::vector<std::string_view> threads;
+  for (const Thread& thread : profile->threads()) threads.push_back(profile->text(thread.name));
+  EXPECT_EQ(threads, (std::vector<std::string_view>{"ed", "cc1", "dd", "bc"}));
+  EXPECT_TRUE(test::function_called(*profile, "f").valid());
+  EXPECT_TRUE(test::function_called(*profile, "std::map<int, a: b>::at 1 2.5:").valid());
+  EXPECT_EQ(profile->functions().count(), 4u);  // with [root] and [no stack]
+}
+
 TEST(PerfScript, EventNamedCallsKeepsItsValues) {
   const auto profile = parse("a 1 5.0: 3 calls:\n\t1 f+0x1 (/a)\n\n");
   ASSERT_TRUE(profile.ok());
