@@ -11,6 +11,7 @@ namespace {
 struct Folded {
   std::string_view stack;
   std::uint64_t value = 0;
+  bool has_two_numbers = false;  // or the last name ends in a number: "main;thread 1 30"
 };
 
 constexpr std::string_view kBlanks = " \t";
@@ -30,6 +31,10 @@ const char* split(std::string_view line, Folded& out) {
   }
   out.stack = line.substr(0, line.find_last_not_of(kBlanks, blank) + 1);
   out.stack.remove_prefix(std::min(out.stack.find_first_not_of(kBlanks), out.stack.size()));
+  const std::size_t before = out.stack.find_last_of(kBlanks);
+  out.has_two_numbers =
+      before != std::string_view::npos &&
+      out.stack.find_first_not_of("0123456789", before + 1) == std::string_view::npos;
   return out.stack.empty() ? "no stack before the number" : nullptr;
 }
 
@@ -74,12 +79,23 @@ Status FoldedParser::parse(std::string_view text) {
     stack.remove_prefix(std::min(end + 1, stack.size()));
   }
   builder_.charge(at, samples_, folded.value);
-  any_ = true;
+  if (first_line_ == 0) first_line_ = line_number_;
+  all_have_two_numbers_ &= folded.has_two_numbers;
   return {};
 }
 
 Result<Profile> FoldedParser::finish() {
-  if (!any_) return Error{name_, {}, "no stack in it", "was the program sampled at all?"};
+  if (first_line_ == 0)
+    return Error{name_, {}, "no stack in it", "was the program sampled at all?"};
+  if (all_have_two_numbers_) {
+    return Error{
+        name_,
+        {},
+        fmt::format("line {}: two numbers after the stack, and after every other: this is a "
+                    "comparison by difffolded.pl",
+                    first_line_),
+        "name what it compares: fble-prof-report --diff BEFORE AFTER"};
+  }
   return builder_.build();
 }
 

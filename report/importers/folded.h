@@ -3,7 +3,9 @@
 //     main;parse;std::vector<int, std::allocator<int> >::push_back 12
 //
 // Names may hold blanks: the number follows the last one. Equal stacks are summed. The only metric
-// is called "samples", because the format does not say what it measures.
+// is called "samples", because the format does not say what it measures. A name may end in a
+// number, but where all do, these are costs of another profile (difffolded.pl): the file is
+// refused.
 #pragma once
 
 #include <optional>
@@ -24,7 +26,8 @@ class FoldedParser : public TextParser {
   profile::ProfileBuilder builder_;
   profile::NodeId root_;
   profile::MetricId samples_;
-  bool any_ = false;
+  std::uint64_t first_line_ = 0;  // with a stack; 0 = none yet
+  bool all_have_two_numbers_ = true;
 };
 
 // Whether a line has the form of a folded stack.
