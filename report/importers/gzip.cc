@@ -13,6 +13,7 @@ constexpr std::size_t kAlwaysAllowedBytes = 64u << 20;
 constexpr std::size_t kMostExpansion = 256;
 constexpr std::size_t kStepBytes = 1u << 20;
 constexpr int kGzipWindow = 15 + 16;
+constexpr std::string_view kMagic = "\x1f\x8b";
 
 struct End {
   void operator()(z_stream* stream) const { inflateEnd(stream); }
@@ -50,7 +51,12 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& name) {
                    "no profile does; is this one?"};
     }
     if (status == Z_STREAM_END) {
-      if (stream.avail_in == 0 && taken == bytes.size()) break;
+      // A file may hold several streams. Zeros fill the last block of a tape or device.
+      const std::string_view rest = bytes.substr(offset());
+      if (rest.find_first_not_of('\0') == std::string_view::npos) break;
+      if (!rest.starts_with(kMagic)) {
+        return Error{name, offset(), "something else follows the gzip data", "copy the file again"};
+      }
       if (inflateReset(&stream) != Z_OK) break;
       continue;
     }

@@ -197,6 +197,20 @@ TEST(Gzip, ConsecutiveMembersAreRead) {
   EXPECT_EQ(*gunzip(gzip(large), "z"), large);
 }
 
+TEST(Gzip, ZerosMayFollowOnly) {
+  const std::string one = gzip("one "), zeros(3'000'000, '\0');
+  for (const std::size_t count : {std::size_t{1}, std::size_t{512}, zeros.size()}) {
+    const auto read = gunzip(one + zeros.substr(0, count), "z");
+    ASSERT_TRUE(read.ok()) << read.error().line();
+    EXPECT_EQ(*read, "one ");
+  }
+  EXPECT_EQ(*gunzip(one + gzip("two") + zeros, "z"), "one two");
+  for (const std::string& rest : {std::string("more"), std::string("\x1f"), zeros + one}) {
+    EXPECT_TRUE(test::holds(gunzip(one + rest, "z").error().line(),
+                            "something else follows the gzip data: copy the file again"));
+  }
+}
+
 TEST(Gzip, TruncatedOrHugeDataGivesOneLine) {
   const std::string whole = gzip(std::string(1000, 'x') + "y");
   for (std::size_t length = 0; length < whole.size(); ++length) {
