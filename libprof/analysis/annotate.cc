@@ -28,6 +28,28 @@ struct Sum {
   std::uint32_t until_ = 0;
 };
 
+// What the ranges cover, in order, as ranges apart from each other.
+std::vector<CodeRange> joined(const std::vector<CodeRange>& ranges) {
+  std::vector<CodeRange> result;
+  for (const CodeRange& range : ranges) {
+    if (result.empty() || result.back().module != range.module || result.back().end < range.begin) {
+      result.push_back(range);
+    } else {
+      result.back().end = std::max(result.back().end, range.end);
+    }
+  }
+  return result;
+}
+
+bool holds(const std::vector<CodeRange>& apart, const Charge& charge) {
+  const auto after = std::partition_point(apart.begin(), apart.end(), [&](const CodeRange& range) {
+    return std::tie(range.module, range.begin) <= std::tie(charge.module, charge.address);
+  });
+  if (after == apart.begin()) return false;
+  const CodeRange& range = *std::prev(after);
+  return range.module == charge.module && charge.address < range.end;
+}
+
 }  // namespace
 
 std::vector<Charge> charges(const Costs& costs) {
@@ -63,48 +85,96 @@ std::vector<InstructionCost> by_address(const std::vector<Charge>& charges) {
   return result;
 }
 
-Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const CodeRange& range,
-                    const std::vector<std::uint8_t>& is_function) {
-  const Profile& profile = costs.profile();
-  const Nodes& nodes = profile.nodes();
-  const Functions& functions = profile.functions();
-  Annotation result;
-  const auto is_in_range = [&](ModuleId module, std::uint64_t address) {
-    return module == range.module && address >= range.begin && address < range.end;
-  };
-  for (const Charge& charge : all) {
-    if (is_in_range(charge.module, charge.address)) result.charges.push_back(charge);
+Annotator::Annotator(const Costs& costs, const std::vector<Charge>& all,
+                     const std::vector<CodeRange>& ranges)
+    : costs_(costs), all_(all) {
+  const Nodes& nodes = costs.profile().nodes();
+  const std::size_t functions = costs.profile().functions().count();
+  const std::vector<CodeRange> apart = joined(ranges);
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    if (holds(apart, all[i])) by_place_.push_back(i);
   }
+  std::sort(by_place_.begin(), by_place_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(all[a].module, all[a].address, a) < std::tie(all[b].module, all[b].address, b);
+  });
+  contexts_ = {functions, nodes.count(), [&](std::size_t n) { return nodes.function[n].index(); }};
+  samples_below_ = {functions, all.size(), [&](std::size_t i) -> std::size_t {
+                      const NodeId parent = nodes.parent[all[i].node];
+                      if (all[i].own == 0 || !parent) return functions;
+                      return nodes.function[parent.index()].index();
+                    }};
+}
+
+// In preorder.
+std::vector<std::uint32_t> Annotator::charges_in(const CodeRange& range) const {
+  const auto first = std::partition_point(by_place_.begin(), by_place_.end(), [&](std::uint32_t i) {
+    return std::tie(all_[i].module, all_[i].address) < std::tie(range.module, range.begin);
+  });
+  const auto last = std::partition_point(first, by_place_.end(), [&](std::uint32_t i) {
+    return all_[i].module == range.module && all_[i].address < range.end;
+  });
+  std::vector<std::uint32_t> found(first, last);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Annotation Annotator::annotate(const CodeRange& range,
+                               const std::vector<FunctionId>& functions) const {
+  const Profile& profile = costs_.profile();
+  const Nodes& nodes = profile.nodes();
+  const Functions& all_functions = profile.functions();
+  Annotation result;
+  for (const std::uint32_t i : charges_in(range)) result.charges.push_back(all_[i]);
   result.instructions = by_address(result.charges);
 
-  std::map<std::tuple<ModuleId, StringId, std::uint64_t>, Annotation::Outside> outside;
+  // In preorder: the functions' contexts, and the samples below them.
+  std::vector<std::uint32_t> contexts, samples;
+  for (const FunctionId function : functions) {
+    const auto own = contexts_[function.index()], below = samples_below_[function.index()];
+    contexts.insert(contexts.end(), own.begin(), own.end());
+    samples.insert(samples.end(), below.begin(), below.end());
+  }
+  std::sort(contexts.begin(), contexts.end());
+  std::sort(samples.begin(), samples.end());
+
   std::uint32_t until = 0;
-  for (std::uint32_t n = 0; n < nodes.count(); ++n) {
-    const FunctionId function = nodes.function[n];
-    const std::size_t f = function.index();
-    const std::uint64_t cost = costs.own(NodeId(n));
-    if (is_function[f] != 0 && n >= until) {
+  auto context = contexts.begin();
+  const auto pass_contexts = [&](std::uint32_t end) {
+    for (; context != contexts.end() && *context < end; ++context) {
+      const std::uint32_t n = *context;
+      if (all_functions.kind[nodes.function[n].index()] != FunctionKind::kInstruction) {
+        result.without_address += costs_.own(NodeId(n));
+      }
+      if (n < until) continue;
       until = nodes.subtree_end[n];
-      result.total += costs.inclusive()[n];
+      result.total += costs_.inclusive()[n];
     }
-    if (cost == 0) continue;
-    if (functions.kind[f] != FunctionKind::kInstruction) {
-      if (is_function[f] != 0) result.without_address += cost;
+  };
+  for (const Charge& charge : result.charges) {
+    if (charge.own == 0) continue;
+    pass_contexts(charge.node + 1);
+    const NodeId parent = nodes.parent[charge.node];
+    const bool is_own = parent && std::binary_search(functions.begin(), functions.end(),
+                                                     nodes.function[parent.index()]);
+    result.in_code += charge.own;
+    if (!is_own) result.of_callers += charge.own;
+    if (charge.node >= until) result.total += charge.own;
+  }
+  pass_contexts(static_cast<std::uint32_t>(nodes.count()));
+
+  std::map<std::tuple<ModuleId, StringId, std::uint64_t>, Annotation::Outside> outside;
+  for (const std::uint32_t i : samples) {
+    const Charge& charge = all_[i];
+    if (charge.module == range.module && charge.address >= range.begin &&
+        charge.address < range.end) {
       continue;
     }
-    const NodeId parent = nodes.parent[n];
-    const bool is_own = parent && is_function[nodes.function[parent.index()].index()] != 0;
-    if (is_in_range(functions.module[f], functions.address[f])) {
-      result.in_code += cost;
-      if (!is_own) result.of_callers += cost;
-      if (n >= until) result.total += cost;
-    } else if (is_own) {
-      const StringId name = functions.name[f];
-      outside
-          .try_emplace({functions.module[f], name, name ? 0 : functions.address[f]},
-                       Annotation::Outside{function, 0})
-          .first->second.cost += cost;
-    }
+    const FunctionId function = nodes.function[charge.node];
+    const StringId name = all_functions.name[function.index()];
+    outside
+        .try_emplace({charge.module, name, name ? 0 : charge.address},
+                     Annotation::Outside{function, 0})
+        .first->second.cost += charge.own;
   }
   for (const auto& [key, other] : outside) result.outside.push_back(other);
   std::stable_sort(result.outside.begin(), result.outside.end(),

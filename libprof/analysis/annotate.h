@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/buckets.h"
 #include "analysis/costs.h"
 #include "profile/profile.h"
 
@@ -70,9 +71,26 @@ struct Annotation {
   }
 };
 
-// `is_function`, by FunctionId: the functions with the code `range`. `all`: charges() of `costs`.
-Annotation annotate(const Costs& costs, const std::vector<Charge>& all, const CodeRange& range,
-                    const std::vector<std::uint8_t>& is_function);
+// Annotates ranges of a profile's code. The profile is walked once, not once for each range.
+class Annotator {
+ public:
+  // `all`: charges() of `costs`; both must outlive it. `ranges`: those to annotate, in order.
+  Annotator(const Costs& costs, const std::vector<Charge>& all,
+            const std::vector<CodeRange>& ranges);
+
+  // `functions`, in order: those with the code `range`, which is one of `ranges`.
+  Annotation annotate(const CodeRange& range,
+                      const std::vector<profile::FunctionId>& functions) const;
+
+ private:
+  std::vector<std::uint32_t> charges_in(const CodeRange& range) const;
+
+  const Costs& costs_;
+  const std::vector<Charge>& all_;
+  std::vector<std::uint32_t> by_place_;  // of `all`, those in a range, by module and address
+  Buckets contexts_;                     // by function
+  Buckets samples_below_;                // of `all`, by the function that they are charged to
+};
 
 // Charges by address.
 std::vector<InstructionCost> by_address(const std::vector<Charge>& charges);

@@ -27,29 +27,41 @@ std::vector<std::vector<NodeId>> outermost_contexts(const Costs& costs,
 }
 
 InAndOut in_and_out(const Costs& costs, FunctionId function) {
-  std::vector<std::uint8_t> wanted(costs.profile().functions().count());
+  const std::size_t count = costs.profile().functions().count();
+  std::vector<std::uint8_t> wanted(count);
   if (function) wanted[function.index()] = 1;
-  return in_and_out(function_table(costs), pair_table(costs, wanted), function);
+  const std::vector<FunctionRow> functions = function_table(costs);
+  const std::vector<PairRow> pairs = pair_table(costs, wanted);
+  return AllInAndOut(functions, pairs, count).of(function);
 }
 
-InAndOut in_and_out(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
-                    FunctionId function) {
-  InAndOut result;
-  result.totals.function = function;
-  for (const FunctionRow& row : functions) {
-    if (row.function == function) result.totals = row;
-  }
-  for (const PairRow& row : pairs) {
-    if (row.callee == function) result.in.push_back(row);
-    if (row.caller == function) result.out.push_back(row);
-  }
-  const auto costliest_first = [](const PairRow& a, const PairRow& b) {
+AllInAndOut::AllInAndOut(const std::vector<FunctionRow>& functions,
+                         const std::vector<PairRow>& pairs, std::size_t function_count)
+    : functions_(functions),
+      pairs_(pairs),
+      totals_(function_count, functions.size(),
+              [&](std::size_t r) { return functions[r].function.index(); }),
+      in_(function_count, pairs.size(), [&](std::size_t r) { return pairs[r].callee.index(); }),
+      out_(function_count, pairs.size(), [&](std::size_t r) { return pairs[r].caller.index(); }) {}
+
+std::vector<PairRow> AllInAndOut::rows_of(const Buckets& buckets, FunctionId function) const {
+  std::vector<PairRow> rows;
+  for (const std::uint32_t row : buckets[function.index()]) rows.push_back(pairs_[row]);
+  std::stable_sort(rows.begin(), rows.end(), [](const PairRow& a, const PairRow& b) {
     if (a.is_tail != b.is_tail) return b.is_tail;
     if (a.cost != b.cost) return a.cost > b.cost;
     return a.calls > b.calls;
-  };
-  std::stable_sort(result.in.begin(), result.in.end(), costliest_first);
-  std::stable_sort(result.out.begin(), result.out.end(), costliest_first);
+  });
+  return rows;
+}
+
+InAndOut AllInAndOut::of(FunctionId function) const {
+  InAndOut result;
+  result.totals.function = function;
+  if (!function) return result;
+  for (const std::uint32_t row : totals_[function.index()]) result.totals = functions_[row];
+  result.in = rows_of(in_, function);
+  result.out = rows_of(out_, function);
   return result;
 }
 

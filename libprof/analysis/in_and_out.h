@@ -7,9 +7,11 @@
 // path enters X twice, from two callers: each pair holds that path.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "analysis/buckets.h"
 #include "analysis/costs.h"
 #include "analysis/functions.h"
 #include "analysis/pair_table.h"
@@ -29,8 +31,22 @@ std::vector<std::vector<profile::NodeId>> outermost_contexts(
 
 // All about `function`. All is zero if the function is not in the tree.
 InAndOut in_and_out(const Costs& costs, profile::FunctionId function);
-// The same from the tables of all functions and pairs, for callers that ask about many.
-InAndOut in_and_out(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
-                    profile::FunctionId function);
+// The same for callers that ask about many functions: each row of the tables is looked at once for
+// each function in it, not once for each function asked about. The tables must outlive it.
+class AllInAndOut {
+ public:
+  // `function_count`: of the profile's functions.
+  AllInAndOut(const std::vector<FunctionRow>& functions, const std::vector<PairRow>& pairs,
+              std::size_t function_count);
+
+  InAndOut of(profile::FunctionId function) const;
+
+ private:
+  std::vector<PairRow> rows_of(const Buckets& buckets, profile::FunctionId function) const;
+
+  const std::vector<FunctionRow>& functions_;
+  const std::vector<PairRow>& pairs_;
+  Buckets totals_, in_, out_;  // by function
+};
 
 }  // namespace fbleprof::analysis

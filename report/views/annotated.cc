@@ -26,16 +26,18 @@ class Targets {
     for (const FunctionId f : request.profile().nodes().function) stands_[f.index()] = 1;
     std::map<ModuleId, std::vector<std::uint64_t>> sampled;
     for (std::size_t f = 0; f < functions_.count(); ++f) {
-      if (matches[f] == 0 || !functions_.module[f]) continue;
+      const ModuleId module = functions_.module[f];
       const std::uint64_t address = functions_.address[f];
+      if (matches[f] == 0 || !module) continue;
       if (functions_.kind[f] == FunctionKind::kNative && functions_.size[f] != 0) {
-        add({functions_.module[f], address, address + functions_.size[f]}, FunctionId(f));
+        add({module, address, address + functions_.size[f]}, FunctionId(f));
       } else if (functions_.kind[f] == FunctionKind::kInstruction) {
-        sampled[functions_.module[f]].push_back(address);
-        name_at_[{functions_.module[f], address}] = FunctionId(f);
+        sampled[module].push_back(address);
+        name_at_[{module, address}] = FunctionId(f);
       }
     }
     for (const auto& [module, addresses] : sampled) add_sampled(request, module, addresses);
+    find_functions();
   }
 
   // By range: a function with its name.
@@ -46,37 +48,45 @@ class Targets {
     return symbol != symbol_of_.end() ? symbol->second : display_name(profile, ranges_.at(range));
   }
 
-  // By FunctionId: whether its code is the range.
-  std::vector<std::uint8_t> functions_of(const CodeRange& range) const {
-    std::vector<std::uint8_t> is_function(functions_.count());
-    bool any = false;
-    for (std::size_t f = 0; f < functions_.count(); ++f) {
-      if (functions_.kind[f] != FunctionKind::kNative || functions_.module[f] != range.module ||
-          functions_.address[f] != range.begin) {
-        continue;
-      }
-      is_function[f] = 1;
-      any |= stands_[f] != 0;
+  // The functions whose code is the range, in order.
+  std::vector<FunctionId> functions_of(const CodeRange& range) const {
+    const auto here = at_.find({range.module, range.begin});
+    if (here != at_.end() && std::any_of(here->second.begin(), here->second.end(),
+                                         [&](FunctionId f) { return stands_[f.index()] != 0; })) {
+      return here->second;
     }
-    if (any) return is_function;
     // A part that the compiler split off is in the tree under its function.
     const FunctionId named = ranges_.at(range);
-    for (std::size_t f = 0; f < functions_.count(); ++f) {
-      is_function[f] = functions_.kind[f] == FunctionKind::kNative &&
-                       functions_.module[f] == range.module &&
-                       functions_.name[f] == functions_.name[named.index()];
-    }
-    return is_function;
+    const auto namesakes = called_.find({range.module, functions_.name[named.index()]});
+    return namesakes != called_.end() ? namesakes->second : std::vector<FunctionId>();
   }
 
  private:
-  void add(const CodeRange& range, FunctionId function) { ranges_.try_emplace(range, function); }
+  // By its begin the end of each stretch of a module's code that is in ranges.
+  using Stretches = std::map<std::uint64_t, std::uint64_t>;
+
+  void add(const CodeRange& range, FunctionId function) {
+    ranges_.try_emplace(range, function);
+    if (range.end <= range.begin) return;  // beyond the last address: the file is damaged
+    Stretches& known = known_[range.module];
+    std::uint64_t begin = range.begin, end = range.end;
+    auto next = known.upper_bound(begin);
+    if (next != known.begin() && std::prev(next)->second >= begin) {
+      --next;
+      begin = next->first;
+    }
+    while (next != known.end() && next->first <= end) {
+      end = std::max(end, next->second);
+      next = known.erase(next);
+    }
+    known[begin] = end;
+  }
 
   bool is_known(ModuleId module, std::uint64_t address) const {
-    for (const auto& [range, function] : ranges_) {
-      if (range.module == module && range.begin <= address && address < range.end) return true;
-    }
-    return false;
+    const auto known = known_.find(module);
+    if (known == known_.end()) return false;
+    const auto next = known->second.upper_bound(address);
+    return next != known->second.begin() && address < std::prev(next)->second;
   }
 
   void add_sampled(const Request& request, ModuleId module,
@@ -92,9 +102,28 @@ class Targets {
     }
   }
 
+  // For functions_of.
+  void find_functions() {
+    for (const auto& [range, function] : ranges_) {
+      at_[{range.module, range.begin}];
+      called_[{range.module, functions_.name[function.index()]}];
+    }
+    for (std::size_t f = 0; f < functions_.count(); ++f) {
+      if (functions_.kind[f] != FunctionKind::kNative) continue;
+      const auto here = at_.find({functions_.module[f], functions_.address[f]});
+      if (here != at_.end()) here->second.push_back(FunctionId(f));
+      const auto namesakes = called_.find({functions_.module[f], functions_.name[f]});
+      if (namesakes != called_.end()) namesakes->second.push_back(FunctionId(f));
+    }
+  }
+
   const Functions& functions_;
   std::vector<std::uint8_t> stands_;  // by function: whether it is in the tree
+  // Functions of native code at the begin of a range, and with the name of one.
+  std::map<std::pair<ModuleId, std::uint64_t>, std::vector<FunctionId>> at_;
+  std::map<std::pair<ModuleId, StringId>, std::vector<FunctionId>> called_;
   std::map<CodeRange, FunctionId> ranges_;
+  std::map<ModuleId, Stretches> known_;
   std::map<CodeRange, std::string> symbol_of_;  // of ranges that only samples saw
   std::map<std::pair<ModuleId, std::uint64_t>, FunctionId> name_at_;
 };
@@ -283,11 +312,14 @@ Result<AnnotatedFunctions> annotated_functions(const Request& request, std::size
       return failed("cannot be annotated: no sampled addresses were recorded",
                     "record with fble-prof --leaves (FBLEPROF_LEAVES=1)");
     }
+    std::vector<CodeRange> ranges;
+    for (const auto& [range, function] : targets.ranges()) ranges.push_back(range);
+    const analysis::Annotator annotator(request.costs, charges, ranges);
     for (const auto& [range, function] : targets.ranges()) {
       Annotated& next = result.functions.emplace_back();
       next.name = targets.name_of(profile, range);
       next.range = range;
-      next.costs = analysis::annotate(request.costs, charges, range, targets.functions_of(range));
+      next.costs = annotator.annotate(range, targets.functions_of(range));
     }
   }
   const auto weight = [](const Annotated& one) { return one.costs.in_code + one.costs.self(); };

@@ -85,11 +85,18 @@ Table side(const std::vector<PairRow>& rows, bool going_in, const FunctionRow& o
   return table;
 }
 
+// What is the same for all functions: a pattern may name all of a program's.
+struct Whole {
+  explicit Whole(const profile::Profile& profile)
+      : sampled(analysis::sampled_contexts(profile)), calls(profile) {}
+  std::vector<std::uint8_t> sampled;  // by context
+  CallCells calls;                    // without marks
+};
+
 // The paths that lead to a function, the most expensive first.
-Table path_table(const Request& request, const Names& names, const std::vector<NodeId>& contexts,
-                 Marks& marks) {
+Table path_table(const Request& request, const Whole& whole, const Names& names,
+                 const std::vector<NodeId>& contexts, Marks& marks) {
   Table table = side_table("paths", "hottest full paths");
-  const auto sampled = analysis::sampled_contexts(request.profile());
   const std::vector<Cell> paths = path_cells(request, names, contexts);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const std::size_t n = contexts[i].index();
@@ -99,7 +106,7 @@ Table path_table(const Request& request, const Names& names, const std::vector<N
          .calls = request.costs.calls(contexts[i]),
          .cost = request.costs.inclusive()[n],
          .is_bound = is_bound,
-         .is_sampled = sampled[n] != 0,
+         .is_sampled = whole.sampled[n] != 0,
          .kind = "context",
          .callee = request.profile().nodes().function[n]},
         table, marks);
@@ -164,7 +171,7 @@ Table flat(const std::vector<Shown>& all) {
   return table;
 }
 
-Shown one_function(const Request& request, const InAndOut& block,
+Shown one_function(const Request& request, const Whole& whole, const InAndOut& block,
                    const std::vector<NodeId>& contexts) {
   std::vector<FunctionId> others;
   for (const auto* rows : {&block.in, &block.out}) {
@@ -175,7 +182,7 @@ Shown one_function(const Request& request, const InAndOut& block,
   }
   Names names = request.names();
   if (request.look.format == Format::kText) names = names.marked(others);
-  Shown one{{}, block.totals, {false, CallCells(request.profile())}, names};
+  Shown one{{}, block.totals, {false, whole.calls}, names};
   one.section.fields = {{"name", text_cell(display_name(request.profile(), block.totals.function))},
                         {"self", number_cell(block.totals.self)},
                         {"dominated", number_cell(block.totals.dominated)},
@@ -184,7 +191,7 @@ Shown one_function(const Request& request, const InAndOut& block,
                         {"sampled", flag_cell(block.totals.is_sampled), true}};
   one.section.tables = {side(block.in, true, block.totals, one.marks),
                         side(block.out, false, block.totals, one.marks),
-                        path_table(request, names, contexts, one.marks)};
+                        path_table(request, whole, names, contexts, one.marks)};
   return one;
 }
 
@@ -194,6 +201,8 @@ Result<Document> block_view(const Request& request) {
   const auto& functions = request.costs.tables().functions();
   const auto pairs = analysis::pair_table(request.costs, *matches);
   const auto contexts = analysis::outermost_contexts(request.costs, *matches);
+  const analysis::AllInAndOut in_and_out(functions, pairs, request.profile().functions().count());
+  const Whole whole(request.profile());
   std::vector<std::uint8_t> seen(request.profile().functions().count());
   auto all = std::make_shared<std::vector<Shown>>();
   std::vector<FunctionId> named;  // in preorder
@@ -201,8 +210,8 @@ Result<Document> block_view(const Request& request) {
     if ((*matches)[function.index()] == 0 || seen[function.index()] != 0) continue;
     seen[function.index()] = 1;
     named.push_back(function);
-    all->push_back(one_function(request, analysis::in_and_out(functions, pairs, function),
-                                contexts[function.index()]));
+    all->push_back(
+        one_function(request, whole, in_and_out.of(function), contexts[function.index()]));
   }
   Document document = request.document("block");
   document.parts_key = "blocks";

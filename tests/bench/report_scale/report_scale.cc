@@ -171,8 +171,7 @@ int measure(const std::string& file) {
   const profile::Metric& metric = *profile.find_metric("cpu");
   const std::string hottest = display_name(profile, profile.nodes().function[1]);
   const std::string other = display_name(profile, profile.nodes().function[2]);
-  std::vector<std::uint8_t> annotated(profile.functions().count());
-  annotated[profile.nodes().function[1].index()] = 1;
+  const std::vector<profile::FunctionId> annotated = {profile.nodes().function[1]};
   const analysis::Costs costs(profile, metric);
   measure_views({
       {"tree", [&] { show(profile, "tree"); }},
@@ -192,7 +191,10 @@ int measure(const std::string& file) {
       {"by namespace", [&] { show(profile, "by", "namespace"); }},
       {"by class", [&] { show(profile, "by", "class"); }},
       {"annotate, its sums",
-       [&] { (void)analysis::annotate(costs, analysis::charges(costs), {}, annotated); }},
+       [&] {
+         const auto charges = analysis::charges(costs);
+         (void)analysis::Annotator(costs, charges, {{}}).annotate({}, annotated);
+       }},
       {"coverage", [&] { show(profile, "coverage"); }},
   });
   measure_filters(profile);

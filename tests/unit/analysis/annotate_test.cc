@@ -47,10 +47,10 @@ class AnnotateTest : public testing::Test {
 
   Annotation result() {
     const Profile profile = builder_.build();
-    std::vector<std::uint8_t> is_function(profile.functions().count());
-    is_function[f_.index()] = 1;
     const Costs costs(profile, *profile.find_metric("cpu"));
-    return annotate(costs, charges(costs), {program_, 100, 200}, is_function);
+    const std::vector<Charge> all = charges(costs);
+    const CodeRange range{program_, 100, 200};
+    return Annotator(costs, all, {range}).annotate(range, {f_});
   }
 
   ProfileBuilder builder_;
