@@ -83,7 +83,8 @@ class Cutter {
   std::vector<Thread> threads_of(const Profile& cut) const {
     std::vector<Thread> threads = source_.threads();
     const auto take = [&](std::uint64_t Thread::*figure, std::initializer_list<Role> roles) {
-      if (cut.find_metric(*roles.begin()) == nullptr) return;
+      const Metric* recorded = source_.find_metric(*roles.begin());
+      if (recorded == nullptr || !recorded->values) return;
       std::vector<std::uint64_t> sums(threads.size());
       for (const Tree& tree : cut.trees()) {
         if (!tree.thread) continue;
@@ -99,6 +100,7 @@ class Cutter {
     };
     take(&Thread::samples, {Role::kSamples});
     take(&Thread::cpu_ns, {Role::kCpuTime, Role::kOwnCost});
+    take(&Thread::wall_ns, {Role::kWallTime, Role::kOwnCost});
     return threads;
   }
 

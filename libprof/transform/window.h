@@ -21,8 +21,8 @@ struct Window {
 // The profile of a window. Metrics that add up show what was added in the window; a level
 // (Role::kLevel) and metrics that do not add up (Aggregation::kMax, kLast) show their value at the
 // window's end. So a window from the start to a peak shows the state at the peak. The result shares
-// everything with `source` except values and calls, and has no snapshots. Threads' clocks stay
-// those of the whole run.
+// everything with `source` except values and calls, and has no snapshots. Threads have the times
+// and samples of the window; what they lost is that of the whole run.
 profile::Profile window(const profile::Profile& source, const Window& which);
 
 // The window since counting restarted (fbleprof_reset, `fble-prof ctl FILE reset`); the profile

@@ -39,7 +39,7 @@ FileBuilder phases() {
   file.calls("load", 1);
   file.value("load", kAllocated) = 100;
   file.snapshot("loaded", 10 * kSecond);
-  file.charge("work", {.cpu_ns = 20});
+  file.charge("work", {.cpu_ns = 20, .wall_ns = 200});
   file.calls("work", 4);
   file.calls("work again", 4);
   file.back("work again", "work", 3);
@@ -69,6 +69,7 @@ TEST(Window, ThreadsHaveTheFiguresOfTheWindow) {
   const auto cpu = [&](const Window& which) { return window(whole, which).threads()[0].cpu_ns; };
   EXPECT_EQ(cpu({.from = 0, .to = 1}), 20u);
   EXPECT_EQ(cpu({.from = 1, .to = {}}), 5u);
+  EXPECT_EQ(window(whole, {.from = 0, .to = 1}).threads()[0].wall_ns, 200u);
 }
 
 TEST(Window, SnapshotsAreThereInTheOrderOfTheirTaking) {
