@@ -11,6 +11,13 @@ namespace {
 
 using format::PlainRunEnd;
 
+bool is_one(const format::Header& header, const PlainRunEnd& end, std::uint64_t size) {
+  return std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&
+         std::memcmp(end.magic, format::kPlainRunMagic, sizeof end.magic) == 0 &&
+         end.offset >= header.used_bytes && end.offset <= size - sizeof end &&
+         end.bytes == size - sizeof end - end.offset;
+}
+
 // The position of the sampled run in the file.
 std::optional<PlainRunEnd> find(std::ifstream& in) {
   format::Header header{};
@@ -22,10 +29,7 @@ std::optional<PlainRunEnd> find(std::ifstream& in) {
   if (size < sizeof header + sizeof end) return std::nullopt;
   in.seekg(static_cast<std::streamoff>(size - sizeof end));
   if (!in.read(reinterpret_cast<char*>(&end), sizeof end)) return std::nullopt;
-  const bool is_one = std::memcmp(end.magic, format::kPlainRunMagic, sizeof end.magic) == 0 &&
-                      end.offset >= header.used_bytes && end.offset <= size - sizeof end &&
-                      end.bytes == size - sizeof end - end.offset;
-  return is_one ? std::optional(end) : std::nullopt;
+  return is_one(header, end, size) ? std::optional(end) : std::nullopt;
 }
 
 }  // namespace
@@ -45,6 +49,16 @@ std::optional<std::vector<std::byte>> plain_run_of(const std::string& path) {
 bool has_plain_run(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return find(in).has_value();
+}
+
+std::span<const std::byte> plain_run_in(std::span<const std::byte> file) {
+  format::Header header{};
+  PlainRunEnd end{};
+  if (file.size() < sizeof header + sizeof end) return {};
+  std::memcpy(&header, file.data(), sizeof header);
+  std::memcpy(&end, file.data() + file.size() - sizeof end, sizeof end);
+  return is_one(header, end, file.size()) ? file.subspan(end.offset, end.bytes)
+                                          : std::span<const std::byte>();
 }
 
 void append_plain_run(std::vector<std::byte>& file, const std::vector<std::byte>& plain_run) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ std::optional<std::vector<std::byte>> plain_run_of(const std::string& path);
 
 // Whether there is a sampled run.
 bool has_plain_run(const std::string& path);
+
+// The same of a file in memory. Refers to it; empty: none.
+std::span<const std::byte> plain_run_in(std::span<const std::byte> file);
 
 // Appends the sampled run to the records of a whole file.
 void append_plain_run(std::vector<std::byte>& file, const std::vector<std::byte>& plain_run);

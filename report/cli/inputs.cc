@@ -136,6 +136,24 @@ Result<Profile> stream_text(importers::TextParser& parser, Source& source, std::
   return parser.finish();
 }
 
+// The sampled run in the file. None: there is no such run or file, or it is a pipe.
+std::optional<std::vector<std::byte>> plain_run_bytes(const std::string& file) {
+  if (file == "-") return std::nullopt;
+  auto source = Source::open(file);
+  if (!source || !source->is_regular()) return std::nullopt;
+  std::string head;
+  if (source->read(importers::kDetectBytes, head)) return std::nullopt;
+  const FileKind kind = importers::detect(head);
+  if (kind == FileKind::kNative) return profile::plain_run_of(file);
+  if (kind != FileKind::kGzip) return std::nullopt;
+  if (source->read(std::string::npos - head.size(), head)) return std::nullopt;
+  const auto expanded = importers::gunzip(head, file);
+  if (!expanded) return std::nullopt;
+  const auto plain = profile::plain_run_in(std::as_bytes(std::span(*expanded)));
+  if (plain.empty()) return std::nullopt;
+  return std::vector<std::byte>(plain.begin(), plain.end());
+}
+
 class Inputs {
  public:
   Inputs(const std::vector<std::string>& files, const InputOptions& options)
@@ -149,6 +167,7 @@ class Inputs {
     std::string head;
     if (Status bad = source->read(importers::kDetectBytes, head)) return *bad;
     const FileKind kind = importers::detect(head);
+    can_read_again_ = source->is_regular() && file != "-";
     // The reader of mlmon.out reads a live program's file in its own order.
     if (kind == FileKind::kNative && source->is_regular()) return native(file);
     if (auto parser = text_parser(kind, source->name())) {
@@ -170,6 +189,9 @@ class Inputs {
     return wrap(parse(kind, head, source->name()));
   }
 
+  // Whether a file that was read held a sampled run, and cannot be read again for it.
+  bool holds_unread_run() const { return holds_unread_run_; }
+
  private:
   static Result<std::optional<Profile>> wrap(Result<Profile> profile) {
     if (!profile) return profile.error();
@@ -182,12 +204,16 @@ class Inputs {
     return Error{name, {}, "the file ends before its first context", "nothing is left to show"};
   }
 
-  static Result<std::optional<Profile>> plain_run(const std::string& file) {
-    const auto bytes = profile::plain_run_of(file);
+  Result<std::optional<Profile>> plain_run(const std::string& file) const {
+    const auto bytes = plain_run_bytes(file);
     if (!bytes) return std::optional<Profile>();
     auto read = profile::read_bytes(*bytes, file + " (its sampled run)");
     if (!read) return read.error();
-    return std::optional<Profile>(symbolize::name_generated_code(read->profile));
+    return std::optional<Profile>(named(read->profile));
+  }
+
+  Profile named(const Profile& profile) const {
+    return options_.symbols ? symbolize::name_generated_code(profile) : profile;
   }
 
   // A killed program leaves its profile as large as its memory limit, mostly as a hole. Whether
@@ -206,17 +232,19 @@ class Inputs {
     if (!read) return read.error();
     if (Status bad = check_rest(*read, file)) return *bad;
     cut_unused_space(read->profile, file);
-    return std::optional<Profile>(symbolize::name_generated_code(read->profile));
+    return std::optional<Profile>(named(read->profile));
   }
 
   Result<Profile> parse(FileKind kind, std::string_view bytes, const std::string& name,
-                        bool was_compressed = false) const {
+                        bool was_compressed = false) {
     switch (kind) {
       case FileKind::kNative: {
-        auto read = profile::read_bytes(std::as_bytes(std::span(bytes)), name);
+        const auto file = std::as_bytes(std::span(bytes));
+        auto read = profile::read_bytes(file, name);
         if (!read) return read.error();
         if (Status bad = check_rest(*read, name)) return *bad;
-        return std::move(read->profile);
+        holds_unread_run_ |= !can_read_again_ && !profile::plain_run_in(file).empty();
+        return named(read->profile);
       }
       case FileKind::kGzip: {
         if (was_compressed) break;
@@ -296,9 +324,13 @@ class Inputs {
 
   const std::vector<std::string>& files_;
   const InputOptions& options_;
+  bool can_read_again_ = false;  // the file that is read now
+  bool holds_unread_run_ = false;
 };
 
 }  // namespace
+
+bool has_plain_run(const std::string& file) { return plain_run_bytes(file).has_value(); }
 
 Status read_inputs(const std::vector<std::string>& files, const InputOptions& options,
                    const std::function<void(Profile)>& take, std::vector<std::string>& warnings) {
@@ -317,6 +349,12 @@ Status read_inputs(const std::vector<std::string>& files, const InputOptions& op
     if (!*profile) continue;
     any = true;
     take(std::move(**profile));
+  }
+  if (inputs.holds_unread_run()) {
+    warnings.push_back(
+        "the sampled run of a profile that comes through a pipe is not read: times are those of "
+        "the "
+        "counted run");
   }
   if (!any) {
     return Error{"fble-prof-report",

@@ -17,7 +17,12 @@ struct InputOptions {
   bool tolerant = false;  // an unreadable file is a warning
   Progress* progress = nullptr;
   bool plain_runs = false;  // only the sampled run in each file; files without one are skipped
+  bool symbols = true;      // look for the names of generated code
 };
+
+// Whether the file holds a sampled run (--runs 2), also if it is compressed. Not of stdin, which
+// can be read once only.
+bool has_plain_run(const std::string& file);
 
 // Calls `take` with the profile of each file in turn; "-" is stdin. A program among the files is
 // not a profile, but a gmon.out beside it needs it. Fails at the first file that cannot be read,

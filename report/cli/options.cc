@@ -568,13 +568,13 @@ Result<Options> parse_options(int argc, char** argv) {
         !options.window.is_whole() || !options.base_window.is_whole()) {
       return usage("--serve takes files and --diff BASE: pages have the rest");
     }
-    const std::string look = first_given(
-        given, {"metric", "split-by", "sort", "top", "depth", "format", "unit", "output"});
+    const std::string look =
+        first_given(given, {"metric", "split-by", "sort", "top", "depth", "format", "unit",
+                            "output", "lines", "min", "all"});
     if (!look.empty()) {
       return usage(
           fmt::format("{}: --serve takes files and --diff BASE: pages have the rest", look));
     }
-    return options;
   } else if (!options.baselines.empty()) {
     return usage("--diff compares in a view: not with --export");
   }

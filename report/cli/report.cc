@@ -16,7 +16,6 @@
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
 #include "profile/next_program.h"
-#include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/cli/inputs.h"
 #include "report/cli/missing_names.h"
@@ -32,6 +31,7 @@
 #include "symbolize/symbolize_profile.h"
 #include "symbolize/table_cache.h"
 #include "transform/accumulate.h"
+#include "transform/as_shown.h"
 #include "transform/baseline.h"
 #include "transform/depth.h"
 #include "transform/holders.h"
@@ -39,7 +39,6 @@
 #include "transform/join.h"
 #include "transform/merge.h"
 #include "transform/outline.h"
-#include "transform/peak.h"
 #include "transform/take_times.h"
 #include "transform/window.h"
 
@@ -166,7 +165,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
   transform::Accumulator all(how);
   Status no_window;
   const Status bad = read_inputs(
-      files, {options.tolerant, &progress, plain_runs},
+      files, {options.tolerant, &progress, plain_runs, options.symbols},
       [&](Profile profile) {
         for (auto& moment : transform::moments(profile, needs.moments)) {
           found.moments.push_back(std::move(moment));
@@ -176,7 +175,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
           if (!no_window) no_window = cut.error();
           return;
         }
-        profile = transform::with_idle_apart(transform::since_reset(transform::with_peak(*cut)));
+        profile = transform::as_shown(*cut);
         std::set<std::string> names;
         for (const profile::Metric& metric : profile.metrics()) names.insert(metric.name);
         if (!profile.processes().empty()) {
@@ -346,7 +345,7 @@ bool takes_own_times(const Options& options) {
   // The counted run's moments do not exist in the sampled run.
   if (!options.own_times || has_window(options)) return false;
   if (options.metric == "overhead" || options.metric == "samples") return false;
-  return std::any_of(options.files.begin(), options.files.end(), profile::has_plain_run);
+  return std::any_of(options.files.begin(), options.files.end(), has_plain_run);
 }
 
 // What to read. A wrapper's profile says little: the user ran the program that it became. Only the

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/costs.h"
 #include "analysis/default_metric.h"
 #include "analysis/run_facts.h"
+#include "profile/plain_run.h"
 #include "profile/reader.h"
 #include "report/exporters/exporter.h"
 #include "report/exporters/gzip.h"
@@ -14,9 +16,16 @@
 #include "report/exporters/recorded_run.h"
 #include "report/push/prune.h"
 #include "report/text/quantity.h"
+#include "symbolize/name_generated_code.h"
 #include "symbolize/symbolize_profile.h"
 #include "symbolize/table_cache.h"
+#include "transform/as_shown.h"
+#include "transform/baseline.h"
+#include "transform/holders.h"
+#include "transform/join.h"
 #include "transform/merge.h"
+#include "transform/take_times.h"
+#include "transform/window.h"
 
 namespace fbleprof::push {
 
@@ -42,6 +51,50 @@ std::uint64_t end_ns(const Profile& profile) {
     end = std::max(end, process.start_realtime_ns + process.duration_ns);
   }
   return end;
+}
+
+// When counting began, or began again.
+std::uint64_t begin_ns(const Profile& profile) {
+  std::uint64_t begin = 0;
+  for (const profile::Process& process : profile.processes()) {
+    if (begin == 0 || process.start_realtime_ns < begin) begin = process.start_realtime_ns;
+  }
+  const auto reset = transform::find_snapshot(profile, profile::SnapshotReason::kReset);
+  return begin + (reset ? profile.snapshots()[*reset].time_ns : 0);
+}
+
+// The sampled run in the file (--runs 2), whose times take the place of the counted run's.
+std::optional<Profile> plain_run_of(const std::string& file, const std::string& metric) {
+  const auto bytes = profile::plain_run_of(file);
+  if (!bytes) return std::nullopt;
+  auto read = profile::read_bytes(*bytes, file + " (its sampled run)");
+  if (!read) return std::nullopt;
+  Profile plain = transform::as_shown(symbolize::name_generated_code(read->profile));
+  if (plain.find_metric(metric) == nullptr) return std::nullopt;
+  return plain;
+}
+
+// The profile with names, as one tree; with the times of the sampled run, if there is one.
+Profile in_one_tree(const Profile& counted, const std::optional<Profile>& plain,
+                    const std::string& metric, Progress* progress,
+                    std::vector<std::string>& remarks) {
+  symbolize::Options names;
+  names.lines = true;
+  names.progress = progress;
+  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
+  cache.serve(names);
+  const auto merged = [&](const Profile& profile) {
+    const Profile named = transform::with_holders_named(symbolize::symbolize(profile, names));
+    remarks = named.warnings();
+    return transform::merge(named);
+  };
+  if (plain) {
+    const Profile both = merged(transform::join({counted, transform::as_baseline(*plain)}));
+    auto taken =
+        transform::take_times(both, counted.parts(), metric, transform::baseline_name(metric));
+    if (taken) return std::move(taken->profile);
+  }
+  return merged(counted);
 }
 
 // The user's labels, then those of the profile that the user did not give, then its host.
@@ -107,7 +160,9 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
   how.progress = progress;
   auto read = profile::read_file(options.file, how);
   if (!read) return read.error();
-  Profile profile = std::move(read->profile);
+  const std::uint64_t counted_from_ns = begin_ns(read->profile);
+  const std::uint64_t until_ns = end_ns(read->profile);
+  Profile profile = transform::as_shown(symbolize::name_generated_code(read->profile));
   Prepared prepared;
   const profile::Metric* chosen = analysis::default_metric(profile);
   if (chosen == nullptr) {
@@ -115,22 +170,11 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
   }
   const std::string metric = chosen->name;
   const std::uint64_t rate = analysis::reached_hz(analysis::run_facts(profile, {}));
-
-  symbolize::Options names;
-  names.lines = true;
-  names.progress = progress;
-  const symbolize::TableCache cache(symbolize::TableCache::default_directory());
-  cache.serve(names);
-  profile = symbolize::symbolize(profile, names);
-  prepared.remarks = profile.warnings();
-  profile = transform::merge(profile);
+  profile =
+      in_one_tree(profile, plain_run_of(options.file, metric), metric, progress, prepared.remarks);
 
   Upload upload;
-  std::uint64_t from_ns = 0;
-  for (const profile::Process& process : profile.processes()) {
-    if (from_ns == 0 || process.start_realtime_ns < from_ns) from_ns = process.start_realtime_ns;
-  }
-  const std::uint64_t until_ns = end_ns(profile);
+  std::uint64_t from_ns = counted_from_ns;
   if (options.since_last) {
     const bool is_otlp = options.format == Format::kOtlp;
     auto path = state_path(options.file, options.url_text + (is_otlp ? " otlp" : ""));
@@ -138,7 +182,8 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
     prepared.state_file = std::move(*path);
     prepared.now = snapshot(profile, until_ns);
     const LastPush last = read_state(prepared.state_file);
-    if (last.run == prepared.now.run) {
+    // What was counted before a reset is gone, whether it was sent or not.
+    if (last.run == prepared.now.run && last.until_ns >= counted_from_ns) {
       profile = since(profile, last);
       from_ns = std::max(from_ns, last.until_ns);
       if (all_zero(profile)) return prepared;

@@ -107,6 +107,29 @@ profiled "$PROGRAMS/sites.fentry" 3000
 push --since-last "$profile" "$url"
 check "another run is sent whole" -e "$dir/requests/2.json"
 
+# cpu_of PROFILE: the sum, in ns.
+cpu_of() { "$REPORT" --export folded --metric cpu "$1" | awk '{ ns += $NF } END { printf "%d", ns }'; }
+
+begin "what was counted before a reset is not sent"
+"$FBLE_PROF" -o "$profile" "$PROGRAMS/phases.plain" 60 work >/dev/null 2>&1 &
+program=$!
+sleep 0.8
+"$FBLE_PROF" ctl "$profile" reset >"$dir/ctl.out" 2>&1 || fail "$(cat "$dir/ctl.out")"
+sleep 0.3
+kill -TERM "$program"
+wait "$program" 2>/dev/null
+serve
+push "$profile" "$url"
+check "status" $? = 0
+check "its time is the report's" "$(cpu_of "$dir/requests/1.pprof")" = "$(cpu_of "$profile")"
+
+begin "the times of a sampled run are sent"
+"$FBLE_PROF" --exact=program --runs 2 -o "$profile" "$PROGRAMS/notes.plain" >/dev/null 2>&1
+serve
+push "$profile" "$url"
+check "status" $? = 0
+check "its time is the report's" "$(cpu_of "$dir/requests/1.pprof")" = "$(cpu_of "$profile")"
+
 begin "a refused profile is not remembered"
 profiled "$PROGRAMS/sites.fentry" 2000
 serve 400

@@ -37,6 +37,15 @@ check "trimming leaves both runs" "$(stat -c %s "$profile")" = "$before"
 check "packing does, too" "$(cmp unpacked packed 2>&1)" = ""
 check "it has both runs" "$(tail -c 8 "$profile")" = FBLEPLRN
 
+gzip -c "$profile" >packed.gz
+"$REPORT" --self --format csv packed.gz >compressed
+check "and so does compressing" "$(cmp packed compressed 2>&1)" = ""
+"$REPORT" --self - <"$profile" >/dev/null 2>piped.err
+check "a pipe is read once, which is said" "$(grep -c 'comes through a pipe' piped.err)" = 1
+mkfifo fifo
+cat "$profile" >fifo &
+check "a FIFO, too" "$(timeout 20 "$REPORT" --self fifo 2>&1 >/dev/null | grep -c 'comes through a pipe')" = 1
+
 begin "runs that differ"
 cd "$dir" || exit 1
 cat >differs.pl <<'END'
