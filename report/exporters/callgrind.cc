@@ -79,7 +79,7 @@ class CallgrindWriter {
   // A function's own cost at one line of its source, or one function's calls of another: a row of
   // values, in a list of rows of the same function.
   struct Row {
-    std::uint32_t key;  // line, or callee
+    std::uint32_t key;  // place, or callee
     std::uint32_t next;
     std::uint64_t calls = 0;
   };
@@ -95,6 +95,19 @@ class CallgrindWriter {
       values.resize(values.size() + metrics_.size());
     }
     return at;
+  }
+  // The line of a sampled address can be in another file than its function: of inlined code.
+  struct Place {
+    StringId file;
+    std::uint32_t line;
+  };
+  std::uint32_t place_of(FunctionId at) {
+    const Place place{functions_.file[at.index()], functions_.line[at.index()]};
+    const auto [index, added] =
+        place_index_.insert(std::uint64_t{place.file.index()} << 32 | place.line,
+                            static_cast<std::uint32_t>(places_.size()));
+    if (added) places_.push_back(place);
+    return index;
   }
   std::uint32_t call_row(FunctionId from, FunctionId to) {
     return row(calls_, call_values_, call_index_, first_call_, from.index(), to.index());
@@ -124,8 +137,8 @@ class CallgrindWriter {
     for (std::size_t n = 0; n < nodes_.count(); ++n) {
       const FunctionId at_line = nodes_.function[n];
       const FunctionId f = nodes_.function[owner(n).index()];
-      const std::uint32_t own = row(lines_, line_values_, line_index_, first_, f.index(),
-                                    functions_.line[at_line.index()]);
+      const std::uint32_t own =
+          row(lines_, line_values_, line_index_, first_, f.index(), place_of(at_line));
       for (std::size_t m = 0; m < width; ++m) {
         line_values_[own * width + m] += metrics_[m]->value(NodeId(n));
       }
@@ -182,8 +195,8 @@ class CallgrindWriter {
     return objects_.of(module.index(),
                        escape(profile_.text(profile_.modules()[module.index()].path)));
   }
-  std::string file(std::size_t f) {
-    const StringId id = functions_.file[f];
+  std::string file(std::size_t f) { return file_of(functions_.file[f]); }
+  std::string file_of(StringId id) {
     const std::string_view name = profile_.text(id);
     return name.empty() ? files_.of(0, "???") : files_.of(id.index(), escape(name));
   }
@@ -193,11 +206,16 @@ class CallgrindWriter {
     out_ += fmt::format("\nob={}\n", object(f));
     out_ += fmt::format("fl={}\n", file(f));
     out_ += fmt::format("fn={}\n", name(f));
+    StringId current = functions_.file[f];
     for (std::uint32_t r = first_[f]; r != kNone; r = lines_[r].next) {
       const std::string text = values(line_values_, r);
       if (is_nothing(text)) continue;
-      out_ += fmt::format("{}{}\n", lines_[r].key, text);
+      const Place& place = places_[lines_[r].key];
+      if (place.file != current) out_ += fmt::format("fi={}\n", file_of(place.file));
+      current = place.file;
+      out_ += fmt::format("{}{}\n", place.line, text);
     }
+    if (current != functions_.file[f]) out_ += fmt::format("fe={}\n", file(f));
     for (std::uint32_t r = first_call_[f]; r != kNone; r = calls_[r].next) {
       const std::size_t callee = calls_[r].key;
       const std::string cost = values(call_values_, r);
@@ -218,6 +236,8 @@ class CallgrindWriter {
   const std::vector<const Metric*> metrics_;
   const std::vector<std::string> names_;  // by function
   Names objects_, files_, function_numbers_;
+  std::vector<Place> places_;
+  FlatMap place_index_;
   std::vector<Row> lines_, calls_;
   std::vector<std::uint64_t> line_values_, call_values_;  // a value a metric for each row
   FlatMap line_index_, call_index_;

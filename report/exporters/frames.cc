@@ -99,7 +99,12 @@ class FramesBuilder {
     if (is_place_in_parent(profile_, node)) {
       Frames::Location location = location_of(nodes_.parent[node.index()]);
       location.address = functions_.address[i];
-      if (functions_.line[i] != 0) location.lines.front().number = functions_.line[i];
+      // Of inlined code whose function is not shown, the line is not in the function's file.
+      const FunctionId around = nodes_.function[nodes_.parent[node.index()].index()];
+      const bool is_in_its_file = functions_.file[i] == functions_.file[around.index()];
+      if (functions_.line[i] != 0 && is_in_its_file) {
+        location.lines.front().number = functions_.line[i];
+      }
       return location;
     }
     const Frames::Line line{number_of(f), functions_.line[i]};

@@ -285,6 +285,38 @@ TEST(Pprof, InlinedFunctionsAreLinesOfOneLocation) {
   EXPECT_EQ(place.lines[1].second, 10);
 }
 
+// Addresses of inlined code, whose functions are shown only on request.
+TEST(Pprof, ALineOfAnotherFileIsNotTheFunctions) {
+  ProfileBuilder builder;
+  const MetricId cpu = builder.add_metric("cpu", "ns");
+  const ModuleId program = builder.add_module({.path = builder.string("/bin/prog")});
+  const auto add = [&](NodeId parent, std::uint64_t address, FunctionKind kind, const char* file,
+                       std::uint32_t line) {
+    const FunctionId f = builder.add_function({.kind = kind,
+                                               .module = program,
+                                               .address = address,
+                                               .name = builder.string("f"),
+                                               .file = builder.string(file),
+                                               .line = line});
+    return builder.child(parent, f);
+  };
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  const NodeId f = add(root, 0x1000, FunctionKind::kNative, "f.cc", 10);
+  builder.charge(add(f, 0x1010, FunctionKind::kInstruction, "f.cc", 12), cpu, 1);
+  builder.charge(add(f, 0x1020, FunctionKind::kInstruction, "vector.h", 700), cpu, 2);
+  const Profile profile = builder.build();
+  const Message message(export_of("pprof", profile));
+  ASSERT_EQ(message.samples.size(), 2u);
+  const auto line_of = [&](std::size_t sample) {
+    return message.locations.at(message.samples[sample].locations[0]).lines[0].second;
+  };
+  EXPECT_EQ(line_of(0), 12);
+  EXPECT_EQ(line_of(1), 10);
+  const std::string callgrind = export_of("callgrind", profile);
+  EXPECT_NE(callgrind.find("fi=(3) vector.h\n700 2\n"), std::string::npos) << callgrind;
+  EXPECT_NE(callgrind.find("12 1\n"), std::string::npos) << callgrind;
+}
+
 TEST(Pprof, MainProgramIsTheFirstMapping) {
   const Message message(export_of("pprof", native_profile()));
   ASSERT_EQ(message.mappings.size(), 2u);
