@@ -22,14 +22,15 @@ po::options_description named_options() {
   add("format", po::value<Text>()->value_name("F"),
       "pprof, to URL/ingest (Pyroscope), or otlp, to URL/v1development/profiles (OpenTelemetry, "
       "whose signal of profiles is in development). Default: pprof");
-  add("name", po::value<Text>()->value_name("APP"), "of the application. Default: the program's");
+  add("name", po::value<Text>()->value_name("APP"),
+      "name of the application. Default: the program's name");
   add("label", po::value<Texts>()->composing()->value_name("KEY=VALUE"),
       "a label of the profile; repeatable. The profile's own labels and its host are sent too");
   add("since-last", "only what was added since the last push to this URL (of a live profile)");
   add("tenant", po::value<Text>()->value_name("ID"), "X-Scope-OrgID, for servers of many tenants");
   add("timeout", po::value<unsigned>()->value_name("S"), "seconds for each try. Default: 10");
   add("retries", po::value<unsigned>()->value_name("N"),
-      "tries after the first where the server is away or busy. Default: 4");
+      "further tries if the server cannot be reached or is busy. Default: 4");
   add("help,h", "this text");
   add("version", "the version");
   return options;
@@ -130,7 +131,8 @@ std::string help_text() {
           "  fble-prof push --since-last --label env=staging mlmon.out https://profiles.example\n"
           "  fble-prof push --format otlp mlmon.out http://127.0.0.1:4318\n\n"
           "Credentials come from ~/.netrc, proxies from http_proxy, https_proxy and no_proxy.\n"
-          "A server takes 4 MiB and 16,000 samples: the cheapest contexts are charged to their\n"
+          "Servers accept at most 4 MiB and 16,000 samples: the cheapest contexts are charged to "
+          "their\n"
           "callers until the profile fits, and a line says so.\n\n"
           "Exit status: 0 sent, or nothing new to send; 1 the server refused it or could not be\n"
           "reached; 2 wrong options, or a profile that cannot be read.\n";

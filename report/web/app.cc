@@ -266,9 +266,11 @@ HttpResponse App::exported(const Query& query) {
   request->needs.lines |= (*exporter)->wants_lines;
   const auto data = profiles_.data(alone, *request);
   if (!data) return plain(400, escape(data.error().line()));
-  auto text =
-      (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
-                          (*data)->kept_is_bound(), 0.5, false, &(*data)->source().loaded.runs});
+  constexpr double kLeastPercent = 0.5;
+  const double least = query.min_percent >= 0 ? query.min_percent : kLeastPercent;
+  auto text = (*exporter)->write({(*data)->profile(), (*data)->metric(), (*data)->total(),
+                                  (*data)->kept_is_bound(), least, query.all,
+                                  &(*data)->source().loaded.runs});
   if (!text) return plain(400, escape(text.error().line()));
   HttpResponse response{200, "application/octet-stream", std::move(*text), {}};
   response.headers.emplace_back(

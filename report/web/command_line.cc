@@ -74,7 +74,11 @@ std::string command_line(const Page& page) {
       option += "=" + text;
     }
     add(option);
+    for (const std::string& own : query.options) add("--" + own);
+    if (query.rows != 0) out += fmt::format(" --top {}", query.rows);
   }
+  if (view != nullptr && query.min_percent >= 0) out += fmt::format(" --min {}", query.min_percent);
+  if (view != nullptr && query.all) out += " --all";
   // A view of whole runs refuses what chooses a part of the costs; its page ignores it.
   using Subject = report::View::Subject;
   const bool has_contexts = view == nullptr || view->is_of_contexts();
@@ -83,6 +87,10 @@ std::string command_line(const Page& page) {
     if (!has_contexts) break;
     add(std::string(option_of(entry.list)));
     add(pattern_text(page, entry.pattern));
+  }
+  if (has_contexts && !query.thread.empty()) {
+    out += " --split-by thread --select";
+    add(query.thread);
   }
   if (has_costs && !query.metric.empty()) out += " --metric " + quoted(query.metric);
   const bool compares = page.data.base_metric() != nullptr;
