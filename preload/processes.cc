@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/kernel.h"
 #include "capture/confinement.h"
 #include "capture/ending.h"
 #include "capture/exec.h"
@@ -305,15 +306,22 @@ void before_prctl(unsigned long option, unsigned long argument, unsigned long fi
     if (argument == SECCOMP_MODE_STRICT) before_seccomp(SECCOMP_SET_MODE_STRICT, 0, 0);
     if (argument == SECCOMP_MODE_FILTER) before_seccomp(SECCOMP_SET_MODE_FILTER, 0, filter);
   }
-  if (option == PR_SET_SYSCALL_USER_DISPATCH && argument == PR_SYS_DISPATCH_ON) {
-    capture::before_confinement();
-  }
   if (option == PR_SET_TSC && argument != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
+}
+// Programs that emulate another system have the kernel dispatch system calls to a handler of
+// theirs, which would get ours, too. Turning it off changes nothing: it is the first time.
+void before_dispatch(unsigned long mode, unsigned long begin, unsigned long bytes) {
+  const bool is_range = begin + bytes > begin || (begin == 0 && bytes == 0);
+  if (mode == PR_SYS_DISPATCH_OFF || !is_range || capture::is_confined()) return;
+  const long known = fbleprof::arch::kernel_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH,
+                                                 PR_SYS_DISPATCH_OFF, 0, 0, 0);
+  if (known == 0) capture::before_confinement();
 }
 }  // namespace
 
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
+  if (option == PR_SET_SYSCALL_USER_DISPATCH) before_dispatch(a, b, c);
   before_prctl(static_cast<unsigned>(option), a, b);
   const int result = original::prctl(option, a, b, c, d);
   if (option == PR_SET_NAME && result == 0) capture::note_own_name();

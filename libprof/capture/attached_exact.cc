@@ -99,7 +99,7 @@ void provide_thread_memory() {
 
 // Why exact counts cannot be prepared now; null: they can.
 const char* obstacle_to_counting() {
-  if (profile.confined) return "it has confined itself (seccomp)";
+  if (profile.confined) return "it has confined itself";
   if (code_is_fixed) return kCodeIsFixed;
   if (!do_found_threads_tell_end()) {
     return "it uses so many thread-specific values that the ends of threads are not noticed";

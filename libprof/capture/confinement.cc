@@ -58,11 +58,14 @@ void stop_measuring() {
 void before_confinement() {
   if (profile.confined || !is_own_process()) return;
   if (is_profiling()) stop_measuring();
+  leave_signal_to_confined_program();
   stop_asking_who_owns_signals();
   profile.confined = true;
   fbleprof_attach_lazily = 0;
   leave_signals_to_confined_program();
 }
+
+bool is_confined() { return profile.confined; }
 
 void before_counter_is_forbidden() { session.clocks_by_system_call.store(true); }
 

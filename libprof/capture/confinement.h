@@ -6,8 +6,10 @@ namespace fbleprof::capture {
 // Whether the program was started confined (seccomp): a new kind of system call might kill it.
 bool is_born_confined();
 
-// Call before the program forbids itself system calls (seccomp): afterwards our code makes none.
+// Call before the program forbids itself system calls (seccomp), or has them sent to a
+// handler of its own: afterwards our code makes none.
 void before_confinement();
+bool is_confined();
 // Call before the program forbids one of its threads to read the time-stamp counter.
 void before_counter_is_forbidden();
 

@@ -239,6 +239,7 @@ void become_own_process(ThreadState* inherited) {
     const bool is_left_out = !is_wanted(profile.settings);
     is_open = !is_left_out && open_profile(&parent, signal_safe::monotonic_ns());
     if (!is_open) {
+      profile.pid = own_pid();
       go_on_without_profile(inheritance.file(), is_left_out || profile.output.name.loss_is_counted);
       return;
     }

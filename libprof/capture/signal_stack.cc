@@ -3,7 +3,6 @@
 #include <sys/auxv.h>
 
 #include <cstdint>
-#include <optional>
 
 #include "capture/signals.h"
 #include "capture/threads.h"
@@ -33,8 +32,7 @@ int set_signal_stack(const stack_t* stack, stack_t* old,
     if (result == 0 && old && too_small.ss_size != 0 && is_off(*old)) *old = too_small;
     return result;
   }
-  std::optional<SamplingBlocked> guard;  // until the kernel has forgotten a stack without room
-  if (may_samples_come()) guard.emplace();
+  SamplingBlocked guard;  // until the kernel has forgotten a stack without room
   stack_t replaced{};
   // The kernel looks at the addresses first. `old` may be `stack`.
   const bool is_same = old == stack;

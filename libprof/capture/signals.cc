@@ -336,6 +336,20 @@ void stop_asking_who_owns_signals() {
 
 bool may_samples_come() { return may_sample; }
 
+void leave_signal_to_confined_program() {
+  // A sample that is still on its way must not end the program.
+  if (!installed || !(is_handled(program_action) || is_ignored(program_action))) return;
+  if (program_blocks) change_mask(SIG_BLOCK, kSamplingBit);
+  if (program_has_pending) {
+    program_has_pending = false;
+    kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
+                kSamplingSignal, reinterpret_cast<long>(&pending_info));
+  }
+  if (!is_own(set_in_kernel(nullptr))) return;
+  installed = false;
+  set_kernel_action(kSamplingSignal, &program_action, nullptr);  // with libc's way back
+}
+
 void restore_cleared_handler() {
   if (!installed || is_own(set_in_kernel(nullptr))) return;
   // What is ignored stays so in such a child.
@@ -542,7 +556,8 @@ MaskOfProgram::~MaskOfProgram() {
   if (blocks_) change_mask(SIG_UNBLOCK, kSamplingBit);
 }
 
-SamplingBlocked::SamplingBlocked() : old_mask_(change_mask(SIG_BLOCK, kSamplingBit)) {}
+SamplingBlocked::SamplingBlocked()
+    : old_mask_(may_sample ? change_mask(SIG_BLOCK, kSamplingBit) : kSamplingBit) {}
 
 SamplingBlocked::~SamplingBlocked() {
   if (!(old_mask_ & kSamplingBit)) change_mask(SIG_UNBLOCK, kSamplingBit);

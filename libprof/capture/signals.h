@@ -41,6 +41,9 @@ void stop_asking_who_owns_signals();
 // False from then on: no more samples come, and the program may have forbidden the calls that guard
 // against them.
 bool may_samples_come();
+// Before that: a handler of the program's for the sampling signal, or its being ignored, becomes
+// the kernel's action. The calling thread's mask is the program's; other threads' stay open.
+void leave_signal_to_confined_program();
 // True while the program has set an action or uses the signal: then assume nothing about it.
 bool handler_is_installed();
 

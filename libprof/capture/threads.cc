@@ -2,8 +2,6 @@
 
 #include <sys/prctl.h>
 
-#include <optional>
-
 #include "arch/kernel.h"
 #include "capture/clock.h"
 #include "capture/kernel_file.h"
@@ -378,15 +376,15 @@ void attach_prepared_thread(ThreadStart* start, StackBounds bounds) {
 void detach_this_thread(bool for_good) {
   if (!fbleprof_hot.top && !is_this_left_out()) return;
   ThreadState& state = *fbleprof_hot.self;
-  std::optional<SamplingBlocked> guard;
-  if (may_samples_come()) {
-    guard.emplace();
+  const SamplingBlocked guard;
+  const bool may_ask_kernel = may_samples_come();
+  if (may_ask_kernel) {
     disarm_timer(state);
     drain_pending();
-  } else {
+  } else if (state.canary->alive) {
     signal_safe::flush_level(state);
   }
-  if (state.canary->alive && guard) {
+  if (state.canary->alive && may_ask_kernel) {
     if (!state.is_left_out) signal_safe::charge_rest(state);
     while (state.profiles != 0) signal_safe::end_profile(state, state.hot->top);
     signal_safe::flush_level(state);

@@ -52,7 +52,8 @@ struct fbleprof_definition {
 // no allocator and takes no lock: allocators call wrapped functions. Not in signal handlers.
 void fbleprof_find_definition(const char* name, const void* after, fbleprof_definition* found);
 
-// False in a child of vfork, which runs in its parent's memory, and in one that has no profile.
+// False in a child of vfork, which runs in its parent's memory, unless the program has confined
+// itself.
 bool fbleprof_is_own_process();
 
 // Finds the functions that the wrappers wrap. In the constructor only.

@@ -67,7 +67,7 @@ expected
 
 for mode in fentry plain; do
   for verdict in errno kill; do
-    for how in fault abort signal actions thread ends close; do
+    for how in fault abort signal actions own-signal thread ends close; do
       begin "confined, $verdict: $how $mode"
       [ $how != close ] || settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
       same timeout 20 "$PROGRAMS/confined.$mode" $verdict $how
@@ -76,6 +76,15 @@ for mode in fentry plain; do
     done
   done
 done
+for mode in fentry plain; do
+  begin "system calls that the kernel sends to the program, $mode"
+  same "$PROGRAMS/confined.$mode" kill dispatch
+  verified "$profile"
+  check "time before it" "$(fact samples)" -ge 2
+done
+begin "confined, as the first process of its namespace"
+settings=(FBLEPROF_EXACT=on FBLEPROF_EXACT_TOOL="$FBLE_PROF")
+same timeout 20 "$PROGRAMS/confined.plain" errno first-process
 begin "confined, and counted: a fault in code that was moved"
 settings=(FBLEPROF_EXACT=on FBLEPROF_EXACT_TOOL="$FBLE_PROF")
 same timeout 20 "$PROGRAMS/confined.plain" errno fault

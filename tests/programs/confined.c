@@ -1,18 +1,21 @@
 // What programs do after they have confined themselves by seccomp. The filter allows what libc
 // needs for that, and nothing of ours. argv[1]: kill (the forbidden kills) | errno (it fails)
-// argv[2]: fault | abort | signal | actions | thread | ends | close
+// argv[2]: fault | abort | signal | actions | own-signal | thread | ends | close | first-process |
+//          dispatch (no filter: the kernel sends system calls to a handler of the program's)
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "block.h"
@@ -54,13 +57,38 @@ static void* works(void* unused) {
 }
 static void on_signal(int number) { say(number == SIGUSR1 ? "SIGUSR1\n" : "another\n"); }
 
+// A selector in memory says whether system calls are the program's own.
+static volatile char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+static volatile int last_call = -1;
+static void on_call(int number, siginfo_t* info, void* context) {
+  (void)number, (void)context;
+  selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+  last_call = info->si_syscall;
+}
+static int dispatched(void) {
+  struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSYS, &action, NULL);
+  // A range that ends before it begins: nothing changes.
+  say(prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 8, -16, &selector) != 0 ? "refused\n"
+                                                                                      : "taken\n");
+  for (int i = 0; i < 3000; ++i) counted();
+  if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) != 0) return 77;
+  selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+  for (int i = 0; i < 3000; ++i) counted();
+  const int before = last_call;
+  getppid();
+  selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+  printf("unasked %d, asked %d\n", before, last_call == SYS_getppid);
+  return 9;
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const char* how = argv[2];
   const unsigned verdict =
       !strcmp(argv[1], "errno") ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS;
   static const char* const kThreads[] = {"thread", "ends", NULL};
-  static const char* const kSignals[] = {"signal", "actions", NULL};
+  static const char* const kSignals[] = {"signal", "actions", "own-signal", NULL};
   int allowed[32], count = 0;
   const int always[] = {SYS_write, SYS_rt_sigreturn, SYS_exit_group};
   const int of_threads[] = {SYS_mmap,      SYS_munmap, SYS_mprotect,       SYS_madvise,
@@ -78,6 +106,19 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "close")) allowed[count++] = SYS_close;
   allowed[count] = -1;
 
+  if (!strcmp(how, "dispatch")) return dispatched();
+  if (!strcmp(how, "own-signal")) signal(SIGPROF, on_signal);
+  if (!strcmp(how, "first-process")) {
+    if (unshare(CLONE_NEWPID) != 0) return 77;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child != 0) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      printf("the first process: %x\n", (unsigned)status);
+      return 0;
+    }
+  }
   const pid_t self = getpid();
   pthread_t thread;
   int ends[2];
@@ -89,7 +130,8 @@ int main(int argc, char** argv) {
   confine(verdict, allowed);
   for (int i = 0; i < 3000; ++i) counted();
   say("confined\n");
-  if (!strcmp(how, "fault")) *(volatile int*)0 = 1;
+  if (!strcmp(how, "fault") || !strcmp(how, "first-process")) *(volatile int*)0 = 1;
+  if (!strcmp(how, "own-signal")) kill(self, SIGPROF);
   if (!strcmp(how, "abort")) abort();
   if (!strcmp(how, "signal")) kill(self, SIGTERM);
   if (!strcmp(how, "actions")) {
