@@ -247,12 +247,8 @@ FBLEPROF_REOPEN(freopen64)
 
 // Linux closes a range without waiting, like a descriptor that is replaced.
 FBLEPROF_WRAPPER(Word, close_range, Word first, Word last, Word flags) {
-  const Word result = pass_on(next::close_range, first, last, flags, 0);
-  const bool is_later = (static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) != 0;
-  if (!has_failed(result) && !is_later) {
-    forget_range(static_cast<unsigned>(first), static_cast<unsigned>(last));
-  }
-  return result;
+  forget_by_call(SYS_close_range, first, last, flags);
+  return pass_on(next::close_range, first, last, flags, 0);
 }
 FBLEPROF_WRAPPER(void, closefrom, Word first) {
   const int from = std::max(static_cast<int>(first), 0);
