@@ -88,7 +88,8 @@ void allow_asan_behind_us() {
   const std::string kOption = "verify_asan_link_order=";
   const char* given = std::getenv("ASAN_OPTIONS");
   std::string options = given != nullptr ? given : "";
-  if (options.find(kOption) != std::string::npos) return;
+  const std::size_t last = options.rfind(kOption);
+  if (last != std::string::npos && options.compare(last + kOption.size(), 1, "0") == 0) return;
   if (!options.empty()) options += ":";
   setenv("ASAN_OPTIONS", (options + kOption + "0").c_str(), 1);
 }
