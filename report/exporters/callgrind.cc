@@ -101,8 +101,9 @@ class CallgrindWriter {
     StringId file;
     std::uint32_t line;
   };
-  std::uint32_t place_of(FunctionId at) {
-    const Place place{functions_.file[at.index()], functions_.line[at.index()]};
+  std::uint32_t place_of(FunctionId at, FunctionId owner) {
+    const std::uint32_t line = functions_.line[at.index()];
+    const Place place{functions_.file[(line != 0 ? at : owner).index()], line};
     const auto [index, added] =
         place_index_.insert(std::uint64_t{place.file.index()} << 32 | place.line,
                             static_cast<std::uint32_t>(places_.size()));
@@ -138,7 +139,7 @@ class CallgrindWriter {
       const FunctionId at_line = nodes_.function[n];
       const FunctionId f = nodes_.function[owner(n).index()];
       const std::uint32_t own =
-          row(lines_, line_values_, line_index_, first_, f.index(), place_of(at_line));
+          row(lines_, line_values_, line_index_, first_, f.index(), place_of(at_line, f));
       for (std::size_t m = 0; m < width; ++m) {
         line_values_[own * width + m] += metrics_[m]->value(NodeId(n));
       }
