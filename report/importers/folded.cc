@@ -81,19 +81,21 @@ Status FoldedParser::parse(std::string_view text) {
   builder_.charge(at, samples_, folded.value);
   if (first_line_ == 0) first_line_ = line_number_;
   all_have_two_numbers_ &= folded.has_two_numbers;
+  ++stacks_;
   return {};
 }
 
 Result<Profile> FoldedParser::finish() {
   if (first_line_ == 0)
     return Error{name_, {}, "no stack in it", "was the program sampled at all?"};
-  if (all_have_two_numbers_) {
+  if (all_have_two_numbers_ && stacks_ > 1) {
     return Error{
         name_,
         {},
-        fmt::format("line {}: two numbers after the stack, and after every other: this is a "
-                    "comparison by difffolded.pl",
-                    first_line_),
+        fmt::format(
+            "line {}: two numbers after the stack, and after every other: this looks like a "
+            "comparison by difffolded.pl",
+            first_line_),
         "name what it compares: fble-prof-report --diff BEFORE AFTER"};
   }
   return builder_.build();

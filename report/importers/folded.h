@@ -28,6 +28,7 @@ class FoldedParser : public TextParser {
   profile::MetricId samples_;
   std::uint64_t first_line_ = 0;  // with a stack; 0 = none yet
   bool all_have_two_numbers_ = true;
+  std::size_t stacks_ = 0;
 };
 
 // Whether a line has the form of a folded stack.

@@ -27,13 +27,14 @@ TEST(Folded, SameStacksAreSummed) {
 }
 
 TEST(Folded, AComparisonOfTwoProfilesIsRefused) {
-  EXPECT_EQ(
-      parse("# difffolded.pl a b\nmain;f 12 13\nmain;f;g 0 5\nmain 1\t2 \n").error().line(),
-      "f.txt: line 2: two numbers after the stack, and after every other: this is a comparison "
-      "by difffolded.pl: name what it compares: fble-prof-report --diff BEFORE AFTER");
-  EXPECT_FALSE(parse("main;f 12 13").ok());
-  for (const char* text : {"thread 1 30\nthread 1;main 2", "12 13", "main;12 13", "main;f 0x12 13",
-                           "main;f 1;g 13", "main;operator() #2 13"}) {
+  EXPECT_EQ(parse("# difffolded.pl a b\nmain;f 12 13\nmain;f;g 0 5\nmain 1\t2 \n").error().line(),
+            "f.txt: line 2: two numbers after the stack, and after every other: this looks like a "
+            "comparison "
+            "by difffolded.pl: name what it compares: fble-prof-report --diff BEFORE AFTER");
+  EXPECT_FALSE(parse("main;f 12 13\nmain 1 2").ok());
+  for (const char* text :
+       {"main;worker 12 13", "thread 1 30\nthread 1;main 2", "12 13", "main;12 13",
+        "main;f 0x12 13", "main;f 1;g 13", "main;operator() #2 13"}) {
     EXPECT_TRUE(parse(text).ok()) << text;
   }
   const auto profile = parse("thread 1 30\nthread 1;main 2");
