@@ -184,7 +184,7 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
     const LastPush last = read_state(prepared.state_file);
     // What was counted before a reset is gone, whether it was sent or not.
     if (last.run == prepared.now.run && last.until_ns >= counted_from_ns) {
-      profile = since(profile, last);
+      profile = without_levels(since(profile, last));
       from_ns = std::max(from_ns, last.until_ns);
       if (all_zero(profile)) return prepared;
     }
