@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "report/text/escape.h"
@@ -74,7 +75,11 @@ std::string command_line(const Page& page) {
       option += "=" + text;
     }
     add(option);
-    for (const std::string& own : query.options) add("--" + own);
+    for (const report::ViewOption& own : view->options) {
+      const bool is_given =
+          std::find(query.options.begin(), query.options.end(), own.name) != query.options.end();
+      if (is_given) add(fmt::format("--{}", own.name));
+    }
     if (query.rows != 0) out += fmt::format(" --top {}", query.rows);
   }
   if (view != nullptr && query.min_percent >= 0) out += fmt::format(" --min {}", query.min_percent);
