@@ -189,8 +189,7 @@ class Inputs {
     return wrap(parse(kind, head, source->name()));
   }
 
-  // Whether a file that was read held a sampled run, and cannot be read again for it.
-  bool holds_unread_run() const { return holds_unread_run_; }
+  const PlainRuns& plain_runs() const { return plain_runs_; }
 
  private:
   static Result<std::optional<Profile>> wrap(Result<Profile> profile) {
@@ -224,7 +223,15 @@ class Inputs {
     (void)profile::trim(file);
   }
 
-  Result<std::optional<Profile>> native(const std::string& file) const {
+  void note_plain_run(const std::string& file) {
+    if (can_read_again_) {
+      plain_runs_.files.insert(file);
+    } else {
+      plain_runs_.any_piped = true;
+    }
+  }
+
+  Result<std::optional<Profile>> native(const std::string& file) {
     profile::ReadOptions how;
     // For many files, shows the number read instead of the progress in each.
     if (files_.size() == 1) how.progress = options_.progress;
@@ -232,6 +239,7 @@ class Inputs {
     if (!read) return read.error();
     if (Status bad = check_rest(*read, file)) return *bad;
     cut_unused_space(read->profile, file);
+    if (profile::has_plain_run(file)) note_plain_run(file);
     return std::optional<Profile>(named(read->profile));
   }
 
@@ -243,7 +251,7 @@ class Inputs {
         auto read = profile::read_bytes(file, name);
         if (!read) return read.error();
         if (Status bad = check_rest(*read, name)) return *bad;
-        holds_unread_run_ |= !can_read_again_ && !profile::plain_run_in(file).empty();
+        if (!profile::plain_run_in(file).empty()) note_plain_run(name);
         return named(read->profile);
       }
       case FileKind::kGzip: {
@@ -325,15 +333,14 @@ class Inputs {
   const std::vector<std::string>& files_;
   const InputOptions& options_;
   bool can_read_again_ = false;  // the file that is read now
-  bool holds_unread_run_ = false;
+  PlainRuns plain_runs_;
 };
 
 }  // namespace
 
-bool has_plain_run(const std::string& file) { return plain_run_bytes(file).has_value(); }
-
 Status read_inputs(const std::vector<std::string>& files, const InputOptions& options,
-                   const std::function<void(Profile)>& take, std::vector<std::string>& warnings) {
+                   const std::function<void(Profile)>& take, std::vector<std::string>& warnings,
+                   PlainRuns& plain_runs) {
   Inputs inputs(files, options);
   bool any = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -350,12 +357,8 @@ Status read_inputs(const std::vector<std::string>& files, const InputOptions& op
     any = true;
     take(std::move(**profile));
   }
-  if (inputs.holds_unread_run()) {
-    warnings.push_back(
-        "the sampled run of a profile that comes through a pipe is not read: times are those of "
-        "the "
-        "counted run");
-  }
+  plain_runs.files.merge(std::set(inputs.plain_runs().files));
+  plain_runs.any_piped |= inputs.plain_runs().any_piped;
   if (!any) {
     return Error{"fble-prof-report",
                  {},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,16 +21,18 @@ struct InputOptions {
   bool symbols = true;      // look for the names of generated code
 };
 
-// Whether the file holds a sampled run (--runs 2), also if it is compressed. Not of stdin, which
-// can be read once only.
-bool has_plain_run(const std::string& file);
+// The sampled runs (--runs 2) in the files that were read.
+struct PlainRuns {
+  std::set<std::string> files;  // which can be read again for it
+  bool any_piped = false;       // there are others
+};
 
 // Calls `take` with the profile of each file in turn; "-" is stdin. A program among the files is
 // not a profile, but a gmon.out beside it needs it. Fails at the first file that cannot be read,
 // or, if tolerant, if none can; those that could not are in `warnings`, a line each.
 Status read_inputs(const std::vector<std::string>& files, const InputOptions& options,
                    const std::function<void(profile::Profile)>& take,
-                   std::vector<std::string>& warnings);
+                   std::vector<std::string>& warnings, PlainRuns& plain_runs);
 
 // The mlmon.out of that name, as it is; "-" is stdin.
 Result<profile::FileImage> load_image(const std::string& file);

@@ -151,6 +151,7 @@ struct Found {
   // By the metrics that a file holds: the first of these files.
   std::map<std::set<std::string>, std::string> by_metrics;
   std::vector<transform::Moment> moments;
+  PlainRuns plain_runs;
 };
 
 Result<Profile> read_all(const std::vector<std::string>& files, const Options& options,
@@ -184,7 +185,7 @@ Result<Profile> read_all(const std::vector<std::string>& files, const Options& o
         if (needs.sites) profile = transform::with_sites_apart(profile);
         all.add(about_runs ? transform::outline(profile) : std::move(profile));
       },
-      found.warnings);
+      found.warnings, found.plain_runs);
   if (bad) return *bad;
   if (no_window) return *no_window;
   return all.take();
@@ -339,13 +340,12 @@ Result<Loaded> load_without_own_times(const Options& options, const Needs& needs
 
 // Whether the files hold sampled runs, to take the times from. Metrics that only the counted run
 // has, its overhead and its samples, are shown unchanged.
-bool takes_own_times(const Options& options) {
+bool may_take_own_times(const Options& options) {
   if (options.view != nullptr && !options.view->is_of_contexts()) return false;
   if (!options.times_from.empty() || !options.baselines.empty()) return false;
   // The counted run's moments do not exist in the sampled run.
   if (!options.own_times || has_window(options)) return false;
-  if (options.metric == "overhead" || options.metric == "samples") return false;
-  return std::any_of(options.files.begin(), options.files.end(), has_plain_run);
+  return options.metric != "overhead" && options.metric != "samples";
 }
 
 // What to read. A wrapper's profile says little: the user ran the program that it became. Only the
@@ -394,7 +394,16 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     skipped.push_back(std::move(rest));
   }
   // The profile to compare with, or to take times from.
-  const bool own_times = takes_own_times(options);
+  const bool may_take_own = may_take_own_times(options);
+  const bool own_times = may_take_own && std::any_of(options.files.begin(), options.files.end(),
+                                                     [&](const auto& file) {
+                                                       return found.plain_runs.files.contains(file);
+                                                     });
+  if (may_take_own && found.plain_runs.any_piped) {
+    skipped.push_back(
+        "the sampled run of a profile that comes through a pipe is not read: times are those of "
+        "its counted run");
+  }
   const bool takes_times = own_times || !options.times_from.empty();
   const std::string times_of = own_times                    ? "the sampled run"
                                : options.times_from.empty() ? ""
