@@ -259,12 +259,13 @@ std::string flame_body(const Page& page) {
   const auto compared = comparison(page);
   out += flame_canvas(page, false, compared);
   if (compared) out += chance_note(page, *compared);
-  out +=
-      "<p class=\"note scripted\" hidden>Click to look closer, Shift-click or <kbd>p</kbd> for "
-      "callers above and "
-      "callees below, <kbd>Enter</kbd> and <kbd>Esc</kbd> to go down and back, <kbd>i</kbd> to "
-      "turn it over. ↻ calls back to a context further up; ⇒ was reached by a tail call; … holds "
-      "more than can be seen.</p>";
+  // A file has neither graphs around a function nor inverted ones.
+  out += fmt::format(
+      "<p class=\"note scripted\" hidden>Click to look closer, {}<kbd>Enter</kbd> and "
+      "<kbd>Esc</kbd> to go down and back{}. ↻ calls back to a context further up; ⇒ was reached "
+      "by a tail call; … holds more than can be seen.</p>",
+      page.site.is_file ? "" : "Shift-click or <kbd>p</kbd> for callers above and callees below, ",
+      page.site.is_file ? "" : ", <kbd>i</kbd> to turn it over");
   return out;
 }
 

@@ -439,6 +439,20 @@ async function inAFile(browser) {
   await page.waitForSelector(".flame canvas");
   assert.match(page.url(), /exc=id.*fold=id/);
   assert.strictEqual(await page.locator(".chip").count(), 2);
+  // A file has no graph around a function: nothing leads to one.
+  await page.locator(".flame canvas").focus();
+  await page.keyboard.press("p");
+  const box = await page.locator(".flame canvas").boundingBox();
+  await page.mouse.click(box.x + 40, box.y + 30);
+  await page.keyboard.down("Shift");
+  await page.mouse.click(box.x + 40, box.y + 30);
+  await page.keyboard.up("Shift");
+  await page.waitForTimeout(300);
+  assert.ok(page.url().startsWith("file://" + file + "#/flame"), page.url());
+  await page.keyboard.press("?");
+  const keys = await page.locator("dialog[open] kbd").allTextContents();
+  assert.ok(keys.includes("o") && !keys.includes("p") && !keys.includes("i"), keys.join(" "));
+  await page.keyboard.press("Escape");
   await page.keyboard.press("u");
   await page.waitForFunction(() => document.querySelectorAll(".chip").length === 1);
   await page.keyboard.press("u");

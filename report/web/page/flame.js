@@ -22,6 +22,7 @@ function startOne(place) {
   const data = place.parentElement && one(".flame-data", place.parentElement);
   if (!canvas || !tip || !data) return;
   const isSmall = place.classList.contains("small"), state = place.dataset.state ?? "";
+  const isFile = Boolean(one("#pages"));  // has no graphs around a function
   const mostRows = isSmall ? 16 : 400;
   let model = flameModel(JSON.parse(data.textContent ?? "{}"));
   if (!model.down.length) return;
@@ -71,7 +72,7 @@ function startOne(place) {
     detail.dataset.of = id;
     detail.replaceChildren();
     if (!frame) return;
-    const isFile = Boolean(one("#pages")), name = element("a", model.functions.name[frame.fn], "fn");
+    const name = element("a", model.functions.name[frame.fn], "fn");
     name.setAttribute("href", `${isFile ? "#" : ""}/block/${id}${state.replace("&", "?")}`);
     detail.append(name, figures);
     for (const [list, sign, title] of [["sel", "+ only through it", "only paths through it"], ["exc", "− without it", "no path through it"], ["fold", "~ fold", "charge it to its callers"]]) {
@@ -147,7 +148,7 @@ function startOne(place) {
     hideTip();
     zoomTo(frame);
     // Parts of it may have been too small to be sent.
-    const hasMore = frame.more && model.mode === "tree" && !one("#pages");
+    const hasMore = frame.more && model.mode === "tree" && !isFile;
     if (hasMore && await openFrom(frame.more)) changeAddress({ at: shownAt, zoom: "" }, true);
     else changeAddress({ zoom: frame.key }, true);
   };
@@ -243,7 +244,7 @@ function startOne(place) {
     if (wasDrag) return;
     const frame = drawing.frameAt(event.offsetX, event.offsetY, view);
     if (!frame) return;
-    if (event.shiftKey) { location.href = pivotAddress(frame); return; }
+    if (event.shiftKey && !isFile) { location.href = pivotAddress(frame); return; }
     choose(frame);
     lookInto(frame);
   });
@@ -282,7 +283,7 @@ function startOne(place) {
     if (isSmall || isTyping(event.target) || event.ctrlKey || event.metaKey) return;
     const inverted = /** @type {HTMLAnchorElement[]} */ (Array.from(document.querySelectorAll(".segments a")));
     if (event.key === "i") inverted.find((link) => !link.hasAttribute("aria-current"))?.click();
-    if (event.key === "p" && view.chosen) location.href = pivotAddress(view.chosen);
+    if (event.key === "p" && view.chosen && !isFile) location.href = pivotAddress(view.chosen);
     if (event.key === "Escape" && event.target !== canvas) goBack();
   }, { signal });
   /** Shows what the address says. */

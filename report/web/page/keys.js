@@ -23,6 +23,7 @@ function showHelp() {
   dialog.append(element("h2", "Keys"));
   const list = element("div", "", "keys");
   for (const [keys, what] of keyHelp) {
+    if ("ip".includes(keys) && one("#pages")) continue;  // a file has no such graphs
     const left = element("span");
     for (const key of keys.split(" ")) left.append(key === "…" ? " … " : element("kbd", key), " ");
     list.append(left, element("span", what));
