@@ -410,6 +410,36 @@ async function live(browser) {
   served.server.kill("SIGINT");
 }
 
+// A browser has six connections for a server: tabs in the background leave them to the one in sight.
+async function tabs(browser) {
+  const { program, served } = await running("tabs");
+  const first = await open(browser);
+  await first.goto(served.link);
+  // Without a screen, all tabs are in sight.
+  const see = (tab, visibility) => tab.evaluate((value) => {
+    Object.defineProperty(document, "visibilityState", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, visibility);
+  let tab = first;
+  for (let number = 0; number < 8; ++number) {
+    if (number) tab = await first.context().newPage();
+    await tab.goto(served.at("/self"), { timeout: 10000 });
+    await ready(tab);
+    await tab.waitForFunction(() => document.querySelector("#live").textContent === "live");
+    await see(tab, "hidden");
+  }
+  // What changed meanwhile is shown when a tab comes back.
+  const total = () => first.textContent(".kept"), before = await total();
+  await first.waitForTimeout(2500);
+  assert.strictEqual(await total(), before, "nothing is fetched for a tab that is not seen");
+  await see(first, "visible");
+  await first.waitForFunction((was) => document.querySelector(".kept").textContent !== was, before, { timeout: 15000 });
+  assert.deepStrictEqual(first.trouble, []);
+  await first.context().close();
+  program.kill("SIGKILL");
+  served.server.kill("SIGINT");
+}
+
 async function inAFile(browser) {
   const file = path.join(work, "page.html");
   execFileSync(report, ["--export", "html", "-o", file, path.join(work, "folded")]);
@@ -485,7 +515,7 @@ async function inAFile(browser) {
     flameAddress: () => flameAddress(page, browser, served), suggestions: () => suggestions(browser, served), graphStart: () => graphStart(browser),
     withoutScripts: () => withoutScripts(browser, served), accessible: () => accessible(browser, served, pages.slice(0, 4).concat("/block/parse", "/diff", "/self?sel=parse&exc=lex")),
     copies: () => copies(browser, served), phone: () => phone(browser, served, pages.filter((each) => !each.includes("base="))),
-    live: () => live(browser), clicks: () => clicks(browser), inAFile: () => inAFile(browser) };
+    live: () => live(browser), clicks: () => clicks(browser), tabs: () => tabs(browser), inAFile: () => inAFile(browser) };
   let failed = 0;
   for (const [name, step] of Object.entries(steps)) {
     if (process.env.STEPS && !process.env.STEPS.split(" ").includes(name)) continue;

@@ -48,26 +48,42 @@ export function startLive(start) {
     start();
   };
 
-  const stream = new EventSource("/events");
-  stream.addEventListener("open", () => { word.textContent = "live"; });
-  // The browser connects again; that it cannot is worth a word.
-  stream.addEventListener("error", () => setTimeout(() => {
-    if (stream.readyState !== EventSource.OPEN && !isOver) word.textContent = "no connection";
-  }, 5000));
-  stream.addEventListener("changed", (event) => {
-    if (event.data === badge.dataset.state) return;
-    badge.dataset.state = event.data;
-    isOver = !JSON.parse(event.data).live;
-    if (isOver) {
-      badge.classList.remove("live", "paused");
-      badge.textContent = "ended";
-      pause.hidden = !isPaused;
-      stream.close();
-    }
-    if (isPaused) isOld = true;
-    else renew();
-  });
-  window.addEventListener("pagehide", () => stream.close());
+  /** @type {EventSource | null} */
+  let stream = null;
+  const closeStream = () => {
+    stream?.close();
+    stream = null;
+  };
+  /** Its first event is the present state: if that is new, the page is renewed. */
+  const openStream = () => {
+    const opened = stream = new EventSource("/events");
+    opened.addEventListener("open", () => { word.textContent = "live"; });
+    // The browser connects again; that it cannot is worth a word.
+    opened.addEventListener("error", () => setTimeout(() => {
+      if (stream === opened && opened.readyState !== EventSource.OPEN) word.textContent = "no connection";
+    }, 5000));
+    opened.addEventListener("changed", (event) => {
+      if (event.data === badge.dataset.state) return;
+      badge.dataset.state = event.data;
+      isOver = !JSON.parse(event.data).live;
+      if (isOver) {
+        badge.classList.remove("live", "paused");
+        badge.textContent = "ended";
+        pause.hidden = !isPaused;
+        closeStream();
+      }
+      if (isPaused) isOld = true;
+      else renew();
+    });
+  };
+  // A browser has six connections for all tabs of a server: one that is not seen must not keep one.
+  const followVisibility = () => {
+    if (document.visibilityState === "hidden") closeStream();
+    else if (!stream && !isOver) openStream();
+  };
+  followVisibility();
+  document.addEventListener("visibilitychange", followVisibility);
+  window.addEventListener("pagehide", closeStream);
   pause.hidden = false;
   pause.addEventListener("click", () => {
     isPaused = !isPaused;
