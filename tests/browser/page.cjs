@@ -114,6 +114,25 @@ async function keyboard(page, served) {
   await page.keyboard.press("?");
   assert.ok(await page.isVisible("dialog[open]"));
   await page.keyboard.press("Escape");
+  // Without a current row, Enter opens nothing.
+  await page.goto(served.at("/self"));
+  await ready(page);
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(300);
+  assert.strictEqual(new URL(page.url()).pathname, "/self");
+  // Only arrows that are meant for the tree fold its rows.
+  await page.goto(served.at("/tree"));
+  await ready(page);
+  do await page.keyboard.press("j"); while (!await page.locator("tr.current[data-foldable]").count());
+  const folded = () => page.locator("tr.current.folded").count();
+  await page.keyboard.press("Control+ArrowLeft");
+  await page.fill(".find input", "le");
+  await page.keyboard.press("ArrowLeft");
+  assert.strictEqual(await folded(), 0, "the arrow moved in the text");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("ArrowLeft");
+  assert.strictEqual(await folded(), 1);
 }
 
 async function flame(page, served) {
@@ -139,8 +158,20 @@ async function flame(page, served) {
   await ready(page);
   await page.goto(served.at("/flame"));
   await ready(page);
+  // Neither a dialog's keys nor the browser's are for the graph.
+  await page.keyboard.press("Alt+i");
+  await page.keyboard.press("?");
+  await page.keyboard.press("i");
+  await page.waitForTimeout(300);
+  assert.ok(page.url().endsWith("/flame"), page.url());
+  await page.keyboard.press("Escape");
   await page.keyboard.press("i");
   await page.waitForURL(/inverted=1/);
+  // A comparison's colour is none of another graph.
+  await page.evaluate(() => localStorage.setItem("fbleprof-flame-colour", "change"));
+  await page.goto(served.at("/flame"));
+  await ready(page);
+  assert.strictEqual(await page.inputValue(".flame-colour"), "function");
   assert.deepStrictEqual(page.trouble, []);
 }
 

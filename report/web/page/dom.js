@@ -42,3 +42,8 @@ export async function copyText(text, what) {
 export function isTyping(target) {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
+
+/** Whether a key is meant for the page: it is no text, none of the browser's keys, and no dialog is open. @param {KeyboardEvent} event */
+export function isForPage(event) {
+  return !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && !one("dialog[open]");
+}

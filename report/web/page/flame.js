@@ -1,6 +1,6 @@
 // An interactive flame graph: click, wheel, drag and keys.
 import { addressParameters, changeAddress, changedQuery } from "./address.js";
-import { all, element, isTyping, one } from "./dom.js";
+import { all, element, isForPage, one } from "./dom.js";
 import { flameModel, quantityText, shareText } from "./flame_data.js";
 import { FlameDrawing } from "./flame_draw.js";
 import { foundText, matchesOf, parsedExpression } from "./flame_highlight.js";
@@ -210,7 +210,10 @@ function startOne(place) {
   } else {
     // If there is only one module, its colour says nothing.
     view.colour = model.modules.filter(Boolean).length > 1 ? "module" : "function";
-    try { view.colour = localStorage.getItem(colourKey) ?? view.colour; } catch { /* as it is */ }
+    try {
+      const stored = localStorage.getItem(colourKey);
+      if (stored && stored !== "change") view.colour = stored;  // that is for comparisons only
+    } catch { /* as it is */ }
     if (colour) colour.value = view.colour;
   }
   colour?.addEventListener("change", () => {
@@ -280,7 +283,7 @@ function startOne(place) {
     event.preventDefault();
   });
   document.addEventListener("keydown", (event) => {
-    if (isSmall || isTyping(event.target) || event.ctrlKey || event.metaKey) return;
+    if (isSmall || !isForPage(event)) return;
     const inverted = /** @type {HTMLAnchorElement[]} */ (Array.from(document.querySelectorAll(".segments a")));
     if (event.key === "i") inverted.find((link) => !link.hasAttribute("aria-current"))?.click();
     if (event.key === "p" && view.chosen && !isFile) location.href = pivotAddress(view.chosen);

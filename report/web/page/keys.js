@@ -1,5 +1,5 @@
 // Keys, and the dialog that lists them.
-import { all, element, isTyping, one } from "./dom.js";
+import { all, element, isForPage, isTyping, one } from "./dom.js";
 import { copyName, moveRow, openRow, putOnList } from "./rows.js";
 
 /** @type {[string, string][]} */
@@ -59,12 +59,9 @@ export function startKeys() {
     help.addEventListener("click", showHelp);
   }
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (isTyping(event.target)) {
-      if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
-      return;
-    }
-    if (one("dialog[open]")) return;
+    if (event.defaultPrevented) return;
+    if (isTyping(event.target) && event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+    if (!isForPage(event)) return;
     // Enter on a link or button is left to the browser.
     if (event.key === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary, canvas")) return;
     const action = keyActions[event.key];

@@ -25,7 +25,7 @@ export function moveRow(step) {
   goTo(rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + step))]);
 }
 
-export function openRow() { one("a.fn", currentRow ?? undefined)?.click(); }
+export function openRow() { if (currentRow) one("a.fn", currentRow)?.click(); }
 
 /** A chosen function without a row, in a flame graph. */
 let chosenId = "";

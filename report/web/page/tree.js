@@ -1,5 +1,5 @@
 // The tree of contexts: a click folds the rows below, and fetches rows that were not sent.
-import { all, one } from "./dom.js";
+import { all, isForPage, one } from "./dom.js";
 
 /** @param {Element} row */
 function levelOf(row) { return Number(row instanceof HTMLElement ? row.dataset.level : 0); }
@@ -96,6 +96,7 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+  if (!isForPage(event) || event.shiftKey) return;
   const row = /** @type {HTMLTableRowElement | null} */ (one("table.tree tr.current"));
   if (!row || !("foldable" in row.dataset)) return;
   if (row.classList.contains("folded") === (event.key === "ArrowRight")) foldRow(row);
