@@ -32,25 +32,6 @@ std::string without_directories(std::string_view program) {
   return std::string(slash == std::string::npos ? program : program.substr(slash + 1));
 }
 
-// Hidden fields that keep the state in forms with GET.
-std::string hidden_inputs(const Query& query, std::string_view without) {
-  std::string out;
-  const auto add = [&](std::string_view name, std::string_view value) {
-    if (value.empty() || name == without) return;
-    out += fmt::format("<input type=hidden name={} value=\"{}\">", name, html_text(value));
-  };
-  for (const auto& [name, value] : state_parameters(query)) add(name, value);
-  if (without != "page") {
-    add("sort", query.sort);
-    add("at", query.at);
-    add("pivot", query.pivot);
-    if (query.inverted) add("inverted", "1");
-    for (const std::string& option : query.options) add("option", option);
-    if (query.rows != 0) add("n", std::to_string(query.rows));
-  }
-  return out;
-}
-
 std::string path_of(const Query& query) {
   Query bare;
   bare.page = query.page;
@@ -251,6 +232,19 @@ std::string live_badge(const Page& page) {
 }
 
 }  // namespace
+
+std::string hidden_inputs(const Query& query, std::string_view without) {
+  std::string out;
+  const auto add = [&](const Parameters& parameters) {
+    for (const auto& [name, value] : parameters) {
+      if (name == without) continue;
+      out += fmt::format("<input type=hidden name={} value=\"{}\">", name, html_text(value));
+    }
+  };
+  add(state_parameters(query));
+  if (without != "page") add(look_parameters(query));
+  return out;
+}
 
 std::string whole_page(const Page& page, const std::string& body) {
   const std::string title = page_title(page), command = program_text(page),

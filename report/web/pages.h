@@ -41,6 +41,10 @@ Result<std::string> page_json(const Page& page);
 // The page's title.
 std::string page_title(const Page& page);
 
+// Hidden fields that keep the query in forms with GET, except one parameter; without "page", only
+// the state that other pages share.
+std::string hidden_inputs(const Query& query, std::string_view without);
+
 // A page around a body: head, menu, lists, command line.
 std::string whole_page(const Page& page, const std::string& body);
 

@@ -33,6 +33,14 @@ std::optional<std::size_t> number(std::string_view text) {
   return value;
 }
 
+std::string text_of(const Parameters& parameters) {
+  std::string out;
+  for (const auto& [name, value] : parameters) {
+    out += fmt::format("&{}={}", name, percent_encoded(value));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view parameter_of(List list) {
@@ -160,20 +168,10 @@ Parameters state_parameters(const Query& query) {
   return all;
 }
 
-std::string state_of(const Query& query) {
-  std::string out;
-  for (const auto& [name, value] : state_parameters(query)) {
-    out += fmt::format("&{}={}", name, percent_encoded(value));
-  }
-  return out;
-}
-
-std::string url_of(const Query& query) {
-  std::string path = "/" + percent_encoded(query.page);
-  if (!query.value.empty()) path += "/" + percent_encoded(query.value);
-  std::string rest = state_of(query);
+Parameters look_parameters(const Query& query) {
+  Parameters all;
   const auto add = [&](std::string_view name, std::string_view value) {
-    if (!value.empty()) rest += fmt::format("&{}={}", name, percent_encoded(value));
+    if (!value.empty()) all.emplace_back(name, value);
   };
   add("at", query.at);
   add("pivot", query.pivot);
@@ -185,7 +183,16 @@ std::string url_of(const Query& query) {
   if (query.rows != 0) add("n", std::to_string(query.rows));
   if (query.min_percent >= 0) add("min", fmt::format("{:g}", query.min_percent));
   if (query.all) add("all", "1");
-  if (query.json) add("format", "json");
+  return all;
+}
+
+std::string state_of(const Query& query) { return text_of(state_parameters(query)); }
+
+std::string url_of(const Query& query) {
+  std::string path = "/" + percent_encoded(query.page);
+  if (!query.value.empty()) path += "/" + percent_encoded(query.value);
+  std::string rest = state_of(query) + text_of(look_parameters(query));
+  if (query.json) rest += "&format=json";
   if (!rest.empty()) rest.front() = '?';
   return path + rest;
 }

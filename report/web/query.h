@@ -64,7 +64,9 @@ std::string url_of(const Query& query);
 // The state without the page: names and values.
 using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 Parameters state_parameters(const Query& query);
-// The same, as "&sel=..."; "" = nothing.
+// How the page is shown, in the same way; not as which format.
+Parameters look_parameters(const Query& query);
+// The state as "&sel=..."; "" = nothing.
 std::string state_of(const Query& query);
 
 }  // namespace fbleprof::web

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+
+#include "report/web/pages.h"
+
 namespace fbleprof::web {
 namespace {
 
@@ -51,6 +55,29 @@ TEST(Address, RefusesWhatIsNoNumber) {
 TEST(Address, OtherPagesKeepTheListsAndNotTheRest) {
   const Query other = query_of("/tree?sel=a&at=12&sort=self&metric=calls").to_page("self");
   EXPECT_EQ(url_of(other), "/self?sel=a&metric=calls");
+}
+
+// A form's fields, as the browser sends them.
+std::string fields(const std::string& form) {
+  static const std::regex kField("<input type=hidden name=([a-z]+) value=\"([^\"]*)\">");
+  std::string out, rest = form;
+  for (std::smatch field; std::regex_search(rest, field, kField); rest = field.suffix()) {
+    out += "&" + field[1].str() + "=" + percent_encoded(field[2].str());
+  }
+  return out;
+}
+
+TEST(Address, FormsKeepEveryParameter) {
+  const std::string state =
+      "sel=a&exc=b&fold=c&keep=d&metric=calls&base=e&normalize=1&thread=f&from=1&to=2";
+  const std::string address = "/self?" + state +
+                              "&at=12&pivot=g&inverted=1&zoom=3&highlight=h&sort=self&option=i&n=9&"
+                              "min=0.5&all=1";
+  const Query query = query_of(address);
+  EXPECT_EQ(url_of(query), address);
+  EXPECT_EQ("/self?" + fields(hidden_inputs(query, "")).substr(1), address);
+  EXPECT_EQ(fields(hidden_inputs(query, "page")), "&" + state);
+  EXPECT_EQ(fields(hidden_inputs(query, "metric")).find("metric"), std::string::npos);
 }
 
 TEST(Address, ButtonsLeadBackToTheSamePartOfAFlameGraph) {
