@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <cctype>
 #include <cstdint>
 
 namespace fbleprof::web {
@@ -22,6 +23,12 @@ bool is_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), out) == 1 || inet_pton(AF_INET6, host.c_str(), out) == 1;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
 HttpResponse refused(unsigned status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n", {}};
 }
@@ -35,18 +42,16 @@ std::string make_token() {
 }
 
 bool Access::is_our_host(std::string_view header) const {
-  const std::size_t colon = header.rfind(':');
-  std::string name(header.substr(0, colon));
-  std::string_view given_port = colon == std::string_view::npos ? "80" : header.substr(colon + 1);
-  if (header.ends_with(']')) {
-    name = header;
-    given_port = "80";
+  const std::size_t colon = header.ends_with(']') ? std::string_view::npos : header.rfind(':');
+  if (colon != std::string_view::npos &&
+      header.substr(colon + 1).find_first_not_of("0123456789") != std::string_view::npos) {
+    return false;
   }
-  if (given_port != std::to_string(port)) return false;
+  std::string name = lower_case(header.substr(0, colon));
   if (name.size() > 2 && name.front() == '[' && name.back() == ']') {
     name = name.substr(1, name.size() - 2);
   }
-  return name == "localhost" || name == host || is_address(name);
+  return name == "localhost" || name == lower_case(host) || is_address(name);
 }
 
 std::string Access::cookie_name() const { return fmt::format("fbleprof_{}", port); }

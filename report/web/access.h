@@ -18,7 +18,7 @@ struct Access {
   unsigned short port = 0;
 
   // "localhost:8080" and the like: an address, not a name that someone else could direct to this
-  // one.
+  // one. Any port: ssh -L gives the server another one.
   bool is_our_host(std::string_view host_header) const;
   std::string cookie_name() const;
   bool has_cookie(std::string_view cookies) const;

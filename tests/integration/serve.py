@@ -147,6 +147,7 @@ for path, wanted in (("/nothing", 404), ("/self?n=0", 400), ("/%zz", 400), ("/ex
                      ("/self?base=/etc/passwd", 404), ("/self?metric=nothing", 400), ("/raw", 404),
                      ("/source/lex", 200), ("/tree?at=12345", 200), ("/self?keep=((", 400)):
     check(path, server.ask(path)[0], wanted)
+check("a forwarded port", server.ask("/self", {"Host": "localhost:9"})[0], 200)
 check("another host", server.ask("/self", {"Host": f"evil.example:{server.port}"})[0], 421)
 check("another site", server.ask("/self", {"Origin": "http://evil.example"})[0], 403)
 check("another site's script", server.ask("/self", {"Sec-Fetch-Site": "cross-site"})[0], 403)

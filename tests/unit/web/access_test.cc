@@ -45,9 +45,27 @@ TEST(Access, AWrongTokenIsNone) {
 }
 
 TEST(Access, NamesThatSomebodyElseCanPointHereAreRefused) {
-  for (const char* host : {"evil.example:8080", "127.0.0.1:80", "127.0.0.1", "",
-                           "localhost.evil:8080", "127.0.0.1.evil:8080", "127.0.0.1:8080:8080"}) {
+  for (const char* host : {"evil.example:8080", "evil.example:9000", "evil.example", "",
+                           "localhost.evil:8080", "127.0.0.1.evil:8080", "127.0.0.1:8080:8080",
+                           "127.0.0.1:evil", "localhost:8080.evil", "[::1]evil"}) {
     EXPECT_EQ(status(request(host)), 421u) << host;
+  }
+}
+
+TEST(Access, AForwardedPortLeadsHere) {
+  for (const char* host : {"127.0.0.1:9000", "localhost:9000", "LocalHost:9000", "[::1]:9000",
+                           "127.0.0.1", "localhost", "[::1]"}) {
+    EXPECT_EQ(status(request(host)), 200u) << host;
+    HttpRequest post = request(host);
+    post.method = "POST";
+    post.origin = std::string("http://") + host;
+    EXPECT_EQ(status(post), 200u) << host;
+    // Another server of this machine.
+    post.origin = "http://localhost:3000";
+    EXPECT_EQ(status(post), 403u) << host;
+    post.cookie.clear();
+    post.origin = std::string("http://") + host;
+    EXPECT_EQ(status(post), 401u) << host;
   }
 }
 
