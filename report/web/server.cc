@@ -275,8 +275,17 @@ void BeastServer::run(Handler handler) {
   handler_ = std::move(handler);
   signals_.add(SIGINT);
   signals_.add(SIGTERM);
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) signals_.add(SIGHUP);  // nohup ignores it
   signals_.async_wait([this](beast::error_code error, int) {
-    if (!error) context_.stop();
+    if (error) return;
+    // A second Ctrl-C ends it at once, whatever it still does. Of a closed terminal, both the
+    // kernel and the shell tell.
+    beast::error_code ignored;
+    signals_.remove(SIGINT, ignored);
+    signals_.remove(SIGTERM, ignored);
+    context_.stop();
   });
   accept();
   context_.run();

@@ -322,6 +322,8 @@ for _ in range(100):
     if os.path.exists("live/mlmon.out") and os.path.getsize("live/mlmon.out") > 0:
         break
 time.sleep(0.5)
+os.mkdir("temporary")
+os.environ["TMPDIR"] = os.path.abspath("temporary")
 server = Served("live")
 first = json.loads(server.ask("/self?format=json")[1])["total"]
 check("live", "class=\"badge live\"" in server.ask("/overview")[1], True)
@@ -373,5 +375,11 @@ while said["live"]:
 body = server.ask("/overview")[1]
 check("killed", ">killed</span>" in body, True)
 check("what it did stays", json.loads(server.ask("/self?format=json")[1])["total"] > first, True)
+check("it has marks", len(os.listdir("temporary")), 1)
+server.process.send_signal(signal.SIGHUP)
+check("a closed terminal ends it", server.stop(signal.SIGHUP), 0)
+check("with its marks", os.listdir("temporary"), [])
+server = Served("folded")
+check("another server", server.ask("/self")[0], 200)
 check("SIGTERM ends it", server.stop(signal.SIGTERM), 0)
 sys.exit(1 if failed else 0)
