@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "control/nudge.h"
@@ -55,9 +56,12 @@ void on_lost_page(int number, siginfo_t* info, void* context) {
   sigaction(number, &action_before, nullptr);  // the fault happens again
 }
 
+// The action and the guarded area are the process's: one thread at a time.
+std::mutex guard_mutex;
+
 class Guarded {
  public:
-  Guarded(char* base, std::uint64_t bytes) {
+  Guarded(char* base, std::uint64_t bytes) : lock_(guard_mutex) {
     guarded_end.store(base + bytes);
     guarded_begin.store(base);
     struct sigaction action {};
@@ -71,11 +75,16 @@ class Guarded {
   }
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
+
+ private:
+  const std::lock_guard<std::mutex> lock_;
 };
 
 Error error_of(const std::string& path, const std::string& what, const std::string& remedy = "") {
   return Error{path, std::nullopt, what, remedy};
 }
+
+Error killed(const std::string& path) { return error_of(path, "its program was killed"); }
 
 std::uint64_t own_pid_namespace() {
   struct stat status {};
@@ -111,34 +120,56 @@ std::string fault_of(const Header& header, std::uint64_t size, const std::string
   return {};
 }
 
-}  // namespace
+int open_file(const std::string& path) {
+  return open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
 
-Result<RunningProfile> RunningProfile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+Result<Header> read_header(const std::string& path, int fd) {
   if (fd < 0) return error_of(path, std::strerror(errno));
   struct stat status {};
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(fd);
+  Header header{};
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
     return error_of(path, "is not a profile");
   }
-  Header header{};
-  const bool is_read = pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  const std::string fault = is_read ? fault_of(header, size, path) : "is not a profile";
-  if (!fault.empty()) {
-    close(fd);
-    return error_of(path, fault);
+  const std::string fault = fault_of(header, static_cast<std::uint64_t>(status.st_size), path);
+  if (!fault.empty()) return error_of(path, fault);
+  return header;
+}
+
+// Whether the process, 0 if it cannot be seen, still writes the profile.
+bool is_running(const Header& header, pid_t pid) {
+  if (header.state != format::State::kLive) return false;
+  if (pid != 0) return start_ticks(pid) == header.process_start_ticks;
+  // A process in another namespace may run even if it cannot be seen.
+  return header.pid_namespace != 0 && header.pid_namespace != own_pid_namespace();
+}
+
+}  // namespace
+
+Result<Header> RunningProfile::header_of(const std::string& path) {
+  const int fd = open_file(path);
+  auto header = read_header(path, fd);
+  if (fd >= 0) close(fd);
+  if (header && !control::is_running(*header, process_of(*header))) return killed(path);
+  return header;
+}
+
+Result<RunningProfile> RunningProfile::open(const std::string& path) {
+  const int fd = open_file(path);
+  const auto header = read_header(path, fd);
+  if (!header) {
+    if (fd >= 0) close(fd);
+    return header.error();
   }
-  void* base = mmap(nullptr, header.cap_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* base = mmap(nullptr, header->cap_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) {
     const Error failure = error_of(path, std::strerror(errno));
     close(fd);
     return failure;
   }
-  RunningProfile profile(path, fd, static_cast<char*>(base), header.cap_bytes);
-  if (!profile.is_running()) {
-    return error_of(path, "its program was killed");
-  }
+  RunningProfile profile(path, fd, static_cast<char*>(base), header->cap_bytes);
+  if (!profile.is_running()) return killed(path);
   const Guarded guard(profile.arena_.base(), profile.bytes_);
   if (!profile.has_sound_records()) return profile.unsound();
   return profile;
@@ -162,12 +193,7 @@ RunningProfile::~RunningProfile() {
   if (fd_ >= 0) close(fd_);
 }
 
-bool RunningProfile::is_running() const {
-  if (header().state != format::State::kLive) return false;
-  if (pid_ != 0) return start_ticks(pid_) == header().process_start_ticks;
-  // A process in another namespace may run even if it cannot be seen.
-  return header().pid_namespace != 0 && header().pid_namespace != own_pid_namespace();
-}
+bool RunningProfile::is_running() const { return control::is_running(header(), pid_); }
 
 std::uint64_t RunningProfile::elapsed_ns() const {
   const std::uint64_t now = monotonic_ns();

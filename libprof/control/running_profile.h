@@ -38,6 +38,8 @@ class RunningProfile {
  public:
   // Fails, with one line, unless the file is the profile of a running program.
   static Result<RunningProfile> open(const std::string& path);
+  // Its header alone: quick, because nobody looks whether the records are sound.
+  static Result<format::Header> header_of(const std::string& path);
   RunningProfile(RunningProfile&& from) noexcept;
   ~RunningProfile();
   RunningProfile(const RunningProfile&) = delete;

@@ -116,9 +116,10 @@ class RecorderControl : public Control {
   explicit RecorderControl(std::vector<std::string> files) : files_(std::move(files)) {}
 
   std::vector<std::string> actions() const override {
-    const auto profile = open();
-    if (!profile) return {};
-    return {profile->header().is_recording != 0 ? "stop" : "start", "snapshot", "reset"};
+    if (files_.size() != 1) return {};
+    const auto header = control::RunningProfile::header_of(files_[0]);
+    if (!header) return {};
+    return {header->is_recording != 0 ? "stop" : "start", "snapshot", "reset"};
   }
 
   Status run(const std::string& action) override {

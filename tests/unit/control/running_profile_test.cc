@@ -14,6 +14,7 @@
 #include <iterator>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "control/process.h"
 #include "signal_safe/arena.h"
@@ -64,7 +65,10 @@ class RunningProfileTest : public testing::Test {
   }
   static std::string fault_of(const std::string& path) {
     const auto profile = RunningProfile::open(path);
-    return profile ? "none" : profile.error().what;
+    const auto header = RunningProfile::header_of(path);
+    const std::string what = profile ? "none" : profile.error().what;
+    EXPECT_EQ(header ? "none" : header.error().what, what);
+    return what;
   }
   std::string fault_of(const Header& header) const { return fault_of(file_with(header)); }
 
@@ -332,6 +336,29 @@ TEST_F(RecordsTest, AFileThatIsCutMeanwhileHarmsNobody) {
     Program(path_)->state = State::kEnded;
     EXPECT_EQ(profile->snapshot("late")->what, "the program has ended");
   }
+}
+
+// The report's server looks from several threads. Records that are unsound are looked at for
+// longer.
+TEST_F(RecordsTest, ThreadsThatLookAtOnceLeaveTheSignalAsItWas) {
+  std::string bytes = sound_;
+  reinterpret_cast<Header*>(bytes.data())->row_bytes = 8;
+  write(bytes);
+  const auto action = [] {
+    struct sigaction now {};
+    sigaction(SIGBUS, nullptr, &now);
+    return (now.sa_flags & SA_SIGINFO) != 0 ? reinterpret_cast<void*>(now.sa_sigaction)
+                                            : reinterpret_cast<void*>(now.sa_handler);
+  };
+  void* const before = action();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 10; ++n) EXPECT_FALSE(RunningProfile::open(path_).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(action(), before);
 }
 
 // A file without data can have any length: it must not be searched to its end.
