@@ -58,10 +58,6 @@ constexpr char kHelp[] =
     "\n"
     "Exit status: 0 done, 1 the process refused, 2 wrong usage.\n";
 
-bool asks_for_help(const std::vector<std::string>& words) {
-  return !words.empty() && (words[0] == "--help" || words[0] == "-h");
-}
-
 // If the tracer ended in the middle of this, the process would be lost.
 void hold_signals() {
   const sigset_t ending = ending_signals();
@@ -325,8 +321,10 @@ int stop(pid_t pid, const std::string& library) {
 }  // namespace
 
 int attach(const std::vector<std::string>& words) {
-  if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
   Request request = read_request(words);
+  if (request.action != Action::kRun) {
+    return print(request.action == Action::kHelp ? kHelp : version());
+  }
   const auto pid = request.command.size() == 1 ? read_pid(request.command[0]) : std::nullopt;
   if (!request.error.empty() && !request.command.empty()) return give_up(kWrongUse, request.error);
   if (!pid) return give_up(kWrongUse, "expected [options] PID (fble-prof attach --help)");
@@ -358,7 +356,7 @@ int attach(const std::vector<std::string>& words) {
 }
 
 int detach(const std::vector<std::string>& words) {
-  if (asks_for_help(words)) return std::fputs(kHelp, stdout) < 0 ? kWrongUse : 0;
+  if (const std::string asked = text_asked_for(words, kHelp); !asked.empty()) return print(asked);
   const auto pid = words.size() == 1 ? read_pid(words[0]) : std::nullopt;
   if (!pid) return give_up(kWrongUse, "expected PID (fble-prof detach PID)");
   hold_signals();

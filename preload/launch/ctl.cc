@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "control/running_profile.h"
+#include "launch/options.h"
 #include "launch/periodic.h"
 #include "launch/say.h"
 #include "launch/time_text.h"
@@ -113,10 +114,11 @@ bool is_name(const std::string& text) {
 }  // namespace
 
 int control(const std::vector<std::string>& words) {
-  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
-    std::fputs(kHelp, stdout);
-    return 0;
-  }
+  // What follows a command is its own: a snapshot may have any name.
+  const std::vector<std::string> first(
+      words.begin(),
+      words.begin() + std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(words.size())));
+  if (const std::string asked = text_asked_for(first, kHelp); !asked.empty()) return print(asked);
   const std::string command = words.size() > 1 ? words[1] : "";
   const std::size_t wanted = command == "snapshot" || command == "windows" ? 3 : 2;
   const bool is_known = command == "start" || command == "stop" || command == "status" ||

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -24,7 +23,6 @@
 #include "launch/runs.h"
 #include "launch/say.h"
 #include "launch/target.h"
-#include "launch_paths.h"
 
 namespace {
 
@@ -134,10 +132,7 @@ int main(int argc, char** argv) {
     return give_up(kWrongUse, request.error + " (fble-prof --help explains the options)");
   }
   if (request.action != Action::kRun) {
-    const std::string text =
-        request.action == Action::kHelp ? help() : std::string("fble-prof ") + kVersion + "\n";
-    const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-    return written ? 0 : give_up(kWrongUse, std::string("stdout: ") + std::strerror(errno));
+    return print(request.action == Action::kHelp ? help() : version());
   }
   if (const std::string obstacle = obstacle_to_output(request); !obstacle.empty()) {
     return give_up(kWrongUse, "--out: " + obstacle);

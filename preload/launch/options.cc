@@ -14,6 +14,7 @@
 
 #include "format/events.h"
 #include "format/size_suffix.h"
+#include "launch_paths.h"
 
 namespace fbleprof::launch {
 namespace {
@@ -467,6 +468,16 @@ Request read_request(const std::vector<std::string>& arguments) {
     if (request.error.empty() && request.command.empty()) request.error = "no program is named";
   }
   return request;
+}
+
+std::string version() { return std::string("fble-prof ") + kVersion + "\n"; }
+
+std::string text_asked_for(const std::vector<std::string>& words, const std::string& help) {
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h") return help;
+    if (word == "--version") return version();
+  }
+  return {};
 }
 
 std::string help() {

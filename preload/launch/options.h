@@ -29,5 +29,9 @@ Request read_request(const std::vector<std::string>& arguments);
 
 // The text of --help: purpose, examples, options.
 std::string help();
+// The text of --version.
+std::string version();
+// What these words of a command without other options ask for: `help`, the version, or "".
+std::string text_asked_for(const std::vector<std::string>& words, const std::string& help);
 
 }  // namespace fbleprof::launch

@@ -1,6 +1,8 @@
 #include "launch/say.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 
 #include "base/safe_text.h"
@@ -23,6 +25,14 @@ std::string printable(const std::string& text) {
 
 void say(const std::string& line) {
   std::fprintf(stderr, "fble-prof: %s\n", printable(line).c_str());
+}
+
+int print(const std::string& text) {
+  constexpr int kNotWritten = 2;
+  // Only the flush finds a full disk.
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  say(std::string("stdout: ") + std::strerror(errno));
+  return kNotWritten;
 }
 
 }  // namespace fbleprof::launch

@@ -1,4 +1,4 @@
-// fble-prof's own messages: lines on stderr.
+// fble-prof's own messages: lines on stderr, and what it was asked to print.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ std::string printable(const std::string& text);
 
 // Prints "fble-prof: LINE".
 void say(const std::string& line);
+
+// Prints a text on stdout: what an option such as --help asks for. Returns the exit status: 0, or 2
+// if it could not be written, which stderr then says.
+int print(const std::string& text);
 
 }  // namespace fbleprof::launch

@@ -72,8 +72,12 @@ lines 0
 grep -q -- --callsites out || expect '--help' '--callsites' "$(head -c 200 out)"
 status 0 --version
 if [ -w /dev/full ]; then
-  "$FBLE_PROF" --help >/dev/full 2>err
-  expect 'help on a full disk' 2 $?
+  for command in '' attach detach ctl; do
+    # shellcheck disable=SC2086 # no word, or one
+    "$FBLE_PROF" $command --help >/dev/full 2>err
+    expect "help on a full disk: $command" 2 $?
+    lines 1
+  done
 fi
 
 # --- programs that cannot be run

@@ -56,7 +56,9 @@ TEST(Attach, HelpThatCannotBePrintedIsAnError) {
   fflush(stdout);
   setvbuf(stdout, nullptr, _IONBF, 0);
   dup2(full, STDOUT_FILENO);
-  for (int (*command)(const Words&) : {attach, detach}) EXPECT_NE(command({"--help"}), 0);
+  for (int (*command)(const Words&) : {attach, detach, control}) {
+    EXPECT_EQ(command({"--help"}), kWrongUse);
+  }
   dup2(kept, STDOUT_FILENO);
   clearerr(stdout);
   close(kept);
@@ -71,6 +73,29 @@ TEST(Attach, HelpIsPrinted) {
       EXPECT_NE(said.out.find("Exit status: "), std::string::npos);
       EXPECT_EQ(said.err, "");
     }
+  }
+}
+
+TEST(Attach, HelpAndVersionComeBeforeTheProcess) {
+  const std::string self = std::to_string(getpid());
+  const std::vector<std::pair<int (*)(const Words&), Words>> cases = {
+      {attach, {"--rate=100", "--help", self}},
+      {attach, {"-h", self}},
+      {detach, {self, "--help"}},
+      {control, {"/nowhere/f", "--help"}},
+  };
+  for (auto [command, words] : cases) {
+    const Said helped = run(command, words);
+    EXPECT_EQ(helped.status, 0) << testing::PrintToString(words);
+    EXPECT_NE(helped.out.find("Exit status: "), std::string::npos);
+    EXPECT_EQ(helped.err, "");
+    for (std::string& word : words) {
+      if (word == "--help" || word == "-h") word = "--version";
+    }
+    const Said versioned = run(command, words);
+    EXPECT_EQ(versioned.status, 0) << testing::PrintToString(words);
+    EXPECT_TRUE(versioned.out.starts_with("fble-prof ")) << versioned.out;
+    EXPECT_EQ(versioned.err, "");
   }
 }
 
