@@ -15,39 +15,64 @@ namespace {
 
 volatile pid_t g_program = 0;
 
-void pass_on(int signal) {
+// Whether the program needs this signal from us. Nobody can see whether a process sent a signal to
+// us alone or to our process group, in which the program got it already; then it gets it twice.
+bool is_for_program(int signal, const siginfo_t& info) {
+  if (info.si_code > 0) {
+    // The kernel's. A terminal sends its own to the program, too; only that it is gone, it tells
+    // the first process of the session alone. The timer of alarm() stays with a process at exec.
+    return signal == SIGALRM || (signal == SIGHUP && getsid(0) == getpid());
+  }
+  // The program's to its group or its parent, or ours, such as SIGPIPE for a write.
+  return info.si_pid != g_program && info.si_pid != getpid();
+}
+
+void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
-  if (g_program > 0) kill(g_program, signal);
+  if (g_program > 0 && is_for_program(signal, *info)) {
+    if (info->si_code == SI_QUEUE) {
+      sigqueue(g_program, signal, info->si_value);
+    } else {
+      kill(g_program, signal);
+    }
+  }
   errno = saved;
 }
 
-// Signals that a shell or a service manager sends only to the process that it knows. A terminal
-// also sends its signals to the program: they must not end us before the program.
-constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
 constexpr int kOfTerminal[] = {SIGINT, SIGQUIT};
 
-constexpr int kSignals = 32;
+// Users and service managers know only us: what they send must reach the program, and not end us
+// before it. Excepted are faults of our own, and what stops us, with the program, from a terminal.
+bool is_passed_on(int signal) {
+  for (const int other : {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGKILL, SIGCHLD,
+                          SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU}) {
+    if (signal == other) return false;
+  }
+  // libc keeps some of the kernel's real-time signals for itself.
+  return signal <= SIGSYS || signal >= SIGRTMIN;
+}
+
+constexpr int kSignals = 65;
 struct sigaction actions_before[kSignals];
 bool are_prepared = false;
 
-void prepare(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigaction(signal, &action, are_prepared ? nullptr : &actions_before[signal]);
-}
-
 void prepare_signals() {
-  for (const int signal : kPassedOn) prepare(signal, pass_on);
-  for (const int signal : kOfTerminal) prepare(signal, SIG_IGN);
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  for (int signal = 1; signal < kSignals; ++signal) {
+    if (!is_passed_on(signal)) continue;
+    sigaction(signal, &action, are_prepared ? nullptr : &actions_before[signal]);
+  }
   are_prepared = true;
 }
 
 // In the child process of a second run, which would inherit the ignored signals.
 void restore_signals() {
   if (!are_prepared) return;
-  for (const int signal : kPassedOn) sigaction(signal, &actions_before[signal], nullptr);
-  for (const int signal : kOfTerminal) sigaction(signal, &actions_before[signal], nullptr);
+  for (int signal = 1; signal < kSignals; ++signal) {
+    if (is_passed_on(signal)) sigaction(signal, &actions_before[signal], nullptr);
+  }
 }
 
 }  // namespace
@@ -82,6 +107,8 @@ ProgramRun run_program(const std::function<int()>& become_program,
   sigprocmask(SIG_SETMASK, &before, nullptr);
   const int status = wait_for(child);
   g_program = 0;
+  // The work that follows a run, also of other programs, is not interrupted by a terminal.
+  for (const int signal : kOfTerminal) ::signal(signal, SIG_IGN);
   return {child, status};
 }
 

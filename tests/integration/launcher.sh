@@ -210,6 +210,34 @@ for _ in $(seq 200); do grep -q waits out && break; sleep 0.05; done
 kill -TERM $launcher
 wait $launcher
 expect 'a signal to fble-prof reaches the program' 9 $?
+cat >presses.py <<'END'
+import os, pty, signal, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+def show(until):
+    text = b""
+    while until not in text:
+        text += os.read(terminal, 1000)
+    return text
+show(b"ready")
+os.write(terminal, b"\x03")  # Ctrl-C
+text = show(b"one ")
+# A second signal while the first one is pending would be the same.
+while any("Pnd:" in line and int(line.split()[1], 16) for line in open(f"/proc/{pid}/status")):
+    pass
+os.kill(pid, signal.SIGINT)
+print((text + show(b"end")).count(b"one "))
+END
+cat >waits.py <<'END'
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+print("ready", flush=True)
+for patience in 60, 60, 1:
+    print("one " if signal.sigtimedwait({signal.SIGINT}, patience) else "end", flush=True)
+END
+expect 'SIGINT: once from the terminal, once from others' 2 \
+  "$(timeout 60 python3 presses.py "$FBLE_PROF" -o names.out --names python3 waits.py 2>err)"
 
 # --- AddressSanitizer must be first: programs linked with it run and are profiled
 if gcc -fsanitize=address program.c -o sanitized 2>/dev/null; then

@@ -240,18 +240,76 @@ TEST(ProgramRun, EndsAsTheProgramDid) {
   EXPECT_EQ(WTERMSIG(ends([] { return raise(SIGTERM); })), SIGTERM);
 }
 
-TEST(ProgramRun, SignalsReachTheProgram) {
-  // The program waits for a signal that only its parent gets.
-  const int status = status_of([] {
+// The signal, or the status, that ends a program, after `meanwhile` ran in its parent. Without a
+// signal it ends by itself, after this time.
+int end_of_program(unsigned milliseconds, const std::function<void(pid_t)>& meanwhile) {
+  const int status = status_of([&] {
     const ProgramRun run = run_program(
-        [] {
-          pause();
+        [milliseconds] {
+          usleep(milliseconds * 1000);
           return 0;
         },
-        [](pid_t) { raise(SIGTERM); });
-    return WIFSIGNALED(run.status) ? WTERMSIG(run.status) : 0;
+        meanwhile);
+    return WIFSIGNALED(run.status) ? WTERMSIG(run.status) : WEXITSTATUS(run.status);
   });
-  EXPECT_EQ(WEXITSTATUS(status), SIGTERM);
+  EXPECT_TRUE(WIFEXITED(status)) << WTERMSIG(status);
+  return WEXITSTATUS(status);
+}
+
+// Another process does this, so that no signal is the parent's own.
+void in_another_process(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    work();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+}
+
+TEST(ProgramRun, SignalsReachTheProgram) {
+  // Only its parent gets them.
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGABRT, SIGPIPE, SIGPROF,
+                           SIGVTALRM, SIGXCPU, SIGRTMIN, SIGRTMAX}) {
+    EXPECT_EQ(end_of_program(60'000,
+                             [signal](pid_t) {
+                               const pid_t parent = getpid();
+                               in_another_process([=] { kill(parent, signal); });
+                             }),
+              signal);
+  }
+  EXPECT_EQ(end_of_program(60'000, [](pid_t) { ualarm(1, 0); }), SIGALRM);
+}
+
+TEST(ProgramRun, SignalsThatAreNotTheProgramsStayHere) {
+  for (const int signal : {SIGPIPE, SIGTERM}) {
+    EXPECT_EQ(end_of_program(100, [signal](pid_t) { raise(signal); }), 0) << "our own";
+  }
+  const int status = status_of([] {
+    const auto program = [] {
+      kill(getppid(), SIGUSR1);
+      usleep(100'000);
+      return 3;
+    };
+    return WEXITSTATUS(run_program(program).status);
+  });
+  EXPECT_EQ(WEXITSTATUS(status), 3) << "what the program sends to its parent";
+}
+
+TEST(ProgramRun, AQueuedSignalKeepsItsValue) {
+  const int status = status_of([] {
+    struct sigaction action {};
+    action.sa_sigaction = [](int, siginfo_t* info, void*) { _exit(info->si_value.sival_int); };
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGRTMIN + 1, &action, nullptr);
+    const ProgramRun run = run_program(
+        [] { return pause(); },
+        [](pid_t) {
+          const pid_t parent = getpid();
+          in_another_process([parent] { sigqueue(parent, SIGRTMIN + 1, {.sival_int = 42}); });
+        });
+    return WEXITSTATUS(run.status);
+  });
+  EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
 TEST(ProgramRun, ASecondProgramHasTheActionsOfTheFirst) {
