@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -93,15 +96,40 @@ bool read_header(const std::string& file, format::Header& header) {
   return static_cast<bool>(in.read(reinterpret_cast<char*>(&header), sizeof header));
 }
 
-// The profiles of one process; several, if exec continued it as another program.
-std::vector<std::string> of_process(const std::vector<std::string>& files, pid_t pid) {
-  std::vector<std::string> own;
+// A profile of one of the runs.
+struct Written {
+  std::string file;
+  std::string program;  // the path of its executable
+  std::uint64_t start_ns = 0;
+};
+
+std::string program_of(const std::string& file, const format::Header& header) {
+  constexpr std::uint32_t kMost = 1 << 16;
+  std::ifstream in(file, std::ios::binary);
+  format::String string{};
+  in.seekg(static_cast<std::streamoff>(std::uint64_t{header.executable} * format::kUnitBytes));
+  if (header.executable == 0 || !in.read(reinterpret_cast<char*>(&string), sizeof string) ||
+      string.head.kind != format::Kind::kString) {
+    return {};
+  }
+  std::string text(std::min(string.length, kMost), 0);
+  in.seekg(static_cast<std::streamoff>(std::uint64_t{header.executable} * format::kUnitBytes +
+                                       offsetof(format::String, bytes)));
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
+}
+
+// The profiles of one process, oldest first; several, if exec continued it as another program.
+std::vector<Written> of_process(const std::vector<std::string>& files, pid_t pid) {
+  std::vector<Written> own;
   for (const std::string& file : files) {
     format::Header header{};
     if (read_header(file, header) && header.pid == static_cast<std::uint32_t>(pid)) {
-      own.push_back(file);
+      own.push_back({file, program_of(file, header), header.start_realtime_ns});
     }
   }
+  std::stable_sort(own.begin(), own.end(),
+                   [](const Written& a, const Written& b) { return a.start_ns < b.start_ns; });
   return own;
 }
 
@@ -138,34 +166,74 @@ std::string describe(int status) {
                              : "status " + std::to_string(WEXITSTATUS(status));
 }
 
-void join_runs(const TwoRuns& runs, const std::string& plain_out, pid_t plain, pid_t counted) {
-  const auto all_plain = profiles_of_run(plain_out, runs.since_ns);
-  std::vector<std::string> all_counted;
+// The profiles of both runs. They may have any names: if %p stands in the template, those of both
+// runs begin alike.
+struct ProfilesOfRuns {
+  std::vector<std::string> plain, counted;
+};
+ProfilesOfRuns profiles_of_runs(const TwoRuns& runs, std::uint64_t second_since_ns) {
+  ProfilesOfRuns found;
   for (const std::string& file : profiles_of_run(runs.out, runs.since_ns)) {
-    if (std::find(all_plain.begin(), all_plain.end(), file) == all_plain.end()) {
-      all_counted.push_back(file);
+    format::Header header{};
+    if (!read_header(file, header)) continue;
+    (header.start_realtime_ns < second_since_ns ? found.plain : found.counted).push_back(file);
+  }
+  return found;
+}
+
+// Takes the last one of this program out of `profiles`. A program that exec replaced at once has a
+// profile only if its calls were counted, so the last ones of both runs belong together.
+std::optional<Written> take_last_of(const std::string& program, std::vector<Written>& profiles) {
+  for (std::size_t i = profiles.size(); i-- > 0;) {
+    if (profiles[i].program != program) continue;
+    Written found = std::move(profiles[i]);
+    profiles.erase(profiles.begin() + static_cast<std::ptrdiff_t>(i));
+    return found;
+  }
+  return std::nullopt;
+}
+
+void join_runs(const TwoRuns& runs, const std::string& plain_out, std::uint64_t second_since_ns,
+               pid_t plain, pid_t counted) {
+  const ProfilesOfRuns all = profiles_of_runs(runs, second_since_ns);
+  std::vector<Written> from = of_process(all.plain, plain);
+  const std::vector<Written> into = of_process(all.counted, counted);
+  const std::size_t own = from.size();
+  bool is_joined = false;
+  for (std::size_t i = into.size(); i-- > 0;) {
+    const auto partner = take_last_of(into[i].program, from);
+    if (!partner) continue;
+    is_joined = true;
+    if (join(into[i].file, partner->file)) {
+      unlink(partner->file.c_str());
+    } else {
+      tell(into[i].file + ": cannot be written; the sampled run is " + partner->file);
     }
   }
-  const auto from = of_process(all_plain, plain);
-  const auto into = of_process(all_counted, counted);
-  if (from.empty() || from.size() != into.size()) {
+  if (!is_joined) {
     tell("the sampled run and the counted run wrote different profiles, which are not joined");
     return;
   }
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    if (join(into[i], from[i])) {
-      unlink(from[i].c_str());
-    } else {
-      tell(into[i] + ": cannot be written; the sampled run is " + from[i]);
-    }
+  for (const Written& left : from) {
+    tell(left.file + ": the counted run has no profile of this program");
   }
-  if (all_plain.size() > from.size()) {
+  if (all.plain.size() > own) {
     tell(
         "child processes: their profiles are those of the counted run; those of the sampled run "
         "are " +
-        plain_out + ".*");
+        plain_out + (plain_out.find('%') == std::string::npos ? ".*" : ""));
   }
-  if (runs.names) put_names_into(all_counted);
+}
+
+void put_names(const TwoRuns& runs) {
+  if (!runs.names) return;
+  const auto files = profiles_of_run(runs.out, runs.since_ns);
+  if (!files.empty()) put_names_into(files);
+}
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() /
+                                    std::chrono::nanoseconds(1));
 }
 
 }  // namespace
@@ -200,10 +268,12 @@ int run_twice(const TwoRuns& runs) {
   if (WIFSIGNALED(plain.status)) {
     tell("the sampled run was ended by a signal, and no other follows: its profile is " +
          plain_out);
+    put_names(runs);
     return leave_like(plain.status);
   }
   input.rewind_input();
   output.rewind_output();
+  const std::uint64_t second_since_ns = now_ns();
   const ProgramRun counted = run_program(runs.become_program);
   if (counted.pid < 0) {
     tell(std::string("cannot fork: ") + std::strerror(errno));
@@ -213,7 +283,8 @@ int run_twice(const TwoRuns& runs) {
     tell("the two runs differ: the sampled one ended with " + describe(plain.status) +
          ", the counted one with " + describe(counted.status));
   }
-  join_runs(runs, plain_out, plain.pid, counted.pid);
+  join_runs(runs, plain_out, second_since_ns, plain.pid, counted.pid);
+  put_names(runs);
   return leave_like(counted.status);
 }
 

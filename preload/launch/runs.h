@@ -13,7 +13,7 @@ struct TwoRuns {
   std::function<int()> become_program;  // returns only by failing
   std::string out;                      // the profile's name as a template for the recorder
   std::uint64_t since_ns = 0;           // start of both runs, since 1970
-  bool names = false;                   // put names into the profile, too
+  bool names = false;                   // put names into the profiles, too
 };
 
 // Returns the exit status: the counted run's. If a signal ended a run, it ends this program too,

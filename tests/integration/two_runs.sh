@@ -20,6 +20,22 @@ expected
 twice "$program" </dev/null | cat >pipe.out
 check "its output, once, in a pipe" "$(cat pipe.out)" = "$(cat plain.out)"
 
+begin "names with the process id"
+cd "$dir" || exit 1
+profile=$dir/p.%p
+twice "$program" >/dev/null
+check "nothing to say" "$(cat err)" = ""
+joined=(p.*)
+check "one file" "${#joined[@]}" = 1
+check "it has both runs" "$(tail -c 8 "${joined[0]}")" = FBLEPLRN
+
+begin "a wrapper that calls exec"
+cd "$dir" || exit 1
+twice --names env A=1 "$program" >/dev/null
+check "nothing to say" "$(cat err)" = ""
+check "one profile has both runs" "$(tail -q -c 8 mlmon.out* | grep -ao FBLEPLRN | wc -l)" = 1
+check "nothing else is left of the sampled run" "$(find . -name '*sampled*')" = ""
+
 begin "the times are the sampled run's"
 cd "$dir" || exit 1
 # shellcheck disable=SC2016 # a variable of perl
@@ -85,6 +101,11 @@ check "it says so" "$(grep -c 'runs: cannot fork: Resource temporarily unavailab
 twice sh -c 'rm -f "$FBLEPROF_OUT"; exit 5'
 check "a program that removes its profile: status" $? = 5
 check "it says that there is nothing to join" "$(grep -c 'which are not joined' err)" = 1
+rm -f "$profile"*
+# shellcheck disable=SC2016 # the program's own variables
+twice --names sh -c 'case $FBLEPROF_OUT in *sampled) rm -f "$FBLEPROF_OUT"; exit ;; esac; exec "$0"' "$program" >/dev/null
+check "nothing to join" "$(grep -c 'which are not joined' err)" = 1
+check "names all the same" "$("$REPORT" --no-symbols --self "$profile".* | grep -c ' main$')" = 1
 twice sh -c "if [ -e once ]; then rm -f '$profile.sampled'; fi; touch once; exit 0"
 check "a sampled profile that is gone: status" $? = 0
 check "it says so" "$(grep -c 'which are not joined' err)" = 1

@@ -23,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // What the recorder of this process would have written.
-void write_profile(const std::string& path, std::size_t used, std::size_t bytes) {
+void write_profile(const std::string& path, std::size_t used, std::size_t bytes,
+                   const std::string& program = "") {
   format::Header header{};
   std::memcpy(header.magic, format::kMagic, sizeof header.magic);
   header.byte_order = format::kByteOrderMark;
@@ -34,8 +35,17 @@ void write_profile(const std::string& path, std::size_t used, std::size_t bytes)
   header.used_bytes = used;
   header.start_realtime_ns = static_cast<std::uint64_t>(
       std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  if (!program.empty()) header.executable = format::kHeaderBytes / format::kUnitBytes;
   std::string text(reinterpret_cast<const char*>(&header), sizeof header);
   text.resize(bytes, 'x');
+  if (!program.empty()) {
+    format::String string{};
+    string.head.kind = format::Kind::kString;
+    string.length = static_cast<std::uint32_t>(program.size());
+    program.copy(string.bytes, sizeof string.bytes);
+    text.replace(format::kHeaderBytes, sizeof string, reinterpret_cast<const char*>(&string),
+                 sizeof string);
+  }
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -89,8 +99,9 @@ class TwoRunsTest : public testing::Test {
                                   .out = out_});
     return std::to_string(status) + " " + testing::internal::GetCapturedStderr();
   }
-  static int write(const std::string& file, std::size_t counted_bytes = 8192) {
-    write_profile(file, format::kHeaderBytes + 64, counted_bytes);
+  static int write(const std::string& file, std::size_t counted_bytes = 8192,
+                   const std::string& program = "") {
+    write_profile(file, format::kHeaderBytes + 64, counted_bytes, program);
     return 0;
   }
   std::uintmax_t size() const { return fs::file_size(out_); }
@@ -106,6 +117,52 @@ TEST_F(TwoRunsTest, TheSampledRunStandsBehindTheCountedOne) {
   EXPECT_EQ(run([](const std::string& file, bool) { return write(file); }), "0 ");
   EXPECT_EQ(size(), 2 * kUsed + sizeof(format::PlainRunEnd));
   EXPECT_FALSE(fs::exists(out_ + ".sampled"));
+}
+
+TEST_F(TwoRunsTest, NamesWithTheProcessIdBeginAlike) {
+  out_ = (directory_ / "p.%p").string();
+  setenv("FBLEPROF_OUT", out_.c_str(), 1);
+  EXPECT_EQ(run([](std::string file, bool) {
+              return write(file.replace(file.find("%p"), 2, std::to_string(getpid())));
+            }),
+            "0 ");
+  std::vector<fs::path> left(fs::directory_iterator(directory_), {});
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(fs::file_size(left[0]), 2 * kUsed + sizeof(format::PlainRunEnd));
+}
+
+// A wrapper that calls exec has a profile only if its calls are counted.
+TEST_F(TwoRunsTest, ProfilesOfTheSameProgramAreJoined) {
+  EXPECT_EQ(run([](const std::string& file, bool is_counted) {
+              if (!is_counted) return write(file, 8192, "/bin/program");
+              return write(file, 8192, "/bin/wrapper") + write(file + ".7", 8192, "/bin/program");
+            }),
+            "0 ");
+  EXPECT_EQ(size(), 8192u);
+  EXPECT_EQ(fs::file_size(out_ + ".7"), 2 * kUsed + sizeof(format::PlainRunEnd));
+  EXPECT_FALSE(fs::exists(out_ + ".sampled"));
+}
+
+// Those that began last belong together, whatever their names.
+TEST_F(TwoRunsTest, ProfilesOfOneProgramAreJoinedInTheirOrder) {
+  EXPECT_EQ(run([](const std::string& file, bool is_counted) {
+              if (!is_counted) return write(file);
+              return write(file + ".9") + write(file + ".10");
+            }),
+            "0 ");
+  EXPECT_EQ(fs::file_size(out_ + ".9"), 8192u);
+  EXPECT_EQ(fs::file_size(out_ + ".10"), 2 * kUsed + sizeof(format::PlainRunEnd));
+}
+
+TEST_F(TwoRunsTest, AProgramOfTheSampledRunAloneIsNamed) {
+  const std::string said = run([](const std::string& file, bool is_counted) {
+    if (!is_counted) write(file + ".7", 8192, "/bin/other");
+    return write(file, 8192, "/bin/program");
+  });
+  EXPECT_NE(said.find(out_ + ".sampled.7: the counted run has no profile of this program"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(size(), 2 * kUsed + sizeof(format::PlainRunEnd));
 }
 
 TEST_F(TwoRunsTest, RunsThatEndDifferentlyAreToldApart) {
