@@ -89,6 +89,11 @@ bool read_switch(const char* text, bool* value) {
   return false;
 }
 
+bool is_off(const char* text) {
+  bool is_on = true;
+  return read_switch(text, &is_on) && !is_on;
+}
+
 // A part of a list would mean something else than the list.
 template <std::size_t kCapacity>
 bool read_list(const char* text, Text<kCapacity>* list) {
@@ -242,7 +247,8 @@ Settings read_settings(char** environment) {
       check(read_tick_period(value, &settings.recording.tick_period), "FBLEPROF_TICK_PERIOD",
             "1 to 1000000000 (ticks)");
     } else if (is("FBLEPROF_EXACT")) {
-      check(read_list(value, &settings.exact), "FBLEPROF_EXACT", "less than 1024 bytes");
+      check(is_off(value) || read_list(value, &settings.exact), "FBLEPROF_EXACT",
+            "less than 1024 bytes");
     } else if (is("FBLEPROF_THROTTLE")) {
       check(read_throttle(value, &settings.recording.throttle), "FBLEPROF_THROTTLE",
             "1 or more (calls a second)");

@@ -79,7 +79,9 @@ std::string value_of(const Request& request, const std::string& wanted) {
   return {};
 }
 
-bool is_exact(const Request& request) { return !value_of(request, "FBLEPROF_EXACT").empty(); }
+bool is_exact(const Request& request) {
+  return !is_off(value_of(request, "FBLEPROF_EXACT").c_str());
+}
 
 bool starts_off(const Request& request) { return value_of(request, "FBLEPROF_START") == "off"; }
 

@@ -1,10 +1,13 @@
 #include "launch/filter.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -25,8 +28,23 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
+// A pipe beyond the three standard descriptors, which the program may have closed.
+bool make_pipe(int (&ends)[2]) {
+  int made[2];
+  if (pipe2(made, O_CLOEXEC) != 0) return false;
+  for (int i = 0; i < 2; ++i) {
+    ends[i] = fcntl(made[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(made[i]);
+  }
+  if (ends[0] >= 0 && ends[1] >= 0) return true;
+  for (const int end : ends) {
+    if (end >= 0) close(end);
+  }
+  return false;
+}
+
 // Runs the report for `fble-prof-report --left-out FILTER FILE MODULE ...`. Returns its first
-// complaint, or "".
+// complaint, or why it could not run, or "".
 std::string run_report(const std::string& report, const std::string& filter,
                        const std::vector<std::string>& files = {}) {
   std::vector<std::string> words = {report, "--left-out", filter};
@@ -35,16 +53,16 @@ std::string run_report(const std::string& report, const std::string& filter,
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int ends[2];
-  if (pipe(ends) != 0) return {};
+  if (!make_pipe(ends)) return std::string("no pipe for ") + report + ": " + std::strerror(errno);
   const pid_t child = fork();
   if (child == 0) {
     unsetenv("LD_PRELOAD");
     dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    close(ends[1]);
     execv(report.c_str(), argv.data());
-    _exit(0);
+    std::fprintf(stderr, "%s: %s\n", report.c_str(), std::strerror(errno));
+    _exit(1);
   }
+  const int failure = errno;
   close(ends[1]);
   std::string text;
   char bytes[512];
@@ -52,8 +70,9 @@ std::string run_report(const std::string& report, const std::string& filter,
     text.append(bytes, static_cast<std::size_t>(got));
   }
   close(ends[0]);
-  const int status = child > 0 ? wait_for(child) : 0;
-  return status == 0 ? std::string() : text.substr(0, text.find('\n'));
+  if (child < 0) return std::string("cannot fork: ") + std::strerror(failure);
+  if (wait_for(child) == 0) return {};
+  return text.empty() ? report + " failed" : text.substr(0, text.find('\n'));
 }
 
 std::string bytes_of(const std::string& path) {

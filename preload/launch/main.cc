@@ -61,14 +61,6 @@ std::uint64_t realtime_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-bool is_off(const char* value) {
-  const std::string_view text = value != nullptr ? value : "";
-  for (const char* off : {"", "0", "off", "no", "false"}) {
-    if (text == off) return true;
-  }
-  return false;
-}
-
 // By an option, or by the environment.
 bool records_allocations() { return !is_off(std::getenv("FBLEPROF_ALLOCS")); }
 
@@ -156,7 +148,7 @@ int main(int argc, char** argv) {
   for (const auto& [variable, value] : request.environment) {
     setenv(variable.c_str(), value.c_str(), 1);
   }
-  if (const char* exact = std::getenv("FBLEPROF_EXACT"); exact && *exact) {
+  if (const char* exact = std::getenv("FBLEPROF_EXACT"); !is_off(exact)) {
     const std::string folder = plan_folder();
     if (folder.empty()) {
       return give_up(

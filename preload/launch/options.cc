@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "format/events.h"
 #include "format/size_suffix.h"
@@ -304,7 +305,7 @@ constexpr Valued kValued[] = {
     {"depth", "FBLEPROF_DEPTH", is_depth, "1 to 60000 (contexts on a path)"},
     {"tick-period", "FBLEPROF_TICK_PERIOD", is_tick_period, "1 to 1000000000 (ticks)"},
     {"memory", "FBLEPROF_MEMORY", is_memory, "1M to 64G (bytes, or with K, M or G)"},
-    {"exact", "FBLEPROF_EXACT", is_list, "on, all, or names of modules, less than 1024 bytes"},
+    {"exact", "FBLEPROF_EXACT", is_list, "on, off, all, or names of modules, less than 1024 bytes"},
     {"throttle", "FBLEPROF_THROTTLE", is_throttle, "1 or more (calls a second)"},
     {"children", "FBLEPROF_CHILDREN", is_list,
      "all, none, or patterns of names, less than 1024 bytes"},
@@ -407,8 +408,10 @@ void read_runs(const po::variables_map& given, Request* request) {
     return;
   }
   request->twice = value == "2";
-  const char* exact = std::getenv("FBLEPROF_EXACT");
-  if (request->twice && given.count("exact") == 0 && (exact == nullptr || *exact == 0)) {
+  const bool is_given = given.count("exact") != 0;
+  const char* exact =
+      is_given ? given["exact"].as<std::string>().c_str() : std::getenv("FBLEPROF_EXACT");
+  if (request->twice && is_off(exact)) {
     request->error = "--runs=2 needs --exact: one run is sampled, the other counted";
   } else if (request->twice && given.count("start-off") != 0) {
     request->error = "--start-off cannot be used with --runs=2: nobody would start both recordings";
@@ -468,6 +471,14 @@ Request read_request(const std::vector<std::string>& arguments) {
     if (request.error.empty() && request.command.empty()) request.error = "no program is named";
   }
   return request;
+}
+
+bool is_off(const char* value) {
+  const std::string_view text = value != nullptr ? value : "";
+  for (const char* off : {"", "0", "off", "no", "false"}) {
+    if (text == off) return true;
+  }
+  return false;
 }
 
 std::string version() { return std::string("fble-prof ") + kVersion + "\n"; }

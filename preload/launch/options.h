@@ -27,6 +27,9 @@ struct Request {
 // word after "--", is the program; everything after it belongs to the program.
 Request read_request(const std::vector<std::string>& arguments);
 
+// Whether a switch of the recorder with this value is off. null: it is not set.
+bool is_off(const char* value);
+
 // The text of --help: purpose, examples, options.
 std::string help();
 // The text of --version.

@@ -148,6 +148,12 @@ cp "$LIB" bin
 refused 2 'libfbleprof_alloc.so was not found beside .*bin/libfbleprof.so' --memory-profile true
 refused 2 'libfbleprof_wait.so was not found beside .*bin/libfbleprof.so' --waits true
 refused 2 'bin/fble-prof-report was not found' --only 'x*' true
+printf '#!/nowhere/interpreter\n' >bin/fble-prof-report
+chmod +x bin/fble-prof-report
+refused 2 'bin/fble-prof-report: No such file' --only 'x*' true
+rm bin/fble-prof-report
+"$FBLE_PROF" -o a.out --only 're:(' true 2>&-
+expect 'a wrong filter without stderr' 2 $?
 "$tool" -o names.out --names true 2>err
 expect 'names without the report: status' 0 $?
 grep -q 'names: .*fble-prof-report: No such file' err || expect 'the reason' 'no report' "$(cat err)"
@@ -175,7 +181,9 @@ for off in '' 0 off no false; do
 done
 expect 'no waits, by calls' "$alone" "$(FBLEPROF_WAITS=1 preloads --clock ticks)"
 expect 'an empty filter' '' "$(FBLEPROF_FILTER='' variable FBLEPROF_FILTER_TABLES -o a.out)"
-expect 'an empty --exact' '' "$(FBLEPROF_EXACT='' variable FBLEPROF_EXACT_TOOL -o a.out)"
+for off in '' 0 off no false; do
+  expect "FBLEPROF_EXACT='$off'" '' "$(FBLEPROF_EXACT=$off variable FBLEPROF_EXACT_TOOL -o a.out)"
+done
 expect 'plans' "$work/cache/fbleprof" "$(XDG_CACHE_HOME=$work/cache variable FBLEPROF_EXACT_PLANS -o a.out --exact)"
 
 # --- a directory that is known when the program runs

@@ -185,6 +185,15 @@ TEST(Options, ListsThatAreTooLongAreRefusedWhole) {
   EXPECT_TRUE(settings_of({"FBLEPROF_CHILDREN=" + std::string(5000, 'f')}).children.empty());
 }
 
+TEST(Options, CountingCallsCanBeOff) {
+  for (const char* off : {"", "0", "off", "no", "false"}) {
+    const Settings settings = settings_of({std::string("FBLEPROF_EXACT=") + off});
+    EXPECT_TRUE(settings.exact.empty()) << off;
+    EXPECT_TRUE(settings.complaints.empty()) << off;
+  }
+  EXPECT_STREQ(settings_of({"FBLEPROF_EXACT=offset"}).exact.c_str(), "offset");
+}
+
 TEST(Options, TheRankIsThatOfAnyMpi) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     EXPECT_STREQ(settings_of({std::string(name) + "=12"}).mpi_rank.c_str(), "12") << name;
