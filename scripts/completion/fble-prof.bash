@@ -18,8 +18,12 @@ _fble_prof() {
     return
   fi
 
-  if ((cword == 2)) && [[ ${words[1]} == attach || ${words[1]} == detach ]] && [[ $cur != -* ]]; then
-    _pids
+  if ((cword > 1)) && [[ ${words[1]} == detach ]]; then
+    if [[ $cur == -* ]]; then
+      mapfile -t COMPREPLY < <(compgen -W '--help --version' -- "$cur")
+    else
+      _pids
+    fi
     return
   fi
   # So has `fble-prof ctl`.
@@ -32,23 +36,27 @@ _fble_prof() {
     return
   fi
 
-  local i word
-  for ((i = 1; i < cword; i++)); do
+  # `fble-prof attach` has some of the options, then a process.
+  local i word first=1 is_attach=false
+  ((cword > 1)) && [[ ${words[1]} == attach ]] && first=2 is_attach=true
+  for ((i = first; i < cword; i++)); do
     word=${words[i]}
     case $word in
       --)
+        $is_attach && break
         _command_offset $((i + 1))
         return
         ;;
       --*=*) ;;
       -o | --out | -r | --rate | -c | --clock | --compact | -m | --memory | --depth | --tick-period | --runs | --throttle | \
         --delay | --duration | --control-signal | --window | --children | \
-        --only | --not)
+        --only | --not | --only-thread | --not-thread)
         [[ ${words[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
       -*) ;;
       *)
+        $is_attach && return
         _command_offset "$i"
         return
         ;;
@@ -101,10 +109,21 @@ _fble_prof() {
   esac
   $split && return
 
+  if $is_attach && [[ $cur != -* ]]; then
+    _pids
+    return
+  fi
+  if $is_attach; then
+    mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth= --exact
+      --throttle= --callsites --leaves --faults --only= --not= --start-off --children= --delay=
+      --duration= --help --version' -- "$cur")
+    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
+    return
+  fi
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W '--out= --rate= --clock= --compact= --memory= --depth=
       --tick-period= --exact --runs= --throttle= --memory-profile --waits --no-waits --callsites --leaves --faults
-      --no-native-below --native --no-lua --no-python --only= --not= --start-off
+      --no-native-below --native --no-lua --no-python --only= --not= --only-thread= --not-thread= --start-off
       --children= --delay= --duration= --control-signal= --window= --names --verbose --help
       --version' -- "$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
