@@ -1,6 +1,7 @@
 #include "attach/attach.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ class Library {
     // The loader opens the copy by its name there.
     if (access(path_from_outside(pid, "/proc/version").c_str(), F_OK) != 0) return;
     if (!thread_.write(thread_.text(), kLibrary, sizeof kLibrary)) return;
-    fd_ = thread_.system_call(SYS_memfd_create, thread_.text(), 0);
+    fd_ = thread_.system_call(SYS_memfd_create, thread_.text(), MFD_CLOEXEC);
     if (fd_ < 0) return;
     const std::string own = "/fd/" + std::to_string(fd_);
     std::ifstream in(path, std::ios::binary);
