@@ -20,10 +20,6 @@ Counts difference(const Counts& later, const Counts& earlier, bool is_signed) {
   return result;
 }
 
-bool adds_up(const Metric& metric) {
-  return metric.aggregation == Aggregation::kSum && metric.role != Role::kLevel;
-}
-
 class Cutter {
  public:
   Cutter(const Profile& source, const Window& which)
@@ -119,6 +115,10 @@ std::optional<std::size_t> newest(const Profile& profile, Accept accept) {
 }
 
 }  // namespace
+
+bool adds_up(const Metric& metric) {
+  return metric.aggregation == Aggregation::kSum && metric.role != Role::kLevel;
+}
 
 Profile window(const Profile& source, const Window& which) {
   if (!which.from && !which.to) return source;

@@ -12,6 +12,10 @@
 
 namespace fbleprof::transform {
 
+// Whether the metric's values at two moments have a difference: a sum, but not a level, such as the
+// memory in use.
+bool adds_up(const profile::Metric& metric);
+
 struct Window {
   // Indices into Profile::snapshots().
   std::optional<std::size_t> from;  // none: from the start

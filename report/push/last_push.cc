@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "transform/window.h"
+
 namespace fbleprof::push {
 
 using namespace profile;
@@ -88,15 +90,9 @@ LastPush snapshot(const Profile& profile, std::uint64_t until_ns) {
   return now;
 }
 
-namespace {
-bool adds_up(const Metric& metric) {
-  return metric.aggregation == Aggregation::kSum && metric.role != Role::kLevel;
-}
-}  // namespace
-
 Profile without_levels(const Profile& profile) {
   Parts parts = profile.parts();
-  std::erase_if(parts.metrics, [](const Metric& metric) { return !adds_up(metric); });
+  std::erase_if(parts.metrics, [](const Metric& metric) { return !transform::adds_up(metric); });
   return Profile(std::move(parts));
 }
 
@@ -110,7 +106,7 @@ Profile since(const Profile& profile, const LastPush& last) {
   const std::vector<std::uint64_t> hashes = path_hashes(profile);
   Parts parts = profile.parts();
   for (std::size_t m = 0; m < parts.metrics.size(); ++m) {
-    if (!adds_up(parts.metrics[m]) || !parts.metrics[m].values) continue;
+    if (!transform::adds_up(parts.metrics[m]) || !parts.metrics[m].values) continue;
     auto values = std::make_shared<Counts>(*parts.metrics[m].values);
     for (std::size_t n = 0; n < values->size(); ++n) {
       const auto before = last.values.find(hashes[n]);

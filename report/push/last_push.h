@@ -27,7 +27,7 @@ std::uint64_t run_of(const profile::Profile& profile);
 // Everything in `profile` (merged).
 LastPush snapshot(const profile::Profile& profile, std::uint64_t until_ns);
 
-// What has a difference: sums, but not levels such as the memory in use.
+// The metrics that have a difference (transform::adds_up).
 profile::Profile without_levels(const profile::Profile& profile);
 
 // `profile` minus `last`; all of it if `last` is of another run.
