@@ -20,10 +20,9 @@ namespace fbleprof::preload {
 
 using Handler = void (*)(int);
 using Strings = char* const*;  // argv, envp
-using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
+// Of posix_spawn, whose first argument is a pid_t*, and of pidfd_spawn.
+using Spawn = int(int*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
                   Strings, Strings);
-using PidfdSpawn = int(int*, const char*, const posix_spawn_file_actions_t*,
-                       const posix_spawnattr_t*, Strings, Strings);
 // Takes and returns words, as a function of another type does that may have the same name.
 using Words = long(long, long, long, long, long, long);
 

@@ -221,44 +221,42 @@ FBLEPROF_INTERPOSE int execle(const char* path, const char* first, ...) noexcept
       at(path), envp, [&](Arguments handed_on) { return original::execve(path, argv, handed_on); });
 }
 
+namespace {
+// posix_spawn and the like, which hand the mask of signals on.
+int spawn(fbleprof::preload::Original<fbleprof::preload::Spawn>& original,
+          const NextProgram& program, int* id, const posix_spawn_file_actions_t* actions,
+          const posix_spawnattr_t* attributes, Arguments argv, Arguments envp) {
+  if (!original) return ENOSYS;  // an older libc lacks the last two, but finds ours
+  return start_program(program, envp, [&](Arguments handed_on) {
+    const capture::MaskOfProgram mask;
+    return original(id, program.file, actions, attributes, argv, handed_on);
+  });
+}
+}  // namespace
+
 FBLEPROF_INTERPOSE int posix_spawn(pid_t* pid, const char* path,
                                    const posix_spawn_file_actions_t* actions,
                                    const posix_spawnattr_t* attributes, Arguments argv,
                                    Arguments envp) {
-  return start_program(at(path), envp, [&](Arguments handed_on) {
-    const capture::MaskOfProgram mask;
-    return original::posix_spawn(pid, path, actions, attributes, argv, handed_on);
-  });
+  return spawn(original::posix_spawn, at(path), pid, actions, attributes, argv, envp);
 }
 FBLEPROF_INTERPOSE int posix_spawnp(pid_t* pid, const char* file,
                                     const posix_spawn_file_actions_t* actions,
                                     const posix_spawnattr_t* attributes, Arguments argv,
                                     Arguments envp) {
-  return start_program(in_path(file), envp, [&](Arguments handed_on) {
-    const capture::MaskOfProgram mask;
-    return original::posix_spawnp(pid, file, actions, attributes, argv, handed_on);
-  });
+  return spawn(original::posix_spawnp, in_path(file), pid, actions, attributes, argv, envp);
 }
-// An older libc lacks these, but finds ours.
 FBLEPROF_INTERPOSE int pidfd_spawn(int* pidfd, const char* path,
                                    const posix_spawn_file_actions_t* actions,
                                    const posix_spawnattr_t* attributes, Arguments argv,
                                    Arguments envp) {
-  if (!original::pidfd_spawn) return ENOSYS;
-  return start_program(at(path), envp, [&](Arguments handed_on) {
-    const capture::MaskOfProgram mask;
-    return original::pidfd_spawn(pidfd, path, actions, attributes, argv, handed_on);
-  });
+  return spawn(original::pidfd_spawn, at(path), pidfd, actions, attributes, argv, envp);
 }
 FBLEPROF_INTERPOSE int pidfd_spawnp(int* pidfd, const char* file,
                                     const posix_spawn_file_actions_t* actions,
                                     const posix_spawnattr_t* attributes, Arguments argv,
                                     Arguments envp) {
-  if (!original::pidfd_spawnp) return ENOSYS;
-  return start_program(in_path(file), envp, [&](Arguments handed_on) {
-    const capture::MaskOfProgram mask;
-    return original::pidfd_spawnp(pidfd, file, actions, attributes, argv, handed_on);
-  });
+  return spawn(original::pidfd_spawnp, in_path(file), pidfd, actions, attributes, argv, envp);
 }
 // The shell's environment is the program's own, which is rarely changed.
 FBLEPROF_INTERPOSE FILE* popen(const char* command, const char* type) {
