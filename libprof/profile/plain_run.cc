@@ -11,25 +11,35 @@ namespace {
 
 using format::PlainRunEnd;
 
-bool is_one(const format::Header& header, const PlainRunEnd& end, std::uint64_t size) {
-  return std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&
-         std::memcmp(end.magic, format::kPlainRunMagic, sizeof end.magic) == 0 &&
-         end.offset >= header.used_bytes && end.offset <= size - sizeof end &&
-         end.bytes == size - sizeof end - end.offset;
+// The position of the sampled run in a file of `size` bytes. read(offset, to, bytes) is false if it
+// cannot read them.
+template <typename Read>
+std::optional<PlainRunEnd> find(std::uint64_t size, Read read) {
+  format::Header header{};
+  PlainRunEnd end{};
+  if (size < sizeof header + sizeof end || !read(0, &header, sizeof header) ||
+      !read(size - sizeof end, &end, sizeof end)) {
+    return std::nullopt;
+  }
+  const bool is_one = std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&
+                      std::memcmp(end.magic, format::kPlainRunMagic, sizeof end.magic) == 0 &&
+                      end.offset >= header.used_bytes && end.offset <= size - sizeof end &&
+                      end.bytes == size - sizeof end - end.offset;
+  return is_one ? std::optional(end) : std::nullopt;
 }
 
-// The position of the sampled run in the file.
+bool read_at(std::ifstream& in, std::uint64_t offset, void* to, std::size_t bytes) {
+  in.seekg(static_cast<std::streamoff>(offset));
+  return !!in.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+}
+
 std::optional<PlainRunEnd> find(std::ifstream& in) {
-  format::Header header{};
-  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
-  if (std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0) return std::nullopt;
   in.seekg(0, std::ios::end);
-  const auto size = static_cast<std::uint64_t>(in.tellg());
-  PlainRunEnd end{};
-  if (size < sizeof header + sizeof end) return std::nullopt;
-  in.seekg(static_cast<std::streamoff>(size - sizeof end));
-  if (!in.read(reinterpret_cast<char*>(&end), sizeof end)) return std::nullopt;
-  return is_one(header, end, size) ? std::optional(end) : std::nullopt;
+  if (!in) return std::nullopt;
+  return find(static_cast<std::uint64_t>(in.tellg()),
+              [&](std::uint64_t offset, void* to, std::size_t bytes) {
+                return read_at(in, offset, to, bytes);
+              });
 }
 
 }  // namespace
@@ -39,10 +49,7 @@ std::optional<std::vector<std::byte>> plain_run_of(const std::string& path) {
   const auto end = find(in);
   if (!end) return std::nullopt;
   std::vector<std::byte> bytes(end->bytes);
-  in.seekg(static_cast<std::streamoff>(end->offset));
-  if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()))) {
-    return std::nullopt;
-  }
+  if (!read_at(in, end->offset, bytes.data(), bytes.size())) return std::nullopt;
   return bytes;
 }
 
@@ -52,13 +59,11 @@ bool has_plain_run(const std::string& path) {
 }
 
 std::span<const std::byte> plain_run_in(std::span<const std::byte> file) {
-  format::Header header{};
-  PlainRunEnd end{};
-  if (file.size() < sizeof header + sizeof end) return {};
-  std::memcpy(&header, file.data(), sizeof header);
-  std::memcpy(&end, file.data() + file.size() - sizeof end, sizeof end);
-  return is_one(header, end, file.size()) ? file.subspan(end.offset, end.bytes)
-                                          : std::span<const std::byte>();
+  const auto end = find(file.size(), [&](std::uint64_t offset, void* to, std::size_t bytes) {
+    std::memcpy(to, file.data() + offset, bytes);
+    return true;
+  });
+  return end ? file.subspan(end->offset, end->bytes) : std::span<const std::byte>();
 }
 
 void append_plain_run(std::vector<std::byte>& file, const std::vector<std::byte>& plain_run) {
