@@ -115,8 +115,7 @@ void add_labels(const Profile& profile, const Options& options, Upload& upload) 
 
 bool all_zero(const Profile& profile) {
   return std::all_of(profile.metrics().begin(), profile.metrics().end(), [&](const auto& metric) {
-    return metric.aggregation != profile::Aggregation::kSum ||
-           analysis::total(profile, metric) == 0;
+    return !transform::adds_up(metric) || analysis::total(profile, metric) == 0;
   });
 }
 
