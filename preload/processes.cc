@@ -111,6 +111,7 @@ auto start_program(const NextProgram& program, Arguments environment, Call start
 template <typename Call>
 auto become_program(const NextProgram& program, Arguments environment, Call exec) {
   return start_program(program, environment, [&](Arguments handed_on) {
+    const capture::MaskOfProgram mask;
     const capture::Exec around;
     return exec(handed_on);
   });
@@ -133,7 +134,9 @@ int exec_by_name(const char* file, Arguments argv) {
 
 const char* first_argument(Arguments argv) {
   const char* first = nullptr;
-  return fbleprof::signal_safe::peek(argv, &first, sizeof first) ? first : nullptr;
+  const bool is_known = fbleprof::signal_safe::is_peek_harmless() &&
+                        fbleprof::signal_safe::peek(argv, &first, sizeof first);
+  return is_known ? first : nullptr;
 }
 
 // A program by its descriptor, or by a path from the directory that a descriptor is. Lives as long
@@ -143,7 +146,8 @@ class ProgramOfDescriptor {
   ProgramOfDescriptor(int fd, const char* path, Arguments argv)
       : program_{first_argument(argv), file_.c_str()} {
     char first = 0;
-    if (!fbleprof::signal_safe::peek(path, &first, sizeof first)) {
+    if (!fbleprof::signal_safe::is_peek_harmless() ||
+        !fbleprof::signal_safe::peek(path, &first, sizeof first)) {
       program_.file = nullptr;
     } else if (first == '/' || fd == AT_FDCWD) {
       program_.file = path;
@@ -291,20 +295,16 @@ bool is_like_fork(const clone_args* arguments) {
          fbleprof::signal_safe::peek(&arguments->flags, &flags, sizeof flags) &&
          (flags & CLONE_VM) == 0;
 }
-// The kernel refuses a filter at address 0, and strict mode with flags or a filter. Libraries make
-// such calls long before they confine the program, to learn what the kernel supports.
+// The kernel refuses a filter at address 0 or without the right to set one, and strict mode with
+// flags or a filter. Libraries make such calls long before they confine the program, to learn what
+// the kernel supports.
 void before_seccomp(unsigned operation, unsigned flags, unsigned long filter) {
-  if (operation == SECCOMP_SET_MODE_STRICT ? flags == 0 && filter == 0
-                                           : operation == SECCOMP_SET_MODE_FILTER && filter != 0) {
-    capture::before_confinement();
-  }
-}
-void before_prctl(unsigned long option, unsigned long argument, unsigned long filter) {
-  if (option == PR_SET_SECCOMP) {
-    if (argument == SECCOMP_MODE_STRICT) before_seccomp(SECCOMP_SET_MODE_STRICT, 0, 0);
-    if (argument == SECCOMP_MODE_FILTER) before_seccomp(SECCOMP_SET_MODE_FILTER, 0, filter);
-  }
-  if (option == PR_SET_TSC && argument != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
+  if (capture::is_confined()) return;
+  const bool is_taken = operation == SECCOMP_SET_MODE_STRICT ? flags == 0 && filter == 0
+                        : operation == SECCOMP_SET_MODE_FILTER
+                            ? filter != 0 && capture::may_filter_system_calls()
+                            : false;
+  if (is_taken) capture::before_confinement();
 }
 // Programs that emulate another system have the kernel dispatch system calls to a handler of
 // theirs, which would get ours, too. Turning it off changes nothing: it is the first time.
@@ -315,12 +315,19 @@ void before_dispatch(unsigned long mode, unsigned long begin, unsigned long byte
                                                  PR_SYS_DISPATCH_OFF, 0, 0, 0);
   if (known == 0) capture::before_confinement();
 }
+void before_prctl(unsigned long option, unsigned long a, unsigned long b, unsigned long c) {
+  if (option == PR_SET_SECCOMP) {
+    if (a == SECCOMP_MODE_STRICT) before_seccomp(SECCOMP_SET_MODE_STRICT, 0, 0);
+    if (a == SECCOMP_MODE_FILTER) before_seccomp(SECCOMP_SET_MODE_FILTER, 0, b);
+  }
+  if (option == PR_SET_SYSCALL_USER_DISPATCH) before_dispatch(a, b, c);
+  if (option == PR_SET_TSC && a != PR_TSC_ENABLE) capture::before_counter_is_forbidden();
+}
 }  // namespace
 
 int prctl_of_program(int option, unsigned long a, unsigned long b, unsigned long c,
                      unsigned long d) {
-  if (option == PR_SET_SYSCALL_USER_DISPATCH) before_dispatch(a, b, c);
-  before_prctl(static_cast<unsigned>(option), a, b);
+  before_prctl(static_cast<unsigned>(option), a, b, c);
   const int result = original::prctl(option, a, b, c, d);
   if (option == PR_SET_NAME && result == 0) capture::note_own_name();
   return result;
@@ -334,7 +341,7 @@ long syscall_of_program(long number, long a, long b, long c, long d, long e, lon
       break;
     case SYS_prctl:
       before_prctl(static_cast<unsigned>(a), static_cast<unsigned long>(b),
-                   static_cast<unsigned long>(c));
+                   static_cast<unsigned long>(c), static_cast<unsigned long>(d));
       break;
     case SYS_rt_sigaction:
       if (d == sizeof(std::uint64_t) && capture::is_ours_to_set(static_cast<int>(a))) {

@@ -51,8 +51,9 @@ bool can_read_set(const sigset_t* set) {
 
 // For calls that hand the set to the kernel unread.
 const sigset_t* without_sampling_signal(const sigset_t* set, sigset_t* own) {
-  const bool is_changed = set && capture::may_samples_come() && can_read_set(set);
-  return is_changed ? capture::without_sampling_signal(set, own) : set;
+  // A confined program may have forbidden to ask.
+  if (!set || (capture::may_samples_come() && !can_read_set(set))) return set;
+  return capture::without_sampling_signal(set, own);
 }
 }  // namespace
 

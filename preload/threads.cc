@@ -73,13 +73,19 @@ int run_thrd(void* argument) {
 
 // Null: the thread is started unprofiled.
 Start* prepare(const pthread_attr_t* attributes) {
-  if (!capture::takes_threads()) {
-    if (capture::is_profiling()) capture::count_lost_thread();  // the program has confined itself
-    return nullptr;
-  }
-  Start* start = capture::owns_profile() ? capture::prepare_thread() : nullptr;
+  if (!capture::takes_threads() || !capture::owns_profile()) return nullptr;
+  Start* start = capture::prepare_thread();
   if (start) start->stack_bytes = stack_bytes_of(attributes);
   return start;
+}
+
+// After the thread was created, or not.
+void note_creation(Start* start, bool is_created) {
+  if (!is_created && start) capture::cancel_thread(start);
+  // The program has confined itself.
+  if (is_created && !capture::takes_threads() && capture::is_profiling()) {
+    capture::count_lost_thread();
+  }
 }
 
 // A new thread inherits its creator's mask, unless its attributes have another. If the program
@@ -87,8 +93,7 @@ Start* prepare(const pthread_attr_t* attributes) {
 // the thread's first instruction.
 template <typename Create>
 int with_mask_of_program(Create create) {
-  if (!capture::program_blocks_signal()) return create();
-  const capture::SamplingBlocked guard;
+  const capture::MaskOfProgram mask;
   return create();
 }
 }  // namespace
@@ -104,7 +109,7 @@ FBLEPROF_INTERPOSE int pthread_create(pthread_t* thread, const pthread_attr_t* a
     return start ? original::pthread_create(thread, attributes, run_pthread, start)
                  : original::pthread_create(thread, attributes, function, argument);
   });
-  if (result != 0 && start) capture::cancel_thread(start);
+  note_creation(start, result == 0);
   return result;
 }
 
@@ -118,7 +123,7 @@ FBLEPROF_INTERPOSE int thrd_create(thrd_t* thread, thrd_start_t function, void* 
     return start ? original::thrd_create(thread, run_thrd, start)
                  : original::thrd_create(thread, function, argument);
   });
-  if (result != thrd_success && start) capture::cancel_thread(start);
+  note_creation(start, result == thrd_success);
   return result;
 }
 

@@ -1,5 +1,10 @@
 #include "capture/confinement.h"
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
+
+#include "arch/kernel.h"
+#include "capture/capability.h"
 #include "capture/fatal_signals.h"
 #include "capture/kernel_file.h"
 #include "capture/own_memory.h"
@@ -12,6 +17,7 @@
 
 namespace fbleprof::capture {
 
+using arch::kernel_call;
 using signal_safe::session;
 using signal_safe::ThreadState;
 
@@ -66,6 +72,11 @@ void before_confinement() {
 }
 
 bool is_confined() { return profile.confined; }
+
+bool may_filter_system_calls() {
+  return kernel_call(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+         has_capability(CAP_SYS_ADMIN);
+}
 
 void before_counter_is_forbidden() { session.clocks_by_system_call.store(true); }
 

@@ -10,6 +10,8 @@ bool is_born_confined();
 // handler of its own: afterwards our code makes none.
 void before_confinement();
 bool is_confined();
+// Whether the kernel takes a filter of system calls from the calling thread.
+bool may_filter_system_calls();
 // Call before the program forbids one of its threads to read the time-stamp counter.
 void before_counter_is_forbidden();
 

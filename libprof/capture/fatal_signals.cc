@@ -40,7 +40,6 @@ bool peeking = false;
 struct sigaction program_actions[kLastRealTime + 1];
 
 constexpr long kPage = 4096;
-constexpr long kStatusOfSignal = 128;  // as shells show it
 
 bool is_fault(int number, int code) {
   for (const int fault : kFaultSignals) {
@@ -85,6 +84,17 @@ bool repair_fault(int number, const siginfo_t* info, void* context) {
   return is_repaired;
 }
 
+bool is_default(const struct sigaction& action) {
+  return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
+}
+
+// A confined program may have forbidden to reset an action. Reads of memory that may not exist need
+// a handler that stays.
+bool is_reset_by_kernel(const struct sigaction& action) {
+  return profile.confined &&
+         (is_default(action) ? !peeking : (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0);
+}
+
 struct Death {
   int number;
   const void* context;
@@ -98,8 +108,16 @@ void write_end(void* argument) {
   finish_process(format::State::kFatal, static_cast<std::uint32_t>(death.number));
 }
 
+void stand_in_front(int number, const struct sigaction& action);
+
+// A fault of ours must not use up a handler that the kernel resets (SA_RESETHAND).
+void restore_after_repair(int number) {
+  const struct sigaction action = program_actions[number];
+  if (is_reset_by_kernel(action)) stand_in_front(number, action);
+}
+
 void on_fatal(int number, siginfo_t* info, void* context) {
-  if (repair_fault(number, info, context)) return;
+  if (repair_fault(number, info, context)) return restore_after_repair(number);
   const int saved_errno = errno;
   Death death{number, context};
   // A filter of system calls may forbid to leave the signal stack.
@@ -158,13 +176,12 @@ bool is_ours(const struct sigaction& action) {
 // The action to give the kernel for the action that the program sets.
 struct sigaction in_kernel(int number, const struct sigaction& action) {
   struct sigaction ours = action;
-  const bool is_default = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
   const bool is_ignored = !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN;
-  if (is_default) {
+  if (is_default(action)) {
     ours = {};
     ours.sa_sigaction = on_fatal;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-    if (profile.confined && !peeking) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
+    if (is_reset_by_kernel(action)) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
   } else if (!is_ignored && (may_be_our_fault(number) || may_be_in_trampoline(number) ||
                              (action.sa_flags & SA_RESETHAND))) {
     ours.sa_sigaction = on_handled;
@@ -176,7 +193,7 @@ struct sigaction in_kernel(int number, const struct sigaction& action) {
 
 // Runs in front of a handler of the program's.
 void on_handled(int number, siginfo_t* info, void* context) {
-  if (repair_fault(number, info, context)) return;
+  if (repair_fault(number, info, context)) return restore_after_repair(number);
   const int saved_errno = errno;
   const struct sigaction action = program_actions[number];
   if (action.sa_flags & static_cast<int>(SA_RESETHAND)) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "arch/kernel.h"
+#include "capture/profile.h"
 #include "signal_safe/entries.h"
 
 using namespace fbleprof;  // NOLINT: the functions below are C's
@@ -122,6 +123,7 @@ fbleprof_context* make_context(std::size_t most_entries, format::Ref base) {
   const std::uint64_t bytes =
       (sizeof(fbleprof_context) + (most_entries + 1 + kSlackEntries) * sizeof(Entry) + 4095) /
       4096 * 4096;
+  if (profile.confined) return nullptr;
   const long memory = kernel_call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (arch::kernel_failed(memory)) return nullptr;
@@ -203,7 +205,7 @@ int fbleprof_context_reset(fbleprof_context* context) {
 }
 
 void fbleprof_context_free(fbleprof_context* context) {
-  if (!context || context == FBLEPROF_NOT_SWITCHED) return;
+  if (!context || context == FBLEPROF_NOT_SWITCHED || capture::profile.confined) return;
   if (fbleprof_hot.top) {
     const ThreadState& thread = *fbleprof_hot.self;
     if (thread.context == context) return;

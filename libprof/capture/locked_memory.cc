@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "capture/capability.h"
 #include "capture/kernel_file.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
@@ -104,14 +105,6 @@ void for_each_of_program(Function function) {
   }
 }
 
-bool may_lock_any_amount() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  return kernel_call(SYS_capget, reinterpret_cast<long>(&header), reinterpret_cast<long>(data)) ==
-             0 &&
-         (data[0].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
-}
-
 }  // namespace
 
 int lock_program(int flags, int (*real)(int)) {
@@ -123,7 +116,7 @@ int lock_program(int flags, int (*real)(int)) {
   if (flags & MCL_CURRENT) {
     std::uint64_t bytes = 0;
     for_each_of_program([&](Range range) { bytes += range.end - range.begin; });
-    if (!may_lock_any_amount()) {
+    if (!has_capability(CAP_IPC_LOCK)) {
       const std::uint64_t limit = limit_of(RLIMIT_MEMLOCK);
       if (limit == 0 || bytes > limit) {
         errno = limit == 0 ? EPERM : ENOMEM;

@@ -77,6 +77,7 @@ void* take_memory(std::uint64_t bytes, InChild in_child) {
   for (;;) {
     Region* newest = regions.newest.load(std::memory_order_acquire);
     if (char* taken = take_from(newest, bytes)) return taken;
+    if (signal_safe::session.pages.is_on_stock()) return nullptr;
     const std::uint64_t next = regions.next_bytes.load(std::memory_order_relaxed);
     const bool is_large =
         newest && limit_of_memory() == RLIM_INFINITY && !signal_safe::are_mappings_locked();

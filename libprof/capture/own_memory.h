@@ -19,7 +19,8 @@ enum class InChild {
 
 inline constexpr std::uint64_t kPageBytes = 4096;
 
-// `bytes` of zeros at the start of a page, or null.
+// `bytes` of zeros at the start of a page, or null. In a confined program only what is left of
+// earlier mappings can be taken.
 void* take_memory(std::uint64_t bytes, InChild in_child);
 
 // `first` bytes of zeros with free address space behind them for `most`, or null: only the first

@@ -56,6 +56,10 @@ bool is_known_to_libc() {
 // Attaches a thread that we did not see start.
 void attach_unknown_thread() {
   if (!owns_profile()) return;
+  if (!takes_threads()) {  // the program has confined itself
+    if (is_profiling()) count_lost_thread();
+    return;
+  }
   if (handler_is_installed()) open_mask_of_thread();
   SamplingBlocked guard;
   attach_this_thread({0, 0}, 0);

@@ -120,7 +120,10 @@ void die_of_signal() {
   if (before_death) before_death();
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  set_in_kernel(action);
+  if (set_kernel_action(kSamplingSignal, &action, nullptr) != 0) {
+    // The program has forbidden that: the signal would come again and again.
+    kernel_call(SYS_exit_group, kStatusOfSignal + kSamplingSignal);
+  }
   kernel_call(SYS_tgkill, kernel_call(SYS_getpid), kernel_call(SYS_gettid), kSamplingSignal);
 }
 
@@ -336,15 +339,21 @@ void stop_asking_who_owns_signals() {
 
 bool may_samples_come() { return may_sample; }
 
+namespace {
+// From here on the kernel's view of the calling thread is the program's.
+void give_mask_back() {
+  if (program_blocks) change_mask(SIG_BLOCK, kSamplingBit);
+  if (!program_has_pending) return;
+  program_has_pending = false;
+  kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
+              kSamplingSignal, reinterpret_cast<long>(&pending_info));
+}
+}  // namespace
+
 void leave_signal_to_confined_program() {
   // A sample that is still on its way must not end the program.
   if (!installed || !(is_handled(program_action) || is_ignored(program_action))) return;
-  if (program_blocks) change_mask(SIG_BLOCK, kSamplingBit);
-  if (program_has_pending) {
-    program_has_pending = false;
-    kernel_call(SYS_rt_tgsigqueueinfo, kernel_call(SYS_getpid), kernel_call(SYS_gettid),
-                kSamplingSignal, reinterpret_cast<long>(&pending_info));
-  }
+  give_mask_back();
   if (!is_own(set_in_kernel(nullptr))) return;
   installed = false;
   set_kernel_action(kSamplingSignal, &program_action, nullptr);  // with libc's way back
@@ -406,7 +415,12 @@ int set_program_action(const struct sigaction* action, struct sigaction* old) {
     return 0;
   }
   const struct sigaction before = program_action;
-  if (action) {
+  if (action && !may_sample) {
+    // The samples that were on their way have come.
+    give_mask_back();
+    if (set_kernel_action(kSamplingSignal, action, nullptr) != 0) return -1;
+    installed = false;
+  } else if (action) {
     SamplingBlocked guard;
     program_action = *action;
     follow_stack_of_program();
@@ -573,8 +587,6 @@ void open_mask_of_thread() {
   if (change_mask(SIG_BLOCK, 0) & kSamplingBit) program_blocks = true;
   change_mask(SIG_UNBLOCK, kSamplingBit);
 }
-
-bool program_blocks_signal() { return program_blocks; }
 
 bool program_has_pending_signal() { return program_has_pending && is_owner(); }
 

@@ -13,6 +13,8 @@
 namespace fbleprof::capture {
 
 inline constexpr int kSamplingSignal = SIGPROF;
+// The exit status of a process that a signal ends, less the signal's number: as shells show it.
+inline constexpr long kStatusOfSignal = 128;
 
 // Installs our handler, if it is not there; the previous action becomes the program's.
 // Async-signal-safe, except for the first time.
@@ -126,8 +128,6 @@ class AllSignalsBlocked {
 // At a thread's start, before anything here blocks: unblocks the sampling signal. The program's
 // view is what the mask said.
 void open_mask_of_thread();
-// Whether, in its own view, the program blocks the signal in this thread.
-bool program_blocks_signal();
 
 // Whether one of the program's own signals came while it was blocked. Taking the signal removes it;
 // `info` may be null.

@@ -67,7 +67,8 @@ expected
 
 for mode in fentry plain; do
   for verdict in errno kill; do
-    for how in fault abort signal actions own-signal thread ends close; do
+    for how in fault abort signal actions own-signal handler-later wait-for-signal thread thread-with-mask \
+      timer-thread ends close descriptor fiber signal-stack; do
       begin "confined, $verdict: $how $mode"
       [ $how != close ] || settings=("LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB" FBLEPROF_WAITS=1)
       same timeout 20 "$PROGRAMS/confined.$mode" $verdict $how
@@ -77,10 +78,22 @@ for mode in fentry plain; do
   done
 done
 for mode in fentry plain; do
-  begin "system calls that the kernel sends to the program, $mode"
-  same "$PROGRAMS/confined.$mode" kill dispatch
+  for how in dispatch dispatch-by-number; do
+    begin "system calls that the kernel sends to the program: $how $mode"
+    same "$PROGRAMS/confined.$mode" kill $how
+    verified "$profile"
+    check "time before it" "$(fact samples)" -ge 1
+  done
+  begin "confined, then another program: the mask of signals, $mode"
+  same "$PROGRAMS/confined.$mode" errno mask
+  # To let the default action happen takes a call that is forbidden.
+  begin "confined: SIGPROF ends it, $mode"
+  profiled timeout 20 "$PROGRAMS/confined.$mode" errno profiling-signal
+  check "as shells show it" "$(cat "$dir/profiled.status")" = "exit $((128 + 27))"
+  begin "a filter that the kernel refuses, $mode"
+  same "$PROGRAMS/confined.$mode" errno refused
   verified "$profile"
-  check "time before it" "$(fact samples)" -ge 1
+  check "recording goes on" "$("$REPORT" "$profile" 2>&1 | grep -c "confined itself")" = 0
 done
 begin "confined, as the first process of its namespace"
 settings=(FBLEPROF_EXACT=on FBLEPROF_EXACT_TOOL="$FBLE_PROF")
