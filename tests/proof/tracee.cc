@@ -162,7 +162,7 @@ void Tracee::run_by_steps(const Before& before) {
   }
 }
 
-bool Tracee::run_handler(Task& task, int signal) {
+Tracee::Delivery Tracee::run_handler(Task& task, int signal) {
   const pid_t tid = task.tid;
   const auto wait_here = [&](bool& is_call) -> Task* {
     int status = 0;
@@ -171,20 +171,25 @@ bool Tracee::run_handler(Task& task, int signal) {
   };
   bool is_call = false;
   const user_regs_struct at = registers(task);
-  if (syscall(SYS_tkill, tid, signal) != 0) return false;
-  // The signal stops the task before its next instruction; if it is blocked, the task steps on.
-  resume(task, PTRACE_SINGLESTEP);
-  Task* now = wait_here(is_call);
-  if (!now || now->signal != signal) return now != nullptr;
+  Task* now = &task;
+  // One that was sent while it was blocked may come just now. Another one would wait in its
+  // handler, which would then run for ever.
+  if (task.signal != signal) {
+    if (syscall(SYS_tkill, tid, signal) != 0) return Delivery::kEnded;
+    // The signal stops the task before its next instruction; if it is blocked, the task steps on.
+    resume(task, PTRACE_SINGLESTEP);
+    now = wait_here(is_call);
+    if (!now || now->signal != signal) return now ? Delivery::kBlocked : Delivery::kEnded;
+  }
   now->in_call = false;
   for (;;) {
     resume(*now, PTRACE_SYSCALL);
     now = wait_here(is_call);
-    if (!now) return false;
+    if (!now) return Delivery::kEnded;
     if (!is_call || now->in_call) continue;
     // After rt_sigreturn, the state is as before the signal.
     const user_regs_struct state = registers(*now);
-    if (state.rip == at.rip && state.rsp == at.rsp) return true;
+    if (state.rip == at.rip && state.rsp == at.rsp) return Delivery::kHandled;
   }
 }
 

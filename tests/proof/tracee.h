@@ -47,8 +47,9 @@ class Tracee {
   void run_by_steps(const Before& before);
 
   // Sends the stopped task a signal, and lets it run until the handler has returned to the task's
-  // current instruction; if the task blocks the signal, for one instruction. False: the task ended.
-  bool run_handler(Task& task, int signal);
+  // current instruction; if the task blocks the signal, for one instruction.
+  enum class Delivery { kHandled, kBlocked, kEnded };
+  Delivery run_handler(Task& task, int signal);
 
   // Lets all run to the end; gives up after `seconds`. False: something still ran and was killed.
   bool finish(unsigned seconds);
