@@ -58,7 +58,10 @@ void rewrite_new_module(Module& module, const char* (*rewrite)(const Work&)) {
   Plan plan;
   const Work work{module, plan};
   kept = plan_path(profile.settings.exact_plans.c_str(), module);
-  const char* reason = kept.empty() ? "its file is gone" : "no plan could be made";
+  const char* reason = kept.empty() ? "its file is gone"
+                       : profile.settings.exact_tool.empty()
+                           ? "--exact needs fble-prof, which makes plans"
+                           : "no plan could be made";
   if (plan.open(kept.c_str())) reason = rewrite(work);
   if (reason == kCodeIsFixed) {
     code_is_fixed = true;

@@ -362,6 +362,12 @@ output=$(python3 "$oracle/exact_calls.py" "$lua" "$plans" "$profile" "$dir/callg
   fail "$output"
 echo "${output##*$'\n'}"
 
+begin "without fble-prof"
+settings=(FBLEPROF_EXACT=on)
+same "$PROGRAMS/steps.plain" "$dir/counts" calls
+has_text "needs fble-prof, which makes plans" <("$REPORT" "$profile" 2>&1)
+
+
 # The library is stripped: a copy with symbols, at the same addresses, tells callgrind its functions.
 begin "counts against callgrind: libsqlite3"
 exactly

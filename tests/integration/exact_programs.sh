@@ -37,8 +37,8 @@ if begin_exact gcc; then
 fi
 
 # Of clang, the front end: libLLVM takes 15 s to read. The comparison of compilers in scripts/bench has both.
-if begin_exact clang program,libclang-cpp; then
-  same clang -O1 -c "$work/notes.c" -o notes.o
+if begin_exact clang-14 program,libclang-cpp; then
+  same clang-14 -O1 -c "$work/notes.c" -o notes.o
   written notes.o
   counted_in libclang-cpp
 fi

@@ -18,6 +18,16 @@ check "the C API's man page" -n "$(find "$prefix" -name 'fbleprof.3*')"
 for page in QUERY JSON EXPORTS ARCHITECTURE FILE_FORMAT; do
   check "$page.md is there" -e "$prefix/share/doc/fbleprof/$page.md"
 done
+# links_of FILE: the files that a Markdown file's links name.
+links_of() { grep -o '](\([^)#]*\)' "$1" | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u; }
+for page in "$prefix"/share/doc/fbleprof/*.md; do
+  for link in $(links_of "$page"); do
+    # The README is beside the documents here, and the manual where man finds it.
+    link=${link#docs/}
+    case $link in ../preload/* | man/*) continue ;; esac
+    check "${page##*/} names a file: $link" -e "$prefix/share/doc/fbleprof/$link"
+  done
+done
 # The installation can be moved: no file in it names the directory where it was built.
 mv "$prefix" "$dir/moved"
 prefix=$dir/moved

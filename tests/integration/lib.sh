@@ -117,7 +117,8 @@ has_text() {
 lacks_text() {
   local pattern=$1 text
   shift
-  text=$(cat -- "$@" | grep -m 12 -e "$pattern") || return 0
+  text=$(cat -- "$@") || return 1
+  text=$(grep -m 12 -e "$pattern" <<<"$text") || return 0
   printf 'found "%s":\n%s\n' "$pattern" "$text"
   return 1
 }
