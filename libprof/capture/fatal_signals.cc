@@ -120,8 +120,9 @@ void on_fatal(int number, siginfo_t* info, void* context) {
   if (repair_fault(number, info, context)) return restore_after_repair(number);
   const int saved_errno = errno;
   Death death{number, context};
-  // A filter of system calls may forbid to leave the signal stack.
-  const bool may_leave_stack = fbleprof_hot.self != nullptr && !profile.confined;
+  // A filter of system calls may forbid to leave the signal stack. Threads that are not attached
+  // have no other one.
+  const bool may_leave_stack = fbleprof_hot.top && !profile.confined;
   if (!may_leave_stack || !call_where_room_is(context, write_end, &death)) write_end(&death);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;

@@ -72,6 +72,15 @@ recorded --children none "$PROGRAMS/processes.fentry"
 check "they are left out" "$(profiles_in "$dir/profiles" | wc -l)" -le 2
 [ -n "$same" ] || skip "nothing to compare"
 
+for mode in fentry plain; do
+  for which in all none; do
+    begin "signals that end threads that are not attached, $mode, children: $which"
+    settings=(FBLEPROF_CHILDREN=$which)
+    same "$PROGRAMS/unattached.$mode"
+    verified "$profile"
+  done
+done
+
 begin "a directory without profiles"
 "$REPORT" "$dir/plain" >"$dir/out" 2>"$dir/err"
 check "status" $? = 2
