@@ -300,6 +300,7 @@ bool Decoder::decode(Address address, Address end, Instruction* instruction) {
     instruction->condition = (x86.opcode[0] == 0x0f ? x86.opcode[1] : x86.opcode[0]) & 15;
   }
   instruction->is_nop = decoded_->id == X86_INS_NOP;
+  instruction->is_breakpoint = decoded_->id == X86_INS_INT3 || decoded_->id == X86_INS_INT1;
   if (is_direct && instruction->kind != Kind::kPlain) {
     instruction->target = static_cast<Address>(x86.operands[0].imm);
   }

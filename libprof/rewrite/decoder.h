@@ -30,6 +30,7 @@ struct Instruction {
   std::uint8_t distance_at = 0;  // offset of that address in the instruction; 0: none
   std::uint8_t reads_flags = 0, writes_flags = 0;  // sets, a bit for each; see kAllFlags
   bool is_nop = false;
+  bool is_breakpoint = false;  // a trap that tells its handler the address behind it
   bool reads_table = false;    // an indirect jump to an address in a table at a fixed place
   bool writes_return = false;  // puts something where a return finds its address
   bool moves_stack = false;    // changes the stack pointer, but not by a push

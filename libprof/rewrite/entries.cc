@@ -121,7 +121,10 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
     }
     Instruction instruction;
     if (!decoder_.decode(at, function.end, &instruction)) return Reason::kUndecodable;
-    if (instruction.kind == Kind::kUnmovable) return Reason::kUnmovable;
+    // The handler of a breakpoint looks at, and returns to, the address behind it.
+    if (instruction.kind == Kind::kUnmovable || instruction.is_breakpoint) {
+      return Reason::kUnmovable;
+    }
     if (instruction.kind == Kind::kIndirectCall) return Reason::kCall;
     // A call must stay where it is, because it returns to the place behind it.
     if (instruction.kind == Kind::kCall && instruction.end() < end) return Reason::kCall;

@@ -160,6 +160,7 @@ same "$PROGRAMS/exact_faults.plain"
 verified "$profile"
 check "each call is counted once" "$(entered load)" = 300
 check "behind a branch" "$(entered load_behind_branch)" = 600
+check "before a breakpoint" "$(entered breakpoint)" = 300
 
 # These programs' expectations of their hooked builds hold for the plain builds.
 for program in notes jumps throws crowd; do

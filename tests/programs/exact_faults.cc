@@ -1,5 +1,5 @@
 // Handlers of faults in the first instructions of functions: they see where the instruction stands,
-// throw exceptions, repair the cause, or go on at the next instruction.
+// throw exceptions, repair the cause, or go on at the next instruction. Those of breakpoints go on.
 //
 // Usage: exact_faults [EARLY LATE]: waits for the file EARLY before it sets the handler, and for
 // LATE after that.
@@ -16,7 +16,8 @@ extern "C" {
 int load(const int* from);
 int load_behind_branch(int loads, const int* from);
 int divide(int zero);
-extern const char load_at[], load_behind_branch_at[], divide_at[];
+int breakpoint(int kept);
+extern const char load_at[], load_behind_branch_at[], divide_at[], behind_breakpoint[];
 }
 
 asm(R"(
@@ -48,6 +49,14 @@ divide_at:
         mov     $7, %eax
         ret
 END divide
+FUNCTION breakpoint
+        mov     %edi, %eax
+        inc     %eax
+        int3
+        .globl  behind_breakpoint
+behind_breakpoint:
+        ret
+END breakpoint
 )");
 
 namespace {
@@ -93,6 +102,12 @@ void on_division(int, siginfo_t* info, void* context) {
   registers[REG_RIP] += 2;
 }
 
+void on_breakpoint(int, siginfo_t*, void* context) {
+  const auto pc = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+  ++faults;
+  if (pc != reinterpret_cast<greg_t>(behind_breakpoint)) ++elsewhere;
+}
+
 __attribute__((noinline)) int caught(bool is_behind_branch) {
   mprotect(page, kPage, PROT_NONE);
   try {
@@ -135,6 +150,8 @@ int main(int count, char** arguments) {
   sigaction(SIGSEGV, &action, nullptr);
   action.sa_sigaction = on_division;
   sigaction(SIGFPE, &action, nullptr);
+  action.sa_sigaction = on_breakpoint;
+  sigaction(SIGTRAP, &action, nullptr);
   if (count > 2) {
     std::puts("ready");
     std::fflush(stdout);
@@ -143,7 +160,8 @@ int main(int count, char** arguments) {
   std::int64_t sum = 0;
   for (int i = 0; i < 300; ++i) {
     way = static_cast<Way>(i % 3);
-    sum = (sum * 3 + caught(false) + caught(true) + load_behind_branch(0, page) + divide(0)) %
+    sum = (sum * 3 + caught(false) + caught(true) + load_behind_branch(0, page) + divide(0) +
+           breakpoint(i)) %
           1000003;
   }
   way = Way::kThrow;

@@ -90,6 +90,18 @@ FUNCTION refused_short_address
         mov     entry_word(%eip), %eax
         ret
 END refused_short_address
+        /* A handler of these is told the address behind them. */
+FUNCTION refused_breakpoint
+        push    %rbp
+        mov     %rsp, %rbp
+        int3
+END refused_breakpoint
+FUNCTION refused_debug_trap
+        lea     1(%rdi), %eax
+        .byte   0xf1            /* int1 */
+        .byte   0xf1
+        ret
+END refused_debug_trap
 
         /* Ranges without a symbol, by what leads there. Their distance from the function before is in the data. */
 FUNCTION table_leads_to_part
@@ -722,6 +734,7 @@ entry_pointers:
         .quad   entry_vector, 0, entry_vector_first, 0, target_behind_bytes, 0, target_hidden, 0, named_pointed_part.cold, 0
         .quad   entry_trap, 0, entry_prefixed, 0, refused_short_address, 0, table_leads_to_part, 0
         .quad   words_lead_to_part, 0, jumps_with_red_zone, 0, jumps_there_too, 0, jumps_behind_frame, 0
+        .quad   refused_breakpoint, 0, refused_debug_trap, 0
         .quad   jumps_without_red_zone, 0, calls_named_by_distance, 0, holds_distances, 0
 .Lpart_words:
         .quad   .Lback_by_words, .Lpart_by_words, 0

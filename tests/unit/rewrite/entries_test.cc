@@ -31,7 +31,7 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[],
     holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
     kept_by_its_caller[], keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[],
-    target_offset[], falls_into_part[];
+    target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -263,8 +263,9 @@ TEST(Entries, WhatTheUnwindTableDoesNotListIsNamed) {
 
 TEST(Entries, DoubtfulStartsStay) {
   const ReadPlan& plan = ReadPlan::own();
-  for (const char* function : {refused_loop, refused_counted_branch, refused_indirect_call,
-                               refused_flags, refused_bytes, refused_crowded, refused_frame}) {
+  for (const char* function :
+       {refused_loop, refused_counted_branch, refused_indirect_call, refused_flags, refused_bytes,
+        refused_crowded, refused_frame, refused_breakpoint, refused_debug_trap}) {
     EXPECT_FALSE(plan.is_entry(function)) << plan::explain(plan.reason(function));
   }
   EXPECT_FALSE(plan.is_entry(refused_zeros));
