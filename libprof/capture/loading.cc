@@ -43,12 +43,18 @@ void prepare_new_modules() {
 }
 
 // The loader calls its r_brk, which does nothing, after it maps modules and before it relocates
-// them and runs their constructors.
+// them and runs their constructors; and before and after it unmaps modules. It holds its lock.
 extern "C" __attribute__((used)) void fbleprof_modules_changed() {
-  if (_r_debug.r_state != r_debug::RT_CONSISTENT || !is_profiling() || !is_own_process() ||
-      profile.confined) {
+  static bool is_deleting = false;
+  const auto state = _r_debug.r_state;
+  const bool has_deleted = is_deleting && state == r_debug::RT_CONSISTENT;
+  is_deleting = state == r_debug::RT_DELETE;
+  if (state != r_debug::RT_CONSISTENT || !is_profiling() || !is_own_process() || profile.confined) {
     return;
   }
+  // Not every module is unloaded by the dlclose that we see: libc has its own (iconv, NSS), and a
+  // dlopen that fails unmaps what it has mapped. The same file may come back at the same place.
+  if (has_deleted) note_unloading();
   add_mapped_modules();
   prepare_new_modules();
 }

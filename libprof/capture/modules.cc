@@ -92,7 +92,17 @@ void add_loaded_modules() {
 
 namespace {
 
-// A module of another name at this place is gone: its loading failed (it lacks a symbol).
+// Notes that a module is gone. Returns whether slots of caches may lead to it: they lead only to
+// hooked functions.
+bool retire(format::Ref ref) {
+  auto* module = session.arena.at<format::Module>(ref);
+  const std::uint32_t flags =
+      __atomic_fetch_and(&module->flags, ~format::kModuleIsSettled, __ATOMIC_RELAXED);
+  session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
+  return (flags & format::kModuleIsHooked) != 0;
+}
+
+// A module of another name at this place is gone: it was unloaded where we did not see it.
 bool is_registered(const link_map& map) {
   static Path path;
   for (format::Ref ref = __atomic_load_n(&session.arena.header()->newest_module, __ATOMIC_ACQUIRE);
@@ -101,7 +111,7 @@ bool is_registered(const link_map& map) {
     if (module->unloaded_ns == 0 && module->load_bias == map.l_addr) {
       if ((module->flags & format::kModuleIsMain) != 0) return true;
       if (equal(path_of(*module, path), map.l_name)) return true;
-      session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
+      if (retire(ref)) forget_code();
     }
     ref = module->older;
   }
@@ -179,11 +189,7 @@ void note_unloading() {
        ref != 0;) {
     const auto* module = session.arena.at<format::Module>(ref);
     if (module->unloaded_ns == 0 && !is_still_loaded(*module)) {
-      __atomic_fetch_and(&session.arena.at<format::Module>(ref)->flags, ~format::kModuleIsSettled,
-                         __ATOMIC_RELAXED);
-      // Cache slots lead only to hooked functions.
-      was_hooked |= (module->flags & format::kModuleIsHooked) != 0;
-      session.code_map.retire(ref, signal_safe::monotonic_ns() - session.start_monotonic_ns);
+      was_hooked |= retire(ref);
     }
     ref = module->older;
   }

@@ -21,7 +21,7 @@ bool is_listed(const format::Module& module);
 // loader's list is consistent.
 void add_mapped_modules();
 
-// Call after dlclose: forgets unloaded code.
+// Call when modules may have been unloaded: forgets their code.
 void note_unloading();
 
 // The loaded module that begins there, or null.

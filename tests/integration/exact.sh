@@ -230,6 +230,41 @@ print(len(places) - len(set(places)), len(places) > 0)')" = "0 True"
 check "what has no room for a jump is named" "$("$REPORT" --coverage "$profile" |
   grep -c 'called only through pointers')" = 1
 
+begin "a library that the loader itself unmaps, and that comes back to its place"
+cat >"$dir/lacking.c" <<'END'
+#include <stdlib.h>
+extern int missing(void);
+__attribute__((noinline)) int add_four(int n) { return atoi("4") + n; }
+int run(int n) {
+  if (n == 12345) return missing();
+  int sum = 0;
+  for (int i = 0; i < 1000; ++i) sum += add_four(i);
+  return sum;
+}
+END
+cat >"$dir/retries.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char** arguments) {
+  void* first = dlopen(arguments[1], RTLD_NOW);
+  void* library = dlopen(arguments[1], RTLD_LAZY);
+  if (first || !library || count != 2) return 1;
+  printf("%d\n", ((int (*)(int))dlsym(library, "run"))(1));
+  return 0;
+}
+END
+(
+  cd "$dir" || exit
+  gcc -O2 retries.c -o retries && gcc -O2 -fpic -shared -Wl,-z,lazy lacking.c -o lacking.so &&
+    gcc -O2 -fpic -shared -Wl,-z,lazy -fpatchable-function-entry=5 lacking.c -o patchable.so
+) || fail "a library that lacks a symbol was not built"
+same "$dir/retries" "$dir/patchable.so"
+check "calls of the library with room for hooks" "$(entered add_four)" = 1000
+exactly
+same "$dir/retries" "$dir/lacking.so"
+verified "$profile"
+check "calls of the library" "$(entered add_four)" = 1000
+
 begin "libraries in link namespaces of their own"
 exactly
 same "$PROGRAMS/loads_apart.plain" "$PROGRAMS/first.plain"
