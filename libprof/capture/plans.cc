@@ -146,10 +146,26 @@ struct Job {
   const char* const* arguments;
 };
 
-// Runs in the child, which shares our memory until it becomes the tool.
+// As exec does, but while signals are still blocked. The child's table is its own.
+void drop_handlers() {
+  KernelAction action;
+  for (int number = 1; number < NSIG; ++number) {
+    if (kernel_call(SYS_rt_sigaction, number, 0, reinterpret_cast<long>(&action),
+                    sizeof action.mask) != 0 ||
+        action.handler == SIG_IGN) {
+      continue;
+    }
+    action = {};
+    kernel_call(SYS_rt_sigaction, number, reinterpret_cast<long>(&action), 0, sizeof action.mask);
+  }
+}
+
+// Runs in the child, which shares our memory until it becomes the tool: the program's handlers must
+// not run here.
 void become_tool(void* argument) {
   const Job& job = *static_cast<const Job*>(argument);
   kernel_call(SYS_close_range, 3, ~0u, 0);
+  drop_handlers();
   std::uint64_t none = 0;
   kernel_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&none), 0, sizeof none);
   const char* environment[] = {nullptr};

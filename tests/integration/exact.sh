@@ -265,6 +265,55 @@ same "$dir/retries" "$dir/lacking.so"
 verified "$profile"
 check "calls of the library" "$(entered add_four)" = 1000
 
+# The tool that makes plans shares the program's memory until it is another program.
+begin "handlers do not run where a plan is made"
+exactly
+cat >"$dir/handles.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static volatile int elsewhere, is_done;
+static pid_t program;
+static void handle(int number) {
+  (void)number;
+  if (getpid() != program) elsewhere = 1;
+}
+static void* signal_group(void* nothing) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, 0);
+  for (; !is_done; usleep(50)) kill(0, SIGUSR1);
+  return nothing;
+}
+int main(int count, char** arguments) {
+  setpgid(0, 0);
+  program = getpid();
+  signal(SIGUSR1, handle);
+  pthread_t thread;
+  pthread_create(&thread, 0, signal_group, 0);
+  for (int i = 0; i < 60 && count == 2; ++i) {
+    // Another file, for which there is no plan yet.
+    struct timespec times[2] = {{1000000 + i, 0}, {1000000 + i, 0}};
+    utimensat(AT_FDCWD, arguments[1], times, 0);
+    void* library = dlopen(arguments[1], RTLD_NOW);
+    if (!library) return 1;
+    dlclose(library);
+  }
+  is_done = 1;
+  pthread_join(thread, 0);
+  puts(elsewhere ? "a handler ran in another process" : "no handler ran in another process");
+  return 0;
+}
+END
+gcc -O2 "$dir/handles.c" -o "$dir/handles" -pthread || fail "handles was not built"
+cp "$PROGRAMS/first.plain" "$dir/first.so"
+same "$dir/handles" "$dir/first.so"
+
 begin "libraries in link namespaces of their own"
 exactly
 same "$PROGRAMS/loads_apart.plain" "$PROGRAMS/first.plain"
