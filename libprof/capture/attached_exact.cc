@@ -135,7 +135,10 @@ void prepare_counting(RecorderOrder& order) {
     const OrderModule& with = order.modules[i];
     Module* module = loaded_module_at(with.begin);
     if (!module || is_rewritten(module)) continue;
-    if (const char* reason = prepare_module(*module, with)) remark_once(*module, with.path, reason);
+    const char* reason = prepare_module(*module, with);
+    if (!reason) continue;
+    release_regions(module->begin);
+    remark_once(*module, with.path, reason);
   }
   if (!watch_loading(order.tool[0] != 0)) {
     static bool is_told = false;

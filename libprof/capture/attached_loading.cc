@@ -11,6 +11,7 @@
 #include "capture/profile.h"
 #include "capture/switching.h"
 #include "capture/text_changes.h"
+#include "capture/text_memory.h"
 
 namespace fbleprof::capture {
 
@@ -56,8 +57,10 @@ bool take_own_turn() {
 // The loader has mapped libraries, and has neither relocated them nor run their constructors. A
 // module that a sample has registered runs already.
 void prepare_mapped_modules() {
+  release_regions_of_former_modules();
   settle_new_modules();
   add_mapped_modules();
+  release_regions_of_former_modules();
   filter_new_modules();
   if (are_others_settled && are_new_counted) {
     const CodeLock lock;

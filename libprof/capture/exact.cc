@@ -63,6 +63,7 @@ void rewrite_new_module(Module& module, const char* (*rewrite)(const Work&)) {
                            ? "--exact needs fble-prof, which makes plans"
                            : "no plan could be made";
   if (plan.open(kept.c_str())) reason = rewrite(work);
+  if (reason) release_regions(module.begin);
   if (reason == kCodeIsFixed) {
     code_is_fixed = true;
     remark(Text<200>{"--exact: only sampled: "}.add(kCodeIsFixed).c_str());

@@ -35,6 +35,7 @@ void pass_over_unmapped() {
 void prepare_new_modules() {
   const CodeLock lock;
   pass_over_unmapped();
+  release_regions_of_former_modules();
   filter_new_modules();
   rewrite_new_modules();
   remark_other_namespaces();

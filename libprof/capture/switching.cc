@@ -56,15 +56,6 @@ Region* take_sites(const Module& module, RegionUse use, std::uint64_t most) {
   return region;
 }
 
-// Regions of an unloaded module belong to nobody.
-void release_sites(std::uint64_t module_begin) {
-  for_each_code_region([&](Region& region) {
-    if (region.module_begin == module_begin && has_sites(region)) {
-      region.module_begin = 0;
-    }
-  });
-}
-
 bool protect_code(const ModuleImage& image, int protection) {
   bool done = true;
   image.for_each_code(
@@ -276,7 +267,6 @@ void synchronize_cores() {
 
 void make_sites_of_new_modules() {
   for_each_new_module([](Module& module) {
-    release_sites(module.begin);
     note_searched(0, module.begin);
     if (is_recorder(module)) return;
     if ((module.flags & format::kModuleIsExact) == 0) make_sites_of(module);

@@ -147,6 +147,17 @@ Region* take_region(const Module& module, RegionUse use, SlotCounts slots,
   return taken;
 }
 
+void release_regions(std::uint64_t module_begin) {
+  for_each_code_region([&](Region& region) {
+    const bool stays = region.use == RegionUse::kWatch || region.use == RegionUse::kCalls;
+    if (region.module_begin == module_begin && !stays) region.module_begin = 0;
+  });
+}
+
+void release_regions_of_former_modules() {
+  for_each_new_module([](const Module& module) { release_regions(module.begin); });
+}
+
 const char* why_no_region() {
   return is_full() ? "there is no room for more modules" : "there is no memory near it";
 }

@@ -40,6 +40,12 @@ inline constexpr std::uint64_t kRegionHeadBytes = arch::kTrampolineBytes;
 // there is none. One thread at a time.
 Region* take_region(const format::Module& module, RegionUse use, SlotCounts slots,
                     std::uint64_t other_bytes);
+// Regions of a module that is gone, or that could not be rewritten, belong to nobody: a forked
+// child takes what has trampolines for rewritten. The paths from the loader and from libc to us
+// stay.
+void release_regions(std::uint64_t module_begin);
+// Those of modules that were at the places of the new ones (modules.h).
+void release_regions_of_former_modules();
 // Why take_region has just given none.
 const char* why_no_region();
 

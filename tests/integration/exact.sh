@@ -314,6 +314,52 @@ gcc -O2 "$dir/handles.c" -o "$dir/handles" -pthread || fail "handles was not bui
 cp "$PROGRAMS/first.plain" "$dir/first.so"
 same "$dir/handles" "$dir/first.so"
 
+begin "a library in the place of one that was rewritten, in a forked child"
+exactly chosen
+cat >"$dir/library.c" <<'END'
+#include <stdlib.h>
+__attribute__((noinline)) int add_four(int n) { return atoi("4") + n; }
+int run(int n) { return add_four(n) * 3; }
+END
+cat >"$dir/forks.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+// Long enough for a profile of its own.
+static int child(int (*run)(int)) {
+  for (int i = 0; i < 10000000; ++i) {
+    if (run(2) != 18) return 1;
+  }
+  return 0;
+}
+int main(int count, char** arguments) {
+  int (*run)(int) = 0;
+  for (int i = 1; i < count; ++i) {
+    void* library = dlopen(arguments[i], RTLD_NOW);
+    void* symbol = library ? dlsym(library, "run") : 0;
+    if (!symbol || (run && symbol != (void*)run)) return 1;
+    run = (int (*)(int))symbol;
+    printf("%d\n", run(i));
+    if (i + 1 < count) dlclose(library);
+  }
+  fflush(stdout);
+  if (fork() == 0) return child(run);
+  int status;
+  wait(&status);
+  return status;
+}
+END
+(
+  cd "$dir" || exit
+  gcc -O2 forks.c -o forks && gcc -O2 -fpic -shared library.c -o chosen.so && gcc -O2 -fpic -shared library.c -o other.so
+) || fail "forks was not built"
+same "$dir/forks" "$dir/chosen.so" "$dir/other.so"
+child=$(find "$dir" -name "$(basename "$profile").*")
+verified "$profile" "$child"
+"$REPORT" --coverage "$profile" | has_text "^chosen.so: counted exactly" || fail "it is not counted"
+"$REPORT" --coverage "$child" | lacks_text "other.so: counted" || fail "the child says what is not true"
+
 begin "libraries in link namespaces of their own"
 exactly
 same "$PROGRAMS/loads_apart.plain" "$PROGRAMS/first.plain"
