@@ -228,7 +228,8 @@ Shape shape_of(const std::uint8_t* code, const std::uint8_t* end) {
       return {};
     }
   }
-  if (end - at < 2 || map == 0) return {};
+  // In map 4 (APX) and from map 7 on, constants of up to four bytes follow some opcodes.
+  if (end - at < 2 || map == 0 || map == 4 || map > 6) return {};
   const std::uint8_t opcode = *at++;
   const int operands = bytes_of_operands(at, end);
   const bool has_constant =

@@ -96,6 +96,19 @@ FUNCTION refused_breakpoint
         mov     %rsp, %rbp
         int3
 END refused_breakpoint
+        /* Instructions of APX and of the seventh map, in which a constant follows: or, urdmsr. They never run here. */
+FUNCTION refused_apx
+        mov     %rdi, %rax
+        mov     %rax, %rcx
+        .byte   0x62, 0xf4, 0x74, 0x18, 0x83, 0x00, 0x74
+        ret
+END refused_apx
+FUNCTION refused_seventh_map
+        mov     %rdi, %rax
+        mov     %rax, %rcx
+        .byte   0xc4, 0xe7, 0x7b, 0xf8, 0xc0, 0x74, 0x00, 0x00, 0x00
+        ret
+END refused_seventh_map
 FUNCTION refused_debug_trap
         lea     1(%rdi), %eax
         .byte   0xf1            /* int1 */
@@ -734,7 +747,7 @@ entry_pointers:
         .quad   entry_vector, 0, entry_vector_first, 0, target_behind_bytes, 0, target_hidden, 0, named_pointed_part.cold, 0
         .quad   entry_trap, 0, entry_prefixed, 0, refused_short_address, 0, table_leads_to_part, 0
         .quad   words_lead_to_part, 0, jumps_with_red_zone, 0, jumps_there_too, 0, jumps_behind_frame, 0
-        .quad   refused_breakpoint, 0, refused_debug_trap, 0
+        .quad   refused_breakpoint, 0, refused_debug_trap, 0, refused_apx, 0, refused_seventh_map, 0
         .quad   jumps_without_red_zone, 0, calls_named_by_distance, 0, holds_distances, 0
 .Lpart_words:
         .quad   .Lback_by_words, .Lpart_by_words, 0

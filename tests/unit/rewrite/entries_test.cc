@@ -31,7 +31,8 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     table_leads_to_part[], words_lead_to_part[], jumps_with_red_zone[], jumps_behind_frame[],
     holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
     kept_by_its_caller[], keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[],
-    target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[];
+    target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[], refused_apx[],
+    refused_seventh_map[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -160,6 +161,8 @@ TEST(Entries, InstructionsThatTheLibraryReadsWronglyAreRead) {
   EXPECT_EQ(moved.code[3], 0x0f);
   EXPECT_EQ(moved.code[4], 0x84);  // je, in its long form
   EXPECT_FALSE(plan.is_entry(refused_short_address));
+  EXPECT_EQ(plan.reason(refused_apx), Reason::kUndecodable);
+  EXPECT_EQ(plan.reason(refused_seventh_map), Reason::kUndecodable);
 }
 
 // A hook at the start of a part would destroy what the function keeps below its stack pointer.
