@@ -81,7 +81,8 @@ struct Trampoline {
   Address jumps_from;  // of the tail calls that lead here; 0: any code leads here
 };
 
-// A direct call or jump (e8, e9) to a function, to be redirected to its trampoline.
+// A direct call or jump (e8, e9) to a function, to be redirected to its trampoline. A prefix that
+// changes nothing may stand before it.
 struct Site {
   Address at;
   std::uint32_t trampoline;

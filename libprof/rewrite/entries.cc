@@ -144,8 +144,21 @@ Reason Entries::read_window(const Function& function, Address limit, Window& win
   return Displaced(image_, window.instructions, at).fits() ? Reason::kNone : Reason::kUnmovable;
 }
 
+// Where the five bytes of a direct call or jump stand whose distance can be changed; 0: nowhere.
+// Linkers turn `call *slot(%rip)` into `addr32 call`.
+Address Entries::direct_at(const Branch& branch) const {
+  constexpr std::uint8_t kWithoutEffect[] = {0x67, 0xf2, 0x2e, 0x3e};
+  if (branch.length == plan::kJumpBytes) return branch.from;
+  const std::uint8_t* code = image_.at(branch.from, branch.length);
+  const bool has_prefix =
+      code && branch.length == plan::kJumpBytes + 1 && (code[1] == 0xe8 || code[1] == 0xe9) &&
+      std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), code[0]) !=
+          std::end(kWithoutEffect);
+  return has_prefix ? branch.from + 1 : 0;
+}
+
 bool Entries::is_site(const Branch& branch, const Function& function) const {
-  if (branch.length != plan::kJumpBytes) return false;
+  if (direct_at(branch) == 0) return false;
   const Function* from = function_at(functions_, branch.from);
   if (!from || !from->decodes) return false;
   return branch.kind == Kind::kCall ||
@@ -187,7 +200,7 @@ void Entries::find_tail_calls(const Function& function) {
     if (branch.kind != Kind::kJump) continue;
     const Function* from = function_at(functions_, branch.from);
     if (!from || from == &function || from == last || from->way != Function::Way::kEntry) continue;
-    if (branch.length != plan::kJumpBytes && !is_displaced(branch.from)) continue;
+    if (direct_at(branch) == 0 && !is_displaced(branch.from)) continue;
     tail_calls_.push_back({&function, from});
     last = from;
   }
@@ -315,7 +328,7 @@ std::string Entries::plan() const {
       if (is_displaced(branch.from)) continue;
       const std::uint32_t number = number_for(branch, function);
       if (number == Displaced::kNotCounted) continue;
-      sites.push_back({static_cast<plan::Address>(branch.from), number});
+      sites.push_back({static_cast<plan::Address>(direct_at(branch)), number});
     }
   }
   std::vector<plan::Refusal> refusals;

@@ -41,6 +41,7 @@ class Entries {
   plan::Reason read_window(const Function& function, Address limit, Window& window) const;
   void choose_calls(Function& function, bool is_named_by_distances);
   void find_tail_calls(const Function& function);
+  Address direct_at(const Branch& branch) const;
   bool is_site(const Branch& branch, const Function& function) const;
   bool is_displaced(Address address) const;
   std::map<Address, std::uint64_t> unlisted() const;

@@ -95,6 +95,35 @@ for options in '-mindirect-branch=thunk' '-mindirect-branch=thunk -mfunction-ret
     "$("$REPORT" --self --format csv "$profile" | grep -c '__x86')" = 0
 done
 
+begin "calls through slots that the linker made direct"
+exactly
+cat >"$dir/called.s" <<'END'
+        .globl  called
+        .type   called, @function
+called: .cfi_startproc
+1:      add     $4, %rdi
+        cmpl    $5, (%rdi)
+        jne     1b
+        mov     $2, %eax
+        ret
+        .cfi_endproc
+        .size   called, .-called
+        .section .note.GNU-stack, "", @progbits
+END
+cat >"$dir/calls.c" <<'END'
+int called(int*);
+int main(void) {
+  int places[] = {0, 0, 5}, sum = 0;
+  for (int i = 0; i < 100; ++i) sum += called(places);
+  return sum != 200;
+}
+END
+gcc -O1 -fno-plt "$dir/calls.c" "$dir/called.s" -o "$dir/calls" || fail "calls was not built"
+objdump -d "$dir/calls" | has_text 'addr32 call' || fail "the linker writes such calls otherwise"
+same "$dir/calls"
+verified "$profile"
+check "calls" "$(calls main called)" = 100
+
 # Without samples: on some processors the kernel's part of a signal leaves so little of such a stack that any handler
 # with 200 bytes of its own ends the program, also without us.
 begin "split stacks have no room for hooks"

@@ -552,6 +552,28 @@ FUNCTION refused_loop_by_addresses
 .Lbehind_addresses:
         ret
 END refused_loop_by_addresses
+        /* The start must stay; called as linkers write a call through a slot. */
+FUNCTION called_with_prefix
+1:      add     $4, %rdi
+        cmpl    $5, (%rdi)
+        jne     1b
+        ret
+END called_with_prefix
+FUNCTION calls_with_prefix
+        SAVE    %rbx
+        mov     %rdi, %rbx
+        add     $1, %edi
+        .byte   0x67            /* addr32 */
+        call    called_with_prefix
+        RESTORE %rbx
+        ret
+END calls_with_prefix
+FUNCTION jumps_with_prefix
+        mov     %rdi, %rax
+        mov     %rax, %rdi
+        .byte   0xf2            /* bnd */
+        {disp32} jmp called_with_prefix
+END jumps_with_prefix
 FUNCTION refused_counted_branch
         mov     %edi, %ecx
         jrcxz   1f

@@ -32,7 +32,7 @@ extern const char entry_ordinary[], entry_marked[], entry_far_address[], entry_s
     holds_distances[], keeps_flags[], keeps_flags_first[], keeps_flags_inside[],
     kept_by_its_caller[], keeps_flags_for_jump[], entry_writes_flags[], entry_before_abort[],
     target_offset[], falls_into_part[], refused_breakpoint[], refused_debug_trap[], refused_apx[],
-    refused_seventh_map[];
+    refused_seventh_map[], called_with_prefix[], calls_with_prefix[], jumps_with_prefix[];
 extern const std::uint64_t nameless_ranges[];
 extern const char named_pointed_part[] asm("named_pointed_part.cold");
 extern const void* const entry_pointers[];
@@ -78,6 +78,7 @@ class ReadPlan {
       plan::Site each;
       std::memcpy(&each, at, sizeof each);
       const plan::Trampoline& to = numbered.at(each.trampoline);
+      sites_[each.at] = to.function;
       if (to.jumps_from != 0) ++tail_sites_[{to.function, to.jumps_from}];
     }
     for (std::uint32_t i = 0; i < header.refusals; ++i, at += sizeof(plan::Refusal)) {
@@ -104,6 +105,11 @@ class ReadPlan {
     const auto found = tail_sites_.find({address(function), address(from)});
     return found == tail_sites_.end() ? 0 : found->second;
   }
+  // Whether the five bytes there are made to lead to the function's trampoline.
+  bool is_site(std::uint64_t at, const char* function) const {
+    const auto found = sites_.find(at);
+    return found != sites_.end() && found->second == address(function);
+  }
   bool is_entry(const char* function) const { return is_entry(address(function)); }
   bool is_entry(std::uint64_t address) const {
     const auto found = trampolines_.find(address);
@@ -126,6 +132,7 @@ class ReadPlan {
   std::map<std::uint64_t, plan::Trampoline> trampolines_;
   std::map<Pair, plan::Trampoline> tail_trampolines_;
   std::map<Pair, int> tail_sites_;
+  std::map<std::uint64_t, std::uint64_t> sites_;
   std::map<std::uint64_t, Reason> reasons_;
 };
 
@@ -225,6 +232,16 @@ TEST(Entries, TailCallsHaveTrampolinesOfTheirOwn) {
   EXPECT_EQ(plan.trampoline(tail_at_once)->fixups[0].kind, plan::FixupKind::kTrampoline);
   EXPECT_EQ(plan.tail_sites(entry_ordinary, tail_at_once), 0);
   EXPECT_EQ(plan.tail_sites(entry_marked, tail_later), 1);
+}
+
+TEST(Entries, CallsBehindAPrefixAreSites) {
+  const ReadPlan& plan = ReadPlan::own();
+  ASSERT_TRUE(plan.trampoline(called_with_prefix));
+  EXPECT_FALSE(plan.is_entry(called_with_prefix));
+  EXPECT_EQ(plan.reason(called_with_prefix), Reason::kPartly);  // this test holds its address
+  constexpr std::uint64_t kBefore = 7;
+  EXPECT_TRUE(plan.is_site(ReadPlan::address(calls_with_prefix) + kBefore + 1, called_with_prefix));
+  EXPECT_EQ(plan.tail_sites(called_with_prefix, jumps_with_prefix), 1);
 }
 
 TEST(Entries, WindowThatSomethingLeadsIntoStays) {
