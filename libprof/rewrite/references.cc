@@ -80,9 +80,8 @@ void References::describe(std::vector<Function>& functions) {
     const Function* into = function_at(functions, branch.target);
     Function* from = function_at(functions, branch.from);
     if (!into || !from || into == from || into->begin == branch.target) continue;
-    const std::uint8_t* stub = image_.at(branch.target, 2);
-    const bool is_stub = stub && stub[0] == 0xff && stub[1] == 0x25;
-    if (!is_stub) from->jumps_into_others = true;
+    const std::uint8_t* code = image_.at(branch.target, kStubBytes);
+    if (!code || !is_stub(code)) from->jumps_into_others = true;
   }
 }
 

@@ -124,6 +124,35 @@ same "$dir/calls"
 verified "$profile"
 check "calls" "$(calls main called)" = 100
 
+begin "stripped programs whose stubs are marked for indirect branches"
+exactly
+cat >"$dir/stubs.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline, noclone)) static int inner(int n, int* sum) {
+  if (*sum == 99) return 5;
+  *sum += n;
+  if (n == 12345) n++;
+  return rand();
+}
+__attribute__((noinline)) int outer(int n, int* sum) {
+  *sum ^= n * 3 + 7;
+  *sum *= 77;
+  return inner(n + 1, sum);
+}
+int main(void) {
+  int q = 1, sum = getpid(); // other stubs stand before that of rand
+  puts("begin");
+  for (int i = 0; i < 100; ++i) sum += outer(i, &q);
+  return sum == 1;
+}
+END
+gcc -O2 -s -fcf-protection=full -Wl,-z,ibtplt "$dir/stubs.c" -o "$dir/stubs" || fail "stubs was not built"
+same "$dir/stubs"
+verified "$profile"
+check "calls of main, of a function and of that to which it jumps" "$(fact calls)" = 201
+
 # Without samples: on some processors the kernel's part of a signal leaves so little of such a stack that any handler
 # with 200 bytes of its own ends the program, also without us.
 begin "split stacks have no room for hooks"
