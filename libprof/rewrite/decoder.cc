@@ -273,6 +273,7 @@ Decoder::~Decoder() {
 }
 
 bool Decoder::decode(Address address, Address end, Instruction* instruction) {
+  end = std::min(end, image_.end_of_segment(address));
   if (address >= end || !decoded_) return false;
   std::size_t size = end - address;
   const std::uint8_t* code = image_.at(address, size);

@@ -88,7 +88,8 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Decodes the instruction at `address`, which must end at or before `end`. False: there is none.
+  // Decodes the instruction at `address`, which must end at or before `end`, and in its segment.
+  // False: there is none.
   bool decode(Address address, Address end, Instruction* instruction);
 
   // For the last instruction: values that may be addresses, and accesses below the stack pointer.

@@ -12,6 +12,7 @@
 
 #include "plan/plan.h"
 #include "rewrite/analysis.h"
+#include "rewrite/decoder.h"
 
 namespace fbleprof::rewrite {
 namespace {
@@ -173,6 +174,27 @@ TEST_F(ElfImageTest, SegmentsThatCannotBeRewrittenAreNamed) {
               }
             })),
             "it has too many segments of code");
+}
+
+TEST_F(ElfImageTest, InstructionsEndInTheirSegment) {
+  Library library;
+  library.code[0] = 0xc3;
+  library.code[31] = 0xe8;  // a call, of which the rest is in the next segment
+  constexpr std::uint64_t kNext = Library::kCode + 32;
+  library.parts[0].p_filesz = library.parts[0].p_memsz = kNext;
+  library.add({.p_type = PT_LOAD,
+               .p_flags = PF_R | PF_X,
+               .p_offset = kNext,
+               .p_vaddr = kNext,
+               .p_filesz = Library::kEnd - kNext,
+               .p_memsz = Library::kEnd - kNext});
+  ElfImage image;
+  ASSERT_EQ(image.open(file_with(library.bytes())), "");
+  Decoder decoder(image);
+  Instruction instruction;
+  EXPECT_TRUE(decoder.decode(Library::kCode, image.text_end(), &instruction));
+  EXPECT_TRUE(decoder.decode(kNext, image.text_end(), &instruction));
+  EXPECT_FALSE(decoder.decode(kNext - 1, image.text_end(), &instruction));
 }
 
 TEST_F(ElfImageTest, CodeThatTheLoaderChangesIsRefused) {
