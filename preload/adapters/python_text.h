@@ -34,18 +34,23 @@ class Text {
     bytes_[length_] = 0;
     return true;
   }
+  // The seed is mixed first, because one that is small, as a line is, would only change letters.
   uint64_t hash(uint64_t seed) const {
+    seed = mixed(seed);
     for (size_t i = 0; i < length_; i += 8) {
       uint64_t word = 0;
       memcpy(&word, bytes_ + i, length_ - i < 8 ? length_ - i : 8);
-      seed = (seed ^ word) * 0x9e3779b97f4a7c15u;
-      seed ^= seed >> 32;
+      seed = mixed(seed ^ word);
     }
     return seed + length_;
   }
   const char* c_str() const { return bytes_; }
 
  private:
+  static uint64_t mixed(uint64_t value) {
+    value *= 0x9e3779b97f4a7c15u;
+    return value ^ value >> 32;
+  }
   void add(uint32_t byte) { bytes_[length_++] = static_cast<char>(byte); }
   void encode(Address wide, unsigned kind, uint64_t count) {
     length_ = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -336,6 +337,17 @@ TEST_P(PythonCode, IsKnownByNameFileAndLine) {
   EXPECT_EQ(recorder_.blocks[0].line, 12u);
   EXPECT_EQ(block_of_code(again.object()), block);
   EXPECT_NE(block_of_code(other.object()), block);
+}
+
+TEST_P(PythonCode, ShortNamesOnDifferentLinesAreDifferentFunctions) {
+  std::set<fbleprof_block> blocks;
+  for (const char* name : {"f", "g", "get", "set", "get_a", "set_a"}) {
+    for (int line = 1; line <= 64; ++line) {
+      Code code("/s.py", name, line);
+      blocks.insert(block_of_code(code.object()));
+    }
+  }
+  EXPECT_EQ(blocks.size(), 6u * 64);
 }
 
 TEST_P(PythonCode, ThatIsDamagedHasNoBlock) {
