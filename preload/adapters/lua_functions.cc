@@ -31,6 +31,18 @@ const char* key_of(const StackSlot& slot) {
   return read<const char*>(slot.value + at);
 }
 
+// Every collectable object has these two bytes; see lua_functions.h.
+constexpr std::size_t kKindOfObject = 8, kMarksOfObject = 9;
+constexpr std::uint8_t kOurMark = 1 << 7;
+
+std::uint8_t kind_of_prototypes() { return lua.version == 504 ? 10 : 9; }
+bool is_marked(const char* prototype) {
+  return (read<std::uint8_t>(prototype + kMarksOfObject) & kOurMark) != 0;
+}
+void mark(const char* prototype) {
+  *const_cast<char*>(prototype + kMarksOfObject) |= static_cast<char>(kOurMark);
+}
+
 std::uint64_t hash(std::uint64_t seed, const void* bytes, std::size_t size) {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   const auto* at = static_cast<const unsigned char*>(bytes);
@@ -93,7 +105,9 @@ std::uint32_t LuaFunctions::block_of(lua_State* state, Debug* debug, const CallI
   if (!known) return 0;
   const bool is_known =
       known->key &&
-      (!is_lua_function(function) || (read<int>(key + lua.layout.line_defined) == known->line &&
+      (!is_lua_function(function) || (is_marked(key) &&
+                                      // Another thread that ran this Lua may have marked it.
+                                      read<int>(key + lua.layout.line_defined) == known->line &&
                                       read<const char*>(key + lua.layout.source) == known->source));
   if (is_known && known->unnamed_calls == 0) return known->block;
   if (!is_known) known->unnamed_calls = kMostUnnamedCalls;
@@ -111,7 +125,8 @@ std::uint32_t LuaFunctions::learn(lua_State* state, Debug* debug, const StackSlo
   const bool is_main = *debug->what == 'm';
   const auto* closure = static_cast<const char*>(lua.topointer(state, -1));
   if (is_lua != (*debug->what != 'C') || (is_lua && closure != function.value) ||
-      (is_lua && read<int>(key + lua.layout.line_defined) != debug->line_defined)) {
+      (is_lua && (read<int>(key + lua.layout.line_defined) != debug->line_defined ||
+                  read<std::uint8_t>(key + kKindOfObject) != kind_of_prototypes()))) {
     is_wrong_ = true;
     lua.settop(state, top);
     return 0;
@@ -138,6 +153,7 @@ std::uint32_t LuaFunctions::learn(lua_State* state, Debug* debug, const StackSlo
   }
   lua.settop(state, top);
   if (!known->key) ++used_;
+  if (is_lua) mark(key);
   *known = {key, is_lua ? read<const char*>(key + lua.layout.source) : nullptr, debug->line_defined,
             block, has_name ? 0 : known->unnamed_calls - 1};
   return block;

@@ -9,6 +9,9 @@ namespace fbleprof::adapters {
 namespace {
 
 constexpr std::size_t kBytesOfString = 24;
+// What tells a prototype from a dead one that had its address, in the time of a sample.
+constexpr int kFirstConstants = 4, kFirstInstructions = 12;
+constexpr std::size_t kFirstLetters = 64;
 constexpr std::uint8_t kTypeBits = 0x0f, kNumber = 3, kString = 4;
 
 template <typename Value>
@@ -18,28 +21,45 @@ bool peek(const char* from, Value* value) {
 
 // Strings by their first bytes: Lua may move them, and their addresses differ from run to run.
 void add_constants(Hash& hash, const char* constants, int count) {
-  constexpr int kMostConstants = 64;
-  for (int i = 0; i < count && i < kMostConstants; ++i) {
+  for (int i = 0; i < count; ++i) {
     StackSlot slot{};
     if (!peek(constants + static_cast<std::size_t>(i) * sizeof slot, &slot)) return;
     hash.add(&slot.kind, 1);
-    std::uint64_t value = 0;
-    if ((slot.kind & kTypeBits) == kNumber) memcpy(&value, &slot.value, sizeof value);
-    if ((slot.kind & kTypeBits) == kString) peek(slot.value + kBytesOfString, &value);
-    hash.add(&value, sizeof value);
+    if ((slot.kind & kTypeBits) == kNumber) hash.add(&slot.value, sizeof slot.value);
+    if ((slot.kind & kTypeBits) == kString) hash.add_letters(slot.value, 8);
   }
 }
 
 void add_code(Hash& hash, const char* code, int instructions) {
-  constexpr int kMostInstructions = 512;
-  for (int i = 0; i < instructions && i < kMostInstructions; ++i) {
+  for (int i = 0; i < instructions; ++i) {
     std::uint32_t instruction = 0;
     if (!peek(code + static_cast<std::size_t>(i) * sizeof instruction, &instruction)) return;
     hash.add(&instruction, sizeof instruction);
   }
 }
 
+void add_parts(Hash& hash, const Prototype& prototype, int most_constants, int most_instructions) {
+  int constants = 0, instructions = 0;
+  const char* first = nullptr;
+  peek(prototype.address + lua.layout.constant_count, &constants);
+  peek(prototype.address + lua.layout.code_count, &instructions);
+  peek(prototype.address + lua.layout.constants, &first);
+  add_constants(hash, first, constants < most_constants ? constants : most_constants);
+  add_code(hash, prototype.code,
+           instructions < most_instructions ? instructions : most_instructions);
+}
+
 }  // namespace
+
+void Hash::add_letters(const char* string, std::size_t most) {
+  for (std::size_t at = 0; at < most; at += 8) {
+    char letters[8];
+    if (!fbleprof_peek(string + kBytesOfString + at, letters, sizeof letters)) return;
+    const std::size_t length = strnlen(letters, sizeof letters);  // what follows is left over
+    add(letters, length);
+    if (length < sizeof letters) return;
+  }
+}
 
 bool Source::read(const char* string) {
   std::size_t done = 0;
@@ -54,10 +74,17 @@ bool Source::read(const char* string) {
 }
 
 bool Prototype::read(const char* closure) {
-  return peek(closure + kPrototypeOfClosure, &address) &&
-         peek(address + lua.layout.line_defined, &line) &&
-         peek(address + lua.layout.source, &source) && source && line >= 0 &&
-         peek(address + lua.layout.code, &code);
+  if (!peek(closure + kPrototypeOfClosure, &address) ||
+      !peek(address + lua.layout.line_defined, &line) ||
+      !peek(address + lua.layout.source, &source) || !source || line < 0 ||
+      !peek(address + lua.layout.code, &code)) {
+    return false;
+  }
+  Hash hash;
+  hash.add_letters(source, kFirstLetters);
+  add_parts(hash, *this, kFirstConstants, kFirstInstructions);
+  sum = hash.as_key();
+  return true;
 }
 
 std::uint64_t key_of(const Prototype& prototype, const Source& source) {
@@ -66,13 +93,8 @@ std::uint64_t key_of(const Prototype& prototype, const Source& source) {
   int lines[2] = {};
   peek(prototype.address + lua.layout.line_defined, &lines);
   hash.add(lines, sizeof lines);
-  int constants = 0, instructions = 0;
-  const char* first = nullptr;
-  peek(prototype.address + lua.layout.constant_count, &constants);
-  peek(prototype.address + lua.layout.code_count, &instructions);
-  peek(prototype.address + lua.layout.constants, &first);
-  add_constants(hash, first, constants);
-  add_code(hash, prototype.code, instructions);
+  constexpr int kMostConstants = 64, kMostInstructions = 512;
+  add_parts(hash, prototype, kMostConstants, kMostInstructions);
   return hash.as_key();
 }
 

@@ -20,6 +20,8 @@ class Hash {
     const auto* at = static_cast<const unsigned char*>(bytes);
     for (std::size_t i = 0; i < size; ++i) value_ = (value_ ^ at[i]) * 0x100000001b3;
   }
+  // The letters of a string of Lua or LuaJIT, up to `most`, a multiple of 8.
+  void add_letters(const char* string, std::size_t most);
   std::uint64_t as_key() const { return value_ >> 8 | 1; }  // keys have 56 bits
 
  private:
@@ -40,7 +42,8 @@ struct Prototype {
   const char* address = nullptr;
   const char* source = nullptr;  // a string of Lua
   const char* code = nullptr;
-  int line = 0;  // 0: of a main chunk
+  int line = 0;           // 0: of a main chunk
+  std::uint64_t sum = 0;  // of its beginning: all else may be that of a dead one
 
   // Reads the prototype of a closure. False: there is none.
   bool read(const char* closure);

@@ -30,7 +30,11 @@ class LuaStack {
  public:
   // Adds a main thread, which this thread runs.
   void add(lua_State* main) { mains_.add(main); }
-  void remove(lua_State* main) { mains_.remove(main); }
+  // Its end: others may get the addresses of its functions.
+  void remove(lua_State* main) {
+    mains_.remove(main);
+    for (Known& known : known_) known = {};
+  }
 
   // A reader for fbleprof_read_stack; runs in the handler.
   int read(void* state, fbleprof_frame* frame);

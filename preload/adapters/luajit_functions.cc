@@ -30,18 +30,46 @@ bool is_constant(Instruction code) {
   return what < kFirstLoop && what != kIterate && what != kIterateTable && what != kIsNext;
 }
 
-std::uint64_t key_of(Address prototype, const RawPrototype& raw, const Source& source) {
-  constexpr std::uint32_t kMostInstructions = 512;
+// The constants of each kind, and the code.
+void add_parts(Hash& hash, Address prototype, const RawPrototype& raw, std::uint32_t most_constants,
+               std::uint32_t most_instructions) {
   const std::uint32_t numbers[] = {static_cast<std::uint32_t>(raw.line),
                                    static_cast<std::uint32_t>(raw.lines), raw.objects, raw.numbers};
-  Hash hash;
-  hash.add(source.bytes, strlen(source.bytes));
   hash.add(numbers, sizeof numbers);
-  for (std::uint32_t i = 0; i < raw.header.more && i < kMostInstructions; ++i) {
+  for (std::uint32_t i = 0; i < raw.objects && i < most_constants; ++i) {
+    Address object = 0;
+    Header header;
+    if (!peek(raw.constants - (i + 1) * sizeof object, &object) || !peek(object, &header)) break;
+    hash.add(&header.kind, sizeof header.kind);
+    if (header.kind == kIsString) hash.add_letters(reinterpret_cast<const char*>(object), 8);
+  }
+  for (std::uint32_t i = 0; i < raw.numbers && i < most_constants; ++i) {
+    std::uint64_t number = 0;
+    if (!peek(raw.constants + i * sizeof number, &number)) break;
+    hash.add(&number, sizeof number);
+  }
+  for (std::uint32_t i = 0; i < raw.header.more && i < most_instructions; ++i) {
     Instruction code = 0;
     if (!peek(prototype + sizeof raw + i * sizeof code, &code)) break;
     if (is_constant(code)) hash.add(&code, sizeof code);
   }
+}
+
+std::uint64_t key_of(Address prototype, const RawPrototype& raw, const Source& source) {
+  constexpr std::uint32_t kMostConstants = 64, kMostInstructions = 512;
+  Hash hash;
+  hash.add(source.bytes, strlen(source.bytes));
+  add_parts(hash, prototype, raw, kMostConstants, kMostInstructions);
+  return hash.as_key();
+}
+
+// What tells a prototype from a dead one that had its address, in the time of a sample.
+std::uint64_t sum_of(Address prototype, const RawPrototype& raw) {
+  constexpr std::uint32_t kFirstConstants = 4, kFirstInstructions = 12;
+  constexpr std::size_t kFirstLetters = 64;
+  Hash hash;
+  hash.add_letters(reinterpret_cast<const char*>(raw.source), kFirstLetters);
+  add_parts(hash, prototype, raw, kFirstConstants, kFirstInstructions);
   return hash.as_key();
 }
 
@@ -79,8 +107,10 @@ fbleprof_block Functions::block_of_lua(const Call& call, const RawFunction& func
   RawPrototype raw;
   if (!peek(prototype, &raw)) return 0;
   Known& known = known_[(prototype >> 4) % kKnown];
+  const std::uint64_t sum = sum_of(prototype, raw);
   const bool is_known = known.prototype == prototype && known.source == raw.source &&
-                        known.instructions == raw.header.more && known.line == raw.line;
+                        known.instructions == raw.header.more && known.line == raw.line &&
+                        known.sum == sum;
   if (is_known && known.tries == 0) return known.block;
   Name name;
   const bool has_name = raw.line != 0 && called_name(call, &name);
@@ -98,7 +128,7 @@ fbleprof_block Functions::block_of_lua(const Call& call, const RawFunction& func
     rename(block, name, places_.number_of(name.text, source.bytes, raw.line, key));
   }
   const int tries = is_new && !has_name && raw.line != 0 ? kMostTries : 0;
-  known = {prototype, raw.source, raw.header.more, raw.line, block, tries};
+  known = {prototype, raw.source, raw.header.more, raw.line, block, tries, sum};
   return block;
 }
 

@@ -22,6 +22,11 @@ class Functions {
   // run in the handler.
   fbleprof_block block_of(const Call& call);
 
+  // A Lua has ended: others may get the addresses of its functions.
+  void forget() {
+    for (Known& known : known_) known = {};
+  }
+
  private:
   static constexpr int kKnown = 512;
   struct Known {
@@ -29,7 +34,8 @@ class Functions {
     std::uint32_t instructions;
     std::int32_t line;
     fbleprof_block block;
-    int tries;  // left to find its name
+    int tries;          // left to find its name
+    std::uint64_t sum;  // of its beginning: all else may be that of a dead one
   };
 
   fbleprof_block block_of_c(const Call& call, const RawFunction& function);

@@ -26,7 +26,13 @@ struct Header {
   std::uint8_t marks, kind, detail[2];
   std::uint32_t more;
 };
-enum Kind : std::uint8_t { kIsThread = 6, kIsFunction = 8, kIsTrace = 9, kIsTable = 11 };
+enum Kind : std::uint8_t {
+  kIsString = 4,
+  kIsThread = 6,
+  kIsFunction = 8,
+  kIsTrace = 9,
+  kIsTable = 11
+};
 
 // lua_State.
 struct RawThread {

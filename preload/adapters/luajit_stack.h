@@ -21,7 +21,10 @@ class LuaJitStack {
  public:
   // Adds a main thread, which this thread runs.
   void add(lua_State* main) { mains_.add(main); }
-  void remove(lua_State* main) { mains_.remove(main); }
+  void remove(lua_State* main) {
+    mains_.remove(main);
+    functions_.forget();
+  }
 
   // A reader for fbleprof_read_stack; runs in the handler.
   int read(void* state, fbleprof_frame* frame);

@@ -30,6 +30,11 @@ for lua in lua5.2 lua5.3 lua5.4; do
     verified "$profile"
     counted $lua "$scripts/$script.lua"
   done
+  begin "functions at the addresses of dead ones, $lua"
+  with_adapter
+  same $lua "$scripts/reused.lua"
+  check "calls of each" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+    awk -F, '$1 == "even" || $1 == "odd" { print $1, $4 }' | sort | tr '\n' ' ')" = "even 500 odd 500 "
   begin "hooks of the program, $lua"
   with_adapter
   same $lua "$scripts/hooks.lua"

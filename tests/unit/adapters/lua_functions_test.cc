@@ -23,6 +23,7 @@ class LuaFunctionsOfHooks : public testing::TestWithParam<int> {
 
   void make_lua_function(Raw& closure, Raw& prototype, int line) {
     prototype.put(lua.layout.line_defined, line).put(lua.layout.source, source_.at());
+    prototype.put(8, static_cast<std::uint8_t>(lua.version == 504 ? 10 : 9)).put(9, kMarks);
     closure.put(kPrototypeOfClosure, prototype.at());
   }
 
@@ -61,6 +62,8 @@ class LuaFunctionsOfHooks : public testing::TestWithParam<int> {
     level.function = LuaValue::function(nullptr, code);
     return level;
   }
+
+  static constexpr std::uint8_t kMarks = 0x21;  // of Lua's collector
 
   FakeRecorder recorder_;
   FakeLua lua_{GetParam()};
@@ -126,6 +129,25 @@ TEST_P(LuaFunctionsOfHooks, APrototypeAtAnOldAddressIsAnotherFunction) {
   level.name = "h";
   level.source = "@/t.lua";
   EXPECT_EQ(block_of(level, lua_slot(closure_)), "h");
+}
+
+TEST_P(LuaFunctionsOfHooks, APrototypeInAllBytesOfADeadOneIsAnotherFunction) {
+  EXPECT_EQ(block_of(lua_level("f", closure_), lua_slot(closure_)), "f");
+  EXPECT_EQ(prototype_.get<std::uint8_t>(9), kMarks | 0x80) << "the collector's own bits stay";
+  prototype_.put(9, kMarks);  // as Lua makes it
+  lua_.dumped = "other constants";
+  EXPECT_EQ(block_of(lua_level("g", closure_), lua_slot(closure_)), "g");
+  prototype_.put(9, kMarks);
+  lua_.dumped = "code";
+  EXPECT_EQ(block_of(lua_level("h", closure_), lua_slot(closure_)), "f");
+  EXPECT_EQ(recorder_.blocks.size(), 2u);
+}
+
+TEST_P(LuaFunctionsOfHooks, WhatIsNoPrototypeIsNotMarked) {
+  prototype_.put(8, std::uint8_t{6});
+  EXPECT_EQ(block_of(lua_level("f", closure_), lua_slot(closure_)), "none");
+  EXPECT_TRUE(functions_.is_wrong());
+  EXPECT_EQ(prototype_.get<std::uint8_t>(9), kMarks);
 }
 
 TEST_P(LuaFunctionsOfHooks, ACFunctionHasItsModulesName) {

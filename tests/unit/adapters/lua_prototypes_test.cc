@@ -161,6 +161,35 @@ TEST_P(LuaPrototypes, TheKeyHasNumbersAndTextsButNoAddresses) {
   EXPECT_EQ(key_with(kShortString, edge.unreadable()), key_with(kShortString, nullptr));
 }
 
+TEST_P(LuaPrototypes, WhatIsLeftOverBehindATextDoesNotCount) {
+  constexpr std::uint8_t kShortString = 0x44;
+  function_.prototype.put(lua.layout.constant_count, 1);
+  Raw text = string_of("one");
+  function_.set_constant(0, kShortString, text.at());
+  const std::uint64_t before = function_.key();
+  text.put(kText + 5, 'x');
+  EXPECT_EQ(function_.key(), before);
+}
+
+TEST_P(LuaPrototypes, AtTheAddressOfADeadOneAreOthers) {
+  constexpr std::uint8_t kShortString = 0x44;
+  function_.prototype.put(lua.layout.constant_count, 1);
+  Raw text = string_of("even");
+  function_.set_constant(0, kShortString, text.at());
+  std::vector<Prototype> all;
+  const auto add = [&] { EXPECT_TRUE(all.emplace_back().read(function_.closure.at())); };
+  add();
+  std::memcpy(text.at(kText), "odd", 4);
+  add();
+  function_.code.put(4, 7);
+  add();
+  function_.source.put(kText + 1, 'g');
+  add();
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_FALSE(all[i] == all[i - 1]) << i;
+  add();
+  EXPECT_TRUE(all[3] == all[4]);
+}
+
 TEST_P(LuaPrototypes, TheKeyOfALongFunctionNeedsOnlyItsBeginning) {
   Function other;
   for (Function* each : {&function_, &other}) {

@@ -357,6 +357,23 @@ TEST_F(LuaJitFunctions, APrototypeAtAnOldAddressIsAnotherFunction) {
   EXPECT_EQ(block_of(callee_.address(), false), "function </k.lua:6>");
 }
 
+TEST_F(LuaJitFunctions, APrototypeInAllPlacesOfADeadOneIsAnotherFunction) {
+  const std::string first = block_of(callee_.address(), false);
+  EXPECT_EQ(first, "function </j.lua:5>");
+  EXPECT_EQ(block_of(callee_.address(), false), first);
+  callee_.set_code(0, op_ad(1, 2, 3));
+  EXPECT_EQ(block_of(callee_.address(), false), first + " (2)");
+  Raw text = string_of("even");
+  text.put(9, std::uint8_t{kIsString});
+  callee_.set_constant(0, text.address());
+  callee_.prototype().objects = 1;
+  EXPECT_EQ(block_of(callee_.address(), false), first + " (3)");
+  std::memcpy(text.at(24), "odd", 4);
+  EXPECT_EQ(block_of(callee_.address(), false), first + " (4)");
+  std::memcpy(text.at(24), "even", 5);
+  EXPECT_EQ(block_of(callee_.address(), false), first + " (3)");
+}
+
 TEST_F(LuaJitFunctions, WhatLuaJitReplacesInCodeDoesNotCount) {
   Script one(5, {op_ad(kOpFunction, 1, 0), op_ad(1, 2, 3), op_ad(kOpReturn, 0, 0)});
   Script two(5, {op_ad(kOpFunction + 1, 1, 7), op_ad(1, 2, 3), op_ad(kOpReturn, 0, 0)});
