@@ -122,11 +122,11 @@ void note_thread(ThreadState& thread) {
   kernel_call(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(thread.record->name));
 }
 
-// Calls visit(ref) for the trees of a profile; null: the process's own.
+// Calls visit(ref) for the trees of a profile in `arena`; null: the process's own.
 template <typename Visit>
-void for_each_tree(const fbleprof_profile* profile, Visit visit) {
-  session.arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
-    const format::Ref labels = session.arena.at<format::Tree>(ref)->labels;
+void for_each_tree(const signal_safe::Arena& arena, const fbleprof_profile* profile, Visit visit) {
+  arena.for_each(format::Kind::kTree, [&](format::Ref ref) {
+    const format::Ref labels = arena.at<format::Tree>(ref)->labels;
     if (profile ? labels == profile->labels : capture::profile_name(labels) == 0) visit(ref);
     return true;
   });
@@ -206,7 +206,10 @@ class Copy {
     __builtin_memcpy(reinterpret_cast<void*>(base_), session.arena.base(), bytes_);
     copy_.adopt(reinterpret_cast<char*>(base_), bytes_, bytes_);
     header().used_bytes = bytes_;
-    for_each_tree(profile, [this](format::Ref ref) { keep(ref); });
+    finish_records();
+    drop_newer();
+    // Not those of the program's own file, where threads have trees that are not in the copy.
+    for_each_tree(copy_, profile, [this](format::Ref ref) { keep(ref); });
     for (const auto kind : {format::Kind::kTree, format::Kind::kThread, format::Kind::kNodes,
                             format::Kind::kEdges, format::Kind::kValues, format::Kind::kSnapshot,
                             format::Kind::kSnapshotNodes, format::Kind::kSnapshotEdges}) {
@@ -247,6 +250,65 @@ class Copy {
   }
 
  private:
+  // Other threads continue while the file is copied. A record that was not finished then may be
+  // needed by one that was copied later.
+  void finish_records() {
+    const format::Ref end = units();
+    for (format::Ref ref = format::kHeaderBytes / format::kUnitBytes; ref < end;) {
+      const auto* live = session.arena.at<format::Head>(ref);
+      const std::uint32_t units = live->units;
+      if (units > end - ref) return;
+      if (units != 0) head(ref).units = units;
+      if (units != 0 && head(ref).kind == format::Kind::kUnfinished &&
+          __atomic_load_n(&live->kind, __ATOMIC_ACQUIRE) != format::Kind::kUnfinished) {
+        __builtin_memcpy(&head(ref), live, std::uint64_t{units} * format::kUnitBytes);
+      }
+      ref += units != 0 ? units : 1;
+    }
+  }
+  // What leads to something newer than the copy is newer, too.
+  void drop_newer() {
+    copy_.for_each(format::Kind::kFunction, [this](format::Ref ref) {
+      auto* function = copy_.at<format::Function>(ref);
+      for (format::Ref* text :
+           {&function->name, &function->linkage_name, &function->file, &function->language}) {
+        if (!has(*text, format::Kind::kString)) *text = 0;
+      }
+      return true;
+    });
+    // A parent comes before its children.
+    for_each_item<format::Node>(format::Kind::kNodes, [this](format::Node& node) {
+      if (!has(node.function, format::Kind::kFunction) ||
+          (node.parent != 0 && !has_node(node.parent))) {
+        node.function = 0;
+      }
+      if (node.values >= units()) node.values = 0;
+    });
+    for_each_item<format::Edge>(format::Kind::kEdges, [this](format::Edge& edge) {
+      if (!has_node(edge.from) || !has_node(edge.to)) edge.to = 0;
+    });
+  }
+  bool has(format::Ref ref, format::Kind kind) const {
+    return ref != 0 && ref < units() && copy_.at<format::Head>(ref)->kind == kind;
+  }
+  bool has_node(format::Ref ref) const {
+    return ref != 0 && ref < units() && copy_.at<format::Node>(ref)->function != 0;
+  }
+  // Calls visit(item) for each place of an item.
+  template <typename Item, typename Visit>
+  void for_each_item(format::Kind kind, Visit visit) {
+    constexpr format::Ref kUnits = sizeof(Item) / format::kUnitBytes;
+    copy_.for_each(kind, [&](format::Ref chunk) {
+      const format::Ref end = chunk + head(chunk).units;
+      for (format::Ref ref = chunk + format::kItemsOffset / format::kUnitBytes; ref < end;
+           ref += kUnits) {
+        visit(*copy_.at<Item>(ref));
+      }
+      return true;
+    });
+  }
+  format::Ref units() const { return static_cast<format::Ref>(bytes_ / format::kUnitBytes); }
+
   // Mark the records of the trees to keep, in the copy: nobody reads `reserved` of a tree, and a
   // written file contains no open wait.
   void keep(format::Ref tree) {
@@ -286,7 +348,7 @@ class Copy {
       for (format::Ref ref = chunk + format::kItemsOffset / format::kUnitBytes; ref < end;
            ref += signal_safe::kUnitsOfNode) {
         const auto* node = copy_.at<format::Node>(ref);
-        if (node->function == 0) break;
+        if (node->function == 0) continue;
         header().node_count += 1;
         if (node->values == 0) continue;
         const auto* values = copy_.at<std::uint64_t>(node->values);

@@ -22,6 +22,10 @@ for mode in fentry plain; do
   profiled "$PROGRAMS/api_edges.$mode" recorded "$dir/written"
   check "all holds" "$(cat "$dir/profiled.out")" = "failed 0"
   verified "$profile" "$dir/written"
+  begin "a profile that is written while threads go on, $mode"
+  profiled "$PROGRAMS/api_edges.$mode" busy "$dir/busy"
+  check "all holds" "$(cat "$dir/profiled.out")" = "failed 0"
+  verified "$profile" "$dir"/busy.*
   begin "the API without a recorder, and where there is no profile, $mode"
   settings=(FBLEPROF_OUT=/nowhere/mlmon.out)
   same "$PROGRAMS/api_edges.$mode" nothing "$dir/written"

@@ -1,8 +1,10 @@
-/* The C API with arguments at the edge of what it takes: api_edges recorded|nothing|full PROFILE.
- * Prints what does not hold. recorded: with a recorder; nothing: with none, or where it can make no
- * profile; full: until its memory ends. */
+/* The C API with arguments at the edge of what it takes: api_edges recorded|nothing|full|busy
+ * PROFILE. Prints what does not hold. recorded: with a recorder; nothing: with none, or where it
+ * can make no profile; full: until its memory ends; busy: writes PROFILE.0 and on. */
 #include <errno.h>
 #include <fbleprof/fbleprof.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,10 +344,70 @@ static void full(void) {
   }
 }
 
+/* Threads begin, end, and meet new contexts and blocks while the profile is written. */
+enum { kBlocks = 300, kGrowing = 3, kWritten = 10 };
+static fbleprof_block some[kBlocks];
+static atomic_int is_done;
+
+static void* grow(void* seed) {
+  unsigned at = *(unsigned*)seed;
+  while (!is_done) {
+    const uint64_t mark = fbleprof_mark();
+    for (int depth = 0; depth < 6; ++depth) fbleprof_enter(some[rand_r(&at) % kBlocks]);
+    fbleprof_tick(1);
+    char name[30];
+    snprintf(name, sizeof name, "new %u", rand_r(&at) % 10000);
+    if (rand_r(&at) % 50 == 0) fbleprof_enter(fbleprof_block_new(name, NULL, 0));
+    fbleprof_rewind(mark);
+  }
+  return NULL;
+}
+
+static void* enter_once(void* argument) {
+  (void)argument;
+  fbleprof_enter(some[0]);
+  usleep(1000);
+  fbleprof_leave(some[0]);
+  return NULL;
+}
+
+static void* begin_threads(void* argument) {
+  (void)argument;
+  pthread_t thread;
+  while (!is_done) {
+    if (pthread_create(&thread, NULL, enter_once, NULL) == 0) pthread_detach(thread);
+    usleep(300);
+  }
+  return NULL;
+}
+
+static void busy(const char* path) {
+  char name[4096];
+  for (int i = 0; i < kBlocks; ++i) {
+    snprintf(name, sizeof name, "some %d", i);
+    some[i] = fbleprof_block_new(name, NULL, 0);
+  }
+  pthread_t threads[kGrowing + 1];
+  unsigned seeds[kGrowing];
+  for (unsigned i = 0; i < kGrowing; ++i) {
+    seeds[i] = i + 1;
+    HOLDS(pthread_create(&threads[i], NULL, grow, &seeds[i]) == 0);
+  }
+  HOLDS(pthread_create(&threads[kGrowing], NULL, begin_threads, NULL) == 0);
+  for (int i = 0; i < kWritten; ++i) {
+    usleep(20000);
+    snprintf(name, sizeof name, "%s.%d", path, i);
+    HOLDS(fbleprof_profile_write(NULL, name) == 0);
+  }
+  is_done = 1;
+  for (int i = 0; i <= kGrowing; ++i) pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   if (strcmp(argv[1], "nothing") == 0) nothing(argv[2]);
   if (strcmp(argv[1], "full") == 0) full();
+  if (strcmp(argv[1], "busy") == 0) busy(argv[2]);
   if (strcmp(argv[1], "recorded") == 0) {
     blocks();
     queries();
