@@ -26,14 +26,17 @@ class NextOperator {
   constexpr explicit NextOperator(const char* name) : name_(name) {}
 
   template <typename Result, typename... Arguments>
-  Result call(Arguments... arguments) {
-    if (function_ == nullptr) [[unlikely]]
-      find();
-    return reinterpret_cast<Result (*)(Arguments...)>(function_)(arguments...);
+  Result call(std::uint64_t caller, Arguments... arguments) {
+    void* function = function_;
+    if (function == nullptr) [[unlikely]]
+      function = find(caller);
+    return reinterpret_cast<Result (*)(Arguments...)>(function)(arguments...);
   }
 
-  void* find() {
-    void* found = dlsym(RTLD_NEXT, name_);
+  void* find(std::uint64_t caller) {
+    void* found = is_in_objects_ ? find_in_object_of(caller) : nullptr;
+    if (found != nullptr) return found;
+    found = dlsym(RTLD_NEXT, name_);
     if (found == nullptr) {
       // In a C program that loads a C++ plugin, the C++ library is not in our scope.
       for (const char* library : {"libstdc++.so.6", "libc++.so.1"}) {
@@ -41,14 +44,30 @@ class NextOperator {
         if (handle != nullptr && (found = dlsym(handle, name_)) != nullptr) break;
       }
     }
-    if (found == nullptr) abort();  // C++ code runs without its library
+    if (found == nullptr) {
+      is_in_objects_ = true;  // a lookup that fails allocates its message
+      found = find_in_object_of(caller);
+      if (found == nullptr) abort();  // C++ code runs without its library
+      return found;
+    }
     __atomic_store_n(&function_, found, __ATOMIC_RELEASE);
     return found;
   }
 
  private:
+  // A plugin that contains the C++ library. Others may contain another one, and it may be unloaded,
+  // so each call finds it again. A link map is a handle; dlopen would allocate memory.
+  void* find_in_object_of(std::uint64_t caller) const {
+    Dl_info info;
+    void* object = nullptr;
+    const void* returns_to = reinterpret_cast<void**>(caller)[1];
+    return dladdr1(returns_to, &info, &object, RTLD_DL_LINKMAP) != 0 ? dlsym(object, name_)
+                                                                     : nullptr;
+  }
+
   const char* name_;
   void* function_ = nullptr;
+  bool is_in_objects_ = false;
 };
 
 bool is_in_libstdcxx(void* function) {
@@ -88,7 +107,7 @@ inline void* allocate(NextOperator& next_operator, std::uint64_t caller, std::si
     }
   }
   const std::uint64_t before = told;
-  void* block = next_operator.call<void*>(bytes, others...);
+  void* block = next_operator.call<void*>(caller, bytes, others...);
   if (told == before) tell(caller, block, bytes);
   return block;
 }
@@ -97,20 +116,21 @@ template <typename... Arguments>
 inline void* allocate_aligned(NextOperator& next_operator, std::uint64_t caller, std::size_t bytes,
                               std::size_t alignment, Arguments... others) {
   const std::uint64_t before = told;
-  void* block = next_operator.call<void*>(bytes, alignment, others...);
+  void* block = next_operator.call<void*>(caller, bytes, alignment, others...);
   if (told == before) tell(caller, block, bytes);
   return block;
 }
 
 template <typename... Arguments>
-inline void release(NextOperator& next_operator, void* block, Arguments... others) {
+inline void release(NextOperator& next_operator, std::uint64_t caller, void* block,
+                    Arguments... others) {
   if (block == nullptr || is_early(block)) [[unlikely]]
     return;
   tell_of_end(block);
   if (takes_shortcut()) [[likely]] {
     next.free(block);
   } else {
-    next_operator.call<void>(block, others...);
+    next_operator.call<void>(caller, block, others...);
   }
 }
 
@@ -150,18 +170,20 @@ FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t)
 FBLEPROF_NEW_ALIGNED_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t)
 
 // A block, and up to two more arguments: its size, its alignment, std::nothrow.
-#define FBLEPROF_DELETE(name)                       \
-  static constinit NextOperator next_##name{#name}; \
-  FBLEPROF_INTERPOSE void name(void* block) noexcept { release(next_##name, block); }
+#define FBLEPROF_DELETE(name)                          \
+  static constinit NextOperator next_##name{#name};    \
+  FBLEPROF_INTERPOSE void name(void* block) noexcept { \
+    release(next_##name, FBLEPROF_CALLER, block);      \
+  }
 #define FBLEPROF_DELETE_1(name)                                         \
   static constinit NextOperator next_##name{#name};                     \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a) noexcept { \
-    release(next_##name, block, a);                                     \
+    release(next_##name, FBLEPROF_CALLER, block, a);                    \
   }
 #define FBLEPROF_DELETE_2(name)                                                          \
   static constinit NextOperator next_##name{#name};                                      \
   FBLEPROF_INTERPOSE void name(void* block, std::uint64_t a, std::uint64_t b) noexcept { \
-    release(next_##name, block, a, b);                                                   \
+    release(next_##name, FBLEPROF_CALLER, block, a, b);                                  \
   }
 FBLEPROF_DELETE(_ZdlPv)
 FBLEPROF_DELETE(_ZdaPv)

@@ -186,6 +186,39 @@ done
 verified "$profile"
 check "estimates within 3/sqrt(samples), of 5" "$within" -ge 4
 
+begin "a C program loads plugins that contain the C++ library"
+cat >"$dir/plugin.cc" <<'CC'
+#include <string>
+#include <vector>
+extern "C" int work(int count) {
+  std::vector<std::string> texts;
+  texts.reserve(1000);
+  for (int i = 0; i < count; ++i) texts.push_back(std::string(100, 'a'));
+  return static_cast<int>(texts.size());
+}
+CC
+cat >"$dir/host.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    void* plugin = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+    if (!plugin) return puts(dlerror());
+    printf("%d\n", ((int (*)(int))dlsym(plugin, "work"))(1000));
+    dlclose(plugin);
+  }
+  return 0;
+}
+C
+for plugin in one two; do
+  g++ -O1 -shared -fPIC -static-libstdc++ -static-libgcc "$dir/plugin.cc" -o "$dir/$plugin.so" || fail "no plugin"
+done
+gcc "$dir/host.c" -o "$dir/host" -ldl || fail "no host"
+recording exact
+same "$dir/host" "$dir/one.so" "$dir/two.so"
+verified "$profile"
+check "two times 1001 blocks" "$(self allocations 'operator new(unsigned long)')" = 2002
+
 begin "without the wrappers the report says what to do"
 settings=(FBLEPROF_ALLOCS=exact)
 same "$PROGRAMS/allocates.plain" leaks
