@@ -139,35 +139,61 @@ void enter_block(const BusyGuard& guard, ThreadState& thread, Proof proof, std::
   if (proof.lasts && *calls > 1) remember_call(thread, caller->word, site, callee, calls, word);
 }
 
-// The calling thread, if it may change its state. Null: it is not recorded, or this is a signal
-// handler that interrupted such a change.
-ThreadState* recorded_thread() {
+// The calling thread, if it has a shadow stack.
+ThreadState* own_thread() {
   if (!fbleprof_hot.top || !is_own(*fbleprof_hot.self)) return nullptr;
-  ThreadState* thread = fbleprof_hot.self;
-  if (!is_recording(*thread->session)) return nullptr;
-  if (thread->hot->cache != thread->cache.slots) let_hooks_hit(*thread);
-  return thread;
+  return fbleprof_hot.self;
 }
 
-// Calls change(guard, thread) if the calling thread may change its state; else counts `lost` calls
-// as lost, if the thread is recorded at all.
+bool records(ThreadState& thread) {
+  if (!is_recording(*thread.session)) return false;
+  if (thread.hot->cache != thread.cache.slots) let_hooks_hit(thread);
+  return true;
+}
+
+// The calling thread, if it is recorded.
+ThreadState* recorded_thread() {
+  ThreadState* thread = own_thread();
+  return thread && records(*thread) ? thread : nullptr;
+}
+
+// Calls change(guard, thread, is_recorded) if the calling thread may change its state; else counts
+// `lost` calls as lost, if it is recorded. Blocks come and go while recording is off, too, so that
+// the stack is the program's when it is on again; only nothing is counted.
 template <class Change>
 inline void change_state(std::uint64_t lost, Change change) {
-  ThreadState* thread = recorded_thread();
+  ThreadState* thread = own_thread();
   if (!thread) return;
+  const bool is_recorded = records(*thread);
   BusyGuard guard(*thread);
   if (!guard) {
-    thread->record->lost_calls += lost;
+    if (is_recorded) thread->record->lost_calls += lost;
     return;
   }
-  change(guard, *thread);
+  change(guard, *thread, is_recorded);
+}
+
+// While recording is off, a block has no context of its own, as one that is left out.
+void enter_unrecorded(ThreadState& thread, Frame frame, std::uint32_t block) {
+  if (thread.session->function_of_block(block) == 0) return;
+  Entry* top = filter(thread.hot->top, frame, false);
+  if (thread.profiles != 0) settle_profiles(thread, top);
+  if (is_beyond(thread, top)) {
+    thread.current->beyond += 1;
+  } else if (top >= thread.hot->limit && !make_room(thread)) {
+    thread.current->beyond = 1;
+    push(thread, top, top->frame, word_of(node_of(thread, top), arch::kNoBlock));
+  } else {
+    push(thread, top, top->frame, word_of(node_of(thread, top), block));
+  }
 }
 
 // As fbleprof_enter, for the calls that are not in assembly.
 void enter_as(Frame frame, const HookState& at, std::uint32_t block, std::uint32_t place,
               std::uint64_t callee, Counted counted) {
   if (block == 0) return;
-  change_state(1, [&](const BusyGuard& guard, ThreadState& thread) {
+  change_state(1, [&](const BusyGuard& guard, ThreadState& thread, bool is_recorded) {
+    if (!is_recorded) return enter_unrecorded(thread, frame, block);
     Entry* top = filter(thread.hot->top, frame, false);
     const Slot* slot = find_slot(thread.cache, top->word, top->word ^ at.pc, callee);
     if (slot && top < thread.hot->limit) {
@@ -181,7 +207,7 @@ void enter_as(Frame frame, const HookState& at, std::uint32_t block, std::uint32
 // The newest block is not on top, or is another one.
 __attribute__((noinline)) void leave_slow(Entry* top, std::uint32_t block, bool any) {
   if (block == 0 && !any) return;
-  change_state(0, [&](const BusyGuard&, ThreadState& thread) {
+  change_state(0, [&](const BusyGuard&, ThreadState& thread, bool is_recorded) {
     if (is_beyond(thread, top)) return leave_beyond(thread, top);
     Entry* newest = newest_block(thread, top);
     const Entry* floor = floor_of(thread);
@@ -190,7 +216,7 @@ __attribute__((noinline)) void leave_slow(Entry* top, std::uint32_t block, bool 
       if (!is_block(entry) || (!any && arch::block_of(entry->word) != block)) continue;
       return remove_blocks(thread, entry, newest, top);
     }
-    thread.record->unmatched += 1;
+    if (is_recorded) thread.record->unmatched += 1;
   });
 }
 
@@ -255,15 +281,20 @@ void replace_newest(Frame frame, std::uint32_t block, bool below) {
   if (!fbleprof_hot.top) return;
   if (replace_known(filter(fbleprof_hot.top, frame, false), block, below)) return;
   if (block == 0) return;
-  change_state(1, [&](const BusyGuard& guard, ThreadState& thread) {
+  change_state(1, [&](const BusyGuard& guard, ThreadState& thread, bool is_recorded) {
     Entry* top = filter(thread.hot->top, frame, false);
     if (is_beyond(thread, top)) {
-      thread.record->deep_calls += 1;
+      if (is_recorded) thread.record->deep_calls += 1;
       return;
     }
     Entry* newest = newest_block(thread, top);
     if (newest <= floor_of(thread)) {
-      thread.record->unmatched += 1;
+      if (is_recorded) thread.record->unmatched += 1;
+      return;
+    }
+    if (!is_recorded) {
+      if (thread.session->function_of_block(block) == 0) return;
+      newest->word = word_of(node_of(thread, below ? newest : newest - 1), block);
       return;
     }
     replace_block(guard, thread, newest, block, below);
@@ -310,7 +341,8 @@ extern "C" __attribute__((visibility("hidden"))) void fbleprof_enter_block_slow(
     Frame frame, std::uint32_t block, const HookState* at) {
   block &= arch::kNoBlock;
   if (block == 0) return;
-  change_state(1, [&](const BusyGuard& guard, ThreadState& thread) {
+  change_state(1, [&](const BusyGuard& guard, ThreadState& thread, bool is_recorded) {
+    if (!is_recorded) return enter_unrecorded(thread, frame, block);
     enter_block(guard, thread, prove(thread, frame, *at), block, 0, at->pc, callee_of_block(block),
                 Counted::kYes);
   });
@@ -338,11 +370,18 @@ void fbleprof_enter_from(std::uint32_t block, std::uint32_t place) {
 
 void fbleprof_enter_all(const std::uint32_t* blocks, std::size_t count) {
   const HookState at = FBLEPROF_RETURN_STATE;
-  ThreadState* thread = recorded_thread();
+  ThreadState* thread = own_thread();
   if (!thread || count == 0) return;
+  const bool is_recorded = records(*thread);
   BusyGuard guard(*thread);
   if (!guard) {
-    thread->record->lost_calls += count;
+    if (is_recorded) thread->record->lost_calls += count;
+    return;
+  }
+  if (!is_recorded) {
+    for (std::size_t i = 0; i < count; ++i) {
+      enter_unrecorded(*thread, FBLEPROF_OWN_FRAME, blocks[i]);
+    }
     return;
   }
   // The caller is proven once. Nothing can run between the blocks, so the others have the site 0.
@@ -397,8 +436,9 @@ std::uint64_t fbleprof_mark() {
 }
 
 void fbleprof_rewind(std::uint64_t mark) {
-  ThreadState* thread = recorded_thread();
+  ThreadState* thread = own_thread();
   if (!thread) return;
+  records(*thread);  // recording may be due
   BusyGuard guard(*thread);
   if (!guard) return;
   Entry* top = filter(thread->hot->top, FBLEPROF_OWN_FRAME, false);

@@ -280,6 +280,37 @@ static void control(void) {
   fbleprof_flush();
 }
 
+static uint64_t calls_of_pair(fbleprof_block caller, fbleprof_block callee) {
+  fbleprof_visit sum;
+  return fbleprof_query_pair(caller, callee, &sum) == 0 ? sum.calls : 0;
+}
+
+/* What a block calls after blocks began and ended while recording was off. */
+static void off(void) {
+  const fbleprof_block outer = fbleprof_block_new("outer", NULL, 0);
+  const fbleprof_block inner = fbleprof_block_new("inner of off", NULL, 0);
+  fbleprof_block then[5];
+  for (int i = 0; i < 5; ++i) then[i] = fbleprof_block_new("then", NULL, i);
+  for (int i = 0; i < 5; ++i) {
+    const uint64_t mark = fbleprof_mark();
+    fbleprof_enter(outer);
+    if (i < 2) fbleprof_enter(inner);
+    fbleprof_stop();
+    if (i == 0) fbleprof_rewind(mark);
+    if (i == 1) fbleprof_leave(outer);
+    if (i >= 3) fbleprof_enter(inner);
+    if (i == 2) fbleprof_replace(inner);
+    if (i == 2 || i == 3) fbleprof_leave(inner);
+    fbleprof_start();
+    fbleprof_enter(then[i]);
+    fbleprof_leave(then[i]);
+    fbleprof_rewind(mark);
+    HOLDS(calls_of_pair(outer, then[i]) == (i >= 3));
+    HOLDS(calls_of_pair(inner, then[i]) == 0);
+  }
+  HOLDS(calls_of_pair(outer, inner) == 2);
+}
+
 static void nothing(const char* path) {
   const fbleprof_source source = source_of("name", "file", 3);
   int visits = 0;
@@ -414,6 +445,7 @@ int main(int argc, char** argv) {
     contexts();
     profiles(argv[2]);
     control();
+    off();
   }
   printf("failed %d\n", failed);
   return 0;

@@ -98,6 +98,44 @@ TEST_F(BlocksInOrder, ThatTheFilterLeavesOutHaveTheirCallersContext) {
   }
 }
 
+TEST_F(BlocksInOrder, ComeAndGoWhileRecordingIsOffAndAreNotCounted) {
+  fbleprof_enter(1);
+  const std::uint64_t mark = fbleprof_mark();
+  fbleprof_enter(2);
+  const Ref context = signal_safe::node_of(recording.thread, fbleprof_hot.top);
+  const auto before = recording.ways();
+  const std::uint32_t more[] = {2, 0, 3};
+  recording.session.recording.store(false);
+  fbleprof_enter(3);
+  fbleprof_enter_from(4, 0);
+  fbleprof_redo(1);
+  fbleprof_enter_all(more, 3);
+  EXPECT_EQ(depth(), 7u);
+  EXPECT_EQ(signal_safe::node_of(recording.thread, fbleprof_hot.top), context);
+  fbleprof_replace(4);
+  fbleprof_leave(4);
+  fbleprof_replace_below(3);
+  fbleprof_leave(3);
+  EXPECT_EQ(depth(), 5u);
+  fbleprof_leave(4);
+  EXPECT_EQ(depth(), 3u) << "and what is above it";
+  fbleprof_enter(999);
+  fbleprof_replace(999);
+  fbleprof_leave(999);
+  EXPECT_EQ(arch::block_of(fbleprof_hot.top->word), 3u);
+  fbleprof_rewind(mark);
+  EXPECT_EQ(depth(), 1u);
+  fbleprof_replace(2);
+  fbleprof_leave_newest();
+  EXPECT_EQ(depth(), 0u);
+  fbleprof_replace(2);
+  fbleprof_leave_newest();
+  recording.session.recording.store(true);
+  EXPECT_EQ(recording.ways(), before);
+  EXPECT_EQ(unmatched(), 0u);
+  EXPECT_EQ(recording.thread.record->lost_calls, 0u);
+}
+
 TEST_F(BlocksInOrder, OfAFunctionAreNotThoseOfItsCaller) {
   std::uint64_t stack[64] = {};
   call(0, 1, stack + 40);
