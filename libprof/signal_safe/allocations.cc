@@ -404,9 +404,13 @@ FBLEPROF_FOR_WRAPPERS void fbleprof_mapped(std::uint64_t frame, const void* memo
   fbleprof_allocated(frame, memory, bytes);
 }
 
-FBLEPROF_FOR_WRAPPERS void fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken) {
+FBLEPROF_FOR_WRAPPERS bool fbleprof_take_mapping(const void* memory, fbleprof_taken_block* taken) {
   *taken = {};
-  if (session_of_this_thread().options.mappings) fbleprof_take_block(memory, taken);
+  if (!session_of_this_thread().options.mappings) return false;
+  fbleprof_take_block(memory, taken);
+  Freed freed;
+  __builtin_memcpy(&freed, taken, sizeof freed);
+  return freed.node != 0;
 }
 
 FBLEPROF_FOR_WRAPPERS void fbleprof_taken_was_unmapped(const void* memory, std::uint64_t bytes,

@@ -118,6 +118,28 @@ for mode in fentry plain; do
   check "not without" "$(self allocated touches)" = 0
 done
 
+begin "a file that mremap moves is no allocation"
+cat >"$dir/moves.c" <<'C'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  const int file = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+  if (ftruncate(file, 64 << 20) != 0) return 1;
+  void* memory = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, file, 0);
+  return mremap(memory, 1 << 20, 64 << 20, MREMAP_MAYMOVE) == MAP_FAILED;
+}
+C
+gcc "$dir/moves.c" -o "$dir/moves" || fail "no program"
+for way in exact,mmap 64K,mmap; do
+  recording $way
+  same "$dir/moves" "$dir/file"
+  verified "$profile"
+  check "nothing, $way" "$(($(total allocated) < 1 << 20))" = 1
+done
+
 for mode in fentry plain; do
   for others in 0 3; do
     begin "what mremap moved is elsewhere, $mode, and in its old place are $others other pages"
