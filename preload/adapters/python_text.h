@@ -61,6 +61,8 @@ class Text {
         add(c);
       } else if (c < 0x800) {
         add(0xc0 | c >> 6), add(0x80 | (c & 63));
+      } else if (c >= 0xdc80 && c <= 0xdcff) {
+        add(c & 0xff);  // a byte of a path that is not UTF-8 (surrogateescape)
       } else if (c < 0x10000) {
         add(0xe0 | c >> 12), add(0x80 | (c >> 6 & 63)), add(0x80 | (c & 63));
       } else {

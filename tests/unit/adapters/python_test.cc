@@ -291,6 +291,16 @@ TEST_P(PythonText, CharactersOfEachWidthBecomeUtf8) {
             "a\u00e9\u20ac\U0001f600");
 }
 
+TEST_P(PythonText, BytesOfAPathThatIsNotUtf8AreThemselves) {
+  const char16_t path[] = {u'/', u'c', 0xdc80, 0xdce9, 0xdcff, u'\u20ac'};
+  EXPECT_EQ(text_of(string_of({reinterpret_cast<const char*>(path), sizeof path}, 2, false).at()),
+            "/c\x80\xe9\xff\u20ac");
+  const char16_t others[] = {0xdc7f, 0xdd00};
+  EXPECT_EQ(
+      text_of(string_of({reinterpret_cast<const char*>(others), sizeof others}, 2, false).at()),
+      "\xed\xb1\xbf\xed\xb4\x80");
+}
+
 TEST_P(PythonText, LongStringsAreCut) {
   EXPECT_EQ(text_of(string_of(std::string(1000, 'x')).at()), std::string(255, 'x'));
   EXPECT_EQ(text_of(string_of(std::string(1000, 'x'), 1, false).at()), std::string(63, 'x'));
