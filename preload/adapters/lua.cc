@@ -179,7 +179,12 @@ int read_jit_stack(void* state, fbleprof_frame* frame) {
 }
 
 int forget(lua_State* main) {
-  if (this_thread) this_thread->stack.remove(main);
+  if (!this_thread) return 0;
+  if (lua.is_jit()) {
+    this_thread->jit_stack.remove(main);
+  } else {
+    this_thread->stack.remove(main);
+  }
   return 0;
 }
 
@@ -192,7 +197,11 @@ void note_end(lua_State* main) {
   lua.pushcclosure(main, forget, 0);
   lua.setfield(main, -2, "__gc");
   lua.setmetatable(main, -2);
-  lua.rawsetp(main, lua.registry, &key);
+  if (lua.is_jit()) {
+    lua.setfield(main, lua.registry, "fbleprof");
+  } else {
+    lua.rawsetp(main, lua.registry, &key);
+  }
   lua.settop(main, top);
 }
 
@@ -222,6 +231,7 @@ void start_sampling_jit(lua_State* main) {
   }
   if (!loop) return;
   luajit::name_c_functions(main);
+  note_end(main);
   thread->jit_stack.add(main);
 }
 

@@ -133,6 +133,36 @@ if command -v luajit >/dev/null; then
     "$REPORT" --path "work,first" "$profile" >/dev/null 2>&1 &&
       fail "the function that was tail-called has its caller's name"
   done
+
+  begin "one state after the other, luajit"
+  cat >"$dir/states.c" <<'C'
+#include <stdio.h>
+void* luaL_newstate(void);
+void luaL_openlibs(void*);
+int luaL_loadstring(void*, const char*);
+int lua_pcall(void*, int, int, int);
+void lua_close(void*);
+int main(void) {
+  for (int i = 0; i < 12; ++i) {
+    char text[200];
+    snprintf(text, sizeof text, "local function work%d() local sum = 0 for i = 1, 2e7 do sum = sum + i end "
+             "return sum end local sum = work%d() return sum", i, i);
+    void* state = luaL_newstate();
+    luaL_openlibs(state);
+    if (luaL_loadstring(state, text) || lua_pcall(state, 0, 0, 0)) puts("error");
+    lua_close(state);
+  }
+  return 0;
+}
+C
+  if gcc "$dir/states.c" -o "$dir/states" -l:libluajit-5.1.so.2 2>/dev/null; then
+    with_adapter
+    same "$dir/states"
+    check "functions of twelve states" "$("$REPORT" --self --all --format csv "$profile" 2>/dev/null |
+      grep -c '^work[0-9]*,')" = 12
+  else
+    skip "there is no libluajit to link with"
+  fi
 else
   skip "LuaJIT is not installed"
 fi
