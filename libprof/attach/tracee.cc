@@ -54,6 +54,10 @@ Error has_no_thread(pid_t pid, pid_t tid) {
   return error_of(pid, "its thread " + std::to_string(tid) + " has ended");
 }
 
+// SIGSTOP comes even while all signals wait. Delivered, it stops the other threads; this one goes
+// on for us, and stops when we let it go, unless SIGCONT has come.
+bool is_stop_of_process(int status) { return status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP; }
+
 // A signal to deliver, as an argument of ptrace.
 void* signal_data(int signal) {
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(signal));
@@ -221,15 +225,17 @@ void Tracee::restore_state() {
 }
 
 bool Tracee::run_to_system_call() {
+  int signal = 0;
   for (;;) {
-    if (!ask(PTRACE_SYSCALL, "PTRACE_SYSCALL", 0, nullptr)) return false;
+    if (!ask(PTRACE_SYSCALL, "PTRACE_SYSCALL", 0, signal_data(signal))) return false;
     const int status = wait_for_stop(tid_);
     if (status == 0) {
       is_gone_ = true;
       return false;
     }
     if (WSTOPSIG(status) == kSystemCallStop) return true;
-    if (status >> 16 != PTRACE_EVENT_STOP) return false;  // a fault
+    signal = is_stop_of_process(status) ? SIGSTOP : 0;
+    if (signal == 0 && status >> 16 != PTRACE_EVENT_STOP) return false;  // a fault
   }
 }
 
@@ -325,11 +331,13 @@ void Tracee::let_go() {
   }
   // The kernel restarts an interrupted call only when the thread stops on its way to user mode.
   bool will_stop = ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) == 0;
+  int signal = 0;
   while (will_stop) {
-    if (ptrace(PTRACE_CONT, tid_, nullptr, nullptr) != 0) break;
+    if (ptrace(PTRACE_CONT, tid_, nullptr, signal_data(signal)) != 0) break;
     const int status = wait_for_stop(tid_);
     if (status == 0) return;
     will_stop = status >> 16 != PTRACE_EVENT_STOP;
+    signal = is_stop_of_process(status) ? SIGSTOP : 0;
   }
   restore_state();
   ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);

@@ -33,6 +33,22 @@ for how in work sleep; do
   [ $how = sleep ] || near_share "first" "$(share first)" 75 12  # the other has few samples
 done
 
+begin "a program that is stopped and continued all the time"
+started "$PROGRAMS/phases.plain" 60 sleep
+while kill -STOP "$pid" && sleep 0.003 && kill -CONT "$pid" && sleep 0.003; do :; done 2>/dev/null &
+stops=$!
+attach -o "$profile" "$pid"
+for _ in 1 2 3 4 5; do
+  detach "$pid"
+  attach "$pid"
+done
+kill "$stops"
+wait "$stops"
+touch "$dir/stop"
+ended
+sleeps_went_on
+verified "$profile"
+
 begin "a relative name, in a directory whose name looks like a template"
 mkdir "$dir/100%e"
 started "$PROGRAMS/phases.plain" 60 work

@@ -126,6 +126,43 @@ TEST_F(TraceeTest, ACallReturnsItsValueAndTheThreadGoesOn) {
   EXPECT_EQ(child.end(), 0);
 }
 
+// Nothing but SIGSTOP comes while all signals wait.
+TEST_F(TraceeTest, AStopThatComesDuringCallsIsKeptForTheirEnd) {
+  for (const bool comes_before : {true, false}) {
+    TracedChild child(sleep_until_told);
+    ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+    if (comes_before) {
+      kill(child.pid(), SIGSTOP);
+      ASSERT_TRUE(child.is_in_state('T'));
+    }
+    {
+      auto thread = Tracee::stop(child.pid(), child.pid());
+      ASSERT_TRUE(thread.ok());
+      const auto number = [&] { return thread->system_call(system_call_place(), SYS_getpid); };
+      const auto call = [&](std::uint64_t a) {
+        const auto called =
+            thread->call(system_call_place(), reinterpret_cast<std::uint64_t>(answer), a, 2,
+                         reinterpret_cast<std::uint64_t>(stack_of_call + sizeof stack_of_call));
+        return called ? *called : 0;
+      };
+      EXPECT_EQ(number(), child.pid());
+      if (!comes_before) kill(child.pid(), SIGSTOP);
+      EXPECT_EQ(call(4), 42u);
+      for (int i = 0; i < 20; ++i) {
+        kill(child.pid(), SIGCONT);
+        kill(child.pid(), SIGSTOP);
+        EXPECT_EQ(number(), child.pid());
+        EXPECT_EQ(call(5), 52u);
+      }
+      kill(child.pid(), SIGCONT);
+      kill(child.pid(), SIGSTOP);
+    }
+    EXPECT_TRUE(child.is_in_state('T'));
+    kill(child.pid(), SIGCONT);
+    EXPECT_EQ(child.end(), 0);
+  }
+}
+
 TEST_F(TraceeTest, AFaultInACallLeavesTheThreadWhereItWas) {
   TracedChild child(sleep_until_told);
   ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
