@@ -1,7 +1,7 @@
 // Loads the recorder into a running program, or makes a recorder that is already there obey.
 //
 // It stops one thread of the program for some milliseconds, where the thread holds no lock of the
-// allocator or the loader: it waits in a system call, or is about to make one. The thread then
+// allocator or the loader: it waits in a system call, or has just made one. The thread then
 // calls dlopen, on a separate stack, and afterwards continues where it was. The other threads are
 // not stopped: the recorder finds them (capture/found_threads.h).
 #pragma once

@@ -13,7 +13,7 @@ namespace fbleprof::attach {
 
 enum class StoppedIn {
   kCode,       // it computes
-  kQuietCall,  // in a system call that takes no lock, or before one (arch::is_quiet)
+  kQuietCall,  // in a system call that takes no lock, or behind one (arch::is_quiet)
 };
 
 // Walks the thread's stack by the unwind tables. A quiet call may be made by functions of libc that

@@ -253,7 +253,7 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (got == 0) {
-      // The thread computes. The next stop is not at a system call.
+      // The thread computes, or waits. The next stop need not be at a system call.
       if (!ask(PTRACE_INTERRUPT, "PTRACE_INTERRUPT", 0, nullptr)) return false;
       status = wait_for_stop(tid_);
     }
@@ -261,22 +261,20 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
       is_gone_ = true;
       return false;
     }
-    if (WSTOPSIG(status) != kSystemCallStop) {
-      if (status >> 16 == 0) signal = WSTOPSIG(status);
-      stopped_by_us_ = status >> 16 == PTRACE_EVENT_STOP;
-      if (signal == 0 && get(&saved_) && due_signals() == 0) {
-        arch::begin_again_if_interrupted(saved_);
-        set(saved_);
-      }
-      continue;
+    const bool is_at_call = WSTOPSIG(status) == kSystemCallStop;
+    stopped_by_us_ = status >> 16 == PTRACE_EVENT_STOP;
+    if (!is_at_call && !stopped_by_us_) signal = WSTOPSIG(status);
+    if (signal != 0) continue;
+    if (!get(&saved_)) return false;
+    if (is_at_call && arch::has_just_entered(saved_)) continue;
+    const bool is_done =
+        is_at_call && !arch::is_to_restart(saved_) && arch::is_quiet(arch::system_call_of(saved_));
+    // We may have interrupted it.
+    if ((stopped_by_us_ || got == 0) && due_signals() == 0 &&
+        arch::begin_again_if_interrupted(saved_)) {
+      set(saved_);
     }
-    stopped_by_us_ = false;
-    TracedRegisters now{};
-    if (!get(&now)) return false;
-    if (!arch::has_just_entered(now) || !arch::is_quiet(arch::system_call_of(now))) continue;
-    // The call is not made yet, but when the thread continues.
-    saved_ = arch::before_entered_call(now);
-    return set(saved_) && run_to_system_call();
+    if (is_done) return true;
   }
   return false;
 }
@@ -314,7 +312,7 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
     if (arch::pc_of(now) == instruction + sizeof arch::kSystemCallInstruction &&
         arch::sp_of(now) == sp + sizeof sp) {
       const std::uint64_t value = arch::returned_value(now);
-      arch::skip_system_call(now);
+      arch::make_call_do_nothing(now);
       if (!set(now) || !run_to_system_call()) return failed();
       return value;
     }

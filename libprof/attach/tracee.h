@@ -38,8 +38,9 @@ class Tracee {
   bool read(std::uint64_t from, void* to, std::size_t bytes) const;
   bool write(std::uint64_t to, const void* from, std::size_t bytes) const;
 
-  // Lets the thread run until it begins a quiet system call, for at most `milliseconds`. The thread
-  // makes that call when it continues.
+  // Lets the thread run to the end of a quiet system call, for at most `milliseconds`. It has made
+  // that call: if we skipped it, a filter of the program's (seccomp) would see no call that it
+  // knows.
   bool run_to_quiet_call(int milliseconds);
 
   // Keeps the thread stopped where it computes. False: it is not in user mode, or was not stopped

@@ -44,6 +44,13 @@ for _ in 1 2 3 4 5; do
 done
 kill "$stops"
 wait "$stops"
+for _ in 1 2; do
+  kill -STOP "$pid"
+  detach "$pid"
+  check "it is still stopped" "$(awk '/^State/ { print $2 }' "/proc/$pid/status")" = T
+  kill -CONT "$pid"
+  attach "$pid"
+done
 touch "$dir/stop"
 ended
 sleeps_went_on

@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -11,7 +13,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -161,6 +165,33 @@ TEST_F(TraceeTest, AStopThatComesDuringCallsIsKeptForTheirEnd) {
     kill(child.pid(), SIGCONT);
     EXPECT_EQ(child.end(), 0);
   }
+}
+
+// A filter sees each system call after a tracer has changed it.
+TEST_F(TraceeTest, AFilterOfSystemCallsSeesNoneThatIsUnknown) {
+  TracedChild child([] {
+    constexpr unsigned kFirstUnknown = 600;
+    sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstUnknown, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog filter = {std::size(rules), rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 1;
+    return sleep_until_told();
+  });
+  ASSERT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  {
+    auto thread = Tracee::stop(child.pid(), child.pid());
+    ASSERT_TRUE(thread.ok());
+    EXPECT_TRUE(thread->run_to_quiet_call(5000));
+    const auto called =
+        thread->call(system_call_place(), reinterpret_cast<std::uint64_t>(answer), 4, 2,
+                     reinterpret_cast<std::uint64_t>(stack_of_call + sizeof stack_of_call));
+    ASSERT_TRUE(called.ok());
+    EXPECT_EQ(*called, 42u);
+  }
+  EXPECT_EQ(child.end(), 0);
 }
 
 TEST_F(TraceeTest, AFaultInACallLeavesTheThreadWhereItWas) {

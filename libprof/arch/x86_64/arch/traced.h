@@ -1,6 +1,7 @@
 // The registers of a stopped thread of another process, and the calls that a tracer makes in it.
 #pragma once
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 
@@ -39,9 +40,6 @@ inline constexpr std::size_t kMostVectorState = 16384;
 inline long result_of(const TracedRegisters& at) { return static_cast<long>(at.rax); }
 // The result of a function, read at the entry of the system call that the function returns to.
 inline std::uint64_t returned_value(const TracedRegisters& at) { return at.orig_rax; }
-// Makes the system call that is about to begin do nothing.
-inline void skip_system_call(TracedRegisters& at) { at.orig_rax = ~0ull; }
-
 // The registers for a system call by the instruction at `instruction`.
 inline TracedRegisters for_system_call(TracedRegisters at, std::uint64_t instruction, long number,
                                        const std::uint64_t (&arguments)[6]) {
@@ -55,6 +53,17 @@ inline TracedRegisters for_system_call(TracedRegisters at, std::uint64_t instruc
   at.r8 = arguments[4];
   at.r9 = arguments[5];
   return at;
+}
+
+// Makes the system call that is about to begin one that does nothing. A filter of the program's
+// (seccomp) looks at it afterwards, so it must be one that has passed before: mmap, as for the
+// stack of our calls, of no bytes.
+inline void make_call_do_nothing(TracedRegisters& at) {
+  at.orig_rax = SYS_mmap;
+  at.rdi = at.rsi = at.r9 = 0;
+  at.rdx = PROT_READ | PROT_WRITE;
+  at.r10 = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  at.r8 = ~0ull;
 }
 
 // The registers for a call of function(a, b) on the stack that ends at `stack`, a multiple of 16.
@@ -88,15 +97,20 @@ inline bool begin_again_if_interrupted(TracedRegisters& at) {
   return true;
 }
 
+// Whether the kernel will restart the system call, of which this is the end, or end it with EINTR.
+inline bool is_to_restart(const TracedRegisters& at) {
+  constexpr long kRestart = 512, kRestartUnconditionally = 513, kRestartUnlessHandled = 514,
+                 kRestartWithRest = 516;  // the kernel's own; no program sees them
+  const long failure = -result_of(at);
+  return is_in_system_call(at) && (failure == kRestart || failure == kRestartUnconditionally ||
+                                   failure == kRestartUnlessHandled || failure == kRestartWithRest);
+}
+
 // The kernel restarts an interrupted system call itself when a tracer lets the thread go, but not
 // from a frame, and not if a signal is delivered. This does it; a call that has waited for a part
 // of its time waits for all of it again.
 inline TracedRegisters as_restarted(TracedRegisters at) {
-  constexpr long kRestart = 512, kRestartUnconditionally = 513, kRestartUnlessHandled = 514,
-                 kRestartWithRest = 516;  // the kernel's own; no program sees them
-  const long failure = -result_of(at);
-  if (is_in_system_call(at) && (failure == kRestart || failure == kRestartUnconditionally ||
-                                failure == kRestartUnlessHandled || failure == kRestartWithRest)) {
+  if (is_to_restart(at)) {
     at.rax = at.orig_rax;
     at.rip -= sizeof kSystemCallInstruction;
   }
@@ -116,13 +130,6 @@ inline bool find_number(TracedRegisters& at, const std::uint8_t (&before)[kNumbe
   return true;
 }
 
-// The registers before the system call that has just been entered.
-inline TracedRegisters before_entered_call(TracedRegisters at) {
-  at.rax = at.orig_rax;
-  at.rip -= sizeof kSystemCallInstruction;
-  at.orig_rax = ~0ull;
-  return at;
-}
 inline bool has_just_entered(const TracedRegisters& at) { return result_of(at) == -ENOSYS; }
 
 // Whether these bytes end with a call instruction, as the bytes before a return address do.
