@@ -24,6 +24,11 @@ struct Owner {
 };
 constexpr int kSetOwnerEx = 15, kOwnerIsThread = 0, kSetSignal = 10;
 
+int open_event(perf_event_attr& attributes, pid_t tid) {
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
 int open_event(pid_t tid) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -34,8 +39,14 @@ int open_event(pid_t tid) {
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.disabled = 1;
-  const int fd = static_cast<int>(
-      syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  // The next program would have no handler, and end by the signal.
+  attributes.remove_on_exec = 1;
+  int fd = open_event(attributes, tid);
+  // Before Linux 5.13, only a thread that computes gets an event: it has its signal at once.
+  if (fd < 0 && errno == EINVAL && status_field(tid, "State").starts_with('R')) {
+    attributes.remove_on_exec = 0;
+    fd = open_event(attributes, tid);
+  }
   if (fd < 0) return fd;
   const Owner owner{kOwnerIsThread, tid};
   if (fcntl(fd, kSetOwnerEx, &owner) == 0 && fcntl(fd, kSetSignal, kSamplingSignal) == 0 &&
@@ -59,7 +70,7 @@ Nudge::Nudge(pid_t pid) {
     const int fd = open_event(tid);
     if (fd >= 0) {
       events_.push_back(fd);
-    } else {
+    } else if (errno != EINVAL) {
       refusal_ = errno;
     }
   }

@@ -80,6 +80,17 @@ class Guarded {
   const std::lock_guard<std::mutex> lock_;
 };
 
+class Locked {
+ public:
+  Locked(int fd, int how) : fd_(fd) { flock(fd, how); }
+  ~Locked() { flock(fd_, LOCK_UN); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  const int fd_;
+};
+
 Error error_of(const std::string& path, const std::string& what, const std::string& remedy = "") {
   return Error{path, std::nullopt, what, remedy};
 }
@@ -243,15 +254,11 @@ Status RunningProfile::take(bool (*taker)(signal_safe::Arena&, const RunningProf
                             const void* argument) {
   if (!is_running()) return ended();
   // Two processes that use the same area at once would mix their values.
-  flock(fd_, LOCK_EX);
+  const Locked lock(fd_, LOCK_EX);
   const Guarded guard(arena_.base(), bytes_);
   arena_.adopt(arena_.base(), bytes_, format::kHeaderBytes);
-  if (!has_sound_records()) {
-    flock(fd_, LOCK_UN);
-    return unsound();
-  }
+  if (!has_sound_records()) return unsound();
   const bool taken = taker(arena_, *this, argument);
-  flock(fd_, LOCK_UN);
   if (header().state != format::State::kLive) {
     // Data written behind the file's new end is lost.
     struct stat status {};
@@ -318,6 +325,8 @@ Result<Answer> RunningProfile::set_recording(bool on, std::chrono::milliseconds 
   if (wait_for(on, std::min(kByItself, patience))) return Answer::kDone;
   int refusal = ESRCH;
   if (pid_ != 0) {
+    // Until the end, nobody takes the handler away (without_signals).
+    const Locked lock(fd_, LOCK_SH);
     const Nudge nudge(pid_);
     refusal = nudge.refusal();
     if (refusal == 0 && wait_for(on, patience)) return Answer::kDone;
@@ -325,6 +334,11 @@ Result<Answer> RunningProfile::set_recording(bool on, std::chrono::milliseconds 
   if (!is_running()) return ended();
   if (wait_for(on, {})) return Answer::kDone;
   return refusal == 0 ? Answer::kPending : Answer::kRefused;
+}
+
+void RunningProfile::without_signals(const std::function<void()>& work) {
+  const Locked lock(fd_, LOCK_EX);
+  work();
 }
 
 }  // namespace fbleprof::control

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,10 @@ class RunningProfile {
 
   // Sends the request, and waits at most this long for the program to obey.
   Result<Answer> set_recording(bool on, std::chrono::milliseconds patience);
+
+  // Runs `work`, which takes away the handler of the recorder's signal, while nobody else makes the
+  // program look for a request: that signal would end it. `work` must not use this profile.
+  void without_signals(const std::function<void()>& work);
 
  private:
   RunningProfile(std::string path, int fd, char* base, std::uint64_t bytes);

@@ -313,9 +313,17 @@ int stop(pid_t pid, const std::string& library) {
     return give_up(kRefused, "process " + std::to_string(pid) + ": it is not recorded");
   }
   if (const int status = turn(pid, recorder->profile, false, Count::kOn)) return status;
-  // If this fails, our handler stays, and passes on what is the program's.
-  (void)attach::unwatch_signals(pid, library);
-  const int status = stop_counting(pid, library);
+  int status = 0;
+  const auto give_back = [&] {
+    // If this fails, our handler stays, and passes on what is the program's.
+    (void)attach::unwatch_signals(pid, library);
+    status = stop_counting(pid, library);
+  };
+  if (auto profile = RunningProfile::open(from_outside(pid, recorder->profile))) {
+    profile->without_signals(give_back);
+  } else {
+    give_back();
+  }
   if (status != 0) turn(pid, recorder->profile, true, Count::kOn);
   return status;
 }

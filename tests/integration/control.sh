@@ -134,6 +134,38 @@ wait "$pid"
 verified "$profile"
 check "the newest two are kept" "$(in_raw '^snapshot .*reason=1 is_complete=1')" = 2
 
+begin "a program that becomes another one while ctl waits for it"
+cat >"$dir/waits.c" <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  char byte;
+  if (count < 3 || read(open(words[1], O_RDONLY), &byte, 1) != 1) return 1;
+  execl(words[2], words[2], (char*)0);
+  return 2;
+}
+END
+cat >"$dir/next.c" <<'END'
+#include <unistd.h>
+int main(void) {
+  for (volatile long i = 0; i < 300000000; ++i) continue;
+  return write(1, "alive\n", 6) != 6;
+}
+END
+if gcc -o "$dir/waits" "$dir/waits.c" && gcc -static -o "$dir/next" "$dir/next.c" 2>/dev/null; then
+  mkfifo "$dir/go"
+  in_background --start-off "$dir/waits" "$dir/go" "$dir/next"
+  ctl start 2>/dev/null &
+  control=$!
+  sleep 0.3
+  echo >"$dir/go"
+  wait "$pid" || fail "it ended with $?"
+  check "the next program" "$(cat "$dir/out")" = alive
+  wait "$control"
+else
+  skip "no static libc"
+fi
+
 begin "bad input"
 profiled "$PROGRAMS/phases.plain" 0.1
 launcher_refuses 2 "has ended" ctl "$profile" stop
