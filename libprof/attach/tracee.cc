@@ -117,6 +117,7 @@ Tracee::Tracee(Tracee&& from) noexcept
       mask_(from.mask_),
       way_(from.way_),
       frame_(from.frame_),
+      held_signal_(from.held_signal_),
       has_mask_(from.has_mask_),
       holds_signals_(from.holds_signals_),
       is_moved_(from.is_moved_),
@@ -241,12 +242,11 @@ bool Tracee::run_to_system_call() {
 
 bool Tracee::run_to_quiet_call(int milliseconds) {
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
-  int signal = 0;
   if (!set(saved_)) return false;
   is_moved_ = false;
   while (Clock::now() < end) {
-    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, signal) != 0) return false;
-    signal = 0;
+    if (ptrace(PTRACE_SYSCALL, tid_, nullptr, signal_data(held_signal_)) != 0) return false;
+    held_signal_ = 0;
     int status = 0;
     pid_t got = 0;
     while ((got = waitpid(tid_, &status, __WALL | WNOHANG)) == 0 && Clock::now() < end) {
@@ -263,8 +263,10 @@ bool Tracee::run_to_quiet_call(int milliseconds) {
     }
     const bool is_at_call = WSTOPSIG(status) == kSystemCallStop;
     stopped_by_us_ = status >> 16 == PTRACE_EVENT_STOP;
-    if (!is_at_call && !stopped_by_us_) signal = WSTOPSIG(status);
-    if (signal != 0) continue;
+    if (!is_at_call && !stopped_by_us_) {
+      held_signal_ = WSTOPSIG(status);
+      continue;
+    }
     if (!get(&saved_)) return false;
     if (is_at_call && arch::has_just_entered(saved_)) continue;
     const bool is_done =
@@ -323,7 +325,7 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
 void Tracee::let_go() {
   if (is_gone_) return;
   if (!is_moved_) {
-    ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+    ptrace(PTRACE_DETACH, tid_, nullptr, signal_data(held_signal_));
     is_gone_ = true;
     return;
   }

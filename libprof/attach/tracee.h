@@ -89,6 +89,7 @@ class Tracee {
   std::uint64_t mask_ = 0;
   arch::WayBack way_;
   std::uint64_t frame_ = 0;  // 0: the thread needs us to go back
+  int held_signal_ = 0;      // one that is still to be delivered
   bool has_mask_ = false;
   bool holds_signals_ = false;
   bool is_moved_ = false;       // away from `saved_`, where it must go back

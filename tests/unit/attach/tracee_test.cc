@@ -27,6 +27,7 @@
 #include "attach/outside_walk.h"
 #include "attach/safe_place.h"
 #include "attach/stopped_process.h"
+#include "control/process.h"
 #include "tests/unit/attach/traced_child.h"
 
 namespace fbleprof::attach {
@@ -399,6 +400,27 @@ TEST_F(TraceeTest, SignalsThatComeFirstAreDelivered) {
     EXPECT_TRUE(thread->run_to_quiet_call(5000));
   }
   EXPECT_GT(child.end(), 0);
+}
+
+// The time of such a run can end at any moment.
+TEST_F(TraceeTest, NoSignalIsLostWhereAThreadMakesNoQuietCall) {
+  constexpr int kSignals = 100;
+  static volatile sig_atomic_t count;
+  TracedChild child([] {
+    signal(SIGRTMIN, [](int) { count = count + 1; });
+    while (count < kSignals) {
+    }
+    return sleep_until_told();
+  });
+  while (!control::handles(child.pid(), SIGRTMIN)) usleep(1000);
+  for (int i = 0; i < kSignals; ++i) {
+    auto thread = Tracee::stop(child.pid(), child.pid());
+    ASSERT_TRUE(thread.ok());
+    sigqueue(child.pid(), SIGRTMIN, {});
+    thread->run_to_quiet_call(1);
+  }
+  EXPECT_TRUE(child.waits_in(SYS_clock_nanosleep));
+  EXPECT_EQ(child.end(), 0);
 }
 
 TEST(Recorder, AProcessWithoutOneHasNoneOfItsFunctions) {
