@@ -73,8 +73,8 @@ std::uint64_t find_in_recorder(pid_t pid, const std::string& library, const std:
   const Mapping* file = find_library(mappings);
   if (!file) return 0;
   const bool is_copy = file->path.starts_with("/memfd:");
-  return find_function(mappings, file->path, is_copy ? library : path_from_outside(pid, file->path),
-                       symbol);
+  return find_function(mappings, file->path,
+                       is_copy ? library : mapped_file_from_outside(pid, *file), symbol);
 }
 
 namespace {

@@ -54,6 +54,7 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
   constexpr std::chrono::milliseconds kBetween(1);  // lets the thread leave the place
   std::vector<pid_t> threads = by_suitability(pid);
   if (threads.empty()) return error_of(pid, "it has no thread");
+  const SafePlaces places(pid, mappings);
   for (int i = 0; i < kTries; ++i) {
     if (i != 0) std::this_thread::sleep_for(kBetween);
     const pid_t tid = threads[static_cast<std::size_t>(i) % threads.size()];
@@ -63,9 +64,7 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
       if (has_ended(pid) || tid == pid) return thread.error();
       continue;
     }
-    const auto is_free = [&](StoppedIn where) {
-      return holds_no_lock(pid, tid, *thread, mappings, where);
-    };
+    const auto is_free = [&](StoppedIn where) { return places.holds_no_lock(*thread, where); };
     const arch::TracedRegisters& at = thread->registers();
     if (arch::is_in_system_call(at)) {
       if (arch::is_quiet(arch::system_call_of(at)) && is_free(StoppedIn::kQuietCall)) return thread;
@@ -89,7 +88,7 @@ Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
                     "it cannot be profiled");
   }
   Libc libc;
-  const std::string copy = path_from_outside(pid, file->path);
+  const std::string copy = mapped_file_from_outside(pid, *file);
   libc.dlopen = find_function(mappings, file->path, copy, "dlopen");
   libc.dlerror = find_function(mappings, file->path, copy, "dlerror");
   libc.errno_location = find_function(mappings, file->path, copy, "__errno_location");

@@ -14,6 +14,9 @@
 #include <map>
 #include <string_view>
 #include <system_error>
+#include <utility>
+
+#include "attach/memory.h"
 
 namespace fbleprof::attach {
 
@@ -33,12 +36,15 @@ std::string_view map_file(const std::string& path) {
   return bytes;
 }
 
-// The file's bytes; empty if it cannot be read. It stays mapped: a thread that was stopped waits
-// while the same few files are searched again.
+// The file's bytes; empty if it cannot be read. It stays mapped: the same few files are searched
+// again. Another file can be found by a path later.
 std::string_view bytes_of(const std::string& path) {
-  static std::map<std::string, std::string_view> files;
-  const auto known = files.find(path);
-  return known != files.end() ? known->second : files.emplace(path, map_file(path)).first->second;
+  static std::map<std::pair<dev_t, ino_t>, std::string_view> files;
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  const std::pair file(status.st_dev, status.st_ino);
+  const auto known = files.find(file);
+  return known != files.end() ? known->second : files.emplace(file, map_file(path)).first->second;
 }
 
 // A struct at an offset of the file; zeros if the file is too short.
@@ -61,7 +67,8 @@ std::uint64_t value_of(std::string_view file, const std::string& name) {
     if (section.sh_type != SHT_DYNSYM) continue;
     const auto strings =
         at<Elf64_Shdr>(file, header.e_shoff + section.sh_link * sizeof(Elf64_Shdr));
-    for (std::uint64_t s = 0; s + sizeof(Elf64_Sym) <= section.sh_size; s += sizeof(Elf64_Sym)) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(section.sh_size, file.size());
+    for (std::uint64_t s = 0; s + sizeof(Elf64_Sym) <= bytes; s += sizeof(Elf64_Sym)) {
       const auto symbol = at<Elf64_Sym>(file, section.sh_offset + s);
       const std::uint64_t text = strings.sh_offset + symbol.st_name;
       if (symbol.st_shndx == SHN_UNDEF || text + name.size() >= file.size()) continue;
@@ -132,14 +139,25 @@ std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping) {
                 static_cast<unsigned long long>(mapping.end));
   const std::string mapped = "/proc/" + std::to_string(pid) + name;
   if (access(mapped.c_str(), R_OK) == 0) return mapped;
-  const std::string path = path_from_outside(pid, mapping.path);
-  struct stat file {};
-  return stat(path.c_str(), &file) == 0 && file.st_ino == mapping.inode ? path : std::string();
+  // The second one is the program, even if it was deleted.
+  for (const std::string& path :
+       {path_from_outside(pid, mapping.path), "/proc/" + std::to_string(pid) + "/exe"}) {
+    struct stat file {};
+    if (stat(path.c_str(), &file) == 0 && file.st_ino == mapping.inode) return path;
+  }
+  return {};
 }
 
 const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin) {
   const auto found = std::find_if(mappings.begin(), mappings.end(),
                                   [begin](const Mapping& each) { return each.begin == begin; });
+  return found == mappings.end() ? nullptr : &*found;
+}
+
+const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address) {
+  const auto found = std::find_if(mappings.begin(), mappings.end(), [&](const Mapping& each) {
+    return address >= each.begin && address < each.end;
+  });
   return found == mappings.end() ? nullptr : &*found;
 }
 
@@ -166,11 +184,61 @@ std::uint64_t find_function(const std::vector<Mapping>& mappings, const std::str
   return value == 0 ? 0 : bias_of(mappings, path, file) + value;
 }
 
+bool may_export(pid_t pid, std::uint64_t object, const std::string& function) {
+  const auto read = [pid](std::uint64_t from, auto* to) {
+    return read_memory(pid, from, to, sizeof *to);
+  };
+  Elf64_Ehdr header{};
+  if (!read(object, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  std::uint64_t bias = object, dynamic = 0, table = 0, symbols = 0, strings = 0;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!read(object + header.e_phoff + i * sizeof segment, &segment)) return true;
+    if (segment.p_type == PT_LOAD && segment.p_offset == 0) bias = object - segment.p_vaddr;
+    if (segment.p_type == PT_DYNAMIC) dynamic = segment.p_vaddr;
+  }
+  constexpr int kMostEntries = 512;
+  Elf64_Dyn entry{};
+  for (int i = 0; i < kMostEntries; ++i) {
+    if (!read(bias + dynamic + static_cast<unsigned>(i) * sizeof entry, &entry)) return true;
+    if (entry.d_tag == DT_NULL) break;
+    // The loader has relocated these.
+    if (entry.d_tag == DT_GNU_HASH) table = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_SYMTAB) symbols = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+  }
+  struct {
+    std::uint32_t buckets, first, bloom_words, bloom_shift;
+  } hash_table{};
+  if (table == 0 || !read(table, &hash_table) || hash_table.buckets == 0) return true;
+  std::uint32_t hash = 5381;
+  for (const char c : function) hash = hash * 33 + static_cast<unsigned char>(c);
+  const std::uint64_t buckets =
+      table + sizeof hash_table + hash_table.bloom_words * sizeof(std::uint64_t);
+  const std::uint64_t chain = buckets + hash_table.buckets * sizeof hash;
+  std::uint32_t index = 0, found = 0;
+  if (!read(buckets + hash % hash_table.buckets * sizeof index, &index)) return true;
+  if (index < hash_table.first) return false;
+  // The lowest bit marks the end of a bucket.
+  for (; (found & 1) == 0; ++index) {
+    if (!read(chain + (index - hash_table.first) * sizeof found, &found)) return true;
+    if ((found | 1) != (hash | 1)) continue;
+    Elf64_Sym symbol{};
+    std::string name(function.size() + 1, '\1');
+    if (!read(symbols + index * sizeof symbol, &symbol) ||
+        !read_memory(pid, strings + symbol.st_name, name.data(), name.size())) {
+      return true;
+    }
+    if (name == function + '\0') return true;
+  }
+  return false;
+}
+
 std::uint64_t find_code(pid_t pid, const std::vector<Mapping>& mappings, const std::string& path,
                         const std::string& bytes) {
-  const std::string_view file = bytes_of(path_from_outside(pid, path));
   for (const Mapping& each : mappings) {
     if (each.path != path || !each.is_code) continue;
+    const std::string_view file = bytes_of(mapped_file_from_outside(pid, each));
     const std::size_t found = file.find(bytes, each.offset);
     if (found != std::string_view::npos &&
         found + bytes.size() - each.offset <= each.end - each.begin) {

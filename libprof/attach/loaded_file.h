@@ -27,6 +27,9 @@ std::string mapped_file_from_outside(pid_t pid, const Mapping& mapping);
 // The mapping that begins there; null if there is none.
 const Mapping* mapping_from(const std::vector<Mapping>& mappings, std::uint64_t begin);
 
+// The mapping that holds the address; null if there is none.
+const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address);
+
 // The first mapping of the loaded object that has this code. A program can also map the file as
 // data, anywhere. Null: no mapping below the code begins with the file's first byte.
 const Mapping* object_with(const std::vector<Mapping>& mappings, const Mapping& code);
@@ -38,6 +41,10 @@ const Mapping* find_file(const std::vector<Mapping>& mappings, const std::string
 // is the path by which this process can read the file.
 std::uint64_t find_function(const std::vector<Mapping>& mappings, const std::string& path,
                             const std::string& copy, const std::string& function);
+
+// Whether the loaded object that begins there exports the function, by what is in memory alone, for
+// files that cannot be read; true if nothing can tell.
+bool may_export(pid_t pid, std::uint64_t object, const std::string& function);
 
 // Any place in the code of that file that holds these bytes; 0 if there is none.
 std::uint64_t find_code(pid_t pid, const std::vector<Mapping>& mappings, const std::string& path,

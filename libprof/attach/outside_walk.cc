@@ -121,22 +121,15 @@ class Images {
   Images(pid_t pid, const std::vector<Mapping>& mappings) : pid_(pid), mappings_(mappings) {}
 
   FrameRule rule_at(std::uint64_t address) {
-    const Mapping* code = mapping_at(address);
-    if (!code || !code->path.starts_with('/')) return {};
+    const Mapping* code = mapping_at(mappings_, address);
+    if (!code || !code->is_code || !code->path.starts_with('/')) return {};
     std::unique_ptr<Image>& image = images_[code->path];
-    if (!image) image = std::make_unique<Image>(path_from_outside(pid_, code->path));
+    if (!image) image = std::make_unique<Image>(mapped_file_from_outside(pid_, *code));
     const Mapping* object = object_with(mappings_, *code);
     return object ? image->rule_at(address - object->begin + image->first()) : FrameRule{};
   }
 
  private:
-  const Mapping* mapping_at(std::uint64_t address) const {
-    for (const Mapping& each : mappings_) {
-      if (each.is_code && address >= each.begin && address < each.end) return &each;
-    }
-    return nullptr;
-  }
-
   pid_t pid_;
   const std::vector<Mapping>& mappings_;
   std::map<std::string, std::unique_ptr<Image>> images_;

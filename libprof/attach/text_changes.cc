@@ -117,13 +117,6 @@ struct Span {
   std::uint64_t begin, end;
 };
 
-const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address) {
-  const auto found = std::find_if(mappings.begin(), mappings.end(), [&](const Mapping& each) {
-    return address >= each.begin && address < each.end;
-  });
-  return found == mappings.end() ? nullptr : &*found;
-}
-
 // Where signal frames of the thread may be: the used part of the stack that it runs on and, if that
 // is another one (of a signal, of a coroutine), all of its own. Of those whose used part is not
 // known, kMost bytes: they may be a small part of a large mapping.

@@ -130,6 +130,48 @@ END
   check "several threads were found" "$(fact 'threads')" -gt 1
 fi
 
+begin "an allocator whose file was replaced"
+cat >"$dir/allocator.c" <<'END'
+#include <string.h>
+static char memory[64 << 20];
+static size_t used;
+static volatile int lock;
+void* malloc(size_t bytes) {
+  while (__sync_lock_test_and_set(&lock, 1)) continue;
+  for (volatile int i = 0; i < 200000; ++i) continue;
+  void* got = memory + used % (32 << 20);
+  used += (bytes + 31) & ~15ul;
+  __sync_lock_release(&lock);
+  return got;
+}
+void free(void* memory) { (void)memory; }
+void* calloc(size_t count, size_t bytes) { return malloc(count * bytes); }
+void* realloc(void* old, size_t bytes) {
+  void* got = malloc(bytes);
+  return old ? memcpy(got, old, bytes) : got;
+}
+END
+cat >"$dir/allocates.c" <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  while (count > 1 && access(words[1], F_OK) != 0) free(malloc(16));
+  return 0;
+}
+END
+gcc -O1 -shared -fPIC -o "$dir/liballocator.so" "$dir/allocator.c"
+gcc -O0 -fno-builtin -o "$dir/allocates" "$dir/allocates.c"
+started env LD_PRELOAD="$dir/liballocator.so" "$dir/allocates" "$dir/stop"
+cp "$dir/liballocator.so" "$dir/new"
+mv "$dir/new" "$dir/liballocator.so"
+for _ in 1 2 3; do
+  timeout -k 1 20 "$FBLE_PROF" attach -o "$profile" "$pid" 2>"$dir/attach.err"
+  # It may never be outside when it is stopped.
+  [ $? -le 1 ] || fail "attach does not end: $(cat "$dir/attach.err")"
+done
+touch "$dir/stop"
+ended
+
 begin "redis under load"
 if command -v redis-benchmark redis-check-rdb >/dev/null; then
   # redis-tools contains the server, too, under another name.

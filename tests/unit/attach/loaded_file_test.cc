@@ -145,6 +145,20 @@ TEST_F(LoadedFileTest, AFileThatIsAlsoMappedAsDataIsFoundWhereItsCodeIs) {
   EXPECT_EQ(object_with(mappings, mappings[4]), nullptr);
 }
 
+TEST_F(LoadedFileTest, WhatALoadedObjectExportsIsKnownFromMemoryToo) {
+  const std::vector<Mapping> mappings = mappings_of(getpid());
+  const std::uint64_t libc = object_with(mappings, *find_file(mappings, "libc.so"))->begin;
+  EXPECT_TRUE(may_export(getpid(), libc, "malloc"));
+  EXPECT_TRUE(may_export(getpid(), libc, "dlopen"));
+  EXPECT_FALSE(may_export(getpid(), libc, "mallo"));
+  EXPECT_FALSE(may_export(getpid(), libc, "no such function"));
+  EXPECT_FALSE(may_export(getpid(), 8, "malloc")) << "no memory";
+  Library library;  // headers alone
+  EXPECT_TRUE(may_export(getpid(), reinterpret_cast<std::uint64_t>(&library), "malloc"));
+  library.header = Elf64_Ehdr{};
+  EXPECT_FALSE(may_export(getpid(), reinterpret_cast<std::uint64_t>(&library), "malloc"));
+}
+
 TEST(Mappings, OfNobodyThereAreNone) { EXPECT_TRUE(mappings_of(1 << 30).empty()); }
 
 TEST(Mappings, CodeIsFoundInItsOwnFileOnly) {

@@ -267,7 +267,7 @@ TEST_F(TraceeTest, AThreadInAQuietCallIsNotHeldAsOneThatComputes) {
   const OutsideWalk walk = walk_from_outside(child.pid(), *thread, mappings);
   EXPECT_TRUE(walk.is_complete);
   EXPECT_GT(walk.frames.size(), 3u);
-  EXPECT_TRUE(holds_no_lock(child.pid(), child.pid(), *thread, mappings, StoppedIn::kQuietCall));
+  EXPECT_TRUE(SafePlaces(child.pid(), mappings).holds_no_lock(*thread, StoppedIn::kQuietCall));
 }
 
 TEST_F(TraceeTest, CodeWithoutTablesEndsTheWalk) {
