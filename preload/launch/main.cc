@@ -115,6 +115,7 @@ int run_and_wait(const std::function<int()>& become_program, const std::string& 
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "push") return become_push(argv);
+  expect_children();
   if (argc > 1 && std::string_view(argv[1]) == "ctl") return control({argv + 2, argv + argc});
   if (argc > 1 && std::string_view(argv[1]) == "attach") return attach({argv + 2, argv + argc});
   if (argc > 1 && std::string_view(argv[1]) == "detach") return detach({argv + 2, argv + argc});
@@ -221,6 +222,7 @@ int main(int argc, char** argv) {
   const auto become_program = [&] {
     // The recorder tells the program from its children by this.
     setenv("FBLEPROF_PROGRAM", std::to_string(getpid()).c_str(), 1);
+    give_back_child_signal();
     execvp(name.c_str(), command);
     return give_up(errno == ENOENT ? kNotFound : kCannotRun, name + ": " + std::strerror(errno));
   };

@@ -56,6 +56,9 @@ constexpr int kSignals = 65;
 struct sigaction actions_before[kSignals];
 bool are_prepared = false;
 
+struct sigaction child_action_before;
+bool expects_children = false;
+
 void prepare_signals() {
   struct sigaction action {};
   action.sa_sigaction = pass_on;
@@ -76,6 +79,16 @@ void restore_signals() {
 }
 
 }  // namespace
+
+void expect_children() {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  expects_children = sigaction(SIGCHLD, &action, &child_action_before) == 0;
+}
+
+void give_back_child_signal() {
+  if (expects_children) sigaction(SIGCHLD, &child_action_before, nullptr);
+}
 
 int wait_for(pid_t child) {
   int status = 0;

@@ -18,6 +18,11 @@ struct ProgramRun {
 ProgramRun run_program(const std::function<int()>& become_program,
                        const std::function<void(pid_t)>& meanwhile = {});
 
+// Makes the kernel keep the status of child processes, which it does not where SIGCHLD is ignored.
+void expect_children();
+// For what the program is to inherit: undoes that.
+void give_back_child_signal();
+
 // Waits for the end of a child process; returns its status, as of waitpid.
 int wait_for(pid_t child);
 

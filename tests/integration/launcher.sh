@@ -212,6 +212,13 @@ expect 'without a fork: status' 6 $?
 grep -q 'cannot fork: Resource temporarily' err || expect 'the reason' 'cannot fork' "$(cat err)"
 
 # --- signals for the program, and its own end
+# The kernel keeps no status of children if SIGCHLD is ignored. The program inherits that.
+expect 'SIGCHLD is ignored: status' 6 \
+  "$(env --ignore-signal=CHLD "$FBLE_PROF" -o names.out --names sh -c 'exit 6' 2>err; echo $?)"
+for option in --rate=99 --names; do
+  expect "SIGCHLD is ignored: the program, $option" 1 \
+    "$(env --ignore-signal=CHLD "$FBLE_PROF" -o names.out $option grep -c '^SigIgn:.*1....$' /proc/self/status)"
+done
 "$FBLE_PROF" -o names.out --names sh -c 'trap "exit 9" TERM; echo waits; while :; do :; done' >out 2>err &
 launcher=$!
 for _ in $(seq 200); do grep -q waits out && break; sleep 0.05; done
