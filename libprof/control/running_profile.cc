@@ -158,6 +158,14 @@ bool is_running(const Header& header, pid_t pid) {
 
 }  // namespace
 
+bool has_ended(const Header& header) {
+  const pid_t pid = process_of(header);
+  if (pid == 0) return header.pid_namespace == 0 || header.pid_namespace == own_pid_namespace();
+  if (start_ticks(pid) == 0) return true;
+  // Its parent may not have waited for it. A main thread alone can have ended, too.
+  return status_field(pid, "State").starts_with('Z') && threads_of(pid).size() <= 1;
+}
+
 Result<Header> RunningProfile::header_of(const std::string& path) {
   const int fd = open_file(path);
   auto header = read_header(path, fd);

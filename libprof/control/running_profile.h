@@ -35,6 +35,10 @@ enum class Answer {
   kRefused,  // the same, but nothing could make it look: it obeys at its next hook
 };
 
+// Whether the process that writes, or wrote, a profile with this header has ended; no if it cannot
+// be seen from here.
+bool has_ended(const format::Header& header);
+
 class RunningProfile {
  public:
   // Fails, with one line, unless the file is the profile of a running program.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "control/running_profile.h"
 #include "format/format.h"
 #include "launch/program_run.h"
 #include "launch/say.h"
@@ -23,10 +24,16 @@ bool is_of_run(const fs::path& file, std::uint64_t since_ns, OfRun which) {
   std::ifstream in(file, std::ios::binary);
   format::Header header{};
   in.read(reinterpret_cast<char*>(&header), sizeof header);
-  return in.gcount() == sizeof header &&
-         std::memcmp(header.magic, format::kMagic, sizeof header.magic) == 0 &&
-         header.start_realtime_ns >= since_ns &&
-         (header.state == format::State::kLive) == (which == OfRun::kLive);
+  if (in.gcount() != sizeof header ||
+      std::memcmp(header.magic, format::kMagic, sizeof header.magic) != 0 ||
+      header.start_realtime_ns < since_ns) {
+    return false;
+  }
+  if (which == OfRun::kLive) return header.state == format::State::kLive;
+  // A process that was killed could not write that it has ended.
+  const bool seems_live =
+      header.state == format::State::kLive || header.state == format::State::kStarting;
+  return !seems_live || control::has_ended(header);
 }
 
 }  // namespace

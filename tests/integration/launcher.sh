@@ -219,6 +219,10 @@ for option in --rate=99 --names; do
   expect "SIGCHLD is ignored: the program, $option" 1 \
     "$(env --ignore-signal=CHLD "$FBLE_PROF" -o names.out $option grep -c '^SigIgn:.*1....$' /proc/self/status)"
 done
+# A program that is killed cannot write that it has ended. Its profile is cut to its size all the same.
+"$FBLE_PROF" -o killed.out --names sh -c 'for i in 1 2 3; do :; done; kill -9 $$' 2>err
+expect 'killed: status' 137 $?
+expect 'killed: its profile is whole' 1 "$(($(stat -c %s killed.out) < 1000000))"
 "$FBLE_PROF" -o names.out --names sh -c 'trap "exit 9" TERM; echo waits; while :; do :; done' >out 2>err &
 launcher=$!
 for _ in $(seq 200); do grep -q waits out && break; sleep 0.05; done

@@ -36,6 +36,14 @@ check "nothing to say" "$(cat err)" = ""
 check "one profile has both runs" "$(tail -q -c 8 mlmon.out* | grep -ao FBLEPLRN | wc -l)" = 1
 check "nothing else is left of the sampled run" "$(find . -name '*sampled*')" = ""
 
+begin "the counted run is killed"
+cd "$dir" || exit 1
+# shellcheck disable=SC2016 # the program's own $$
+twice sh -c 'for i in 1 2 3 4 5 6 7 8 9; do :; done; [ ! -e second ] || kill -9 $$; : >second' >/dev/null
+check "status" $? = 137
+check "one profile has both runs" "$(tail -c 8 "$profile")" = FBLEPLRN
+check "nothing else is left of the sampled run" "$(find . -name '*sampled*')" = ""
+
 begin "the times are the sampled run's"
 cd "$dir" || exit 1
 # shellcheck disable=SC2016 # a variable of perl

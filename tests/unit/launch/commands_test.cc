@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "control/process.h"
 #include "format/format.h"
 #include "launch/attach_command.h"
 #include "launch/attached_exact.h"
@@ -167,8 +168,10 @@ class ProfilesTest : public testing::Test {
  protected:
   ~ProfilesTest() override { std::filesystem::remove_all(directory_); }
   std::string write(const std::string& name, format::State state, std::uint64_t start_ns,
-                    std::size_t bytes = sizeof(format::Header)) const {
+                    std::size_t bytes = sizeof(format::Header), bool is_killed = false) const {
     format::Header header{};
+    header.pid = static_cast<std::uint32_t>(getpid());
+    header.process_start_ticks = control::start_ticks(getpid()) + (is_killed ? 1 : 0);
     std::memcpy(header.magic, format::kMagic, sizeof header.magic);
     header.state = state;
     header.start_realtime_ns = start_ns;
@@ -188,6 +191,10 @@ TEST_F(ProfilesTest, OfARunAreThoseThatItBegan) {
   const std::string first = write("m.1", State::kEnded, 100),
                     second = write("m.2", State::kFatal, 101);
   const std::string live = write("m.3", State::kLive, 100);
+  const std::string killed = write("k.1", State::kLive, 100, sizeof(format::Header), true),
+                    killed_early =
+                        write("k.2", State::kStarting, 100, sizeof(format::Header), true);
+  write("k.3", State::kStarting, 100);
   write("m.4", State::kEnded, 99);       // an earlier run's
   write("m.5.old", State::kEnded, 100);  // moved away
   write("other.1", State::kEnded, 100);  // another name
@@ -197,6 +204,7 @@ TEST_F(ProfilesTest, OfARunAreThoseThatItBegan) {
   std::filesystem::create_directory(directory_ + "/m.9");
   EXPECT_EQ(profiles_of_run(directory_ + "/m.%p", 100), (Words{first, second}));
   EXPECT_EQ(profiles_of_run(directory_ + "/m.%p", 100, OfRun::kLive), (Words{live}));
+  EXPECT_EQ(profiles_of_run(directory_ + "/k.%p", 100), (Words{killed, killed_early}));
   EXPECT_EQ(profiles_of_run(directory_ + "/m.1", 100), (Words{first}));
   EXPECT_TRUE(profiles_of_run("/nowhere/m", 0).empty());
   const std::filesystem::path before = std::filesystem::current_path();
