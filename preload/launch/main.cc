@@ -42,6 +42,18 @@ int give_up(int status, const std::string& line) {
 // and the like, and it says what else is wrong: it may run as another user.
 std::string obstacle_to_output(const Request& request) {
   namespace fs = std::filesystem;
+  const char* inherited = std::getenv("FBLEPROF_OUT");
+  std::string out = inherited != nullptr ? inherited : "";
+  for (const auto& [variable, value] : request.environment) {
+    if (variable == "FBLEPROF_OUT") out = value;
+  }
+  // After the run, its profiles are looked for in one folder.
+  const bool looks_for_profiles =
+      request.names || request.twice || request.windows.every.count() != 0;
+  if (const std::string folder = out.substr(0, out.rfind('/') + 1);
+      looks_for_profiles && folder.find('%') != std::string::npos) {
+    return folder + ": with --names, --runs or --window, only the file's own name may have %";
+  }
   for (const auto& [variable, value] : request.environment) {
     if (variable != "FBLEPROF_OUT" || value.find('%') != std::string::npos) continue;
     const fs::path file(value), directory = file.parent_path();

@@ -61,7 +61,8 @@ expect 'settings that are there stay' 77 "$(FBLEPROF_RATE=77 variable FBLEPROF_R
 expect 'options win over settings' 78 "$(FBLEPROF_RATE=77 variable FBLEPROF_RATE -o a.out -r78)"
 
 # --- wrong use: one line, status 2
-for use in '' '--' '--rate 0 true' '--rate 20001 true' '--clock sun true' '--bogus true' '-r' \
+mkdir 'p%p'
+for use in '' '--' '--names -o p%p/a.out true' '--runs 2 --exact -o p%p/a.out true' '--rate 0 true' '--rate 20001 true' '--clock sun true' '--bogus true' '-r' \
   '--memory 1 true' '--compact x true' "-o $work/nowhere/a.out true"; do
   # shellcheck disable=SC2086 # the words of the use
   status 2 $use
