@@ -31,7 +31,12 @@ std::optional<long> waits_in(pid_t pid, pid_t tid) {
   return number;
 }
 
+// Whether it cannot be stopped now: it starts a program (vfork), or waits for a device.
+bool cannot_stop(pid_t tid) { return control::status_field(tid, "State").starts_with('D'); }
+
 // The threads, most suitable first: those whose wait the kernel restarts where it was interrupted.
+// Those that cannot be stopped now are left out, if there are others: one that is asked to stop
+// stops when it can, and then waits until we end.
 std::vector<pid_t> by_suitability(pid_t pid) {
   std::vector<std::pair<int, pid_t>> ranked;
   for (const pid_t tid : control::threads_of(pid)) {
@@ -44,7 +49,10 @@ std::vector<pid_t> by_suitability(pid_t pid) {
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<pid_t> threads;
-  for (const auto& each : ranked) threads.push_back(each.second);
+  for (const auto& each : ranked) {
+    if (!cannot_stop(each.second)) threads.push_back(each.second);
+  }
+  if (threads.empty() && !ranked.empty()) threads.push_back(ranked.front().second);
   return threads;
 }
 
@@ -61,7 +69,7 @@ Result<Tracee> stop_safely(pid_t pid, const std::vector<Mapping>& mappings) {
     auto thread = Tracee::stop(pid, tid);
     if (!thread) {
       // Another thread may have ended meanwhile.
-      if (has_ended(pid) || tid == pid) return thread.error();
+      if (has_ended(pid) || tid == pid || !has_ended(tid)) return thread.error();
       continue;
     }
     const auto is_free = [&](StoppedIn where) { return places.holds_no_lock(*thread, where); };

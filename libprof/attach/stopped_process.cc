@@ -10,7 +10,7 @@ namespace fbleprof::attach {
 
 namespace {
 
-constexpr int kPatienceMs = 2000, kShortMs = 20;
+constexpr int kShortMs = 20;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Result<bool> StoppedProcess::stop_listed() {
   }
   Status failure;
   for (Tracee& thread : asked) {
-    const Status bad = thread.wait_until_stopped(failure ? kShortMs : kPatienceMs);
+    const Status bad = thread.wait_until_stopped(failure ? kShortMs : Tracee::kPatienceMs);
     if (!bad) threads_.push_back(std::move(thread));
     if (bad && !has_ended(thread.tid()) && !failure) failure = bad;
   }

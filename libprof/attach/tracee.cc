@@ -54,6 +54,18 @@ Error has_no_thread(pid_t pid, pid_t tid) {
   return error_of(pid, "its thread " + std::to_string(tid) + " has ended");
 }
 
+Error does_not_stop(pid_t pid, pid_t tid) {
+  return error_of(pid,
+                  "thread " + std::to_string(tid) +
+                      " does not stop: it starts a program, or waits for a device",
+                  "try again");
+}
+
+// Whether it did not stop when we asked before.
+bool is_ours(pid_t tid) {
+  return control::status_field(tid, "TracerPid") == std::to_string(getpid());
+}
+
 // SIGSTOP comes even while all signals wait. Delivered, it stops the other threads; this one goes
 // on for us, and stops when we let it go, unless SIGCONT has come.
 bool is_stop_of_process(int status) { return status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP; }
@@ -68,13 +80,15 @@ void* signal_data(int signal) {
 Result<Tracee> Tracee::stop(pid_t pid, pid_t tid) {
   auto thread = ask_to_stop(pid, tid);
   if (!thread) return thread;
-  if (const Status bad = thread->wait_until_stopped(0)) return *bad;
+  if (const Status bad = thread->wait_until_stopped(kPatienceMs)) return *bad;
   return thread;
 }
 
 Result<Tracee> Tracee::ask_to_stop(pid_t pid, pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
-    return errno == ESRCH ? has_no_thread(pid, tid) : refusal_to_trace(pid, errno);
+    const int error = errno;
+    if (error == ESRCH) return has_no_thread(pid, tid);
+    return is_ours(tid) ? does_not_stop(pid, tid) : refusal_to_trace(pid, error);
   }
   Tracee thread(pid, tid);
   if (!thread.ask(PTRACE_INTERRUPT, "PTRACE_INTERRUPT", 0, nullptr)) return thread.failure("");
@@ -84,14 +98,10 @@ Result<Tracee> Tracee::ask_to_stop(pid_t pid, pid_t tid) {
 Status Tracee::wait_until_stopped(int milliseconds) {
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
   for (;;) {
-    const std::optional<int> status =
-        milliseconds == 0 ? wait_for_stop(tid_) : wait_for_stop_until(tid_, end);
+    const std::optional<int> status = wait_for_stop_until(tid_, end);
     if (!status) {
-      is_gone_ = true;  // it stays traced until we end
-      return error_of(pid_,
-                      "thread " + std::to_string(tid_) +
-                          " does not stop: it starts a program, or waits for a device",
-                      "try again");
+      is_gone_ = true;
+      return does_not_stop(pid_, tid_);
     }
     if (*status == 0) {
       is_gone_ = true;

@@ -20,10 +20,11 @@ namespace fbleprof::attach {
 
 class Tracee {
  public:
-  // Stops the thread. Fails with one line that says what forbids it.
+  // Stops the thread. Fails with one line that says what forbids it, or after kPatienceMs.
+  static constexpr int kPatienceMs = 2000;
   static Result<Tracee> stop(pid_t pid, pid_t tid);
   // The same in two steps, to stop many at once. The second one fails if the thread has not stopped
-  // after `milliseconds` (in a vfork, it does not); 0: waits for it.
+  // after `milliseconds` (in a vfork, it does not); it then stays traced until this process ends.
   static Result<Tracee> ask_to_stop(pid_t pid, pid_t tid);
   Status wait_until_stopped(int milliseconds);
   Tracee(Tracee&& from) noexcept;

@@ -242,6 +242,21 @@ TEST_F(TraceeTest, AThreadThatDoesNotStopIsLeftAlone) {
   const Status bad = thread->wait_until_stopped(20);
   ASSERT_TRUE(bad);
   EXPECT_NE(bad->what.find("does not stop"), std::string::npos);
+  EXPECT_EQ(BorrowedThread::take(child.pid()).error().what, bad->what);
+}
+
+TEST_F(TraceeTest, AThreadThatDoesNotStopIsNotTakenIfThereAreOthers) {
+  TracedChild child([] {
+    std::thread([] { sleep_until_told(); }).detach();
+    if (vfork() == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      pause();
+      _exit(0);
+    }
+    return 0;
+  });
+  ASSERT_TRUE(child.is_in_state('D'));
+  EXPECT_TRUE(BorrowedThread::take(child.pid()).ok());
 }
 
 TEST_F(TraceeTest, AThreadThatComputesIsStoppedAtNoQuietCall) {
