@@ -23,7 +23,12 @@
 namespace fbleprof::launch {
 namespace {
 
-Fd open_to_read(const std::string& path) { return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+// A FIFO, which a script's first line can name, would wait for a writer.
+int open_now(const std::string& path) {
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+Fd open_to_read(const std::string& path) { return Fd(open_now(path)); }
 
 std::string first_bytes(const Fd& file, std::size_t size) {
   std::string bytes(size, '\0');
@@ -36,7 +41,7 @@ std::string first_bytes(const Fd& file, std::size_t size) {
 class Mapped {
  public:
   explicit Mapped(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = open_now(path);
     struct stat status {};
     if (fd < 0) return;
     if (fstat(fd, &status) == 0 && status.st_size > 0) {
@@ -65,6 +70,7 @@ int reason_not_to_run(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return errno;
   if (S_ISDIR(status.st_mode)) return EISDIR;
+  if (!S_ISREG(status.st_mode)) return EACCES;
   if (access(path.c_str(), X_OK) != 0) return errno;
   return 0;
 }

@@ -89,6 +89,12 @@ status 126 "$work"
 lines 1
 touch plain
 status 126 ./plain
+mkfifo fifo
+chmod 755 fifo
+status 126 ./fifo
+echo "#!$work/fifo" >script
+chmod 755 script
+status 126 ./script
 
 # --- programs that cannot be profiled run, with one line
 cat >program.c <<'C'

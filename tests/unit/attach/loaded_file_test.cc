@@ -106,6 +106,9 @@ TEST_F(LoadedFileTest, OffsetsBehindTheEndLeadNowhere) {
   library.sections[2].sh_offset = 1 << 20;
   EXPECT_EQ(find(file_with(library), "wanted"), 0u);
   library = Library();
+  library.sections[1].sh_size = ~std::uint64_t{0};
+  EXPECT_EQ(find(file_with(library), "other"), 0u);
+  library = Library();
   library.symbols[2].st_name = 0xffffffff;
   EXPECT_EQ(find(file_with(library), "wanted"), 0u);
 }
