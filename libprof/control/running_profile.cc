@@ -120,8 +120,11 @@ std::string fault_of(const Header& header, std::uint64_t size, const std::string
   }
   if (header.state == format::State::kStarting) return "the program is only starting";
   if (header.state == format::State::kExeced) {
-    return "the program became another one by exec, whose profile is " + path + "." +
-           std::to_string(header.pid);
+    // A second program has PATH.PID, a third one PATH.PID.2, and so on.
+    const std::string ending = "." + std::to_string(header.pid);
+    const std::size_t at = (path + ".").rfind(ending + ".");
+    return "the program became another one by exec, whose profile is " + path.substr(0, at) +
+           ending + "*";
   }
   if (header.state != format::State::kLive) return "the program has ended";
   if (header.cap_bytes > size || header.used_bytes > header.cap_bytes ||
@@ -341,6 +344,7 @@ Result<Answer> RunningProfile::set_recording(bool on, std::chrono::milliseconds 
   }
   if (!is_running()) return ended();
   if (wait_for(on, {})) return Answer::kDone;
+  if (refusal == ENOTSUP) return Answer::kDetached;
   return refusal == 0 ? Answer::kPending : Answer::kRefused;
 }
 

@@ -29,10 +29,11 @@ struct KeptSnapshot {
 
 // The result of a request to start or to stop.
 enum class Answer {
-  kDone,     // recording is now as requested
-  kAlready,  // recording was already as requested
-  kPending,  // the program has not run since; it obeys when it next runs
-  kRefused,  // the same, but nothing could make it look: it obeys at its next hook
+  kDone,      // recording is now as requested
+  kAlready,   // recording was already as requested
+  kPending,   // the program has not run since; it obeys when it next runs
+  kRefused,   // the same, but nothing could make it look: it obeys at its next hook
+  kDetached,  // the same, and it has no handler: it obeys at the next attach
 };
 
 // Whether the process that writes, or wrote, a profile with this header has ended; no if it cannot

@@ -98,6 +98,9 @@ int set_recording(RunningProfile& profile, bool on) {
       return give_up(kNotDone, "process " + pid +
                                    " sleeps: it obeys at its next call of a function "
                                    "with hooks; or try again when it computes");
+    case Answer::kDetached:
+      return give_up(kNotDone, "process " + pid + " is detached: use fble-prof attach " +
+                                   std::to_string(profile.pid()));
     case Answer::kRefused:
       break;
   }

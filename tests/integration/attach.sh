@@ -22,6 +22,8 @@ for how in work sleep; do
   sleep 0.4
   detach "$pid"
   check "the timers are gone" "$(wc -l <"/proc/$pid/timers")" = 0
+  "$FBLE_PROF" ctl "$profile" start 2>"$dir/ctl.err" && fail "ctl starts what was detached"
+  has_text "is detached: use fble-prof attach $pid" "$dir/ctl.err" || fail "ctl gives other advice"
   attach "$pid"
   cycles 5
   sleep 0.5  # what is shown begins with the last time that it was attached

@@ -171,7 +171,7 @@ profiled "$PROGRAMS/phases.plain" 0.1
 launcher_refuses 2 "has ended" ctl "$profile" stop
 # A program that took little time before exec leaves no profile.
 "$FBLE_PROF" -o "$profile" bash -c "for i in {1..100000}; do :; done; exec '$PROGRAMS/phases.plain' 0.1" >/dev/null
-launcher_refuses 2 "became another one by exec, whose profile is $profile\.[0-9]*$" ctl "$profile" stop
+launcher_refuses 2 "became another one by exec, whose profile is $profile\.[0-9]*\*$" ctl "$profile" stop
 launcher_refuses 2 "No such file" ctl "$dir/none" stop
 launcher_refuses 2 "not a profile" ctl "$here/control.sh" stop
 launcher_refuses 2 "expected FILE" ctl "$profile"

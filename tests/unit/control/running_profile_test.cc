@@ -142,7 +142,7 @@ TEST_F(RunningProfileTest, AProgramThatDoesNotRunIsRefused) {
     EXPECT_EQ(fault_of(header), "the program has ended");
   }
   header.state = State::kExeced;
-  const std::string next = "/mlmon.out." + std::to_string(header.pid);
+  const std::string next = "/mlmon.out." + std::to_string(header.pid) + "*";
   EXPECT_TRUE(fault_of(header).ends_with(next)) << fault_of(header);
   header = own_header();
   header.process_start_ticks += 1;  // its pid is another's now
@@ -451,7 +451,7 @@ TEST_F(RunningProfileTest, ARequestThatNothingSeesStaysForTheNextHook) {
   ASSERT_TRUE(profile.ok());
   const auto answer = profile->set_recording(true, milliseconds(30));
   ASSERT_TRUE(answer.ok());
-  EXPECT_EQ(*answer, Answer::kRefused);
+  EXPECT_EQ(*answer, Answer::kDetached);
   EXPECT_EQ(Program(path)->request, Request::kStart);
 }
 
