@@ -111,7 +111,8 @@ Result<Libc> find_libc(pid_t pid, const std::vector<Mapping>& mappings) {
     return find_code(pid, mappings, file->path, bytes);
   };
   libc.system_call_instruction = find(arch::kSystemCallAndReturn);
-  libc.way = {find(arch::kRestoreInstructions), find(arch::kChangeStackInstructions)};
+  libc.way = {find(arch::kRestoreInstructions), find(arch::kChangeStackInstructions),
+              find(arch::kStoreInstructions)};
   if (libc.dlopen == 0 || libc.system_call_instruction == 0) {
     return error_of(pid, file->path + " cannot be read, or is not a glibc",
                     "it cannot be profiled");

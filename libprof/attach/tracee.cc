@@ -311,19 +311,32 @@ Result<std::uint64_t> Tracee::call(std::uint64_t instruction, std::uint64_t func
                                    std::uint64_t a, std::uint64_t b, std::uint64_t stack) {
   const auto failed = [this] { return failure("a call in it failed"); };
   keep_state();
-  // The function returns to a system call, where we stop the thread. From there it would change to
-  // the stack with the frame.
-  const std::uint64_t way[] = {instruction, way_.change_stack, frame_ - sizeof frame_};
-  constexpr std::uint64_t kBelow = 16;  // the rest of the way
-  const TracedRegisters start = arch::for_call(saved_, function, a, b, stack - kBelow);
-  const std::uint64_t sp = arch::sp_of(start);
-  if (!write(sp, way, sizeof way) || !set(start)) return failed();
+  // The function's result is stored, and the thread changes to the stack with the frame. We stop it
+  // where it would go back. If that way is not known, the function returns to a system call, whose
+  // number is then the result; we stop it there.
+  const bool is_stored = frame_ != 0 && way_.store != 0;
+  const std::uint64_t stored[] = {way_.store, 0, way_.change_stack, frame_ - sizeof frame_, 0};
+  const std::uint64_t called[] = {instruction, way_.change_stack, frame_ - sizeof frame_};
+  constexpr std::uint64_t kBelow = 32;  // the rest of the way
+  TracedRegisters start = arch::for_call(saved_, function, a, b, stack - kBelow);
+  const std::uint64_t sp = arch::sp_of(start), result = sp + sizeof stored - sizeof stored[0];
+  if (is_stored) start = arch::storing_at(start, result);
+  if (!(is_stored ? write(sp, stored, sizeof stored) : write(sp, called, sizeof called)) ||
+      !set(start)) {
+    return failed();
+  }
   for (;;) {
     TracedRegisters now{};
     if (!run_to_system_call() || !get(&now)) return failed();
-    if (arch::pc_of(now) == instruction + sizeof arch::kSystemCallInstruction &&
-        arch::sp_of(now) == sp + sizeof sp) {
-      const std::uint64_t value = arch::returned_value(now);
+    std::uint64_t value = arch::returned_value(now);
+    bool has_returned = arch::pc_of(now) == instruction + sizeof arch::kSystemCallInstruction &&
+                        arch::sp_of(now) == sp + sizeof sp;
+    if (is_stored) {
+      has_returned = arch::is_going_back(now, way_, frame_);
+      if (has_returned && !read(result, &value, sizeof value)) return failed();
+      now = arch::as_if_called_by(now, instruction, frame_ - sizeof frame_);
+    }
+    if (has_returned) {
       arch::make_call_do_nothing(now);
       if (!set(now) || !run_to_system_call()) return failed();
       return value;

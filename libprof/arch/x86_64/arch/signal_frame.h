@@ -26,10 +26,30 @@ inline constexpr std::uint8_t kRestoreInstructions[] = {0x48, 0xc7, 0xc0, 0x0f, 
 // pop %rsp; ret: goes on with another stack.
 inline constexpr std::uint8_t kChangeStackInstructions[] = {0x5c, 0xc3};
 
+// mov %rax, (%rbx); pop %rbx; ret: keeps what a function returned.
+inline constexpr std::uint8_t kStoreInstructions[] = {0x48, 0x89, 0x03, 0x5b, 0xc3};
+
 // Where these are in a process; 0: unknown.
 struct WayBack {
-  std::uint64_t restore = 0, change_stack = 0;
+  std::uint64_t restore = 0, change_stack = 0, store = 0;
 };
+
+// The registers for a call whose result is stored at `place`, if its function returns to `store`.
+inline TracedRegisters storing_at(TracedRegisters at, std::uint64_t place) {
+  at.rbx = place;
+  return at;
+}
+// Whether the thread is about to go back by the frame.
+inline bool is_going_back(const TracedRegisters& at, const WayBack& way, std::uint64_t frame) {
+  return at.rip == way.restore + sizeof kRestoreInstructions && at.rsp == frame;
+}
+// The registers, at the entry of a system call, for a return from the instruction at `instruction`.
+inline TracedRegisters as_if_called_by(TracedRegisters at, std::uint64_t instruction,
+                                       std::uint64_t stack) {
+  at.rip = instruction + sizeof kSystemCallInstruction;
+  at.rsp = stack;
+  return at;
+}
 
 // Vector state as ptrace gives it (kVectorStateSet).
 class VectorState {
