@@ -8,15 +8,29 @@ using namespace profile;
 
 std::string baseline_name(std::string_view metric) { return "base:" + std::string(metric); }
 
-Profile as_baseline(const Profile& profile) {
+std::string unchanged_name(std::string_view metric) { return "unchanged:" + std::string(metric); }
+
+namespace {
+
+Profile set_aside(const Profile& profile, std::string (*name_of)(std::string_view)) {
   Parts parts = profile.parts();
   for (Metric& metric : parts.metrics) {
-    metric.name = baseline_name(metric.name);
+    metric.name = name_of(metric.name);
     metric.is_baseline = true;
   }
   auto edges = std::make_shared<Edges>(profile.edges());
   edges->calls = Counts(edges->count());
   parts.edges = std::move(edges);
+  return Profile(std::move(parts));
+}
+
+}  // namespace
+
+Profile as_baseline(const Profile& profile) { return set_aside(profile, baseline_name); }
+
+Profile as_unchanged(const Profile& profile) {
+  Parts parts = set_aside(profile, unchanged_name).parts();
+  parts.warnings.clear();  // the profile that it is joined with has them
   return Profile(std::move(parts));
 }
 

@@ -16,6 +16,11 @@ std::string baseline_name(std::string_view metric);
 // ordinary metric; the edges then have none.
 profile::Profile as_baseline(const profile::Profile& profile);
 
+// The same for a part of a profile that is joined with it once more: take_times.h leaves the part's
+// times as they are.
+std::string unchanged_name(std::string_view metric);
+profile::Profile as_unchanged(const profile::Profile& profile);
+
 // The same profile with a copy of a metric that joining keeps apart from those of other runs: the
 // values of run `number`. Nothing if there is no such metric.
 std::string run_name(std::size_t number);

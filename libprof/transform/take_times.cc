@@ -11,6 +11,7 @@
 
 #include "base/flat_map.h"
 #include "names/parts.h"
+#include "transform/baseline.h"
 #include "transform/rebuild.h"
 
 namespace fbleprof::transform {
@@ -49,6 +50,25 @@ Result<const Metric*> time_metric(const Profile& profile, std::string_view name)
                "profile both by the same clock"};
 }
 
+// The values of a metric without those of runs that stay unchanged.
+class Own {
+ public:
+  Own(const Profile& profile, const Metric& metric)
+      : all_(metric), unchanged_(profile.find_metric(unchanged_name(metric.name))) {}
+
+  std::uint64_t unchanged(NodeId node) const {
+    return unchanged_ == nullptr ? 0 : unchanged_->value(node);
+  }
+  // A live program's file may have grown from one reading to the next.
+  std::uint64_t value(NodeId node) const {
+    return all_.value(node) - std::min(all_.value(node), unchanged(node));
+  }
+
+ private:
+  const Metric& all_;
+  const Metric* unchanged_;
+};
+
 // By function: the function whose time it takes. Other builds, and other profilers, may give it
 // another module, and no parameters.
 std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std::uint8_t>& hooked,
@@ -84,7 +104,7 @@ std::vector<FunctionId> namesakes(const Profile& profile, const std::vector<std:
 
 // By node: the function with hooks in which its time is spent; none: there is none above it.
 // is_own: whether the node is of that function.
-std::vector<FunctionId> owners(const Profile& profile, const Metric& calls, const Metric& base,
+std::vector<FunctionId> owners(const Profile& profile, const Own& calls, const Metric& base,
                                std::vector<std::uint8_t>& is_own) {
   const Nodes& nodes = profile.nodes();
   std::vector<std::uint8_t> hooked(profile.functions().count());
@@ -185,21 +205,21 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
   if (!found) return found.error();
   const auto base_found = time_metric(profile, base_time);
   if (!base_found) return base_found.error();
-  const Metric& own = **found;
+  const Own own(profile, **found);
   const Metric& base = **base_found;
-  const Metric* calls = profile.find_metric(Role::kCalls);
+  const Metric no_calls;
+  const Metric* counted = profile.find_metric(Role::kCalls);
+  const Own calls(profile, counted != nullptr ? *counted : no_calls);
   const Nodes& nodes = profile.nodes();
   bool has_calls = false;
-  for (std::size_t n = 0; n < nodes.count() && calls != nullptr; ++n) {
-    has_calls |= calls->value(NodeId(n)) != 0;
-  }
+  for (std::size_t n = 0; n < nodes.count(); ++n) has_calls |= calls.value(NodeId(n)) != 0;
   if (!has_calls) {
     return Error{"", std::nullopt, "--times-from: no calls were counted in this run",
                  "it is for runs with hooks: -pg or -finstrument-functions"};
   }
 
   std::vector<std::uint8_t> is_own;
-  const std::vector<FunctionId> owner = owners(profile, *calls, base, is_own);
+  const std::vector<FunctionId> owner = owners(profile, calls, base, is_own);
   PricedPairs pairs(profile, owner, is_own);
   // By function with hooks, including all that runs below it.
   std::vector<Dealer> all_time(profile.functions().count()), all_calls(all_time.size());
@@ -212,8 +232,8 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
     by_time[pairs.pair_of[n]].add_weight(own.value(node));
     all_time[owner[n].index()].add_weight(own.value(node));
     if (owner[n] != nodes.function[n]) continue;
-    by_calls[pairs.pair_of[n]].add_weight(calls->value(node));
-    all_calls[owner[n].index()].add_weight(calls->value(node));
+    by_calls[pairs.pair_of[n]].add_weight(calls.value(node));
+    all_calls[owner[n].index()].add_weight(calls.value(node));
   }
   TakenTimes result;
   for (std::size_t n = 0; n < nodes.count(); ++n) {
@@ -244,13 +264,14 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
   auto values = std::make_shared<Counts>(nodes.count());
   values->add(0, result.elsewhere_ns);
   for (std::size_t n = 0; n < nodes.count(); ++n) {
-    if (!owner[n]) continue;
     const NodeId node(n);
+    values->add(n, own.unchanged(node));
+    if (!owner[n]) continue;
     const std::uint32_t pair = pairs.pair_of[n];
     if (by_time[pair].amount() != 0) {
-      values->set(n, by_time[pair].part_of(own.value(node)));
+      values->add(n, by_time[pair].part_of(own.value(node)));
     } else if (by_calls[pair].amount() != 0 && owner[n] == nodes.function[n]) {
-      values->set(n, by_calls[pair].part_of(calls->value(node)));
+      values->add(n, by_calls[pair].part_of(calls.value(node)));
     }
   }
 

@@ -38,6 +38,9 @@ struct TakenTimes {
 // (perf writes none), in any module. Sums are exact. Processes and threads are those of `hooked`,
 // the run with hooks before it was joined. Fails if no calls were counted, or if a metric is
 // missing or is not a time.
+//
+// What was joined as unchanged (baseline.h), too, is of a run without counterpart: its calls weigh
+// nothing, and its part of `time` stays where it is.
 Result<TakenTimes> take_times(const profile::Profile& profile, const profile::Parts& hooked,
                               std::string_view time, std::string_view base_time);
 

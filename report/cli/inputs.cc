@@ -168,6 +168,7 @@ class Inputs {
     if (Status bad = source->read(importers::kDetectBytes, head)) return *bad;
     const FileKind kind = importers::detect(head);
     can_read_again_ = source->is_regular() && file != "-";
+    plain_runs_.any_piped |= !can_read_again_;
     // The reader of mlmon.out reads a live program's file in its own order.
     if (kind == FileKind::kNative && source->is_regular()) return native(file);
     if (auto parser = text_parser(kind, source->name())) {
@@ -224,11 +225,8 @@ class Inputs {
   }
 
   void note_plain_run(const std::string& file) {
-    if (can_read_again_) {
-      plain_runs_.files.insert(file);
-    } else {
-      plain_runs_.any_piped = true;
-    }
+    plain_runs_.any = true;
+    if (can_read_again_) plain_runs_.files.insert(file);
   }
 
   Result<std::optional<Profile>> native(const std::string& file) {
@@ -358,6 +356,7 @@ Status read_inputs(const std::vector<std::string>& files, const InputOptions& op
     take(std::move(**profile));
   }
   plain_runs.files.merge(std::set(inputs.plain_runs().files));
+  plain_runs.any |= inputs.plain_runs().any;
   plain_runs.any_piped |= inputs.plain_runs().any_piped;
   if (!any) {
     return Error{"fble-prof-report",

@@ -24,7 +24,8 @@ struct InputOptions {
 // The sampled runs (--runs 2) in the files that were read.
 struct PlainRuns {
   std::set<std::string> files;  // which can be read again for it
-  bool any_piped = false;       // there are others
+  bool any = false;             // in these or in others
+  bool any_piped = false;       // some file, with such a run or without, can be read only once
 };
 
 // Calls `take` with the profile of each file in turn; "-" is stdin. A program among the files is

@@ -348,6 +348,24 @@ bool may_take_own_times(const Options& options) {
   return options.metric != "overhead" && options.metric != "samples";
 }
 
+// The files without a sampled run, whose times stay: nothing if each has one.
+Result<std::optional<Profile>> read_without_sampled_run(const std::vector<std::string>& files,
+                                                        const PlainRuns& plain_runs,
+                                                        const Options& options, const Needs& needs,
+                                                        Progress& progress) {
+  std::vector<std::string> rest;
+  for (const std::string& file : files) {
+    if (!plain_runs.files.contains(file)) rest.push_back(file);
+  }
+  Found again;  // what there is to say about them was said before
+  if (rest.empty()) return std::optional<Profile>();
+  auto read = read_all(rest, options, needs, progress, again);
+  if (read) return std::optional<Profile>(std::move(*read));
+  // None of them could be read before, either.
+  if (options.tolerant) return std::optional<Profile>();
+  return read.error();
+}
+
 // What to read. A wrapper's profile says little: the user ran the program that it became. Only the
 // summary, a window and a comparison of a named file are of that file alone.
 std::vector<std::string> files_of(const Options& options) {
@@ -394,30 +412,32 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     skipped.push_back(std::move(rest));
   }
   // The profile to compare with, or to take times from.
-  const bool may_take_own = may_take_own_times(options);
-  const bool own_times = may_take_own && std::any_of(options.files.begin(), options.files.end(),
-                                                     [&](const auto& file) {
-                                                       return found.plain_runs.files.contains(file);
-                                                     });
-  if (may_take_own && found.plain_runs.any_piped) {
+  const bool may_take_own = may_take_own_times(options) && found.plain_runs.any;
+  const bool own_times = may_take_own && !found.plain_runs.any_piped;
+  if (may_take_own && !own_times) {
     skipped.push_back(
-        "the sampled run of a profile that comes through a pipe is not read: times are those of "
-        "its counted run");
+        "a profile comes through a pipe, which can be read only once: no sampled run is read, and "
+        "times are those of the counted runs");
   }
   const bool takes_times = own_times || !options.times_from.empty();
   const std::string times_of = own_times                    ? "the sampled run"
                                : options.times_from.empty() ? ""
                                                             : options.times_from[0];
-  std::optional<Profile> base;
+  std::optional<Profile> base, unchanged;
   if (takes_times || !options.baselines.empty()) {
     Found of_base;
     const Options whole = with_base_window(options);
-    auto other = own_times ? read_all(options.files, whole, needs, progress, of_base, true)
+    auto other = own_times ? read_all(files, whole, needs, progress, of_base, true)
                            : read_side(takes_times ? options.times_from : options.baselines,
                                        options.are_base_runs, whole, needs, progress, of_base);
     if (!other) return other.error();
     skipped.insert(skipped.end(), of_base.warnings.begin(), of_base.warnings.end());
     base = std::move(*other);
+    if (own_times) {
+      auto rest = read_without_sampled_run(files, found.plain_runs, options, needs, progress);
+      if (!rest) return rest.error();
+      unchanged = std::move(*rest);
+    }
     if (!takes_times) {
       if (Status bad = give_metric_its_name(profile, *base, options, skipped)) return *bad;
     }
@@ -447,6 +467,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   if (base) {
     if (takes_times) {
       auto chosen = time_to_take(profile, *base, times_of);
+      if (!chosen && own_times) return load_without_own_times(options, needs, progress);
       if (!chosen) return chosen.error();
       base_time = transform::baseline_name(*chosen);
     } else if (base->find_metric(metric_name) == nullptr) {
@@ -458,8 +479,11 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
     if (!takes_times) bring_to_one_depth(profile, *base, skipped);
     how.aliases = transform::renamed_program(*base, profile);
     needs.lines |= is_imported(profile) != is_imported(*base);
-    profile = transform::join({profile, transform::as_baseline(*base)});
+    std::vector<Profile> sides = {std::move(profile), transform::as_baseline(*base)};
+    if (unchanged) sides.push_back(transform::as_unchanged(*unchanged));
     base.reset();
+    unchanged.reset();
+    profile = transform::join(sides);
   }
 
   // Symbolize: names for addresses and, if requested, lines and inlined functions.

@@ -68,6 +68,31 @@ check "and so does compressing" "$(cmp packed compressed 2>&1)" = ""
 check "a pipe is read once, which is said" "$(grep -c 'comes through a pipe' piped.err)" = 1
 check "a named one, too" "$("$REPORT" --self <(cat "$profile") 2>&1 >/dev/null | grep -c 'comes through a pipe')" = 1
 
+# own_of FILES...: what each function costs itself, by name.
+own_of() { "$REPORT" --self --format csv "$@" 2>own.err | awk -F, -v OFS=, 'NR > 1 && $2 + 0 { print $1, $2 }' | sort; }
+
+begin "beside profiles of one run"
+cd "$dir" || exit 1
+# shellcheck disable=SC2016 # a variable of perl
+loop='$x += $_ for 1..3e6'
+twice perl -e "$loop" >/dev/null
+"$FBLE_PROF" -o one.out perl -e "$loop; \$y .= \$_ for 1..1e6" 2>/dev/null
+{ own_of "$profile"; own_of one.out; } | awk -F, -v OFS=, '{ sum[$1] += $2 } END { for (name in sum) print name, sum[name] }' | sort >expected.own
+own_of "$profile" one.out >both.own
+check "there are figures" "$(wc -l <expected.own)" -gt 0
+check "each run's times are added" "$(diff expected.own both.own)" = ""
+own_of one.out "$profile" >turned.own
+check "in any order" "$(diff both.own turned.own)" = ""
+own_of "$profile" - <one.out >/dev/null
+check "a pipe beside it is read once, which is said" "$(grep -c 'comes through a pipe' own.err)" = 1
+# shellcheck disable=SC2016 # a variable of perl
+twice env A=1 perl -e "$loop" >/dev/null
+becomes=("$profile".*[0-9])
+own_of "${becomes[0]}" | grep -v '^\[root\]' >program.own
+own_of "$profile" | grep -v '^\[root\]' >chain.own
+check "the program has times" "$(wc -l <program.own)" -gt 0
+check "a wrapper shows those of the program's sampled run" "$(comm -23 program.own chain.own)" = ""
+
 begin "runs that differ"
 cd "$dir" || exit 1
 cat >differs.pl <<'END'

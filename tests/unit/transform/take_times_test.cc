@@ -71,6 +71,34 @@ TEST(TakeTimes, TimeWithoutAHookIsChargedToItsCaller) {
   EXPECT_EQ(result->below_ns, 14u);
 }
 
+TEST(TakeTimes, TimesOfARunWithoutCounterpartStay) {
+  const profile::Profile with_hooks = profile_of(
+      "main -> 1\n"
+      "main a -> 5\n"
+      "main a = 30\n");
+  const profile::Profile other = profile_of(
+      "main -> 1\n"
+      "main a -> 90\n"
+      "main a = 7\n"
+      "main b = 2\n"
+      "start = 4\n");
+  const profile::Profile plain = profile_of(
+      "main = 3\n"
+      "main a = 10\n");
+  const auto result =
+      take_times(merge(join({with_hooks, other, as_baseline(plain), as_unchanged(other)})),
+                 join({with_hooks, other}).parts(), "cpu", "base:cpu");
+  ASSERT_TRUE(result) << result.error().line();
+  EXPECT_EQ(text_of(result->profile),
+            "[root]\n"
+            ".main cpu=3 calls=2\n"
+            "..a cpu=17 calls=95\n"
+            "..b cpu=2\n"
+            ".start cpu=4\n");
+  EXPECT_EQ(result->total_ns, 13u);
+  EXPECT_EQ(result->elsewhere_ns, 0u);
+}
+
 TEST(TakeTimes, EachCalleeKeepsItsOwnTime) {
   const auto result = taken(
       "main a -> 1\n"
