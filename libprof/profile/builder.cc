@@ -10,9 +10,8 @@ namespace {
 
 constexpr std::uint32_t kNoEdge = 0xffffffffu;
 
-template <class A, class B>
-std::uint64_t pair_key(A high, B low) {
-  return std::uint64_t{high.index()} << 32 | low.index();
+std::uint64_t pair_key(std::uint32_t high, std::uint32_t low) {
+  return std::uint64_t{high} << 32 | low;
 }
 
 std::uint64_t name_key(StringId name, FunctionKind kind) {
@@ -113,13 +112,21 @@ NodeId ProfileBuilder::add_tree(FunctionId root, ProcessId process, ThreadId thr
   return node;
 }
 
-NodeId ProfileBuilder::child(NodeId parent, FunctionId function) {
-  const auto [value, added] =
-      children_.insert(pair_key(parent, function), static_cast<std::uint32_t>(nodes_.size()));
+std::pair<std::uint32_t, bool> ProfileBuilder::Ways::insert(std::uint32_t from, std::uint32_t to,
+                                                            SiteId site, std::uint32_t value) {
+  if (!site) return ways_.insert(pair_key(from, to), value);
+  const auto next = static_cast<std::uint32_t>(targets_.size());
+  const std::uint32_t target = targets_.insert(pair_key(to, site.index()), next).first;
+  return from_sites_.insert(pair_key(from, target), value);
+}
+
+NodeId ProfileBuilder::child(NodeId parent, FunctionId function, SiteId site) {
+  const auto [value, added] = children_.insert(parent.index(), function.index(), site,
+                                               static_cast<std::uint32_t>(nodes_.size()));
   const NodeId node(value);
   if (added) {
     nodes_.push_back({parent, function, static_cast<std::uint32_t>(edges_.size())});
-    edges_.push_back({parent, node, EdgeKind::kTree, 0, 0, SiteId()});
+    edges_.push_back({parent, node, EdgeKind::kTree, 0, 0, site});
   }
   return node;
 }
@@ -132,7 +139,7 @@ void ProfileBuilder::add_edge(NodeId from, NodeId to, EdgeKind kind, std::uint64
   } else {
     auto& known = kind == EdgeKind::kBack ? back_edges_ : tail_edges_;
     const auto [value, added] =
-        known.insert(pair_key(from, to), static_cast<std::uint32_t>(edges_.size()));
+        known.insert(from.index(), to.index(), site, static_cast<std::uint32_t>(edges_.size()));
     if (added) edges_.push_back({from, to, kind, 0, 0, site});
     index = value;
   }

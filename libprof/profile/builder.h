@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/flat_map.h"
@@ -41,10 +42,11 @@ class ProfileBuilder {
   NodeId add_tree(FunctionId root, ProcessId process = {}, ThreadId thread = {},
                   LabelSetId labels = {});
   LabelSetId add_label_set(LabelSet labels);
-  // The child of `parent` for `function`: found, or made with its tree edge.
-  NodeId child(NodeId parent, FunctionId function);
-  // Adds `calls` to the edge, which is made if it does not exist. `site` applies to a new edge
-  // only.
+  // The child of `parent` for `function`: found, or made with its tree edge. Children that are
+  // entered from different sites are different.
+  NodeId child(NodeId parent, FunctionId function, SiteId site = {});
+  // Adds `calls` to the edge, which is made if it does not exist. Two nodes have a back or tail
+  // edge for each `site`, but one tree edge, which keeps its first one.
   void add_edge(NodeId from, NodeId to, EdgeKind kind, std::uint64_t calls, std::uint8_t flags = 0,
                 SiteId site = {});
   // Adds to the node's own value (or, as the metric says, raises or replaces it).
@@ -68,6 +70,18 @@ class ProfileBuilder {
     std::uint64_t calls;
     SiteId site;
   };
+  // Values by what leads from where to where, and from which site. Most profiles know few sites:
+  // what has none is found with one look instead of two.
+  class Ways {
+   public:
+    std::pair<std::uint32_t, bool> insert(std::uint32_t from, std::uint32_t to, SiteId site,
+                                          std::uint32_t value);
+
+   private:
+    FlatMap ways_;        // from << 32 | to: without a site
+    FlatMap targets_;     // to << 32 | site: a number for both
+    FlatMap from_sites_;  // from << 32 | that number
+  };
   std::vector<std::uint32_t> renumber(Nodes& out) const;
 
   Parts parts_;
@@ -83,11 +97,11 @@ class ProfileBuilder {
   std::vector<NewEdge> edges_;
   std::vector<Metric> metrics_;
   std::vector<Counts> values_;
-  std::set<std::string> cut_;        // metrics that exceeded 2^64 - 1 in a node or edge
-  FlatMap children_;                 // parent << 32 | function
-  FlatMap back_edges_, tail_edges_;  // from << 32 | to
-  FlatMap site_index_;               // hash of module and address; see site()
-  FlatMap named_;                    // name << 16 | kind
+  std::set<std::string> cut_;     // metrics that exceeded 2^64 - 1 in a node or edge
+  Ways children_;                 // from a node to a function
+  Ways back_edges_, tail_edges_;  // from node to node
+  FlatMap site_index_;            // hash of module and address; see site()
+  FlatMap named_;                 // name << 16 | kind
 };
 
 }  // namespace fbleprof::profile

@@ -59,7 +59,8 @@ class Unfolding {
       if (function.index() < at.size()) {
         caller = below(caller, source_.functions().module[function.index()], at[function.index()]);
       }
-      place_[n] = builder_.child(caller, function);
+      // Contexts that were recorded apart by their sites stay so.
+      place_[n] = builder_.child(caller, function, site_of_[n]);
     }
   }
 

@@ -68,6 +68,36 @@ check "which is most of the caller's ($second of $whole)" "$((second * 100))" -g
 has_text 'inlined into caller' "$dir/text" || fail "it does not say where it was inlined"
 has_text "$(line_of 'inlined site' | head -n 1) .*work(n)" "$dir/text" || fail "its lines are not shown"
 
+begin "call sites where nothing is inlined"
+settings=(FBLEPROF_CALLSITES=1)
+cat >"$dir/apart.c" <<'C'
+#define OWN __attribute__((noinline))
+OWN int leaf(int n) { volatile int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+OWN int again(int n) {
+  int sum = leaf(n);
+  if (n > 0) {
+    sum += again(n - 1);
+    if (n & 1)
+      sum += again(n - 1);
+  }
+  return sum;
+}
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 300; i++)
+    sum += leaf(10);
+  for (int i = 0; i < 700; i++)
+    sum += leaf(20);
+  return (sum + again(6)) == 3;
+}
+C
+gcc -O1 -g -pg -mfentry "$dir/apart.c" -o "$dir/apart" || fail "cannot build apart.c"
+profiled "$dir/apart"
+"$REPORT" --call-sites --format csv "$profile" >"$dir/sites.csv"
+"$REPORT" --call-sites --inlines --format csv "$profile" >"$dir/inlines.csv"
+check "the sites are apart" "$(grep -c '^main,leaf,' "$dir/sites.csv")" = 2
+check "--inlines keeps them so" "$(diff <(sort "$dir/sites.csv") <(sort "$dir/inlines.csv"))" = ""
+
 begin "a source file that is gone"
 settings=(FBLEPROF_LEAVES=1)
 cp "$SOURCE/tests/programs/sites.c" "$dir/gone.c"

@@ -42,6 +42,26 @@ TEST(ProfileBuilder, CallsOfANodeAreTheSumOverItsEdges) {
   EXPECT_EQ(calls->value(NodeId(2)), 12u);
 }
 
+TEST(ProfileBuilder, WaysFromDifferentSitesStayApart) {
+  ProfileBuilder builder;
+  const ModuleId module = builder.add_module({builder.string("a"), {}, 0});
+  const SiteId first = builder.site(module, 1), second = builder.site(module, 2);
+  const FunctionId f = builder.named_function("f");
+  const NodeId root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  const NodeId a = builder.child(root, f, first);
+  EXPECT_NE(builder.child(root, f, second), a);
+  EXPECT_NE(builder.child(root, f), a);
+  EXPECT_EQ(builder.child(root, f, first), a);
+  builder.add_edge(a, a, EdgeKind::kBack, 1, 0, first);
+  builder.add_edge(a, a, EdgeKind::kBack, 2, 0, second);
+  builder.add_edge(a, a, EdgeKind::kBack, 4, 0, first);
+  const Profile profile = builder.build();
+  const Edges& edges = profile.edges();
+  ASSERT_EQ(edges.count(), 5u);
+  EXPECT_EQ(edges.calls.wide(), (std::vector<std::uint64_t>{0, 0, 0, 5, 2}));
+  EXPECT_EQ(edges.site, (std::vector<SiteId>{first, second, SiteId(), first, second}));
+}
+
 TEST(ProfileBuilder, BasedOnAProfileItFindsExistingFunctions) {
   ProfileBuilder first;
   first.add_tree(first.named_function("[root]", FunctionKind::kRoot));
