@@ -50,7 +50,7 @@ class Unfolding {
       knows_sites_.resize(n + 1);
       knows_sites_[n] = sites_known;
       if (!nodes.parent[n]) {
-        place_[n] = builder_.add_tree(function, tree.process, tree.thread);
+        place_[n] = builder_.add_tree(function, tree.process, tree.thread, tree.labels);
         continue;
       }
       const NodeId parent = nodes.parent[n];

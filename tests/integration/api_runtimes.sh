@@ -39,6 +39,8 @@ for way in "gcc" "gcc -pg -mfentry" "gcc -finstrument-functions"; do
   check "a freed profile is empty" "$(ticks_of "$files/three.profile")" = 21
   "$REPORT" --by label:profile --metric ticks --format csv "$profile" >"$dir/by.csv"
   check "profiles as a label" "$(grep -c '^profile=one,75,' "$dir/by.csv")" = 1
+  "$REPORT" --by label:profile --inlines --metric ticks --format csv "$profile" >"$dir/inlined.csv"
+  check "with inlined functions, too" "$(diff "$dir/by.csv" "$dir/inlined.csv")" = ""
   for child in "$profile".*; do verified "$child"; done
   case $way in
     *-pg*) expected ;;
