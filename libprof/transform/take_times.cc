@@ -178,6 +178,13 @@ double moved_share(const std::vector<Dealer>& own, const std::vector<Dealer>& ca
   return most == 0 ? 0 : std::max(more, less) / most;
 }
 
+// Whether the run with hooks measured how long the program's own code ran: hooks made that longer.
+// They did not make it wait longer, or keep memory longer, and no other run knows that.
+bool measures_running(const Metric& metric) {
+  return metric.role == Role::kSamples || metric.role == Role::kCpuTime ||
+         metric.role == Role::kWallTime || metric.role == Role::kOwnCost;
+}
+
 // Drops the baseline's metrics, and contexts that nothing else was charged to.
 Profile without_baseline(const Profile& profile, const Parts& hooked) {
   const Nodes& nodes = profile.nodes();
@@ -277,8 +284,7 @@ Result<TakenTimes> take_times(const Profile& profile, const Parts& hooked, std::
 
   Parts parts = profile.parts();
   std::erase_if(parts.metrics, [&](const Metric& metric) {
-    return !metric.is_baseline &&
-           (metric.role == Role::kSamples || (metric.unit == "ns" && metric.name != time));
+    return !metric.is_baseline && metric.name != time && measures_running(metric);
   });
   for (Metric& metric : parts.metrics) {
     if (metric.name == time) metric.values = values;

@@ -15,8 +15,8 @@
 namespace fbleprof::transform {
 
 struct TakenTimes {
-  // Without the baseline's metrics, contexts, processes and threads; its other times, samples and
-  // overhead are gone.
+  // Without the baseline's metrics, contexts, processes and threads; its time by another clock, its
+  // samples and its overhead are gone. Waits and lifetimes are those of the run with hooks.
   profile::Profile profile;
   std::uint64_t total_ns = 0;
   // Of that, in functions that were not called in the run with hooks: charged to the root.

@@ -256,11 +256,20 @@ Status check_limits(const Profile& profile, const Options& options, Report& repo
   return {};
 }
 
+// The time that another run's replaces: what is shown, or what is shown by default.
+const profile::Metric* time_to_replace(const Profile& profile, const std::string& shown) {
+  const profile::Metric* metric = profile.find_metric(shown);
+  const bool is_time = metric != nullptr && (metric->role == profile::Role::kCpuTime ||
+                                             metric->role == profile::Role::kWallTime);
+  return is_time && analysis::total(profile, *metric) != 0 ? metric
+                                                           : analysis::default_metric(profile);
+}
+
 // The metric of `base` that replaces the time of `profile`: of the same clock, or another
 // profiler's measure of time.
 Result<std::string> time_to_take(const Profile& profile, const Profile& base,
-                                 const std::string& file) {
-  const profile::Metric* own = analysis::default_metric(profile);
+                                 const std::string& shown, const std::string& file) {
+  const profile::Metric* own = time_to_replace(profile, shown);
   const auto of_base = [&](profile::Role role) {
     const profile::Metric* metric = base.find_metric(role);
     return metric != nullptr && metric->values != nullptr ? metric : nullptr;
@@ -466,7 +475,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // Compare, or take times: the other run's figures join these, as metrics of their own.
   if (base) {
     if (takes_times) {
-      auto chosen = time_to_take(profile, *base, times_of);
+      auto chosen = time_to_take(profile, *base, metric_name, times_of);
       if (!chosen && own_times) return load_without_own_times(options, needs, progress);
       if (!chosen) return chosen.error();
       base_time = transform::baseline_name(*chosen);
@@ -501,7 +510,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   // Merge: one tree by path, across threads and processes.
   profile = transform::merge(profile, how);
   if (takes_times) {
-    const profile::Metric* time = analysis::default_metric(profile);
+    const profile::Metric* time = time_to_replace(profile, metric_name);
     auto taken = transform::take_times(profile, own, time->name, base_time);
     if (!taken && own_times) return load_without_own_times(options, needs, progress);
     if (!taken) return taken.error();

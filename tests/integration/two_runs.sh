@@ -68,6 +68,20 @@ check "and so does compressing" "$(cmp packed compressed 2>&1)" = ""
 check "a pipe is read once, which is said" "$(grep -c 'comes through a pipe' piped.err)" = 1
 check "a named one, too" "$("$REPORT" --self <(cat "$profile") 2>&1 >/dev/null | grep -c 'comes through a pipe')" = 1
 
+begin "waits are those of the counted run"
+cd "$dir" || exit 1
+for clock in cpu wall; do
+  # shellcheck disable=SC2016 # a variable of perl
+  twice --waits --clock "$clock" perl -e 'select undef, undef, undef, 0.05; $x += $_ for 1..1e6' >/dev/null
+  "$REPORT" --metric wait --self --format csv "$profile" >wait.csv 2>wait.err
+  check "the metric ($clock)" $? = 0
+  check "it has the wait ($clock)" "$(awk -F, '$2 + 0 > 4e7 { n++ } END { print n + 0 }' wait.csv)" -gt 0
+  "$REPORT" --waits --format csv "$profile" >waits.csv 2>wait.err
+  check "the view has it ($clock)" "$(awk -F, '$5 + 0 > 4e7 { n++ } END { print n + 0 }' waits.csv)" -gt 0
+  check "it says nothing else ($clock)" "$(grep -c 'holds no waits' wait.err)" = 0
+  check "and there are times ($clock)" "$("$REPORT" --metric "$clock" --self --format csv "$profile" 2>/dev/null | wc -l)" -gt 2
+done
+
 # own_of FILES...: what each function costs itself, by name.
 own_of() { "$REPORT" --self --format csv "$@" 2>own.err | awk -F, -v OFS=, 'NR > 1 && $2 + 0 { print $1, $2 }' | sort; }
 
