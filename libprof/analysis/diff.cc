@@ -104,6 +104,10 @@ std::uint64_t scaled(std::uint64_t value, std::uint64_t factor, std::uint64_t di
   return result > kMost ? kMost : static_cast<std::uint64_t>(result);
 }
 
+std::uint64_t of_runs(const Metric& metric, std::uint64_t all, std::size_t runs) {
+  return runs == 1 || metric.aggregation == Aggregation::kMax ? all : scaled(all, 1, runs);
+}
+
 namespace {
 
 // By its weight, most of what may be many samples is equal on both sides.
@@ -203,8 +207,8 @@ class Comparison {
                                            samples_.emplace(profile_, *result_.noise.now_samples);
                                        }});
     const Costs &base_costs = *base, &now_costs = *now;
-    result_.total = {mean_of(base_costs.total(), result_.noise.base_runs),
-                     mean_of(now_costs.total(), result_.noise.now_runs)};
+    result_.total = {of_runs(metrics_.base, base_costs.total(), result_.noise.base_runs),
+                     now_value(now_costs.total())};
     if (is_sampled) {
       result_.total.base_samples = base_samples_->total();
       result_.total.now_samples = samples_->total();
@@ -222,14 +226,13 @@ class Comparison {
   }
 
  private:
-  static std::uint64_t mean_of(std::uint64_t sum, std::size_t runs) {
-    return runs == 1 ? sum : scaled(sum, 1, runs);
-  }
-  std::uint64_t base_value(std::uint64_t sum) const {
-    const std::uint64_t value = mean_of(sum, result_.noise.base_runs);
+  std::uint64_t base_value(std::uint64_t all) const {
+    const std::uint64_t value = of_runs(metrics_.base, all, result_.noise.base_runs);
     return metrics_.normalize ? scaled(value, result_.total.now, result_.total.base) : value;
   }
-  std::uint64_t now_value(std::uint64_t sum) const { return mean_of(sum, result_.noise.now_runs); }
+  std::uint64_t now_value(std::uint64_t all) const {
+    return of_runs(metrics_.now, all, result_.noise.now_runs);
+  }
 
   static std::vector<std::uint64_t> totals(const std::list<Costs>& runs) {
     std::vector<std::uint64_t> all;
@@ -242,7 +245,8 @@ class Comparison {
     const std::vector<std::uint64_t> now = own_values(profile_, metrics_.calls);
     result_.calls.resize(now.size());
     for (std::size_t n = 0; n < now.size(); ++n) {
-      result_.calls[n] = {mean_of(base[n], result_.noise.base_runs), now_value(now[n])};
+      result_.calls[n] = {scaled(base[n], 1, result_.noise.base_runs),
+                          scaled(now[n], 1, result_.noise.now_runs)};
     }
   }
 

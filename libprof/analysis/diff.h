@@ -56,7 +56,7 @@ struct DiffMetrics {
   const profile::Metric* base_calls = nullptr;
   // Scale the baseline (not its calls) to the total of the new profile, for runs of unequal length.
   bool normalize = false;
-  // The metrics of each side's runs: then figures are means of the runs. Empty: one run.
+  // The metrics of each side's runs: then figures are of_runs(). Empty: one run.
   std::vector<const profile::Metric*> base_runs, runs;
   // Null: the metric is not sampled, or the number of samples is unknown.
   const profile::Metric* samples = nullptr;
@@ -97,6 +97,10 @@ bool is_noise(const Noise& noise, const Change& change, const std::vector<std::u
 enum class Extent { kSelf, kDominated };
 std::uint64_t cost_of(const profile::Profile& profile, const profile::Metric& metric,
                       const std::vector<std::uint8_t>& matches, Extent extent);
+
+// A side's figure: the mean of its runs, whose figures were added up. Of maxima, which were not, it
+// is the greatest of all runs.
+std::uint64_t of_runs(const profile::Metric& metric, std::uint64_t all, std::size_t runs);
 
 // value * factor / divisor, rounded; 0 if the divisor is 0.
 std::uint64_t scaled(std::uint64_t value, std::uint64_t factor, std::uint64_t divisor);

@@ -89,9 +89,9 @@ class Opener {
   }
 
   // Of one context, the sum is its own change.
-  static void add_change(const Change& change, Change& sum) {
-    sum.base += change.base;
-    sum.now += change.now;
+  void add_change(const Change& change, Change& sum) const {
+    costs_.add(sum.base, change.base);
+    costs_.add(sum.now, change.now);
     sum.base_samples += change.base_samples;
     sum.now_samples += change.now_samples;
     sum.is_noise = change.is_noise;

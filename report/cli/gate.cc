@@ -183,11 +183,11 @@ Result<std::string> check_limit(const Profile& profile, const Limit& limit, bool
     return analysis::cost_of(profile, of, matches, extent);
   };
   Change change;
-  change.now = analysis::scaled(cost(*now), 1, noise.now_runs);
-  change.base = analysis::scaled(cost(*base), 1, noise.base_runs);
+  change.now = analysis::of_runs(*now, cost(*now), noise.now_runs);
+  change.base = analysis::of_runs(*base, cost(*base), noise.base_runs);
   if (normalize && !is_calls) {
-    change.base = analysis::scaled(change.base, analysis::scaled(all_now, 1, noise.now_runs),
-                                   analysis::scaled(all_base, 1, noise.base_runs));
+    change.base = analysis::scaled(change.base, analysis::of_runs(*now, all_now, noise.now_runs),
+                                   analysis::of_runs(*base, all_base, noise.base_runs));
   }
   const bool counts = limit.direction == Limit::Direction::kBoth ||
                       (limit.direction == Limit::Direction::kUp) == change.grew();

@@ -108,7 +108,9 @@ std::string noise_text(const Metric& metric, const Diff& diff, std::string_view 
   const analysis::Noise& noise = diff.noise;
   std::string text;
   if (noise.base_runs != 1 || noise.now_runs != 1) {
-    text += fmt::format("; means of {} and {}", noise.base_runs, counted(noise.now_runs, "run"));
+    text += fmt::format("; {} of {} and {}",
+                        metric.aggregation == Aggregation::kMax ? "the greatest" : "means",
+                        noise.base_runs, counted(noise.now_runs, "run"));
   }
   if (noise.is_assumed && diff.total.any()) {
     text += noise.is_sampled ? "; each unit is taken for one sample"

@@ -125,6 +125,18 @@ has_text 'holds samples, no time' err || check 'why' shown = no
 status 2 --times-from plain.ml --diff plain.ml fentry.ml
 status 2 --times-from plain.ml --metric overhead fentry.ml
 
+name='maxima of several runs'
+cat >sleeps.c <<'C'
+#include <unistd.h>
+int main(void) {
+  for (int i = 0; i < 3; i++) usleep(20000);
+}
+C
+gcc -O1 sleeps.c -o sleeps
+FBLEPROF_OUT=$work/sleeps.ml FBLEPROF_WAITS=1 LD_PRELOAD=$(dirname "$LIB")/libfbleprof_wait.so:$LIB ./sleeps
+status 0 --diff sleeps.ml sleeps.ml,sleeps.ml,sleeps.ml --fail-if '0 longest-wait' --metric longest-wait
+check 'the longest wait did not change' "$(grep -c '(0, =); the greatest of 1 and 3 runs' out)" = 1
+
 name='what was not measured cannot be gated'
 status 2 --diff fentry.ml --fail-if '+5% ticks' fentry.ml
 has_text 'ticks was not measured in either' err || check 'why' shown = no

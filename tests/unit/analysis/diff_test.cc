@@ -199,6 +199,33 @@ Diff alike(std::uint64_t count, std::uint64_t percent) {
                      .base_samples = both.find_metric("base:samples")});
 }
 
+TEST(Runs, MaximaOfSeveralRunsAreNotDivided) {
+  profile::ProfileBuilder builder;
+  const auto longest = builder.add_metric("longest", "ns", Aggregation::kMax);
+  const auto waits = builder.add_metric("waits", "count", Role::kWaits);
+  const auto root = builder.add_tree(builder.named_function("[root]", FunctionKind::kRoot));
+  const auto node = builder.child(root, builder.named_function("a"));
+  builder.charge(node, longest, 50);
+  builder.charge(node, waits, 6);
+  const Profile one = builder.build();
+  const Profile three =
+      transform::join({transform::as_run(one, "longest", 1), transform::as_run(one, "longest", 2),
+                       transform::as_run(one, "longest", 3)});
+  const Profile both = transform::merge(transform::join({three, transform::as_baseline(one)}));
+  for (const char* name : {"longest", "waits"}) {
+    const Diff diff =
+        analysis::diff(both, {.now = *both.find_metric(name),
+                              .base = *both.find_metric(transform::baseline_name(name)),
+                              .runs = {both.find_metric("run 1"), both.find_metric("run 2"),
+                                       both.find_metric("run 3")}});
+    EXPECT_EQ(diff.total.base, one.find_metric(name)->value(NodeId(1)));
+    EXPECT_FALSE(diff.total.did_change()) << name;
+    for (const Change& change : diff.self) EXPECT_FALSE(change.did_change()) << name;
+    for (const Change& change : diff.inclusive) EXPECT_FALSE(change.did_change()) << name;
+    for (const FunctionChange& row : diff.functions) EXPECT_FALSE(row.self.did_change()) << name;
+  }
+}
+
 TEST(Noise, OfFewSamplesNothingIsCommon) {
   const Diff diff = alike(40, 110);
   EXPECT_EQ(diff.noise.common, 1);

@@ -27,6 +27,14 @@ std::map<std::string, std::uint64_t> costs_of(const Profile& profile,
 
 class VisibleTree : public testing::Test {
  protected:
+  std::vector<NodeId> all_called(std::string_view name) const {
+    std::vector<NodeId> contexts;
+    for (std::size_t n = 0; n < profile_.nodes().count(); ++n) {
+      if (display_name(profile_, profile_.nodes().function[n]) == name) contexts.emplace_back(n);
+    }
+    return contexts;
+  }
+
   const Profile profile_ = test::profile_of("a b x = 5\nc b x = 3\na x = 2\nd = 90\n");
   const Costs costs_{profile_, *profile_.find_metric("cpu")};
 };
@@ -63,11 +71,18 @@ TEST_F(VisibleTree, OfMaximaTheGreatestIsShown) {
   EXPECT_EQ(visible_callees(greatest, {NodeId(0)}, {2, 0})[0].hidden_cost, 5u);
 }
 
+TEST_F(VisibleTree, OfMaximaTheGreatestChangeIsThatOfAGroup) {
+  Metric longest = *profile_.find_metric("cpu");
+  longest.aggregation = Aggregation::kMax;
+  const Costs greatest(profile_, longest);
+  const Diff diff = analysis::diff(profile_, {.now = longest, .base = longest});
+  const VisibleNode group = visible_callees(greatest, all_called("b"), {100, 0}, &diff)[0];
+  EXPECT_EQ(group.change.base, 5u);
+  EXPECT_EQ(group.change.now, 5u);
+}
+
 TEST_F(VisibleTree, AroundAFunctionContextsAreOne) {
-  std::vector<NodeId> contexts;
-  for (std::size_t n = 0; n < profile_.nodes().count(); ++n) {
-    if (display_name(profile_, profile_.nodes().function[n]) == "b") contexts.emplace_back(n);
-  }
+  const std::vector<NodeId> contexts = all_called("b");
   const auto down = costs_of(profile_, visible_callees(costs_, contexts, {100, 0}));
   EXPECT_EQ(down.at("b"), 8u);
   EXPECT_EQ(down.at("b x"), 8u);
