@@ -175,7 +175,7 @@ class Inputs {
       return wrap(stream_text(*parser, *source, std::move(head)));
     }
     if (kind == FileKind::kElf) {
-      if (any_is(FileKind::kGmon)) return std::optional<Profile>();
+      if (has_gmon_ || any_is(FileKind::kGmon)) return std::optional<Profile>();
       return Error{source->name(),
                    {},
                    "this is a program or library, not its profile",
@@ -306,7 +306,7 @@ class Inputs {
     return {};
   }
 
-  Result<Profile> gmon(std::string_view bytes, const std::string& name) const {
+  Result<Profile> gmon(std::string_view bytes, const std::string& name) {
     const std::string program = first_of(FileKind::kElf);
     if (program.empty()) {
       return Error{name,
@@ -316,6 +316,7 @@ class Inputs {
     }
     const auto read = importers::read_gmon(bytes, name);
     if (!read) return read.error();
+    has_gmon_ = true;
     const std::vector<std::uint64_t> addresses = importers::gmon_addresses(*read);
     const symbolize::ModuleSymbols symbols =
         symbolize::symbolize_module({program, {}, false}, addresses, {});
@@ -331,6 +332,7 @@ class Inputs {
   const std::vector<std::string>& files_;
   const InputOptions& options_;
   bool can_read_again_ = false;  // the file that is read now
+  bool has_gmon_ = false;        // one was read; only here are those seen that pipes or gzip hide
   PlainRuns plain_runs_;
 };
 

@@ -114,6 +114,18 @@ if gcc -g -O0 -pg -o prog ../prog.c 2>/dev/null && ./prog >/dev/null; then
     self != "" && NF >= 4 {n = $(NF - 2); sub(/\/.*/, "", n); if ($(NF - 1) != self) print self, $(NF - 1), n}' |
     sort >theirs
   check 'arcs as gprof has them' "$(cat mine)" = "$(cat theirs)"
+  "$REPORT" --edges --all --format csv gmon.out prog >plain.csv
+  for way in stdin pipe gzip; do
+    case $way in
+      stdin) "$REPORT" --edges --all --format csv - prog <gmon.out ;;
+      pipe) "$REPORT" --edges --all --format csv <(cat gmon.out) prog ;;
+      gzip) gzip -k gmon.out && "$REPORT" --edges --all --format csv gmon.out.gz prog ;;
+    esac >way.csv 2>err
+    check "$way: status" $? = 0
+    check "$way: the same" "$(diff plain.csv way.csv)" = ""
+  done
+  "$REPORT" - prog <plain.csv >/dev/null 2>err
+  check 'a program beside another format' $? = 2
   "$REPORT" gmon.out 2>err
   check 'without its program: status' $? = 2
   check 'without its program: one line' "$(wc -l <err)" = 1
