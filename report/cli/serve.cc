@@ -1,6 +1,8 @@
 #include "report/cli/serve.h"
 
-#include <unistd.h>
+#include <algorithm>
+#include <filesystem>
+#include <string>
 
 #include "report/cli/report.h"
 #include "report/text/progress_bar.h"
@@ -8,7 +10,23 @@
 
 namespace fbleprof::report {
 
+namespace {
+
+bool can_be_read_once(const std::string& file) {
+  std::error_code failure;
+  return file == "-" || std::filesystem::is_fifo(file, failure);
+}
+
+}  // namespace
+
 Status serve(const Options& options, const std::string& version) {
+  // Pages read what they show when they are asked for.
+  for (const auto* files : {&options.files, &options.baselines}) {
+    const auto piped = std::find_if(files->begin(), files->end(), can_be_read_once);
+    if (piped != files->end()) {
+      return Error{*piped, {}, "--serve reads its files again", "name a file"};
+    }
+  }
   Options what = options;
   what.view = &default_view();
   what.baselines.clear();

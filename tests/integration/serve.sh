@@ -13,3 +13,13 @@ for bad in "--serve=1.2.3.4.5:1" "--serve=:x" "--serve=127.0.0.1:99999" "--serve
   check "status of $bad" $? = 2
   check "lines about $bad" "$(wc -l <err)" = 1
 done
+echo 'main;a 1' | tee one.folded >two.folded
+for way in stdin pipe base; do
+  case $way in
+    stdin) timeout 20 "$REPORT" --serve - <one.folded ;;
+    pipe) timeout 20 "$REPORT" --serve <(cat one.folded) ;;
+    base) timeout 20 "$REPORT" --serve --diff - one.folded <two.folded ;;
+  esac >out 2>err
+  check "status of what comes through a pipe ($way)" $? = 2
+  check "why ($way)" "$(grep -c 'serve reads its files again: name a file' err)" = 1
+done
