@@ -411,6 +411,8 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   std::vector<std::string> skipped = std::move(found.warnings);
   Loaded loaded;
   loaded.moments = std::move(found.moments);
+  // Asked before a comparison gives the metric its name.
+  const bool has_unnamed = transform::has_unnamed_metric(profile);
   if (is_of(options, View::Subject::kRuns)) {
     loaded.remarks = profile.warnings();
     loaded.remarks.insert(loaded.remarks.end(), skipped.begin(), skipped.end());
@@ -455,7 +457,7 @@ Result<Loaded> load(const Options& options, Needs needs, Progress& progress) {
   if (!wanted) return wanted.error();
   const std::string metric_name = (*wanted)->name;
   for (const auto& [names, file] : found.by_metrics) {
-    if (transform::has_unnamed_metric(profile)) break;
+    if (has_unnamed) break;
     if (names.contains(metric_name) || names.empty()) continue;
     skipped.push_back(fmt::format("{}: holds no {} but {}: it counts for nothing here",
                                   escape(file), escape(metric_name),

@@ -137,6 +137,11 @@ FBLEPROF_OUT=$work/sleeps.ml FBLEPROF_WAITS=1 LD_PRELOAD=$(dirname "$LIB")/libfb
 status 0 --diff sleeps.ml sleeps.ml,sleeps.ml,sleeps.ml --fail-if '0 longest-wait' --metric longest-wait
 check 'the longest wait did not change' "$(grep -c '(0, =); the greatest of 1 and 3 runs' out)" = 1
 
+name='folded stacks beside a profile'
+status 0 --diff fentry.ml now
+check 'what they are taken for' "$(grep -c 'does not say what it counts; taken for cpu' err)" = 1
+check 'so they count' "$(grep -c 'counts for nothing' err)" = 0
+
 name='what was not measured cannot be gated'
 status 2 --diff fentry.ml --fail-if '+5% ticks' fentry.ml
 has_text 'ticks was not measured in either' err || check 'why' shown = no
