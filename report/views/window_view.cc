@@ -2,6 +2,7 @@
 #include "report/text/escape.h"
 #include "report/text/quantity.h"
 #include "report/views/view.h"
+#include "transform/window.h"
 
 namespace fbleprof::report {
 
@@ -51,10 +52,8 @@ Result<Document> windows(const Request& request) {
                    {"reason", "reason", Kind::kText},
                    {"name", "name", Kind::kText},
                    {"file", has_files ? "file" : "", Kind::kText}};
-  // A level is a current state, not an addition.
   const profile::Metric& metric = request.metric();
-  const bool adds_up =
-      metric.aggregation == profile::Aggregation::kSum && metric.role != profile::Role::kLevel;
+  const bool adds_up = transform::adds_up(metric);
   std::uint64_t before = 0;
   std::string file;
   for (const Moment& moment : request.moments) {
