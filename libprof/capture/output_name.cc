@@ -331,6 +331,8 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
         break;
       case Occupant::kTrivial:
         kernel_path_call(SYS_unlink, name.path.c_str());
+        // It was counted as ours is now: a shell forks each child before exec.
+        if (name.is_secondary && !name.names_process) uncount_child(name);
         break;
       case Occupant::kNone:
         break;

@@ -81,6 +81,18 @@ for mode in fentry plain; do
   done
 done
 
+# The first profile counts the files beside it, and allows 1000.
+counted() { "$REPORT" --raw "$dir/profiles/mlmon.out" | sed -n 's/^header .* children=\([0-9]*\) .*/\1/p'; }
+for case in "20 commands that do nothing" "5 commands that compute"; do
+  begin "a script that runs $case"
+  cp "$PROGRAMS/phases.plain" "$dir/worker"
+  command="./worker 0.2 >/dev/null" files=5
+  [[ $case = *compute ]] || command=/bin/true files=0
+  recorded bash -c "for i in {1..${case%% *}}; do $command; done; :"
+  check "files" "$(find "$dir/profiles" -name 'mlmon.out.*' | wc -l)" = $files
+  check "as many are counted" "$(counted)" = $files
+done
+
 begin "a directory without profiles"
 "$REPORT" "$dir/plain" >"$dir/out" 2>"$dir/err"
 check "status" $? = 2

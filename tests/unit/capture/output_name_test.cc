@@ -243,6 +243,27 @@ TEST_F(SettledName, AChildIsCountedInTheFirstProfile) {
   EXPECT_EQ(name.base_header->children, kMostChildren);
 }
 
+TEST_F(SettledName, AChildThatExecsBeforeAnythingRanIsCountedOnce) {
+  Header first = live();
+  first.pid = static_cast<std::uint32_t>(getppid());
+  first.process_start_ticks = process_start_ticks(first.pid);
+  first.children = 1;
+  write("mlmon.out", first);
+  Header header = live();
+  header.state = State::kExeced;
+  header.flags = format::kHeaderTrivial;
+  write(with_pid("mlmon.out"), header);
+  OutputName name;
+  name.path = name.base_path = Path{path_of("mlmon.out").c_str()};
+  Draft draft = make_draft(name.path);
+  ASSERT_TRUE(settle_name(name, draft, 0, false));
+  EXPECT_EQ(name.path.c_str(), path_of(with_pid("mlmon.out")));
+  ASSERT_NE(name.base_header, nullptr);
+  EXPECT_EQ(name.base_header->children, 1u);
+  uncount_child(name);
+  EXPECT_EQ(name.base_header->children, 0u);
+}
+
 TEST_F(SettledName, WhatNowLiesAtTheFirstProfilesPathIsNotWritten) {
   write("mlmon.out", live());
   OutputName name;
