@@ -311,11 +311,11 @@ void drop(Draft& draft) {
   draft.file = File();
 }
 
-bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child) {
-  if (is_child && !name.names_process) name.path.add('.').add_number(own_pid());
-  name.is_secondary = is_child;
+namespace {
+// `counted`: whether this process is now counted in the first profile.
+bool take_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child,
+               bool& counted) {
   int names = 0;
-  bool counted = false;
   for (int attempt = 0; attempt < 200 && names < 100; ++attempt) {
     File there;
     FileIdentity identity;
@@ -337,12 +337,14 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
       case Occupant::kNone:
         break;
     }
-    if (name.is_secondary && !name.names_process && !counted && !count_child(name)) {
-      name.failure.add(name.path.c_str()).add(": not made: there are 1000 profiles beside it");
-      name.loss_is_counted = true;
-      return false;
+    if (name.is_secondary && !name.names_process && !counted) {
+      if (!count_child(name)) {
+        name.failure.add(name.path.c_str()).add(": not made: there are 1000 profiles beside it");
+        name.loss_is_counted = true;
+        return false;
+      }
+      counted = true;
     }
-    counted = true;
     const int error = draft.file ? publish(draft, name.path) : draft.file.error();
     if (error == 0) return true;
     if (error != EEXIST) {
@@ -353,6 +355,16 @@ bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, boo
     }
   }
   name.failure.add(name.path.c_str()).add(": too many profiles of this name: remove some");
+  return false;
+}
+}  // namespace
+
+bool settle_name(OutputName& name, Draft& draft, std::uint64_t run_start_ns, bool is_child) {
+  if (is_child && !name.names_process) name.path.add('.').add_number(own_pid());
+  name.is_secondary = is_child;
+  bool counted = false;
+  if (take_name(name, draft, run_start_ns, is_child, counted)) return true;
+  if (counted) uncount_child(name);
   return false;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,12 +96,19 @@ class SettledName : public testing::Test {
   // Where a new profile gets its place; else the reason.
   std::string settled(const std::string& name, std::uint64_t run_start_ns = 0) {
     OutputName output;
-    output.path = Path{path_of(name).c_str()};
+    output.path = output.base_path = Path{path_of(name).c_str()};
     Draft draft = make_draft(output.path);
     const bool done = settle_name(output, draft, run_start_ns, false);
     if (!done) drop(draft);
+    if (output.base_header) munmap(output.base_header, format::kHeaderBytes);
     const std::string result = done ? output.path.c_str() : output.failure.c_str();
     return result.rfind(directory_ + "/", 0) == 0 ? result.substr(directory_.size() + 1) : result;
+  }
+  std::uint64_t children_of(const std::string& name) const {
+    Header header{};
+    std::ifstream(path_of(name), std::ios::binary)
+        .read(reinterpret_cast<char*>(&header), sizeof header);
+    return header.children;
   }
   std::size_t files() const {
     return static_cast<std::size_t>(
@@ -264,6 +272,15 @@ TEST_F(SettledName, AChildThatExecsBeforeAnythingRanIsCountedOnce) {
   EXPECT_EQ(name.base_header->children, 0u);
 }
 
+TEST_F(SettledName, AChildWithoutAFileIsNotCounted) {
+  const bool has_run = test::without_calls({{SYS_linkat, EACCES}}, [this] {
+    write("mlmon.out", live());
+    EXPECT_NE(settled("mlmon.out").find("cannot write the directory"), std::string::npos);
+    EXPECT_EQ(children_of("mlmon.out"), 0u);
+  });
+  if (!has_run) GTEST_SKIP() << "no filters of system calls";
+}
+
 TEST_F(SettledName, WhatNowLiesAtTheFirstProfilesPathIsNotWritten) {
   write("mlmon.out", live());
   OutputName name;
@@ -272,10 +289,7 @@ TEST_F(SettledName, WhatNowLiesAtTheFirstProfilesPathIsNotWritten) {
   Draft draft = make_draft(name.path);
   ASSERT_TRUE(settle_name(name, draft, 0, true));
   EXPECT_EQ(name.base_header, nullptr);
-  Header now{};
-  std::ifstream(path_of("mlmon.out"), std::ios::binary)
-      .read(reinterpret_cast<char*>(&now), sizeof now);
-  EXPECT_EQ(now.children, 0u);
+  EXPECT_EQ(children_of("mlmon.out"), 0u);
 }
 
 TEST_F(SettledName, AShortOldFileIsLeftAlone) {
@@ -415,6 +429,9 @@ TEST_F(SettledName, AProfileThatAnotherProcessReplacedMeanwhileStays) {
   mover.join();
   EXPECT_TRUE(name == with_pid("mlmon.out") || name == "mlmon.out") << name;
   EXPECT_TRUE(fs::exists(path_of("mlmon.out.old")));
+  if (name == with_pid("mlmon.out")) {
+    EXPECT_EQ(children_of("mlmon.out"), 1u) << "it is beside that one";
+  }
 }
 
 TEST(Drafts, MayBeInTheWorkingDirectory) {
