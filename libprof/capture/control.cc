@@ -153,13 +153,17 @@ bool is_control_signal(int number) {
 }
 
 void start_recording() {
+  if (!may_change()) return;
   const Change change{true};
   if (may_change()) start();
 }
 
 void stop_recording() {
+  if (!may_change()) return;
   const Change change{true};
   if (may_change()) stop();
 }
+
+void forget_changes_under_way() { is_changing.store(false); }
 
 }  // namespace fbleprof::capture

@@ -25,4 +25,7 @@ bool is_control_signal(int number);
 void start_recording();
 void stop_recording();
 
+// In a forked child, in which no other thread changes it.
+void forget_changes_under_way();
+
 }  // namespace fbleprof::capture

@@ -12,6 +12,7 @@
 #include "capture/fatal_signals.h"
 #include "capture/found_threads.h"
 #include "capture/hook_copy.h"
+#include "capture/kept_snapshots.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
@@ -213,6 +214,8 @@ bool is_unnoticed_child() {
 }  // namespace
 
 void become_own_process(ThreadState* inherited) {
+  forget_changes_under_way();
+  forget_snapshots_under_way();
   if (profile.confined) {
     // The child is confined like its parent, and making a file takes system calls.
     abandon_all_threads();

@@ -40,6 +40,8 @@ int take_snapshot(const char* name) {
   });
 }
 
+void forget_snapshots_under_way() { is_taking.store(false); }
+
 int count_anew() {
   return take_alone(
       [](std::uint64_t now) { return signal_safe::take_reset_snapshot(session.arena, now); });

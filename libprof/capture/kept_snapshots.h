@@ -8,4 +8,7 @@ namespace fbleprof::capture {
 int take_snapshot(const char* name);
 int count_anew();
 
+// In a forked child, in which no other thread takes one.
+void forget_snapshots_under_way();
+
 }  // namespace fbleprof::capture

@@ -10,12 +10,11 @@
 //     found_threads < modules
 //     < text_memory < hook_copy < metrics, description < profile < adapters, plans, module_choice <
 //     unknown_names, filters, next_environment < slots < rewriting < exact < module_image <
-//     hook_sites < switching < throttling, unrecorded < control, loading < text_changes <
+//     hook_sites < switching < throttling, unrecorded < control, kept_snapshots, loading < text_changes <
 //     confinement, leaks < runtime_file, generated_functions < perf_map, jitdump, gdb_jit < ending,
 //     locked_memory < fatal_signals < fork_child < program_actions, exec < process < attached,
-//     attached_filter, attached_loading < attached_exact, attached_calls < attached_orders,
-//     kept_snapshots < api < block_registry, green_threads, profiles, runtime_readers < fibers,
-//     query
+//     attached_filter, attached_loading < attached_exact, attached_calls < attached_orders
+//     < api < block_registry, green_threads, profiles, runtime_readers < fibers, query
 //
 // scripts/check_layers enforces this order.
 #pragma once

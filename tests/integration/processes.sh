@@ -113,6 +113,11 @@ for mode in fentry plain; do
   check "it is counted" "$(fact lost_children)" = 1
 done
 
+for what in snapshot switch; do
+  begin "a fork while another thread is in a $what"
+  TIMEOUT=30 same "$PROGRAMS/fork_in_change.plain" $what
+done
+
 # Hooks lose some 6 % of these children, where they do not restart in the child.
 for mode in fentry mcountc cyg cygclang; do
   begin "forks in a handler that interrupts hooks $mode"
