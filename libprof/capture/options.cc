@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <iterator>
+
 #include "format/events.h"
 #include "format/size_suffix.h"
 #include "signal_safe/shadow_stack.h"
@@ -206,6 +208,9 @@ Settings read_settings(char** environment) {
   Settings settings;
   constexpr char kDuration[] = "a time as 500ms, 10s, 5m or 1h";
   constexpr const char* kRules[] = {"pair", "suffix", "none"};
+  constexpr const char* kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                    "SLURM_PROCID"};
+  std::size_t rank_from = std::size(kRanks);
   for (char** variable = environment; variable && *variable; ++variable) {
     const char* text = *variable;
     const char* value;
@@ -296,9 +301,14 @@ Settings read_settings(char** environment) {
           read_allocations(value, &settings.recording), "FBLEPROF_ALLOCS",
           "exact, sample, hooks, off or the bytes to a sample (with K, M or G); then \",mmap\" or "
           "nothing");
-    } else if (is("OMPI_COMM_WORLD_RANK") || is("PMIX_RANK") || is("PMI_RANK") ||
-               is("SLURM_PROCID")) {
-      settings.mpi_rank = Text<16>{value};
+    } else {
+      // The first of these that is set counts, wherever the environment has it: a job of a batch
+      // system may start MPI with other ranks.
+      for (std::size_t i = 0; i < rank_from; ++i) {
+        if (!is(kRanks[i])) continue;
+        settings.mpi_rank = Text<16>{value};
+        rank_from = i;
+      }
     }
   }
   if (settings.recording.clock == format::Clock::kTicks &&

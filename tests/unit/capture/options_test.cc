@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -192,6 +193,17 @@ TEST(Options, CountingCallsCanBeOff) {
     EXPECT_TRUE(settings.complaints.empty()) << off;
   }
   EXPECT_STREQ(settings_of({"FBLEPROF_EXACT=offset"}).exact.c_str(), "offset");
+}
+
+TEST(Options, TheRankOfTheFirstKindCountsInAnyOrder) {
+  const std::vector<std::string> ranks{"SLURM_PROCID=0", "PMI_RANK=1", "PMIX_RANK=2",
+                                       "OMPI_COMM_WORLD_RANK=3"};
+  for (std::size_t first = 0; first < ranks.size(); ++first) {
+    std::vector<std::string> some(ranks.begin(), ranks.begin() + static_cast<long>(first) + 1);
+    EXPECT_EQ(settings_of(some).mpi_rank.c_str(), std::to_string(first));
+    std::reverse(some.begin(), some.end());
+    EXPECT_EQ(settings_of(some).mpi_rank.c_str(), std::to_string(first));
+  }
 }
 
 TEST(Options, TheRankIsThatOfAnyMpi) {
