@@ -260,7 +260,7 @@ void name_differently(OutputName& name, int attempt, bool is_child) {
     name.path.add('.').add_number(own_pid());
     return;
   }
-  if (attempt > 1) {
+  if (attempt > (is_child ? 0 : 1)) {
     std::size_t dot = name.path.size();
     while (dot > 0 && name.path.c_str()[dot - 1] != '.') --dot;
     name.path.cut_to(dot - 1);

@@ -272,6 +272,21 @@ TEST_F(SettledName, AChildThatExecsBeforeAnythingRanIsCountedOnce) {
   EXPECT_EQ(name.base_header->children, 0u);
 }
 
+TEST_F(SettledName, OfAChildHasOneCount) {
+  const auto settled_of_child = [this] {
+    OutputName name;
+    name.path = name.base_path = Path{path_of("mlmon.out").c_str()};
+    Draft draft = make_draft(name.path);
+    EXPECT_TRUE(settle_name(name, draft, 0, true));
+    return std::string(name.path.c_str());
+  };
+  for (const char* end : {"", ".1", ".2", ".3"}) {
+    const std::string name = with_pid("mlmon.out") + end;
+    EXPECT_EQ(settled_of_child(), path_of(name));
+    write(name, live());
+  }
+}
+
 TEST_F(SettledName, AChildWithoutAFileIsNotCounted) {
   const bool has_run = test::without_calls({{SYS_linkat, EACCES}}, [this] {
     write("mlmon.out", live());
