@@ -140,16 +140,31 @@ void name_generated_code(State state) {
   if (state == State::kEnded) name_by_gdb_interface(functions);
 }
 
+void say_not_written(OutputFile& output) {
+  // Once: a program may try exec in one directory after the other.
+  if (output.is_loss_said) return;
+  output.is_loss_said = true;
+  Path line = output.name.path;
+  if (output.name.failure.empty()) {
+    line.add(": cannot be written: the profile is lost");
+  } else {
+    line = output.name.failure.c_str();
+    line.add("; the profile is lost");
+  }
+  say(line.c_str());
+}
+
 void leave_file(State state, bool is_trivial) {
   OutputFile& output = profile.output;
-  if (is_trivial && output.name.is_secondary && state == State::kEnded) {
-    remove_output(output);
-  } else if (state != State::kExeced || !output.anonymous) {
-    if (!close_output(output, session.arena.populated_bytes())) {
-      Path line = output.name.path;
-      say(line.add(": cannot be written: the profile is lost").c_str());
-    }
-  }
+  const auto is_superfluous = [&] {
+    return is_trivial && output.name.is_secondary && state == State::kEnded;
+  };
+  if (is_superfluous()) return remove_output(output);
+  // The next program would remove it.
+  if (output.anonymous && is_trivial && state == State::kExeced) return;
+  if (!close_output(output, session.arena.populated_bytes())) return say_not_written(output);
+  // The name of an anonymous profile is known only now.
+  if (output.anonymous && is_superfluous()) remove_output(output);
 }
 
 }  // namespace

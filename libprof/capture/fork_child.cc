@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "arch/call_on.h"
 #include "arch/kernel.h"
 #include "arch/restart.h"
 #include "capture/children.h"
@@ -13,6 +12,7 @@
 #include "capture/found_threads.h"
 #include "capture/hook_copy.h"
 #include "capture/kept_snapshots.h"
+#include "capture/large_stack.h"
 #include "capture/loading.h"
 #include "capture/modules.h"
 #include "capture/own_memory.h"
@@ -24,7 +24,6 @@
 #include "capture/text_changes.h"
 #include "capture/threads.h"
 #include "capture/unrecorded.h"
-#include "signal_safe/pages.h"
 #include "signal_safe/session.h"
 
 namespace fbleprof::capture {
@@ -191,18 +190,6 @@ bool must_wait(ThreadState* inherited) {
   if (!inherited) return false;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   return signal_safe::is_busy(*inherited, here) && detach_from_parents_file();
-}
-
-// Calls `work` on a stack of its own. Making a profile takes some 45 kB of stack, for paths most of
-// all, and the thread or coroutine that forked may have 16.
-template <class Work>
-void on_large_stack(Work work) {
-  constexpr std::uint64_t kBytes = 256 << 10;
-  char* const stack = signal_safe::map_memory(kBytes);
-  if (!stack) return work();
-  fbleprof_call_on(
-      stack + kBytes, [](void* it) { (*static_cast<Work*>(it))(); }, &work);
-  kernel_call(SYS_munmap, reinterpret_cast<long>(stack), static_cast<long>(kBytes));
 }
 
 // Where the kernel does not wipe our memory, only forks through libc are noticed, here.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/large_stack.h"
 #include "capture/process_facts.h"
 #include "signal_safe/populate.h"
 
@@ -103,6 +104,26 @@ void replace_tail(const OutputFile& file, std::uint64_t begin) {
   replace(middle, file.cap_bytes, PROT_NONE);
 }
 
+void note_identity(OutputFile& file, const Draft& draft) {
+  struct stat status {};
+  if (draft.file.read_status(&status)) file.identity = FileIdentity::of(status);
+}
+
+// Like a mapped file, it is complete before it gets a name, which nobody else has got by then.
+bool write_anonymous(OutputFile& file, std::uint64_t used_bytes) {
+  if (used_bytes > limit_of(RLIMIT_FSIZE)) return false;
+  file.name.path = file.name.base_path;
+  file.name.failure.clear();
+  Draft draft = make_draft(file.name.path);
+  if ((draft.file && !draft.file.write(0, file.base, used_bytes)) ||
+      !settle_name(file.name, draft, file.run_start_ns, file.is_child)) {
+    drop(draft);
+    return false;
+  }
+  note_identity(file, draft);
+  return true;
+}
+
 }  // namespace
 
 format::Header starting_header(const OutputFile& file) {
@@ -132,6 +153,8 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent) {
     name.base_header = parent->name.base_header;
   }
   name.base_path = name.path;
+  name.is_secondary = file.is_child = parent != nullptr;
+  file.run_start_ns = settings.run_start_ns;
   const std::uint64_t most_bytes = std::min(settings.memory_bytes, spare_bytes() / 4096 * 4096);
   file.cap_bytes = most_bytes;
   if (name.path.was_cut()) {
@@ -160,19 +183,22 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent) {
     }
     return file;
   }
-  if (!settle_name(name, draft, settings.run_start_ns, parent != nullptr)) {
+  if (!settle_name(name, draft, file.run_start_ns, file.is_child)) {
     unmap(file);
     drop(draft);
     file.failure = name.failure;
     return file;
   }
-  struct stat status {};
-  if (draft.file.read_status(&status)) file.identity = FileIdentity::of(status);
+  note_identity(file, draft);
   return file;
 }
 
 bool reopen_output(OutputFile& file, std::uint64_t used_bytes) {
-  if (file.anonymous) return true;
+  if (file.anonymous) {
+    remove_output(file);
+    file.identity = {};
+    return true;
+  }
   const File again = open_again(file, O_RDWR);
   // Beyond the limit, a growing file raises SIGXFSZ in its writer.
   if (!again || file.cap_bytes > limit_of(RLIMIT_FSIZE) || !again.set_length(file.cap_bytes)) {
@@ -187,12 +213,9 @@ bool reopen_output(OutputFile& file, std::uint64_t used_bytes) {
 bool close_output(OutputFile& file, std::uint64_t used_bytes) {
   if (file.name.path.empty()) return true;
   if (file.anonymous) {
-    if (used_bytes > limit_of(RLIMIT_FSIZE)) return false;
-    const File made(file.name.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (!made) return false;
-    if (made.write(0, file.base, used_bytes)) return true;
-    kernel_path_call(SYS_unlink, file.name.path.c_str());
-    return false;
+    bool is_written = false;
+    on_large_stack([&] { is_written = write_anonymous(file, used_bytes); });
+    return is_written;
   }
   const File again = open_again(file, O_WRONLY);
   // A failure leaves the hole: the header says where the profile ends.
@@ -208,7 +231,7 @@ void discard_output(OutputFile& file) {
 }
 
 void remove_output(const OutputFile& file) {
-  if (file.name.path.empty() || file.anonymous || !open_again(file, O_RDONLY)) return;
+  if (file.name.path.empty() || !open_again(file, O_RDONLY)) return;
   kernel_path_call(SYS_unlink, file.name.path.c_str());
   uncount_child(file.name);
 }

@@ -17,10 +17,13 @@ struct OutputFile {
   char* base = nullptr;  // the mapping; null = no profile
   std::uint64_t cap_bytes = 0;
   std::uint64_t populated_bytes = 0;
-  std::uint64_t end_bytes = 0;  // where the file was cut
-  FileIdentity identity;        // checked when the path is opened again
-  bool anonymous = false;       // memory only; written out at the end
-  Text<512> failure;            // why there is no profile, or why it is in memory
+  std::uint64_t end_bytes = 0;     // where the file was cut
+  FileIdentity identity;           // checked when the path is opened again
+  bool anonymous = false;          // memory only; gets its name when it is written out, at the end
+  bool is_child = false;           // of a profiled process that forked
+  std::uint64_t run_start_ns = 0;  // as in the settings
+  bool is_loss_said = false;       // it could not be written
+  Text<512> failure;               // why there is no profile, or why it is in memory
 };
 
 // Async-signal-safe. In a forked child of a profiled process, `parent` is the parent's file, else
@@ -31,16 +34,17 @@ OutputFile open_output(const Settings& settings, const OutputFile* parent);
 format::Header starting_header(const OutputFile& file);
 
 // Cuts the hole off the file's end, or writes an anonymous profile out. `used_bytes` is the end of
-// the profile. False: the anonymous profile could not be written, and no file is left of it.
+// the profile. False: the anonymous profile could not be written, and no file is left of it;
+// file.name.failure may say why.
 bool close_output(OutputFile& file, std::uint64_t used_bytes);
 
-// Removes an empty profile.
+// Removes the file of a profile that is not to stay; nothing if that has none.
 void remove_output(const OutputFile& file);
 // The same, and unmaps the file: nothing may use its memory.
 void discard_output(OutputFile& file);
 
-// The program continues after all: restores the hole. `used_bytes` is the current end of the
-// profile. False: the profile can no longer grow.
+// The program continues after all: restores the hole, or removes what was written of an anonymous
+// profile. `used_bytes` is the current end of the profile. False: the profile can no longer grow.
 bool reopen_output(OutputFile& file, std::uint64_t used_bytes);
 
 }  // namespace fbleprof::capture

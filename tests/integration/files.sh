@@ -38,6 +38,42 @@ else
   skip "cannot mount a small file system"
 fi
 
+# A shell's profile is in memory, since the disk is full when it begins. Then it makes room.
+room=$work/room
+mkdir "$room"
+if mount -t tmpfs -o size=2m none "$room" 2>/dev/null; then
+  compute="for ((i = 0; i < 50000; ++i)); do :; done" make_room=": >$room/rest"
+  in_memory() {
+    profile=$room/mlmon.out settings=(FBLEPROF_OUT="$room/mlmon.out")
+    plain bash -c "$1"
+    head -c 4M /dev/zero >"$room/rest" 2>/dev/null
+    profiled bash -c "$1"
+    same_as_plain
+    verified "$profile"
+    check "it was in memory" "$("$REPORT" --raw "$profile" | grep -c '^note .*kept in memory')" = 1
+  }
+  begin "a full disk, and the last run's profile"
+  FBLEPROF_OUT="$room/mlmon.out" LD_PRELOAD=$LIB "$program" return >/dev/null
+  in_memory "$compute; $make_room"
+  verified "$profile.old"
+  rm "$room"/*
+
+  begin "a full disk, and a child"
+  in_memory "($compute; $make_room); $compute"
+  check "the child's is beside it" "$(find "$room" -name 'mlmon.out.*' | wc -l)" = 1
+  check "and has another process" ! -e "$profile.$(fact pid)"
+  check "which is the shell's child" "$(fact parent_pid "$(find "$room" -name 'mlmon.out.*')")" = "$(fact pid)"
+  rm "$room"/*
+
+  begin "a full disk, and exec"
+  in_memory "$compute; $make_room; exec '$PROGRAMS/phases.plain' 0.2"
+  check "the first profile is the shell's" "$(fact state)" = replaced
+  check "then there is the program's" "$("$REPORT" "$profile.$(fact pid)" 2>&1 | grep -c 'phases')" -ge 1
+  umount "$room"
+else
+  skip "cannot mount a small file system"
+fi
+
 begin "file size limit"
 limits=(@fsize=16384)
 same "$program" return

@@ -184,7 +184,7 @@ TEST_F(Output, ChildrenAreNamedAfterTheFirst) {
 class OutputInMemory : public Output {
  protected:
   OutputInMemory() {
-    file_.name.path = Path{path_.c_str()};
+    file_.name.path = file_.name.base_path = Path{path_.c_str()};
     file_.anonymous = true;
     file_.cap_bytes = kMegabyte;
     file_.base = static_cast<char*>(
@@ -197,14 +197,40 @@ TEST_F(OutputInMemory, IsWritten) {
   EXPECT_TRUE(reopen_output(file_, 8192));
   EXPECT_TRUE(close_output(file_, 8192));
   EXPECT_EQ(content(), std::string(8192, 'm'));
+  EXPECT_TRUE(reopen_output(file_, 8192));
+  EXPECT_FALSE(fs::exists(path_)) << "the program goes on";
+  EXPECT_TRUE(close_output(file_, 4096));
+  EXPECT_EQ(content(), std::string(4096, 'm'));
   remove_output(file_);
-  EXPECT_TRUE(fs::exists(path_)) << "it is complete";
+  EXPECT_FALSE(fs::exists(path_));
 }
 
-TEST_F(OutputInMemory, ReplacesNoFile) {
+TEST_F(OutputInMemory, ReplacesNoFileButAnOldProfile) {
   std::ofstream(path_) << "before";
   EXPECT_FALSE(close_output(file_, 8192));
   EXPECT_EQ(content(), "before");
+  EXPECT_NE(std::strstr(file_.name.failure.c_str(), "is not a profile"), nullptr);
+  fs::remove(path_);
+  OutputFile before = open_output(settings_, nullptr);
+  ASSERT_NE(before.base, nullptr);
+  reinterpret_cast<format::Header*>(before.base)->state = format::State::kEnded;
+  EXPECT_TRUE(close_output(file_, 8192));
+  EXPECT_EQ(content(), std::string(8192, 'm'));
+  EXPECT_TRUE(fs::exists(path_ + ".old"));
+  munmap(before.base, before.cap_bytes);
+}
+
+TEST_F(OutputInMemory, OfAChildIsNamedAfterTheFirst) {
+  file_.is_child = true;
+  const std::string path = path_ + "." + std::to_string(getpid());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(close_output(file_, 8192));
+    EXPECT_EQ(file_.name.path.c_str(), path);
+    EXPECT_EQ(fs::file_size(path), 8192u);
+    EXPECT_FALSE(fs::exists(path_));
+    EXPECT_TRUE(reopen_output(file_, 8192));
+    EXPECT_TRUE(fs::is_empty(directory_));
+  }
 }
 
 TEST_F(OutputInMemory, IsNotLeftHalfWritten) {
