@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "capture/adapters.h"
 #include "capture/api.h"
@@ -25,8 +26,10 @@
 #include "capture/switching.h"
 #include "capture/text_changes.h"
 #include "capture/text_memory.h"
+#include "capture/threads.h"
 #include "capture/throttling.h"
 #include "signal_safe/session.h"
+#include "tests/support/refused_calls.h"
 #include "tests/unit/capture/started_session.h"
 
 namespace fbleprof::capture {
@@ -350,6 +353,30 @@ TEST_F(OrdersDeathTest, ToCountAreRefusedWhereCodeCannotChange) {
     expect_found_threads(nullptr);
     EXPECT_EQ(answer(OrderStep::kFinishCounting), OrderAnswer::kRefused);
     EXPECT_NE(reason().find("ends of threads"), std::string::npos);
+  });
+}
+
+// -- Threads that ran before --
+
+class FoundThreads : public Orders {};
+using FoundThreadsDeathTest = FoundThreads;
+
+TEST_F(FoundThreadsDeathTest, AreForgottenWhenTheyHaveEndedNotWhenALookMissesThem) {
+  attached([] {
+    expect_found_threads(nullptr);
+    const auto attach_here = [] {
+      attach_found_thread(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
+      find_threads();
+      return static_cast<std::uint32_t>(gettid());
+    };
+    const std::uint32_t own = attach_here();
+    std::uint32_t other = 0;
+    std::thread([&] { EXPECT_TRUE(is_attached(other = attach_here())); }).join();
+    EXPECT_TRUE(is_attached(own));
+    // The directory of threads looks empty.
+    if (!test::without_calls({{SYS_getdents64, 0}}, find_threads)) return;
+    EXPECT_TRUE(is_attached(own));
+    EXPECT_FALSE(is_attached(other));
   });
 }
 
