@@ -10,6 +10,7 @@
 // block counts as lost.
 #include "capture/leaks.h"
 
+#include <errno.h>
 #include <sys/uio.h>
 
 #include <new>
@@ -94,16 +95,20 @@ class Search {
     const bool read = search_mappings();
     search_found();
     session.pages.give_back(waiting_, waiting_bytes_);
-    return read && !is_late_;
+    return read && !must_stop();
   }
+  // Whether the system lets nobody read memory this way, not even the process itself.
+  bool is_refused() const { return is_refused_; }
 
  private:
   static constexpr std::uint64_t kChunk = 64 * 1024;
 
+  bool must_stop() const { return is_late_ || is_refused_; }
+
   // Searches a range for words that may be addresses of blocks.
   void search(Range range) {
     range.begin = (range.begin + 7) & ~std::uint64_t{7};
-    while (range.begin + 8 <= range.end && !is_late_) {
+    while (range.begin + 8 <= range.end && !must_stop()) {
       std::uint64_t bytes = range.end - range.begin;
       if (bytes > kChunk) bytes = kChunk;
       const std::uint64_t read = copy(range.begin, bytes);
@@ -120,6 +125,7 @@ class Search {
     const long read =
         kernel_call(SYS_process_vm_readv, kernel_call(SYS_getpid), reinterpret_cast<long>(&local),
                     1, reinterpret_cast<long>(&remote), 1, 0);
+    is_refused_ |= read == -EPERM || read == -ENOSYS;
     return read > 0 ? static_cast<std::uint64_t>(read) : 0;
   }
 
@@ -131,7 +137,7 @@ class Search {
   }
 
   void search_found() {
-    while (waiting_count_ > 0 && !is_late_) search(waiting_[--waiting_count_]);
+    while (waiting_count_ > 0 && !must_stop()) search(waiting_[--waiting_count_]);
   }
 
   // Searches stacks apart from other mappings, since the kernel joins neighbours: a stack and a
@@ -262,7 +268,7 @@ class Search {
   Range* waiting_ = nullptr;
   std::uint64_t waiting_bytes_ = 0, waiting_count_ = 0, most_waiting_ = 0;
   std::uint64_t end_ns_ = 0;
-  bool is_late_ = false;
+  bool is_late_ = false, is_refused_ = false;
   std::uint64_t chunk_[kChunk / 8];
 };
 
@@ -280,10 +286,12 @@ bool search_for_reachable() {
   void* memory = session.pages.take(sizeof(Search));
   if (memory == nullptr) return false;
   auto* search = new (memory) Search(session.allocations.blocks);
-  const bool finished = search->run();
+  const bool finished = search->run(), refused = search->is_refused();
   search->~Search();
   session.pages.give_back(memory, sizeof(Search));
-  if (!finished) {
+  if (refused) {
+    remark("the system refuses to read memory (process_vm_readv): no block is shown as lost");
+  } else if (!finished) {
     remark("the search for lost blocks was not finished in 1 s: none is shown as lost");
   }
   return finished;

@@ -155,6 +155,15 @@ for mode in fentry plain; do
   done
 done
 
+begin "a sandbox refuses to read memory"
+readv=310 EPERM=1
+recording exact
+run profiled -- "$PROGRAMS/refusing.plain" $readv=$EPERM -- env "${settings[@]}" FBLEPROF_OUT="$profile" \
+  "$PROGRAMS/allocates.plain" leaks
+check "what leaks is told" "$(self leaked-blocks 'leak()')" = 1000
+check "nothing is shown as lost" "$(self lost-blocks 'leak()')" = 0
+"$REPORT" --raw "$profile" | has_text "refuses to read memory (process_vm_readv): no block" || fail "nothing is said"
+
 for mode in fentry cyg plain; do
   begin "each function has what it allocated, and leaks are told, $mode"
   recording exact
