@@ -200,6 +200,9 @@ void finish_process(State state, std::uint32_t code) {
         "there is nothing to show");
   }
   if (state != State::kExeced && !are_threads_found()) remark_unknown_names();
+  if (take_lack_of_timers()) {
+    remark("threads are not sampled: this user has too many timers (ulimit -i)");
+  }
   // A snapshot that `fble-prof` took may lie behind what is populated.
   session.arena.reserve(0);
   // Another thread may be about to use any populated part of the file.

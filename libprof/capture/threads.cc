@@ -56,6 +56,7 @@ bool perf_allowed = true;
 bool are_found_later = false;
 void (*tell_end)() = nullptr;  // of found threads
 std::atomic<bool> is_watching{false};
+std::atomic<bool> is_timer_lacking{false};
 
 // Keeps a thread, and its thread-local storage, from ending as long as this lives. All signals are
 // blocked meanwhile, because the thread may wait for it.
@@ -89,6 +90,10 @@ void let_hooks_look_up_in(ThreadState& thread, Slot* cache) {
   __atomic_store_n(&thread.hot->cache, cache, __ATOMIC_RELEASE);
 }
 
+bool is_alive(std::uint32_t tid) {
+  return kernel_call(SYS_tgkill, kernel_call(SYS_getpid), tid, 0) == 0;
+}
+
 // Gives the thread the cache and the timer that it should have now, if it has no timer. Threads
 // that are behind take their cache themselves.
 void follow_recording(ThreadState& thread) {
@@ -104,6 +109,9 @@ void follow_recording(ThreadState& thread) {
   }
   if (session.recording.load()) {
     const auto source = arm_timer(thread, kSamplingSignal, settings_copy.rate_hz, perf_allowed);
+    if (!thread.sampling_page && !thread.has_timer && is_alive(thread.tid)) {
+      is_timer_lacking.store(true);
+    }
     auto* header = session.arena.header();
     if (header->source == format::SampleSource::kNone) header->source = source;
   } else if (is_watching.load()) {
@@ -436,7 +444,10 @@ void end_found_thread(std::uint32_t tid) {
   }
 }
 
+bool take_lack_of_timers() { return is_timer_lacking.exchange(false); }
+
 void abandon_all_threads() {
+  is_timer_lacking.store(false);
   forget_thread_memory();
   forget_timers();
   fbleprof_hot = {};

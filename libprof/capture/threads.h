@@ -40,6 +40,10 @@ void end_found_thread(std::uint32_t tid);
 void for_each_attached(void (*function)(signal_safe::ThreadState& thread, void* argument),
                        void* argument);
 
+// Whether a thread is not sampled since the last call: the system gave it neither an event nor a
+// timer.
+bool take_lack_of_timers();
+
 // In a forked child: forgets all threads except the calling one, whose shadow stack it keeps. The
 // caller then attaches it again.
 void abandon_all_threads();

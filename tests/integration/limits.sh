@@ -44,6 +44,12 @@ begin "no pending signals"
 limits=(@sigpending=0)
 same "$program" return
 expected
+begin "no pending signals, and no events"
+perf_event_open=298 EPERM=1
+limits=(@sigpending=0)
+run profiled -- "$PROGRAMS/refusing.plain" $perf_event_open=$EPERM -- \
+  env LD_PRELOAD="$LIB" FBLEPROF_OUT="$profile" "$PROGRAMS/phases.plain" 0.2
+"$REPORT" --summary "$profile" | has_text "threads are not sampled: .*(ulimit -i)" || fail "nothing is said"
 begin "no pending signals, threads"
 limits=(@sigpending=4)
 same "$PROGRAMS/threads.fentry" many
