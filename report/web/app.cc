@@ -119,13 +119,13 @@ void App::make_ahead() {
 }
 
 Status App::open() {
-  const std::string state = files_state();
+  Files now = files();
   auto source = profiles_.source({});
   if (!source) return source.error();
   {
     const std::lock_guard lock(site_mutex_);
     site_.is_live = profiles_.is_live();
-    read_state_ = state;
+    read_ = std::move(now);
   }
   refreshed_ = std::chrono::steady_clock::now();
   return std::nullopt;
@@ -135,8 +135,8 @@ void App::refresh() {
   const std::unique_lock lock(refreshing_, std::try_to_lock);
   if (!lock) return;
   const auto begin = std::chrono::steady_clock::now();
-  const std::string state = files_state();
-  profiles_.refresh();
+  Files now = files();
+  profiles_.refresh(is_replaced(now));
   refreshed_ = std::chrono::steady_clock::now();
   // A large file is read less often: reading takes at most a tenth of the time.
   patience_ = std::max<std::chrono::steady_clock::duration>(std::chrono::milliseconds(900),
@@ -144,21 +144,30 @@ void App::refresh() {
   const bool is_live = profiles_.is_live();
   const std::lock_guard site_lock(site_mutex_);
   site_.is_live = is_live;
-  read_state_ = state;
+  read_ = std::move(now);
 }
 
-std::string App::files_state() const {
-  std::string all;
-  for (const std::string& file : site_.files) all += file_state(file) + "\n";
+App::Files App::files() const {
+  Files all;
+  for (const std::string& file : site_.files) {
+    all.state += file_state(file) + "\n";
+    all.identity += file_identity(file) + "\n";
+  }
   return all;
+}
+
+// A file of a live program is written all the time, so its state says nothing.
+bool App::is_replaced(const Files& now) const {
+  const std::lock_guard lock(site_mutex_);
+  return site_.is_live ? now.identity != read_.identity : now.state != read_.state;
 }
 
 // A file of a live program is written all the time; any other, if its program runs again.
 bool App::is_old() const {
   const auto age = std::chrono::steady_clock::now() - refreshed_;
-  const std::string state = files_state();
+  const Files now = files();
   const std::lock_guard lock(site_mutex_);
-  return site_.is_live ? age >= patience_ : state != read_state_;
+  return site_.is_live ? age >= patience_ : now.state != read_.state;
 }
 
 void App::refresh_if_old() {

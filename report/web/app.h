@@ -51,8 +51,13 @@ class App {
   Site site() const;
   // With the profiles to compare with, if a page of `query` depends on them.
   Site site_for(const Query& query);
-  // Changes when a served file is written or replaced.
-  std::string files_state() const;
+  // What is known of the served files without reading them.
+  struct Files {
+    std::string state;     // changes when one is written or replaced
+    std::string identity;  // changes when one is replaced
+  };
+  Files files() const;
+  bool is_replaced(const Files& now) const;
   bool is_old() const;
   void refresh_if_old();
 
@@ -66,7 +71,7 @@ class App {
   Cache<std::shared_ptr<const Made>> made_{64};
   std::atomic<bool> is_over_ = false;
   std::mutex refreshing_;
-  std::string read_state_;  // the files' state before they were read; under site_mutex_
+  Files read_;  // the files before they were read; under site_mutex_
   std::chrono::steady_clock::time_point refreshed_{};
   std::chrono::steady_clock::duration patience_ = std::chrono::seconds(1);
 };

@@ -35,6 +35,12 @@ Base base_of(const std::string& file) {
 
 }  // namespace
 
+std::string file_identity(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return {};
+  return fmt::format("{}.{}", status.st_dev, status.st_ino);
+}
+
 std::string file_state(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return {};

@@ -10,6 +10,8 @@
 
 namespace fbleprof::web {
 
+// Which file this is, whatever it says: changes when it is replaced. "" = there is none.
+std::string file_identity(const std::string& path);
 // Which file this is and how it is at present: changes when it is replaced or written. "" = there
 // is none.
 std::string file_state(const std::string& path);

@@ -72,6 +72,14 @@ std::vector<ProcessState> states(const Profile& runs) {
   return all;
 }
 
+// A program that sleeps, or that was stopped, adds nothing, but snapshots of it can be taken.
+bool have_same_moments(const Loaded& one, const Loaded& other) {
+  return std::equal(one.moments.begin(), one.moments.end(), other.moments.begin(),
+                    other.moments.end(), [](const auto& a, const auto& b) {
+                      return a.number == b.number && a.name == b.name && a.time_ns == b.time_ns;
+                    });
+}
+
 }  // namespace
 
 std::shared_ptr<const Source> make_source(Loaded loaded, std::uint64_t generation) {
@@ -232,12 +240,13 @@ std::size_t Profiles::bytes_of_data(const Shared<Data>& data) {
   return kBytesOfTables * profile.nodes().count() + (is_filtered ? bytes_of_contexts(profile) : 0);
 }
 
-void Profiles::refresh() {
+void Profiles::refresh(bool is_replaced) {
   auto before = source({});
   auto loaded = load_({});
   if (!loaded) return;
-  if (before && totals(loaded->profile) == (*before)->totals &&
-      states(loaded->runs) == states((*before)->loaded.runs)) {
+  if (before && !is_replaced && totals(loaded->profile) == (*before)->totals &&
+      states(loaded->runs) == states((*before)->loaded.runs) &&
+      have_same_moments(*loaded, (*before)->loaded)) {
     return;
   }
   auto now = make_source(std::move(*loaded), generation_ + 1);

@@ -118,8 +118,9 @@ class Profiles {
   Result<std::shared_ptr<const Data>> data(const Query& query, const LoadRequest& request);
 
   std::uint64_t generation() const { return generation_; }
-  // Reads the files again. What is new is a new generation.
-  void refresh();
+  // Reads the files again. What is new is a new generation; so is what files say that have been
+  // replaced, whatever it is.
+  void refresh(bool is_replaced);
   // Whether any sample has an address in code: else the source of lines and instructions, which is
   // read differently, says no more than the whole one.
   bool has_addresses();

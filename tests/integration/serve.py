@@ -312,16 +312,39 @@ for path in ("/self?from=nothing", "/self?from=peak&to=start", "/self?base=@peak
     check(f"{path} is told", (status in (400, 404), "role=alert" in body), (True, True))
 check("its end", server.stop(), 0)
 
+
+def start_live(out):
+    """A program without an end, and some time of it in its profile."""
+    started = subprocess.Popen(["perl", "-e", "for (;;) { $x = sqrt($x + 1) }"],
+                               env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath(out)})
+    atexit.register(started.kill)
+    for _ in range(100):
+        time.sleep(0.1)
+        if os.path.exists(out) and os.path.getsize(out) > 0:
+            break
+    time.sleep(0.5)
+    return started
+
+
+# A stopped program adds nothing, but snapshots of it are new.
+program = start_live("stopped.out")
+program.send_signal(signal.SIGSTOP)
+server = Served("stopped.out")
+own = {"Origin": f"http://127.0.0.1:{server.port}"}
+check("no snapshots", "there are no snapshots" in server.ask("/windows")[1], True)
+for number in (1, 2):
+    check("a snapshot", server.ask("/control/snapshot/windows", own, method="POST")[0], 303)
+    for _ in range(50):
+        if f"#{number} " in (body := server.ask("/windows")[1]):
+            break
+        time.sleep(0.1)
+    check(f"snapshot {number} is shown", f"#{number} " in body, True)
+program.kill()
+check("its end", server.stop(), 0)
+
 # A program that runs, grows, and is killed.
 os.mkdir("live")
-program = subprocess.Popen(["perl", "-e", "for (;;) { $x = sqrt($x + 1) }"],
-                           env={**os.environ, "LD_PRELOAD": lib, "FBLEPROF_OUT": os.path.abspath("live/mlmon.out")})
-atexit.register(program.kill)
-for _ in range(100):
-    time.sleep(0.1)
-    if os.path.exists("live/mlmon.out") and os.path.getsize("live/mlmon.out") > 0:
-        break
-time.sleep(0.5)
+program = start_live("live/mlmon.out")
 os.mkdir("temporary")
 os.environ["TMPDIR"] = os.path.abspath("temporary")
 server = Served("live")

@@ -372,6 +372,21 @@ TEST_F(Pages, DocumentsShowFieldsPartsListsAndAllKindsOfCells) {
   EXPECT_FALSE(holds(document_html(page, document, {}), "more rows</a>"));
 }
 
+TEST_F(Pages, ReplacedFileOfTheSameCostIsReadAgain) {
+  const auto write = [&](const char* to, const std::string& context) {
+    FileBuilder file;
+    file.charge(context, {.cpu_ns = 1000});
+    file.write(path(to));
+  };
+  write("served", "main first");
+  write("next", "main second");
+  app_ = serve(path("served"), {});
+  ASSERT_FALSE(app_->open());
+  EXPECT_TRUE(holds(page("/self"), "first"));
+  std::filesystem::rename(path("next"), path("served"));
+  EXPECT_TRUE(holds(page("/self"), "second"));
+}
+
 TEST(ServeAddress, HostAndPortAreRead) {
   const auto read = [](const char* where) {
     const auto address = parse_address(where);

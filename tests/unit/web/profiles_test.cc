@@ -68,6 +68,31 @@ TEST(Profiles, ListsKeepThePairsOfTheSource) {
   }
 }
 
+TEST(Profiles, WhatIsNewIsANewGeneration) {
+  std::vector<transform::Moment> moments;
+  Profiles profiles([&](const LoadRequest&) -> Result<report::Loaded> {
+    report::Loaded loaded;
+    loaded.profile = loaded.runs = random_profile(1);
+    loaded.metric = "cpu";
+    loaded.moments = moments;
+    return loaded;
+  });
+  const auto is_new = [&](bool is_replaced) {
+    const std::uint64_t before = profiles.generation();
+    profiles.refresh(is_replaced);
+    return profiles.generation() != before;
+  };
+  EXPECT_FALSE(is_new(false));
+  EXPECT_TRUE(is_new(true));
+  // Snapshots of a program that sleeps: it adds nothing.
+  moments.push_back({.file = {}, .name = "a", .number = 1, .time_ns = 10, .totals = {}});
+  EXPECT_TRUE(is_new(false));
+  EXPECT_FALSE(is_new(false));
+  // The newest is kept instead of another.
+  moments = {{.file = {}, .name = "a", .number = 2, .time_ns = 20, .totals = {}}};
+  EXPECT_TRUE(is_new(false));
+}
+
 TEST(Source, FunctionThatListsAddHasNoId) {
   report::Loaded loaded;
   loaded.profile = test::profile_of("a b = 5\n");
