@@ -1,6 +1,8 @@
 // The only file that uses Beast.
 #include "report/web/server.h"
 
+#include <netinet/tcp.h>
+
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
@@ -32,9 +34,9 @@ namespace {
 constexpr std::size_t kMostConnections = 1000;
 constexpr std::uint32_t kMostHeader = 32 * 1024;
 constexpr std::uint64_t kMostBody = 64 * 1024;
-constexpr seconds kPatience{30};         // for a request, for its answer to be taken
-constexpr seconds kHeartbeat{15};        // of event streams
-constexpr std::size_t kMostUnsent = 64;  // events of a stream that nobody reads
+constexpr int kMostInKernel = 128 * 1024;  // bytes of an answer that are not on their way
+constexpr seconds kHeartbeat{15};          // of event streams
+constexpr std::size_t kMostUnsent = 64;    // events of a stream that nobody reads
 
 // Headers of every answer: it must not be framed, sniffed, stored, or read by another site.
 constexpr std::pair<const char*, const char*> kAlways[] = {
@@ -52,7 +54,8 @@ class Connection;
 
 class BeastServer : public Server {
  public:
-  BeastServer() : acceptor_(context_), signals_(context_), workers_(3) {}
+  explicit BeastServer(std::chrono::steady_clock::duration patience)
+      : patience_(patience), acceptor_(context_), signals_(context_), workers_(3) {}
   ~BeastServer() override {
     workers_.stop();
     workers_.join();
@@ -82,6 +85,7 @@ class BeastServer : public Server {
   std::size_t listeners() const override { return listeners_; }
 
   const Handler& handler() const { return handler_; }
+  std::chrono::steady_clock::duration patience() const { return patience_; }
   asio::thread_pool& workers() { return workers_; }
   void add(const std::shared_ptr<Connection>& connection) { open_.insert(connection); }
   void remove(const std::shared_ptr<Connection>& connection) { open_.erase(connection); }
@@ -90,6 +94,7 @@ class BeastServer : public Server {
  private:
   void accept();
 
+  const std::chrono::steady_clock::duration patience_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
   asio::signal_set signals_;
@@ -104,13 +109,18 @@ class BeastServer : public Server {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(BeastServer& server, tcp::socket socket)
-      : server_(server), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {}
+      : server_(server), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {
+    // Else the kernel takes megabytes at once, and a slow browser seems to take nothing for
+    // minutes.
+    setsockopt(stream_.socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostInKernel,
+               sizeof kMostInKernel);
+  }
 
   void read() {
     parser_.emplace();
     parser_->header_limit(kMostHeader);
     parser_->body_limit(kMostBody);
-    stream_.expires_after(kPatience);
+    stream_.expires_after(server_.patience());
     http::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](beast::error_code error, std::size_t) {
                        self->have_read(error);
@@ -191,23 +201,32 @@ class Connection : public std::enable_shared_from_this<Connection> {
     for (const auto& [name, value] : response.headers) message_->set(name, value);
     if (response.status >= 500 || response.status == 431 || response.status == 413) keep_ = false;
     message_->keep_alive(keep_ || response.is_event_stream);
-    stream_.expires_after(kPatience);
     if (response.is_event_stream) return begin_stream(response.body);
     message_->body() = std::move(response.body);
     message_->prepare_payload();
     if (is_head_) message_->body().clear();
-    http::async_write(stream_, *message_,
-                      [self = shared_from_this()](beast::error_code error, std::size_t) {
-                        if (error || !self->keep_) return self->close();
-                        self->read();
-                      });
+    serializer_.emplace(*message_);
+    write_some();
+  }
+
+  // A large answer may take long on a slow way: only a browser that takes nothing is left.
+  void write_some() {
+    stream_.expires_after(server_.patience());
+    http::async_write_some(stream_, *serializer_,
+                           [self = shared_from_this()](beast::error_code error, std::size_t) {
+                             if (error) return self->close();
+                             if (!self->serializer_->is_done()) return self->write_some();
+                             if (!self->keep_) return self->close();
+                             self->read();
+                           });
   }
 
   void begin_stream(const std::string& first) {
     message_->chunked(false);
-    header_.emplace(*message_);
+    serializer_.emplace(*message_);
+    stream_.expires_after(server_.patience());
     http::async_write_header(
-        stream_, *header_,
+        stream_, *serializer_,
         [self = shared_from_this(), first](beast::error_code error, std::size_t) {
           if (error) return self->close();
           self->is_stream_ = true;
@@ -253,7 +272,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> message_;
-  std::optional<http::response_serializer<http::string_body>> header_;
+  std::optional<http::response_serializer<http::string_body>> serializer_;
   std::vector<std::string> events_;  // the first is being sent
   char ignored_ = 0;
   bool keep_ = false, is_head_ = false, is_stream_ = false;
@@ -304,8 +323,9 @@ void BeastServer::publish(const std::string& event) {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::listen(const std::string& host, unsigned short port) {
-  auto server = std::make_unique<BeastServer>();
+Result<std::unique_ptr<Server>> Server::listen(const std::string& host, unsigned short port,
+                                               std::chrono::steady_clock::duration patience) {
+  auto server = std::make_unique<BeastServer>(patience);
   if (Status bad = server->bind(host, port)) return *bad;
   return std::unique_ptr<Server>(std::move(server));
 }

@@ -2,6 +2,7 @@
 // make the answers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,8 +17,11 @@ class Server {
   // Must be thread-safe.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // Binds. Port 0: any that is free.
-  static Result<std::unique_ptr<Server>> listen(const std::string& host, unsigned short port);
+  // Binds. Port 0: any that is free. `patience`: for a request to come, and for a browser that
+  // takes nothing of its answer.
+  static Result<std::unique_ptr<Server>> listen(
+      const std::string& host, unsigned short port,
+      std::chrono::steady_clock::duration patience = std::chrono::seconds(30));
   virtual ~Server() = default;
 
   virtual unsigned short port() const = 0;

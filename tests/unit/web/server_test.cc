@@ -1,0 +1,105 @@
+// The server itself: what browsers that are slow, or that leave, get of it.
+#include "report/web/server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+namespace fbleprof::web {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A server with little patience, until the test ends.
+class Serving {
+ public:
+  explicit Serving(Server::Handler handler) {
+    auto listening = Server::listen("127.0.0.1", 0, 1s);
+    server_ = std::move(*listening);
+    thread_ = std::thread([this, handler = std::move(handler)] { server_->run(handler); });
+  }
+  ~Serving() {
+    // It may not listen to signals yet, but answers only afterwards.
+    Browser(*this).ask("GET");
+    kill(getpid(), SIGINT);
+    thread_.join();
+  }
+  Server& server() { return *server_; }
+
+  class Browser {
+   public:
+    explicit Browser(Serving& serving) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+      const int small = 16 * 1024;
+      setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(serving.server().port());
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    }
+    ~Browser() { close(socket_); }
+    Browser(const Browser&) = delete;
+    Browser& operator=(const Browser&) = delete;
+
+    void send_request(const std::string& method) const {
+      const std::string text = method + " / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+      EXPECT_EQ(send(socket_, text.data(), text.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(text.size()));
+    }
+    // "" = that was all.
+    std::string take(std::size_t most) const {
+      std::string part(most, '\0');
+      const ssize_t got = recv(socket_, part.data(), part.size(), 0);
+      part.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+      return part;
+    }
+    std::string rest() const {
+      std::string all;
+      for (std::string part; !(part = take(1 << 20)).empty();) all += part;
+      return all;
+    }
+    std::string ask(const std::string& method) const {
+      send_request(method);
+      return rest();
+    }
+
+   private:
+    int socket_;
+  };
+
+ private:
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+TEST(Server, SlowBrowserGetsItsWholeAnswer) {
+  constexpr std::size_t kBytes = 20'000'000;
+  Serving serving([](const HttpRequest&) {
+    return HttpResponse{200, "text/plain", std::string(kBytes, 'x'), {}};
+  });
+  const Serving::Browser slow(serving);
+  slow.send_request("GET");
+  // Longer than the patience.
+  std::size_t got = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 3s) {
+    got += slow.take(64 * 1024).size();
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_GT(got + slow.rest().size(), kBytes);
+
+  const Serving::Browser asleep(serving);
+  asleep.send_request("GET");
+  std::this_thread::sleep_for(2s);
+  EXPECT_LT(asleep.rest().size(), kBytes) << "who takes nothing is left";
+}
+
+}  // namespace
+}  // namespace fbleprof::web
