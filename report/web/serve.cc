@@ -47,8 +47,13 @@ void open_browser(const std::string& link) {
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", 1, 0);
+  // Ctrl-C and the terminal's end are for the server, not for the user's browser.
+  posix_spawnattr_t apart;
+  posix_spawnattr_init(&apart);
+  posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSID);
   pid_t child = 0;
-  posix_spawnp(&child, program.c_str(), &quiet, nullptr, arguments, environ);
+  posix_spawnp(&child, program.c_str(), &quiet, &apart, arguments, environ);
+  posix_spawnattr_destroy(&apart);
   posix_spawn_file_actions_destroy(&quiet);
 }
 

@@ -1,6 +1,7 @@
 // The only file that uses Beast.
 #include "report/web/server.h"
 
+#include <fcntl.h>
 #include <netinet/tcp.h>
 
 #include <atomic>
@@ -50,6 +51,9 @@ constexpr std::pair<const char*, const char*> kAlways[] = {
     {"Referrer-Policy", "same-origin"},
     {"Cache-Control", "no-store"}};
 
+// A browser that the server opens, or dot, would keep the port and the connections.
+void keep_from_children(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
 class Connection;
 
 class BeastServer : public Server {
@@ -71,6 +75,7 @@ class BeastServer : public Server {
     }
     const tcp::endpoint endpoint(address, port);
     acceptor_.open(endpoint.protocol(), error);
+    if (!error) keep_from_children(acceptor_.native_handle());
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -110,6 +115,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(BeastServer& server, tcp::socket socket)
       : server_(server), stream_(std::move(socket)), heartbeat_(stream_.get_executor()) {
+    keep_from_children(stream_.socket().native_handle());
     // Else the kernel takes megabytes at once, and a slow browser seems to take nothing for
     // minutes.
     setsockopt(stream_.socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostInKernel,

@@ -5,6 +5,7 @@ import html
 import http.client
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -325,6 +326,28 @@ def start_live(out):
     time.sleep(0.5)
     return started
 
+
+# The browser that is opened for a user at a screen is not the server's: it survives Ctrl-C, and keeps no socket.
+os.mkdir("bin")
+with open("bin/xdg-open", "w", encoding="utf-8") as file:
+    file.write('#!/bin/sh\n{ cut -d" " -f5,6 /proc/$$/stat; ls -l /proc/$$/fd; } >opened.now\nmv opened.now opened\n')
+os.chmod("bin/xdg-open", 0o755)
+terminal, its_program = pty.openpty()
+process = subprocess.Popen([report, "--serve", "folded"], stdin=subprocess.DEVNULL, stdout=its_program,
+                           env={**os.environ, "DISPLAY": ":1", "PATH": os.path.abspath("bin") + ":" + os.environ["PATH"]})
+atexit.register(process.kill)
+for _ in range(100):
+    if os.path.exists("opened"):
+        break
+    time.sleep(0.1)
+with open("opened", encoding="utf-8") as file:
+    group, session = file.readline().split()
+    check("the browser's group", (int(group) != os.getpgid(process.pid), int(session) != os.getsid(process.pid)), (True, True))
+    check("what it inherits", "socket:" in file.read(), False)
+process.send_signal(signal.SIGINT)
+check("the end of the server that opened it", process.wait(20), 0)
+os.close(terminal)
+os.close(its_program)
 
 # A stopped program adds nothing, but snapshots of it are new.
 program = start_live("stopped.out")
