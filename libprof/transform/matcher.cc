@@ -98,6 +98,8 @@ bool is_exact(const std::string& pattern) {
   return !has_wildcard(pattern);
 }
 
+std::string containing(const std::string& text) { return "re:(?i)" + RE2::QuoteMeta(text); }
+
 Result<std::vector<std::uint8_t>> match(const Profile& profile, const std::string& pattern) {
   const Functions& functions = profile.functions();
   std::vector<std::uint8_t> matches(functions.count());

@@ -27,6 +27,9 @@ Result<std::vector<std::uint8_t>> match(const profile::Profile& profile,
 // Whether the pattern is a plain name, which cannot stand for several.
 bool is_exact(const std::string& pattern);
 
+// The pattern of all functions whose names contain the text, ignoring case.
+std::string containing(const std::string& text);
+
 // Whether `text` matches the glob as a whole.
 bool glob_match(std::string_view glob, std::string_view text);
 

@@ -119,6 +119,23 @@ std::vector<analysis::FunctionRow> found(const Page& page) {
   return rows;
 }
 
+// The pattern that names these functions and no other; "" = there is none, as if the text is both a
+// glob and a part of other names.
+std::string pattern_of(const Page& page, const std::vector<analysis::FunctionRow>& rows) {
+  const std::string& text = page.query.value;
+  std::vector<std::string> patterns{transform::containing(text)};
+  if (!transform::is_exact(text)) patterns.insert(patterns.begin(), text);
+  for (const std::string& pattern : patterns) {
+    const auto matches = transform::match(page.data.profile(), pattern);
+    if (matches && std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+          return (*matches)[row.function.index()] != 0;
+        })) {
+      return pattern;
+    }
+  }
+  return {};
+}
+
 FunctionNames names_of(const Page& page, const std::vector<analysis::FunctionRow>& rows) {
   std::vector<FunctionId> functions;
   for (const analysis::FunctionRow& row : rows) functions.push_back(row.function);
@@ -138,11 +155,10 @@ std::string find_body(const Page& page) {
                   rows.size() == 1 ? "" : "s", html_text(report::escape(page.query.value)));
   if (rows.empty()) out += "<p class=empty>None that was seen running.</p>";
   // A pattern can be put on a list as well.
-  if (rows.size() > 1 && !page.site.is_file) {
+  const bool has_lists = rows.size() > 1 && !page.site.is_file;
+  if (const std::string pattern = has_lists ? pattern_of(page, rows) : ""; !pattern.empty()) {
     out += "<p class=actions>all of them: ";
     for (const auto list : {Listed::List::kSelect, Listed::List::kExclude, Listed::List::kFold}) {
-      const bool is_pattern = page.query.value.find_first_of(":*?") != std::string::npos;
-      const std::string pattern = is_pattern ? page.query.value : "*" + page.query.value + "*";
       out += fmt::format("<a class=\"button {}\" href=\"{}\">{}</a> ", parameter_of(list),
                          page.href(page.query.to_page("overview").with({list, pattern})),
                          std::string(option_of(list)).substr(2));

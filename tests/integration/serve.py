@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from urllib.parse import quote
 
 report, lib, launcher, programs, work = sys.argv[1:6]
 os.chdir(work)
@@ -182,6 +183,23 @@ check("300 at once", set(results), {200})
 idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
 check("beside 200 that say nothing", server.ask("/self")[0], 200)
 check("Ctrl-C ends it", server.stop(), 0)
+
+# What a search found can be put on a list as one.
+with open("searched", "w", encoding="utf-8") as file:
+    file.writelines(f"main;{name} 10\n" for name in (
+        "Parser::Parse(char*)", "Parser::parse", "parse", "sparse_set", "PARSE_ALL", "Parser", "charge", "module"))
+server = Served("searched")
+everything = {row["name"] for row in rows(server, "/self")}
+for text in ("parse", "Parser::", "*::parse", "Parse(", "module"):
+    searched = rows(server, f"/find?q={quote(text)}")
+    link = re.search('class="button exc" href="/overview([^"]*)"', server.ask(f"/find?q={quote(text)}")[1])
+    check(f"a list of {text} is offered", link is not None, len(searched) > 1)
+    if link:
+        left = {row["name"] for row in rows(server, "/self" + html.unescape(link[1]))}
+        check(f"all of {text}", everything - left, {row["name"] for row in searched})
+check("no pattern is both a glob and a part of other names",
+      (len(rows(server, "/find?q=char*")), "all of them" in server.ask("/find?q=char*")[1]), (2, False))
+check("its end", server.stop(), 0)
 
 # A shell reads the shown command back, whatever the file is called.
 for name in ("it's", "two\nlines", "q'\t\\ \u202e\u00e9 $x"):
