@@ -6,6 +6,8 @@
 //  - a system_name that equals the name makes readers demangle it and cut off what looks like
 //    template arguments: it holds the linkage name or nothing;
 //  - addresses are those of the file. A mapping of the whole address space tells readers so.
+#include "report/exporters/pprof.h"
+
 #include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
@@ -25,6 +27,14 @@
 namespace fbleprof::report {
 
 using namespace profile;
+
+std::string sample_type(const Metric& metric) {
+  if (metric.name == "allocations") return "alloc_objects";
+  if (metric.name == "allocated") return "alloc_space";
+  if (metric.name == "live-blocks") return "inuse_objects";
+  if (metric.name == "live") return "inuse_space";
+  return escape(metric.name);
+}
 
 namespace {
 
@@ -68,15 +78,6 @@ enum Function : std::uint32_t {
   kStartLine = 5,
 };
 }  // namespace field
-
-// The names that Go and tcmalloc use: viewers of heap profiles look for them.
-std::string sample_type(const Metric& metric) {
-  if (metric.name == "allocations") return "alloc_objects";
-  if (metric.name == "allocated") return "alloc_space";
-  if (metric.name == "live-blocks") return "inuse_objects";
-  if (metric.name == "live") return "inuse_space";
-  return escape(metric.name);
-}
 
 class PprofWriter {
  public:

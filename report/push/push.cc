@@ -13,6 +13,7 @@
 #include "report/exporters/exporter.h"
 #include "report/exporters/gzip.h"
 #include "report/exporters/otlp.h"
+#include "report/exporters/pprof.h"
 #include "report/exporters/recorded_run.h"
 #include "report/push/prune.h"
 #include "report/text/quantity.h"
@@ -197,7 +198,7 @@ Result<Prepared> prepare(const Options& options, Progress* progress) {
   upload.rate_hz = static_cast<std::uint32_t>(rate);
   for (const profile::Metric& m : profile.metrics()) {
     if (m.aggregation == profile::Aggregation::kSum)
-      upload.sample_types.emplace_back(m.name, m.unit);
+      upload.sample_types.emplace_back(report::sample_type(m), m.unit);
   }
   const report::OtlpResource resource{upload.name, options.labels, from_ns, until_ns};
   auto packed = pack(profile, metric, options, resource, prepared.remarks);

@@ -12,10 +12,11 @@ namespace fbleprof::push {
 struct Upload {
   std::string name;  // of the application
   std::vector<std::pair<std::string, std::string>> labels;
-  std::uint64_t from_s = 0, until_s = 0;                          // since 1970
-  std::uint32_t rate_hz = 0;                                      // 0 = unknown
-  std::string profile;                                            // gzipped
-  std::vector<std::pair<std::string, std::string>> sample_types;  // name and unit: ns, bytes, count
+  std::uint64_t from_s = 0, until_s = 0;  // since 1970
+  std::uint32_t rate_hz = 0;              // 0 = unknown
+  std::string profile;                    // gzipped
+  // The profile's names of what it measures, and the units: ns, bytes, count.
+  std::vector<std::pair<std::string, std::string>> sample_types;
 };
 
 struct Request {

@@ -56,6 +56,20 @@ if command -v protoc >/dev/null; then
 fi
 cp "$profile" "$work/ready.out"
 
+begin "the server is told about the sample types that the profile has"
+"$FBLE_PROF" --memory-profile=exact -o "$dir/memory" "$PROGRAMS/allocates.fentry" containers >/dev/null 2>&1
+serve
+push "$dir/memory" "$url"
+check "status" $? = 0
+if command -v protoc >/dev/null; then
+  check "sample types" "$(of 1 'sorted(r["types"])')" = "$(protoc --proto_path="$here/../oracle" \
+    --decode=pprof.Profile profile.proto <"$dir/requests/1.pprof" | python3 -c 'import re, sys
+text = sys.stdin.read()
+texts = re.findall(r"^string_table: \"(.*)\"$", text, re.M)
+print(sorted(texts[int(type)] for type in re.findall(r"^sample_type \{\n  type: (\d+)", text, re.M)))')"
+fi
+check "memory in use" "$(of 1 'r["types"]["inuse_space"]["units"]')" = bytes
+
 begin "a profile is sent by OTLP"
 profiled "$PROGRAMS/sites.fentry" 20000
 serve

@@ -22,12 +22,12 @@ TEST(IngestRequest, ParametersAreAsDocumented) {
 TEST(IngestRequest, ProfileIsAFieldOfAForm) {
   Upload upload;
   upload.profile = "fbleprof-form in the profile itself";
-  upload.sample_types = {{"cpu", "ns"}, {"live", "bytes"}};
+  upload.sample_types = {{"cpu", "ns"}, {"inuse_space", "bytes"}};
   const Request request = ingest_request("", upload);
   EXPECT_EQ(request.content_type, "multipart/form-data; boundary=fbleprof-form-x");
   EXPECT_TRUE(test::holds(request.body, "name=\"profile\""));
   EXPECT_TRUE(test::holds(request.body, "\r\n\r\nfbleprof-form in the profile itself\r\n--"));
-  EXPECT_TRUE(test::holds(request.body, "\"live\":{\"units\":\"bytes\""));
+  EXPECT_TRUE(test::holds(request.body, "\"inuse_space\":{\"units\":\"bytes\""));
   EXPECT_TRUE(request.body.ends_with("--fbleprof-form-x--\r\n"));
 }
 
